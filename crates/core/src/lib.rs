@@ -1,0 +1,20 @@
+//! What every hopline machine stands on: time, serial numbers, ids, random streams, timers, payloads
+//! and the [machine contract](machine).
+//!
+//! Nothing here opens a socket, reads a clock, spawns a thread or asks the operating system for randomness.
+
+pub mod id;
+pub mod machine;
+pub mod payload;
+pub mod rng;
+pub mod seq;
+pub mod time;
+pub mod timer;
+
+pub use id::{FlowId, LinkId, NodeId};
+pub use machine::Machine;
+pub use payload::{Length, Payload};
+pub use rng::{Purpose, Stream};
+pub use seq::{Seq16, Seq32};
+pub use time::{Duration, Instant};
+pub use timer::{TimerKind, TimerTable};

@@ -1,0 +1,88 @@
+//! Payloads: what a segment carries. A length in the simulator, real bytes on Linux.
+
+use bytes::{Bytes, BytesMut};
+use core::ops::Range;
+
+/// A finite run of bytes that can be measured, cut and joined without looking inside.
+pub trait Payload: Clone + Default + core::fmt::Debug {
+    /// Number of bytes.
+    fn len(&self) -> u64;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of `range`. Panics if the range goes past the end: callers cut only what they hold.
+    #[must_use]
+    fn slice(&self, range: Range<u64>) -> Self;
+
+    /// Appends `tail`.
+    fn append(&mut self, tail: Self);
+}
+
+/// A payload of which only the length matters: what the simulator carries. Costs nothing to cut or join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Length(pub u64);
+
+impl Payload for Length {
+    fn len(&self) -> u64 {
+        self.0
+    }
+
+    fn slice(&self, range: Range<u64>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.0, "slice past the end of a payload");
+        Self(range.end - range.start)
+    }
+
+    fn append(&mut self, tail: Self) {
+        self.0 += tail.0;
+    }
+}
+
+impl Payload for Bytes {
+    fn len(&self) -> u64 {
+        Bytes::len(self) as u64
+    }
+
+    fn slice(&self, range: Range<u64>) -> Self {
+        Bytes::slice(self, range.start as usize..range.end as usize)
+    }
+
+    fn append(&mut self, tail: Self) {
+        if Bytes::is_empty(self) {
+            *self = tail;
+        } else if !Bytes::is_empty(&tail) {
+            let mut joined = BytesMut::with_capacity(Bytes::len(self) + Bytes::len(&tail));
+            joined.extend_from_slice(self);
+            joined.extend_from_slice(&tail);
+            *self = joined.freeze();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut_and_join<P: Payload + PartialEq>(whole: P) {
+        let n = whole.len();
+        for cut in 0..=n {
+            let mut front = whole.slice(0..cut);
+            front.append(whole.slice(cut..n));
+            assert_eq!(front, whole);
+        }
+    }
+
+    #[test]
+    fn what_was_cut_can_be_joined() {
+        cut_and_join(Length(9));
+        cut_and_join(Bytes::from_static(b"multi-hop"));
+    }
+
+    #[test]
+    #[should_panic(expected = "past the end")]
+    fn a_length_cannot_be_cut_past_its_end() {
+        let _ = Length(3).slice(1..4);
+    }
+}

@@ -1,0 +1,161 @@
+//! TCP segments (RFC 9293 §3.1) with the options MSS, window scale and timestamps (RFC 7323), SACK-permitted and
+//! SACK (RFC 2018).
+
+use hopline_core::{Payload, Seq32};
+
+/// Length of a header without options, in bytes.
+pub const HEADER_LEN: usize = 20;
+
+/// The control bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronize sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgment field is significant.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer is significant.
+    pub const URG: Self = Self(0x20);
+    /// ECN-Echo (RFC 3168).
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(0x80);
+
+    /// Whether every bit of `other` is set here.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl core::ops::BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, rhs: Self) -> Self {
+        Self(self.0 | rhs.0)
+    }
+}
+
+impl core::ops::BitOrAssign for Flags {
+    fn bitor_assign(&mut self, rhs: Self) {
+        self.0 |= rhs.0;
+    }
+}
+
+/// The timestamps option (RFC 7323 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the value being echoed; 0 on a segment without ACK.
+    pub echo: u32,
+}
+
+/// One block of the SACK option: received bytes from `left` up to, not including, `right`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub left: Seq32,
+    /// Sequence number after the last of the block.
+    pub right: Seq32,
+}
+
+/// Up to four SACK blocks, most recent first (RFC 2018 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct SackBlocks {
+    len: u8,
+    blocks: [SackBlock; 4],
+}
+
+impl SackBlocks {
+    /// Most blocks that fit into the option space.
+    pub const MAX: usize = 4;
+
+    /// Adds a block. Returns whether there was room.
+    pub fn push(&mut self, block: SackBlock) -> bool {
+        let room = self.len() < Self::MAX;
+        if room {
+            self.blocks[self.len()] = block;
+            self.len += 1;
+        }
+        room
+    }
+
+    /// Number of blocks.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The blocks.
+    #[must_use]
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..self.len()]
+    }
+}
+
+/// The options of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Options {
+    /// Maximum segment size, on a SYN only (RFC 9293 §3.2).
+    pub mss: Option<u16>,
+    /// Window scale shift, on a SYN only (RFC 7323 §2).
+    pub window_scale: Option<u8>,
+    /// SACK-permitted, on a SYN only (RFC 2018 §2).
+    pub sack_permitted: bool,
+    /// Timestamps (RFC 7323 §3).
+    pub timestamps: Option<Timestamps>,
+    /// Selective acknowledgments (RFC 2018 §3).
+    pub sack: SackBlocks,
+}
+
+/// A segment: header values and payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Segment<P> {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// Sequence number of the first byte, or of the SYN.
+    pub seq: Seq32,
+    /// Next sequence number expected; meaningful with [`Flags::ACK`].
+    pub ack: Seq32,
+    /// Control bits.
+    pub flags: Flags,
+    /// Receive window as it stands in the header, before scaling.
+    pub window: u16,
+    /// Urgent pointer; meaningful with [`Flags::URG`].
+    pub urgent: u16,
+    /// Options.
+    pub options: Options,
+    /// Data.
+    pub payload: P,
+}
+
+impl<P: Payload> Segment<P> {
+    /// Sequence space the segment takes: its data, plus one for SYN and one for FIN (RFC 9293 §3.4).
+    #[must_use]
+    pub fn seq_len(&self) -> u32 {
+        self.payload.len() as u32
+            + u32::from(self.flags.contains(Flags::SYN))
+            + u32::from(self.flags.contains(Flags::FIN))
+    }
+
+    /// Sequence number after the last one the segment takes.
+    #[must_use]
+    pub fn seq_end(&self) -> Seq32 {
+        self.seq + self.seq_len()
+    }
+}
