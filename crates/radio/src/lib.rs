@@ -1,1 +1,4 @@
-//! To be filled.
+//! The radio: propagation, reception, errors, the 802.11 MAC and mobility.
+
+pub mod mobility;
+pub mod phy;

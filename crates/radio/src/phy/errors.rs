@@ -1,0 +1,1 @@
+//! Which frames are corrupted: wired and wireless error models.

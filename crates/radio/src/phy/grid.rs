@@ -1,0 +1,1 @@
+//! A uniform cell grid: who is within a distance of a point.

@@ -1,0 +1,1 @@
+//! Received power as a function of distance.
