@@ -1,0 +1,154 @@
+//! What a run yields.
+
+use hopline_core::{Duration, Instant};
+use hopline_radio::mac::Airtime;
+
+/// The result of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Hash of the event trajectory: equal runs have equal fingerprints, in every build and on every machine.
+    pub fingerprint: u64,
+    /// Virtual time simulated.
+    pub sim_time: Duration,
+    /// Events processed.
+    pub events: u64,
+    /// One entry a flow, in the order of the specification.
+    pub flows: Vec<FlowOutcome>,
+    /// One entry a node.
+    pub nodes: Vec<NodeOutcome>,
+}
+
+/// The result of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowOutcome {
+    /// Distinct bytes delivered in order to the receiving application (CBR: all distinct bytes).
+    pub bytes_received: u64,
+    /// Time over which goodput counts: from the flow's start to its end, which is the last delivery of a transfer of
+    /// given size that completed, otherwise the stop time or the end of the run.
+    pub active: Duration,
+    /// Data segments (CBR: packets) sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Distinct data segments (CBR: packets) received.
+    pub segments_received: u64,
+    /// Whether anything at all arrived.
+    pub connected: Connected,
+    /// State once a second, from one second after the start of the run on.
+    pub series: Vec<FlowSample>,
+}
+
+/// Whether a flow ever delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connected {
+    /// At least one byte arrived.
+    Yes,
+    /// Not one byte arrived.
+    Never,
+}
+
+/// State of a flow at the end of one second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowSample {
+    /// End of the second.
+    pub at: Instant,
+    /// Bytes delivered by then, in all.
+    pub bytes_received: u64,
+    /// Congestion window in bytes; 0 for a flow without one.
+    pub cwnd_bytes: u64,
+    /// Smoothed round-trip time, once there is a sample.
+    pub srtt: Option<Duration>,
+    /// Packets in the interface queue of the flow's source.
+    pub queue_packets: u32,
+}
+
+/// The result of one node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeOutcome {
+    /// Radio time by state; all zero for a node without a radio.
+    pub airtime: Airtime,
+    /// Packets dropped at this node, by reason.
+    pub drops: Drops,
+}
+
+/// Counts of packets dropped, by reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Drops {
+    /// The interface queue was full.
+    pub queue_full: u64,
+    /// The MAC gave up after its last retry.
+    pub retry_limit: u64,
+    /// There was no route, or it took too long to find one.
+    pub no_route: u64,
+    /// Hop limit exceeded.
+    pub ttl: u64,
+    /// Damaged on a wired link.
+    pub link_error: u64,
+}
+
+impl FlowOutcome {
+    /// Goodput in bits per second: distinct bytes delivered over the time the flow was active.
+    #[must_use]
+    pub fn goodput_bps(&self) -> f64 {
+        let secs = self.active.as_secs_f64();
+        if secs > 0.0 { self.bytes_received as f64 * 8.0 / secs } else { 0.0 }
+    }
+
+    /// Retransmission index in percent: segments sent again per distinct segment received (TPA §4.2). 0 if none was.
+    #[must_use]
+    pub fn rtx_index_pct(&self) -> f64 {
+        if self.segments_received == 0 {
+            0.0
+        } else {
+            100.0 * self.retransmissions as f64 / self.segments_received as f64
+        }
+    }
+}
+
+impl Outcome {
+    /// Sum of the goodputs in bits per second.
+    #[must_use]
+    pub fn aggregate_goodput_bps(&self) -> f64 {
+        self.flows.iter().map(FlowOutcome::goodput_bps).sum()
+    }
+
+    /// Jain's fairness index of the goodputs: (Σx)² / (n·Σx²). 1 when nothing was delivered at all.
+    #[must_use]
+    pub fn jain(&self) -> f64 {
+        jain(self.flows.iter().map(FlowOutcome::goodput_bps))
+    }
+
+    /// Jain's index of the bytes delivered in each 2 s interval, averaged over the intervals in which anything was
+    /// (TPA's instantaneous fairness).
+    #[must_use]
+    pub fn jain_2s(&self) -> f64 {
+        let samples = self.flows.iter().map(|f| f.series.len()).min().unwrap_or(0);
+        let delivered = |flow: &FlowOutcome, until: usize| match until {
+            0 => 0,
+            _ => flow.series[until - 1].bytes_received,
+        };
+        let indices: Vec<f64> = (2..=samples)
+            .step_by(2)
+            .filter_map(|end| {
+                let in_interval = |f: &FlowOutcome| (delivered(f, end) - delivered(f, end - 2)) as f64;
+                let any = self.flows.iter().any(|f| in_interval(f) > 0.0);
+                any.then(|| jain(self.flows.iter().map(in_interval)))
+            })
+            .collect();
+        if indices.is_empty() { 1.0 } else { indices.iter().sum::<f64>() / indices.len() as f64 }
+    }
+}
+
+/// Jain's fairness index.
+#[must_use]
+pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut n, mut sum, mut squares) = (0u32, 0.0, 0.0);
+    for x in values {
+        n += 1;
+        sum += x;
+        squares += x * x;
+    }
+    if squares > 0.0 { sum * sum / (f64::from(n) * squares) } else { 1.0 }
+}

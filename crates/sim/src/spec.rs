@@ -1,0 +1,128 @@
+//! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
+
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_queue::drop_tail;
+use hopline_radio::mobility::Trajectory;
+use hopline_radio::phy::errors::ErrorModel;
+use hopline_radio::{mac, phy};
+use hopline_routing::aodv;
+use hopline_transport::tcp;
+
+/// One network, its protocols and its traffic. Everything but the run number, which is given to the world.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Virtual time to simulate.
+    pub duration: Duration,
+    /// Seed of the experiment. Runs of one seed are numbered; equal (seed, run) give equal results.
+    pub seed: u64,
+    /// The nodes; a node's index is its [`NodeId`].
+    pub nodes: Vec<NodeSpec>,
+    /// The radio that all wireless nodes share; `None` in a wired network.
+    pub radio: Option<RadioSpec>,
+    /// Wired links.
+    pub links: Vec<LinkSpec>,
+    /// How packets find their way.
+    pub routing: RoutingSpec,
+    /// Bytes that every network-layer packet carries beyond its own headers. Default 0; ns-2's routing agents count
+    /// the IP header a second time, 20.
+    pub extra_header_bytes: u32,
+    /// The traffic; a flow's index is its [`FlowId`](hopline_core::FlowId).
+    pub flows: Vec<FlowSpec>,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub struct NodeSpec {
+    /// Name in results and traces.
+    pub name: String,
+    /// Where the node is at each moment of the run.
+    pub trajectory: Trajectory,
+    /// What the node is attached to.
+    pub interface: Interface,
+}
+
+/// Whether a node has a radio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// A radio, and wired links if any name the node.
+    Wireless,
+    /// Wired links only.
+    Wired,
+}
+
+/// Radio, medium access and interface queue of every wireless node.
+#[derive(Clone, Debug)]
+pub struct RadioSpec {
+    /// Propagation and reception.
+    pub phy: phy::Config,
+    /// Medium access.
+    pub mac: mac::Config,
+    /// Interface queue in front of the MAC.
+    pub queue: drop_tail::Config,
+    /// Time from the network layer's decision to the interface queue. ns-2's link layer takes 25 µs. Default 0.
+    pub link_layer_delay: Duration,
+    /// Errors on frames that were received otherwise intact.
+    pub errors: ErrorModel,
+}
+
+/// A full-duplex point-to-point link.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// One end.
+    pub a: NodeId,
+    /// The other end.
+    pub b: NodeId,
+    /// Rate of each direction in bits per second, not 0.
+    pub rate_bps: u64,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Queue in front of each direction.
+    pub queue: drop_tail::Config,
+    /// Errors on each direction, drawn independently.
+    pub errors: ErrorModel,
+}
+
+/// How packets find their way.
+#[derive(Clone, Debug)]
+pub enum RoutingSpec {
+    /// Shortest paths over the positions at the start of the run, never changed.
+    Static,
+    /// AODV on every node. Wireless networks only.
+    Aodv(aodv::Config),
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Name in results.
+    pub name: String,
+    /// Where the data come from.
+    pub src: NodeId,
+    /// Where they go.
+    pub dst: NodeId,
+    /// When the application starts.
+    pub start: Instant,
+    /// When the application stops offering data. [`Instant::FAR_FUTURE`]: never.
+    pub stop: Instant,
+    /// What it sends and over what.
+    pub traffic: Traffic,
+}
+
+/// The traffic of a flow.
+#[derive(Clone, Debug)]
+pub enum Traffic {
+    /// A bulk transfer over TCP.
+    Bulk {
+        /// Configuration of both endpoints.
+        tcp: tcp::Config,
+        /// Bytes to transfer; `None`: as many as the time allows.
+        bytes: Option<u64>,
+    },
+    /// Constant bit rate over UDP.
+    Cbr {
+        /// UDP payload of a packet in bytes, 1 to 65,507.
+        packet_bytes: u32,
+        /// Time from one packet to the next, not zero.
+        interval: Duration,
+    },
+}
