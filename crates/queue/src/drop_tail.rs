@@ -1,0 +1,161 @@
+//! A queue that drops what does not fit, with optional priority for routing packets.
+
+use core::num::NonZeroU16;
+use std::collections::VecDeque;
+
+#[cfg(test)]
+mod tests;
+
+/// What a packet is to the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A message of the routing agent.
+    Routing,
+    /// Everything else.
+    Data,
+}
+
+/// In which order packets are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Service {
+    /// First come, first served, whatever the class. A full queue refuses the newcomer.
+    #[default]
+    Fifo,
+    /// A routing packet goes to the very head, ahead of earlier routing packets; in a full queue the last packet
+    /// gives way to it. Data are as in [`Service::Fifo`]. Source: ns-2.35 `Queue/DropTail/PriQueue`.
+    RoutingFirst,
+}
+
+/// What became of a packet that was offered, and what was lost through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a refused or displaced packet is lost unless the caller accounts for it"]
+pub enum Enqueued<T> {
+    /// The packet stands in the queue; nothing was lost.
+    Accepted,
+    /// The packet stands in the queue; this one, the last, gave way to it.
+    Displaced(T),
+    /// The queue was full; the packet itself comes back.
+    Refused(T),
+}
+
+/// What a queue has seen, in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Entered the queue.
+    pub accepted: u64,
+    /// Found the queue full.
+    pub refused: u64,
+    /// Gave way to a routing packet.
+    pub displaced: u64,
+    /// Taken out by [`DropTail::remove_matching`].
+    pub removed: u64,
+    /// Taken out by [`DropTail::dequeue`].
+    pub served: u64,
+    /// Largest length so far.
+    pub peak: u16,
+}
+
+/// A bounded queue of packet handles. Allocates once, when it is made.
+#[derive(Clone, Debug)]
+pub struct DropTail<T> {
+    packets: VecDeque<T>,
+    capacity: NonZeroU16,
+    service: Service,
+    counters: Counters,
+}
+
+impl<T: Copy> Default for DropTail<T> {
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_CAPACITY, Service::default())
+    }
+}
+
+impl<T: Copy> DropTail<T> {
+    /// 50 packets, the interface queue of ns-2's wireless scripts.
+    pub const DEFAULT_CAPACITY: NonZeroU16 = NonZeroU16::new(50).expect("not zero");
+    /// 49 packets: what ns-2.35 really keeps under `ifqlen` 50, because its test for "full" counts one too many
+    /// (`drop-tail.cc`, `priqueue.cc`).
+    pub const NS2_CAPACITY: NonZeroU16 = NonZeroU16::new(49).expect("not zero");
+
+    /// An empty queue for at most `capacity` packets, 1 to 65,535.
+    #[must_use]
+    pub fn new(capacity: NonZeroU16, service: Service) -> Self {
+        let packets = VecDeque::with_capacity(usize::from(capacity.get()));
+        Self { packets, capacity, service, counters: Counters::default() }
+    }
+
+    /// Offers a packet. The result names the packet that was lost, if one was.
+    pub fn enqueue(&mut self, packet: T, class: Class) -> Enqueued<T> {
+        let ahead = self.service == Service::RoutingFirst && class == Class::Routing;
+        let full = self.packets.len() >= usize::from(self.capacity.get());
+        if full && !ahead {
+            self.counters.refused += 1;
+            return Enqueued::Refused(packet);
+        }
+        let displaced = if full { self.packets.pop_back() } else { None };
+        if ahead {
+            self.packets.push_front(packet);
+        } else {
+            self.packets.push_back(packet);
+        }
+        self.counters.accepted += 1;
+        self.counters.peak = self.counters.peak.max(self.packets.len() as u16);
+        match displaced {
+            Some(last) => {
+                self.counters.displaced += 1;
+                Enqueued::Displaced(last)
+            }
+            None => Enqueued::Accepted,
+        }
+    }
+
+    /// The packet that is served next.
+    pub fn dequeue(&mut self) -> Option<T> {
+        let packet = self.packets.pop_front();
+        self.counters.served += u64::from(packet.is_some());
+        packet
+    }
+
+    /// Takes out every packet for which `matches` holds and hands it to `sink`, head first; the others keep their
+    /// order. A routing agent uses this to clear away packets for a next hop that it lost.
+    pub fn remove_matching(&mut self, mut matches: impl FnMut(&T) -> bool, mut sink: impl FnMut(T)) {
+        let before = self.packets.len();
+        self.packets.retain(|packet| {
+            let take = matches(packet);
+            if take {
+                sink(*packet);
+            }
+            !take
+        });
+        self.counters.removed += (before - self.packets.len()) as u64;
+    }
+
+    /// Packets in the queue, head first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.packets.iter()
+    }
+
+    /// Number of packets in the queue.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether the queue is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Most packets that fit.
+    #[must_use]
+    pub fn capacity(&self) -> NonZeroU16 {
+        self.capacity
+    }
+
+    /// What the queue has seen.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+}
