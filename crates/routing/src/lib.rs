@@ -1,1 +1,6 @@
-//! To be filled.
+//! Routing: shortest paths that never change, and AODV.
+
+pub mod aodv;
+pub mod static_routes;
+
+pub use static_routes::{Edge, StaticRoutes};

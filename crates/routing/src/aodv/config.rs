@@ -1,0 +1,420 @@
+//! Every parameter of an AODV machine, and the presets.
+
+use core::num::NonZeroU16;
+use hopline_core::Duration;
+use hopline_wire::aodv::Message;
+
+/// How a node learns that a neighbour is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkSensing {
+    /// From the link layer: a unicast frame that was given up (RFC 3561 §6.10).
+    LinkLayer,
+    /// From silence (§6.9). Reports of the link layer are ignored, except that a packet they bring back is dropped.
+    Hello(Hello),
+    /// From whichever speaks first.
+    Both(Hello),
+}
+
+impl LinkSensing {
+    /// The HELLO parameters, if HELLO is used.
+    #[must_use]
+    pub const fn hello(&self) -> Option<&Hello> {
+        match self {
+            Self::LinkLayer => None,
+            Self::Hello(hello) | Self::Both(hello) => Some(hello),
+        }
+    }
+}
+
+/// HELLO messages (RFC 3561 §6.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// HELLO_INTERVAL: a node that has broadcast nothing for this long says HELLO. Not zero. Default 1 s.
+    pub interval: Duration,
+    /// ALLOWED_HELLO_LOSS: a neighbour unheard for this many intervals is gone. Default 2.
+    pub allowed_loss: u8,
+    /// Which nodes say HELLO. Default [`HelloWhen::OnActiveRoute`].
+    pub when: HelloWhen,
+}
+
+impl Hello {
+    /// §10: every second, two may be lost.
+    pub const RFC3561: Self =
+        Self { interval: Duration::from_secs(1), allowed_loss: 2, when: HelloWhen::OnActiveRoute };
+
+    /// How long a neighbour may be silent.
+    #[must_use]
+    pub const fn patience(&self) -> Duration {
+        self.interval.saturating_mul(self.allowed_loss as u64)
+    }
+}
+
+/// Which nodes say HELLO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelloWhen {
+    /// Nodes on an active route, as RFC 3561 §6.9 recommends.
+    OnActiveRoute,
+    /// All nodes, always.
+    Always,
+}
+
+/// How far each attempt to find a route reaches and how long it waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// RFC 3561 §6.4 and §6.3: rings from `ttl_start` (or beyond the last known distance) up to `ttl_threshold`, each
+    /// waiting RING_TRAVERSAL_TIME; then the whole network, waiting NET_TRAVERSAL_TIME, doubled for every retry.
+    Rfc,
+    /// ns-2.35: the whole network at once for a destination to which no route was ever known (its "last hop count"
+    /// starts at infinity); rings around the last known distance otherwise. Waits twice the time to live times the
+    /// mean time a hop took in the last three discoveries (at first NODE_TRAVERSAL_TIME), times the number of
+    /// network-wide attempts so far, at most `longest_wait`. After the last attempt the destination is let alone for
+    /// `longest_wait`.
+    Ns2 {
+        /// MAX_RREQ_TIMEOUT. ns-2: 10 s.
+        longest_wait: Duration,
+    },
+}
+
+/// When the clock takes effect on routes and discoveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ageing {
+    /// At the instant itself.
+    Exact,
+    /// At multiples of this period: an expired route is used, and an unanswered request not repeated, before the
+    /// next tick. A packet that asks for a route repeats an overdue request at once. ns-2: 0.5 s.
+    Ticks(Duration),
+}
+
+/// How long a request keeps the route back to its originator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReverseLifetime {
+    /// RFC 3561 §6.5: 2 · NET_TRAVERSAL_TIME − 2 · hops · NODE_TRAVERSAL_TIME.
+    Rfc,
+    /// A fixed time. ns-2: 6 s (REV_ROUTE_LIFE).
+    Fixed(Duration),
+}
+
+/// What a node remembers of the neighbour that handed it an AODV message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreviousHop {
+    /// A route to it, without sequence number (RFC 3561 §6.5, §6.7).
+    Learnt,
+    /// Nothing (ns-2).
+    Ignored,
+}
+
+/// Whose lifetimes a forwarded data packet renews.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataRenews {
+    /// The routes to destination, source, next hop and previous hop (RFC 3561 §6.2).
+    WholePath,
+    /// The route to the destination (ns-2).
+    Destination,
+}
+
+/// How a destination chooses the sequence number of its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplySequence {
+    /// RFC 3561 §6.6.1: one more, only if the request asks for exactly one more than the current number; never less
+    /// than the request's.
+    Rfc,
+    /// One more than the larger of its own and the request's, in every reply (ns-2), so that the latest reply always
+    /// wins over earlier, shorter ones.
+    AlwaysAdvance,
+}
+
+/// Who may answer a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answering {
+    /// Relays with a fresh route, and the destination.
+    Relays,
+    /// The same; and a relay that answers tells the destination (G flag, RFC 3561 §6.6.3).
+    RelaysGratuitous,
+    /// The destination only (D flag).
+    DestinationOnly,
+}
+
+/// Whether replies are acknowledged by RREP-ACK (RFC 3561 §6.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyAck {
+    /// No.
+    Never,
+    /// Each reply asks for it; a neighbour that does not answer within NEXT_HOP_WAIT is put on the blacklist.
+    Always,
+}
+
+/// Repair of a broken route by the node that saw it break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalRepair {
+    /// No: the route is given up and its users are told.
+    Off,
+    /// RFC 3561 §6.12.
+    Rfc {
+        /// MAX_REPAIR_TTL: destinations farther than this are given up, in hops. Default 0.3 · NET_DIAMETER.
+        max_hops: u8,
+        /// LOCAL_ADD_TTL: margin of the request's time to live. Default 2.
+        add_ttl: u8,
+    },
+    /// As ns-2.35: if the packet has come farther than it has still to go, by an ordinary discovery; the queue and
+    /// other routes over the lost neighbour are left as they are.
+    WhenPastHalfWay,
+}
+
+/// Which broken routes a route error lists after a link failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorScope {
+    /// Those that a neighbour uses; sent by unicast if only one neighbour does (RFC 3561 §6.11).
+    Precursors,
+    /// All, by broadcast, even if nobody is known to use them (ns-2).
+    AllBroadcast,
+}
+
+/// When packets for a lost neighbour are cleared from the interface queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuePurge {
+    /// Never: each of them fails by itself.
+    Never,
+    /// When the link fails.
+    OnLinkFailure,
+    /// When the link fails, and also when that neighbour reports a broken route (ns-2).
+    OnLinkFailureAndRouteError,
+}
+
+/// What the failed transmission of an AODV message means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlFailure {
+    /// The link is broken; if it was a reply, the neighbour goes on the blacklist (RFC 3561 §6.8, §6.11).
+    LinkBreak,
+    /// Nothing (ns-2: only data packets report failures).
+    Ignored,
+}
+
+/// Length of an AODV message as an IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encapsulation {
+    /// RFC 3561 bytes in UDP in IPv4: 28 bytes more.
+    UdpIpv4,
+    /// The sizes ns-2 charges: no UDP header, and 28-byte requests and 24-byte replies under a 20-byte IP header.
+    Ns2,
+}
+
+impl Encapsulation {
+    /// Bytes of `message` including the IP header.
+    #[must_use]
+    pub fn packet_len(self, message: &Message) -> usize {
+        match (self, message) {
+            (Self::UdpIpv4, _) => 28 + message.wire_len(),
+            (Self::Ns2, Message::Rreq(_) | Message::Rrep(_)) => 20 + 4 + message.wire_len(),
+            (Self::Ns2, _) => 20 + message.wire_len(),
+        }
+    }
+}
+
+/// Bounds on memory. What does not fit is refused and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Routes. Default 65,536.
+    pub routes: u32,
+    /// Originators whose requests are remembered. Default 65,536.
+    pub originators: u32,
+    /// Destinations looked for at the same time. Default 1,024.
+    pub searches: u32,
+    /// Neighbours watched by HELLO, on the blacklist, or owing an RREP-ACK; each. Default 1,024.
+    pub neighbours: u32,
+    /// Messages waiting for their jitter to pass. Default 256.
+    pub departures: u32,
+    /// Precursors of one route. Default 256.
+    pub precursors: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            routes: 65_536,
+            originators: 65_536,
+            searches: 1_024,
+            neighbours: 1_024,
+            departures: 256,
+            precursors: 256,
+        }
+    }
+}
+
+/// Parameters of an AODV machine. Names in capitals are those of RFC 3561 §10, whose defaults [`Config::rfc3561`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How link failures are noticed. Default: link layer.
+    pub link_sensing: LinkSensing,
+    /// ACTIVE_ROUTE_TIMEOUT: how long a route lives after a packet used it. RFC 3 s, ns-2 10 s.
+    pub active_route_timeout: Duration,
+    /// MY_ROUTE_TIMEOUT: lifetime in the replies of a destination. RFC 6 s, ns-2 10 s.
+    pub my_route_timeout: Duration,
+    /// DELETE_PERIOD: how long a broken route is remembered. RFC 5 · max(ACTIVE_ROUTE_TIMEOUT, HELLO_INTERVAL) =
+    /// 15 s; ns-2 for ever ([`Duration::MAX`]). Too short a period endangers loop freedom.
+    pub delete_period: Duration,
+    /// NET_DIAMETER: most hops of any path, and the time to live of network-wide requests. RFC 35, ns-2 30.
+    pub net_diameter: u8,
+    /// NODE_TRAVERSAL_TIME: conservative time for one hop. RFC 40 ms, ns-2 30 ms.
+    pub node_traversal_time: Duration,
+    /// PATH_DISCOVERY_TIME: how long a request is remembered. RFC 2 · NET_TRAVERSAL_TIME = 5.6 s, ns-2 6 s.
+    pub path_discovery_time: Duration,
+    /// BLACKLIST_TIMEOUT: how long requests of a one-way neighbour are ignored. RFC 5.6 s.
+    pub blacklist_timeout: Duration,
+    /// NEXT_HOP_WAIT: how long an RREP-ACK may take. RFC NODE_TRAVERSAL_TIME + 10 ms.
+    pub next_hop_wait: Duration,
+    /// How discoveries grow and wait.
+    pub search: Search,
+    /// RREQ_RETRIES: network-wide attempts after the first. RFC 2, ns-2 3.
+    pub rreq_retries: u8,
+    /// TTL_START: reach of the first ring. RFC 1 (2 with HELLO); without effect under [`Search::Ns2`].
+    pub ttl_start: u8,
+    /// TTL_INCREMENT: growth of the ring. 2.
+    pub ttl_increment: u8,
+    /// TTL_THRESHOLD: largest ring. 7.
+    pub ttl_threshold: u8,
+    /// TIMEOUT_BUFFER: extra hops in RING_TRAVERSAL_TIME. 2.
+    pub timeout_buffer: u8,
+    /// RREQ_RATELIMIT: own requests per second; `None`: no limit. RFC 10, ns-2 none.
+    pub rreq_rate_limit: Option<NonZeroU16>,
+    /// RERR_RATELIMIT: route errors per second; `None`: no limit. RFC 10, ns-2 none.
+    pub rerr_rate_limit: Option<NonZeroU16>,
+    /// Relayed requests and route errors wait a random time below this, so that neighbours do not talk at once. RFC
+    /// 3561 says nothing; 10 ms as ns-2 (compare RFC 5148).
+    pub broadcast_jitter: Duration,
+    /// Who may answer our requests. Default [`Answering::Relays`].
+    pub answering: Answering,
+    /// Lifetime of routes back to originators.
+    pub reverse_lifetime: ReverseLifetime,
+    /// Routes to transmitters of AODV messages.
+    pub previous_hop: PreviousHop,
+    /// What data packets renew.
+    pub data_renews: DataRenews,
+    /// A destination's sequence number.
+    pub reply_sequence: ReplySequence,
+    /// RREP-ACK. Default never.
+    pub reply_ack: ReplyAck,
+    /// Local repair. Default off; ns-2.35 has it compiled in.
+    pub local_repair: LocalRepair,
+    /// Contents of route errors.
+    pub error_scope: ErrorScope,
+    /// Clearing of the interface queue.
+    pub queue_purge: QueuePurge,
+    /// Failed AODV messages.
+    pub control_failure: ControlFailure,
+    /// When expiry takes effect.
+    pub ageing: Ageing,
+    /// Packets that wait for routes, all destinations together; the oldest gives way. 64, as ns-2 (the RFC leaves it
+    /// open).
+    pub buffer_packets: NonZeroU16,
+    /// How long a packet may wait for a route. 30 s, as ns-2 (the RFC leaves it open).
+    pub buffer_time: Duration,
+    /// Spacing of buffered packets once a reply arrives. RFC 0, ns-2 10 ms (ARP_DELAY).
+    pub release_spacing: Duration,
+    /// Size of messages on the network.
+    pub encapsulation: Encapsulation,
+    /// Bounds on memory.
+    pub limits: Limits,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::rfc3561()
+    }
+}
+
+impl Config {
+    /// RFC 3561 with the defaults of its §10, links sensed by the link layer, local repair off.
+    #[must_use]
+    pub fn rfc3561() -> Self {
+        Self {
+            link_sensing: LinkSensing::LinkLayer,
+            active_route_timeout: Duration::from_secs(3),
+            my_route_timeout: Duration::from_secs(6),
+            delete_period: Duration::from_secs(15),
+            net_diameter: 35,
+            node_traversal_time: Duration::from_millis(40),
+            path_discovery_time: Duration::from_millis(5_600),
+            blacklist_timeout: Duration::from_millis(5_600),
+            next_hop_wait: Duration::from_millis(50),
+            search: Search::Rfc,
+            rreq_retries: 2,
+            ttl_start: 1,
+            ttl_increment: 2,
+            ttl_threshold: 7,
+            timeout_buffer: 2,
+            rreq_rate_limit: NonZeroU16::new(10),
+            rerr_rate_limit: NonZeroU16::new(10),
+            broadcast_jitter: Duration::from_millis(10),
+            answering: Answering::Relays,
+            reverse_lifetime: ReverseLifetime::Rfc,
+            previous_hop: PreviousHop::Learnt,
+            data_renews: DataRenews::WholePath,
+            reply_sequence: ReplySequence::Rfc,
+            reply_ack: ReplyAck::Never,
+            local_repair: LocalRepair::Off,
+            error_scope: ErrorScope::Precursors,
+            queue_purge: QueuePurge::OnLinkFailure,
+            control_failure: ControlFailure::LinkBreak,
+            ageing: Ageing::Exact,
+            buffer_packets: NonZeroU16::new(64).expect("not zero"),
+            buffer_time: Duration::from_secs(30),
+            release_spacing: Duration::ZERO,
+            encapsulation: Encapsulation::UdpIpv4,
+            limits: Limits::default(),
+        }
+    }
+
+    /// RFC 3561 with links sensed by HELLO, and the first ring of 2 hops that §10 then recommends.
+    #[must_use]
+    pub fn rfc3561_hello() -> Self {
+        Self { link_sensing: LinkSensing::Hello(Hello::RFC3561), ttl_start: 2, ..Self::rfc3561() }
+    }
+
+    /// The AODV of ns-2.35 as it is compiled by default (`aodv/aodv.h`, `aodv.cc`, `aodv_rqueue.h`): link-layer
+    /// feedback, local repair, no gratuitous replies.
+    ///
+    /// Three oddities are left out. Its local-repair timer is set to an absolute time instead of an interval, so in
+    /// practice it never ends a repair; here a repair ends with its discovery. Lifetimes in the replies of relays
+    /// are cut to whole seconds there. It measures how long a hop took by a time stamp carried in request and reply;
+    /// here by the time of the latest request.
+    #[must_use]
+    pub fn ns2_235() -> Self {
+        Self {
+            active_route_timeout: Duration::from_secs(10),
+            my_route_timeout: Duration::from_secs(10),
+            delete_period: Duration::MAX,
+            net_diameter: 30,
+            node_traversal_time: Duration::from_millis(30),
+            path_discovery_time: Duration::from_secs(6),
+            search: Search::Ns2 { longest_wait: Duration::from_secs(10) },
+            rreq_retries: 3,
+            ttl_start: 5,
+            rreq_rate_limit: None,
+            rerr_rate_limit: None,
+            reverse_lifetime: ReverseLifetime::Fixed(Duration::from_secs(6)),
+            previous_hop: PreviousHop::Ignored,
+            data_renews: DataRenews::Destination,
+            reply_sequence: ReplySequence::AlwaysAdvance,
+            local_repair: LocalRepair::WhenPastHalfWay,
+            error_scope: ErrorScope::AllBroadcast,
+            queue_purge: QueuePurge::OnLinkFailureAndRouteError,
+            control_failure: ControlFailure::Ignored,
+            ageing: Ageing::Ticks(Duration::from_millis(500)),
+            release_spacing: Duration::from_millis(10),
+            encapsulation: Encapsulation::Ns2,
+            ..Self::rfc3561()
+        }
+    }
+
+    /// NET_TRAVERSAL_TIME: 2 · NODE_TRAVERSAL_TIME · NET_DIAMETER.
+    #[must_use]
+    pub const fn net_traversal_time(&self) -> Duration {
+        self.node_traversal_time.saturating_mul(2 * self.net_diameter as u64)
+    }
+
+    /// RING_TRAVERSAL_TIME: 2 · NODE_TRAVERSAL_TIME · (`ttl` + TIMEOUT_BUFFER).
+    #[must_use]
+    pub const fn ring_traversal_time(&self, ttl: u8) -> Duration {
+        self.node_traversal_time.saturating_mul(2 * (ttl as u64 + self.timeout_buffer as u64))
+    }
+}

@@ -1,0 +1,233 @@
+//! What goes into and comes out of an AODV machine.
+
+use core::fmt;
+use hopline_wire::aodv::Message;
+use std::net::Ipv4Addr;
+
+/// A message that arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The message.
+    pub message: Message,
+    /// The neighbour that transmitted it: source address of the IP header.
+    pub from: Ipv4Addr,
+    /// Destination address of the IP header: this node, or [`Ipv4Addr::BROADCAST`].
+    pub to: Ipv4Addr,
+    /// Time to live of the IP header as it arrived. 1: not to be passed on.
+    pub ttl: u8,
+}
+
+/// A message to send now: any jitter has already passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// The message.
+    pub message: Message,
+    /// The neighbour to hand it to, or [`Ipv4Addr::BROADCAST`].
+    pub next_hop: Ipv4Addr,
+    /// Source address of the IP header: always this node.
+    pub source: Ipv4Addr,
+    /// Destination address of the IP header: the neighbour or [`Ipv4Addr::BROADCAST`]. AODV messages are handled at
+    /// every hop, so even a reply is addressed to its next hop.
+    pub destination: Ipv4Addr,
+    /// Time to live of the IP header.
+    pub ttl: u8,
+}
+
+/// Where a data packet that asks for a route comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From this node itself.
+    Local,
+    /// From another node, to be passed on.
+    Forwarded {
+        /// The neighbour that handed it to this node.
+        previous_hop: Ipv4Addr,
+        /// The node that made it: source address of the IP header.
+        source: Ipv4Addr,
+    },
+}
+
+/// What to do with a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Decision {
+    /// Send it to this neighbour.
+    Forward {
+        /// The neighbour.
+        next_hop: Ipv4Addr,
+    },
+    /// The machine holds it until it knows a route. It comes back in [`Event::Release`] or [`Event::Drop`].
+    Buffered,
+    /// It goes nowhere. The caller still has it.
+    Dropped {
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+/// Why a data packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// This node was to pass it on and has no route (RFC 3561 §6.11 case ii).
+    NoRoute,
+    /// Nobody answered the route requests (§6.3).
+    DiscoveryFailed,
+    /// The route was not repaired (§6.12).
+    RepairFailed,
+    /// It was the oldest in a full buffer.
+    BufferFull,
+    /// It waited too long for a route.
+    BufferTimeout,
+    /// The link layer could not deliver it to the next hop.
+    LinkFailure,
+    /// It came back to the node that made it.
+    RoutingLoop,
+    /// Its destination is this node, or no host.
+    Unroutable,
+}
+
+impl DropReason {
+    /// Short text for traces and packet comments.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoRoute => "no route",
+            Self::DiscoveryFailed => "route discovery failed",
+            Self::RepairFailed => "local repair failed",
+            Self::BufferFull => "send buffer full",
+            Self::BufferTimeout => "waited too long for a route",
+            Self::LinkFailure => "link failure",
+            Self::RoutingLoop => "routing loop",
+            Self::Unroutable => "destination cannot be routed to",
+        }
+    }
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a failed transmission carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried<M> {
+    /// A data packet. The machine takes it: it comes back in [`Event::Drop`], or is buffered for local repair.
+    Data {
+        /// The packet.
+        packet: M,
+        /// Its destination.
+        destination: Ipv4Addr,
+        /// The node that made it.
+        source: Ipv4Addr,
+        /// Hops it has taken from its source to this node; 0 at the source.
+        travelled: u8,
+    },
+    /// A route reply of this node (§6.8).
+    Reply,
+    /// Another AODV message.
+    Control,
+    /// Not known, or nothing of AODV's concern.
+    Nothing,
+}
+
+impl<M> Carried<M> {
+    /// What the failed transmission of `message` is to AODV.
+    #[must_use]
+    pub const fn message(message: &Message) -> Self {
+        match message {
+            Message::Rrep(_) => Self::Reply,
+            _ => Self::Control,
+        }
+    }
+}
+
+/// What the link layer reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal<M> {
+    /// A unicast frame to `neighbour` was given up after all retries.
+    LinkFailed {
+        /// The neighbour that did not answer.
+        neighbour: Ipv4Addr,
+        /// What the frame carried.
+        carried: Carried<M>,
+    },
+    /// Some packet of `neighbour` arrived. Only of interest where links are sensed by HELLO (§6.9); AODV messages
+    /// count by themselves.
+    NeighbourHeard {
+        /// The neighbour.
+        neighbour: Ipv4Addr,
+    },
+}
+
+/// What an AODV machine tells its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<M> {
+    /// Send a packet that was buffered.
+    Release {
+        /// The packet.
+        packet: M,
+        /// The neighbour to send it to.
+        next_hop: Ipv4Addr,
+    },
+    /// A packet that the machine held is lost.
+    Drop {
+        /// The packet.
+        packet: M,
+        /// Why.
+        reason: DropReason,
+    },
+    /// A route this node was looking for is there.
+    RouteFound {
+        /// Where it leads.
+        destination: Ipv4Addr,
+        /// How far that is.
+        hops: u8,
+    },
+    /// A route in use broke or was reported broken.
+    RouteLost {
+        /// Where it led.
+        destination: Ipv4Addr,
+    },
+    /// Take every packet for `next_hop` out of the interface queue and drop it with [`DropReason::LinkFailure`]: it
+    /// cannot arrive.
+    PurgeQueue {
+        /// The lost neighbour.
+        next_hop: Ipv4Addr,
+    },
+}
+
+/// Why an AODV machine wants to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// A jittered broadcast or a spaced-out packet is due.
+    Departure,
+    /// A route request was not answered in time.
+    Discovery,
+    /// A reply was not acknowledged (§6.8).
+    ReplyAck,
+    /// Packets have been in the buffer too long.
+    Buffer,
+    /// Time to say HELLO (§6.9).
+    Hello,
+    /// A neighbour may have fallen silent (§6.9).
+    Neighbour,
+    /// Routes may have expired.
+    Purge,
+}
+
+impl hopline_core::TimerKind for Timer {
+    const ALL: &'static [Self] = &[
+        Self::Departure,
+        Self::Discovery,
+        Self::ReplyAck,
+        Self::Buffer,
+        Self::Hello,
+        Self::Neighbour,
+        Self::Purge,
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
