@@ -1,5 +1,9 @@
 //! IPv4 headers (RFC 791), with ECN (RFC 3168) and without options.
 
+use crate::checksum;
+use crate::emit::{address, be16};
+use crate::error::{ParseError, require};
+use bytes::Bytes;
 use std::net::Ipv4Addr;
 
 /// Length of a header without options, in bytes.
@@ -46,3 +50,116 @@ pub struct Header {
     /// Identification.
     pub id: u16,
 }
+
+impl Protocol {
+    /// The number in the header.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Tcp => 6,
+            Self::Udp => 17,
+            Self::Other(number) => number,
+        }
+    }
+}
+
+impl From<u8> for Protocol {
+    fn from(number: u8) -> Self {
+        match number {
+            6 => Self::Tcp,
+            17 => Self::Udp,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl Ecn {
+    /// The two bits in the header.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotCapable => 0b00,
+            Self::Capable1 => 0b01,
+            Self::Capable0 => 0b10,
+            Self::CongestionExperienced => 0b11,
+        }
+    }
+
+    const fn from_bits(tos: u8) -> Self {
+        match tos & 0b11 {
+            0b00 => Self::NotCapable,
+            0b01 => Self::Capable1,
+            0b10 => Self::Capable0,
+            _ => Self::CongestionExperienced,
+        }
+    }
+}
+
+/// Don't Fragment: hopline sends atomic datagrams only (RFC 6864 §4).
+const DONT_FRAGMENT: u16 = 0x4000;
+/// More Fragments and the fragment offset: any of them set makes a fragment.
+const FRAGMENT: u16 = 0x3fff;
+
+impl Header {
+    /// Splits a packet into header and payload. Options are skipped, DSCP is ignored, and what the link padded after
+    /// the total length is cut off.
+    ///
+    /// # Errors
+    /// `Truncated`; `BadLength` of the header or the total; `BadChecksum` of the header; `Unsupported` for another IP
+    /// version and for a fragment, whose value is then the flags and offset word.
+    pub fn parse(packet: &Bytes) -> Result<(Self, Bytes), ParseError> {
+        require(packet, HEADER_LEN)?;
+        let version = packet[0] >> 4;
+        if version != 4 {
+            return Err(ParseError::Unsupported { what: "ip version", value: u32::from(version) });
+        }
+        let header_len = usize::from(packet[0] & 0xf) * 4;
+        if header_len < HEADER_LEN {
+            return Err(ParseError::BadLength { what: "ip header", value: header_len });
+        }
+        require(packet, header_len)?;
+        if checksum::internet(&packet[..header_len]) != 0 {
+            return Err(ParseError::BadChecksum);
+        }
+        let total = usize::from(be16(packet, 2));
+        if total < header_len {
+            return Err(ParseError::BadLength { what: "ip total", value: total });
+        }
+        require(packet, total)?;
+        let fragment = be16(packet, 6);
+        if fragment & FRAGMENT != 0 {
+            return Err(ParseError::Unsupported { what: "ip fragment", value: u32::from(fragment) });
+        }
+        let header = Self {
+            src: address(packet, 12),
+            dst: address(packet, 16),
+            ttl: packet[8],
+            protocol: Protocol::from(packet[9]),
+            ecn: Ecn::from_bits(packet[1]),
+            id: be16(packet, 4),
+        };
+        Ok((header, packet.slice(header_len..total)))
+    }
+
+    /// Appends the header of a packet with `payload_len` bytes of payload; the payload is to follow. DSCP is 0, Don't
+    /// Fragment is set.
+    ///
+    /// # Panics
+    /// If the packet would be longer than 65,535 bytes: callers cut payloads to the path's MTU.
+    pub fn emit(&self, payload_len: usize, out: &mut Vec<u8>) {
+        let total = u16::try_from(HEADER_LEN + payload_len).expect("a packet is at most 65,535 bytes long");
+        let start = out.len();
+        out.extend([0x45, self.ecn.bits()]);
+        out.extend(total.to_be_bytes());
+        out.extend(self.id.to_be_bytes());
+        out.extend(DONT_FRAGMENT.to_be_bytes());
+        out.extend([self.ttl, self.protocol.number(), 0, 0]);
+        out.extend(self.src.octets());
+        out.extend(self.dst.octets());
+        let checksum = checksum::internet(&out[start..]);
+        out[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

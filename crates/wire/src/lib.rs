@@ -2,9 +2,23 @@
 //!
 //! Machines work on the values defined here and never see bytes; the simulator carries the values as they are;
 //! Linux drivers and pcapng files use `parse` and `emit`.
+//!
+//! `parse` takes the bytes of one packet and never panics: what it cannot take is a [`ParseError`] with its reason.
+//! Payloads are cut out of the buffer without copying. `emit` appends to a `Vec<u8>`, so that nested formats are
+//! written one after the other: frame, IP header, segment.
 
 pub mod aodv;
+pub mod checksum;
 pub mod dot11;
 pub mod ipv4;
+pub mod pcapng;
 pub mod tcp;
 pub mod udp;
+
+mod emit;
+mod error;
+#[cfg(test)]
+mod testing;
+
+pub use emit::Emit;
+pub use error::ParseError;

@@ -1,7 +1,16 @@
 //! TCP segments (RFC 9293 §3.1) with the options MSS, window scale and timestamps (RFC 7323), SACK-permitted and
 //! SACK (RFC 2018).
 
+use crate::checksum::Sum;
+use crate::emit::{Emit, be16, be32};
+use crate::error::{ParseError, require};
+use crate::ipv4;
+use bytes::Bytes;
 use hopline_core::{Payload, Seq32};
+
+mod options;
+
+pub use options::MAX_OPTIONS_LEN;
 
 /// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
@@ -158,4 +167,73 @@ impl<P: Payload> Segment<P> {
     pub fn seq_end(&self) -> Seq32 {
         self.seq + self.seq_len()
     }
+
+    /// Length of header and data, in bytes.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        self.header_len() + self.payload.len() as usize
+    }
 }
+
+impl<P> Segment<P> {
+    /// Length of the header with its padded options, in bytes: 20 to 60.
+    #[must_use]
+    pub const fn header_len(&self) -> usize {
+        HEADER_LEN + self.options.len()
+    }
+}
+
+impl Segment<Bytes> {
+    /// Parses the payload of the IP packet with header `ip`. Reserved bits are ignored, unknown options skipped.
+    ///
+    /// # Errors
+    /// `Truncated` of header or an option; `BadLength` of the data offset or an option; `BadChecksum`.
+    pub fn parse(ip: &ipv4::Header, bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, HEADER_LEN)?;
+        let header_len = usize::from(bytes[12] >> 4) * 4;
+        if header_len < HEADER_LEN {
+            return Err(ParseError::BadLength { what: "tcp header", value: header_len });
+        }
+        require(bytes, header_len)?;
+        let mut sum = Sum::pseudo_header(ip, bytes.len());
+        sum.add(bytes);
+        if sum.finish() != 0 {
+            return Err(ParseError::BadChecksum);
+        }
+        Ok(Self {
+            src_port: be16(bytes, 0),
+            dst_port: be16(bytes, 2),
+            seq: Seq32(be32(bytes, 4)),
+            ack: Seq32(be32(bytes, 8)),
+            flags: Flags(bytes[13]),
+            window: be16(bytes, 14),
+            urgent: be16(bytes, 18),
+            options: Options::parse(&bytes[HEADER_LEN..header_len])?,
+            payload: bytes.slice(header_len..),
+        })
+    }
+}
+
+impl<P: Emit> Segment<P> {
+    /// Appends the segment, to follow the IP header `ip`, which the checksum covers. SACK blocks beyond
+    /// [`Options::sack_room`] are left out.
+    pub fn emit(&self, ip: &ipv4::Header, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend(self.src_port.to_be_bytes());
+        out.extend(self.dst_port.to_be_bytes());
+        out.extend(self.seq.0.to_be_bytes());
+        out.extend(self.ack.0.to_be_bytes());
+        out.extend([((self.header_len() / 4) << 4) as u8, self.flags.0]);
+        out.extend(self.window.to_be_bytes());
+        out.extend([0, 0]);
+        out.extend(self.urgent.to_be_bytes());
+        self.options.emit(out);
+        self.payload.emit(out);
+        let mut sum = Sum::pseudo_header(ip, out.len() - start);
+        sum.add(&out[start..]);
+        out[start + 16..start + 18].copy_from_slice(&sum.finish().to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,12 @@
 //! UDP datagrams (RFC 768).
 
+use crate::checksum::Sum;
+use crate::emit::{Emit, be16};
+use crate::error::{ParseError, require};
+use crate::ipv4;
+use bytes::Bytes;
+use hopline_core::Payload;
+
 /// Length of a header, in bytes.
 pub const HEADER_LEN: usize = 8;
 
@@ -13,3 +20,59 @@ pub struct Datagram<P> {
     /// Data.
     pub payload: P,
 }
+
+impl<P: Payload> Datagram<P> {
+    /// Length of header and data, in bytes.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        HEADER_LEN + self.payload.len() as usize
+    }
+}
+
+impl Datagram<Bytes> {
+    /// Parses the payload of the IP packet with header `ip`. A checksum of zero means that the sender made none. What
+    /// follows the datagram's own length is cut off.
+    ///
+    /// # Errors
+    /// `Truncated`; `BadLength` of the length field; `BadChecksum`.
+    pub fn parse(ip: &ipv4::Header, bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, HEADER_LEN)?;
+        let len = usize::from(be16(bytes, 4));
+        if len < HEADER_LEN {
+            return Err(ParseError::BadLength { what: "udp datagram", value: len });
+        }
+        require(bytes, len)?;
+        if be16(bytes, 6) != 0 {
+            let mut sum = Sum::pseudo_header(ip, len);
+            sum.add(&bytes[..len]);
+            if sum.finish() != 0 {
+                return Err(ParseError::BadChecksum);
+            }
+        }
+        Ok(Self { src_port: be16(bytes, 0), dst_port: be16(bytes, 2), payload: bytes.slice(HEADER_LEN..len) })
+    }
+}
+
+impl<P: Emit> Datagram<P> {
+    /// Appends the datagram, to follow the IP header `ip`, which the checksum covers.
+    ///
+    /// # Panics
+    /// If the datagram would be longer than 65,535 bytes: callers cut payloads to the path's MTU.
+    pub fn emit(&self, ip: &ipv4::Header, out: &mut Vec<u8>) {
+        let len = u16::try_from(self.wire_len()).expect("a datagram is at most 65,535 bytes long");
+        let start = out.len();
+        out.extend(self.src_port.to_be_bytes());
+        out.extend(self.dst_port.to_be_bytes());
+        out.extend(len.to_be_bytes());
+        out.extend([0, 0]);
+        self.payload.emit(out);
+        let mut sum = Sum::pseudo_header(ip, usize::from(len));
+        sum.add(&out[start..]);
+        // RFC 768: a computed zero is sent as all ones, for zero means none.
+        let checksum = if sum.finish() == 0 { 0xffff } else { sum.finish() };
+        out[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! Why bytes are not a packet.
+
+use thiserror::Error;
+
+/// Why a packet could not be parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum ParseError {
+    /// The bytes end before the packet does.
+    #[error("truncated: {needed} bytes needed, {got} present")]
+    Truncated {
+        /// Bytes needed to go on; there may be more after them.
+        needed: usize,
+        /// Bytes present.
+        got: usize,
+    },
+    /// A checksum or frame check sequence does not match.
+    #[error("bad checksum")]
+    BadChecksum,
+    /// A length field contradicts the format.
+    #[error("bad length {value} of {what}")]
+    BadLength {
+        /// The field or option.
+        what: &'static str,
+        /// The length found.
+        value: usize,
+    },
+    /// Well-formed as far as can be seen, and not something hopline speaks.
+    #[error("unsupported {what}: {value}")]
+    Unsupported {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: u32,
+    },
+}
+
+/// `Truncated` unless `bytes` holds at least `needed` bytes.
+pub(crate) fn require(bytes: &[u8], needed: usize) -> Result<(), ParseError> {
+    if bytes.len() < needed { Err(ParseError::Truncated { needed, got: bytes.len() }) } else { Ok(()) }
+}

@@ -1,0 +1,351 @@
+use super::*;
+use crate::ipv4::Protocol;
+use crate::testing::{any_ip, any_payload, bit_flips, hex, ip, refuses_every_prefix};
+use hopline_core::Length;
+use proptest::prelude::*;
+
+const SYN: &str =
+    "c000 0050 01020304 00000000 a0 02 ffff 6fa6 0000 020405b4 0402 080a 00000001 00000000 01 030307";
+const DATA: &str = "0050 c000 0a0b0c0d 01020305 b0 18 03e8 59db 0000 \
+     0101 080a 00000002 00000001 0101 050a 00001000 00002000 616263";
+
+fn syn() -> Segment<Bytes> {
+    Segment {
+        src_port: 49_152,
+        dst_port: 80,
+        seq: Seq32(0x0102_0304),
+        flags: Flags::SYN,
+        window: 0xffff,
+        options: Options {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps: Some(Timestamps { value: 1, echo: 0 }),
+            ..Options::default()
+        },
+        ..Segment::default()
+    }
+}
+
+fn data() -> Segment<Bytes> {
+    let timestamps = Some(Timestamps { value: 2, echo: 1 });
+    Segment {
+        src_port: 80,
+        dst_port: 49_152,
+        seq: Seq32(0x0a0b_0c0d),
+        ack: Seq32(0x0102_0305),
+        flags: Flags::PSH | Flags::ACK,
+        window: 1000,
+        options: Options { timestamps, sack: sack(&[(0x1000, 0x2000)]), ..Options::default() },
+        payload: Bytes::from_static(b"abc"),
+        ..Segment::default()
+    }
+}
+
+fn sack(blocks: &[(u32, u32)]) -> SackBlocks {
+    let mut sack = SackBlocks::default();
+    for &(left, right) in blocks {
+        assert!(sack.push(SackBlock { left: Seq32(left), right: Seq32(right) }));
+    }
+    sack
+}
+
+fn emitted<P: Emit>(segment: &Segment<P>) -> Bytes {
+    let mut out = Vec::new();
+    segment.emit(&ip(Protocol::Tcp), &mut out);
+    Bytes::from(out)
+}
+
+fn parse(bytes: &Bytes) -> Result<Segment<Bytes>, ParseError> {
+    Segment::parse(&ip(Protocol::Tcp), bytes)
+}
+
+/// A segment with this option area, padded to 32 bits with zeros.
+fn with_options(area: &str) -> Bytes {
+    let mut area = hex(area).to_vec();
+    area.resize(area.len().next_multiple_of(4), 0);
+    let mut bytes = hex("c000 0050 01020304 00000000 00 02 ffff 0000 0000").to_vec();
+    bytes[12] = (((HEADER_LEN + area.len()) / 4) << 4) as u8;
+    bytes.extend(area);
+    rechecked(bytes)
+}
+
+/// `bytes` with the checksum made right.
+fn rechecked(mut bytes: Vec<u8>) -> Bytes {
+    bytes[16..18].fill(0);
+    let mut sum = Sum::pseudo_header(&ip(Protocol::Tcp), bytes.len());
+    sum.add(&bytes);
+    bytes[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+    Bytes::from(bytes)
+}
+
+fn options(area: &str) -> Result<Options, ParseError> {
+    parse(&with_options(area)).map(|segment| segment.options)
+}
+
+#[test]
+fn a_syn_is_written_byte_for_byte() {
+    assert_eq!(emitted(&syn()), hex(SYN));
+    assert_eq!(parse(&hex(SYN)), Ok(syn()));
+}
+
+#[test]
+fn data_with_timestamps_and_sack_are_written_byte_for_byte() {
+    assert_eq!(emitted(&data()), hex(DATA));
+    assert_eq!(parse(&hex(DATA)), Ok(data()));
+}
+
+#[test]
+fn header_lengths_are_those_of_common_stacks() {
+    assert_eq!(Segment::<Length>::default().header_len(), 20);
+    assert_eq!(syn().header_len(), 40);
+    let mut segment = data();
+    for (blocks, len) in [(1, 44), (2, 52), (3, 60)] {
+        segment.options.sack = sack(&vec![(1, 2); blocks]);
+        assert_eq!(segment.header_len(), len);
+    }
+    segment.options.timestamps = None;
+    segment.options.sack = sack(&[(1, 2); 4]);
+    assert_eq!(segment.header_len(), 56);
+    segment.options = Options { mss: Some(1460), ..Options::default() };
+    assert_eq!(segment.header_len(), 24);
+    segment.options = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
+    assert_eq!(segment.header_len(), 28);
+}
+
+#[test]
+fn header_len_is_a_constant_where_the_segment_is() {
+    const LEN: usize = {
+        let options = Options {
+            mss: Some(536),
+            window_scale: None,
+            sack_permitted: false,
+            timestamps: None,
+            sack: SackBlocks { len: 0, blocks: [SackBlock { left: Seq32(0), right: Seq32(0) }; 4] },
+        };
+        options.len()
+    };
+    assert_eq!(LEN, 4);
+}
+
+#[test]
+fn timestamps_leave_room_for_three_sack_blocks() {
+    let mut segment = data();
+    segment.options.sack = sack(&[(1, 2), (3, 4), (5, 6), (7, 8)]);
+    assert_eq!((segment.options.sack_room(), segment.header_len()), (3, 60));
+    let parsed = parse(&emitted(&segment)).unwrap();
+    assert_eq!(parsed.options.sack, sack(&[(1, 2), (3, 4), (5, 6)]), "the oldest is left out");
+}
+
+#[test]
+fn what_does_not_fit_aligned_is_packed() {
+    // MSS and SACK together are legal, if odd: 4 + 10 + 26 bytes without NOPs.
+    let mut segment = data();
+    segment.options.mss = Some(536);
+    segment.options.sack = sack(&[(1, 2), (3, 4), (5, 6)]);
+    assert_eq!(segment.header_len(), 60);
+    assert_eq!(parse(&emitted(&segment)), Ok(segment));
+}
+
+#[test]
+fn options_are_found_at_any_offset() {
+    assert_eq!(options("01 01 01 020405b4").unwrap().mss, Some(1460));
+    assert_eq!(options("030307 0402 080a 00000001 00000002 020405b4"), {
+        let timestamps = Some(Timestamps { value: 1, echo: 2 });
+        let sack = SackBlocks::default();
+        Ok(Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, timestamps, sack })
+    });
+}
+
+#[test]
+fn unknown_options_are_skipped() {
+    // 34: TCP Fast Open; 254: experimental.
+    assert_eq!(options("22 0a 0102030405060708 fe 02 020405b4").unwrap().mss, Some(1460));
+}
+
+#[test]
+fn nothing_counts_after_the_end_of_options() {
+    assert_eq!(options("00 ff ff ff"), Ok(Options::default()));
+}
+
+#[test]
+fn malformed_options_are_refused_with_the_reason() {
+    let length = |what, value| Err(ParseError::BadLength { what, value });
+    assert_eq!(options("ff 00"), length("tcp option", 0));
+    assert_eq!(options("02 01"), length("tcp option", 1));
+    assert_eq!(options("02 03 05 00"), length("mss option", 3));
+    assert_eq!(options("03 04 07 00"), length("window scale option", 4));
+    assert_eq!(options("04 03 00 00"), length("sack-permitted option", 3));
+    assert_eq!(options("08 08 000000010000"), length("timestamps option", 8));
+    assert_eq!(options("05 02"), length("sack option", 2));
+    assert_eq!(options("05 06 00000001"), length("sack option", 6));
+    assert_eq!(options("01 01 08 0a"), Err(ParseError::Truncated { needed: 10, got: 2 }));
+    assert_eq!(options("01 01 01 02"), Err(ParseError::Truncated { needed: 2, got: 1 }));
+}
+
+#[test]
+fn a_data_offset_outside_the_segment_is_refused() {
+    let mut bytes = hex(SYN).to_vec();
+    bytes[12] = 0x40;
+    assert_eq!(
+        parse(&rechecked(bytes.clone())),
+        Err(ParseError::BadLength { what: "tcp header", value: 16 })
+    );
+    bytes[12] = 0xf0;
+    assert_eq!(parse(&rechecked(bytes)), Err(ParseError::Truncated { needed: 60, got: 40 }));
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    refuses_every_prefix(&hex(SYN), parse);
+    refuses_every_prefix(&hex(DATA), parse);
+}
+
+#[test]
+fn any_flipped_bit_is_noticed() {
+    for (bit, bytes) in bit_flips(&hex(DATA)).enumerate() {
+        assert!(parse(&bytes).is_err(), "bit {bit}");
+    }
+    let mut wrong = hex(DATA).to_vec();
+    wrong[45] ^= 1;
+    assert_eq!(parse(&Bytes::from(wrong)), Err(ParseError::BadChecksum));
+}
+
+#[test]
+fn a_flipped_bit_with_a_right_checksum_gives_another_segment_or_an_error() {
+    for bytes in bit_flips(&hex(DATA)) {
+        if let Ok(other) = parse(&rechecked(bytes.to_vec())) {
+            assert_eq!(parse(&emitted(&other)), Ok(other));
+        }
+    }
+}
+
+#[test]
+fn the_checksum_covers_addresses_and_protocol() {
+    let mut elsewhere = ip(Protocol::Tcp);
+    elsewhere.src = std::net::Ipv4Addr::new(10, 0, 0, 3);
+    assert_eq!(Segment::parse(&elsewhere, &hex(SYN)), Err(ParseError::BadChecksum));
+    assert_eq!(Segment::parse(&ip(Protocol::Udp), &hex(SYN)), Err(ParseError::BadChecksum));
+}
+
+#[test]
+fn a_length_is_written_as_zeros() {
+    let zeros = Segment { payload: Bytes::from_static(&[0; 1460]), ..data() };
+    let lengths = Segment {
+        src_port: zeros.src_port,
+        dst_port: zeros.dst_port,
+        seq: zeros.seq,
+        ack: zeros.ack,
+        flags: zeros.flags,
+        window: zeros.window,
+        urgent: zeros.urgent,
+        options: zeros.options,
+        payload: Length(1460),
+    };
+    assert_eq!(emitted(&lengths), emitted(&zeros));
+    assert_eq!(lengths.wire_len(), 44 + 1460);
+}
+
+fn any_options() -> impl Strategy<Value = Options> {
+    let timestamps = (any::<u32>(), any::<u32>()).prop_map(|(value, echo)| Timestamps { value, echo });
+    (
+        prop::option::of(any::<u16>()),
+        prop::option::of(any::<u8>()),
+        any::<bool>(),
+        prop::option::of(timestamps),
+        prop::collection::vec(any::<(u32, u32)>(), 0..=4),
+    )
+        .prop_map(|(mss, window_scale, sack_permitted, timestamps, blocks)| Options {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            sack: sack(&blocks),
+        })
+}
+
+fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
+    (any::<[u16; 4]>(), any::<[u32; 2]>(), any::<u8>(), any_options(), any_payload()).prop_map(
+        |([src_port, dst_port, window, urgent], [seq, ack], flags, options, payload)| Segment {
+            src_port,
+            dst_port,
+            seq: Seq32(seq),
+            ack: Seq32(ack),
+            flags: Flags(flags),
+            window,
+            urgent,
+            options,
+            payload,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_was_emitted_parses_back(header in any_ip(Just(Protocol::Tcp)), segment in any_segment()) {
+        let mut out = Vec::new();
+        segment.emit(&header, &mut out);
+        prop_assert_eq!(out.len(), segment.wire_len());
+        let mut expected = segment;
+        let sent = expected.options.sack.len().min(expected.options.sack_room());
+        let blocks = expected.options.sack;
+        expected.options.sack = SackBlocks::default();
+        for &block in &blocks.as_slice()[..sent] {
+            prop_assert!(expected.options.sack.push(block));
+        }
+        prop_assert_eq!(Segment::parse(&header, &Bytes::from(out)), Ok(expected));
+    }
+
+    #[test]
+    fn etherparse_reads_what_was_emitted(header in any_ip(Just(Protocol::Tcp)), segment in any_segment()) {
+        use etherparse::TcpOptionElement as Element;
+        let mut out = Vec::new();
+        segment.emit(&header, &mut out);
+        let (theirs, payload) = etherparse::TcpHeader::from_slice(&out).unwrap();
+        prop_assert_eq!(payload, &segment.payload[..]);
+        let checksum = theirs.calc_checksum_ipv4_raw(header.src.octets(), header.dst.octets(), payload).unwrap();
+        prop_assert_eq!(theirs.checksum, checksum);
+        prop_assert_eq!(theirs.header_len(), segment.header_len());
+        prop_assert_eq!(
+            (theirs.source_port, theirs.destination_port, theirs.window_size, theirs.urgent_pointer),
+            (segment.src_port, segment.dst_port, segment.window, segment.urgent)
+        );
+        prop_assert_eq!(
+            (theirs.sequence_number, theirs.acknowledgment_number),
+            (segment.seq.0, segment.ack.0)
+        );
+        let bits = [theirs.fin, theirs.syn, theirs.rst, theirs.psh, theirs.ack, theirs.urg, theirs.ece, theirs.cwr];
+        let flags = bits.iter().rev().fold(0, |flags, &bit| flags << 1 | u8::from(bit));
+        prop_assert_eq!(flags, segment.flags.0);
+        let mut seen = Options::default();
+        for element in theirs.options_iterator() {
+            match element.unwrap() {
+                Element::Noop => {}
+                Element::MaximumSegmentSize(mss) => seen.mss = Some(mss),
+                Element::WindowScale(shift) => seen.window_scale = Some(shift),
+                Element::SelectiveAcknowledgementPermitted => seen.sack_permitted = true,
+                Element::Timestamp(value, echo) => seen.timestamps = Some(Timestamps { value, echo }),
+                Element::SelectiveAcknowledgement(first, rest) => {
+                    let blocks: Vec<_> = core::iter::once(first).chain(rest.into_iter().flatten()).collect();
+                    seen.sack = sack(&blocks);
+                }
+            }
+        }
+        let sent = segment.options.sack.len().min(segment.options.sack_room());
+        prop_assert_eq!(seen.sack.as_slice(), &segment.options.sack.as_slice()[..sent]);
+        prop_assert_eq!(Options { sack: segment.options.sack, ..seen }, segment.options);
+    }
+
+    #[test]
+    fn any_option_area_is_taken_without_panic_and_survives_a_round_trip(
+        words in 0..=10usize,
+        area in prop::collection::vec(prop_oneof![0..12u8, any::<u8>()], 40),
+    ) {
+        let mut bytes = hex("c000 0050 01020304 00000000 00 02 ffff 0000 0000").to_vec();
+        bytes[12] = ((5 + words) << 4) as u8;
+        bytes.extend(&area[..words * 4]);
+        if let Ok(segment) = parse(&rechecked(bytes)) {
+            prop_assert_eq!(parse(&emitted(&segment)), Ok(segment));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+use super::*;
+use crate::ipv4::Protocol;
+use crate::testing::{any_ip, any_payload, bit_flips, hex, ip, refuses_every_prefix};
+use hopline_core::Length;
+use proptest::prelude::*;
+
+fn datagram() -> Datagram<Bytes> {
+    Datagram { src_port: 654, dst_port: 654, payload: Bytes::from_static(&[4, 0]) }
+}
+
+fn emitted<P: Emit>(datagram: &Datagram<P>) -> Bytes {
+    let mut out = Vec::new();
+    datagram.emit(&ip(Protocol::Udp), &mut out);
+    Bytes::from(out)
+}
+
+fn parse(bytes: &Bytes) -> Result<Datagram<Bytes>, ParseError> {
+    Datagram::parse(&ip(Protocol::Udp), bytes)
+}
+
+#[test]
+fn a_datagram_is_written_byte_for_byte() {
+    assert_eq!(emitted(&datagram()), hex("028e 028e 000a e2bb 0400"));
+}
+
+#[test]
+fn a_zero_checksum_means_none_was_made() {
+    assert_eq!(parse(&hex("028e 028e 000a 0000 0400")), Ok(datagram()));
+}
+
+#[test]
+fn a_checksum_that_computes_to_zero_is_sent_as_ones() {
+    // The two bytes of payload bring the sum to ffff.
+    let mut zero = datagram();
+    zero.payload = Bytes::from_static(&[0xe6, 0xbb]);
+    let bytes = emitted(&zero);
+    assert_eq!(&bytes[6..8], [0xff, 0xff]);
+    assert_eq!(parse(&bytes), Ok(zero));
+}
+
+#[test]
+fn what_follows_the_datagram_is_cut_off() {
+    assert_eq!(parse(&hex("028e 028e 000a e2bb 0400 ffff")), Ok(datagram()));
+}
+
+#[test]
+fn what_is_refused_and_why() {
+    let length = |value| Err(ParseError::BadLength { what: "udp datagram", value });
+    assert_eq!(parse(&hex("028e 028e 0007 0000 0400")), length(7));
+    assert_eq!(parse(&hex("028e 028e 0000 0000 0400")), length(0));
+    assert_eq!(parse(&hex("028e 028e 000b 0000 0400")), Err(ParseError::Truncated { needed: 11, got: 10 }));
+    assert_eq!(parse(&hex("028e 028e 000a e2bc 0400")), Err(ParseError::BadChecksum));
+}
+
+#[test]
+fn the_checksum_covers_the_addresses() {
+    let mut elsewhere = ip(Protocol::Udp);
+    elsewhere.dst = std::net::Ipv4Addr::new(10, 0, 0, 3);
+    assert_eq!(Datagram::parse(&elsewhere, &emitted(&datagram())), Err(ParseError::BadChecksum));
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    refuses_every_prefix(&emitted(&datagram()), parse);
+}
+
+#[test]
+fn any_flipped_bit_is_noticed() {
+    for (bit, bytes) in bit_flips(&emitted(&datagram())).enumerate() {
+        assert!(parse(&bytes).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn a_length_is_written_as_zeros() {
+    let lengths = Datagram { src_port: 1, dst_port: 2, payload: Length(5) };
+    let zeros = Datagram { src_port: 1, dst_port: 2, payload: Bytes::from_static(&[0; 5]) };
+    assert_eq!(emitted(&lengths), emitted(&zeros));
+    assert_eq!(lengths.wire_len(), 13);
+}
+
+proptest! {
+    #[test]
+    fn what_was_emitted_parses_back_and_etherparse_agrees(
+        header in any_ip(Just(Protocol::Udp)),
+        src_port: u16,
+        dst_port: u16,
+        payload in any_payload(),
+    ) {
+        let datagram = Datagram { src_port, dst_port, payload };
+        let mut out = Vec::new();
+        datagram.emit(&header, &mut out);
+        let theirs = etherparse::UdpHeader::with_ipv4_checksum(
+            src_port,
+            dst_port,
+            &etherparse::Ipv4Header::new(0, 1, 17.into(), header.src.octets(), header.dst.octets()).unwrap(),
+            &datagram.payload,
+        ).unwrap();
+        prop_assert_eq!(&out[..HEADER_LEN], &theirs.to_bytes());
+        prop_assert_eq!(out.len(), datagram.wire_len());
+        prop_assert_eq!(Datagram::parse(&header, &Bytes::from(out)), Ok(datagram));
+    }
+
+    #[test]
+    fn any_bytes_are_taken_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        let _ = parse(&Bytes::from(bytes));
+    }
+}

@@ -1,0 +1,217 @@
+//! Stock tshark decodes every kind of packet that hopline writes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, Length, NodeId, Seq16, Seq32};
+use hopline_testkit::tshark;
+use hopline_wire::aodv::{self, Rerr, Rrep, Rreq};
+use hopline_wire::dot11::{Frame, MacAddr};
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
+use hopline_wire::tcp::{self, Flags, SackBlock, Timestamps};
+use hopline_wire::{Emit, udp};
+use std::fs::File;
+use std::path::Path;
+
+const A: NodeId = NodeId(0);
+const B: NodeId = NodeId(1);
+
+/// A capture of a wireless node and a wired one, with what tshark must make of each packet.
+struct Capture {
+    writer: Writer<File>,
+    wireless: InterfaceId,
+    wired: InterfaceId,
+    now: Instant,
+    expected: Vec<&'static str>,
+}
+
+impl Capture {
+    fn new(path: &Path) -> Self {
+        let mut writer = Writer::new(File::create(path).unwrap()).unwrap();
+        let wireless = writer.add_interface("n0", LinkType::Ieee80211).unwrap();
+        let wired = writer.add_interface("gateway", LinkType::RawIp).unwrap();
+        Self { writer, wireless, wired, now: Instant::ZERO, expected: Vec::new() }
+    }
+
+    fn frame(&mut self, frame: &Frame<Bytes>, comment: Option<&str>, expected: &'static str) {
+        let mut bytes = Vec::new();
+        frame.emit(&mut bytes);
+        self.write(self.wireless, &bytes, comment, expected);
+    }
+
+    /// An IP packet, on the air and on the wire.
+    fn packet(&mut self, packet: Vec<u8>, on_air: &'static str, on_wire: &'static str) {
+        self.write(self.wired, &packet, None, on_wire);
+        let (duration_us, sequence) = (213, Seq16(self.expected.len() as u16));
+        let (ra, ta) = (MacAddr::of_node(B), MacAddr::of_node(A));
+        let body = Bytes::from(packet);
+        let frame = Frame::Data { duration_us, ra, ta, sequence, retry: false, body };
+        self.frame(&frame, Some("dropped: queue full"), on_air);
+    }
+
+    fn tcp<P: Emit>(&mut self, segment: &tcp::Segment<P>) {
+        let packet = ip_packet(Protocol::Tcp, segment.wire_len(), |ip, out| segment.emit(ip, out));
+        let on_air = if segment.payload.is_empty() { "wlan:llc:ip:tcp" } else { "wlan:llc:ip:tcp:data" };
+        self.packet(packet, on_air, &on_air.replace("wlan:llc", "raw").leak()[..]);
+    }
+
+    fn udp<P: Emit>(&mut self, port: u16, payload: P, on_air: &'static str, on_wire: &'static str) {
+        let datagram = udp::Datagram { src_port: port, dst_port: port, payload };
+        let packet = ip_packet(Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out));
+        self.packet(packet, on_air, on_wire);
+    }
+
+    fn aodv(&mut self, message: &aodv::Message) {
+        let mut payload = Vec::new();
+        message.emit(&mut payload);
+        self.udp(aodv::PORT, Bytes::from(payload), "wlan:llc:ip:udp:aodv", "raw:ip:udp:aodv");
+    }
+
+    fn write(&mut self, interface: InterfaceId, bytes: &[u8], comment: Option<&str>, expected: &'static str) {
+        self.now += Duration::from_nanos(1_000_000_001);
+        self.writer.packet(interface, self.now, bytes, comment).unwrap();
+        self.expected.push(expected);
+    }
+}
+
+fn ip_packet(protocol: Protocol, len: usize, payload: impl Fn(&Header, &mut Vec<u8>)) -> Vec<u8> {
+    let ip = Header { src: A.ipv4(), dst: B.ipv4(), ttl: 64, protocol, ecn: Ecn::Capable0, id: 7 };
+    let mut out = Vec::new();
+    ip.emit(len, &mut out);
+    payload(&ip, &mut out);
+    out
+}
+
+fn control_frames(capture: &mut Capture) {
+    let (ra, ta) = (MacAddr::of_node(B), MacAddr::of_node(A));
+    capture.frame(&Frame::Rts { duration_us: 1000, ra, ta }, None, "wlan");
+    capture.frame(&Frame::Cts { duration_us: 700, ra }, Some("collision with n2"), "wlan");
+    capture.frame(&Frame::Ack { duration_us: 0, ra }, None, "wlan");
+}
+
+fn segments(capture: &mut Capture) {
+    let mut segment = tcp::Segment {
+        src_port: 49_152,
+        dst_port: 5001,
+        seq: Seq32(1000),
+        flags: Flags::SYN,
+        window: 0xffff,
+        payload: Length(0),
+        ..tcp::Segment::default()
+    };
+    segment.options.mss = Some(1460);
+    segment.options.window_scale = Some(7);
+    segment.options.sack_permitted = true;
+    capture.tcp(&segment);
+    segment.options.timestamps = Some(Timestamps { value: 1, echo: 0 });
+    capture.tcp(&segment);
+
+    segment.flags = Flags::ACK | Flags::PSH;
+    segment.options.mss = None;
+    segment.options.window_scale = None;
+    segment.options.sack_permitted = false;
+    segment.payload = Length(1460);
+    capture.tcp(&segment);
+    segment.options.timestamps = None;
+    segment.payload = Length(1);
+    capture.tcp(&segment);
+    for block in 1..=4 {
+        let left = Seq32(10_000 * block);
+        segment.options.sack.push(SackBlock { left, right: left + 1460 });
+        capture.tcp(&segment);
+        segment.options.timestamps = Some(Timestamps { value: 9, echo: 8 });
+        capture.tcp(&segment);
+        segment.options.timestamps = None;
+    }
+    segment.flags = Flags::RST;
+    segment.payload = Length(0);
+    capture.tcp(&segment);
+}
+
+fn datagrams(capture: &mut Capture) {
+    capture.udp(4000, Length(512), "wlan:llc:ip:udp:data", "raw:ip:udp:data");
+    let rreq = Rreq {
+        join: false,
+        repair: false,
+        gratuitous: true,
+        destination_only: true,
+        hop_count: 2,
+        id: 5,
+        destination: B.ipv4(),
+        destination_seq: None,
+        originator: A.ipv4(),
+        originator_seq: Seq32(3),
+    };
+    let rrep = Rrep {
+        repair: false,
+        ack_required: true,
+        prefix_size: 0,
+        hop_count: 1,
+        destination: B.ipv4(),
+        destination_seq: Seq32(4),
+        originator: A.ipv4(),
+        lifetime: Duration::from_secs(6),
+    };
+    let hello = Rrep {
+        ack_required: false,
+        hop_count: 0,
+        destination: A.ipv4(),
+        lifetime: Duration::from_secs(2),
+        ..rrep.clone()
+    };
+    let known = Rreq { destination_seq: Some(Seq32(9)), ..rreq.clone() };
+    let one = Rerr { no_delete: false, unreachable: vec![(B.ipv4(), Seq32(5))] };
+    let many = Rerr { no_delete: true, unreachable: vec![(B.ipv4(), Seq32(5)); 50] };
+    for message in [
+        aodv::Message::Rreq(rreq),
+        aodv::Message::Rreq(known),
+        aodv::Message::Rrep(rrep),
+        aodv::Message::Rrep(hello),
+        aodv::Message::Rerr(one),
+        aodv::Message::Rerr(many),
+        aodv::Message::RrepAck,
+    ] {
+        capture.aodv(&message);
+    }
+}
+
+#[test]
+fn tshark_decodes_every_kind_of_packet_with_right_checksums() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("all.pcapng");
+    let mut capture = Capture::new(&path);
+    control_frames(&mut capture);
+    segments(&mut capture);
+    datagrams(&mut capture);
+    let Capture { writer, expected, .. } = capture;
+    writer.finish().unwrap();
+
+    let Some(decoded) = tshark::assert_well_formed(&path) else { return };
+    let protocols: Vec<_> = decoded.into_iter().map(|packet| packet.protocols).collect();
+    assert_eq!(protocols, expected);
+
+    let rows = tshark::fields(&path, &["frame.interface_name", "frame.time_epoch", "frame.comment"]);
+    assert_eq!(rows[0], ["n0", "1.000000001", ""]);
+    assert_eq!(rows[1], ["n0", "2.000000002", "collision with n2"]);
+    assert_eq!(rows[3], ["gateway", "4.000000004", ""]);
+    assert_eq!(rows[4], ["n0", "5.000000005", "dropped: queue full"]);
+}
+
+#[test]
+fn tshark_is_heard_when_it_objects() {
+    if !tshark::installed() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("broken.pcapng");
+    let mut capture = Capture::new(&path);
+    // A data frame with a wrong frame check sequence.
+    let mut bytes = Vec::new();
+    Frame::<Bytes>::Ack { duration_us: 0, ra: MacAddr::of_node(A) }.emit(&mut bytes);
+    bytes[13] ^= 1;
+    capture.write(capture.wireless, &bytes, None, "");
+    capture.writer.finish().unwrap();
+    let judged = std::panic::catch_unwind(|| tshark::assert_well_formed(&path));
+    let message = *judged.unwrap_err().downcast::<String>().unwrap();
+    assert_eq!(message, "packet 1 (wlan): wlan.fcs.status is 0");
+}
