@@ -1,1 +1,3 @@
-//! To be filled.
+//! What tests of several crates share.
+
+pub mod tshark;
