@@ -1,0 +1,87 @@
+//! Where a node's radio time goes.
+
+use hopline_core::{Duration, Instant};
+
+/// Radio time by state. The five add up to the time the node has been running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Airtime {
+    /// Sending a frame.
+    pub transmitting: Duration,
+    /// Receiving a frame that may turn out decodable.
+    pub receiving: Duration,
+    /// Carrier busy with something that cannot be decoded.
+    pub sensing: Duration,
+    /// Carrier idle, medium reserved by the NAV.
+    pub nav: Duration,
+    /// Carrier idle, medium free.
+    pub idle: Duration,
+}
+
+/// What the radio is doing, as far as the physical layer can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Activity {
+    /// Carrier idle; NAV or idle.
+    #[default]
+    Quiet,
+    /// Carrier busy, nothing to decode.
+    Sensing,
+    /// Receiving.
+    Receiving,
+    /// Sending.
+    Transmitting,
+}
+
+/// The clock that fills [`Airtime`].
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    total: Airtime,
+    activity: Activity,
+    since: Instant,
+}
+
+impl Clock {
+    /// Books the time since the last call, then goes on as `next`. The NAV runs until `nav_until`.
+    pub fn switch(&mut self, now: Instant, next: Activity, nav_until: Instant) {
+        let spent = now - self.since;
+        match self.activity {
+            Activity::Transmitting => self.total.transmitting += spent,
+            Activity::Receiving => self.total.receiving += spent,
+            Activity::Sensing => self.total.sensing += spent,
+            Activity::Quiet => {
+                let reserved = nav_until.min(now).since(self.since);
+                self.total.nav += reserved;
+                self.total.idle += spent - reserved;
+            }
+        }
+        self.since = now;
+        self.activity = next;
+    }
+
+    /// The totals at `now`.
+    #[must_use]
+    pub fn read(&self, now: Instant, nav_until: Instant) -> Airtime {
+        let mut until_now = self.clone();
+        until_now.switch(now, self.activity, nav_until);
+        until_now.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_moment_is_booked_once() {
+        let at = Instant::from_millis;
+        let mut clock = Clock::default();
+        clock.switch(at(10), Activity::Receiving, Instant::ZERO);
+        clock.switch(at(14), Activity::Quiet, at(20));
+        clock.switch(at(30), Activity::Transmitting, at(20));
+        clock.switch(at(31), Activity::Sensing, at(20));
+        let total = clock.read(at(33), at(20));
+        let ms = Duration::from_millis;
+        let expected =
+            Airtime { transmitting: ms(1), receiving: ms(4), sensing: ms(2), nav: ms(6), idle: ms(20) };
+        assert_eq!(total, expected);
+    }
+}

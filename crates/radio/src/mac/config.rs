@@ -1,0 +1,293 @@
+//! Parameters of the DCF.
+
+use crate::rate::{Preamble, Rate};
+use hopline_core::Duration;
+use thiserror::Error;
+
+/// Parameters of the DCF of one node.
+///
+/// Presets: [`Config::dot11b`], [`Config::dot11a`] follow the standard; [`Config::ns2_wavelan`] follows ns-2.35.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Slot time. b: 20 µs, a: 9 µs (802.11-2020 Tables 16-4, 17-21).
+    pub slot: Duration,
+    /// Short interframe space. b: 10 µs, a: 16 µs.
+    pub sifs: Duration,
+    /// Smallest contention window, 2ⁿ − 1, 1–1023. b: 31, a: 15.
+    pub cw_min: u16,
+    /// Largest contention window, 2ⁿ − 1, `cw_min`–32767. 1023.
+    pub cw_max: u16,
+    /// Attempts of RTS and of frames up to the RTS threshold, 1–255. 7.
+    pub short_retry_limit: u8,
+    /// Attempts of frames above the RTS threshold, 1–255. 4.
+    pub long_retry_limit: u8,
+    /// Longest unicast MAC frame in bytes, FCS included, that goes without RTS. 0: RTS always. 2347: never.
+    pub rts_threshold_bytes: u32,
+    /// Rate of unicast data.
+    pub data_rate: Rate,
+    /// Rate of RTS, CTS, ACK and group frames.
+    pub basic_rate: Rate,
+    /// Preamble of DSSS and CCK frames.
+    pub preamble: Preamble,
+    /// Bytes that a data frame carries beyond a three-address header, the packet and the FCS. LLC and SNAP: 8.
+    /// ns-2.35 has neither, but always a fourth address: 6.
+    pub data_extra_bytes: u32,
+    /// How unicast data are acknowledged.
+    pub ack_policy: AckPolicy,
+    /// When a frame may go out without backoff.
+    pub first_access: FirstAccess,
+    /// What a station waits after a frame it could not decode.
+    pub eifs: EifsRule,
+    /// How long a station waits for CTS and ACK.
+    pub response_timeout: ResponseTimeout,
+    /// What must be idle for a CTS to be sent, and for data to follow a CTS.
+    pub reservation: Reservation,
+    /// Backoff values.
+    pub backoff_range: BackoffRange,
+    /// Whether the NAV that an RTS set is dropped when nothing follows (802.11-2020 §10.3.2.4, last paragraph).
+    pub nav_reset: NavReset,
+    /// Whether data frames for others are reported upward.
+    pub tap: Tap,
+}
+
+/// How unicast data are acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum AckPolicy {
+    /// The receiver answers each frame with an ACK after SIFS.
+    #[default]
+    Normal,
+    /// 802.11e No Ack: each frame is sent once, without RTS, and never acknowledged.
+    NoAck,
+}
+
+/// When a frame may go out without backoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FirstAccess {
+    /// When the medium has been idle for DIFS and the backoff after the last frame is over (802.11-2020 §10.3.4.2).
+    #[default]
+    Immediate,
+    /// Never: ns-2.35 draws a backoff for every frame, also on an idle medium.
+    AlwaysBackoff,
+}
+
+/// What a station waits after a frame it could not decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EifsRule {
+    /// EIFS in place of DIFS, until a frame is received correctly (802.11-2020 §10.3.2.3.7).
+    #[default]
+    Standard,
+    /// ns-2.35 sets its NAV to EIFS: DIFS comes on top, and no CTS is given in the meantime.
+    AsNav,
+}
+
+/// How long a station waits for CTS and ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ResponseTimeout {
+    /// SIFS + slot + the time to recognise a preamble; if a frame has begun by then, until its end
+    /// (802.11-2020 §10.3.2.9, §10.3.2.11).
+    #[default]
+    Standard,
+    /// SIFS + the whole response + twice ns-2's largest propagation delay of 2 µs, whatever else arrives; DIFS counts
+    /// from the end of the wait. A station that gave a CTS waits for the data in the same way, and answers nobody else.
+    WholeResponse,
+}
+
+/// What must be idle for a CTS to be sent, and for data to follow a CTS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Reservation {
+    /// CTS: the NAV. Data after CTS: nothing (802.11-2020 §10.3.2.9).
+    #[default]
+    Standard,
+    /// ns-2.35: NAV and carrier in both cases, at the moment of sending. Data that may not go contend again.
+    MediumIdle,
+}
+
+/// Backoff values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum BackoffRange {
+    /// 0 to CW (802.11-2020 §10.3.3).
+    #[default]
+    Inclusive,
+    /// 0 to CW − 1, as ns-2.35 draws.
+    Exclusive,
+}
+
+/// What becomes of a NAV set by an RTS that nothing follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum NavReset {
+    /// It stays. ns-2.35, and what the standard allows.
+    #[default]
+    Never,
+    /// It is dropped when no frame has begun after 2·SIFS + CTS + preamble + 2·slot.
+    AfterSilentRts,
+}
+
+/// Whether data frames for others are reported upward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Tap {
+    /// Frames for others only set the NAV.
+    #[default]
+    Off,
+    /// Every decodable data frame is reported.
+    Promiscuous,
+}
+
+/// Why a configuration makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A contention window is not 2ⁿ − 1, or the smaller is larger.
+    #[error("contention windows must be of the form 2^n - 1 with cw_min <= cw_max, not {min} and {max}")]
+    ContentionWindow {
+        /// `cw_min`.
+        min: u16,
+        /// `cw_max`.
+        max: u16,
+    },
+    /// A retry limit is 0.
+    #[error("a retry limit must be at least 1")]
+    RetryLimit,
+    /// DSSS and OFDM rates are mixed.
+    #[error("data rate {data_mbps} Mb/s and basic rate {basic_mbps} Mb/s belong to different PHYs")]
+    MixedRates {
+        /// Data rate in Mb/s.
+        data_mbps: String,
+        /// Basic rate in Mb/s.
+        basic_mbps: String,
+    },
+}
+
+impl Config {
+    /// 802.11b, 11 Mb/s data, 1 Mb/s basic, long preamble, RTS never, LLC and SNAP.
+    #[must_use]
+    pub fn dot11b() -> Self {
+        Self {
+            slot: Duration::from_micros(20),
+            sifs: Duration::from_micros(10),
+            cw_min: 31,
+            cw_max: 1023,
+            short_retry_limit: 7,
+            long_retry_limit: 4,
+            rts_threshold_bytes: 2347,
+            data_rate: Rate::Cck11,
+            basic_rate: Rate::Dsss1,
+            preamble: Preamble::Long,
+            data_extra_bytes: 8,
+            ack_policy: AckPolicy::default(),
+            first_access: FirstAccess::default(),
+            eifs: EifsRule::default(),
+            response_timeout: ResponseTimeout::default(),
+            reservation: Reservation::default(),
+            backoff_range: BackoffRange::default(),
+            nav_reset: NavReset::default(),
+            tap: Tap::default(),
+        }
+    }
+
+    /// 802.11a, 54 Mb/s data, 6 Mb/s basic, RTS never, LLC/SNAP.
+    #[must_use]
+    pub fn dot11a() -> Self {
+        Self {
+            slot: Duration::from_micros(9),
+            sifs: Duration::from_micros(16),
+            cw_min: 15,
+            data_rate: Rate::Ofdm54,
+            basic_rate: Rate::Ofdm6,
+            ..Self::dot11b()
+        }
+    }
+
+    /// ns-2.35's `Mac/802_11` as the CMU wireless scripts configure it: 2 Mb/s data, 1 Mb/s basic, RTS always,
+    /// four addresses, and its departures from the standard.
+    #[must_use]
+    pub fn ns2_wavelan() -> Self {
+        Self {
+            rts_threshold_bytes: 0,
+            data_rate: Rate::Dsss2,
+            data_extra_bytes: 6,
+            first_access: FirstAccess::AlwaysBackoff,
+            eifs: EifsRule::AsNav,
+            response_timeout: ResponseTimeout::WholeResponse,
+            reservation: Reservation::MediumIdle,
+            backoff_range: BackoffRange::Exclusive,
+            ..Self::dot11b()
+        }
+    }
+
+    /// Checks that the values make sense together.
+    ///
+    /// # Errors
+    /// The first [`ConfigError`] found.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let is_window = |cw: u16| cw > 0 && (cw + 1).is_power_of_two();
+        if !is_window(self.cw_min) || !is_window(self.cw_max) || self.cw_min > self.cw_max {
+            return Err(ConfigError::ContentionWindow { min: self.cw_min, max: self.cw_max });
+        }
+        if self.short_retry_limit == 0 || self.long_retry_limit == 0 {
+            return Err(ConfigError::RetryLimit);
+        }
+        if self.data_rate.is_ofdm() != self.basic_rate.is_ofdm() {
+            return Err(ConfigError::MixedRates {
+                data_mbps: self.data_rate.mbps().to_string(),
+                basic_mbps: self.basic_rate.mbps().to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// DIFS = SIFS + 2 slots (802.11-2020 §10.3.7).
+    #[must_use]
+    pub fn difs(&self) -> Duration {
+        self.sifs + self.slot * 2
+    }
+
+    /// EIFS = SIFS + DIFS + an ACK at the basic rate (802.11-2020 §10.3.7).
+    #[must_use]
+    pub fn eifs(&self) -> Duration {
+        self.sifs + self.difs() + self.control_airtime(hopline_wire::dot11::ACK_LEN)
+    }
+
+    /// aPHY-RX-START-Delay: from the start of a frame to its recognition. b: the preamble, 192 or 96 µs; a: 20 µs.
+    #[must_use]
+    pub const fn rx_start_delay(&self) -> Duration {
+        if self.basic_rate.is_ofdm() { Duration::from_micros(20) } else { self.preamble.duration() }
+    }
+
+    /// Airtime of a control frame of `bytes` bytes.
+    #[must_use]
+    pub fn control_airtime(&self, bytes: usize) -> Duration {
+        self.basic_rate.airtime(bytes as u32, self.preamble)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interframe_spaces_are_those_of_the_standard() {
+        let b = Config::dot11b();
+        assert_eq!((b.difs(), b.eifs()), (Duration::from_micros(50), Duration::from_micros(364)));
+        let a = Config::dot11a();
+        assert_eq!((a.difs(), a.eifs()), (Duration::from_micros(34), Duration::from_micros(94)));
+    }
+
+    #[test]
+    fn presets_are_valid() {
+        for c in [Config::dot11a(), Config::dot11b(), Config::ns2_wavelan()] {
+            assert_eq!(c.validate(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn senseless_values_are_refused() {
+        let with = |change: &dyn Fn(&mut Config)| {
+            let mut c = Config::dot11b();
+            change(&mut c);
+            c.validate()
+        };
+        assert_eq!(with(&|c| c.cw_min = 30), Err(ConfigError::ContentionWindow { min: 30, max: 1023 }));
+        assert_eq!(with(&|c| c.cw_max = 15), Err(ConfigError::ContentionWindow { min: 31, max: 15 }));
+        assert_eq!(with(&|c| c.long_retry_limit = 0), Err(ConfigError::RetryLimit));
+        assert!(matches!(with(&|c| c.basic_rate = Rate::Ofdm6), Err(ConfigError::MixedRates { .. })));
+    }
+}

@@ -1,0 +1,104 @@
+//! Backoff: drawing, counting down while the medium is idle, freezing while it is not (802.11-2020 §10.3.3).
+
+use super::config::{BackoffRange, Config};
+use hopline_core::{Duration, Instant, Stream};
+
+/// The backoff counter and contention window of one station.
+#[derive(Clone, Debug)]
+pub(super) struct Contention {
+    slot: Duration,
+    cw: u16,
+    cw_min: u16,
+    cw_max: u16,
+    range: BackoffRange,
+    counter: Counter,
+    stream: Stream,
+}
+
+/// State of the backoff counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counter {
+    /// No backoff is pending.
+    Done,
+    /// This many slots are left; the medium is not idle.
+    Frozen { slots: u16 },
+    /// This many slots were left at `from`, and pass as long as the medium stays idle.
+    Counting { slots: u16, from: Instant },
+}
+
+impl Contention {
+    /// A station without pending backoff. Its numbers come from `stream`.
+    pub(super) fn new(config: &Config, stream: Stream) -> Self {
+        Self {
+            slot: config.slot,
+            cw: config.cw_min,
+            cw_min: config.cw_min,
+            cw_max: config.cw_max,
+            range: config.backoff_range,
+            counter: Counter::Done,
+            stream,
+        }
+    }
+
+    /// The contention window.
+    pub(super) const fn cw(&self) -> u16 {
+        self.cw
+    }
+
+    /// After a success, or after giving up: back to the smallest window.
+    pub(super) fn reset_window(&mut self) {
+        self.cw = self.cw_min;
+    }
+
+    /// After a failed attempt: 2·CW + 1, up to the largest window.
+    pub(super) fn double_window(&mut self) {
+        self.cw = (2 * self.cw + 1).min(self.cw_max);
+    }
+
+    /// Draws a new backoff, frozen until [`Contention::resume`].
+    pub(super) fn draw(&mut self) {
+        let values = match self.range {
+            BackoffRange::Inclusive => u32::from(self.cw) + 1,
+            BackoffRange::Exclusive => u32::from(self.cw),
+        };
+        self.counter = Counter::Frozen { slots: self.stream.below(values) as u16 };
+    }
+
+    /// Whether a backoff is pending at `now`. One whose slots have all passed is not.
+    pub(super) fn is_pending(&self, now: Instant) -> bool {
+        match self.counter {
+            Counter::Done => false,
+            Counter::Frozen { .. } => true,
+            Counter::Counting { slots, from } => from + self.slot * u64::from(slots) > now,
+        }
+    }
+
+    /// The medium is idle and counting starts at `from`. Returns when the last slot will have passed; `None` if no
+    /// backoff is pending. Does nothing new while counting.
+    pub(super) fn resume(&mut self, from: Instant) -> Option<Instant> {
+        let (slots, from) = match self.counter {
+            Counter::Done => return None,
+            Counter::Frozen { slots } => (slots, from),
+            Counter::Counting { slots, from } => (slots, from),
+        };
+        self.counter = Counter::Counting { slots, from };
+        Some(from + self.slot * u64::from(slots))
+    }
+
+    /// The medium is not idle any more: only slots that have passed completely count.
+    pub(super) fn freeze(&mut self, now: Instant) {
+        if let Counter::Counting { slots, from } = self.counter {
+            let passed = now.since(from) / self.slot;
+            self.counter = if from + self.slot * u64::from(slots) < now {
+                Counter::Done
+            } else {
+                Counter::Frozen { slots: slots - passed as u16 }
+            };
+        }
+    }
+
+    /// The frame goes out: the backoff is used up.
+    pub(super) fn finish(&mut self) {
+        self.counter = Counter::Done;
+    }
+}

@@ -1,0 +1,305 @@
+//! Frame exchanges: RTS, CTS, data, ACK, and what happens when one of them does not come (802.11-2020 §10.3.2, §10.3.4).
+
+use super::config::{Reservation, ResponseTimeout, Tap};
+use super::{Answer, Current, Event, Mac, State, Timer, Transmission, may_go, wants_ack};
+use crate::rate::Rate;
+use core::fmt::Debug;
+use hopline_core::{Duration, Instant};
+use hopline_wire::dot11::{ACK_LEN, CTS_LEN, DATA_OVERHEAD, Frame, MacAddr, RTS_LEN};
+
+/// ns-2's allowance for propagation, once each way.
+const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    Cts,
+    Ack,
+}
+
+impl<M: Copy + Debug> Mac<M> {
+    /// Backoff is over: the frame in service goes out, or its RTS.
+    pub(super) fn access(&mut self, now: Instant) {
+        let Some(current) = self.current else { return };
+        self.contention.finish();
+        if self.needs_rts(&current) { self.send_rts(now, &current) } else { self.send_data(now, &current) }
+    }
+
+    /// The station's own frame has left the antenna.
+    pub(super) fn after_transmission(&mut self, now: Instant) {
+        match self.state {
+            State::SendRts => self.await_response(now, State::AwaitCts, self.times.cts),
+            State::SendData => match self.current {
+                Some(current) if current.msdu.to.is_group() || !wants_ack(self.config.ack_policy) => {
+                    self.succeed(now);
+                }
+                _ => self.await_response(now, State::AwaitAck, self.times.ack),
+            },
+            State::SendCts => self.after_cts(now),
+            _ => self.leave(now),
+        }
+    }
+
+    /// SIFS is over.
+    pub(super) fn after_sifs(&mut self, now: Instant) {
+        let may_go = may_go(self.config.reservation, self.is_carrier_idle(), self.nav_until, now);
+        match (self.state, self.current, self.answer) {
+            (State::BeforeData, Some(current), _) if may_go => self.send_data(now, &current),
+            (State::BeforeData, ..) => {
+                self.contention.double_window();
+                self.contention.draw();
+                self.leave(now);
+            }
+            (State::BeforeCts, _, Some(answer)) if may_go => self.send_cts(now, answer),
+            (State::BeforeCts, ..) => self.leave(now),
+            (State::BeforeAck, _, Some(answer)) => self.send_ack(now, answer),
+            _ => {}
+        }
+    }
+
+    /// A frame arrived intact.
+    pub(super) fn handle_frame(&mut self, now: Instant, frame: Frame<M>) {
+        self.eifs_until = Instant::ZERO;
+        if frame.ra() == self.address {
+            self.handle_own_frame(now, frame);
+        } else if frame.ra().is_group() {
+            self.fail_if_interrupted(now);
+            if let Frame::Data { ra, ta, body, .. } = frame {
+                self.events.push_back(Event::Deliver { body, from: ta, to: ra });
+            }
+        } else {
+            self.fail_if_interrupted(now);
+            self.overhear(now, frame);
+        }
+    }
+
+    /// CTS, ACK or data did not come in time.
+    pub(super) fn response_timed_out(&mut self, now: Instant) {
+        let reception_under_way = !self.is_carrier_idle();
+        match self.config.response_timeout {
+            // 802.11-2020 §10.3.2.9: a frame that has begun by now decides at its end.
+            ResponseTimeout::Standard if reception_under_way => {}
+            ResponseTimeout::Standard => self.fail_if_awaiting(now),
+            ResponseTimeout::WholeResponse => {
+                self.idle_since = now;
+                if self.state == State::AwaitData { self.leave(now) } else { self.fail_if_awaiting(now) }
+            }
+        }
+    }
+
+    /// The response will not come any more.
+    pub(super) fn fail_if_awaiting(&mut self, now: Instant) {
+        match self.state {
+            State::AwaitCts => self.fail(now, Missing::Cts),
+            State::AwaitAck => self.fail(now, Missing::Ack),
+            _ => {}
+        }
+    }
+
+    /// 802.11-2020 §10.3.2.9, §10.3.2.11: any other valid frame in place of the response means failure.
+    fn fail_if_interrupted(&mut self, now: Instant) {
+        if self.config.response_timeout == ResponseTimeout::Standard {
+            self.fail_if_awaiting(now);
+        }
+    }
+
+    fn handle_own_frame(&mut self, now: Instant, frame: Frame<M>) {
+        match (frame, self.state) {
+            (Frame::Cts { .. }, State::AwaitCts) => {
+                if let Some(current) = &mut self.current {
+                    current.short_retries = 0;
+                }
+                self.wait_sifs(now, State::BeforeData);
+            }
+            (Frame::Ack { .. }, State::AwaitAck) => self.succeed(now),
+            (Frame::Cts { .. } | Frame::Ack { .. }, _) => self.fail_if_interrupted(now),
+            (Frame::Rts { ta, duration_us, .. }, _) => {
+                self.fail_if_interrupted(now);
+                self.consider_rts(now, ta, duration_us);
+            }
+            (Frame::Data { .. }, _) => {
+                self.fail_if_interrupted(now);
+                self.receive_data(now, frame);
+            }
+        }
+    }
+
+    fn consider_rts(&mut self, now: Instant, ta: MacAddr, duration_us: u16) {
+        let reserved = self.config.reservation == Reservation::Standard && self.nav_until > now;
+        if self.state == State::Idle && !reserved {
+            let taken = (self.config.sifs + self.times.cts).as_micros() as u16;
+            self.answer = Some(Answer { to: ta, duration_us: duration_us.saturating_sub(taken) });
+            self.wait_sifs(now, State::BeforeCts);
+        }
+    }
+
+    fn receive_data(&mut self, now: Instant, frame: Frame<M>) {
+        let Frame::Data { ta, ra, sequence, retry, body, .. } = frame else { return };
+        if !matches!(self.state, State::Idle | State::AwaitData) {
+            return;
+        }
+        if wants_ack(self.config.ack_policy) {
+            self.answer = Some(Answer { to: ta, duration_us: 0 });
+            self.wait_sifs(now, State::BeforeAck);
+        }
+        if self.duplicates.is_duplicate(ta, sequence, retry) {
+            self.stats.duplicates += 1;
+        } else {
+            self.events.push_back(Event::Deliver { body, from: ta, to: ra });
+        }
+    }
+
+    fn overhear(&mut self, now: Instant, frame: Frame<M>) {
+        self.reserve(now, frame.duration_us());
+        match frame {
+            Frame::Rts { .. } => self.watch_silent_rts(now),
+            Frame::Data { ra, ta, body, .. } if self.config.tap == Tap::Promiscuous => {
+                self.events.push_back(Event::Overheard { body, from: ta, to: ra });
+            }
+            _ => {}
+        }
+    }
+
+    fn wait_sifs(&mut self, now: Instant, state: State) {
+        self.timers.stop(Timer::Response);
+        self.enter(now, state);
+        self.timers.set(Timer::Sifs, now + self.config.sifs);
+    }
+
+    fn await_response(&mut self, now: Instant, state: State, response: Duration) {
+        self.state = state;
+        let config = &self.config;
+        let wait = match config.response_timeout {
+            // aPHY-RX-START-Delay: the preamble must have passed.
+            ResponseTimeout::Standard => config.sifs + config.slot + config.rx_start_delay(),
+            ResponseTimeout::WholeResponse => config.sifs + response + NS2_MAX_PROPAGATION * 2,
+        };
+        self.timers.set(Timer::Response, now + wait);
+    }
+
+    fn after_cts(&mut self, now: Instant) {
+        match (self.config.response_timeout, self.answer) {
+            (ResponseTimeout::WholeResponse, Some(answer)) => {
+                // The CTS reserves data, SIFS and ACK; the data are what is left without the last two.
+                let reserved = Duration::from_micros(u64::from(answer.duration_us));
+                let data = reserved.saturating_sub(self.config.sifs * 2 + self.times.ack);
+                self.await_response(now, State::AwaitData, data);
+            }
+            _ => self.leave(now),
+        }
+    }
+
+    fn succeed(&mut self, now: Instant) {
+        if let Some(current) = self.current.take() {
+            self.events.push_back(Event::Sent(current.msdu));
+        }
+        self.finish_msdu(now);
+    }
+
+    fn fail(&mut self, now: Instant, missing: Missing) {
+        let Some(mut current) = self.current else { return };
+        let is_long = missing == Missing::Ack && self.needs_rts(&current);
+        match missing {
+            Missing::Cts => self.stats.cts_timeouts += 1,
+            Missing::Ack => {
+                self.stats.ack_timeouts += 1;
+                current.retry = true;
+            }
+        }
+        let exhausted = if is_long {
+            current.long_retries += 1;
+            current.long_retries >= self.config.long_retry_limit
+        } else {
+            current.short_retries += 1;
+            current.short_retries >= self.config.short_retry_limit
+        };
+        if exhausted {
+            self.current = None;
+            self.stats.failed += 1;
+            self.events.push_back(Event::Failed(current.msdu));
+            self.finish_msdu(now);
+        } else {
+            self.current = Some(current);
+            self.contention.double_window();
+            self.contention.draw();
+            self.leave(now);
+        }
+    }
+
+    /// 802.11-2020 §10.3.3: smallest window and a backoff after every MSDU, delivered or given up.
+    fn finish_msdu(&mut self, now: Instant) {
+        self.contention.reset_window();
+        self.contention.draw();
+        self.leave(now);
+    }
+
+    fn needs_rts(&self, current: &Current<M>) -> bool {
+        wants_ack(self.config.ack_policy)
+            && !current.msdu.to.is_group()
+            && self.data_len(current) > self.config.rts_threshold_bytes
+    }
+
+    fn data_len(&self, current: &Current<M>) -> u32 {
+        current.msdu.len_bytes + self.config.data_extra_bytes + DATA_OVERHEAD as u32
+    }
+
+    fn data_rate(&self, to: MacAddr) -> Rate {
+        if to.is_group() { self.config.basic_rate } else { self.config.data_rate }
+    }
+
+    fn data_airtime(&self, current: &Current<M>) -> Duration {
+        self.data_rate(current.msdu.to).airtime(self.data_len(current), self.config.preamble)
+    }
+
+    fn send_rts(&mut self, now: Instant, current: &Current<M>) {
+        let reserve = self.config.sifs * 3 + self.times.cts + self.data_airtime(current) + self.times.ack;
+        let frame = Frame::Rts { duration_us: whole_us(reserve), ra: current.msdu.to, ta: self.address };
+        self.stats.rts_sent += 1;
+        self.send_control(now, State::SendRts, frame, RTS_LEN);
+    }
+
+    fn send_cts(&mut self, now: Instant, answer: Answer) {
+        let frame = Frame::Cts { duration_us: answer.duration_us, ra: answer.to };
+        self.send_control(now, State::SendCts, frame, CTS_LEN);
+    }
+
+    fn send_ack(&mut self, now: Instant, answer: Answer) {
+        let frame = Frame::Ack { duration_us: 0, ra: answer.to };
+        self.send_control(now, State::SendAck, frame, ACK_LEN);
+    }
+
+    fn send_control(&mut self, now: Instant, state: State, frame: Frame<M>, len: usize) {
+        let airtime = self.config.control_airtime(len);
+        let rate = self.config.basic_rate;
+        let transmission = Transmission { frame, rate, len_bytes: len as u32, airtime };
+        self.start_transmission(now, state, transmission);
+    }
+
+    fn send_data(&mut self, now: Instant, current: &Current<M>) {
+        let to = current.msdu.to;
+        let unanswered = to.is_group() || !wants_ack(self.config.ack_policy);
+        let reserve = if unanswered { Duration::ZERO } else { self.config.sifs + self.times.ack };
+        let frame = Frame::Data {
+            duration_us: whole_us(reserve),
+            ra: to,
+            ta: self.address,
+            sequence: current.sequence,
+            retry: current.retry,
+            body: current.msdu.body,
+        };
+        self.stats.data_sent += 1;
+        self.stats.data_retries += u64::from(current.retry);
+        let transmission = Transmission {
+            frame,
+            rate: self.data_rate(to),
+            len_bytes: self.data_len(current),
+            airtime: self.data_airtime(current),
+        };
+        self.start_transmission(now, State::SendData, transmission);
+    }
+}
+
+/// 802.11-2020 §9.2.5: durations are whole microseconds, rounded up; the field holds 15 bits.
+fn whole_us(duration: Duration) -> u16 {
+    duration.as_nanos().div_ceil(1_000).min(32_767) as u16
+}

@@ -1,0 +1,506 @@
+//! The 802.11 distributed coordination function (IEEE 802.11-2020 §10.3) as a machine.
+//!
+//! One [`Mac`] serves one station. It holds one MSDU at a time: its driver keeps the interface queue, hands over the
+//! next MSDU when [`Mac::is_ready`], and hears of each MSDU's fate in an [`Event`]. The physical layer reports carrier,
+//! frames and the end of the station's own transmissions; the MAC answers with frames to send.
+
+pub mod airtime;
+pub mod config;
+mod contention;
+mod duplicates;
+mod exchange;
+#[cfg(test)]
+mod tests;
+
+pub use airtime::{Activity, Airtime};
+pub use config::Config;
+
+use airtime::Clock;
+use config::{AckPolicy, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout};
+use contention::Contention;
+use core::fmt::Debug;
+use duplicates::DuplicateCache;
+use hopline_core::{Duration, Instant, LinkId, Machine, Seq16, Stream, TimerKind, TimerTable};
+use hopline_wire::dot11::{Frame, MacAddr};
+use std::collections::VecDeque;
+
+use crate::rate::Rate;
+
+/// A packet that the MAC is asked to carry. `M` is a handle in the simulator, bytes elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Msdu<M> {
+    /// The packet.
+    pub body: M,
+    /// Its length in bytes, IP header included, MAC header excluded.
+    pub len_bytes: u32,
+    /// The next hop, or a group.
+    pub to: MacAddr,
+}
+
+/// A frame on its way to the physical layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission<M> {
+    /// The frame.
+    pub frame: Frame<M>,
+    /// Its rate.
+    pub rate: Rate,
+    /// Its length in bytes, FCS included.
+    pub len_bytes: u32,
+    /// Its time on air.
+    pub airtime: Duration,
+}
+
+/// What the physical layer received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reception<M> {
+    /// A frame, intact.
+    Frame(Frame<M>),
+    /// A frame had begun, and could not be decoded.
+    Undecodable,
+}
+
+/// What the physical layer reports besides frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The carrier changed. Own transmissions do not count as carrier.
+    Carrier(Activity),
+    /// The station's own transmission is over.
+    TransmitEnd,
+    /// A frame too weak to disturb the one being received goes on until then (ns-2's capture).
+    Masked {
+        /// Its end.
+        until: Instant,
+    },
+}
+
+/// What the MAC tells the layer above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<M> {
+    /// An MSDU for this station, or for a group, arrived.
+    Deliver {
+        /// The packet.
+        body: M,
+        /// Who sent it over this hop.
+        from: MacAddr,
+        /// To whom: this station or a group.
+        to: MacAddr,
+    },
+    /// The MSDU was acknowledged, or sent where no acknowledgment is due.
+    Sent(Msdu<M>),
+    /// The retry limit was reached: link-failure feedback.
+    Failed(Msdu<M>),
+    /// A data frame between others, with [`config::Tap::Promiscuous`].
+    Overheard {
+        /// The packet.
+        body: M,
+        /// Who sent it over this hop.
+        from: MacAddr,
+        /// To whom.
+        to: MacAddr,
+    },
+}
+
+/// Why the MAC wants to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// SIFS is over: the next frame of the exchange is due.
+    Sifs,
+    /// CTS, ACK or data did not come in time.
+    Response,
+    /// Backoff is over.
+    Access,
+    /// Nothing followed an RTS.
+    NavReset,
+}
+
+impl TimerKind for Timer {
+    const ALL: &'static [Self] = &[Self::Sifs, Self::Response, Self::Access, Self::NavReset];
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What the MAC counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// RTS frames sent.
+    pub rts_sent: u64,
+    /// Data frames sent, retries included.
+    pub data_sent: u64,
+    /// Data frames sent again.
+    pub data_retries: u64,
+    /// CTS that did not come.
+    pub cts_timeouts: u64,
+    /// ACKs that did not come.
+    pub ack_timeouts: u64,
+    /// MSDUs given up.
+    pub failed: u64,
+    /// Duplicates discarded.
+    pub duplicates: u64,
+    /// Frames that could not be decoded.
+    pub undecodable: u64,
+}
+
+/// Where the station stands in a frame exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In none: idle or contending.
+    Idle,
+    /// Sending an RTS.
+    SendRts,
+    /// Waiting for the CTS.
+    AwaitCts,
+    /// CTS received, SIFS before the data.
+    BeforeData,
+    /// Sending data.
+    SendData,
+    /// Waiting for the ACK.
+    AwaitAck,
+    /// RTS received, SIFS before the CTS.
+    BeforeCts,
+    /// Sending a CTS.
+    SendCts,
+    /// CTS sent, waiting for the data ([`ResponseTimeout::WholeResponse`] only).
+    AwaitData,
+    /// Data received, SIFS before the ACK.
+    BeforeAck,
+    /// Sending an ACK.
+    SendAck,
+}
+
+/// The MSDU in service.
+#[derive(Clone, Copy, Debug)]
+struct Current<M> {
+    msdu: Msdu<M>,
+    sequence: Seq16,
+    /// Attempts of RTS or short data (802.11 SSRC).
+    short_retries: u8,
+    /// Attempts of long data (802.11 SLRC).
+    long_retries: u8,
+    retry: bool,
+}
+
+/// The answer that a received frame calls for.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    to: MacAddr,
+    duration_us: u16,
+}
+
+/// Airtimes that never change.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    cts: Duration,
+    ack: Duration,
+    difs: Duration,
+    eifs: Duration,
+}
+
+/// One station's MAC; see the [module](self).
+#[derive(Clone, Debug)]
+pub struct Mac<M> {
+    config: Config,
+    times: Times,
+    address: MacAddr,
+    state: State,
+    current: Option<Current<M>>,
+    answer: Option<Answer>,
+    outgoing: Option<Transmission<M>>,
+    contention: Contention,
+    timers: TimerTable<Timer, 4>,
+    /// What the physical layer reports of other stations' signals.
+    carrier: Activity,
+    /// Since when the medium is idle as far as the physical layer can tell, while it is.
+    idle_since: Instant,
+    /// End of the EIFS after the last frame, if that could not be decoded; in the past otherwise.
+    eifs_until: Instant,
+    nav_until: Instant,
+    next_sequence: Seq16,
+    duplicates: DuplicateCache,
+    events: VecDeque<Event<M>>,
+    clock: Clock,
+    stats: Stats,
+}
+
+impl<M: Copy + Debug> Mac<M> {
+    /// A station with an idle medium. Backoff is drawn from `stream`.
+    #[must_use]
+    pub fn new(config: Config, address: MacAddr, stream: Stream) -> Self {
+        let times = Times {
+            cts: config.control_airtime(hopline_wire::dot11::CTS_LEN),
+            ack: config.control_airtime(hopline_wire::dot11::ACK_LEN),
+            difs: config.difs(),
+            eifs: config.eifs(),
+        };
+        Self {
+            contention: Contention::new(&config, stream),
+            config,
+            times,
+            address,
+            state: State::Idle,
+            current: None,
+            answer: None,
+            outgoing: None,
+            timers: TimerTable::new(),
+            carrier: Activity::Quiet,
+            idle_since: Instant::ZERO,
+            eifs_until: Instant::ZERO,
+            nav_until: Instant::ZERO,
+            next_sequence: Seq16(0),
+            duplicates: DuplicateCache::default(),
+            events: VecDeque::with_capacity(4),
+            clock: Clock::default(),
+            stats: Stats::default(),
+        }
+    }
+
+    /// Whether the MAC can take an MSDU.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        self.current.is_none()
+    }
+
+    /// Takes an MSDU to carry. The MAC must be [ready](Mac::is_ready).
+    pub fn send(&mut self, now: Instant, msdu: Msdu<M>) {
+        debug_assert!(self.is_ready(), "the MAC carries one MSDU at a time");
+        let sequence = self.next_sequence;
+        self.next_sequence = Seq16((sequence.0 + 1) & 0x0fff);
+        self.current = Some(Current { msdu, sequence, short_retries: 0, long_retries: 0, retry: false });
+        self.request_access(now);
+    }
+
+    /// Where the station stands.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Until when the medium is reserved.
+    #[must_use]
+    pub const fn nav_until(&self) -> Instant {
+        self.nav_until
+    }
+
+    /// The contention window.
+    #[must_use]
+    pub const fn cw(&self) -> u16 {
+        self.contention.cw()
+    }
+
+    /// Counters.
+    #[must_use]
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Radio time by state, up to `now`.
+    #[must_use]
+    pub fn airtime(&self, now: Instant) -> Airtime {
+        self.clock.read(now, self.nav_until)
+    }
+
+    fn is_transmitting(&self) -> bool {
+        matches!(self.state, State::SendRts | State::SendData | State::SendCts | State::SendAck)
+    }
+
+    fn is_carrier_idle(&self) -> bool {
+        self.carrier == Activity::Quiet
+    }
+
+    /// A new frame wants the medium.
+    fn request_access(&mut self, now: Instant) {
+        if !self.contention.is_pending(now) {
+            self.contention.finish();
+            let medium_idle = self.state == State::Idle && self.is_carrier_idle() && self.nav_until <= now;
+            match self.config.first_access {
+                FirstAccess::Immediate if medium_idle => {}
+                FirstAccess::Immediate => self.contention.draw(),
+                FirstAccess::AlwaysBackoff => {
+                    self.contention.draw();
+                    self.resume_from(now, now + self.times.difs);
+                    return;
+                }
+            }
+        }
+        self.resume(now);
+    }
+
+    /// Counts slots if the medium is idle: own exchange over, carrier idle; the NAV may still have to run out.
+    fn resume(&mut self, now: Instant) {
+        self.resume_from(now, Instant::ZERO);
+    }
+
+    /// As [`Mac::resume`], with slots counting at `earliest` at the soonest.
+    fn resume_from(&mut self, now: Instant, earliest: Instant) {
+        if self.state != State::Idle || !self.is_carrier_idle() {
+            return;
+        }
+        let difs_over = self.idle_since.max(self.nav_until) + self.times.difs;
+        let ifs_over = difs_over.max(self.eifs_until);
+        let access = self.contention.resume(ifs_over.max(earliest));
+        if self.current.is_some() {
+            // Without pending backoff the frame goes as soon as the interframe space is over.
+            self.timers.set(Timer::Access, access.unwrap_or(ifs_over).max(now));
+        }
+    }
+
+    /// The medium is not idle any more, or the station enters an exchange.
+    fn freeze(&mut self, now: Instant) {
+        self.contention.freeze(now);
+        if self.timers.is_set(Timer::Access) {
+            self.timers.stop(Timer::Access);
+            if !self.contention.is_pending(now) {
+                // The medium became busy within the interframe space of a frame that had no backoff to wait for.
+                self.contention.draw();
+            }
+        }
+    }
+
+    /// Enters an exchange, or goes on in one.
+    fn enter(&mut self, now: Instant, state: State) {
+        if self.state == State::Idle {
+            self.freeze(now);
+        }
+        self.state = state;
+    }
+
+    /// Leaves the exchange. Slots count again once the medium is idle.
+    fn leave(&mut self, now: Instant) {
+        self.state = State::Idle;
+        self.timers.stop(Timer::Response);
+        self.resume(now);
+    }
+
+    /// Notes what the carrier does, and whether the medium just became idle or busy.
+    fn handle_carrier(&mut self, now: Instant, carrier: Activity) {
+        let was_idle = self.is_carrier_idle();
+        self.carrier = carrier;
+        if !self.is_transmitting() {
+            self.clock.switch(now, carrier, self.nav_until);
+        }
+        match (was_idle, self.is_carrier_idle()) {
+            (true, false) => {
+                self.timers.stop(Timer::NavReset);
+                if self.state == State::Idle {
+                    self.freeze(now);
+                }
+            }
+            (false, true) => {
+                self.idle_since = now;
+                if !self.timers.is_set(Timer::Response) {
+                    // What the wait was prolonged for was not the response.
+                    self.fail_if_awaiting(now);
+                }
+                self.resume(now);
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_undecodable(&mut self, now: Instant) {
+        self.stats.undecodable += 1;
+        match self.config.eifs {
+            EifsRule::Standard => self.eifs_until = now + self.times.eifs,
+            EifsRule::AsNav => self.nav_until = self.nav_until.max(now + self.times.eifs),
+        }
+        if self.config.response_timeout == ResponseTimeout::Standard {
+            self.fail_if_awaiting(now);
+        }
+    }
+
+    fn start_transmission(&mut self, now: Instant, state: State, transmission: Transmission<M>) {
+        self.enter(now, state);
+        self.clock.switch(now, Activity::Transmitting, self.nav_until);
+        self.outgoing = Some(transmission);
+    }
+
+    fn handle_transmit_end(&mut self, now: Instant) {
+        if !self.is_transmitting() {
+            return;
+        }
+        self.clock.switch(now, self.carrier, self.nav_until);
+        self.idle_since = now;
+        self.after_transmission(now);
+    }
+
+    fn reserve(&mut self, now: Instant, duration_us: u16) {
+        self.nav_until = self.nav_until.max(now + Duration::from_micros(u64::from(duration_us)));
+    }
+
+    fn watch_silent_rts(&mut self, now: Instant) {
+        if self.config.nav_reset == NavReset::AfterSilentRts {
+            let wait =
+                self.config.sifs * 2 + self.times.cts + self.config.rx_start_delay() + self.config.slot * 2;
+            self.timers.set(Timer::NavReset, now + wait);
+        }
+    }
+
+    fn reset_nav(&mut self, now: Instant) {
+        self.contention.freeze(now);
+        self.nav_until = now;
+        self.resume(now);
+    }
+}
+
+impl<M: Copy + Debug> Machine for Mac<M> {
+    type Packet = Reception<M>;
+    type Transmit = Transmission<M>;
+    type Signal = Signal;
+    type Event = Event<M>;
+    type Timer = Timer;
+
+    fn handle_packet(&mut self, now: Instant, _link: LinkId, packet: Reception<M>) {
+        match packet {
+            Reception::Frame(frame) => self.handle_frame(now, frame),
+            Reception::Undecodable => self.handle_undecodable(now),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.take_expired(now) {
+            match timer {
+                Timer::Sifs => self.after_sifs(now),
+                Timer::Response => self.response_timed_out(now),
+                Timer::Access => self.access(now),
+                Timer::NavReset => self.reset_nav(now),
+            }
+        }
+    }
+
+    fn handle_signal(&mut self, now: Instant, signal: Signal) {
+        match signal {
+            Signal::Carrier(carrier) => self.handle_carrier(now, carrier),
+            Signal::TransmitEnd => self.handle_transmit_end(now),
+            Signal::Masked { until } => {
+                if self.config.eifs == EifsRule::AsNav {
+                    self.nav_until = self.nav_until.max(until + self.times.eifs);
+                }
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Transmission<M>> {
+        self.outgoing.take()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        self.timers.next()
+    }
+
+    fn poll_event(&mut self) -> Option<Event<M>> {
+        self.events.pop_front()
+    }
+}
+
+/// Whether a frame in a reservation may go now (ns-2 asks, the standard does not).
+fn may_go(rule: Reservation, carrier_idle: bool, nav_until: Instant, now: Instant) -> bool {
+    match rule {
+        Reservation::Standard => true,
+        Reservation::MediumIdle => carrier_idle && nav_until <= now,
+    }
+}
+
+/// Whether unicast data call for an ACK.
+fn wants_ack(policy: AckPolicy) -> bool {
+    policy == AckPolicy::Normal
+}

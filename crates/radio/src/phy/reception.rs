@@ -1,0 +1,255 @@
+//! What a radio makes of the signals that arrive: one receiver, several named readings.
+
+use super::propagation::RadioParams;
+use crate::mac::Activity;
+use crate::rate::Rate;
+use hopline_core::Instant;
+
+mod sinr;
+#[cfg(test)]
+mod tests;
+
+use sinr::Interference;
+
+/// What a radio does with the signals that arrive.
+///
+/// The three differ in what becomes of a frame that can be sensed and not decoded, and in how interference counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ReceptionModel {
+    /// The radio locks onto every frame that it can sense, and onto no other until that has ended; a frame too weak to
+    /// decode ends as an error. Pairwise capture: a locked frame survives frames weaker by the capture threshold, and
+    /// any other destroys both. This is ns-2.
+    LockOnSensed,
+    /// The radio locks only onto frames strong enough to decode; the others are energy that makes the medium busy.
+    /// Pairwise capture against every signal in the air. This is close to ns-3.
+    #[default]
+    LockOnDecodable,
+    /// As [`ReceptionModel::LockOnDecodable`], but the powers of all other signals and the noise add up, and the
+    /// frame's bits err at the rate that the ratio gives, piece by piece.
+    CumulativeSinr,
+}
+
+/// The start of a signal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arrival {
+    /// Names the transmission; unique among those in the air.
+    pub id: u32,
+    /// Received power in W, at least the carrier-sense threshold.
+    pub power_w: f64,
+    /// When the signal ends here.
+    pub end: Instant,
+    /// Rate of the frame.
+    pub rate: Rate,
+    /// Length of the frame in bits.
+    pub bits: u32,
+}
+
+/// What became of the frame that the radio had locked onto.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// The radio had not locked onto it.
+    Missed,
+    /// It can be decoded, with this probability.
+    Decodable {
+        /// 1 but for [`ReceptionModel::CumulativeSinr`].
+        probability: f64,
+    },
+    /// It cannot be decoded.
+    Damaged,
+}
+
+/// Powers that decide, taken from [`RadioParams`].
+#[derive(Clone, Copy, Debug)]
+pub struct Thresholds {
+    model: ReceptionModel,
+    rx_w: f64,
+    capture_ratio: f64,
+    noise_w: f64,
+}
+
+impl Thresholds {
+    /// The thresholds of `radio` under `model`.
+    #[must_use]
+    pub fn new(model: ReceptionModel, radio: &RadioParams) -> Self {
+        Self {
+            model,
+            rx_w: radio.rx_threshold_w,
+            capture_ratio: radio.capture_ratio(),
+            noise_w: radio.noise_floor_w(),
+        }
+    }
+}
+
+/// Whether the antenna is free to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Antenna {
+    #[default]
+    Listening,
+    Sending,
+}
+
+/// The frame that the radio has locked onto.
+#[derive(Clone, Copy, Debug)]
+struct Lock {
+    id: u32,
+    power_w: f64,
+    end: Instant,
+    rate: Rate,
+    bits: u32,
+    condition: Condition,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    Clean,
+    /// Too weak, or hit by another signal, or by the station's own.
+    Damaged,
+}
+
+/// The receiver of one radio.
+#[derive(Clone, Debug, Default)]
+pub struct Receiver {
+    antenna: Antenna,
+    lock: Option<Lock>,
+    /// The signals in the air; not kept under [`ReceptionModel::LockOnSensed`].
+    signals: Vec<(u32, f64)>,
+    interference: Interference,
+}
+
+impl Receiver {
+    /// What the carrier does, own transmissions aside.
+    #[must_use]
+    pub fn activity(&self) -> Activity {
+        match &self.lock {
+            Some(_) if self.antenna == Antenna::Listening => Activity::Receiving,
+            None if self.signals.is_empty() => Activity::Quiet,
+            _ => Activity::Sensing,
+        }
+    }
+
+    /// A signal begins. Returns when it ends if the frame being received goes on in spite of it
+    /// ([`ReceptionModel::LockOnSensed`] only).
+    pub fn begin(&mut self, with: &Thresholds, now: Instant, arrival: Arrival) -> Option<Instant> {
+        match with.model {
+            ReceptionModel::LockOnSensed => return self.begin_locking(with, arrival),
+            ReceptionModel::LockOnDecodable => self.begin_pairwise(with, arrival),
+            ReceptionModel::CumulativeSinr => self.begin_cumulative(with, now, arrival),
+        }
+        self.signals.push((arrival.id, arrival.power_w));
+        None
+    }
+
+    /// The signal `id` ends.
+    pub fn end(&mut self, with: &Thresholds, now: Instant, id: u32) -> Verdict {
+        let verdict = match self.lock {
+            Some(lock) if lock.id == id => {
+                self.lock = None;
+                self.judge(with, now, lock)
+            }
+            _ => Verdict::Missed,
+        };
+        if with.model != ReceptionModel::LockOnSensed {
+            self.forget(with, now, id);
+        }
+        verdict
+    }
+
+    /// The station begins to send: what it was receiving is lost.
+    pub fn transmit_begin(&mut self) {
+        self.antenna = Antenna::Sending;
+        if let Some(lock) = &mut self.lock {
+            lock.condition = Condition::Damaged;
+        }
+    }
+
+    /// The station's own transmission ends.
+    pub fn transmit_end(&mut self) {
+        self.antenna = Antenna::Listening;
+    }
+
+    /// Every signal takes the receiver; of two that collide the later end decides how long.
+    fn begin_locking(&mut self, with: &Thresholds, arrival: Arrival) -> Option<Instant> {
+        let Some(lock) = &mut self.lock else {
+            let decodable = arrival.power_w >= with.rx_w && self.antenna == Antenna::Listening;
+            let condition = if decodable { Condition::Clean } else { Condition::Damaged };
+            self.lock = Some(Lock::onto(arrival, condition));
+            return None;
+        };
+        if lock.power_w >= with.capture_ratio * arrival.power_w {
+            return Some(arrival.end);
+        }
+        if arrival.end > lock.end {
+            *lock = Lock::onto(arrival, Condition::Damaged);
+        } else {
+            lock.condition = Condition::Damaged;
+        }
+        None
+    }
+
+    fn begin_pairwise(&mut self, with: &Thresholds, arrival: Arrival) {
+        if let Some(lock) = &mut self.lock {
+            if lock.power_w < with.capture_ratio * arrival.power_w {
+                lock.condition = Condition::Damaged;
+            }
+        } else if arrival.power_w >= with.rx_w && self.antenna == Antenna::Listening {
+            let drowned = self.signals.iter().any(|&(_, w)| arrival.power_w < with.capture_ratio * w);
+            if !drowned {
+                self.lock = Some(Lock::onto(arrival, Condition::Clean));
+            }
+        }
+    }
+
+    fn begin_cumulative(&mut self, with: &Thresholds, now: Instant, arrival: Arrival) {
+        if let Some(lock) = &self.lock {
+            let others_w = self.others_w(lock.id);
+            self.interference.advance(now, lock, with.noise_w + others_w);
+        } else if arrival.power_w >= with.rx_w && self.antenna == Antenna::Listening {
+            self.lock = Some(Lock::onto(arrival, Condition::Clean));
+            self.interference = Interference::starting(now, arrival.end);
+        }
+    }
+
+    fn judge(&mut self, with: &Thresholds, now: Instant, lock: Lock) -> Verdict {
+        match (self.antenna, lock.condition) {
+            // A frame that ends while the station sends leaves no trace.
+            (Antenna::Sending, _) => Verdict::Missed,
+            (Antenna::Listening, Condition::Damaged) => Verdict::Damaged,
+            (Antenna::Listening, Condition::Clean) => {
+                if with.model == ReceptionModel::CumulativeSinr {
+                    let others_w = self.others_w(lock.id);
+                    self.interference.advance(now, &lock, with.noise_w + others_w);
+                    return Verdict::Decodable { probability: self.interference.success() };
+                }
+                Verdict::Decodable { probability: 1.0 }
+            }
+        }
+    }
+
+    fn forget(&mut self, with: &Thresholds, now: Instant, id: u32) {
+        if let (ReceptionModel::CumulativeSinr, Some(lock)) = (with.model, self.lock) {
+            let others_w = self.others_w(lock.id);
+            self.interference.advance(now, &lock, with.noise_w + others_w);
+        }
+        if let Some(at) = self.signals.iter().position(|&(signal, _)| signal == id) {
+            self.signals.swap_remove(at);
+        }
+    }
+
+    /// Sum of the powers in the air but for `id`. Added up afresh each time, so that nothing drifts.
+    fn others_w(&self, id: u32) -> f64 {
+        self.signals.iter().filter(|&&(signal, _)| signal != id).map(|&(_, w)| w).sum()
+    }
+}
+
+impl Lock {
+    fn onto(arrival: Arrival, condition: Condition) -> Self {
+        Self {
+            id: arrival.id,
+            power_w: arrival.power_w,
+            end: arrival.end,
+            rate: arrival.rate,
+            bits: arrival.bits,
+            condition,
+        }
+    }
+}
