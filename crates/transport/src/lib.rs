@@ -1,1 +1,6 @@
-//! To be filled.
+//! Transport endpoints as sans-IO machines.
+//!
+//! Each endpoint keeps the contract of [`hopline_core::machine`]: the simulator, the tests and the Linux daemons drive
+//! the same value.
+
+pub mod tcp;

@@ -1,0 +1,173 @@
+//! The ACK field: window, selective acknowledgments, round-trip samples, congestion control
+//! (RFC 9293 §3.10.7.4, "fifth, check the ACK field").
+
+use super::congestion::{Ack, Response};
+use super::endpoint::Endpoint;
+use super::scoreboard::Reneging;
+use super::state::{CloseReason, Event, State, Timer};
+use super::stats::DropReason;
+use core::ops::ControlFlow;
+use hopline_core::{Instant, Payload};
+use hopline_wire::tcp::{Flags, Segment};
+
+impl<P: Payload> Endpoint<P> {
+    /// Takes the acknowledgment of a segment whose remaining data starts at `start`. Breaks if the rest of the segment
+    /// is not to be looked at.
+    pub(super) fn take_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
+        let una = self.snd.una as i64;
+        let ack = una + i64::from(segment.ack.distance_from(self.snd.seq(self.snd.una)));
+        // RFC 5961 §5
+        if ack > self.snd.max as i64 || ack < una - self.snd.max_window as i64 {
+            self.drop_segment(DropReason::BadAck);
+            self.challenge(now);
+            return ControlFlow::Break(());
+        }
+        let window_before = self.snd.window;
+        if ack >= una {
+            self.note_window(start, segment);
+        }
+        let sacked = self.take_sack(segment, ack.max(una) as u64);
+        if ack > una {
+            self.take_new_ack(now, ack as u64, segment);
+        } else if ack == una && self.is_duplicate(segment, window_before, sacked) {
+            self.stats.dup_acks += 1;
+            let ack = self.ack_info(0, false);
+            let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
+            self.respond(now, response);
+        }
+        if self.state == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Takes the window, unless the segment is older than the last one that told it.
+    pub(super) fn note_window(&mut self, start: u64, segment: &Segment<P>) {
+        let ack = self.snd.una + u64::from(segment.ack - self.snd.seq(self.snd.una));
+        let (from_seq, from_ack) = self.snd.window_from;
+        if from_seq > start || (from_seq == start && from_ack > ack) {
+            return;
+        }
+        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.snd.scale };
+        self.snd.window = u64::from(segment.window) << scale;
+        self.snd.max_window = self.snd.max_window.max(self.snd.window);
+        self.snd.window_from = (start, ack);
+        if self.snd.window > 0 && self.snd.nxt == self.snd.una {
+            // RFC 9293 §3.8.6.1: the peer answers; whether the window suffices is seen when something is to be sent.
+            self.snd.probes = 0;
+        }
+    }
+
+    /// Takes the SACK blocks; returns how many bytes they newly report.
+    fn take_sack(&mut self, segment: &Segment<P>, una: u64) -> u64 {
+        if !self.options.sack || !self.control.listens_to_sack() {
+            return 0;
+        }
+        let mut new = 0;
+        for block in segment.options.sack.as_slice() {
+            let left = i64::from(block.left.distance_from(self.snd.seq(una))) + una as i64;
+            let right = i64::from(block.right.distance_from(self.snd.seq(una))) + una as i64;
+            // Blocks at or below the ACK (D-SACK, RFC 2883) and beyond what was sent say nothing here.
+            if left > una as i64 && left < right && right <= self.snd.max as i64 {
+                new += self.board.add(left as u64, right as u64);
+            }
+        }
+        new
+    }
+
+    /// RFC 5681 §2 for plain ACKs; with SACK, an ACK that reports something new (RFC 6675 §2).
+    fn is_duplicate(&self, segment: &Segment<P>, window_before: u64, sacked: u64) -> bool {
+        if !self.snd.outstanding() {
+            return false;
+        }
+        if self.options.sack {
+            return sacked > 0;
+        }
+        segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && self.snd.window == window_before
+    }
+
+    fn take_new_ack(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
+        let was_full = self.window_is_full();
+        let flight = self.snd.nxt - self.snd.una;
+        let held = self.snd.queue.len();
+        self.snd.queue.advance(ack);
+        let bytes = held - self.snd.queue.len();
+        self.stats.bytes_acked += bytes;
+        self.snd.una = ack;
+        self.snd.nxt = self.snd.nxt.max(ack);
+        self.snd.retries = 0;
+        self.snd.probes = 0;
+        self.snd.resend_first = false;
+        if self.board.advance(ack) == Reneging::Yes {
+            self.board.clear();
+            self.stats.reneged += 1;
+        }
+        self.sample_round_trip(now, flight, segment);
+        let info = self.ack_info(bytes, was_full);
+        let response = self.control.on_new_ack(&self.config, &info, &mut self.board);
+        self.respond(now, response);
+        if self.snd.refused && bytes > 0 {
+            self.snd.refused = false;
+            self.event(Event::Writable);
+        }
+        self.note_fin_acked(now);
+    }
+
+    fn ack_info(&self, acked: u64, window_was_full: bool) -> Ack {
+        Ack { acked, una: self.snd.una, nxt: self.snd.nxt, max: self.snd.max, window_was_full }
+    }
+
+    /// Whether `cwnd` is what limits the sender; in slow start, half of it in use is enough, since it doubles.
+    fn window_is_full(&self) -> bool {
+        let (flight, cwnd) = (self.snd.nxt - self.snd.una, u64::from(self.control.cwnd()));
+        if self.control.cwnd() < self.control.ssthresh() {
+            2 * flight >= cwnd
+        } else {
+            flight + u64::from(self.snd.mss) > cwnd
+        }
+    }
+
+    /// RFC 6298 §3 (Karn) and RFC 7323 §4.1.
+    fn sample_round_trip(&mut self, now: Instant, flight: u64, segment: &Segment<P>) {
+        let timed = self.snd.timed;
+        if timed.is_some_and(|(end, _)| self.snd.una >= end) {
+            self.snd.timed = None;
+        }
+        if self.options.timestamps {
+            let Some(ts) = segment.options.timestamps.filter(|ts| ts.echo != 0) else { return };
+            let age = self.timestamp(now).wrapping_sub(ts.echo);
+            let clock = now.as_nanos() / 1_000_000;
+            if age <= i32::MAX as u32 && u64::from(age) <= clock {
+                let share = flight.div_ceil(2 * u64::from(self.snd.mss)).clamp(1, 1 << 20);
+                self.rto.sample(Instant::from_millis(clock - u64::from(age)), now, share as u32);
+            }
+        } else if let Some((end, sent)) = timed
+            && self.snd.una >= end
+        {
+            self.rto.sample(sent, now, 1);
+        }
+    }
+
+    fn respond(&mut self, now: Instant, response: Response) {
+        if response.entered_recovery {
+            self.stats.fast_retransmits += 1;
+            self.snd.timed = None;
+        }
+        self.snd.resend_first |= response.resend_first;
+        if !self.snd.outstanding() {
+            self.timers.stop(Timer::Retransmit); // RFC 6298 §5.2
+        } else if response.restart_timer {
+            self.timers.set(Timer::Retransmit, now + self.rto.timeout()); // §5.3
+        }
+    }
+
+    /// What the acknowledgment of our FIN does (RFC 9293 §3.10.7.4).
+    fn note_fin_acked(&mut self, now: Instant) {
+        if self.snd.fin.is_none_or(|fin| self.snd.una <= fin) {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.finish(CloseReason::Finished),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Every parameter of a TCP endpoint, with unit, range, default, effect and source.
+//!
+//! "Default" in the field descriptions is the value of [`Config::modern`].
+
+use super::congestion::Variant;
+use hopline_core::Duration;
+
+/// Parameters of an [`Endpoint`](super::Endpoint). Start from a preset and change fields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Largest payload of a segment without options, bytes; announced in the SYN and, lowered to the peer's announcement,
+    /// kept when sending (options are subtracted, RFC 6691). Range 48–65 495, default 1460.
+    pub mss: u32,
+    /// Recovery strategy. Default SACK.
+    pub variant: Variant,
+    /// Congestion window after the handshake. Default ten segments (RFC 6928).
+    pub initial_window: InitialWindow,
+    /// Slow start threshold before the first loss. Default unlimited (RFC 5681 §3.1: "arbitrarily high").
+    pub initial_ssthresh: InitialSsthresh,
+    /// Upper limit of data in flight, segments of the negotiated size, whatever `cwnd` and the peer allow. At least 1.
+    /// Default none. ns-2's `window_`.
+    pub window_clamp: Option<u32>,
+    /// How `cwnd` grows with each acknowledgment. Default byte counting with limit 2 (RFC 3465).
+    pub growth: Growth,
+    /// When `cwnd` may grow. Default only while the sender fills it (RFC 7661 §4.3 in spirit, as Linux does).
+    pub growth_condition: GrowthCondition,
+    /// What a loss halves. Default the data in flight (RFC 5681 §3.1 (4)).
+    pub reduction: Reduction,
+    /// What a second time-out in a row does to `ssthresh`. Default keep (RFC 5681 §3.1).
+    pub repeated_timeout: RepeatedTimeout,
+    /// Duplicate acknowledgments that stand for a loss. Range 1–255, default 3 (RFC 5681 §3.2).
+    pub dup_ack_threshold: u32,
+    /// Whether the first duplicates release segments. Default new data (RFC 3042).
+    pub limited_transmit: LimitedTransmit,
+    /// What happens to `cwnd` when nothing was sent for one RTO. Default restart from the initial window (RFC 5681 §4.1).
+    pub idle_restart: IdleRestart,
+    /// Small segments while data is in flight. Default hold back (RFC 9293 §3.7.4).
+    pub nagle: Nagle,
+    /// When to acknowledge in-order data. Default every second segment or after 40 ms (RFC 1122 §4.2.3.2; 40 ms as Linux).
+    pub ack_policy: AckPolicy,
+    /// Retransmission timer.
+    pub rto: RtoConfig,
+    /// Whether to offer and use timestamps, with PAWS (RFC 7323). Default offered.
+    pub timestamps: Offer,
+    /// Whether to offer window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`.
+    /// Default offered.
+    pub window_scale: Offer,
+    /// Received data kept for the user, in order and not, bytes; the largest window announced. Range 1–2³⁰,
+    /// default 4 MiB.
+    pub receive_buffer: u32,
+    /// Data taken from the user and not yet acknowledged, bytes. `None`: no limit. Default none.
+    pub send_buffer: Option<u64>,
+    /// How long TIME-WAIT lasts: twice the maximum segment lifetime. Default 60 s (as Linux; RFC 9293 §3.4.2 names 4 min).
+    pub time_wait: Duration,
+    /// Retransmissions of a SYN or SYN-ACK before giving up; `None`: never. Default 6 (as Linux).
+    pub syn_retries: Option<u32>,
+    /// Time-outs in a row of the same data, or unanswered window probes, before giving up (R2 of RFC 9293 §3.8.3);
+    /// `None`: never. Default 15 (as Linux).
+    pub data_retries: Option<u32>,
+    /// Least time between two challenge ACKs (RFC 5961 §7). Zero: no limit. Default 500 ms (as Linux).
+    pub challenge_ack_interval: Duration,
+}
+
+/// The retransmission timer (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RtoConfig {
+    /// RTO before the first round-trip sample. Above zero, default 1 s (RFC 6298 §2.1).
+    pub initial: Duration,
+    /// Least RTO before back-off. Default 200 ms (as Linux; RFC 6298 §2.4 wants 1 s).
+    pub min: Duration,
+    /// Largest RTO, back-off included. At least `min`, default 60 s (RFC 6298 §2.5).
+    pub max: Duration,
+    /// Clock granularity `G`: the RTO is a multiple of it, and the variance term is at least `G`
+    /// (RFC 6298 §2). Above zero, default 1 ms.
+    pub granularity: Duration,
+    /// Largest back-off factor, a power of two; `None`: doubles until `max`. Default none. ns-2 of 2001: 64.
+    pub backoff_limit: Option<u32>,
+    /// Back-off factor above which the smoothed estimate is forgotten and the next sample starts afresh
+    /// (RFC 6298 §5, last paragraph). `None`: never. Default none. ns-2 and BSD: 8.
+    pub forget_above: Option<u32>,
+    /// How round-trip times are measured and smoothed. Default exact.
+    pub estimator: Estimator,
+}
+
+/// How round-trip times are measured and smoothed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimator {
+    /// Real-valued arithmetic on nanoseconds (RFC 6298 §2).
+    Exact,
+    /// Whole ticks of [`RtoConfig::granularity`] with the scaled integers of Jacobson (1988), as BSD and ns-2 do it:
+    /// a sample is the number of ticks that passed, at least one.
+    Ticks {
+        /// Offset of the ticking clock, below one tick. ns-2 draws it per connection (`boot_time_`).
+        phase: Duration,
+    },
+}
+
+/// Congestion window after the handshake. A lost SYN makes it one segment (RFC 5681 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialWindow {
+    /// So many segments, at least 1.
+    Segments(u32),
+    /// Two to four segments, about 4380 bytes (RFC 3390).
+    Rfc3390,
+    /// Ten segments, at most 14 600 bytes (RFC 6928).
+    Rfc6928,
+}
+
+/// Slow start threshold before the first loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialSsthresh {
+    /// None: slow start until the first loss.
+    Unlimited,
+    /// So many segments, at least 2.
+    Segments(u32),
+    /// [`Config::window_clamp`], if there is one: ns-2.
+    WindowClamp,
+}
+
+/// How `cwnd` grows with each acknowledgment of new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// One segment per ACK in slow start, `SMSS²/cwnd` per ACK afterwards, however much the ACK covers
+    /// (RFC 5681 §3.1 (2), (3)); ns-2.
+    PerAck,
+    /// By the bytes acknowledged, at most `limit` segments per ACK in slow start (RFC 3465; `limit` is its L).
+    Bytes {
+        /// Most segments that one ACK adds. 1 or more.
+        limit: u32,
+    },
+}
+
+/// When `cwnd` may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrowthCondition {
+    /// On every acknowledgment of new data (RFC 5681; ns-2).
+    Always,
+    /// Only if the window was full when the acknowledgment came.
+    WindowFull,
+}
+
+/// What a loss halves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// Data in flight: `ssthresh = max(FlightSize/2, 2·SMSS)`, `cwnd = ssthresh` in recovery (RFC 5681 §3.1 (4), §3.2).
+    FlightSize,
+    /// The window, `min(cwnd, clamp)`: `ssthresh` is half of it in whole segments, at least two, and `cwnd` in recovery is
+    /// half of it exactly (ns-2, `slowdown()` with `precisionReduce_`).
+    Window,
+    /// As `Window`, with `cwnd` in recovery cut to whole segments too (ns-2 before January 2006).
+    WholeWindow,
+}
+
+/// What a second time-out in a row does to `ssthresh`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepeatedTimeout {
+    /// Nothing: the segment was already retransmitted by the timer (RFC 5681 §3.1).
+    Keep,
+    /// Halves again, which with `cwnd` at one segment means two segments (ns-2).
+    Reduce,
+}
+
+/// Whether the duplicates before the threshold release segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitedTransmit {
+    /// They do not.
+    Off,
+    /// One segment of new data each (RFC 3042).
+    NewData,
+    /// One segment each of what is next, also of what is resent after a time-out (ns-2, `singledup_`).
+    NextData,
+}
+
+/// What happens to `cwnd` when nothing was sent for one RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleRestart {
+    /// Nothing.
+    Never,
+    /// At most the initial window (RFC 5681 §4.1).
+    InitialWindow,
+    /// One segment (ns-2, `slow_start_restart_`).
+    OneSegment,
+}
+
+/// Small segments while data is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nagle {
+    /// Held back (RFC 9293 §3.7.4).
+    On,
+    /// Sent at once.
+    Off,
+}
+
+/// When to acknowledge in-order data. Everything else is acknowledged at once (RFC 5681 §4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPolicy {
+    /// Every segment at once.
+    EverySegment,
+    /// Every second segment, or when the timer ends (RFC 1122 §4.2.3.2).
+    Delayed {
+        /// Longest delay. Above zero, at most 500 ms.
+        timer: Duration,
+    },
+}
+
+/// Whether an option is offered in the SYN; it is used if both sides offer it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Offered.
+    Yes,
+    /// Neither offered nor accepted.
+    No,
+}
+
+/// A parameter out of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Name of the field, with dots: `rto.min`.
+    pub field: &'static str,
+    /// What it must be.
+    pub must: &'static str,
+}
+
+impl core::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} must be {}", self.field, self.must)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// Least MSS that leaves room for data beside the longest options (48 − 40 bytes, as Linux).
+pub(crate) const MIN_MSS: u32 = 48;
+
+impl Config {
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    /// The first field that is out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let segments = |n: Option<u32>| n.is_none_or(|n| (1..=1 << 20).contains(&n));
+        let rules: [(bool, &'static str, &'static str); 14] = [
+            ((MIN_MSS..=65_495).contains(&self.mss), "mss", "48 to 65495 bytes"),
+            (
+                self.initial_window.segments().is_none_or(|n| segments(Some(n))),
+                "initial_window",
+                "1 to 1048576 segments",
+            ),
+            (
+                !matches!(self.initial_ssthresh, InitialSsthresh::Segments(n) if !(2..=1 << 20).contains(&n)),
+                "initial_ssthresh",
+                "2 to 1048576 segments",
+            ),
+            (segments(self.window_clamp), "window_clamp", "1 to 1048576 segments"),
+            (
+                !matches!(self.growth, Growth::Bytes { limit } if !(1..=255).contains(&limit)),
+                "growth.limit",
+                "1 to 255 segments",
+            ),
+            ((1..=255).contains(&self.dup_ack_threshold), "dup_ack_threshold", "1 to 255"),
+            (
+                !matches!(self.ack_policy, AckPolicy::Delayed { timer }
+                    if timer.is_zero() || timer > Duration::from_millis(500)),
+                "ack_policy.timer",
+                "above 0 and at most 500 ms",
+            ),
+            (!self.rto.initial.is_zero(), "rto.initial", "above 0"),
+            (
+                self.rto.max >= self.rto.min && !self.rto.max.is_zero(),
+                "rto.max",
+                "above 0 and at least rto.min",
+            ),
+            (!self.rto.granularity.is_zero(), "rto.granularity", "above 0"),
+            (self.rto.backoff_limit.is_none_or(u32::is_power_of_two), "rto.backoff_limit", "a power of two"),
+            (
+                !matches!(self.rto.estimator, Estimator::Ticks { phase } if phase >= self.rto.granularity),
+                "rto.estimator.phase",
+                "below rto.granularity",
+            ),
+            ((1..=1 << 30).contains(&self.receive_buffer), "receive_buffer", "1 to 2^30 bytes"),
+            (self.send_buffer != Some(0), "send_buffer", "at least 1 byte"),
+        ];
+        match rules.iter().find(|(ok, ..)| !ok) {
+            Some(&(_, field, must)) => Err(ConfigError { field, must }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl InitialWindow {
+    /// The window in bytes for segments of `mss` bytes.
+    #[must_use]
+    pub fn bytes(self, mss: u32) -> u32 {
+        match self {
+            Self::Segments(n) => n.saturating_mul(mss),
+            Self::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+            Self::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+        }
+    }
+
+    fn segments(self) -> Option<u32> {
+        match self {
+            Self::Segments(n) => Some(n),
+            Self::Rfc3390 | Self::Rfc6928 => None,
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Congestion control (RFC 5681) and its recovery strategies.
+//!
+//! [`Control`] holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
+//! its own configuration: [`reno`], [`newreno`], [`sack`]. Positions are stream offsets (`u64`, SYN at 0), so nothing
+//! here wraps around.
+
+mod newreno;
+mod reno;
+mod sack;
+mod window;
+
+pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
+pub use reno::{FastRetransmitGuard, RenoConfig, RenoExit};
+pub use sack::{SackConfig, SackRules};
+
+use super::config::{Config, LimitedTransmit, RepeatedTimeout};
+use super::scoreboard::Scoreboard;
+use sack::Recovery;
+use window::Window;
+
+/// Recovery strategy, with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Fast retransmit and fast recovery, left on the first new ACK (RFC 5681).
+    Reno(RenoConfig),
+    /// Recovery until everything in flight at its start is acknowledged (RFC 6582).
+    NewReno(NewRenoConfig),
+    /// Selective acknowledgments (RFC 2018, RFC 6675). Falls back to NewReno if the peer does not offer SACK.
+    Sack(SackConfig),
+}
+
+/// What the sender is doing about losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// After a time-out, until everything sent before it is acknowledged.
+    Loss,
+}
+
+/// An arriving acknowledgment, as congestion control sees it. Positions are stream offsets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ack {
+    /// Bytes newly acknowledged; 0 for a duplicate.
+    pub(crate) acked: u64,
+    /// First unacknowledged position, after this ACK.
+    pub(crate) una: u64,
+    /// Next position to send.
+    pub(crate) nxt: u64,
+    /// Position after the highest ever sent.
+    pub(crate) max: u64,
+    /// Whether the window was full before this ACK.
+    pub(crate) window_was_full: bool,
+}
+
+/// What the sender has to do after an acknowledgment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Response {
+    /// Send the first unacknowledged segment again, now.
+    pub(crate) resend_first: bool,
+    /// Restart the retransmission timer.
+    pub(crate) restart_timer: bool,
+    /// Recovery began: a round-trip measurement under way is void (Karn).
+    pub(crate) entered_recovery: bool,
+}
+
+impl Response {
+    const RESTART_TIMER: Self = Self { resend_first: false, restart_timer: true, entered_recovery: false };
+    const ENTER: Self = Self { resend_first: true, restart_timer: true, entered_recovery: true };
+}
+
+/// Congestion state of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    variant: Variant,
+    window: Window,
+    phase: Phase,
+    dup_acks: u32,
+    /// Position after the highest sent when recovery began or the timer expired ("recover" of RFC 6582, "RecoveryPoint"
+    /// of RFC 6675).
+    recover: u64,
+    /// Partial ACKs seen in this recovery.
+    partial_acks: u32,
+    /// First unacknowledged position at the last time-out.
+    timed_out_at: u64,
+    /// Bytes sent by limited transmit since the last new ACK; not part of FlightSize (RFC 5681 §3.2 (2)).
+    limited: u32,
+    sack: Recovery,
+}
+
+impl Control {
+    /// State before the handshake.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            variant: config.variant,
+            window: Window::new(config, config.mss),
+            phase: Phase::Open,
+            dup_acks: 0,
+            recover: 0,
+            partial_acks: 0,
+            timed_out_at: u64::MAX,
+            limited: 0,
+            sack: Recovery::default(),
+        }
+    }
+
+    /// The handshake is complete: segments hold `mss` bytes, SACK is in use or not, the SYN was lost or not.
+    pub(crate) fn established(&mut self, config: &Config, mss: u32, sack: SackUse, syn: SynFate) {
+        self.window = Window::new(config, mss);
+        if syn == SynFate::Resent {
+            self.window.collapse(); // RFC 5681 §3.1: IW is one segment if the SYN or SYN-ACK was lost
+        }
+        if let (Variant::Sack(_), SackUse::Refused) = (self.variant, sack) {
+            self.variant = Variant::NewReno(NewRenoConfig::RFC6582);
+        }
+    }
+
+    pub(crate) fn cwnd(&self) -> u32 {
+        self.window.cwnd + self.window.inflation
+    }
+
+    pub(crate) fn ssthresh(&self) -> u32 {
+        self.window.ssthresh
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether SACK blocks decide what to send next.
+    pub(crate) fn in_sack_recovery(&self) -> bool {
+        self.phase == Phase::Recovery && matches!(self.variant, Variant::Sack(_))
+    }
+
+    /// Whether what was selectively acknowledged since the time-out is skipped when resending.
+    pub(crate) fn skips_sacked(&self) -> bool {
+        self.phase == Phase::Loss && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Rfc6675)
+    }
+
+    /// Whether arriving SACK blocks are taken note of.
+    pub(crate) fn listens_to_sack(&self) -> bool {
+        match self.variant {
+            Variant::Sack(s) => s.rules == SackRules::Rfc6675 || self.phase != Phase::Loss,
+            Variant::Reno(_) | Variant::NewReno(_) => false,
+        }
+    }
+
+    /// Bytes that may be in flight, limited transmit included, outside SACK recovery.
+    pub(crate) fn allowance(&self, config: &Config, nxt: u64, max: u64) -> u64 {
+        u64::from(self.cwnd()) + self.limited_allowance(config, nxt, max)
+    }
+
+    /// RFC 3042: one segment for each duplicate below the threshold.
+    fn limited_allowance(&self, config: &Config, nxt: u64, max: u64) -> u64 {
+        let open = match config.limited_transmit {
+            LimitedTransmit::Off => false,
+            LimitedTransmit::NewData => nxt == max,
+            LimitedTransmit::NextData => true,
+        };
+        if open && self.phase != Phase::Recovery && self.dup_acks < config.dup_ack_threshold {
+            u64::from(self.dup_acks.min(2)) * u64::from(self.window.mss)
+        } else {
+            0
+        }
+    }
+
+    /// Takes an acknowledgment of new data.
+    pub(crate) fn on_new_ack(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
+        self.limited = 0;
+        if self.phase == Phase::Recovery {
+            return match self.variant {
+                Variant::Reno(reno) => reno::on_new_ack(self, reno, config, ack),
+                Variant::NewReno(newreno) => newreno::on_new_ack(self, newreno, config, ack),
+                Variant::Sack(sack) => sack::on_new_ack(self, sack, config, ack, board),
+            };
+        }
+        self.dup_acks = 0;
+        self.grow(config, ack);
+        if self.phase == Phase::Loss && ack.una >= self.recover {
+            self.phase = Phase::Open;
+        }
+        Response::RESTART_TIMER
+    }
+
+    /// Takes a duplicate acknowledgment.
+    pub(crate) fn on_duplicate(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        match self.variant {
+            Variant::Reno(reno) => reno::on_duplicate(self, reno, config, ack),
+            Variant::NewReno(_) => newreno::on_duplicate(self, config, ack),
+            Variant::Sack(sack) => sack::on_duplicate(self, sack, config, ack, board),
+        }
+    }
+
+    /// The retransmission timer expired. The caller goes back to the first unacknowledged position.
+    pub(crate) fn on_timeout(&mut self, config: &Config, una: u64, nxt: u64, max: u64) {
+        self.window.inflation = 0;
+        // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
+        if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
+            self.reduce(config, nxt - una);
+        }
+        self.timed_out_at = una;
+        self.window.collapse();
+        self.phase = Phase::Loss;
+        self.recover = max; // RFC 6582 §3.2 (4), RFC 6675 §5.1
+        self.dup_acks = 0;
+        self.limited = 0;
+    }
+
+    /// Nothing was sent for one RTO (RFC 5681 §4.1).
+    pub(crate) fn on_idle(&mut self, config: &Config) {
+        self.window.restart(config);
+    }
+
+    /// A segment of `len` data bytes left, from position `at`; `flight` bytes are now in flight.
+    pub(crate) fn on_sent(&mut self, at: u64, len: u32, flight: u64, board: &Scoreboard) {
+        if self.phase == Phase::Recovery {
+            self.sack.on_sent(at, len, board.end());
+        } else if self.dup_acks > 0 && flight > u64::from(self.window.cwnd) {
+            self.limited = self.limited.saturating_add(len);
+        }
+    }
+
+    /// Next position to send in SACK recovery, and how many bytes at most; `fresh`: whether new data may be sent.
+    pub(crate) fn next_in_recovery(
+        &mut self,
+        board: &Scoreboard,
+        una: u64,
+        nxt: u64,
+        fresh: Fresh,
+    ) -> Option<(u64, u64)> {
+        sack::next_segment(self, board, una, nxt, fresh)
+    }
+
+    fn grow(&mut self, config: &Config, ack: &Ack) {
+        use super::config::GrowthCondition;
+        if config.growth_condition == GrowthCondition::Always || ack.window_was_full {
+            self.window.grow(config, ack.acked, self.phase);
+        }
+    }
+
+    fn reduce(&mut self, config: &Config, flight: u64) -> u32 {
+        let flight = flight.saturating_sub(u64::from(self.limited));
+        self.window.reduce(config, flight)
+    }
+
+    /// Fast retransmit: halves the window and notes where recovery ends (RFC 5681 §3.2 (2), (3)).
+    fn enter_recovery(&mut self, config: &Config, ack: &Ack) {
+        self.window.cwnd = self.reduce(config, ack.nxt - ack.una);
+        self.recover = ack.max;
+        self.phase = Phase::Recovery;
+        self.partial_acks = 0;
+    }
+
+    fn leave_recovery(&mut self) {
+        self.phase = Phase::Open;
+        self.window.inflation = 0;
+        self.dup_acks = 0;
+    }
+
+    /// Whether everything sent before the last recovery or time-out is acknowledged and more
+    /// (RFC 6582 §3.2 (2): "covers more than recover").
+    fn past_recover(&self, una: u64) -> bool {
+        una > self.recover
+    }
+}
+
+/// Outcome of the SACK-permitted negotiation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SackUse {
+    /// Both sides offered it.
+    Agreed,
+    /// One side did not.
+    Refused,
+}
+
+/// Whether the SYN or SYN-ACK got through at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SynFate {
+    /// At once.
+    Delivered,
+    /// It had to be sent again.
+    Resent,
+}
+
+/// Whether there is new data that the peer's window takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fresh {
+    /// There is.
+    Ready,
+    /// There is none, or no window for it.
+    None,
+}

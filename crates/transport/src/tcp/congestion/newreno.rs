@@ -1,0 +1,109 @@
+//! NewReno: recovery lasts until everything in flight at its start is acknowledged (RFC 6582).
+
+use super::{Ack, Control, Response, reno};
+use crate::tcp::config::Config;
+
+/// Parameters of [`Variant::NewReno`](super::Variant::NewReno).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewRenoConfig {
+    /// Which partial ACKs restart the retransmission timer.
+    pub timer: NewRenoTimer,
+    /// What a partial ACK does to the inflated window.
+    pub partial_ack: PartialAck,
+    /// `cwnd` after recovery.
+    pub exit: NewRenoExit,
+}
+
+/// Which partial ACKs restart the retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewRenoTimer {
+    /// The first only: many losses end in a time-out (RFC 6582 §3.2 (3), §4).
+    Impatient,
+    /// Every one.
+    SlowButSteady,
+}
+
+/// What a partial ACK does to the inflated window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartialAck {
+    /// Takes away what it acknowledges and gives one segment back (RFC 6582 §3.2 (3)).
+    Deflate,
+    /// Takes all inflation away (ns-2 before May 2003).
+    DropInflation,
+}
+
+/// `cwnd` after recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewRenoExit {
+    /// `min(ssthresh, max(FlightSize, SMSS) + SMSS)`: no burst (RFC 6582 §3.2 (3), option 1).
+    FlightSize,
+    /// `ssthresh` (option 2).
+    Ssthresh,
+    /// What partial ACKs left of half the window, and the last ACK counts as an ordinary one (ns-2).
+    Residual,
+}
+
+impl NewRenoConfig {
+    /// As RFC 6582 recommends.
+    pub const RFC6582: Self = Self {
+        timer: NewRenoTimer::Impatient,
+        partial_ack: PartialAck::Deflate,
+        exit: NewRenoExit::FlightSize,
+    };
+    /// `Agent/TCP/Newreno` of ns-2 since May 2003.
+    pub const NS2: Self = Self {
+        timer: NewRenoTimer::Impatient,
+        partial_ack: PartialAck::Deflate,
+        exit: NewRenoExit::Residual,
+    };
+    /// `Agent/TCP/Newreno` of ns-2 before May 2003.
+    pub const NS2_2001: Self = Self {
+        timer: NewRenoTimer::SlowButSteady,
+        partial_ack: PartialAck::DropInflation,
+        exit: NewRenoExit::Residual,
+    };
+}
+
+pub(super) fn on_new_ack(c: &mut Control, newreno: NewRenoConfig, config: &Config, ack: &Ack) -> Response {
+    if ack.una < c.recover {
+        return on_partial_ack(c, newreno, ack);
+    }
+    c.leave_recovery();
+    match newreno.exit {
+        NewRenoExit::FlightSize => {
+            let flight = (ack.nxt - ack.una).min(1 << 30) as u32;
+            c.window.cwnd = c.window.ssthresh.min(flight.max(c.window.mss) + c.window.mss);
+        }
+        NewRenoExit::Ssthresh => c.window.cwnd = c.window.ssthresh,
+        NewRenoExit::Residual => c.grow(config, ack),
+    }
+    Response::RESTART_TIMER
+}
+
+pub(super) fn on_duplicate(c: &mut Control, config: &Config, ack: &Ack) -> Response {
+    // RFC 6582 §3.2 (2)
+    let allowed = c.past_recover(ack.una);
+    reno::inflate_or_enter(c, config, ack, allowed)
+}
+
+/// RFC 6582 §3.2 (3), partial acknowledgments.
+fn on_partial_ack(c: &mut Control, newreno: NewRenoConfig, ack: &Ack) -> Response {
+    match newreno.partial_ack {
+        PartialAck::Deflate => deflate(c, ack.acked),
+        PartialAck::DropInflation => c.window.inflation = 0,
+    }
+    c.partial_acks += 1;
+    let restart_timer = newreno.timer == NewRenoTimer::SlowButSteady || c.partial_acks == 1;
+    Response { resend_first: true, restart_timer, entered_recovery: false }
+}
+
+/// The inflation pays first, then `cwnd`; one segment comes back if at least one was acknowledged.
+fn deflate(c: &mut Control, acked: u64) {
+    let w = &mut c.window;
+    let back = if acked >= u64::from(w.mss) { w.mss } else { 0 };
+    let acked = acked.min(1 << 30) as u32;
+    let from_inflation = acked.min(w.inflation);
+    w.inflation -= from_inflation;
+    w.cwnd = w.cwnd.saturating_sub(acked - from_inflation).max(w.mss);
+    w.inflation += back;
+}

@@ -1,0 +1,63 @@
+//! Reno: fast retransmit and fast recovery, left on the first new ACK (RFC 5681 §3.2).
+
+use super::{Ack, Control, Phase, Response};
+use crate::tcp::config::Config;
+
+/// Parameters of [`Variant::Reno`](super::Variant::Reno).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RenoConfig {
+    /// Whether one window of data can cause several fast retransmits.
+    pub guard: FastRetransmitGuard,
+    /// What the ACK that ends recovery does to `cwnd`.
+    pub exit: RenoExit,
+}
+
+/// Whether one window of data can cause several fast retransmits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastRetransmitGuard {
+    /// It can: every series of duplicates counts (RFC 5681).
+    None,
+    /// It cannot: duplicates count only beyond what was in flight at the last loss (ns-2, `bugFix_`).
+    OncePerWindow,
+}
+
+/// What the ACK that ends recovery does to `cwnd`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenoExit {
+    /// Takes the inflation away (RFC 5681 §3.2 (6)).
+    Deflate,
+    /// Takes the inflation away and then counts as an ordinary ACK (ns-2).
+    DeflateAndGrow,
+}
+
+impl RenoConfig {
+    /// As RFC 5681 writes it.
+    pub const RFC5681: Self = Self { guard: FastRetransmitGuard::None, exit: RenoExit::Deflate };
+    /// `Agent/TCP/Reno` of ns-2.
+    pub const NS2: Self = Self { guard: FastRetransmitGuard::OncePerWindow, exit: RenoExit::DeflateAndGrow };
+}
+
+pub(super) fn on_new_ack(c: &mut Control, reno: RenoConfig, config: &Config, ack: &Ack) -> Response {
+    c.leave_recovery();
+    if reno.exit == RenoExit::DeflateAndGrow {
+        c.grow(config, ack);
+    }
+    Response::RESTART_TIMER
+}
+
+pub(super) fn on_duplicate(c: &mut Control, reno: RenoConfig, config: &Config, ack: &Ack) -> Response {
+    let allowed = reno.guard == FastRetransmitGuard::None || c.past_recover(ack.una);
+    inflate_or_enter(c, config, ack, allowed)
+}
+
+/// RFC 5681 §3.2 (2)–(4), shared with NewReno.
+pub(super) fn inflate_or_enter(c: &mut Control, config: &Config, ack: &Ack, allowed: bool) -> Response {
+    if c.phase == Phase::Recovery {
+        c.window.inflation = c.window.inflation.saturating_add(c.window.mss).min(1 << 30);
+    } else if c.dup_acks == config.dup_ack_threshold && allowed {
+        c.enter_recovery(config, ack);
+        c.window.inflation = config.dup_ack_threshold * c.window.mss;
+        return Response::ENTER;
+    }
+    Response::default()
+}

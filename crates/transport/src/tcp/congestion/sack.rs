@@ -1,0 +1,175 @@
+//! Loss recovery with selective acknowledgments (RFC 6675).
+
+use super::{Ack, Control, Fresh, Phase, Response};
+use crate::tcp::config::Config;
+use crate::tcp::scoreboard::Scoreboard;
+
+/// Parameters of [`Variant::Sack`](super::Variant::Sack).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SackConfig {
+    /// How losses are inferred and the pipe is estimated.
+    pub rules: SackRules,
+}
+
+/// How losses are inferred and the pipe is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SackRules {
+    /// `IsLost`, `SetPipe` and `NextSeg` of RFC 6675 §4, with the rescue retransmission. Blocks that arrive after a
+    /// time-out are honoured.
+    Rfc6675,
+    /// `Agent/TCP/Sack1` of ns-2: the pipe is counted (one segment less per ACK, two per partial ACK, one more per
+    /// segment sent), every hole below a block is resent, blocks that arrive after a time-out are ignored.
+    Ns2,
+}
+
+impl SackConfig {
+    /// As RFC 6675 writes it.
+    pub const RFC6675: Self = Self { rules: SackRules::Rfc6675 };
+    /// `Agent/TCP/Sack1` of ns-2.
+    pub const NS2: Self = Self { rules: SackRules::Ns2 };
+}
+
+/// State of one recovery.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recovery {
+    /// Estimate of the data in the network, bytes.
+    pipe: u64,
+    /// Position after the highest that was resent ("HighRxt").
+    high_rxt: u64,
+    /// The rescue retransmission of this recovery was sent ("RescueRxt").
+    rescue: Rescue,
+    /// "DupThresh" of this recovery.
+    threshold: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Rescue {
+    #[default]
+    Available,
+    Spent,
+}
+
+impl Recovery {
+    /// `len` bytes from `at` left; `resent_below`: what was sent before and has a block above it ends there.
+    pub(super) fn on_sent(&mut self, at: u64, len: u32, resent_below: u64) {
+        self.pipe += u64::from(len); // RFC 6675 §5 (C.4)
+        if at < resent_below {
+            self.high_rxt = self.high_rxt.max(at + u64::from(len)); // (C.2); not for the rescue, §4 (4)
+        }
+    }
+}
+
+pub(super) fn on_duplicate(
+    c: &mut Control,
+    sack: SackConfig,
+    config: &Config,
+    ack: &Ack,
+    board: &mut Scoreboard,
+) -> Response {
+    let mss = u64::from(c.window.mss);
+    if c.phase == Phase::Recovery {
+        update_pipe(c, sack, config, ack, board, mss);
+        return Response::default();
+    }
+    // RFC 6675 §5.1: no recovery before everything sent before the time-out is acknowledged. ns-2 wants more than that.
+    let allowed = match sack.rules {
+        SackRules::Rfc6675 => ack.una >= c.recover,
+        SackRules::Ns2 => c.past_recover(ack.una),
+    };
+    let enough = match sack.rules {
+        SackRules::Rfc6675 => {
+            c.dup_acks >= config.dup_ack_threshold || board.is_lost(ack.una, config.dup_ack_threshold, mss)
+        }
+        SackRules::Ns2 => c.dup_acks == config.dup_ack_threshold,
+    };
+    if !(allowed && enough) {
+        return Response::default();
+    }
+    c.enter_recovery(config, ack);
+    c.sack = Recovery {
+        pipe: 0,
+        high_rxt: ack.una,
+        rescue: Rescue::Available,
+        threshold: config.dup_ack_threshold,
+    };
+    c.sack.pipe = match sack.rules {
+        SackRules::Rfc6675 => board.pipe(ack.una, ack.nxt, c.sack.high_rxt, config.dup_ack_threshold, mss),
+        SackRules::Ns2 => (ack.nxt - ack.una).saturating_sub(u64::from(config.dup_ack_threshold) * mss),
+    };
+    Response::ENTER
+}
+
+pub(super) fn on_new_ack(
+    c: &mut Control,
+    sack: SackConfig,
+    config: &Config,
+    ack: &Ack,
+    board: &mut Scoreboard,
+) -> Response {
+    if ack.una >= c.recover {
+        // RFC 6675 §5 (A)
+        c.leave_recovery();
+        if sack.rules == SackRules::Ns2 {
+            c.recover = 0;
+            board.clear();
+        }
+        return Response::RESTART_TIMER;
+    }
+    c.sack.high_rxt = c.sack.high_rxt.max(ack.una);
+    // ns-2 takes a second segment off for a partial ACK: the retransmission left the network too.
+    let left = if sack.rules == SackRules::Ns2 { 2 } else { 1 };
+    update_pipe(c, sack, config, ack, board, left * u64::from(c.window.mss));
+    Response::RESTART_TIMER
+}
+
+fn update_pipe(c: &mut Control, sack: SackConfig, config: &Config, ack: &Ack, board: &Scoreboard, left: u64) {
+    c.sack.pipe = match sack.rules {
+        SackRules::Rfc6675 => {
+            board.pipe(ack.una, ack.nxt, c.sack.high_rxt, config.dup_ack_threshold, u64::from(c.window.mss))
+        }
+        SackRules::Ns2 => c.sack.pipe.saturating_sub(left),
+    };
+}
+
+/// RFC 6675 §4 `NextSeg()` under the pipe rule of §5 (C): the next position to send and the most bytes it may take.
+pub(super) fn next_segment(
+    c: &mut Control,
+    board: &Scoreboard,
+    una: u64,
+    nxt: u64,
+    fresh: Fresh,
+) -> Option<(u64, u64)> {
+    let mss = u64::from(c.window.mss);
+    if c.sack.pipe + mss > u64::from(c.window.cwnd) {
+        return None;
+    }
+    let rules = match c.variant {
+        super::Variant::Sack(sack) => sack.rules,
+        super::Variant::Reno(_) | super::Variant::NewReno(_) => return None,
+    };
+    let from = c.sack.high_rxt.max(una);
+    let hole = board.next_hole(from);
+    let fresh = (fresh == Fresh::Ready).then_some((nxt, u64::MAX));
+    match rules {
+        SackRules::Ns2 => hole.or(fresh),
+        SackRules::Rfc6675 => {
+            let threshold = c.sack.threshold;
+            hole.filter(|&(at, _)| board.is_lost(at, threshold, mss)) // (1)
+                .or(fresh) // (2)
+                .or(hole) // (3)
+                .or_else(|| rescue(c, board, from, nxt)) // (4)
+        }
+    }
+}
+
+/// RFC 6675 §4 `NextSeg()` (4): once per recovery, the last segment in flight, in case the tail was lost.
+fn rescue(c: &mut Control, board: &Scoreboard, from: u64, nxt: u64) -> Option<(u64, u64)> {
+    let mss = u64::from(c.window.mss);
+    let tail = board.end().max(from);
+    if c.sack.rescue == Rescue::Spent || tail >= nxt {
+        return None;
+    }
+    c.sack.rescue = Rescue::Spent;
+    let at = tail.max(nxt.saturating_sub(mss));
+    Some((at, nxt - at))
+}

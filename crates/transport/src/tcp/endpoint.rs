@@ -1,0 +1,494 @@
+//! The machine: its parts, application calls and getters.
+
+use super::config::{Config, ConfigError, Offer};
+use super::congestion::{Control, Phase, Variant};
+use super::receive::Receiver;
+use super::rto::Rto;
+use super::scoreboard::Scoreboard;
+use super::send_queue::SendQueue;
+use super::state::{CloseError, CloseReason, Event, OpenError, SendError, State, Timer};
+use super::stats::{DropReason, Stats};
+use core::convert::Infallible;
+use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerTable};
+use hopline_wire::tcp::{Flags, Options, Segment};
+
+/// Most bytes an unlimited send buffer takes: far from where positions would overflow.
+const UNLIMITED: u64 = 1 << 62;
+
+/// Ports of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ports {
+    /// Our port.
+    pub local: u16,
+    /// The peer's port; 0: to be learnt from the first SYN, for [`Endpoint::listen`] only.
+    pub remote: u16,
+}
+
+/// One end of one TCP connection.
+///
+/// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
+/// [`close`](Self::close). Addresses are not its business; whoever drives it routes segments by address and port.
+#[derive(Clone, Debug)]
+pub struct Endpoint<P: Payload> {
+    pub(super) config: Config,
+    pub(super) ports: Ports,
+    pub(super) state: State,
+    pub(super) opening: Opening,
+    pub(super) snd: Sender<P>,
+    pub(super) rcv: Receiver<P>,
+    pub(super) control: Control,
+    pub(super) board: Scoreboard,
+    pub(super) rto: Rto,
+    pub(super) timers: TimerTable<Timer, 4>,
+    pub(super) options: Negotiated,
+    /// A segment owed at once, outside the stream: a reset.
+    pub(super) reply: Option<Segment<P>>,
+    /// When the last challenge ACK left.
+    pub(super) challenged: Option<Instant>,
+    pub(super) stats: Stats,
+    events: Events,
+}
+
+/// How the connection was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    NotYet,
+    Active,
+    Passive,
+}
+
+/// Options in use on this connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Negotiated {
+    pub(super) timestamps: bool,
+    pub(super) sack: bool,
+}
+
+/// The sending half. Positions are stream offsets.
+#[derive(Clone, Debug)]
+pub(super) struct Sender<P> {
+    pub(super) iss: Seq32,
+    /// First position not acknowledged ("SND.UNA").
+    pub(super) una: u64,
+    /// Next position to send ("SND.NXT"); goes back after a time-out.
+    pub(super) nxt: u64,
+    /// Position after the highest ever sent.
+    pub(super) max: u64,
+    pub(super) queue: SendQueue<P>,
+    /// Position of our FIN, once the user closed.
+    pub(super) fin: Option<u64>,
+    /// The peer's window, bytes, unscaled ("SND.WND").
+    pub(super) window: u64,
+    /// Largest window the peer ever announced.
+    pub(super) max_window: u64,
+    /// Peer's position and our position at the last window update ("SND.WL1", "SND.WL2").
+    pub(super) window_from: (u64, u64),
+    pub(super) scale: u8,
+    /// Data bytes of a full segment without SACK blocks.
+    pub(super) mss: u32,
+    /// A SYN or SYN-ACK is owed.
+    pub(super) syn_pending: bool,
+    /// The SYN or SYN-ACK was sent more than once.
+    pub(super) syn_resent: bool,
+    /// The first unacknowledged segment is to be sent again now.
+    pub(super) resend_first: bool,
+    /// A window probe is owed.
+    pub(super) probe_pending: bool,
+    /// The segment being timed: position after it, and when it left.
+    pub(super) timed: Option<(u64, Instant)>,
+    /// When data last left.
+    pub(super) last_sent: Option<Instant>,
+    /// Time-outs or probes in a row without an answer.
+    pub(super) retries: u32,
+    /// Probes in a row, for their back-off.
+    pub(super) probes: u32,
+    /// A `send` was refused for want of space.
+    pub(super) refused: bool,
+}
+
+impl<P: Payload> Sender<P> {
+    pub(super) fn seq(&self, position: u64) -> Seq32 {
+        self.iss + position as u32
+    }
+
+    /// Whether anything sent is not acknowledged.
+    pub(super) fn outstanding(&self) -> bool {
+        self.max > self.una
+    }
+
+    /// Position after everything the user wants sent.
+    pub(super) fn end(&self) -> u64 {
+        self.queue.end() + u64::from(self.fin.is_some())
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// A closed endpoint whose first sequence number will be `iss`. Real connections need an unpredictable one
+    /// (RFC 6528); the simulator draws it from a named stream.
+    ///
+    /// # Errors
+    /// A parameter out of its range.
+    pub fn new(config: Config, ports: Ports, iss: Seq32) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self {
+            config,
+            ports,
+            state: State::Closed,
+            opening: Opening::NotYet,
+            snd: Sender {
+                iss,
+                una: 0,
+                nxt: 0,
+                max: 0,
+                queue: SendQueue::new(),
+                fin: None,
+                window: 0,
+                max_window: 0,
+                window_from: (0, 0),
+                scale: 0,
+                mss: config.mss,
+                syn_pending: false,
+                syn_resent: false,
+                resend_first: false,
+                probe_pending: false,
+                timed: None,
+                last_sent: None,
+                retries: 0,
+                probes: 0,
+                refused: false,
+            },
+            rcv: Receiver::new(&config),
+            control: Control::new(&config),
+            board: Scoreboard::default(),
+            rto: Rto::new(config.rto),
+            timers: TimerTable::new(),
+            options: Negotiated { timestamps: false, sack: false },
+            reply: None,
+            challenged: None,
+            stats: Stats::default(),
+            events: Events::default(),
+        })
+    }
+
+    /// Opens the connection: sends a SYN.
+    ///
+    /// # Errors
+    /// Already open, or the remote port is 0.
+    pub fn connect(&mut self, now: Instant) -> Result<(), OpenError> {
+        if self.ports.remote == 0 {
+            return Err(OpenError::NoRemotePort);
+        }
+        self.open(Opening::Active, State::SynSent)?;
+        self.send_syn(now);
+        Ok(())
+    }
+
+    /// Waits for the peer's SYN.
+    ///
+    /// # Errors
+    /// Already open.
+    pub fn listen(&mut self) -> Result<(), OpenError> {
+        self.open(Opening::Passive, State::Listen)
+    }
+
+    fn open(&mut self, opening: Opening, state: State) -> Result<(), OpenError> {
+        if self.opening != Opening::NotYet {
+            return Err(OpenError::AlreadyOpen);
+        }
+        self.opening = opening;
+        self.state = state;
+        Ok(())
+    }
+
+    /// Takes data to send, all of it or none. It may be handed over before the handshake is complete.
+    ///
+    /// # Errors
+    /// Not open for sending, or no room.
+    pub fn send(&mut self, _now: Instant, data: P) -> Result<(), SendError> {
+        if !self.state.may_send() || self.snd.fin.is_some() {
+            return Err(SendError::NotOpen);
+        }
+        let free = self.send_capacity();
+        if data.len() > free {
+            self.snd.refused = true;
+            return Err(SendError::Full { free });
+        }
+        self.snd.queue.push(data);
+        Ok(())
+    }
+
+    /// The next piece of received data, in order.
+    pub fn recv(&mut self) -> Option<P> {
+        let data = self.rcv.ready.pop_front()?;
+        self.rcv.ready_bytes -= data.len();
+        if self.state.may_receive() {
+            self.rcv.note_window_update(&self.config);
+        }
+        Some(data)
+    }
+
+    /// Closes our direction once all data handed over is sent; data of the peer is still received. Before the
+    /// connection is open, and with nothing to send, it simply ends.
+    ///
+    /// # Errors
+    /// Not open, or already closed by the user.
+    pub fn close(&mut self, _now: Instant) -> Result<(), CloseError> {
+        if !self.state.may_send() || self.snd.fin.is_some() {
+            return Err(CloseError::NotOpen);
+        }
+        if matches!(self.state, State::Listen | State::SynSent) && self.snd.queue.len() == 0 {
+            self.finish(CloseReason::Finished);
+            return Ok(());
+        }
+        self.snd.fin = Some(self.snd.queue.end());
+        self.enter_closing();
+        Ok(())
+    }
+
+    /// Moves on from an open state once the user closed.
+    pub(super) fn enter_closing(&mut self) {
+        if self.snd.fin.is_some() {
+            match self.state {
+                State::Established => self.state = State::FinWait1,
+                State::CloseWait => self.state = State::LastAck,
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the connection at once, with a reset to the peer if it knows of us. Does nothing when closed.
+    pub fn abort(&mut self, _now: Instant) {
+        if self.state == State::Closed {
+            return;
+        }
+        // RFC 9293 §3.10.5
+        let tells_peer = matches!(
+            self.state,
+            State::SynReceived
+                | State::Established
+                | State::FinWait1
+                | State::FinWait2
+                | State::CloseWait
+                | State::Closing
+                | State::LastAck
+        );
+        let seq = self.snd.seq(self.snd.max);
+        self.finish(CloseReason::Aborted);
+        self.reply = tells_peer.then(|| self.bare_segment(seq, Seq32(0), Flags::RST));
+    }
+
+    /// Connection state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Ports; the remote one is known after the first SYN.
+    #[must_use]
+    pub fn ports(&self) -> Ports {
+        self.ports
+    }
+
+    /// Congestion window, inflation in recovery included, bytes.
+    #[must_use]
+    pub fn cwnd(&self) -> u32 {
+        self.control.cwnd()
+    }
+
+    /// Slow start threshold, bytes; 2³⁰ before the first loss if unlimited.
+    #[must_use]
+    pub fn ssthresh(&self) -> u32 {
+        self.control.ssthresh()
+    }
+
+    /// What the sender is doing about losses.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.control.phase()
+    }
+
+    /// Smoothed round-trip time; `None` before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rto.srtt()
+    }
+
+    /// Retransmission timeout as it would be set now, back-off included.
+    #[must_use]
+    pub fn rto(&self) -> Duration {
+        self.rto.timeout()
+    }
+
+    /// Back-off factor of the retransmission timer: 1, 2, 4, …
+    #[must_use]
+    pub fn backoff(&self) -> u32 {
+        self.rto.factor()
+    }
+
+    /// Sequence space sent and not acknowledged, counted from the position that is sent next: after a time-out what is
+    /// to be resent does not count.
+    #[must_use]
+    pub fn flight_size(&self) -> u64 {
+        self.snd.nxt - self.snd.una
+    }
+
+    /// The window the peer announced last, bytes.
+    #[must_use]
+    pub fn peer_window(&self) -> u64 {
+        self.snd.window
+    }
+
+    /// Data bytes of a full segment, negotiated options taken off.
+    #[must_use]
+    pub fn effective_mss(&self) -> u32 {
+        self.snd.mss
+    }
+
+    /// Bytes that [`send`](Self::send) would take now.
+    #[must_use]
+    pub fn send_capacity(&self) -> u64 {
+        self.config.send_buffer.unwrap_or(UNLIMITED).saturating_sub(self.snd.queue.len())
+    }
+
+    /// Bytes taken from the user and not yet acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        self.snd.queue.len()
+    }
+
+    /// Bytes received and kept, read or not in order: what the receive buffer holds.
+    #[must_use]
+    pub fn received_unread(&self) -> u64 {
+        self.rcv.ready_bytes + self.rcv.store.len()
+    }
+
+    // ---- shared by the other files ----
+
+    pub(super) fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    pub(super) fn drop_segment(&mut self, reason: DropReason) {
+        self.stats.drops.add(reason);
+    }
+
+    /// Ends the connection and forgets everything that waits.
+    pub(super) fn finish(&mut self, reason: CloseReason) {
+        self.state = State::Closed;
+        self.timers.stop_all();
+        self.snd.queue.clear();
+        self.snd.syn_pending = false;
+        self.snd.resend_first = false;
+        self.snd.probe_pending = false;
+        self.rcv.forget_unordered();
+        self.board.clear();
+        self.event(Event::Closed(reason));
+    }
+
+    pub(super) fn send_syn(&mut self, now: Instant) {
+        self.snd.syn_pending = true;
+        self.timers.set(Timer::Retransmit, now + self.rto.timeout());
+    }
+
+    pub(super) fn offers_sack(&self) -> bool {
+        matches!(self.config.variant, Variant::Sack(_))
+    }
+
+    pub(super) fn offers_timestamps(&self) -> bool {
+        self.config.timestamps == Offer::Yes
+    }
+
+    /// Our timestamp clock: milliseconds, with an offset that hides the uptime (RFC 7323 §5.4, §7.1).
+    pub(super) fn timestamp(&self, now: Instant) -> u32 {
+        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.snd.iss.0)
+    }
+
+    pub(super) fn bare_segment(&self, seq: Seq32, ack: Seq32, flags: Flags) -> Segment<P> {
+        Segment {
+            src_port: self.ports.local,
+            dst_port: self.ports.remote,
+            seq,
+            ack,
+            flags,
+            window: 0,
+            urgent: 0,
+            options: Options::default(),
+            payload: P::default(),
+        }
+    }
+}
+
+impl<P: Payload> Machine for Endpoint<P> {
+    type Packet = Segment<P>;
+    type Transmit = Segment<P>;
+    type Signal = Infallible;
+    type Event = Event;
+    type Timer = Timer;
+
+    fn handle_packet(&mut self, now: Instant, _link: LinkId, segment: Segment<P>) {
+        self.on_segment(now, segment);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.on_time(now);
+    }
+
+    fn handle_signal(&mut self, _now: Instant, signal: Infallible) {
+        match signal {}
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
+        self.next_segment(now)
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        self.timers.next()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+}
+
+/// Events waiting for the user: each at most once, told in the order in which a connection lives.
+#[derive(Clone, Copy, Debug, Default)]
+struct Events {
+    connected: bool,
+    readable: bool,
+    writable: bool,
+    peer_closed: bool,
+    closed: Option<CloseReason>,
+}
+
+impl Events {
+    fn push(&mut self, event: Event) {
+        match event {
+            Event::Connected => self.connected = true,
+            Event::Readable => self.readable = true,
+            Event::Writable => self.writable = true,
+            Event::PeerClosed => self.peer_closed = true,
+            Event::Closed(reason) => self.closed = Some(reason),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        let mut take = |flag: fn(&mut Self) -> &mut bool, event| core::mem::take(flag(self)).then_some(event);
+        take(|e| &mut e.connected, Event::Connected)
+            .or_else(|| take(|e| &mut e.readable, Event::Readable))
+            .or_else(|| take(|e| &mut e.writable, Event::Writable))
+            .or_else(|| take(|e| &mut e.peer_closed, Event::PeerClosed))
+            .or_else(|| self.closed.take().map(Event::Closed))
+    }
+}

@@ -1,0 +1,57 @@
+//! What timers do.
+
+use super::endpoint::Endpoint;
+use super::receive::OwedAck;
+use super::state::{CloseReason, State, Timer};
+use hopline_core::{Instant, Payload};
+
+impl<P: Payload> Endpoint<P> {
+    pub(super) fn on_time(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.take_expired(now) {
+            match timer {
+                Timer::Retransmit => self.on_retransmit(now),
+                Timer::DelayedAck => self.rcv.owed = OwedAck::Now,
+                Timer::Persist => self.on_persist(now),
+                Timer::TimeWait => self.finish(CloseReason::Finished),
+            }
+        }
+    }
+
+    /// RFC 6298 §5.4–5.7.
+    fn on_retransmit(&mut self, now: Instant) {
+        let handshake = matches!(self.state, State::SynSent | State::SynReceived);
+        let limit = if handshake { self.config.syn_retries } else { self.config.data_retries };
+        if limit.is_some_and(|n| self.snd.retries >= n) {
+            return self.finish(CloseReason::TimedOut);
+        }
+        self.snd.retries += 1;
+        self.stats.timeouts += 1;
+        self.rto.back_off();
+        self.snd.timed = None;
+        if handshake {
+            self.snd.syn_resent = true;
+            return self.send_syn(now);
+        }
+        let snd = &mut self.snd;
+        self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
+        snd.nxt = snd.una;
+        snd.resend_first = false;
+        self.board.clear(); // RFC 2018 §8
+        self.timers.set(Timer::Retransmit, now + self.rto.timeout());
+    }
+
+    /// RFC 9293 §3.8.6.1.
+    fn on_persist(&mut self, now: Instant) {
+        if self.config.data_retries.is_some_and(|n| self.snd.retries >= n) {
+            return self.finish(CloseReason::TimedOut);
+        }
+        if self.snd.una >= self.snd.end() {
+            return;
+        }
+        self.snd.retries += 1;
+        self.snd.probes += 1;
+        self.snd.probe_pending = true;
+        let wait = self.rto.timeout().saturating_mul(1 << self.snd.probes.min(16)).min(self.config.rto.max);
+        self.timers.set(Timer::Persist, now + wait);
+    }
+}

@@ -1,0 +1,333 @@
+//! Segment arrives (RFC 9293 §3.10.7), with the defences of RFC 5961.
+
+use super::config::MIN_MSS;
+use super::congestion::{SackUse, SynFate};
+use super::endpoint::{Endpoint, Negotiated, Opening};
+use super::receive::{OwedAck, Receiver};
+use super::state::{CloseReason, Event, State, Timer};
+use super::stats::DropReason;
+use core::ops::ControlFlow;
+use hopline_core::{Instant, Payload, Seq32};
+use hopline_wire::tcp::{Flags, Segment};
+
+/// Largest payload that a segment can have on the wire.
+const MOST_PAYLOAD: u64 = 65_535;
+/// MSS of a peer that announces none (RFC 9293 §3.7.1).
+const DEFAULT_MSS: u32 = 536;
+/// Length of the timestamps option, padded.
+pub(super) const TIMESTAMPS_LEN: u32 = 12;
+
+/// Whether processing of the segment goes on.
+type Check = ControlFlow<()>;
+const DONE: Check = ControlFlow::Break(());
+const GO_ON: Check = ControlFlow::Continue(());
+
+impl<P: Payload> Endpoint<P> {
+    pub(super) fn on_segment(&mut self, now: Instant, segment: Segment<P>) {
+        self.stats.segments_received += 1;
+        let learns_port = self.state == State::Listen && self.ports.remote == 0;
+        if segment.dst_port != self.ports.local || (segment.src_port != self.ports.remote && !learns_port) {
+            return self.drop_segment(DropReason::WrongPort);
+        }
+        if segment.payload.len() > MOST_PAYLOAD {
+            return self.drop_segment(DropReason::Unexpected);
+        }
+        match self.state {
+            State::Closed => self.when_closed(&segment),
+            State::Listen => self.when_listening(now, &segment),
+            State::SynSent => self.when_syn_sent(now, &segment),
+            _ => {
+                let _ = self.when_connected(now, segment);
+            }
+        }
+    }
+
+    /// RFC 9293 §3.10.7.1.
+    fn when_closed(&mut self, segment: &Segment<P>) {
+        self.drop_segment(DropReason::Closed);
+        self.refuse(segment);
+    }
+
+    /// RFC 9293 §3.10.7.2.
+    fn when_listening(&mut self, now: Instant, segment: &Segment<P>) {
+        if segment.flags.contains(Flags::RST) {
+            return self.drop_segment(DropReason::Unexpected);
+        }
+        let anyone = self.ports.remote == 0;
+        self.ports.remote = segment.src_port;
+        if segment.flags.contains(Flags::ACK) || !segment.flags.contains(Flags::SYN) {
+            self.drop_segment(DropReason::Unexpected);
+            if segment.flags.contains(Flags::ACK) {
+                self.refuse(segment);
+            }
+            self.ports.remote = if anyone { 0 } else { self.ports.remote };
+            return;
+        }
+        self.take_syn(now, segment);
+        self.state = State::SynReceived;
+        self.send_syn(now);
+    }
+
+    /// RFC 9293 §3.10.7.3.
+    fn when_syn_sent(&mut self, now: Instant, segment: &Segment<P>) {
+        let flags = segment.flags;
+        let has_ack = flags.contains(Flags::ACK);
+        let acks_syn = has_ack && self.snd.max > 0 && segment.ack == self.snd.seq(1);
+        if has_ack && !acks_syn {
+            self.drop_segment(DropReason::BadAck);
+            return self.refuse(segment);
+        }
+        if flags.contains(Flags::RST) {
+            return if acks_syn {
+                self.finish(CloseReason::Refused);
+            } else {
+                self.drop_segment(DropReason::BadReset);
+            };
+        }
+        if !flags.contains(Flags::SYN) {
+            return self.drop_segment(DropReason::Unexpected);
+        }
+        self.take_syn(now, segment);
+        if acks_syn {
+            self.rcv.owed = OwedAck::Now;
+            self.establish(now, segment);
+        } else {
+            // Simultaneous open (RFC 9293 §3.5, figure 7).
+            self.state = State::SynReceived;
+            self.send_syn(now);
+        }
+    }
+
+    /// Takes the peer's initial sequence number and options.
+    fn take_syn(&mut self, now: Instant, segment: &Segment<P>) {
+        let options = &segment.options;
+        self.rcv.irs = segment.seq;
+        self.rcv.nxt = 1;
+        self.rcv.edge = self.rcv.edge.max(1);
+        let both_time = self.offers_timestamps() && options.timestamps.is_some();
+        self.options =
+            Negotiated { timestamps: both_time, sack: self.offers_sack() && options.sack_permitted };
+        if let (true, Some(ts)) = (both_time, options.timestamps) {
+            self.rcv.ts_recent = Some((ts.value, now));
+        }
+        if let (Some(ours), Some(theirs)) = (Receiver::<P>::shift_for(&self.config), options.window_scale) {
+            self.rcv.scale = ours;
+            self.rcv.scale_agreed = true;
+            self.snd.scale = theirs.min(14); // RFC 7323 §2.3
+        }
+        let announced = options.mss.map_or(DEFAULT_MSS, u32::from).max(MIN_MSS);
+        self.snd.mss = announced.min(self.config.mss) - if both_time { TIMESTAMPS_LEN } else { 0 };
+        // The window of a SYN is not scaled.
+        self.snd.window = u64::from(segment.window);
+        self.snd.max_window = self.snd.window;
+    }
+
+    /// Our SYN is acknowledged and the peer's is known.
+    fn establish(&mut self, now: Instant, segment: &Segment<P>) {
+        let sack = if self.options.sack { SackUse::Agreed } else { SackUse::Refused };
+        let syn = if self.snd.syn_resent { SynFate::Resent } else { SynFate::Delivered };
+        self.control.established(&self.config, self.snd.mss, sack, syn);
+        self.snd.una = 1;
+        self.snd.nxt = self.snd.nxt.max(1);
+        self.snd.retries = 0;
+        self.snd.window_from = (0, 1);
+        if let Some((_, sent)) = self.snd.timed.take() {
+            self.rto.sample(sent, now, 1);
+        }
+        if self.snd.syn_resent {
+            self.rto.syn_was_lost();
+        }
+        self.snd.syn_pending = false;
+        self.timers.stop(Timer::Retransmit);
+        self.state = State::Established;
+        self.event(Event::Connected);
+        self.enter_closing();
+        self.note_window(1, segment);
+    }
+
+    /// RFC 9293 §3.10.7.4: SYN-RECEIVED and later.
+    fn when_connected(&mut self, now: Instant, mut segment: Segment<P>) -> Check {
+        let mut position = self.position(segment.seq);
+        if self.options.timestamps && !segment.flags.contains(Flags::RST) {
+            self.check_timestamp(now, &segment)?;
+        }
+        if self.state == State::SynReceived && position == 0 && segment.flags.contains(Flags::SYN) {
+            self.when_syn_again(now, &mut segment, &mut position)?;
+        }
+        self.check_window(now, position, &segment)?;
+        self.check_reset_and_syn(now, position, &segment)?;
+        if !segment.flags.contains(Flags::ACK) {
+            self.drop_segment(DropReason::Unexpected);
+            return DONE;
+        }
+        self.note_timestamp(now, position, &segment);
+        let start = self.cut_to_window(position, &mut segment);
+        if self.state == State::SynReceived {
+            self.check_handshake_ack(now, &segment)?;
+        }
+        self.take_ack(now, start, &segment)?;
+        self.take_data(now, start, segment);
+        GO_ON
+    }
+
+    /// RFC 7323 §5.3 R1 and §3.2.
+    fn check_timestamp(&mut self, now: Instant, segment: &Segment<P>) -> Check {
+        if segment.options.timestamps.is_none() {
+            self.drop_segment(DropReason::NoTimestamp);
+            return DONE;
+        }
+        if self.is_old_timestamp(now, segment) {
+            self.drop_segment(DropReason::OldTimestamp);
+            self.rcv.owed = OwedAck::Now;
+            return DONE;
+        }
+        GO_ON
+    }
+
+    /// The peer's SYN arrives again: alone, our SYN-ACK was lost; with ACK, both opened at once and it counts as an ACK.
+    fn when_syn_again(&mut self, now: Instant, segment: &mut Segment<P>, position: &mut i64) -> Check {
+        if segment.flags.contains(Flags::RST) {
+            return GO_ON;
+        }
+        if !segment.flags.contains(Flags::ACK) {
+            self.snd.syn_resent = true;
+            self.send_syn(now);
+            return DONE;
+        }
+        segment.flags = Flags(segment.flags.0 & !Flags::SYN.0);
+        *position = 1;
+        self.rcv.owed = OwedAck::Now;
+        GO_ON
+    }
+
+    /// First check: is it in the window at all?
+    fn check_window(&mut self, now: Instant, position: i64, segment: &Segment<P>) -> Check {
+        if self.is_acceptable(position, segment) {
+            return GO_ON;
+        }
+        self.drop_segment(DropReason::OutsideWindow);
+        if segment.flags.contains(Flags::RST) {
+            return DONE;
+        }
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            // RFC 9293 §3.10.7.4: "restart the 2 MSL time-wait timeout".
+            self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+        }
+        if segment.payload.len() > 0 {
+            self.stats.duplicates_received += 1;
+        }
+        self.rcv.owed = OwedAck::Now;
+        DONE
+    }
+
+    fn is_acceptable(&self, position: i64, segment: &Segment<P>) -> bool {
+        let (nxt, edge) = (self.rcv.nxt as i64, self.rcv.edge as i64);
+        let last = position + i64::from(segment.seq_len()) - 1;
+        if segment.seq_len() == 0 || nxt == edge {
+            // An ACK right at the edge comes from a peer that filled the window and lost what filled it. With a closed
+            // window, what a segment acknowledges is still of use; its data is cut off (§3.10.7.4, "special allowance").
+            (nxt..=edge).contains(&position)
+        } else {
+            (nxt..edge).contains(&position) || (nxt..edge).contains(&last)
+        }
+    }
+
+    /// Second and fourth checks: RST and SYN bits (RFC 5961 §3, §4).
+    fn check_reset_and_syn(&mut self, now: Instant, position: i64, segment: &Segment<P>) -> Check {
+        if segment.flags.contains(Flags::RST) {
+            if position != self.rcv.nxt as i64 {
+                self.drop_segment(DropReason::BadReset);
+                self.challenge(now);
+            } else {
+                self.take_reset();
+            }
+            return DONE;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.drop_segment(DropReason::UnexpectedSyn);
+            self.challenge(now);
+            return DONE;
+        }
+        GO_ON
+    }
+
+    fn take_reset(&mut self) {
+        match (self.state, self.opening) {
+            (State::SynReceived, Opening::Passive) => self.return_to_listen(),
+            (State::SynReceived, _) => self.finish(CloseReason::Refused),
+            (State::TimeWait, _) => self.finish(CloseReason::Finished),
+            _ => self.finish(CloseReason::Reset),
+        }
+    }
+
+    /// A half-open passive connection was reset: wait for the next SYN, keeping what the user wants sent.
+    fn return_to_listen(&mut self) {
+        self.state = State::Listen;
+        self.timers.stop_all();
+        self.rcv = Receiver::new(&self.config);
+        (self.snd.nxt, self.snd.max) = (0, 0);
+        self.snd.syn_pending = false;
+        self.snd.syn_resent = false;
+        self.snd.retries = 0;
+        self.snd.timed = None;
+        self.rto = super::rto::Rto::new(self.config.rto);
+    }
+
+    /// Fifth check in SYN-RECEIVED.
+    fn check_handshake_ack(&mut self, now: Instant, segment: &Segment<P>) -> Check {
+        if self.snd.max == 0 || segment.ack != self.snd.seq(1) {
+            self.drop_segment(DropReason::BadAck);
+            self.refuse(segment);
+            return DONE;
+        }
+        self.establish(now, segment);
+        GO_ON
+    }
+
+    /// Cuts off what was received already or lies beyond the window. Returns the position of what is left.
+    fn cut_to_window(&mut self, position: i64, segment: &mut Segment<P>) -> u64 {
+        let len = segment.payload.len();
+        let known = (self.rcv.nxt as i64 - position).max(0) as u64;
+        let start = self.rcv.nxt.max(position.max(0) as u64);
+        let room = self.rcv.edge.saturating_sub(start);
+        let fresh = len.saturating_sub(known);
+        if fresh > room || known > 0 {
+            let take = fresh.min(room);
+            segment.payload =
+                if take == 0 { P::default() } else { segment.payload.slice(known..known + take) };
+        }
+        // A FIN right at the edge costs no buffer.
+        if known > len || fresh > room {
+            segment.flags = Flags(segment.flags.0 & !Flags::FIN.0);
+        }
+        start
+    }
+
+    /// Where a sequence number of the peer lies in its stream; negative: before its SYN.
+    fn position(&self, seq: Seq32) -> i64 {
+        self.rcv.nxt as i64 + i64::from(seq.distance_from(self.rcv.seq(self.rcv.nxt)))
+    }
+
+    /// Answers with an ACK that lets an honest peer find out what is wrong (RFC 5961), at a bounded rate.
+    pub(super) fn challenge(&mut self, now: Instant) {
+        let rested = self.challenged.is_none_or(|t| now.since(t) >= self.config.challenge_ack_interval);
+        if rested {
+            self.challenged = Some(now);
+            self.stats.challenge_acks += 1;
+            self.rcv.owed = OwedAck::Now;
+        }
+    }
+
+    /// Answers with a reset, unless the segment is one (RFC 9293 §3.10.7.1).
+    fn refuse(&mut self, segment: &Segment<P>) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let reset = if segment.flags.contains(Flags::ACK) {
+            self.bare_segment(segment.ack, Seq32(0), Flags::RST)
+        } else {
+            self.bare_segment(Seq32(0), segment.seq_end(), Flags::RST | Flags::ACK)
+        };
+        self.reply = Some(reset);
+    }
+}

@@ -1,0 +1,49 @@
+//! TCP (RFC 9293) as a sans-IO machine.
+//!
+//! [`Endpoint`] is one end of one connection. It speaks [`Segment`](hopline_wire::tcp::Segment)s, generic over the
+//! payload: a length in the simulator, real bytes on Linux. [`Config`] names every choice that the RFCs leave open and
+//! where ns-2 differs from them; start from [`Config::modern`] or one of the ns-2 presets.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `config`, `presets` | parameters, and their values by period |
+//! | `state`, `stats` | states, timers, events, errors, counters |
+//! | `endpoint` | the machine: application calls and getters |
+//! | `input` | segment arrives (RFC 9293 §3.10.7) |
+//! | `acknowledge` | the ACK field: window, round trip, congestion control |
+//! | `receive` | the data: reassembly, when to acknowledge, the window to announce |
+//! | `output` | what to send next |
+//! | `expire` | what timers do |
+//! | `send_queue`, `reassembly`, `scoreboard`, `rto` | the data structures |
+//! | `congestion` | RFC 5681 and the recovery strategies |
+//!
+//! Inside, positions in a stream are `u64` offsets from the initial sequence number: the SYN is 0, the first byte 1.
+//! They are turned into sequence numbers and back at the edge, so wrap-around is dealt with in one place.
+
+mod acknowledge;
+mod config;
+pub mod congestion;
+mod endpoint;
+mod expire;
+mod input;
+mod output;
+mod presets;
+mod reassembly;
+mod receive;
+mod rto;
+mod scoreboard;
+mod send_queue;
+mod state;
+mod stats;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{
+    AckPolicy, Config, ConfigError, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
+    InitialWindow, LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
+};
+pub use congestion::{Phase, Variant};
+pub use endpoint::{Endpoint, Ports};
+pub use state::{CloseError, CloseReason, Event, OpenError, SendError, State, Timer};
+pub use stats::{DropReason, Drops, Stats};

@@ -1,0 +1,274 @@
+//! What to send next.
+
+use super::config::{IdleRestart, Nagle};
+use super::congestion::Fresh;
+use super::endpoint::Endpoint;
+use super::receive::{OwedAck, Receiver};
+use super::state::{State, Timer};
+use hopline_core::{Instant, Payload, Seq32};
+use hopline_wire::tcp::{Flags, Segment, Timestamps};
+
+impl<P: Payload> Endpoint<P> {
+    pub(super) fn next_segment(&mut self, now: Instant) -> Option<Segment<P>> {
+        if let Some(reply) = self.reply.take() {
+            self.stats.acks_sent += 1;
+            return Some(reply);
+        }
+        if self.snd.syn_pending {
+            return Some(self.syn(now));
+        }
+        if self.state.may_transmit() {
+            if let Some((at, len)) = self.choose(now) {
+                return Some(self.data_segment(now, at, len));
+            }
+            self.arm_persist(now);
+        }
+        if self.rcv.owed == OwedAck::Now {
+            return Some(self.pure_ack(now));
+        }
+        None
+    }
+
+    /// SYN or SYN-ACK.
+    fn syn(&mut self, now: Instant) -> Segment<P> {
+        self.snd.syn_pending = false;
+        let first = self.snd.max == 0;
+        (self.snd.nxt, self.snd.max) = (1, 1);
+        self.snd.timed = first.then_some((1, now)); // Karn: a SYN that was resent is not timed
+        let answers = self.state == State::SynReceived;
+        let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let ack = if answers { self.rcv.seq(self.rcv.nxt) } else { Seq32(0) };
+        let mut segment = self.bare_segment(self.snd.iss, ack, flags);
+        segment.window = self.rcv.syn_window(&self.config);
+        segment.options.mss = Some(self.config.mss as u16);
+        // A SYN-ACK carries only what the SYN offered (RFC 7323 §1.3, RFC 2018 §2).
+        let shift = Receiver::<P>::shift_for(&self.config);
+        segment.options.window_scale = shift.filter(|_| !answers || self.rcv.scale_agreed);
+        segment.options.sack_permitted = if answers { self.options.sack } else { self.offers_sack() };
+        if if answers { self.options.timestamps } else { self.offers_timestamps() } {
+            segment.options.timestamps = Some(self.stamp(now, flags));
+        }
+        if answers {
+            self.note_acked();
+        }
+        self.stats.acks_sent += 1;
+        segment
+    }
+
+    fn stamp(&self, now: Instant, flags: Flags) -> Timestamps {
+        let echo = match self.rcv.ts_recent {
+            Some((recent, _)) if flags.contains(Flags::ACK) => recent,
+            _ => 0,
+        };
+        Timestamps { value: self.timestamp(now), echo }
+    }
+
+    fn pure_ack(&mut self, now: Instant) -> Segment<P> {
+        self.stats.acks_sent += 1;
+        // RFC 9293 §3.10.7.4: <SEQ=SND.NXT>; the highest one, so that it stays in the peer's window after a time-out.
+        let mut segment = self.bare_segment(self.snd.seq(self.snd.max), Seq32(0), Flags::ACK);
+        self.complete(now, &mut segment);
+        segment
+    }
+
+    /// Fills in acknowledgment, window and options; what was owed is paid.
+    fn complete(&mut self, now: Instant, segment: &mut Segment<P>) {
+        segment.ack = self.rcv.seq(self.rcv.nxt);
+        segment.window = self.rcv.announce(&self.config);
+        if self.options.timestamps {
+            segment.options.timestamps = Some(self.stamp(now, segment.flags));
+        }
+        if self.options.sack && !self.rcv.store.is_empty() {
+            segment.options.sack = self.rcv.sack_blocks(self.most_sack_blocks());
+        }
+        self.note_acked();
+    }
+
+    fn note_acked(&mut self) {
+        self.rcv.acked = self.rcv.nxt;
+        self.rcv.owed = OwedAck::None;
+        self.timers.stop(Timer::DelayedAck);
+    }
+
+    /// What the 40 bytes of options hold beside the timestamps (RFC 2018 §3).
+    fn most_sack_blocks(&self) -> usize {
+        if self.options.timestamps { 3 } else { 4 }
+    }
+
+    /// Data bytes of a full segment now: SACK blocks take room (RFC 6691).
+    fn full_segment(&self) -> u64 {
+        let mss = u64::from(self.snd.mss);
+        if !self.options.sack || self.rcv.store.is_empty() {
+            return mss;
+        }
+        let blocks = self.rcv.store.blocks().take(self.most_sack_blocks()).count() as u64;
+        mss - (4 + 8 * blocks)
+    }
+
+    /// The position and length of the next data segment; length 0: a FIN alone.
+    fn choose(&mut self, now: Instant) -> Option<(u64, u64)> {
+        if self.snd.probe_pending {
+            return Some(self.choose_probe());
+        }
+        if self.snd.resend_first {
+            return Some(self.choose_first());
+        }
+        if self.control.in_sack_recovery() {
+            return self.choose_in_recovery().or_else(|| self.choose_fin());
+        }
+        if self.snd.nxt == self.snd.end() {
+            return None; // nothing left: the common case after an ACK
+        }
+        self.restart_if_idle(now);
+        if self.control.skips_sacked() {
+            self.snd.nxt = self.board.skip(self.snd.nxt);
+        }
+        self.choose_next().or_else(|| self.choose_fin())
+    }
+
+    /// RFC 9293 §3.8.6.1: at least one byte into a closed window; also what the silly-window rule held back.
+    fn choose_probe(&mut self) -> (u64, u64) {
+        self.snd.probe_pending = false;
+        self.stats.window_probes += 1;
+        let una = self.snd.una;
+        let len = self.snd.window.max(1).min(self.full_segment()).min(self.snd.queue.end() - una);
+        (una, len)
+    }
+
+    fn choose_first(&mut self) -> (u64, u64) {
+        self.snd.resend_first = false;
+        let una = self.snd.una;
+        let sent = self.snd.max.min(self.snd.queue.end()).saturating_sub(una);
+        let gap = self.board.gap_at(una).unwrap_or(u64::MAX);
+        (una, sent.min(self.full_segment()).min(gap))
+    }
+
+    fn choose_in_recovery(&mut self) -> Option<(u64, u64)> {
+        let next = self.next_length();
+        let fresh = if next.is_some() { Fresh::Ready } else { Fresh::None };
+        let (una, nxt) = (self.snd.una, self.snd.nxt);
+        let (at, limit) = self.control.next_in_recovery(&self.board, una, nxt, fresh)?;
+        if at == nxt {
+            return next.map(|len| (at, len));
+        }
+        let data = self.snd.queue.end().saturating_sub(at);
+        Some((at, limit.min(self.full_segment()).min(data)))
+    }
+
+    fn choose_next(&self) -> Option<(u64, u64)> {
+        let len = self.next_length()?;
+        let mut flight = self.snd.nxt - self.snd.una;
+        if self.control.skips_sacked() {
+            flight -= self.board.sacked_below(self.snd.nxt);
+        }
+        // A segment is never cut to fit cwnd; cwnd is at least one segment.
+        let fits =
+            flight == 0 || flight + len <= self.control.allowance(&self.config, self.snd.nxt, self.snd.max);
+        fits.then_some((self.snd.nxt, len))
+    }
+
+    /// Length of the segment at SND.NXT that the peer's window, the clamp, Nagle and the silly-window rule allow
+    /// (RFC 9293 §3.8.6.2.1).
+    fn next_length(&self) -> Option<u64> {
+        let snd = &self.snd;
+        let mss = self.full_segment();
+        let data = snd.queue.end().checked_sub(snd.nxt).filter(|&n| n > 0)?;
+        let want = match self.board.gap_at(snd.nxt) {
+            Some(gap) if self.control.skips_sacked() => data.min(mss).min(gap),
+            _ => data.min(mss),
+        };
+        let flight = snd.nxt - snd.una;
+        if self.config.window_clamp.is_some_and(|n| flight + want > u64::from(n) * u64::from(snd.mss))
+            && flight > 0
+        {
+            return None;
+        }
+        let usable = snd.window.saturating_sub(flight);
+        let len = want.min(usable);
+        let resent = snd.nxt < snd.max;
+        let idle = flight == 0;
+        let all = len == data;
+        let may = len == mss
+            || (resent && len == want)
+            || (all && (idle || snd.fin.is_some() || self.config.nagle == Nagle::Off))
+            || (len > 0 && 2 * len >= snd.max_window && (idle || self.config.nagle == Nagle::Off));
+        may.then_some(len)
+    }
+
+    /// A FIN alone, once all data is sent.
+    fn choose_fin(&self) -> Option<(u64, u64)> {
+        let snd = &self.snd;
+        let due = snd.fin == Some(snd.nxt) && snd.nxt - snd.una < snd.window.max(1);
+        due.then_some((snd.nxt, 0))
+    }
+
+    /// RFC 5681 §4.1.
+    fn restart_if_idle(&mut self, now: Instant) {
+        if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() {
+            return;
+        }
+        if self.snd.last_sent.is_some_and(|t| now.since(t) > self.rto.timeout()) {
+            self.control.on_idle(&self.config);
+            self.snd.last_sent = Some(now);
+        }
+    }
+
+    fn data_segment(&mut self, now: Instant, at: u64, len: u64) -> Segment<P> {
+        let end = at + len;
+        let fin = self.snd.fin == Some(end);
+        let after = end + u64::from(fin);
+        self.count(at, len);
+        if self.snd.timed.is_none() && at >= self.snd.max {
+            self.snd.timed = Some((after, now));
+        } else if self.snd.timed.is_some_and(|(timed, _)| at < timed && at < self.snd.max) {
+            self.snd.timed = None; // Karn
+        }
+        let probe = self.timers.is_set(Timer::Persist) && len <= 1 && self.snd.window == 0;
+        self.snd.max = self.snd.max.max(after);
+        if !probe {
+            self.snd.nxt = self.snd.nxt.max(after);
+            self.timers.stop(Timer::Persist);
+            if !self.timers.is_set(Timer::Retransmit) {
+                self.timers.set(Timer::Retransmit, now + self.rto.timeout()); // RFC 6298 §5.1
+            }
+        }
+        if len > 0 {
+            self.snd.last_sent = Some(now);
+            self.control.on_sent(at, len as u32, self.snd.nxt - self.snd.una, &self.board);
+        }
+        let mut flags = Flags::ACK;
+        if fin {
+            flags |= Flags::FIN;
+        }
+        if len > 0 && end == self.snd.queue.end() {
+            flags |= Flags::PSH; // RFC 9293 §3.9.1.2: the last buffered data
+        }
+        let mut segment = self.bare_segment(self.snd.seq(at), Seq32(0), flags);
+        segment.payload = self.snd.queue.slice(at, len);
+        self.complete(now, &mut segment);
+        segment
+    }
+
+    fn count(&mut self, at: u64, len: u64) {
+        if len == 0 {
+            self.stats.acks_sent += 1;
+            return;
+        }
+        self.stats.segments_sent += 1;
+        self.stats.bytes_sent += len;
+        if at < self.snd.max {
+            self.stats.retransmissions += 1;
+        }
+    }
+
+    /// Nothing is in flight, something waits, and the peer's window does not take it: probe (RFC 9293 §3.8.6.1).
+    fn arm_persist(&mut self, now: Instant) {
+        let snd = &self.snd;
+        if snd.nxt != snd.una || snd.nxt >= snd.end() || self.timers.is_set(Timer::Persist) {
+            return;
+        }
+        self.timers.stop(Timer::Retransmit);
+        let wait = self.rto.timeout().saturating_mul(1 << snd.probes.min(16)).min(self.config.rto.max);
+        self.timers.set(Timer::Persist, now + wait);
+    }
+}

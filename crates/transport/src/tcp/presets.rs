@@ -1,0 +1,152 @@
+//! Presets: a present-day host and ns-2 by period.
+//!
+//! The ns-2 values are those of `ns-default.tcl` of ns-2.35 and of its remarks about when a default changed.
+
+use super::config::{
+    AckPolicy, Config, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh, InitialWindow,
+    LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
+};
+use super::congestion::{NewRenoConfig, RenoConfig, SackConfig, Variant};
+use hopline_core::Duration;
+
+impl Config {
+    /// A present-day host, close to Linux in its numbers and to the RFCs in its rules.
+    #[must_use]
+    pub const fn modern() -> Self {
+        Self {
+            mss: 1460,
+            variant: Variant::Sack(SackConfig::RFC6675),
+            initial_window: InitialWindow::Rfc6928,
+            initial_ssthresh: InitialSsthresh::Unlimited,
+            window_clamp: None,
+            growth: Growth::Bytes { limit: 2 },
+            growth_condition: GrowthCondition::WindowFull,
+            reduction: Reduction::FlightSize,
+            repeated_timeout: RepeatedTimeout::Keep,
+            dup_ack_threshold: 3,
+            limited_transmit: LimitedTransmit::NewData,
+            idle_restart: IdleRestart::InitialWindow,
+            nagle: Nagle::On,
+            ack_policy: AckPolicy::Delayed { timer: Duration::from_millis(40) },
+            rto: RtoConfig {
+                initial: Duration::from_secs(1),
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(60),
+                granularity: Duration::from_millis(1),
+                backoff_limit: None,
+                forget_above: None,
+                estimator: Estimator::Exact,
+            },
+            timestamps: Offer::Yes,
+            window_scale: Offer::Yes,
+            receive_buffer: 4 << 20,
+            send_buffer: None,
+            time_wait: Duration::from_secs(60),
+            syn_retries: Some(6),
+            data_retries: Some(15),
+            challenge_ack_interval: Duration::from_millis(500),
+        }
+    }
+
+    /// ns-2.35 (2011): `Agent/TCP/Newreno` with the defaults of `ns-default.tcl` and a plain sink, segments of 1460 bytes.
+    ///
+    /// Choose the agent with [`Self::variant`] and the `NS2` constants of the strategies, the sink with
+    /// [`Self::ack_policy`] (`DelAck`: 100 ms) and `window_` with [`Self::window_clamp`] (20).
+    #[must_use]
+    pub const fn ns2_235() -> Self {
+        Self {
+            mss: 1460,
+            variant: Variant::NewReno(NewRenoConfig::NS2),
+            initial_window: InitialWindow::Segments(2),
+            initial_ssthresh: InitialSsthresh::WindowClamp,
+            window_clamp: Some(20),
+            growth: Growth::PerAck,
+            growth_condition: GrowthCondition::Always,
+            reduction: Reduction::Window,
+            repeated_timeout: RepeatedTimeout::Reduce,
+            dup_ack_threshold: 3,
+            limited_transmit: LimitedTransmit::NextData,
+            idle_restart: IdleRestart::OneSegment,
+            nagle: Nagle::Off,
+            ack_policy: AckPolicy::EverySegment,
+            rto: RtoConfig {
+                initial: Duration::from_secs(3),
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(60),
+                granularity: Duration::from_millis(10),
+                backoff_limit: None,
+                forget_above: Some(8),
+                estimator: Estimator::Ticks { phase: Duration::ZERO },
+            },
+            timestamps: Offer::No,
+            window_scale: Offer::Yes,
+            // ns-2 knows no receive window.
+            receive_buffer: 1 << 30,
+            send_buffer: None,
+            time_wait: Duration::ZERO,
+            syn_retries: None,
+            data_retries: None,
+            challenge_ack_interval: Duration::from_millis(500),
+        }
+    }
+
+    /// ns-2.30 (2006), as the TPA study used it: as [`Self::ns2_235`], but the largest RTO is still 100 000 s
+    /// (the default became 60 s on 2007-03-28).
+    #[must_use]
+    pub const fn ns2_2006() -> Self {
+        let mut config = Self::ns2_235();
+        config.rto.max = Duration::from_secs(100_000);
+        config
+    }
+
+    /// ns-2.1b7a (2000–01), as the TCP-DOOR study used it: tick 100 ms, initial RTO 6 s, no least RTO but two ticks,
+    /// back-off at most 64, initial window 1, no limited transmit, NewReno as of RFC 2582 without window deflation.
+    #[must_use]
+    pub const fn ns2_2001() -> Self {
+        let mut config = Self::ns2_235();
+        config.variant = Variant::NewReno(NewRenoConfig::NS2_2001);
+        config.initial_window = InitialWindow::Segments(1);
+        config.reduction = Reduction::WholeWindow;
+        config.limited_transmit = LimitedTransmit::Off;
+        config.rto.initial = Duration::from_secs(6);
+        config.rto.min = Duration::from_millis(200);
+        config.rto.max = Duration::from_secs(100_000);
+        config.rto.granularity = Duration::from_millis(100);
+        config.rto.backoff_limit = Some(64);
+        config
+    }
+
+    /// The same with plain Reno, in this preset's reading of it.
+    #[must_use]
+    pub const fn with_reno(mut self) -> Self {
+        self.variant = Variant::Reno(match self.reduction {
+            Reduction::FlightSize => RenoConfig::RFC5681,
+            Reduction::Window | Reduction::WholeWindow => RenoConfig::NS2,
+        });
+        self
+    }
+
+    /// The same with NewReno, in this preset's reading of it.
+    #[must_use]
+    pub const fn with_newreno(mut self) -> Self {
+        self.variant = match self.variant {
+            Variant::NewReno(_) => self.variant,
+            Variant::Reno(_) | Variant::Sack(_) => Variant::NewReno(match self.reduction {
+                Reduction::FlightSize => NewRenoConfig::RFC6582,
+                Reduction::Window => NewRenoConfig::NS2,
+                Reduction::WholeWindow => NewRenoConfig::NS2_2001,
+            }),
+        };
+        self
+    }
+
+    /// The same with SACK, in this preset's reading of it.
+    #[must_use]
+    pub const fn with_sack(mut self) -> Self {
+        self.variant = Variant::Sack(match self.reduction {
+            Reduction::FlightSize => SackConfig::RFC6675,
+            Reduction::Window | Reduction::WholeWindow => SackConfig::NS2,
+        });
+        self
+    }
+}

@@ -1,0 +1,145 @@
+//! Data that arrived out of order (RFC 9293 §3.10.7.4) and the SACK blocks that report it (RFC 2018 §4).
+
+use hopline_core::Payload;
+use std::collections::VecDeque;
+
+/// Blocks remembered in order of arrival; a SACK option holds at most four.
+const RECENT: usize = 4;
+
+/// Runs of contiguous data beyond what is expected, disjoint, not touching, ascending. Positions are stream offsets.
+#[derive(Clone, Debug)]
+pub(crate) struct Reassembly<P> {
+    runs: VecDeque<Run<P>>,
+    parts: usize,
+    bytes: u64,
+    most_parts: usize,
+    /// A position in each of the runs that changed last, the latest first.
+    recent: [Option<u64>; RECENT],
+}
+
+#[derive(Clone, Debug)]
+struct Run<P> {
+    start: u64,
+    end: u64,
+    parts: VecDeque<P>,
+}
+
+/// What became of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// It held so many new bytes; 0: all known.
+    New(u64),
+    /// There is no room for more pieces.
+    Full,
+}
+
+impl<P: Payload> Reassembly<P> {
+    /// An empty store that keeps at most `most_parts` pieces.
+    pub(crate) fn new(most_parts: usize) -> Self {
+        Self { runs: VecDeque::new(), parts: 0, bytes: 0, most_parts, recent: [None; RECENT] }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Bytes held.
+    pub(crate) fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.most_parts);
+    }
+
+    /// Keeps the bytes of `data`, which start at `start`, as far as they are new.
+    pub(crate) fn insert(&mut self, start: u64, data: P) -> Stored {
+        let end = start + data.len();
+        let first = self.runs.partition_point(|r| r.end < start);
+        let last = self.runs.partition_point(|r| r.start <= end);
+        if let Some(run) = self.runs.get(first)
+            && run.start <= start
+            && end <= run.end
+        {
+            self.touch(start);
+            return Stored::New(0);
+        }
+        if self.parts + (last - first) + 1 > self.most_parts {
+            return Stored::Full;
+        }
+        let mut joined = Run { start, end: start, parts: VecDeque::new() };
+        let mut new = 0;
+        let mut keep = |joined: &mut Run<P>, upto: u64| {
+            if upto > joined.end {
+                joined.parts.push_back(data.slice(joined.end - start..upto - start));
+                new += upto - joined.end;
+                joined.end = upto;
+            }
+        };
+        for mut run in self.runs.drain(first..last) {
+            self.parts -= run.parts.len();
+            if run.start < joined.start {
+                joined = run;
+            } else {
+                keep(&mut joined, run.start);
+                joined.parts.append(&mut run.parts);
+                joined.end = run.end;
+            }
+        }
+        keep(&mut joined, end);
+        self.parts += joined.parts.len();
+        self.bytes += new;
+        self.runs.insert(first, joined);
+        self.touch(start);
+        Stored::New(new)
+    }
+
+    /// Takes the run that starts at or below `next`, handing each of its bytes from `next` on to `take`.
+    /// Returns the position after it, or `next`.
+    pub(crate) fn take(&mut self, next: u64, mut take: impl FnMut(P)) -> u64 {
+        let mut upto = next;
+        while let Some(run) = self.runs.pop_front_if(|r| r.start <= next) {
+            self.parts -= run.parts.len();
+            self.bytes -= run.end - run.start;
+            let mut at = run.start;
+            for part in run.parts {
+                let (from, len) = (at, part.len());
+                at += len;
+                if at > upto {
+                    take(if from >= upto { part } else { part.slice(upto - from..len) });
+                    upto = at;
+                }
+            }
+        }
+        upto
+    }
+
+    /// The blocks held, the one that changed last first (RFC 2018 §4).
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.recent.iter().filter_map(|&p| {
+            let run = self.runs.get(self.run_of(p?)?)?;
+            Some((run.start, run.end))
+        })
+    }
+
+    fn run_of(&self, position: u64) -> Option<usize> {
+        let i = self.runs.partition_point(|r| r.end <= position);
+        self.runs.get(i).filter(|r| r.start <= position).map(|_| i)
+    }
+
+    /// Moves the run of `position` to the front of the recently changed; forgets entries whose run is gone or the same.
+    fn touch(&mut self, position: u64) {
+        let run = self.run_of(position);
+        let mut kept = [Some(position), None, None, None];
+        let mut n = 1;
+        for old in self.recent {
+            let of_old = old.and_then(|p| self.run_of(p));
+            if n < RECENT && of_old.is_some() && of_old != run {
+                kept[n] = old;
+                n += 1;
+            }
+        }
+        self.recent = kept;
+    }
+}

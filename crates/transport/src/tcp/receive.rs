@@ -1,0 +1,242 @@
+//! Received data: reassembly, when to acknowledge, and the window to announce.
+
+use super::config::{AckPolicy, Config, Offer};
+use super::endpoint::Endpoint;
+use super::reassembly::{Reassembly, Stored};
+use super::state::{Event, State, Timer};
+use super::stats::DropReason;
+use hopline_core::{Duration, Instant, Payload, Seq32};
+use hopline_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
+use std::collections::VecDeque;
+
+/// Largest shift (RFC 7323 §2.3).
+const MOST_SHIFT: u8 = 14;
+/// Out-of-order pieces kept: one for this many bytes of buffer, and some more.
+const BYTES_PER_PIECE: usize = 256;
+const SPARE_PIECES: usize = 64;
+const MOST_PIECES: usize = 65_536;
+/// Timestamps older than this say nothing (RFC 7323 §5.5).
+const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
+
+/// The receiving half. Positions are stream offsets of the peer.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver<P> {
+    pub(super) irs: Seq32,
+    /// Next position expected ("RCV.NXT").
+    pub(super) nxt: u64,
+    /// End of the window announced; never moves back.
+    pub(super) edge: u64,
+    pub(super) scale: u8,
+    /// Both sides offered window scaling.
+    pub(super) scale_agreed: bool,
+    pub(super) ready: VecDeque<P>,
+    pub(super) ready_bytes: u64,
+    pub(super) store: Reassembly<P>,
+    /// Position of the peer's FIN, once seen.
+    pub(super) fin: Option<u64>,
+    pub(super) owed: OwedAck,
+    /// Position in the last acknowledgment sent ("Last.ACK.sent").
+    pub(super) acked: u64,
+    /// Timestamp to echo ("TS.Recent") and when it was taken.
+    pub(super) ts_recent: Option<(u32, Instant)>,
+}
+
+/// Acknowledgment owed to the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwedAck {
+    /// None.
+    None,
+    /// One segment waits for a second, or for the timer.
+    Delayed,
+    /// At once.
+    Now,
+}
+
+impl<P: Payload> Receiver<P> {
+    pub(super) fn new(config: &Config) -> Self {
+        let pieces = (config.receive_buffer as usize / BYTES_PER_PIECE + SPARE_PIECES).min(MOST_PIECES);
+        Self {
+            irs: Seq32(0),
+            nxt: 0,
+            edge: 0,
+            scale: 0,
+            scale_agreed: false,
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            store: Reassembly::new(pieces),
+            fin: None,
+            owed: OwedAck::None,
+            acked: 0,
+            ts_recent: None,
+        }
+    }
+
+    pub(super) fn seq(&self, position: u64) -> Seq32 {
+        self.irs + position as u32
+    }
+
+    /// Shift that can express the whole buffer.
+    pub(super) fn shift_for(config: &Config) -> Option<u8> {
+        (config.window_scale == Offer::Yes)
+            .then(|| (0..MOST_SHIFT).find(|&s| config.receive_buffer >> s <= 0xffff).unwrap_or(MOST_SHIFT))
+    }
+
+    /// The window for a SYN, which is never scaled (RFC 7323 §2.2).
+    pub(super) fn syn_window(&mut self, config: &Config) -> u16 {
+        let window = config.receive_buffer.min(0xffff) as u16;
+        self.edge = self.edge.max(self.nxt + u64::from(window));
+        window
+    }
+
+    /// The window field to announce; moves the edge.
+    pub(super) fn announce(&mut self, config: &Config) -> u16 {
+        let offered = self.edge - self.nxt;
+        let free = self.free(config);
+        // RFC 9293 §3.8.6.2.2: the edge moves by a segment or half the buffer at least.
+        let window = if free >= offered + least_step(config) { free } else { offered };
+        // Rounding down may retract the edge seen by the peer by less than one unit (RFC 7323 §2.4); what was announced
+        // before is still accepted.
+        let field = (window >> self.scale).min(0xffff) as u16;
+        self.edge = self.edge.max(self.nxt + (u64::from(field) << self.scale));
+        field
+    }
+
+    fn free(&self, config: &Config) -> u64 {
+        u64::from(config.receive_buffer).saturating_sub(self.ready_bytes)
+    }
+
+    /// The user read something: the peer learns at once if that at least doubles its window (as Linux does).
+    pub(super) fn note_window_update(&mut self, config: &Config) {
+        let offered = self.edge - self.nxt;
+        let free = self.free(config).min(0xffff << self.scale);
+        if free >= 2 * offered && free >= offered + least_step(config) {
+            self.owed = OwedAck::Now;
+        }
+    }
+
+    pub(super) fn forget_unordered(&mut self) {
+        self.store.clear();
+        self.owed = OwedAck::None;
+    }
+
+    pub(super) fn sack_blocks(&self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for (left, right) in self.store.blocks().take(most) {
+            blocks.push(SackBlock { left: self.seq(left), right: self.seq(right) });
+        }
+        blocks
+    }
+}
+
+fn least_step(config: &Config) -> u64 {
+    u64::from((config.receive_buffer / 2).min(config.mss).max(1))
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// Whether the segment is older than what was received already (PAWS, RFC 7323 §5.3 R1).
+    pub(super) fn is_old_timestamp(&self, now: Instant, segment: &Segment<P>) -> bool {
+        match (segment.options.timestamps, self.rcv.ts_recent) {
+            (Some(ts), Some((recent, at))) => {
+                (ts.value.wrapping_sub(recent) as i32) < 0 && now.since(at) <= TIMESTAMP_LIFE
+            }
+            _ => false,
+        }
+    }
+
+    /// RFC 7323 §4.3 (2): remembers the timestamp to echo, if the segment covers the last acknowledgment sent.
+    pub(super) fn note_timestamp(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
+        if let (true, Some(ts)) = (self.options.timestamps, segment.options.timestamps)
+            && position <= self.rcv.acked as i64
+            && !self.is_old_timestamp(now, segment)
+        {
+            self.rcv.ts_recent = Some((ts.value, now));
+        }
+    }
+
+    /// Takes the data and the FIN of a segment that was cut to the window and starts at `position`.
+    pub(super) fn take_data(&mut self, now: Instant, position: u64, segment: Segment<P>) {
+        let len = segment.payload.len();
+        let fin = segment.flags.contains(Flags::FIN);
+        if len == 0 && !fin {
+            return;
+        }
+        if !self.state.may_receive() {
+            // RFC 9293 §3.10.7.4: "this should not occur, since a FIN has been received".
+            self.drop_segment(DropReason::AfterClose);
+            return;
+        }
+        if fin {
+            // The first FIN counts; a peer that moves it is broken.
+            self.rcv.fin.get_or_insert(position + len);
+        }
+        let in_order = position == self.rcv.nxt;
+        let filled_gap = !self.rcv.store.is_empty();
+        if len > 0 {
+            if in_order { self.deliver(segment.payload) } else { self.keep(position, segment.payload) }
+        }
+        self.take_fin(now);
+        if in_order && !filled_gap && !fin { self.owe_ack(now) } else { self.rcv.owed = OwedAck::Now }
+    }
+
+    /// Hands in-order data to the user, with whatever it joins up with.
+    fn deliver(&mut self, data: P) {
+        let rcv = &mut self.rcv;
+        let before = rcv.nxt;
+        rcv.nxt += data.len();
+        rcv.ready_bytes += data.len();
+        rcv.ready.push_back(data);
+        if !rcv.store.is_empty() {
+            let (ready, bytes) = (&mut rcv.ready, &mut rcv.ready_bytes);
+            rcv.nxt = rcv.store.take(rcv.nxt, |part| {
+                *bytes += part.len();
+                ready.push_back(part);
+            });
+        }
+        self.stats.bytes_received += self.rcv.nxt - before;
+        self.event(Event::Readable);
+    }
+
+    /// Keeps out-of-order data.
+    fn keep(&mut self, position: u64, data: P) {
+        match self.rcv.store.insert(position, data) {
+            Stored::New(0) => self.stats.duplicates_received += 1,
+            Stored::New(_) => self.stats.out_of_order += 1,
+            Stored::Full => self.drop_segment(DropReason::ReassemblyFull),
+        }
+    }
+
+    /// RFC 9293 §3.10.7.4, "eighth, check the FIN bit", once all data before it is here.
+    fn take_fin(&mut self, now: Instant) {
+        if self.rcv.fin != Some(self.rcv.nxt) {
+            return;
+        }
+        self.rcv.nxt += 1;
+        self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
+        self.rcv.store.clear();
+        self.event(Event::PeerClosed);
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+        self.enter_closing();
+    }
+
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers.stop_all();
+        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+    }
+
+    /// An in-order segment arrived: RFC 1122 §4.2.3.2.
+    fn owe_ack(&mut self, now: Instant) {
+        self.rcv.owed = match (self.config.ack_policy, self.rcv.owed) {
+            (AckPolicy::Delayed { timer }, OwedAck::None) => {
+                self.timers.set(Timer::DelayedAck, now + timer);
+                OwedAck::Delayed
+            }
+            _ => OwedAck::Now,
+        };
+    }
+}

@@ -1,0 +1,130 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+
+use super::config::{Estimator, RtoConfig};
+use hopline_core::{Duration, Instant};
+
+/// RTO once data flows after a lost SYN, if the initial RTO is less (RFC 6298 §5.7).
+const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
+/// Estimator and back-off of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Rto {
+    config: RtoConfig,
+    smoothed: Smoothed,
+    /// RTO before limits and back-off.
+    base: Duration,
+    /// Back-off factor.
+    factor: u32,
+}
+
+/// The smoothed estimate, in the units of the estimator.
+#[derive(Clone, Copy, Debug)]
+enum Smoothed {
+    Unknown,
+    /// Nanoseconds.
+    Exact {
+        srtt: f64,
+        rttvar: f64,
+    },
+    /// 8·srtt and 4·rttvar, ticks.
+    Ticks {
+        srtt8: i64,
+        rttvar4: i64,
+    },
+}
+
+impl Rto {
+    pub(crate) fn new(config: RtoConfig) -> Self {
+        Self { config, smoothed: Smoothed::Unknown, base: config.initial, factor: 1 }
+    }
+
+    /// Takes the round trip of something sent at `sent` and acknowledged at `now`. `share`: how many samples a round
+    /// trip yields (RFC 7323 appendix G); 1 when one segment is timed at a time.
+    pub(crate) fn sample(&mut self, sent: Instant, now: Instant, share: u32) {
+        match self.config.estimator {
+            Estimator::Exact => self.sample_exact(now.since(sent), share),
+            Estimator::Ticks { phase } => {
+                let tick = |t: Instant| (t + phase).as_nanos() / self.config.granularity.as_nanos();
+                self.sample_ticks(tick(now) - tick(sent));
+            }
+        }
+        self.factor = 1; // RFC 6298 §5, last note: a fresh sample ends the back-off
+    }
+
+    /// The timeout to set now (RFC 6298 §2, §5.5).
+    pub(crate) fn timeout(&self) -> Duration {
+        let rto = self.base.max(self.config.min).saturating_mul(u64::from(self.factor));
+        rto.min(self.config.max).max(self.config.granularity)
+    }
+
+    /// Doubles the timeout (RFC 6298 §5.5).
+    pub(crate) fn back_off(&mut self) {
+        let more = match self.config.backoff_limit {
+            Some(limit) => self.factor < limit,
+            None => self.timeout() < self.config.max,
+        };
+        if more {
+            self.factor = self.factor.saturating_mul(2);
+        }
+        if self.config.forget_above.is_some_and(|n| self.factor > n) {
+            self.smoothed = Smoothed::Unknown;
+        }
+    }
+
+    /// The SYN had to be resent (RFC 6298 §5.7).
+    pub(crate) fn syn_was_lost(&mut self) {
+        if matches!(self.smoothed, Smoothed::Unknown) && self.config.initial < AFTER_LOST_SYN {
+            self.base = AFTER_LOST_SYN;
+            self.factor = 1;
+        }
+    }
+
+    /// Smoothed round-trip time.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        match self.smoothed {
+            Smoothed::Unknown => None,
+            Smoothed::Exact { srtt, .. } => Some(Duration::from_nanos(srtt as u64)),
+            Smoothed::Ticks { srtt8, .. } => Some(self.config.granularity * srtt8 as u64 / 8),
+        }
+    }
+
+    /// Times the timer was doubled since the last sample, as a factor.
+    pub(crate) fn factor(&self) -> u32 {
+        self.factor
+    }
+
+    fn sample_exact(&mut self, rtt: Duration, share: u32) {
+        let r = rtt.as_nanos() as f64;
+        let (srtt, rttvar) = match self.smoothed {
+            Smoothed::Exact { srtt, rttvar } => {
+                // RFC 6298 §2.3, gains divided by the samples per round trip (RFC 7323 appendix G)
+                let n = f64::from(share.max(1));
+                let (alpha, beta) = (1.0 / 8.0 / n, 1.0 / 4.0 / n);
+                let rttvar = (1.0 - beta) * rttvar + beta * (srtt - r).abs();
+                ((1.0 - alpha) * srtt + alpha * r, rttvar)
+            }
+            Smoothed::Unknown | Smoothed::Ticks { .. } => (r, r / 2.0), // §2.2
+        };
+        self.smoothed = Smoothed::Exact { srtt, rttvar };
+        let g = self.config.granularity;
+        let variance = Duration::from_nanos((4.0 * rttvar) as u64).max(g);
+        self.base = (Duration::from_nanos(srtt as u64) + variance).round_up_to(g);
+    }
+
+    /// Jacobson (1988), appendix A: scaled integers, truncating shifts.
+    fn sample_ticks(&mut self, ticks: u64) {
+        let m = ticks.clamp(1, i32::MAX as u64) as i64;
+        let (srtt8, rttvar4) = match self.smoothed {
+            Smoothed::Ticks { srtt8, rttvar4 } => {
+                let error = m - (srtt8 >> 3);
+                let deviation = error.abs() - (rttvar4 >> 2);
+                ((srtt8 + error).max(1), (rttvar4 + deviation).max(1))
+            }
+            Smoothed::Unknown | Smoothed::Exact { .. } => (m << 3, m << 1),
+        };
+        self.smoothed = Smoothed::Ticks { srtt8, rttvar4 };
+        let rto = ((rttvar4 << 3) + srtt8) >> 3;
+        // Never below two ticks: a timer of one tick may fire at once.
+        self.base = self.config.granularity * rto.max(2) as u64;
+    }
+}

@@ -1,0 +1,91 @@
+//! Data taken from the user and not yet acknowledged, sliceable at any position.
+
+use hopline_core::Payload;
+use std::collections::VecDeque;
+
+/// Position of the first data byte in the stream: the SYN takes position 0.
+pub(crate) const FIRST_DATA: u64 = 1;
+
+/// Chunks as the user handed them over. One huge chunk of length-only payload costs nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct SendQueue<P> {
+    chunks: VecDeque<Chunk<P>>,
+    /// First position not yet acknowledged.
+    start: u64,
+    /// Position after the last byte handed over.
+    end: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk<P> {
+    start: u64,
+    data: P,
+}
+
+impl<P: Payload> SendQueue<P> {
+    pub(crate) fn new() -> Self {
+        Self { chunks: VecDeque::new(), start: FIRST_DATA, end: FIRST_DATA }
+    }
+
+    /// Position after the last byte handed over.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Bytes held.
+    pub(crate) fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    pub(crate) fn push(&mut self, data: P) {
+        if !data.is_empty() {
+            let len = data.len();
+            self.chunks.push_back(Chunk { start: self.end, data });
+            self.end += len;
+        }
+    }
+
+    /// Everything below `position` is acknowledged.
+    pub(crate) fn advance(&mut self, position: u64) {
+        self.start = position.clamp(self.start, self.end);
+        while let Some(front) = self.chunks.front() {
+            if front.start + front.data.len() > self.start {
+                break;
+            }
+            self.chunks.pop_front();
+        }
+    }
+
+    /// The `len` bytes from `position`; both within what is held.
+    pub(crate) fn slice(&self, position: u64, len: u64) -> P {
+        if len == 0 {
+            return P::default();
+        }
+        debug_assert!(position >= self.start && position + len <= self.end);
+        let mut i = match self.chunks.front() {
+            Some(front) if position < front.start + front.data.len() => 0,
+            _ => self.chunks.partition_point(|c| c.start <= position) - 1,
+        };
+        let mut out = P::default();
+        let (mut at, end) = (position, position + len);
+        while at < end {
+            let chunk = &self.chunks[i];
+            let upto = end.min(chunk.start + chunk.data.len());
+            let piece = chunk.data.slice(at - chunk.start..upto - chunk.start);
+            if at == position {
+                out = piece;
+            } else {
+                out.append(piece);
+            }
+            at = upto;
+            i += 1;
+        }
+        out
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self) {
+        self.chunks.clear();
+        self.start = self.end;
+    }
+}

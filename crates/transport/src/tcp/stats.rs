@@ -1,0 +1,104 @@
+//! Counters.
+
+/// What an endpoint counted since it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Segments with data that were sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments with data that was sent before.
+    pub retransmissions: u64,
+    /// Bytes of data sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Bytes of data that the peer acknowledged.
+    pub bytes_acked: u64,
+    /// Segments without data, SYN, FIN or RST that were sent.
+    pub acks_sent: u64,
+    /// Segments taken in, dropped ones included.
+    pub segments_received: u64,
+    /// Distinct bytes received in order, whether or not the user has read them.
+    pub bytes_received: u64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast retransmit.
+    pub fast_retransmits: u64,
+    /// Duplicate acknowledgments received.
+    pub dup_acks: u64,
+    /// Segments received that held only bytes received before.
+    pub duplicates_received: u64,
+    /// Segments received out of order.
+    pub out_of_order: u64,
+    /// Zero-window probes sent.
+    pub window_probes: u64,
+    /// Challenge ACKs sent (RFC 5961).
+    pub challenge_acks: u64,
+    /// Times the peer took back what it had selectively acknowledged (RFC 2018 §8).
+    pub reneged: u64,
+    /// Segments dropped, by reason.
+    pub drops: Drops,
+}
+
+/// Why a segment was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// The ports are another connection's.
+    WrongPort,
+    /// The endpoint is closed.
+    Closed,
+    /// It makes no sense in this state: no SYN in LISTEN, no ACK in a synchronized state.
+    Unexpected,
+    /// Outside the receive window (RFC 9293 §3.10.7.4).
+    OutsideWindow,
+    /// It acknowledges what was never sent, or is too old (RFC 5961 §5).
+    BadAck,
+    /// A reset whose sequence number is not the one expected (RFC 5961 §3).
+    BadReset,
+    /// A SYN in a synchronized state (RFC 5961 §4).
+    UnexpectedSyn,
+    /// An old timestamp (PAWS, RFC 7323 §5).
+    OldTimestamp,
+    /// No timestamp although negotiated (RFC 7323 §3.2).
+    NoTimestamp,
+    /// Data after the user or the peer closed.
+    AfterClose,
+    /// More out-of-order pieces than the endpoint keeps.
+    ReassemblyFull,
+}
+
+impl DropReason {
+    /// Every reason.
+    pub const ALL: [Self; 11] = [
+        Self::WrongPort,
+        Self::Closed,
+        Self::Unexpected,
+        Self::OutsideWindow,
+        Self::BadAck,
+        Self::BadReset,
+        Self::UnexpectedSyn,
+        Self::OldTimestamp,
+        Self::NoTimestamp,
+        Self::AfterClose,
+        Self::ReassemblyFull,
+    ];
+}
+
+/// Dropped segments, by reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Drops([u64; DropReason::ALL.len()]);
+
+impl Drops {
+    /// Segments dropped for `reason`.
+    #[must_use]
+    pub const fn count(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// Segments dropped for any reason.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub(crate) fn add(&mut self, reason: DropReason) {
+        self.0[reason as usize] += 1;
+    }
+}
