@@ -1,0 +1,96 @@
+//! Where data packets go (RFC 3561 §6.2, §6.3, §6.11 case ii).
+
+use super::config::DataRenews;
+use super::machine::Aodv;
+use super::table::{Role, RouteState};
+use super::types::{Decision, DropReason, Event, Origin};
+use hopline_core::Instant;
+use std::net::Ipv4Addr;
+
+impl<M: Copy> Aodv<M> {
+    /// Decides where a data packet goes, and renews the routes it uses. Drain the outputs afterwards.
+    ///
+    /// Packets for this node itself are delivered, and broadcasts sent, without asking.
+    pub fn route(&mut self, now: Instant, destination: Ipv4Addr, origin: Origin, packet: M) -> Decision {
+        let decision = self.decide(now, destination, origin, packet);
+        self.rearm();
+        decision
+    }
+
+    fn decide(&mut self, now: Instant, destination: Ipv4Addr, origin: Origin, packet: M) -> Decision {
+        if !self.is_other_host(destination) {
+            return Decision::Dropped { reason: DropReason::Unroutable };
+        }
+        if matches!(origin, Origin::Forwarded { source, .. } if source == self.address) {
+            return Decision::Dropped { reason: DropReason::RoutingLoop };
+        }
+        let state = self.routes.get(now, destination).map(|route| (route.state, route.next_hop));
+        match (state, origin) {
+            (Some((RouteState::Valid, next_hop)), _) => {
+                self.renew_path(now, destination, next_hop, origin);
+                Decision::Forward { next_hop }
+            }
+            (_, Origin::Local) => {
+                self.hold(now, destination, packet);
+                self.seek(now, destination);
+                Decision::Buffered
+            }
+            (Some((RouteState::Repairing, _)), Origin::Forwarded { .. }) => {
+                self.hold(now, destination, packet);
+                Decision::Buffered
+            }
+            (_, Origin::Forwarded { previous_hop, .. }) => {
+                self.report_no_route(now, destination, previous_hop);
+                Decision::Dropped { reason: DropReason::NoRoute }
+            }
+        }
+    }
+
+    /// §6.2: the routes to destination, next hop, source and previous hop live on.
+    fn renew_path(&mut self, now: Instant, destination: Ipv4Addr, next_hop: Ipv4Addr, origin: Origin) {
+        let until = now + self.config.active_route_timeout;
+        self.renew(now, destination, until);
+        if self.config.data_renews == DataRenews::Destination {
+            return;
+        }
+        if next_hop != destination {
+            self.renew(now, next_hop, until);
+        }
+        if let Origin::Forwarded { previous_hop, source } = origin {
+            self.renew(now, previous_hop, until);
+            if source != previous_hop {
+                self.renew(now, source, until);
+            }
+        }
+    }
+
+    pub(super) fn renew(&mut self, now: Instant, destination: Ipv4Addr, until: Instant) {
+        if let Some(route) = self.routes.valid(now, destination) {
+            route.renew(until);
+            route.role = Role::Path;
+        }
+    }
+
+    /// Puts a packet into the send buffer.
+    pub(super) fn hold(&mut self, now: Instant, destination: Ipv4Addr, packet: M) {
+        if let Some(oldest) = self.buffer.push(now, destination, packet) {
+            self.drop_packet(oldest, DropReason::BufferFull);
+        }
+    }
+
+    pub(super) fn drop_packet(&mut self, packet: M, reason: DropReason) {
+        self.outbox.events.push_back(Event::Drop { packet, reason });
+    }
+
+    pub(super) fn drop_overdue_packets(&mut self, now: Instant) {
+        while let Some(packet) = self.buffer.pop_expired(now) {
+            self.drop_packet(packet, DropReason::BufferTimeout);
+        }
+    }
+
+    /// Drops every packet that waits for `destination`.
+    pub(super) fn drop_waiting(&mut self, destination: Ipv4Addr, reason: DropReason) {
+        let events = &mut self.outbox.events;
+        self.buffer.take(destination, |packet| events.push_back(Event::Drop { packet, reason }));
+    }
+}

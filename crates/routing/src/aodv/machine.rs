@@ -1,0 +1,244 @@
+//! The machine: its state, its inputs and outputs. What it does with them is in the files beside this one.
+
+use super::buffer::SendBuffer;
+use super::config::Config;
+use super::neighbours::{AckWaits, Blacklist, Watch};
+use super::outbox::Outbox;
+use super::rate::RateLimit;
+use super::search::Searches;
+use super::seen::Seen;
+use super::stats::{Ignored, Stats};
+use super::table::{RouteState, RouteTable};
+use super::types::{Event, Received, Signal, Timer, Transmit};
+use hopline_core::{Instant, LinkId, Machine, Seq32, Stream, TimerTable};
+use hopline_wire::aodv::Message;
+use std::net::Ipv4Addr;
+
+/// The AODV machine of one node. `M` is the node's handle for a data packet.
+///
+/// Besides the inputs of [`Machine`], the node calls [`route`](Self::route) for every data packet that is not for
+/// itself, and [`handle_signal`](Machine::handle_signal) for every unicast frame that its link layer gave up.
+#[derive(Clone, Debug)]
+pub struct Aodv<M> {
+    pub(super) config: Config,
+    pub(super) address: Ipv4Addr,
+    pub(super) stream: Stream,
+    /// This node's own sequence number (RFC 3561 §6.1).
+    pub(super) seq: Seq32,
+    /// Id of the latest request of this node (§6.3).
+    pub(super) request_id: u32,
+    pub(super) routes: RouteTable,
+    pub(super) seen: Seen,
+    pub(super) searches: Searches,
+    pub(super) buffer: SendBuffer<M>,
+    pub(super) outbox: Outbox<M>,
+    pub(super) watch: Watch,
+    pub(super) blacklist: Blacklist,
+    pub(super) ack_waits: AckWaits,
+    pub(super) request_rate: RateLimit,
+    pub(super) error_rate: RateLimit,
+    pub(super) last_broadcast: Instant,
+    pub(super) timers: TimerTable<Timer, 7>,
+    pub(super) stats: Stats,
+}
+
+/// A route as others may see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteView {
+    /// Where it leads.
+    pub destination: Ipv4Addr,
+    /// The neighbour on the way.
+    pub next_hop: Ipv4Addr,
+    /// Hops to the destination; of a route that is not valid, hops when it last was.
+    pub hops: u8,
+    /// The destination's sequence number, if ever learnt.
+    pub seq: Option<Seq32>,
+    /// What it is good for.
+    pub state: RouteState,
+    /// When it ends or is forgotten.
+    pub expires: Instant,
+}
+
+impl<M: Copy> Aodv<M> {
+    /// A node without routes. `stream`: its jitter.
+    #[must_use]
+    pub fn new(config: Config, address: Ipv4Addr, mut stream: Stream) -> Self {
+        let mut timers = TimerTable::new();
+        if let Some(hello) = config.link_sensing.hello() {
+            // A random phase, so that neighbours that start together do not speak together.
+            timers.set(Timer::Hello, Instant::ZERO + stream.duration_below(hello.interval));
+        }
+        Self {
+            routes: RouteTable::new(&config),
+            seen: Seen::new(config.path_discovery_time, config.limits.originators),
+            searches: Searches::new(config.limits.searches),
+            buffer: SendBuffer::new(config.buffer_packets, config.buffer_time),
+            outbox: Outbox::new(config.limits.departures),
+            watch: Watch::new(config.limits.neighbours),
+            blacklist: Blacklist::new(config.limits.neighbours),
+            ack_waits: AckWaits::new(config.limits.neighbours),
+            request_rate: RateLimit::new(config.rreq_rate_limit),
+            error_rate: RateLimit::new(config.rerr_rate_limit),
+            last_broadcast: Instant::ZERO,
+            seq: Seq32(0),
+            request_id: 0,
+            timers,
+            stats: Stats::default(),
+            config,
+            address,
+            stream,
+        }
+    }
+
+    /// This node's address.
+    #[must_use]
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Packets that wait for a route.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// The routing table as it stands at `now`, in no particular order.
+    pub fn routes(&self, now: Instant) -> impl Iterator<Item = RouteView> {
+        self.routes.iter().map(move |(destination, route)| RouteView {
+            destination,
+            next_hop: route.next_hop,
+            hops: route.hops,
+            seq: route.seq(),
+            state: match route.state {
+                RouteState::Valid if !self.routes.is_usable(now, route) => RouteState::Invalid,
+                state => state,
+            },
+            expires: route.expires,
+        })
+    }
+
+    /// Whether `address` can be another node's.
+    pub(super) fn is_other_host(&self, address: Ipv4Addr) -> bool {
+        let special = address.is_unspecified() || address.is_multicast() || address.is_broadcast();
+        !special && address != self.address
+    }
+
+    /// Sends a message at once.
+    pub(super) fn transmit(&mut self, now: Instant, message: Message, next_hop: Ipv4Addr, ttl: u8) {
+        if next_hop.is_broadcast() {
+            self.last_broadcast = now;
+        }
+        let transmit = self.addressed(message, next_hop, ttl);
+        self.outbox.transmits.push_back(transmit);
+    }
+
+    /// Broadcasts a message after a random delay. `false` if too many wait already.
+    pub(super) fn broadcast_jittered(&mut self, now: Instant, message: Message, ttl: u8) -> bool {
+        let due = now + self.stream.duration_below(self.config.broadcast_jitter);
+        let transmit = self.addressed(message, Ipv4Addr::BROADCAST, ttl);
+        self.last_broadcast = now;
+        let room = self.outbox.transmit_at(due, transmit);
+        if !room {
+            self.stats.ignore(Ignored::OutboxFull);
+        }
+        room
+    }
+
+    fn addressed(&self, message: Message, next_hop: Ipv4Addr, ttl: u8) -> Transmit {
+        Transmit { message, next_hop, source: self.address, destination: next_hop, ttl }
+    }
+
+    /// Sets every timer that follows from the state. Cheap: nothing here walks a table.
+    pub(super) fn rearm(&mut self) {
+        let deadlines = [
+            (Timer::Departure, self.outbox.next_departure()),
+            (Timer::Discovery, self.searches.next_deadline(self.config.ageing)),
+            (Timer::ReplyAck, self.ack_waits.next_deadline()),
+            (Timer::Buffer, self.buffer.next_expiry()),
+            (Timer::Neighbour, self.watch.next_deadline()),
+            (Timer::Purge, self.routes.next_purge()),
+        ];
+        for (timer, deadline) in deadlines {
+            self.timers.set(timer, deadline.unwrap_or(Instant::FAR_FUTURE));
+        }
+    }
+
+    fn fire(&mut self, now: Instant, timer: Timer) {
+        match timer {
+            Timer::Departure => self.outbox.depart(now),
+            Timer::Discovery => self.retry_searches(now),
+            Timer::ReplyAck => self.blacklist_silent(now),
+            Timer::Buffer => self.drop_overdue_packets(now),
+            Timer::Hello => self.say_hello(now),
+            Timer::Neighbour => self.lose_silent_neighbours(now),
+            Timer::Purge => {
+                let searches = &self.searches;
+                self.routes.purge(now, |destination| searches.is_waiting_for(destination));
+            }
+        }
+    }
+}
+
+impl<M: Copy> Machine for Aodv<M> {
+    type Packet = Received;
+    type Transmit = Transmit;
+    type Signal = Signal<M>;
+    type Event = Event<M>;
+    type Timer = Timer;
+
+    fn handle_packet(&mut self, now: Instant, _link: LinkId, received: Received) {
+        let Received { message, from, to, ttl } = received;
+        if !self.is_other_host(from) {
+            self.stats.ignore(Ignored::BadAddress);
+            return;
+        }
+        self.watch.heard(now, from);
+        match message {
+            Message::Rreq(request) => self.handle_request(now, from, ttl, request),
+            Message::Rrep(reply) if to.is_broadcast() => self.handle_hello(now, from, &reply),
+            Message::Rrep(reply) => self.handle_reply(now, from, ttl, reply),
+            Message::Rerr(error) => self.handle_error(now, from, &error),
+            Message::RrepAck => self.ack_waits.acknowledged(from),
+        }
+        self.rearm();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.take_expired(now) {
+            self.fire(now, timer);
+        }
+        self.rearm();
+    }
+
+    fn handle_signal(&mut self, now: Instant, signal: Signal<M>) {
+        match signal {
+            Signal::LinkFailed { neighbour, carried } => self.handle_link_failure(now, neighbour, carried),
+            Signal::NeighbourHeard { neighbour } => self.watch.heard(now, neighbour),
+        }
+        self.rearm();
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {
+        self.outbox.transmits.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        self.timers.next()
+    }
+
+    fn poll_event(&mut self) -> Option<Event<M>> {
+        self.outbox.events.pop_front()
+    }
+}

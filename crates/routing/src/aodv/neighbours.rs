@@ -1,0 +1,113 @@
+//! What a node keeps about its neighbours: who was heard when, who does not hear us, who owes an RREP-ACK.
+
+use hopline_core::{Duration, Instant};
+use std::net::Ipv4Addr;
+
+/// Neighbours that said HELLO, and when each was last heard (RFC 3561 §6.9).
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    list: Vec<(Ipv4Addr, Instant)>,
+    limit: usize,
+    /// Nobody falls silent before this. May be too early: whoever wakes up then finds out.
+    deadline: Option<Instant>,
+}
+
+impl Watch {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { list: Vec::new(), limit: limit as usize, deadline: None }
+    }
+
+    /// Notes that `neighbour` was heard, if it is watched.
+    pub(super) fn heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        if let Some((_, last)) = self.list.iter_mut().find(|(other, _)| *other == neighbour) {
+            *last = now;
+        }
+    }
+
+    /// Watches `neighbour` from now on.
+    pub(super) fn begin(&mut self, now: Instant, neighbour: Ipv4Addr, patience: Duration) {
+        if self.list.iter().any(|(other, _)| *other == neighbour) || self.list.len() >= self.limit {
+            return;
+        }
+        self.list.push((neighbour, now));
+        self.deadline = Some(self.deadline.map_or(now + patience, |deadline| deadline.min(now + patience)));
+    }
+
+    pub(super) fn forget(&mut self, neighbour: Ipv4Addr) {
+        self.list.retain(|(other, _)| *other != neighbour);
+    }
+
+    /// Takes out a neighbour that has been silent for longer than `patience`.
+    pub(super) fn take_silent(&mut self, now: Instant, patience: Duration) -> Option<Ipv4Addr> {
+        let silent = self.list.iter().position(|(_, last)| *last + patience < now);
+        let neighbour = silent.map(|at| self.list.remove(at).0);
+        if neighbour.is_none() {
+            // §6.9 counts silence of more than the patience; wake just after it.
+            let earliest = self.list.iter().map(|(_, last)| *last + patience).min();
+            self.deadline = earliest.map(|at| at + Duration::from_nanos(1));
+        }
+        neighbour
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
+
+/// Neighbours whose requests are ignored, because replies do not reach them (§6.8).
+#[derive(Clone, Debug)]
+pub(super) struct Blacklist {
+    list: Vec<(Ipv4Addr, Instant)>,
+    limit: usize,
+}
+
+impl Blacklist {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { list: Vec::new(), limit: limit as usize }
+    }
+
+    pub(super) fn add(&mut self, now: Instant, neighbour: Ipv4Addr, until: Instant) {
+        self.list.retain(|(other, end)| *end > now && *other != neighbour);
+        if self.list.len() < self.limit {
+            self.list.push((neighbour, until));
+        }
+    }
+
+    pub(super) fn contains(&self, now: Instant, neighbour: Ipv4Addr) -> bool {
+        self.list.iter().any(|(other, end)| *other == neighbour && *end > now)
+    }
+}
+
+/// Neighbours that were sent a reply and have not confirmed it (§6.8).
+#[derive(Clone, Debug)]
+pub(super) struct AckWaits {
+    list: Vec<(Ipv4Addr, Instant)>,
+    limit: usize,
+}
+
+impl AckWaits {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { list: Vec::new(), limit: limit as usize }
+    }
+
+    pub(super) fn begin(&mut self, neighbour: Ipv4Addr, deadline: Instant) {
+        let known = self.list.iter().any(|(other, _)| *other == neighbour);
+        if !known && self.list.len() < self.limit {
+            self.list.push((neighbour, deadline));
+        }
+    }
+
+    /// An RREP-ACK does not say which reply it confirms: any will do.
+    pub(super) fn acknowledged(&mut self, neighbour: Ipv4Addr) {
+        self.list.retain(|(other, _)| *other != neighbour);
+    }
+
+    pub(super) fn take_overdue(&mut self, now: Instant) -> Option<Ipv4Addr> {
+        let at = self.list.iter().position(|(_, deadline)| *deadline <= now)?;
+        Some(self.list.remove(at).0)
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.list.iter().map(|(_, deadline)| *deadline).min()
+    }
+}

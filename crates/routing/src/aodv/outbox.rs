@@ -1,0 +1,73 @@
+//! What leaves the machine: at once, or once a delay has passed.
+
+use super::types::{Event, Transmit};
+use hopline_core::Instant;
+use std::collections::VecDeque;
+
+/// Messages to send and events to report, now and later.
+#[derive(Clone, Debug)]
+pub(super) struct Outbox<M> {
+    pub(super) transmits: VecDeque<Transmit>,
+    pub(super) events: VecDeque<Event<M>>,
+    /// In order of departure; those due at the same instant in the order in which they came. A handful at most.
+    later: VecDeque<(Instant, Departure<M>)>,
+    /// Most messages in `later`.
+    limit: usize,
+    messages_later: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Departure<M> {
+    Transmit(Transmit),
+    Event(Event<M>),
+}
+
+impl<M> Outbox<M> {
+    pub(super) fn new(limit: u32) -> Self {
+        Self {
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            later: VecDeque::new(),
+            limit: limit as usize,
+            messages_later: 0,
+        }
+    }
+
+    /// Sends `transmit` at `due`. `false` if too many messages wait already.
+    pub(super) fn transmit_at(&mut self, due: Instant, transmit: Transmit) -> bool {
+        if self.messages_later >= self.limit {
+            return false;
+        }
+        self.messages_later += 1;
+        self.insert(due, Departure::Transmit(transmit));
+        true
+    }
+
+    /// Reports `event` at `due`. Only packets from the bounded buffer come this way.
+    pub(super) fn report_at(&mut self, due: Instant, event: Event<M>) {
+        self.insert(due, Departure::Event(event));
+    }
+
+    /// Moves what is due into the queues.
+    pub(super) fn depart(&mut self, now: Instant) {
+        while self.later.front().is_some_and(|(due, _)| *due <= now) {
+            match self.later.pop_front() {
+                Some((_, Departure::Transmit(transmit))) => {
+                    self.messages_later -= 1;
+                    self.transmits.push_back(transmit);
+                }
+                Some((_, Departure::Event(event))) => self.events.push_back(event),
+                None => {}
+            }
+        }
+    }
+
+    pub(super) fn next_departure(&self) -> Option<Instant> {
+        self.later.front().map(|(due, _)| *due)
+    }
+
+    fn insert(&mut self, due: Instant, departure: Departure<M>) {
+        let at = self.later.partition_point(|(other, _)| *other <= due);
+        self.later.insert(at, (due, departure));
+    }
+}

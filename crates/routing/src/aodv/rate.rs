@@ -1,0 +1,56 @@
+//! Rate limits: so many messages in any one second (RFC 3561 §6.3, §6.11).
+
+use core::num::NonZeroU16;
+use hopline_core::{Duration, Instant};
+use std::collections::VecDeque;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug)]
+pub(super) struct RateLimit {
+    per_second: Option<NonZeroU16>,
+    /// When the last `per_second` messages went out.
+    sent: VecDeque<Instant>,
+}
+
+impl RateLimit {
+    pub(super) fn new(per_second: Option<NonZeroU16>) -> Self {
+        Self { per_second, sent: VecDeque::new() }
+    }
+
+    /// Takes leave to send at `now`. `Err`: not before that instant.
+    pub(super) fn take(&mut self, now: Instant) -> Result<(), Instant> {
+        let Some(limit) = self.per_second else { return Ok(()) };
+        if self.sent.len() >= usize::from(limit.get()) {
+            let oldest = *self.sent.front().expect("a limit is at least one");
+            if oldest + SECOND > now {
+                return Err(oldest + SECOND);
+            }
+            self.sent.pop_front();
+        }
+        self.sent.push_back(now);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_second_has_at_most_so_many() {
+        let mut rate = RateLimit::new(NonZeroU16::new(2));
+        assert_eq!(rate.take(Instant::from_millis(0)), Ok(()));
+        assert_eq!(rate.take(Instant::from_millis(600)), Ok(()));
+        assert_eq!(rate.take(Instant::from_millis(999)), Err(Instant::from_millis(1_000)));
+        assert_eq!(rate.take(Instant::from_millis(1_000)), Ok(()));
+        assert_eq!(rate.take(Instant::from_millis(1_001)), Err(Instant::from_millis(1_600)));
+    }
+
+    #[test]
+    fn without_limit_everything_passes() {
+        let mut rate = RateLimit::new(None);
+        assert!((0..1_000).all(|_| rate.take(Instant::ZERO).is_ok()));
+        assert!(rate.sent.is_empty());
+    }
+}

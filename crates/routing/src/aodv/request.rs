@@ -1,0 +1,173 @@
+//! Requests of others (RFC 3561 §6.5, §6.6).
+
+use super::config::{PreviousHop, ReplyAck, ReplySequence, ReverseLifetime};
+use super::machine::Aodv;
+use super::search::Answered;
+use super::seen::Sighting;
+use super::stats::Ignored;
+use super::table::{Expiry, Offer};
+use hopline_core::{Duration, Instant, Seq32};
+use hopline_wire::aodv::{Message, Rrep, Rreq};
+use std::net::Ipv4Addr;
+
+impl<M: Copy> Aodv<M> {
+    pub(super) fn handle_request(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut request: Rreq) {
+        if self.blacklist.contains(now, from) {
+            return self.stats.ignore(Ignored::Blacklisted);
+        }
+        self.learn_previous_hop(now, from);
+        if request.originator == self.address {
+            return self.stats.ignore(Ignored::OwnRequest);
+        }
+        if !self.is_other_host(request.originator) || request.originator == request.destination {
+            return self.stats.ignore(Ignored::BadAddress);
+        }
+        let Some(hops) = request.hop_count.checked_add(1) else {
+            return self.stats.ignore(Ignored::BadHopCount);
+        };
+        match self.seen.note(now, request.originator, request.id) {
+            Sighting::First => {}
+            Sighting::Again => return self.stats.ignore(Ignored::DuplicateRequest),
+            Sighting::Full => return self.stats.ignore(Ignored::TableFull),
+        }
+        request.hop_count = hops;
+        self.learn_way_back(now, from, &request);
+        if request.destination == self.address {
+            self.answer_as_destination(now, &request);
+        } else if !self.answer_as_relay(now, from, &request) {
+            self.relay_request(now, ttl, request);
+        }
+    }
+
+    /// §6.5, §6.7: whoever transmits a message is a neighbour.
+    pub(super) fn learn_previous_hop(&mut self, now: Instant, from: Ipv4Addr) {
+        if self.config.previous_hop == PreviousHop::Ignored {
+            return;
+        }
+        let expires = now + self.config.active_route_timeout;
+        if self.routes.offer_neighbour(now, from, expires) {
+            self.found(now, from, Answered::Otherwise);
+        }
+    }
+
+    /// §6.5: the reverse route.
+    fn learn_way_back(&mut self, now: Instant, from: Ipv4Addr, request: &Rreq) {
+        let lifetime = match self.config.reverse_lifetime {
+            ReverseLifetime::Fixed(lifetime) => lifetime,
+            ReverseLifetime::Rfc => {
+                let spent = self.config.node_traversal_time.saturating_mul(u64::from(request.hop_count));
+                self.config.net_traversal_time().saturating_sub(spent).saturating_mul(2)
+            }
+        };
+        let offer = Offer {
+            next_hop: from,
+            hops: request.hop_count,
+            seq: request.originator_seq,
+            expiry: Expiry::AtLeast(now + lifetime),
+        };
+        if self.routes.offer(now, request.originator, offer) {
+            self.found(now, request.originator, Answered::Otherwise);
+        } else if self.routes.is_full() {
+            self.stats.ignore(Ignored::TableFull);
+        }
+    }
+
+    /// §6.6.1.
+    fn answer_as_destination(&mut self, now: Instant, request: &Rreq) {
+        // §6.1 and §6.6.1 together: never behind what the request asks for.
+        if let Some(asked) = request.destination_seq {
+            self.seq = self.seq.max(asked);
+        }
+        if self.config.reply_sequence == ReplySequence::AlwaysAdvance {
+            self.seq += 1;
+        }
+        let (seq, lifetime) = (self.seq, self.config.my_route_timeout);
+        self.stats.replies_as_destination += 1;
+        self.reply(now, request.originator, rrep(self.address, seq, 0, request.originator, lifetime));
+    }
+
+    /// §6.6.2. Returns whether this node could answer.
+    fn answer_as_relay(&mut self, now: Instant, from: Ipv4Addr, request: &Rreq) -> bool {
+        if request.destination_only {
+            return false;
+        }
+        let Some(route) = self.routes.valid(now, request.destination) else { return false };
+        let Some(seq) = route.seq() else { return false };
+        let fresh = request.destination_seq.is_none_or(|asked| seq.at_or_after(asked));
+        // A way that leads back to whoever asks is none. Sequence numbers alone rule that out (§6.1), unless the asker
+        // has forgotten the route in the meantime.
+        if !fresh || route.next_hop == from {
+            return false;
+        }
+        let (next_hop, hops, lifetime) = (route.next_hop, route.hops, route.expires.since(now));
+        let Some(back) = self.routes.valid(now, request.originator) else { return false };
+        let (back_hop, back_hops, back_life) = (back.next_hop, back.hops, back.expires.since(now));
+        let limit = self.config.limits.precursors;
+        back.add_precursor(next_hop, limit);
+        if let Some(route) = self.routes.valid(now, request.destination) {
+            route.add_precursor(back_hop, limit);
+        }
+        self.stats.replies_as_relay += 1;
+        self.reply(
+            now,
+            request.originator,
+            rrep(request.destination, seq, hops, request.originator, lifetime),
+        );
+        if request.gratuitous {
+            // §6.6.3: the destination learns the way to the originator as if it had asked for it.
+            self.stats.replies_as_relay += 1;
+            let gratuitous =
+                rrep(request.originator, request.originator_seq, back_hops, request.destination, back_life);
+            self.reply(now, request.destination, gratuitous);
+        }
+        true
+    }
+
+    /// §6.5, last part.
+    fn relay_request(&mut self, now: Instant, ttl: u8, mut request: Rreq) {
+        if ttl <= 1 {
+            return self.stats.ignore(Ignored::TtlExpired);
+        }
+        let known = self.routes.get(now, request.destination).and_then(|route| route.seq());
+        request.destination_seq = match (request.destination_seq, known) {
+            (Some(asked), Some(known)) => Some(asked.max(known)),
+            (asked, known) => asked.or(known),
+        };
+        if self.broadcast_jittered(now, Message::Rreq(request), ttl - 1) {
+            self.stats.requests_relayed += 1;
+        }
+    }
+
+    /// Sends a reply one hop towards `to`.
+    pub(super) fn reply(&mut self, now: Instant, to: Ipv4Addr, mut reply: Rrep) {
+        let Some(back) = self.routes.valid(now, to) else {
+            return self.stats.ignore(Ignored::NoWayBack);
+        };
+        let next_hop = back.next_hop;
+        reply.ack_required = self.config.reply_ack == ReplyAck::Always;
+        if reply.ack_required {
+            self.ack_waits.begin(next_hop, now + self.config.next_hop_wait);
+        }
+        let ttl = self.config.net_diameter;
+        self.transmit(now, Message::Rrep(reply), next_hop, ttl);
+    }
+}
+
+fn rrep(
+    destination: Ipv4Addr,
+    destination_seq: Seq32,
+    hop_count: u8,
+    originator: Ipv4Addr,
+    lifetime: Duration,
+) -> Rrep {
+    Rrep {
+        repair: false,
+        ack_required: false,
+        prefix_size: 0,
+        hop_count,
+        destination,
+        destination_seq,
+        originator,
+        lifetime,
+    }
+}

@@ -1,0 +1,88 @@
+//! What an AODV machine has counted.
+
+/// Why a message had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Ignored {
+    /// A request that was heard before (RFC 3561 §6.5).
+    DuplicateRequest,
+    /// This node's own request, relayed by a neighbour.
+    OwnRequest,
+    /// A request from a neighbour on the blacklist (§6.8).
+    Blacklisted,
+    /// A reply no better than what is known (§6.7).
+    StaleReply,
+    /// A reply for another node to which there is no route back.
+    NoWayBack,
+    /// A reply or request whose time to live was over.
+    TtlExpired,
+    /// An address that cannot be a host's, or that is this node's where it must not be.
+    BadAddress,
+    /// A hop count that cannot be counted on.
+    BadHopCount,
+    /// No room for another route or originator.
+    TableFull,
+    /// A message of this node that came too soon after others (§6.3, §6.11).
+    RateLimited,
+    /// A message that found too many others waiting for their jitter to pass.
+    OutboxFull,
+}
+
+impl Ignored {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [Self; 11] = [
+        Self::DuplicateRequest,
+        Self::OwnRequest,
+        Self::Blacklisted,
+        Self::StaleReply,
+        Self::NoWayBack,
+        Self::TtlExpired,
+        Self::BadAddress,
+        Self::BadHopCount,
+        Self::TableFull,
+        Self::RateLimited,
+        Self::OutboxFull,
+    ];
+}
+
+/// Counters of one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Requests of this node, retries included.
+    pub requests_originated: u64,
+    /// Requests passed on.
+    pub requests_relayed: u64,
+    /// Replies as the destination.
+    pub replies_as_destination: u64,
+    /// Replies on behalf of a destination, and gratuitous ones to it.
+    pub replies_as_relay: u64,
+    /// Replies passed on.
+    pub replies_relayed: u64,
+    /// Route errors.
+    pub errors_sent: u64,
+    /// HELLO messages.
+    pub hellos_sent: u64,
+    /// Acknowledgements of replies.
+    pub acks_sent: u64,
+    /// Searches that found a route.
+    pub searches_succeeded: u64,
+    /// Searches given up.
+    pub searches_failed: u64,
+    /// Links that broke.
+    pub links_broken: u64,
+    /// Local repairs begun.
+    pub repairs: u64,
+    ignored: [u64; Ignored::ALL.len()],
+}
+
+impl Stats {
+    /// How many messages had no effect for this reason.
+    #[must_use]
+    pub const fn ignored(&self, reason: Ignored) -> u64 {
+        self.ignored[reason as usize]
+    }
+
+    pub(super) fn ignore(&mut self, reason: Ignored) {
+        self.ignored[reason as usize] += 1;
+    }
+}

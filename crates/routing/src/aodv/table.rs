@@ -1,0 +1,320 @@
+//! The routing table (RFC 3561 §2, §6.1, §6.2).
+
+use super::address_map::AddressMap;
+use super::config::{Ageing, Config};
+use hopline_core::{Duration, Instant, Seq32};
+use std::net::Ipv4Addr;
+
+/// How often memory of forgotten routes is reclaimed when expiry itself is exact.
+const RECLAIM_PERIOD: Duration = Duration::from_secs(5);
+
+/// What a route is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteState {
+    /// Packets may take it.
+    Valid,
+    /// It expired or broke; only its sequence number and length are still of use.
+    Invalid,
+    /// It broke and a new one is being looked for (§6.12).
+    Repairing,
+}
+
+/// Whether the destination's sequence number was ever learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SeqState {
+    Known,
+    Unknown,
+}
+
+/// What a route is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It came with a neighbour's message; nobody asked for it.
+    Neighbour,
+    /// It came from a discovery or carried data: the node is on an active route (§6.9).
+    Path,
+}
+
+/// Neighbours that use a route (§6.2), in order of address.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Precursors(Vec<Ipv4Addr>);
+
+/// One route. 32 bytes with its destination: a large network has millions of these.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    pub(super) next_hop: Ipv4Addr,
+    seq: Seq32,
+    seq_state: SeqState,
+    /// Hops to the destination; of an invalid route, hops when it was last valid.
+    pub(super) hops: u8,
+    pub(super) state: RouteState,
+    pub(super) role: Role,
+    /// When a valid route becomes invalid, and when any other is forgotten.
+    pub(super) expires: Instant,
+    precursors: Option<Box<Precursors>>,
+}
+
+/// A route as a message describes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    pub(super) next_hop: Ipv4Addr,
+    pub(super) hops: u8,
+    pub(super) seq: Seq32,
+    pub(super) expiry: Expiry,
+}
+
+/// What a message says about a route's life.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expiry {
+    /// A request: the route lives at least so long, even if the rest of the offer is not taken (§6.5).
+    AtLeast(Instant),
+    /// A reply: the route lives so long (§6.7).
+    At(Instant),
+}
+
+impl Expiry {
+    const fn instant(self) -> Instant {
+        match self {
+            Self::AtLeast(at) | Self::At(at) => at,
+        }
+    }
+}
+
+impl Route {
+    fn new(next_hop: Ipv4Addr, hops: u8, expires: Instant) -> Self {
+        Self {
+            next_hop,
+            seq: Seq32(0),
+            seq_state: SeqState::Unknown,
+            hops,
+            state: RouteState::Valid,
+            role: Role::Neighbour,
+            expires,
+            precursors: None,
+        }
+    }
+
+    pub(super) fn seq(&self) -> Option<Seq32> {
+        (self.seq_state == SeqState::Known).then_some(self.seq)
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        self.state == RouteState::Valid
+    }
+
+    /// Lets the route live at least until `until`. Renewing never shortens a life.
+    pub(super) fn renew(&mut self, until: Instant) {
+        if self.is_valid() {
+            self.expires = self.expires.max(until);
+        }
+    }
+
+    pub(super) fn precursors(&self) -> &[Ipv4Addr] {
+        self.precursors.as_ref().map_or(&[], |precursors| &precursors.0)
+    }
+
+    pub(super) fn add_precursor(&mut self, neighbour: Ipv4Addr, limit: u32) {
+        let list = &mut self.precursors.get_or_insert_default().0;
+        if let Err(at) = list.binary_search(&neighbour)
+            && list.len() < limit as usize
+        {
+            list.insert(at, neighbour);
+        }
+    }
+
+    pub(super) fn remove_precursor(&mut self, neighbour: Ipv4Addr) {
+        if let Some(precursors) = &mut self.precursors {
+            precursors.0.retain(|other| *other != neighbour);
+        }
+    }
+
+    pub(super) fn clear_precursors(&mut self) {
+        self.precursors = None;
+    }
+
+    /// Ends a route that expired or broke. RFC 3561 §6.1, §6.11: the sequence number moves on, so that nobody whose
+    /// route leads through this node can offer it back.
+    pub(super) fn invalidate(&mut self, state: RouteState, forget: Instant) {
+        if self.is_valid() {
+            self.seq += 1;
+        }
+        self.state = state;
+        self.expires = forget;
+    }
+
+    /// Never lets the sequence number go back: a node that tells of a broken route knows at least `seq`.
+    pub(super) fn raise_seq(&mut self, seq: Seq32) {
+        if self.seq_state == SeqState::Unknown || seq.after(self.seq) {
+            (self.seq, self.seq_state) = (seq, SeqState::Known);
+        }
+    }
+
+    /// RFC 3561 §6.2 and §6.7: whether an offer is better than what is known.
+    fn yields_to(&self, offer: &Offer) -> bool {
+        self.seq_state == SeqState::Unknown
+            || offer.seq.after(self.seq)
+            || (offer.seq == self.seq && (!self.is_valid() || offer.hops < self.hops))
+    }
+}
+
+/// The routes of one node.
+#[derive(Clone, Debug)]
+pub(super) struct RouteTable {
+    routes: AddressMap<Route>,
+    ageing: Ageing,
+    delete_period: Duration,
+    /// No route expires before this.
+    earliest: Instant,
+}
+
+impl RouteTable {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            routes: AddressMap::new(config.limits.routes),
+            ageing: config.ageing,
+            delete_period: config.delete_period,
+            earliest: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The route to `destination` in whatever state it is at `now`.
+    pub(super) fn get(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Route> {
+        let route = self.routes.get_mut(destination)?;
+        if self.ageing == Ageing::Exact && route.is_valid() && route.expires <= now {
+            let forget = route.expires + self.delete_period;
+            route.invalidate(RouteState::Invalid, forget);
+        }
+        Some(route)
+    }
+
+    /// The route to `destination` if packets may take it.
+    pub(super) fn valid(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Route> {
+        self.get(now, destination).filter(|route| route.is_valid())
+    }
+
+    /// Takes a route with a sequence number if it is better than what is known. Returns whether it was.
+    pub(super) fn offer(&mut self, now: Instant, destination: Ipv4Addr, offer: Offer) -> bool {
+        self.note_expiry(offer.expiry.instant());
+        let Some(route) = self.get(now, destination) else {
+            return self
+                .routes
+                .insert_new(destination, Route::new(offer.next_hop, offer.hops, offer.expiry.instant()))
+                && self.offer(now, destination, offer);
+        };
+        let better = route.yields_to(&offer);
+        if better {
+            if !route.is_valid() {
+                (route.precursors, route.expires) = (None, Instant::ZERO);
+            }
+            (route.next_hop, route.hops) = (offer.next_hop, offer.hops);
+            (route.seq, route.seq_state) = (offer.seq, SeqState::Known);
+            (route.state, route.role) = (RouteState::Valid, Role::Path);
+        }
+        match offer.expiry {
+            Expiry::AtLeast(at) => route.renew(at),
+            Expiry::At(at) if better => route.expires = at,
+            Expiry::At(_) => {}
+        }
+        better
+    }
+
+    /// Takes the route to a neighbour that was just heard (§6.5, §6.7): one hop, no sequence number of its own. A known
+    /// sequence number stays. Returns whether the neighbour could not be reached, or only farther, before.
+    pub(super) fn offer_neighbour(&mut self, now: Instant, neighbour: Ipv4Addr, expires: Instant) -> bool {
+        self.note_expiry(expires);
+        let Some(route) = self.get(now, neighbour) else {
+            return self.routes.insert_new(neighbour, Route::new(neighbour, 1, expires));
+        };
+        let known = route.is_valid() && route.next_hop == neighbour;
+        if !route.is_valid() {
+            (route.state, route.role) = (RouteState::Valid, Role::Neighbour);
+            (route.precursors, route.expires) = (None, Instant::ZERO);
+        }
+        (route.next_hop, route.hops) = (neighbour, 1);
+        route.renew(expires);
+        !known
+    }
+
+    /// When a route that ends now is to be forgotten.
+    pub(super) fn forget_at(&self, now: Instant) -> Instant {
+        now + self.delete_period
+    }
+
+    /// Calls `visit` for every route that may be used at `now`.
+    pub(super) fn for_each_usable(&mut self, now: Instant, mut visit: impl FnMut(Ipv4Addr, &mut Route)) {
+        let ageing = self.ageing;
+        for (destination, route) in self.routes.iter_mut() {
+            if usable(ageing, now, route) {
+                visit(destination, route);
+            }
+        }
+    }
+
+    /// Whether packets may take `route` at `now`.
+    pub(super) fn is_usable(&self, now: Instant, route: &Route) -> bool {
+        usable(self.ageing, now, route)
+    }
+
+    pub(super) fn set_role(&mut self, destination: Ipv4Addr, role: Role) {
+        if let Some(route) = self.routes.get_mut(destination) {
+            route.role = role;
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Route)> {
+        self.routes.iter()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.routes.is_full()
+    }
+
+    /// Notes that some route now ends or is forgotten at `at`.
+    pub(super) fn note_expiry(&mut self, at: Instant) {
+        self.earliest = self.earliest.min(at);
+    }
+
+    /// When [`purge`](Self::purge) has something to do.
+    pub(super) fn next_purge(&self) -> Option<Instant> {
+        let period = match self.ageing {
+            Ageing::Exact => RECLAIM_PERIOD,
+            Ageing::Ticks(period) => period.max(Duration::from_millis(1)),
+        };
+        (self.earliest != Instant::FAR_FUTURE).then(|| tick_after(self.earliest, period))
+    }
+
+    /// Ends the routes that expired and forgets those that ended long ago, except the ones `keep` wants.
+    pub(super) fn purge(&mut self, now: Instant, keep: impl Fn(Ipv4Addr) -> bool) {
+        let mut earliest = Instant::FAR_FUTURE;
+        let delete_period = self.delete_period;
+        self.routes.retain(|destination, route| {
+            if route.is_valid() && route.expires < now {
+                // Exact ageing would have ended it when it expired; a tick ends it now.
+                let end = if self.ageing == Ageing::Exact { route.expires } else { now };
+                route.invalidate(RouteState::Invalid, end + delete_period);
+            }
+            let forget = route.state == RouteState::Invalid && route.expires < now && !keep(destination);
+            if !forget {
+                earliest = earliest.min(route.expires);
+            }
+            !forget
+        });
+        self.earliest = earliest.max(now);
+    }
+}
+
+fn usable(ageing: Ageing, now: Instant, route: &Route) -> bool {
+    route.is_valid() && (ageing != Ageing::Exact || route.expires > now)
+}
+
+/// The first multiple of `period` after `at`.
+pub(super) fn tick_after(at: Instant, period: Duration) -> Instant {
+    Instant::from_nanos(
+        (at.as_nanos() / period.as_nanos()).saturating_add(1).saturating_mul(period.as_nanos()),
+    )
+}
+
+/// The first multiple of `period` not before `at`.
+pub(super) fn tick_from(at: Instant, period: Duration) -> Instant {
+    Instant::from_nanos(at.as_nanos().div_ceil(period.as_nanos()).saturating_mul(period.as_nanos()))
+}
