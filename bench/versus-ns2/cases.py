@@ -1,0 +1,85 @@
+"""Every network that both simulators run, as data.
+
+A case says what is simulated, in words that belong to neither program; `ns2_side.py` and
+`hopline_side.py` translate it.
+"""
+
+from dataclasses import dataclass
+
+MSS = 1460
+TRANSFER_BYTES = 6850 * MSS  # 10 MB in whole segments, as ns-2 counts
+HOPS = (1, 2, 3, 4, 6, 8)
+WINDOWS = (2, 3, 8, 32)
+BIT_ERROR_RATES = (0.0, 0.75e-6, 1.5e-6, 3e-6, 7.5e-6, 1.5e-5)
+
+
+@dataclass(frozen=True)
+class Case:
+    group: str  # the table that it belongs to, and the name for --only
+    name: str
+    topology: str
+    hops: int = 1
+    window: int = 32
+    sink: str = "delack"  # or "plain": an ACK for every segment
+    transport: str = "Newreno"  # or "Reno", "Sack1"
+    routing: str = "frozen"  # or "aodv"
+    duration: float = 120.0
+    lanes: float = 400.0  # metres between parallel lanes
+    bit_error_rate: float = 0.0
+    network: int = 0  # nodes of a random network
+    target_pct: float | None = None
+    repeat: int = 1  # times as many runs: where they vary much and cost little
+
+
+def chains():
+    for routing, windows, sinks in (
+        ("frozen", WINDOWS, ("delack", "plain")),
+        ("aodv", (2, 32), ("delack",)),
+    ):
+        group = "chain" if routing == "frozen" else "chain-aodv"
+        for sink in sinks:
+            for window in windows:
+                for hops in HOPS:
+                    target = 15.0 if routing == "aodv" else 5.0 if window == 2 else 10.0
+                    yield Case(group, f"{hops} hops, window {window}, {sink}", "chain", hops=hops,
+                               window=window, sink=sink, routing=routing, target_pct=target)
+
+
+def meetings():
+    for topology in ("cross", "parallel", "grid"):
+        for window in (2, 8, 32):
+            yield Case(topology, f"window {window}", topology, hops=4, window=window,
+                       target_pct=10.0)
+    yield Case("three-parallel", "lanes 400 m", "three-parallel", lanes=400.0)
+    yield Case("three-parallel", "lanes 300 m", "three-parallel", lanes=300.0)
+    for topology in ("hidden", "exposed", "exposed-outward"):
+        yield Case("pairs", topology, topology, target_pct=10.0)
+
+
+def wired():
+    for sink in ("delack", "plain"):
+        for transport in ("Reno", "Newreno", "Sack1"):
+            for rate in BIT_ERROR_RATES:
+                yield Case("wired", f"{transport}, bit errors {rate:g}, {sink}", "wired",
+                           transport=transport, sink=sink, bit_error_rate=rate, duration=3600.0,
+                           target_pct=10.0, repeat=4)
+
+
+def large():
+    yield Case("walk", "20 nodes", "walk", transport="Sack1", routing="aodv", duration=200.0)
+    for count in (400, 800):
+        yield Case("random", f"{count} nodes", "random", network=count, routing="aodv",
+                   duration=30.0)
+
+
+CASES = (*chains(), *meetings(), *wired(), *large())
+GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
+
+# Cases whose CPU time and memory are compared.
+SPEED = tuple(
+    case for case in CASES
+    if case.group in ("walk", "random")
+    or (case.group in ("cross", "grid") and case.window == 32)
+    or (case.group == "chain" and case.hops in (4, 8) and case.window == 32
+        and case.sink == "delack")
+)

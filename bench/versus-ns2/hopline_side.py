@@ -1,0 +1,79 @@
+"""Run a case in hopline.
+
+`scenario_text` is the only place that knows our scenario format: it writes a case as TOML. The
+walk is a scenario of its own, kept in scenarios/walk.
+"""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import geometry
+import measure
+import networks
+from cases import MSS, TRANSFER_BYTES
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "target" / "release" / "hopline"
+WALK = ROOT / "scenarios" / "walk" / "scenario.toml"
+
+TRANSPORTS = {"Reno": "tcp-reno", "Newreno": "tcp-newreno", "Sack1": "tcp-sack"}
+
+
+def scenario_text(case):
+    """The case as a scenario file; the files that it names lie beside it."""
+    lines = [f'name = "{case.group}"', f"duration_s = {case.duration}",
+             f'transport = "{TRANSPORTS[case.transport]}"']
+    lines += ["[tcp]", 'preset = "ns2-2.35"', f"mss_bytes = {MSS}", f"window = {case.window}",
+              "delayed_ack_ms = " + ("100" if case.sink == "delack" else '"off"')]
+    if case.topology == "wired":
+        return "\n".join(lines + wired_lines(case)) + "\n"
+    lines += ["[radio]", 'preset = "ns2-wavelan"', "[routing]",
+              'protocol = "' + ("static" if case.routing == "frozen" else "aodv") + '"']
+    if case.routing == "aodv":
+        lines += ["[routing.aodv]", 'preset = "ns2-2.35"']
+    if case.topology == "random":
+        lines += ["[nodes]", 'layout = "file"', 'file = "nodes.csv"',
+                  "[flows]", 'file = "flows.csv"']
+    else:
+        places, flows = geometry.of(case)
+        for x, y in places:
+            lines += ["[[node]]", f"x_m = {x}", f"y_m = {y}"]
+        for src, dst in flows:
+            lines += ["[[flow]]", f'src = "n{src}"', f'dst = "n{dst}"']
+    return "\n".join(lines) + "\n"
+
+
+def wired_lines(case):
+    lines = ["[[node]]"] * 3
+    for a, rate, delay, errors in ((0, 10, 5, 0.0), (1, 2, 1, case.bit_error_rate)):
+        lines += ["[[link]]", f'a = "n{a}"', f'b = "n{a + 1}"', f"rate_mbps = {rate}",
+                  f"delay_ms = {delay}", "[link.queue]", "capacity_packets = 49"]
+        if errors > 0:
+            lines += ["[link.errors]", 'model = "bit"', f"bit_error_rate = {errors}"]
+    return [*lines, "[[flow]]", 'src = "n0"', 'dst = "n2"', f"bytes = {TRANSFER_BYTES}"]
+
+
+def why_not(case):
+    """Why this case cannot be run, or None."""
+    if not PROGRAM.exists():
+        return f"{PROGRAM.relative_to(ROOT)} is not built"
+    if case.topology == "walk" and not WALK.exists():
+        return f"{WALK.relative_to(ROOT)} does not exist"
+    return None
+
+
+def run(case, seed):
+    with tempfile.TemporaryDirectory() as folder:
+        path = WALK
+        if case.topology != "walk":
+            path = Path(folder) / "scenario.toml"
+            path.write_text(scenario_text(case), encoding="ascii")
+        if case.topology == "random":
+            for what, source in networks.stored(case.network).items():
+                shutil.copy(source, Path(folder) / f"{what}.csv")
+        measured = measure.run([PROGRAM, "run", path, "--json", "--set", f"seed={seed}"])
+    flows = [flow for flow in json.loads(measured.output)["flows"]
+             if flow["transport"].startswith("tcp")]
+    return flows, measured

@@ -1,0 +1,74 @@
+# A transfer over two wired links, 10 Mb/s 5 ms and 2 Mb/s 1 ms, with bit errors on the second,
+# both ways; prints one line of JSON on stdout.
+#
+#   ns wired.tcl -transport Sack1 -ber 1.5e-6 -seed 1
+
+array set opt {
+    transport Newreno  sink delack  window 32  ber 0.0  bytes 10000000  seed 1  limit 50
+}
+foreach {key value} $argv {
+    set name [string range $key 1 end]
+    if {![info exists opt($name)]} { puts stderr "unknown option $key"; exit 2 }
+    set opt($name) $value
+}
+
+set mss 1460
+set start 1.0
+set give_up 3600.0
+set segments [expr {($opt(bytes) + $mss - 1) / $mss}]
+
+set ns [new Simulator]
+$defaultRNG seed $opt(seed)
+foreach i {0 1 2} { set node($i) [$ns node] }
+$ns duplex-link $node(0) $node(1) 10Mb 5ms DropTail
+$ns duplex-link $node(1) $node(2) 2Mb 1ms DropTail
+$ns queue-limit $node(0) $node(1) $opt(limit)
+$ns queue-limit $node(1) $node(2) $opt(limit)
+
+if {$opt(ber) > 0} {
+    foreach {from to} {1 2 2 1} {
+        # "byte": a packet is lost with 1 - (1 - rate_)^bytes
+        set errors [new ErrorModel]
+        $errors unit byte
+        $errors set rate_ [expr {1 - pow(1 - $opt(ber), 8)}]
+        $errors drop-target [new Agent/Null]
+        $ns lossmodel $errors $node($from) $node($to)
+    }
+}
+
+set sink_class Agent/TCPSink
+if {$opt(transport) eq "Sack1"} { append sink_class /Sack1 }
+if {$opt(sink) eq "delack"} { append sink_class /DelAck }
+set sink [new $sink_class]
+set tcp [new Agent/TCP/$opt(transport)]
+$tcp set packetSize_ $mss
+$tcp set window_ $opt(window)
+$ns attach-agent $node(0) $tcp
+$ns attach-agent $node(2) $sink
+$ns connect $tcp $sink
+set ftp [new Application/FTP]
+$ftp attach-agent $tcp
+
+proc object {args} {
+    set parts {}
+    foreach {key value} $args { lappend parts "\"$key\":$value" }
+    return "\{[join $parts ,]\}"
+}
+
+proc report {} {
+    global opt ns tcp sink start mss segments
+    set received [expr {([$sink set bytes_] - 40) / ($mss + 40)}]
+    set flow [object id 0 src 0 dst 2 \
+        goodput_bps [format %.1f [expr {$received*$mss*8.0/([$ns now] - $start)}]] \
+        bytes_received [expr {$received*$mss}] segments_sent [$tcp set ndatapack_] \
+        retransmissions [$tcp set nrexmitpack_] timeouts [$tcp set nrexmit_]]
+    puts [object flows "\[$flow\]"]
+    if {$received != $segments} { puts stderr "only $received of $segments segments" }
+    exit 0
+}
+# called by the agent when the last segment has been acknowledged
+$tcp proc done {} { report }
+
+$ns at $start "$ftp produce $segments"
+$ns at $give_up report
+$ns run

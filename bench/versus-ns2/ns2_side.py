@@ -1,0 +1,53 @@
+"""Run a case in ns-2.35."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import measure
+import networks
+from cases import TRANSFER_BYTES
+
+HERE = Path(__file__).resolve().parent
+WALK = HERE.parents[1] / "scenarios" / "walk"
+
+
+def ensure_installed():
+    if shutil.which("ns"):
+        return
+    print("installing ns2", file=sys.stderr)
+    subprocess.run(["apt-get", "install", "-y", "ns2"], check=True, stdout=subprocess.DEVNULL)
+
+
+def version():
+    query = ["dpkg-query", "-W", "-f", "${Version}", "ns2"]
+    return subprocess.run(query, capture_output=True, text=True, check=False).stdout or "unknown"
+
+
+def command(case, seed):
+    if case.topology == "wired":
+        options = {"transport": case.transport, "window": case.window, "sink": case.sink,
+                   "ber": case.bit_error_rate, "bytes": TRANSFER_BYTES, "seed": seed}
+        script = "wired.tcl"
+    else:
+        options = {"topology": case.topology, "hops": case.hops, "window": case.window,
+                   "sink": case.sink, "transport": case.transport, "routing": case.routing,
+                   "lanes": case.lanes, "duration": case.duration, "seed": seed}
+        script = "wireless.tcl"
+        if case.topology == "random":
+            options |= {"topology": "files", "start": 0, **networks.stored(case.network)}
+        if case.topology == "walk":
+            options |= {"topology": "files", "start": 0, "flows": WALK / "flows.csv",
+                        "movement": WALK / "walk.ns_movements"}
+    words = ["ns", HERE / "ns2" / script]
+    for key, value in options.items():
+        words += [f"-{key}", value]
+    return words
+
+
+def run(case, seed):
+    measured = measure.run(command(case, seed))
+    lines = [line for line in measured.output.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1])["flows"], measured
