@@ -1,7 +1,8 @@
 //! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
 
+use core::num::NonZeroU16;
 use hopline_core::{Duration, Instant, NodeId};
-use hopline_queue::drop_tail;
+use hopline_queue::drop_tail::Service;
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::{mac, phy};
@@ -58,11 +59,20 @@ pub struct RadioSpec {
     /// Medium access.
     pub mac: mac::Config,
     /// Interface queue in front of the MAC.
-    pub queue: drop_tail::Config,
-    /// Time from the network layer's decision to the interface queue. ns-2's link layer takes 25 µs. Default 0.
+    pub queue: QueueSpec,
+    /// Time between the network layer and the interface, each way. ns-2's link layer takes 25 µs. Default 0.
     pub link_layer_delay: Duration,
     /// Errors on frames that were received otherwise intact.
     pub errors: ErrorModel,
+}
+
+/// A drop-tail queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// Most packets it holds.
+    pub capacity: NonZeroU16,
+    /// In which order it serves them.
+    pub service: Service,
 }
 
 /// A full-duplex point-to-point link.
@@ -77,7 +87,7 @@ pub struct LinkSpec {
     /// Propagation delay.
     pub delay: Duration,
     /// Queue in front of each direction.
-    pub queue: drop_tail::Config,
+    pub queue: QueueSpec,
     /// Errors on each direction, drawn independently.
     pub errors: ErrorModel,
 }

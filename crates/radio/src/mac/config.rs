@@ -66,6 +66,9 @@ pub enum FirstAccess {
     /// When the medium has been idle for DIFS and the backoff after the last frame is over (802.11-2020 §10.3.4.2).
     #[default]
     Immediate,
+    /// When the medium is idle at the moment the frame arrives, however short; an ACK that is still due does not count.
+    /// So a relay passes on what it receives without backoff. This is ns-3.37.
+    IdleOnArrival,
     /// Never: ns-2.35 draws a backoff for every frame, also on an idle medium.
     AlwaysBackoff,
 }

@@ -64,6 +64,11 @@ impl Contention {
         self.counter = Counter::Frozen { slots: self.stream.below(values) as u16 };
     }
 
+    /// A backoff of no slots: what is left to wait is the interframe space.
+    pub(super) fn waive(&mut self) {
+        self.counter = Counter::Frozen { slots: 0 };
+    }
+
     /// Whether a backoff is pending at `now`. One whose slots have all passed is not.
     pub(super) fn is_pending(&self, now: Instant) -> bool {
         match self.counter {

@@ -314,7 +314,8 @@ impl<M: Copy + Debug> Mac<M> {
             let medium_idle = self.state == State::Idle && self.is_carrier_idle() && self.nav_until <= now;
             match self.config.first_access {
                 FirstAccess::Immediate if medium_idle => {}
-                FirstAccess::Immediate => self.contention.draw(),
+                FirstAccess::IdleOnArrival if self.is_free_on_arrival(now) => self.contention.waive(),
+                FirstAccess::Immediate | FirstAccess::IdleOnArrival => self.contention.draw(),
                 FirstAccess::AlwaysBackoff => {
                     self.contention.draw();
                     self.resume_from(now, now + self.times.difs);
@@ -323,6 +324,11 @@ impl<M: Copy + Debug> Mac<M> {
             }
         }
         self.resume(now);
+    }
+
+    /// [`FirstAccess::IdleOnArrival`]: carrier and NAV count, a response that is due does not.
+    fn is_free_on_arrival(&self, now: Instant) -> bool {
+        !self.is_transmitting() && self.is_carrier_idle() && self.nav_until <= now
     }
 
     /// Counts slots if the medium is idle: own exchange over, carrier idle; the NAV may still have to run out.

@@ -1,0 +1,74 @@
+//! The hash of an event trajectory.
+
+use hopline_core::Instant;
+
+/// Odd, with evenly mixed bits: the fraction of the golden ratio.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Grows by one word per observed event. Order matters; so does every bit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fingerprint(u64);
+
+/// What kind of event was observed. The number is part of the hash: never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Observed {
+    TransmitRts = 1,
+    TransmitCts = 2,
+    TransmitAck = 3,
+    TransmitData = 4,
+    Decoded = 5,
+    Damaged = 6,
+    WiredSent = 7,
+    WiredArrived = 8,
+    Delivered = 9,
+    Dropped = 10,
+}
+
+impl Fingerprint {
+    pub(crate) const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Mixes in that `what` happened at `now` at `node`; `detail` is a length, a count or a flow.
+    pub(crate) fn observe(&mut self, now: Instant, what: Observed, node: u32, detail: u32) {
+        self.mix(now.as_nanos());
+        self.mix(u64::from(detail) << 40 ^ u64::from(node) << 8 ^ what as u64);
+    }
+
+    pub(crate) const fn value(self) -> u64 {
+        self.0
+    }
+
+    /// Multiplies, and folds the two halves of the product together: cheap, and every bit matters.
+    fn mix(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word) * u128::from(MULTIPLIER);
+        self.0 = (product as u64 ^ (product >> 64) as u64).wrapping_add(MULTIPLIER);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(events: &[(u64, Observed, u32, u32)]) -> u64 {
+        let mut f = Fingerprint::new();
+        for &(at, what, node, detail) in events {
+            f.observe(Instant::from_nanos(at), what, node, detail);
+        }
+        f.value()
+    }
+
+    #[test]
+    fn order_time_place_and_detail_matter() {
+        let a = (5, Observed::Decoded, 1, 100);
+        let b = (5, Observed::Decoded, 2, 100);
+        let base = of(&[a, b]);
+        assert_ne!(base, of(&[b, a]));
+        assert_ne!(base, of(&[a, (6, Observed::Decoded, 2, 100)]));
+        assert_ne!(base, of(&[a, (5, Observed::Decoded, 2, 101)]));
+        assert_ne!(base, of(&[a, (5, Observed::Damaged, 2, 100)]));
+        assert_ne!(base, of(&[a]));
+        assert_eq!(base, of(&[a, b]));
+    }
+}

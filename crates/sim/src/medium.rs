@@ -1,0 +1,222 @@
+//! The air between the nodes: who hears whom, how strongly and how late; and what is in the air.
+
+use crate::packet::Handle;
+use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use hopline_radio::Rate;
+use hopline_radio::mobility::{Cursor, Position, Trajectory};
+use hopline_radio::phy;
+use hopline_radio::phy::grid::CellGrid;
+use hopline_radio::phy::propagation::{Propagation, ShadowingDraw, propagation_delay};
+use hopline_wire::dot11::Frame;
+
+/// How far beyond reach candidates are collected where nodes move: the farther, the longer the list holds.
+const SLACK_M: f64 = 50.0;
+
+/// One receiver of a transmission.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    pub(crate) node: u32,
+    pub(crate) delay: Duration,
+    pub(crate) power_w: f64,
+}
+
+/// A transmission in the air.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight {
+    pub(crate) frame: Frame<Handle>,
+    pub(crate) rate: Rate,
+    pub(crate) bits: u32,
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+    /// By delay, then by node.
+    pub(crate) heard: Vec<Heard>,
+}
+
+/// The medium that all wireless nodes share.
+#[derive(Debug)]
+pub(crate) struct Medium {
+    config: phy::Config,
+    trajectories: Vec<Trajectory>,
+    cursors: Vec<Cursor>,
+    grid: CellGrid,
+    /// Where the grid believes each node to be, and since when.
+    grid_at: Instant,
+    reach_m: f64,
+    max_speed_mps: f64,
+    candidates: Vec<Candidates>,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    chance: Option<ShadowingDraw>,
+    /// Deviations of shadowing drawn per frame, by receiver.
+    shadowing: Vec<Stream>,
+    key: (u64, u64),
+}
+
+/// Who may hear a node.
+#[derive(Clone, Debug)]
+struct Candidates {
+    valid_until: Instant,
+    /// Where nobody moves this is the answer itself; else powers and delays are computed for each transmission.
+    heard: Vec<Heard>,
+}
+
+impl Medium {
+    /// The medium between `trajectories`, of which those in `wireless` have a radio.
+    pub(crate) fn new(
+        config: phy::Config,
+        trajectories: Vec<Trajectory>,
+        wireless: &[NodeId],
+        (seed, run): (u64, u64),
+    ) -> Self {
+        let reach_m = config.propagation.reach_m(&config.radio, config.radio.cs_threshold_w);
+        let max_speed_mps = trajectories.iter().map(Trajectory::max_speed).fold(0.0, f64::max);
+        let nodes = trajectories.len();
+        let mut grid = CellGrid::new(reach_m + SLACK_M);
+        for &node in wireless {
+            grid.place(node, trajectories[node.index()].position_at(Instant::ZERO));
+        }
+        let stale = Candidates { valid_until: Instant::ZERO, heard: Vec::new() };
+        Self {
+            config,
+            cursors: vec![Cursor::default(); nodes],
+            trajectories,
+            grid,
+            grid_at: Instant::ZERO,
+            reach_m,
+            max_speed_mps,
+            candidates: vec![stale; nodes],
+            flights: Vec::new(),
+            free: Vec::new(),
+            chance: match config.propagation {
+                Propagation::Shadowing(model) => Some(model.draw),
+                _ => None,
+            },
+            shadowing: (0..nodes as u32)
+                .map(|n| Stream::new(seed, run, NodeId(n), Purpose::Shadowing))
+                .collect(),
+            key: (seed, run),
+        }
+    }
+
+    /// Puts a frame of `from` into the air at `now`.
+    pub(crate) fn launch(
+        &mut self,
+        now: Instant,
+        from: NodeId,
+        frame: Frame<Handle>,
+        (rate, bits): (Rate, u32),
+        airtime: Duration,
+    ) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            let heard = Vec::with_capacity(32);
+            self.flights.push(Flight { frame, rate, bits, start: now, end: now, heard });
+            (self.flights.len() - 1) as u32
+        });
+        let mut heard = core::mem::take(&mut self.flights[id as usize].heard);
+        self.hear(now, from, &mut heard);
+        self.flights[id as usize] = Flight { frame, rate, bits, start: now, end: now + airtime, heard };
+        id
+    }
+
+    pub(crate) fn flight(&self, id: u32) -> &Flight {
+        &self.flights[id as usize]
+    }
+
+    /// The transmission has ended at every receiver.
+    pub(crate) fn land(&mut self, id: u32) {
+        self.free.push(id);
+    }
+
+    /// Fills `heard` with everybody whom a transmission of `from` at `now` reaches with the carrier-sense threshold.
+    fn hear(&mut self, now: Instant, from: NodeId, heard: &mut Vec<Heard>) {
+        if self.candidates[from.index()].valid_until <= now {
+            self.collect(now, from);
+        }
+        heard.clear();
+        heard.extend_from_slice(&self.candidates[from.index()].heard);
+        if self.max_speed_mps > 0.0 {
+            self.measure(now, from, heard);
+        }
+        if self.chance == Some(ShadowingDraw::PerFrame) {
+            self.shadow(heard);
+        }
+    }
+
+    /// Powers and delays at `now`, where nodes move.
+    fn measure(&mut self, now: Instant, from: NodeId, heard: &mut Vec<Heard>) {
+        let origin = self.position(now, from);
+        let (config, reach_squared) = (self.config, self.reach_m * self.reach_m);
+        heard.retain_mut(|h| {
+            let node = NodeId(h.node);
+            let position = self.trajectories[node.index()].position(now, &mut self.cursors[node.index()]);
+            let squared = origin.distance_squared_m2(position);
+            if squared > reach_squared {
+                return false;
+            }
+            let distance_m = squared.sqrt();
+            h.delay = propagation_delay(distance_m);
+            h.power_w = config.propagation.received_w(&config.radio, distance_m);
+            if self.chance == Some(ShadowingDraw::PerLink) {
+                h.power_w *= config.propagation.link_gain(self.key.0, self.key.1, from, node);
+            }
+            // A deviation drawn per frame may still lift the power over the threshold.
+            h.power_w >= config.radio.cs_threshold_w || self.chance == Some(ShadowingDraw::PerFrame)
+        });
+        heard.sort_unstable_by_key(|h| (h.delay, h.node));
+    }
+
+    /// A fresh deviation for each receiver of this frame.
+    fn shadow(&mut self, heard: &mut Vec<Heard>) {
+        let config = self.config;
+        heard.retain_mut(|h| {
+            h.power_w *= config.propagation.frame_gain(&mut self.shadowing[h.node as usize]);
+            h.power_w >= config.radio.cs_threshold_w
+        });
+    }
+
+    /// Looks for the candidates of `from` in the grid.
+    fn collect(&mut self, now: Instant, from: NodeId) {
+        self.refresh_grid(now);
+        let origin = self.position(now, from);
+        let moving = self.max_speed_mps > 0.0;
+        let radius_m = if moving { self.reach_m + SLACK_M } else { self.reach_m };
+        let mut near = Vec::new();
+        self.grid.within(origin, radius_m + self.grid_error_m(now), &mut near);
+        near.retain(|&node| node != from);
+        let mut heard: Vec<Heard> = near
+            .into_iter()
+            .map(|node| Heard { node: node.0, delay: Duration::ZERO, power_w: 0.0 })
+            .collect();
+        let valid_until = if moving {
+            // Two nodes can approach each other at twice the highest speed.
+            now + Duration::from_secs_f64(SLACK_M / (2.0 * self.max_speed_mps))
+        } else {
+            self.measure(now, from, &mut heard);
+            Instant::FAR_FUTURE
+        };
+        self.candidates[from.index()] = Candidates { valid_until, heard };
+    }
+
+    /// Keeps the grid's error below the slack.
+    fn refresh_grid(&mut self, now: Instant) {
+        if self.grid_error_m(now) > SLACK_M / 2.0 {
+            for node in 0..self.trajectories.len() as u32 {
+                let node = NodeId(node);
+                if self.grid.position(node).is_some() {
+                    let position = self.position(now, node);
+                    self.grid.place(node, position);
+                }
+            }
+            self.grid_at = now;
+        }
+    }
+
+    /// How far a node can have gone since the grid was refreshed.
+    fn grid_error_m(&self, now: Instant) -> f64 {
+        now.since(self.grid_at).as_secs_f64() * self.max_speed_mps
+    }
+
+    fn position(&mut self, now: Instant, node: NodeId) -> Position {
+        self.trajectories[node.index()].position(now, &mut self.cursors[node.index()])
+    }
+}

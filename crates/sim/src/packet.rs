@@ -1,0 +1,133 @@
+//! Packets: in a slab, handed around by index, shared by counting.
+
+use hopline_core::{FlowId, Length};
+use hopline_wire::ipv4::Header;
+use hopline_wire::{aodv, tcp, udp};
+
+/// A packet on its way: which one, and how many hops it may still take. The packet itself never changes, so that all
+/// copies in queues and in the air share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handle {
+    pub(crate) id: u32,
+    pub(crate) ttl: u8,
+}
+
+/// A packet.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// IP header; its TTL is the one the packet started with.
+    pub ip: Header,
+    /// What the packet carries.
+    pub body: Body,
+    /// Length in bytes, IP header included.
+    pub len_bytes: u32,
+    /// The flow it belongs to; `None` for routing messages.
+    pub flow: Option<FlowId>,
+}
+
+/// What a packet carries.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// A TCP segment.
+    Tcp(tcp::Segment<Length>),
+    /// A datagram of a CBR flow.
+    Udp {
+        /// The datagram.
+        datagram: udp::Datagram<Length>,
+        /// Its number within the flow, from 0.
+        number: u32,
+    },
+    /// A routing message.
+    Aodv(aodv::Message),
+}
+
+/// All packets in existence.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slab {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    packet: Packet,
+    /// Holders: queues, MACs, buffers, frames in the air.
+    holders: u32,
+}
+
+impl Slab {
+    /// Stores `packet` with one holder, the caller.
+    pub(crate) fn insert(&mut self, packet: Packet) -> Handle {
+        let ttl = packet.ip.ttl;
+        let slot = Slot { packet, holders: 1 };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.slots[id as usize] = slot;
+                id
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        Handle { id, ttl }
+    }
+
+    pub(crate) fn get(&self, handle: Handle) -> &Packet {
+        &self.slots[handle.id as usize].packet
+    }
+
+    /// One more holder.
+    pub(crate) fn retain(&mut self, handle: Handle) {
+        self.slots[handle.id as usize].holders += 1;
+    }
+
+    /// One holder less; the last one frees the slot.
+    pub(crate) fn release(&mut self, handle: Handle) {
+        let slot = &mut self.slots[handle.id as usize];
+        debug_assert!(slot.holders > 0, "packet {} released too often", handle.id);
+        slot.holders -= 1;
+        if slot.holders == 0 {
+            self.free.push(handle.id);
+        }
+    }
+
+    /// Packets that somebody holds.
+    #[cfg(test)]
+    pub(crate) fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopline_core::NodeId;
+    use hopline_wire::ipv4::{Ecn, Protocol};
+
+    fn packet(len_bytes: u32) -> Packet {
+        let ip = Header {
+            src: NodeId(0).ipv4(),
+            dst: NodeId(1).ipv4(),
+            ttl: 64,
+            protocol: Protocol::Udp,
+            ecn: Ecn::NotCapable,
+            id: 0,
+        };
+        let datagram = udp::Datagram { src_port: 1, dst_port: 2, payload: Length(10) };
+        Packet { ip, body: Body::Udp { datagram, number: 0 }, len_bytes, flow: None }
+    }
+
+    #[test]
+    fn a_slot_is_free_when_its_last_holder_lets_go() {
+        let mut slab = Slab::default();
+        let a = slab.insert(packet(1));
+        slab.retain(a);
+        slab.release(a);
+        assert_eq!(slab.live(), 1);
+        slab.release(a);
+        assert_eq!(slab.live(), 0);
+        let b = slab.insert(packet(2));
+        assert_eq!((b.id, slab.get(b).len_bytes), (a.id, 2));
+    }
+}

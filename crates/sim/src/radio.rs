@@ -1,0 +1,283 @@
+//! The wireless side of the world: frames in the air, receivers, MACs and interface queues.
+
+use crate::fingerprint::Observed;
+use crate::node::{Queued, Radio};
+use crate::packet::{Handle, Packet, Slab};
+use crate::trace::{DropReason, Tracer};
+use crate::world::{Air, Event, World};
+use hopline_core::{Instant, LinkId, Machine, NodeId};
+use hopline_queue::drop_tail::Enqueued;
+use hopline_radio::mac::{self, Msdu, Reception, Signal, Transmission};
+use hopline_radio::phy::reception::{Arrival, Verdict};
+use hopline_wire::dot11::{Frame, MacAddr};
+
+impl<T: Tracer> World<T> {
+    /// Hands a packet to the interface of `node`, through the link layer.
+    pub(crate) fn send_over_radio(&mut self, node: u32, queued: Queued) {
+        let delay = self.air().link_layer_delay;
+        if delay.is_zero() {
+            self.enqueue(node, queued);
+        } else {
+            self.radio(node).down.push_back(queued);
+            self.scheduler.schedule(self.now + delay, Event::LinkLayerDown { node });
+        }
+    }
+
+    /// A packet has crossed the link layer downward.
+    pub(crate) fn link_layer_down(&mut self, node: u32) {
+        if let Some(queued) = self.radio(node).down.pop_front() {
+            self.enqueue(node, queued);
+        }
+    }
+
+    /// A packet has crossed the link layer upward.
+    pub(crate) fn link_layer_up(&mut self, node: u32) {
+        if let Some((handle, from)) = self.radio(node).up.pop_front() {
+            self.receive_from_radio(node, handle, from);
+        }
+    }
+
+    /// Takes the packets for `next_hop` out of the queue of `node`.
+    pub(crate) fn purge_queue(&mut self, node: u32, next_hop: MacAddr) -> Vec<Handle> {
+        let mut purged = Vec::new();
+        self.radio(node).queue.remove_matching(|q| q.to == next_hop, |q| purged.push(q.handle));
+        purged
+    }
+
+    /// A transmission begins at its receivers from number `next` on, one after the other as long as nothing else
+    /// happens in between.
+    pub(crate) fn flight_begins(&mut self, flight: u32, mut next: u32) {
+        loop {
+            let air = self.air.as_ref().expect("there is a flight, so there is air");
+            let in_flight = air.medium.flight(flight);
+            let Some(&heard) = in_flight.heard.get(next as usize) else { return };
+            let at = in_flight.start + heard.delay;
+            if at > self.now && !self.nothing_until(at) {
+                self.scheduler.schedule(at, Event::FlightBegins { flight, next });
+                return;
+            }
+            let arrival = Arrival {
+                id: flight,
+                power_w: heard.power_w,
+                end: in_flight.end + heard.delay,
+                rate: in_flight.rate,
+                bits: in_flight.bits,
+            };
+            let radio = radio_of(&mut self.nodes, heard.node);
+            let masked = radio.receiver.begin(&air.thresholds, at, arrival);
+            if let Some(until) = masked {
+                radio.mac.handle_signal(at, Signal::Masked { until });
+            }
+            radio.report_carrier(at);
+            self.now = at;
+            self.events += 1;
+            next += 1;
+        }
+    }
+
+    /// A transmission ends at its sender, and goes on ending at its receivers.
+    pub(crate) fn flight_ends(&mut self, flight: u32, sender: u32) {
+        let now = self.now;
+        let radio = self.radio(sender);
+        radio.receiver.transmit_end();
+        radio.mac.handle_signal(now, Signal::TransmitEnd);
+        radio.report_carrier(now);
+        self.drive_mac(sender);
+        self.flight_lands(flight, 0);
+    }
+
+    /// A transmission ends at its receivers from number `next` on, one after the other as long as nothing else happens
+    /// in between.
+    pub(crate) fn flight_lands(&mut self, flight: u32, mut next: u32) {
+        loop {
+            let in_flight = self.air().medium.flight(flight);
+            let Some(&heard) = in_flight.heard.get(next as usize) else { break };
+            let at = in_flight.end + heard.delay;
+            if at > self.now && !self.nothing_until(at) {
+                self.scheduler.schedule(at, Event::FlightLands { flight, next });
+                return;
+            }
+            self.now = at;
+            self.events += 1;
+            self.land_at(flight, heard.node);
+            next += 1;
+        }
+        let medium = &mut self.air.as_mut().expect("there is a flight, so there is air").medium;
+        medium.land(flight);
+        if let Frame::Data { body, .. } = medium.flight(flight).frame {
+            self.packets.release(body);
+        }
+    }
+
+    /// A MAC's wake-up is due.
+    pub(crate) fn wake_mac(&mut self, node: u32) {
+        let now = self.now;
+        let radio = self.radio(node);
+        if radio.armed == now {
+            radio.armed = Instant::FAR_FUTURE;
+            radio.mac.handle_timeout(now);
+            self.drive_mac(node);
+        }
+    }
+
+    fn land_at(&mut self, flight: u32, node: u32) {
+        let now = self.now;
+        let air = self.air.as_ref().expect("there is a flight, so there is air");
+        let in_flight = air.medium.flight(flight);
+        let radio = radio_of(&mut self.nodes, node);
+        let verdict = radio.receiver.end(&air.thresholds, now, flight);
+        let reception = match verdict {
+            Verdict::Missed => None,
+            Verdict::Damaged => Some(Reception::Undecodable),
+            Verdict::Decodable { probability } => {
+                let airtime = in_flight.end - in_flight.start;
+                let intact = (probability >= 1.0 || radio.error_stream.bernoulli(probability))
+                    && !radio.errors.corrupts(now, in_flight.bits.into(), airtime, &mut radio.error_stream);
+                Some(if intact { Reception::Frame(in_flight.frame) } else { Reception::Undecodable })
+            }
+        };
+        if let Some(reception) = reception {
+            let what = match reception {
+                Reception::Frame(_) => Observed::Decoded,
+                Reception::Undecodable => Observed::Damaged,
+            };
+            self.fingerprint.observe(now, what, node, in_flight.bits);
+            if T::ENABLED && what == Observed::Decoded {
+                let frame = resolve(&self.packets, in_flight.frame);
+                self.tracer.frame_received(now, NodeId(node), &frame);
+            }
+            radio.mac.handle_packet(now, LinkId::ONLY, reception);
+        }
+        radio.report_carrier(now);
+        self.drive_mac(node);
+    }
+
+    /// Drains a MAC: frames into the air, packets upward, and the next packet from the queue.
+    fn drive_mac(&mut self, node: u32) {
+        let now = self.now;
+        loop {
+            let radio = radio_of(&mut self.nodes, node);
+            if let Some(transmission) = radio.mac.poll_transmit(now) {
+                self.transmit(node, transmission);
+            } else if let Some(event) = radio.mac.poll_event() {
+                self.handle_mac_event(node, event);
+            } else if !(radio.mac.is_ready() && self.feed_mac(node)) {
+                break;
+            }
+        }
+        let radio = radio_of(&mut self.nodes, node);
+        if let Some((at, _)) = radio.mac.poll_timeout()
+            && at < radio.armed
+        {
+            radio.armed = at;
+            self.scheduler.schedule(at, Event::Mac { node });
+        }
+    }
+
+    fn feed_mac(&mut self, node: u32) -> bool {
+        let now = self.now;
+        let radio = radio_of(&mut self.nodes, node);
+        let Some(queued) = radio.queue.dequeue() else { return false };
+        let len_bytes = self.packets.get(queued.handle).len_bytes;
+        radio.mac.send(now, Msdu { body: queued.handle, len_bytes, to: queued.to });
+        true
+    }
+
+    fn enqueue(&mut self, node: u32, queued: Queued) {
+        let lost = match self.radio(node).queue.enqueue(queued, queued.class) {
+            Enqueued::Accepted => None,
+            Enqueued::Displaced(other) | Enqueued::Refused(other) => Some(other),
+        };
+        if let Some(lost) = lost {
+            self.drop_packet(node, lost.handle, DropReason::QueueFull);
+        }
+        if self.radio(node).mac.is_ready() {
+            self.drive_mac(node);
+        }
+    }
+
+    fn transmit(&mut self, node: u32, transmission: Transmission<Handle>) {
+        let Transmission { frame, rate, len_bytes, airtime } = transmission;
+        let now = self.now;
+        let what = match frame {
+            Frame::Rts { .. } => Observed::TransmitRts,
+            Frame::Cts { .. } => Observed::TransmitCts,
+            Frame::Ack { .. } => Observed::TransmitAck,
+            Frame::Data { body, .. } => {
+                self.packets.retain(body);
+                Observed::TransmitData
+            }
+        };
+        self.fingerprint.observe(now, what, node, len_bytes);
+        if T::ENABLED {
+            self.tracer.frame_sent(now, NodeId(node), &resolve(&self.packets, frame));
+        }
+        let radio = radio_of(&mut self.nodes, node);
+        radio.receiver.transmit_begin();
+        radio.report_carrier(now);
+        let medium = &mut self.air.as_mut().expect("a radio transmits into air").medium;
+        let flight = medium.launch(now, NodeId(node), frame, (rate, 8 * len_bytes), airtime);
+        if let Some(first) = medium.flight(flight).heard.first() {
+            self.scheduler.schedule(now + first.delay, Event::FlightBegins { flight, next: 0 });
+        }
+        self.scheduler.schedule(now + airtime, Event::FlightEnds { flight, sender: node });
+    }
+
+    fn handle_mac_event(&mut self, node: u32, event: mac::Event<Handle>) {
+        match event {
+            mac::Event::Deliver { body, from, .. } => {
+                self.packets.retain(body);
+                let delay = self.air().link_layer_delay;
+                if delay.is_zero() {
+                    self.receive_from_radio(node, body, from);
+                } else {
+                    self.radio(node).up.push_back((body, from));
+                    self.scheduler.schedule(self.now + delay, Event::LinkLayerUp { node });
+                }
+            }
+            mac::Event::Sent(msdu) => self.packets.release(msdu.body),
+            mac::Event::Failed(msdu) => self.link_failed(node, msdu.body, msdu.to),
+            mac::Event::Overheard { .. } => {}
+        }
+    }
+
+    /// Whether no event is due before or at `at`, which is within the horizon.
+    fn nothing_until(&self, at: Instant) -> bool {
+        at <= self.horizon && at < self.scheduler.next_at()
+    }
+
+    fn air(&self) -> &Air {
+        self.air.as_ref().expect("only radios ask for air, and a world with radios has it")
+    }
+
+    fn radio(&mut self, node: u32) -> &mut Radio {
+        radio_of(&mut self.nodes, node)
+    }
+}
+
+impl Radio {
+    /// Tells the MAC if the carrier has changed.
+    fn report_carrier(&mut self, now: Instant) {
+        let carrier = self.receiver.activity();
+        if carrier != self.carrier {
+            self.carrier = carrier;
+            self.mac.handle_signal(now, Signal::Carrier(carrier));
+        }
+    }
+}
+
+fn radio_of(nodes: &mut [crate::node::Node], node: u32) -> &mut Radio {
+    nodes[node as usize].radio.as_mut().expect("events of a radio go to nodes that have one")
+}
+
+/// The frame with its packet in place of the handle.
+fn resolve(packets: &Slab, frame: Frame<Handle>) -> Frame<&Packet> {
+    match frame {
+        Frame::Rts { duration_us, ra, ta } => Frame::Rts { duration_us, ra, ta },
+        Frame::Cts { duration_us, ra } => Frame::Cts { duration_us, ra },
+        Frame::Ack { duration_us, ra } => Frame::Ack { duration_us, ra },
+        Frame::Data { duration_us, ra, ta, sequence, retry, body } => {
+            Frame::Data { duration_us, ra, ta, sequence, retry, body: packets.get(body) }
+        }
+    }
+}

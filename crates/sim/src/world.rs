@@ -1,0 +1,230 @@
+//! The world: everything there is in a run, and the loop that drives it.
+
+use crate::fingerprint::Fingerprint;
+use crate::flow::{Flow, Side};
+use crate::medium::Medium;
+use crate::node::{Agent, Node, Radio, WireEnd};
+use crate::outcome::{NodeOutcome, Outcome};
+use crate::packet::Slab;
+use crate::routes;
+use crate::scheduler::Scheduler;
+use crate::spec::{Interface, RoutingSpec, Spec};
+use crate::trace::Tracer;
+use crate::wired::Wire;
+use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use hopline_radio::mac::Airtime;
+use hopline_radio::phy::reception::Thresholds;
+use hopline_routing::aodv::Aodv;
+use hopline_routing::static_routes::StaticRoutes;
+
+/// Time between two samples of a flow's state.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What can happen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A transmission begins at its receivers, from number `next` of its list on.
+    FlightBegins { flight: u32, next: u32 },
+    /// A transmission ends: at its sender, and then at its receivers.
+    FlightEnds { flight: u32, sender: u32 },
+    /// A transmission goes on ending at its receivers, from number `next` of its list on.
+    FlightLands { flight: u32, next: u32 },
+    /// A MAC wants to be woken.
+    Mac { node: u32 },
+    /// A routing agent wants to be woken.
+    Routing { node: u32 },
+    /// A TCP endpoint wants to be woken.
+    Endpoint { flow: u32, side: Side },
+    /// A packet has crossed the link layer downward.
+    LinkLayerDown { node: u32 },
+    /// A packet has crossed the link layer upward.
+    LinkLayerUp { node: u32 },
+    /// A packet has left one end of a wired link.
+    WireSent { end: WireEnd },
+    /// A packet has arrived from one end of a wired link at the other.
+    WireArrived { end: WireEnd },
+    /// A flow starts.
+    FlowStart { flow: u32 },
+    /// A flow stops.
+    FlowStop { flow: u32 },
+    /// A CBR flow sends a packet.
+    CbrTick { flow: u32 },
+    /// The state of all flows is sampled.
+    Sample,
+}
+
+/// A network in the middle of a run.
+#[derive(Debug)]
+pub struct World<T> {
+    pub(crate) now: Instant,
+    /// Nothing later than this is processed yet.
+    pub(crate) horizon: Instant,
+    pub(crate) scheduler: Scheduler<Event>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) air: Option<Air>,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) routes: Option<StaticRoutes>,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) packets: Slab,
+    pub(crate) extra_header_bytes: u32,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) events: u64,
+    pub(crate) tracer: T,
+}
+
+/// What the wireless nodes share.
+#[derive(Debug)]
+pub(crate) struct Air {
+    pub(crate) medium: Medium,
+    pub(crate) thresholds: Thresholds,
+    pub(crate) link_layer_delay: Duration,
+}
+
+impl<T: Tracer> World<T> {
+    /// Builds the network of `spec` for run number `run`, at time zero.
+    #[must_use]
+    pub fn new(spec: &Spec, run: u64, tracer: T) -> Self {
+        let key = (spec.seed, run);
+        let mut world = Self {
+            now: Instant::ZERO,
+            horizon: Instant::ZERO,
+            scheduler: Scheduler::new(),
+            nodes: nodes(spec, key),
+            air: air(spec, key),
+            wires: spec.links.iter().zip(0..).map(|(link, n)| Wire::new(link, n, key)).collect(),
+            routes: matches!(spec.routing, RoutingSpec::Static).then(|| routes::shortest(spec)),
+            flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, key)).collect(),
+            packets: Slab::default(),
+            extra_header_bytes: spec.extra_header_bytes,
+            fingerprint: Fingerprint::new(),
+            events: 0,
+            tracer,
+        };
+        for (flow, spec) in (0..).zip(&spec.flows) {
+            world.scheduler.schedule(spec.start, Event::FlowStart { flow });
+            if spec.stop != Instant::FAR_FUTURE {
+                world.scheduler.schedule(spec.stop, Event::FlowStop { flow });
+            }
+        }
+        world.scheduler.schedule(Instant::ZERO + SAMPLE_INTERVAL, Event::Sample);
+        for node in 0..world.nodes.len() as u32 {
+            world.drive_agent(node);
+        }
+        world
+    }
+
+    /// The current virtual time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Events processed so far.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Processes everything up to and including `until`.
+    pub fn run_until(&mut self, until: Instant) {
+        self.horizon = until;
+        while self.scheduler.next_at() <= until {
+            if let Some((at, event)) = self.scheduler.pop() {
+                self.now = at;
+                self.events += 1;
+                self.process(event);
+            }
+        }
+        self.now = until.max(self.now);
+    }
+
+    /// Ends the run, and returns the outcome and the tracer.
+    #[must_use]
+    pub fn finish(mut self) -> (Outcome, T) {
+        let now = self.now;
+        let flows = core::mem::take(&mut self.flows);
+        let outcome = Outcome {
+            fingerprint: self.fingerprint.value(),
+            sim_time: now.since(Instant::ZERO),
+            events: self.events,
+            flows: flows.into_iter().map(|flow| flow.outcome(now)).collect(),
+            nodes: self
+                .nodes
+                .iter()
+                .map(|node| NodeOutcome {
+                    airtime: node.radio.as_ref().map_or(Airtime::default(), |r| r.mac.airtime(now)),
+                    drops: node.drops,
+                })
+                .collect(),
+        };
+        (outcome, self.tracer)
+    }
+
+    fn process(&mut self, event: Event) {
+        match event {
+            Event::FlightBegins { flight, next } => self.flight_begins(flight, next),
+            Event::FlightEnds { flight, sender } => self.flight_ends(flight, sender),
+            Event::FlightLands { flight, next } => self.flight_lands(flight, next),
+            Event::Mac { node } => self.wake_mac(node),
+            Event::Routing { node } => self.wake_agent(node),
+            Event::Endpoint { flow, side } => self.wake_endpoint(flow, side),
+            Event::LinkLayerDown { node } => self.link_layer_down(node),
+            Event::LinkLayerUp { node } => self.link_layer_up(node),
+            Event::WireSent { end } => self.wire_sent(end),
+            Event::WireArrived { end } => self.wire_arrived(end),
+            Event::FlowStart { flow } => self.start_flow(flow),
+            Event::FlowStop { flow } => self.stop_flow(flow),
+            Event::CbrTick { flow } => self.cbr_tick(flow),
+            Event::Sample => self.sample(),
+        }
+    }
+
+    fn sample(&mut self) {
+        for flow in &mut self.flows {
+            let queue = self.nodes[flow.src.index()].queue_len(&self.wires);
+            flow.sample(self.now, queue);
+        }
+        self.scheduler.schedule(self.now + SAMPLE_INTERVAL, Event::Sample);
+    }
+}
+
+fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
+    let mut nodes: Vec<Node> = (0..)
+        .map(NodeId)
+        .zip(&spec.nodes)
+        .map(|(id, node)| {
+            let wireless = node.interface == Interface::Wireless;
+            let radio = spec.radio.as_ref().filter(|_| wireless).map(|radio| Radio::new(radio, id, key));
+            let aodv = match &spec.routing {
+                RoutingSpec::Aodv(config) if wireless => {
+                    let stream = Stream::new(key.0, key.1, id, Purpose::Routing);
+                    let machine = Aodv::new(*config, id.ipv4(), stream);
+                    Some(Agent { machine, armed: Instant::FAR_FUTURE })
+                }
+                _ => None,
+            };
+            Node { radio, wires: Vec::new(), aodv, drops: Default::default() }
+        })
+        .collect();
+    for (n, link) in (0..).zip(&spec.links) {
+        nodes[link.a.index()].wires.push((link.b, WireEnd { link: n, side: 0 }));
+        nodes[link.b.index()].wires.push((link.a, WireEnd { link: n, side: 1 }));
+    }
+    nodes
+}
+
+fn air(spec: &Spec, key: (u64, u64)) -> Option<Air> {
+    let radio = spec.radio.as_ref()?;
+    let wireless: Vec<NodeId> = (0..)
+        .map(NodeId)
+        .zip(&spec.nodes)
+        .filter(|(_, node)| node.interface == Interface::Wireless)
+        .map(|(id, _)| id)
+        .collect();
+    let trajectories = spec.nodes.iter().map(|node| node.trajectory.clone()).collect();
+    Some(Air {
+        medium: Medium::new(radio.phy, trajectories, &wireless, key),
+        thresholds: Thresholds::new(radio.phy.reception, &radio.phy.radio),
+        link_layer_delay: radio.link_layer_delay,
+    })
+}
