@@ -56,6 +56,15 @@ fn options_are_skipped() {
 }
 
 #[test]
+fn a_total_length_that_ends_among_the_options_is_refused() {
+    let mut out = hex("4600 0014 0001 0000 4011 0000 0a000001 0a000002 07040400").to_vec();
+    let checksum = checksum::internet(&out);
+    out[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let error = ParseError::BadLength { what: "ip total", value: 20 };
+    assert_eq!(Header::parse(&Bytes::from(out)), Err(error));
+}
+
+#[test]
 fn padding_of_the_link_is_cut_off() {
     let mut padded = packet().to_vec();
     padded.extend([0; 22]);
