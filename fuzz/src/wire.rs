@@ -1,0 +1,105 @@
+//! Parsers: any bytes are taken without a panic, and what was understood survives emitting and parsing again.
+//!
+//! Checksums stop nearly all random bytes, so every format that has one is tried twice: as it came, and with the
+//! checksum made right.
+
+use bytes::Bytes;
+use hopline_wire::checksum::{self, Sum};
+use hopline_wire::dot11::Frame;
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::Segment;
+use hopline_wire::udp::Datagram;
+use hopline_wire::{ParseError, aodv as routing};
+use std::net::Ipv4Addr;
+
+/// IPv4 headers.
+pub fn ipv4(data: &[u8]) {
+    let emit = |(header, payload): &(Header, Bytes), out: &mut Vec<u8>| {
+        header.emit(payload.len(), out);
+        out.extend_from_slice(payload);
+    };
+    round_trip(data.to_vec(), Header::parse, emit);
+    let header_len = data.first().map_or(0, |first| usize::from(first & 0xf) * 4);
+    if header_len >= 20 && data.len() >= header_len {
+        let repaired = with_checksum(data, 10, |bytes| checksum::internet(&bytes[..header_len]));
+        round_trip(repaired, Header::parse, emit);
+    }
+}
+
+/// TCP segments, in a packet from 10.0.0.1 to 10.0.0.2.
+pub fn tcp(data: &[u8]) {
+    let ip = ip(Protocol::Tcp);
+    let parse = |bytes: &Bytes| Segment::parse(&ip, bytes);
+    let emit = |segment: &Segment<Bytes>, out: &mut Vec<u8>| {
+        segment.emit(&ip, out);
+        assert_eq!(out.len(), segment.wire_len());
+    };
+    round_trip(data.to_vec(), parse, emit);
+    if data.len() >= 20 {
+        round_trip(with_checksum(data, 16, |bytes| transport_checksum(&ip, bytes)), parse, emit);
+    }
+}
+
+/// UDP datagrams, in a packet from 10.0.0.1 to 10.0.0.2.
+pub fn udp(data: &[u8]) {
+    let ip = ip(Protocol::Udp);
+    let parse = |bytes: &Bytes| Datagram::parse(&ip, bytes);
+    let emit = |datagram: &Datagram<Bytes>, out: &mut Vec<u8>| {
+        datagram.emit(&ip, out);
+        assert_eq!(out.len(), datagram.wire_len());
+    };
+    round_trip(data.to_vec(), parse, emit);
+    if let [_, _, _, _, high, low, _, _, ..] = *data {
+        let len = usize::from(u16::from_be_bytes([high, low])).clamp(8, data.len());
+        round_trip(with_checksum(data, 6, |bytes| transport_checksum(&ip, &bytes[..len])), parse, emit);
+    }
+}
+
+/// 802.11 frames.
+pub fn dot11(data: &[u8]) {
+    round_trip(data.to_vec(), Frame::parse, Frame::emit);
+    let with_fcs = [data, &checksum::crc32(data).to_le_bytes()].concat();
+    round_trip(with_fcs, Frame::parse, Frame::emit);
+}
+
+/// AODV messages.
+pub fn aodv(data: &[u8]) {
+    let emit = |message: &routing::Message, out: &mut Vec<u8>| {
+        message.emit(out);
+        assert_eq!(out.len(), message.wire_len());
+    };
+    round_trip(data.to_vec(), |bytes| routing::Message::parse(bytes), emit);
+}
+
+/// What `parse` makes of `data`, `emit` must write such that `parse` makes the same of it.
+fn round_trip<T: PartialEq + core::fmt::Debug>(
+    data: Vec<u8>,
+    parse: impl Fn(&Bytes) -> Result<T, ParseError>,
+    emit: impl Fn(&T, &mut Vec<u8>),
+) {
+    if let Ok(value) = parse(&Bytes::from(data)) {
+        let mut out = Vec::new();
+        emit(&value, &mut out);
+        assert_eq!(parse(&Bytes::from(out)), Ok(value));
+    }
+}
+
+fn ip(protocol: Protocol) -> Header {
+    let (src, dst) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    Header { src, dst, ttl: 64, protocol, ecn: Ecn::NotCapable, id: 0 }
+}
+
+/// `data` with the 16-bit checksum at `at` computed over the rest.
+fn with_checksum(data: &[u8], at: usize, checksum: impl Fn(&[u8]) -> u16) -> Vec<u8> {
+    let mut bytes = data.to_vec();
+    bytes[at..at + 2].fill(0);
+    let right = checksum(&bytes);
+    bytes[at..at + 2].copy_from_slice(&right.to_be_bytes());
+    bytes
+}
+
+fn transport_checksum(ip: &Header, bytes: &[u8]) -> u16 {
+    let mut sum = Sum::pseudo_header(ip, bytes.len());
+    sum.add(bytes);
+    sum.finish()
+}

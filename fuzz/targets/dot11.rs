@@ -1,0 +1,4 @@
+//! 802.11 frames, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::wire::dot11(data));

@@ -1,0 +1,4 @@
+//! UDP datagrams, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::wire::udp(data));

@@ -1,0 +1,93 @@
+//! The fuzz targets on stable: committed seeds, seeds with random damage, and random bytes. Every run tries the same.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use hopline_core::{Purpose, Stream};
+use hopline_fuzz::{TARGETS, Target};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+const SEED: u64 = 1;
+const DAMAGED_INPUTS: u64 = 5000;
+const RANDOM_INPUTS: u64 = 2000;
+const LONGEST_RANDOM_INPUT: u32 = 120;
+
+#[test]
+fn every_target_has_a_program_and_seeds() {
+    for target in TARGETS {
+        assert!(root().join("targets").join(target.name).with_extension("rs").is_file(), "{target:?}");
+        assert!(!seeds(target).is_empty(), "{target:?} has no seeds");
+    }
+    assert_eq!(std::fs::read_dir(root().join("targets")).unwrap().count(), TARGETS.len());
+    assert_eq!(std::fs::read_dir(root().join("seeds")).unwrap().count(), TARGETS.len());
+}
+
+#[test]
+fn seeds_are_taken() {
+    for target in TARGETS {
+        for seed in seeds(target) {
+            run(target, &seed);
+        }
+    }
+}
+
+#[test]
+fn damaged_seeds_are_taken() {
+    for target in TARGETS {
+        let seeds = seeds(target);
+        for case in 0..DAMAGED_INPUTS {
+            let mut stream = Stream::keyed(SEED, case, 0, Purpose::Emulation);
+            run(target, &damaged(&seeds, &mut stream));
+        }
+    }
+}
+
+#[test]
+fn random_bytes_are_taken() {
+    for target in TARGETS {
+        for case in 0..RANDOM_INPUTS {
+            let mut stream = Stream::keyed(SEED, case, 1, Purpose::Emulation);
+            let len = stream.below(LONGEST_RANDOM_INPUT);
+            let bytes: Vec<u8> = (0..len).map(|_| stream.bits() as u8).collect();
+            run(target, &bytes);
+        }
+    }
+}
+
+/// Runs the target; if it panics, says with which input.
+fn run(target: &Target, input: &[u8]) {
+    if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
+        let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
+        panic!("target {} fails on {hex}", target.name);
+    }
+}
+
+/// A seed after one to eight accidents.
+fn damaged(seeds: &[Vec<u8>], stream: &mut Stream) -> Vec<u8> {
+    let pick = |stream: &mut Stream| seeds[stream.below(seeds.len() as u32) as usize].clone();
+    let mut bytes = pick(stream);
+    for _ in 0..=stream.below(8) {
+        let at = stream.below(bytes.len() as u32) as usize;
+        match stream.below(5) {
+            _ if bytes.is_empty() => bytes = pick(stream),
+            0 => bytes[at] ^= 1 << stream.below(8),
+            1 => bytes[at] = stream.bits() as u8,
+            2 => bytes.truncate(at),
+            3 => bytes.insert(at, stream.bits() as u8),
+            _ => bytes.splice(at.., pick(stream)).for_each(drop),
+        }
+    }
+    bytes
+}
+
+/// The seeds of a target, by file name.
+fn seeds(target: &Target) -> Vec<Vec<u8>> {
+    let folder = root().join("seeds").join(target.name);
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
