@@ -1,1 +1,23 @@
-fn main() {}
+//! The `hopline` command.
+
+mod args;
+mod commands;
+mod console;
+mod problems;
+mod progress;
+mod table;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let done = match args.command {
+        args::Command::Run(run) => commands::run::execute(&run),
+        args::Command::Compare(compare) => commands::compare::execute(&compare),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,97 @@
+//! What the command line takes.
+
+use clap::{Args as Arguments, Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  hopline run scenarios/chain/scenario.toml
+  hopline run scenarios/chain/scenario.toml --set tcp.window=2 --set duration_s=30
+  hopline run scenarios/walk/scenario.toml -o results/walk
+  hopline run scenarios/chain/scenario.toml --json | jq .aggregate_goodput_bps
+
+Any key of the scenario can be set; a number picks an entry of a list: --set flow.0.start_s=2.
+Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  hopline compare scenarios/chain/scenario.toml
+  hopline compare scenarios/chain/scenario.toml --vary tcp.window=2,3,8,32 --runs 20
+  hopline compare S.toml --vary transport=tcp-newreno,tcp-sack --vary tcp.window=4,32 --json
+
+Several --vary give every combination; the first variant is the baseline. Without --vary the scenario's [sweep] is used.
+Run i of every variant meets the same world (seed, run i), so gains are taken within pairs.
+Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
+
+/// Reliable transfer over lossy, multi-hop wireless networks: simulate, compare, decide.
+#[derive(Debug, Parser)]
+#[command(name = "hopline", version, after_help = EXIT_CODES, max_term_width = 110)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scenario once
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Compare variants of a scenario over paired runs, on all cores
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Compare),
+}
+
+/// What both commands take.
+#[derive(Debug, Arguments)]
+pub(crate) struct Common {
+    /// The scenario file (TOML)
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) scenario: PathBuf,
+    /// Set a key of the scenario, over what the file says; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Seed of the experiment, over what the file says
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress on stderr
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say more: airtime and drops of each node (run), every run (compare)
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Number of the run: equal seed and run give equal results
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) run: u64,
+    /// Write manifest.json, flows.csv and series.csv into this directory
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the directory of an earlier run
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Vary a key over these values; may be repeated
+    #[arg(long, value_name = "KEY=V1,V2,…")]
+    pub(crate) vary: Vec<String>,
+    /// Paired runs of each variant, over what the file says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) runs: Option<u64>,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) jobs: Option<u16>,
+}

@@ -1,0 +1,136 @@
+//! Errors for people: file, line, column, snippet, and what would be right.
+
+use hopline_lab::output::OutputError;
+use hopline_lab::{Interrupted, Problem, Problems};
+use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, ReportHandler, SourceCode};
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Why a command did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The input is wrong.
+    Input(Problems),
+    /// Results cannot be kept.
+    Output(OutputError),
+    /// Standard output cannot be written.
+    Stdout(io::Error),
+    /// Anything else.
+    Other(String),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Self::Input(problems)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Input(problem.into())
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<Interrupted> for Failure {
+    fn from(Interrupted: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}
+
+const FAILED: u8 = 1;
+const WRONG_INPUT: u8 = 2;
+/// 128 + SIGINT, as shells report a command that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+impl Failure {
+    /// Says on stderr what went wrong; the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Self::Input(Problems(problems)) => {
+                for problem in problems {
+                    say(&format!("{:?}", Rendered(problem)));
+                }
+                ExitCode::from(WRONG_INPUT)
+            }
+            Self::Output(error) => {
+                say(&format!("{:?}", Rendered(&Problem::new(error.to_string()))));
+                match error {
+                    OutputError::Exists { .. } | OutputError::Foreign { .. } => ExitCode::from(WRONG_INPUT),
+                    OutputError::Io { .. } => ExitCode::from(FAILED),
+                }
+            }
+            // Who reads no further wants no more: `hopline … | head` is no failure.
+            Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Self::Stdout(error) => {
+                say(&format!("{:?}", Rendered(&Problem::new(format!("cannot write to stdout: {error}")))));
+                ExitCode::from(FAILED)
+            }
+            Self::Other(message) => {
+                say(&format!("{:?}", Rendered(&Problem::new(message))));
+                ExitCode::from(FAILED)
+            }
+            Self::Interrupted => {
+                say("interrupted; nothing was written");
+                ExitCode::from(INTERRUPTED)
+            }
+        }
+    }
+}
+
+/// A line on stderr. Where even that fails there is nobody to tell.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{}", line.trim_end());
+}
+
+/// A problem as miette draws it. Colours follow NO_COLOR and the terminal.
+struct Rendered<'a>(&'a Problem);
+
+impl fmt::Debug for Rendered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.0.at.as_ref();
+        let shown = Shown {
+            problem: self.0,
+            source: at.map(|at| NamedSource::new(&at.source.name, at.source.text.clone())),
+        };
+        MietteHandlerOpts::new().wrap_lines(false).build().debug(&shown, f)
+    }
+}
+
+#[derive(Debug)]
+struct Shown<'a> {
+    problem: &'a Problem,
+    source: Option<NamedSource<String>>,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem.message)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl Diagnostic for Shown<'_> {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.problem.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let at = self.problem.at.as_ref()?;
+        let label = LabeledSpan::new_with_span(Some("here".into()), at.span.clone());
+        Some(Box::new(std::iter::once(label)))
+    }
+}

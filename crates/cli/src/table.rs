@@ -1,0 +1,52 @@
+//! Plain tables for people.
+
+/// How a column is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// Rows under a header; columns two spaces apart.
+pub(crate) fn render(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0).max(header[column].0.chars().count())
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded = cells.zip(header).zip(&widths).map(|((cell, (_, align)), &width)| match align {
+            Align::Left => format!("{cell:<width$}"),
+            Align::Right => format!("{cell:>width$}"),
+        });
+        let line = padded.collect::<Vec<_>>().join("  ");
+        format!("{}\n", line.trim_end())
+    };
+    let mut text = line(&mut header.iter().map(|(name, _)| *name));
+    for row in rows {
+        text.push_str(&line(&mut row.iter().map(String::as_str)));
+    }
+    text
+}
+
+/// Bits per second in kb/s.
+pub(crate) fn kbps(bps: f64) -> String {
+    format!("{:.1}", bps / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let header = [("flow", Align::Left), ("kb/s", Align::Right)];
+        let rows = vec![vec!["a".into(), "1234.5".into()], vec!["länger".into(), "7".into()]];
+        assert_eq!(render(&header, &rows), "flow      kb/s\na       1234.5\nlänger       7\n");
+    }
+
+    #[test]
+    fn a_table_without_rows_is_its_header() {
+        assert_eq!(render(&[("a", Align::Left), ("b", Align::Left)], &[]), "a  b\n");
+    }
+}

@@ -1,0 +1,91 @@
+//! Result directories: manifest.json, flows.csv, series.csv, and what a trace adds.
+//!
+//! A directory is written under another name beside its place and renamed at the end: a run that is interrupted or
+//! meets a full disk leaves nothing behind.
+
+mod directory;
+mod tables;
+
+pub use directory::{Directory, Existing, OutputError};
+
+use crate::run::Run;
+use crate::scenario::Scenario;
+use crate::summary::Summary;
+use hopline_sim::Spec;
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+/// Name of the file by which a result directory is known.
+pub const MANIFEST: &str = "manifest.json";
+/// Name of the table of flows.
+pub const FLOWS: &str = "flows.csv";
+/// Name of the table of series.
+pub const SERIES: &str = "series.csv";
+/// Name of the trace.
+pub const TRACE: &str = "run.pcapng";
+/// Value of `format` in a manifest: what wrote it, and the version of the layout.
+pub const FORMAT: &str = "hopline-run-1";
+
+/// Writes the tables and the manifest of `run`. `trace` says whether [`TRACE`] is there already.
+///
+/// # Errors
+///
+/// A file that cannot be written.
+pub fn write(
+    directory: &Directory,
+    scenario: &Scenario,
+    spec: &Spec,
+    number: u64,
+    run: &Run,
+    trace: Trace,
+) -> Result<(), OutputError> {
+    let summary = Summary::of(spec, run);
+    directory.write(FLOWS, |file| tables::flows(file, &summary))?;
+    directory.write(SERIES, |file| tables::series(file, spec, &run.outcome))?;
+    let manifest = manifest(scenario, number, &summary, trace);
+    directory.write(MANIFEST, |file| {
+        serde_json::to_writer_pretty(&mut *file, &manifest)?;
+        std::io::Write::write_all(file, b"\n")
+    })
+}
+
+/// Whether a run was traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// No trace.
+    None,
+    /// [`TRACE`].
+    Pcapng,
+}
+
+fn manifest(scenario: &Scenario, number: u64, summary: &Summary, trace: Trace) -> Json {
+    let mut files = vec![FLOWS, SERIES];
+    if trace == Trace::Pcapng {
+        files.push(TRACE);
+    }
+    let settings: Vec<String> =
+        scenario.settings().iter().map(|s| format!("{}={}", s.path, s.text())).collect();
+    json!({
+        "format": FORMAT,
+        "version": env!("CARGO_PKG_VERSION"),
+        "scenario": scenario.name(),
+        "scenario_file": scenario.source().name,
+        "scenario_sha256": hex(&Sha256::digest(&scenario.source().text)),
+        "settings": settings,
+        "seed": scenario.seed(),
+        "run": number,
+        "fingerprint": summary.fingerprint,
+        "sim_s": summary.sim_s,
+        "cpu_s": summary.cpu_s,
+        "events": summary.events,
+        "aggregate_goodput_bps": summary.aggregate_goodput_bps,
+        "jain": summary.jain,
+        "jain_2s": summary.jain_2s,
+        "files": files,
+        "parameters": scenario.parameters(),
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

@@ -1,0 +1,95 @@
+//! One run, watched from outside.
+
+use hopline_core::{Duration, Instant};
+use hopline_sim::{NoTrace, Outcome, Spec, Tracer, World};
+use rustix::time::{ClockId, clock_gettime};
+use std::fmt;
+
+/// Someone who watches runs. Shared by all threads.
+pub trait Watch: Sync {
+    /// A run advanced by `by` of virtual time.
+    fn advanced(&self, by: Duration);
+
+    /// Whether to give up.
+    fn interrupted(&self) -> bool;
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn advanced(&self, _by: Duration) {}
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// The watcher asked to give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// CPU time of the thread, in seconds.
+    pub cpu_s: f64,
+}
+
+/// How often a watcher hears of a run, in virtual time.
+const STEP: Duration = Duration::from_secs(1);
+
+/// Runs `spec` as run number `number`, traced by `tracer`, which comes back.
+///
+/// # Errors
+///
+/// [`Interrupted`], within a second of virtual time of being told so.
+pub fn traced<T: Tracer>(
+    spec: &Spec,
+    number: u64,
+    tracer: T,
+    watch: &dyn Watch,
+) -> Result<(Run, T), Interrupted> {
+    let before = cpu_s();
+    let mut world = World::new(spec, number, tracer);
+    let end = Instant::ZERO + spec.duration;
+    let mut now = Instant::ZERO;
+    while now < end {
+        if watch.interrupted() {
+            return Err(Interrupted);
+        }
+        let next = (now + STEP).min(end);
+        world.run_until(next);
+        watch.advanced(next - now);
+        now = next;
+    }
+    let (outcome, tracer) = world.finish();
+    Ok((Run { outcome, cpu_s: cpu_s() - before }, tracer))
+}
+
+/// Runs `spec` as run number `number`.
+///
+/// # Errors
+///
+/// [`Interrupted`], within a second of virtual time of being told so.
+pub fn untraced(spec: &Spec, number: u64, watch: &dyn Watch) -> Result<Run, Interrupted> {
+    let (run, NoTrace) = traced(spec, number, NoTrace, watch)?;
+    Ok(run)
+}
+
+/// CPU time that the calling thread has used, in seconds. Reported, never fed back into a run.
+fn cpu_s() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}

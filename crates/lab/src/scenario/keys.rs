@@ -1,0 +1,282 @@
+//! Every key of a scenario file: name with unit, what it takes, default, meaning. Unknown keys, types, ranges, `--set` and
+//! the reference in scenarios/README.md all follow from these tables.
+
+use super::schema::Default::{Integer, Number, Word};
+use super::schema::Key;
+
+/// Longest run: about 116 days.
+const LONGEST_S: f64 = 1e7;
+/// Farthest coordinate: a thousand kilometres from the origin.
+const FAR_M: f64 = 1e6;
+/// Whole numbers that TOML can write.
+const MANY: u64 = i64::MAX as u64;
+/// Most nodes: what the default address range holds.
+pub const NODES: u64 = 0x00ff_fffe;
+
+/// The top level.
+pub const SCENARIO: &[Key] = &[
+    Key::text("name", "what the scenario is called in results; default: the name of its folder"),
+    Key::number("duration_s", 1e-6, LONGEST_S, "virtual time to simulate").required(),
+    Key::integer("seed", 0, MANY, "seed of the experiment; its runs are numbered").or(Integer(1)),
+    Key::integer("runs", 1, 1_000_000, "how many paired runs `hopline compare` makes of each variant")
+        .or(Integer(1)),
+    Key::word("transport", TRANSPORTS, "transport of every bulk flow that names none")
+        .or(Word("tcp-newreno")),
+    Key::table("radio", RADIO, "the radio of all wireless nodes; without it the network is wired"),
+    Key::table("mac", MAC, "802.11 medium access; what is not given is as radio.preset says"),
+    Key::table("queue", QUEUE, "interface queue of wireless nodes, in front of the MAC"),
+    Key::table("routing", ROUTING, "how packets find their way"),
+    Key::table("tcp", TCP, "TCP of every flow that does not say otherwise"),
+    Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
+    Key::tables("node", NODE, "nodes placed one by one"),
+    Key::table("mobility", MOBILITY, "how wireless nodes move"),
+    Key::table("flows", FLOWS, "flows made by a rule or listed in a file; after those of [[flow]]"),
+    Key::tables("flow", FLOW, "flows listed one by one"),
+    Key::tables("link", LINK, "wired full-duplex links"),
+    Key::lists(
+        "sweep",
+        "values that `hopline compare` tries when no --vary is given: \"key.path\" = [values]",
+    ),
+];
+
+/// Transports of bulk flows.
+pub const TRANSPORTS: &[&str] = &["tcp-newreno", "tcp-sack", "tcp-reno"];
+
+/// `[radio]`.
+pub const RADIO: &[Key] = &[
+    Key::word("preset", &["ns2-wavelan", "dot11b", "dot11a"], "starting point for all of [radio] and [mac]")
+        .or(Word("ns2-wavelan")),
+    Key::word(
+        "propagation",
+        &["two-ray", "free-space", "log-distance", "shadowing", "range-disk"],
+        "how power falls with distance",
+    ),
+    Key::number("range_m", 1.0, FAR_M, "distance up to which a frame is received, absent interference"),
+    Key::number("carrier_sense_range_m", 1.0, FAR_M, "distance up to which a frame is sensed"),
+    Key::number(
+        "interference_range_m",
+        1.0,
+        FAR_M,
+        "of range-disk: distance up to which a frame destroys another",
+    ),
+    Key::number("path_loss_exponent", 1.0, 10.0, "of log-distance and shadowing"),
+    Key::number("reference_distance_m", 0.01, 1000.0, "of log-distance and shadowing: free space up to here"),
+    Key::number("shadowing_deviation_db", 0.0, 50.0, "of shadowing: standard deviation"),
+    Key::word("shadowing_draw", &["per-frame", "per-link"], "of shadowing: what gets a deviation of its own"),
+    Key::number("tx_power_dbm", -100.0, 60.0, "transmitted power"),
+    Key::number("frequency_mhz", 1.0, 300_000.0, "carrier frequency"),
+    Key::number("antenna_height_m", 0.01, 1000.0, "of two-ray: height of both antennas"),
+    Key::word("reception", RECEPTIONS, "what a radio does with several frames at once"),
+    Key::number("capture_db", 0.0, 100.0, "how much stronger a frame must be to survive another"),
+    Key::number("link_layer_delay_us", 0.0, 1e6, "time from the network layer to the interface queue"),
+    Key::table("errors", ERRORS, "errors on frames received otherwise intact"),
+];
+
+/// Reception models.
+pub const RECEPTIONS: &[&str] = &["lock-on-sensed", "lock-on-decodable", "cumulative-sinr"];
+
+/// `[mac]`.
+pub const MAC: &[Key] = &[
+    Key::number(
+        "data_rate_mbps",
+        1.0,
+        54.0,
+        "rate of unicast data: 1, 2, 5.5, 11 (b) or 6, 9, 12, 18, 24, 36, 48, 54 (a)",
+    ),
+    Key::number("basic_rate_mbps", 1.0, 54.0, "rate of RTS, CTS, ACK and broadcast"),
+    Key::integer_or(
+        "rts_threshold_bytes",
+        0,
+        65_535,
+        &["always", "never"],
+        "longest MAC frame that goes without RTS",
+    ),
+    Key::integer("short_retry_limit", 1, 255, "attempts of RTS and of frames up to the RTS threshold"),
+    Key::integer("long_retry_limit", 1, 255, "attempts of frames above the RTS threshold"),
+    Key::integer("cw_min", 1, 1023, "smallest contention window, 2^n - 1"),
+    Key::integer("cw_max", 1, 32_767, "largest contention window, 2^n - 1"),
+    Key::word("ack_policy", &["normal", "no-ack"], "whether unicast frames are acknowledged"),
+    Key::word("preamble", &["long", "short"], "of 802.11b frames"),
+    Key::word(
+        "first_access",
+        &["immediate", "always-backoff"],
+        "a frame on an idle medium; ns-2: always-backoff",
+    ),
+    Key::word("eifs", &["standard", "as-nav"], "after a frame not decoded; ns-2: as-nav"),
+    Key::word(
+        "response_timeout",
+        &["standard", "whole-response"],
+        "wait for CTS and ACK; ns-2: whole-response",
+    ),
+    Key::word("reservation", &["standard", "medium-idle"], "what must be idle for a CTS; ns-2: medium-idle"),
+    Key::word("backoff_range", &["inclusive", "exclusive"], "0 to CW, or to CW - 1; ns-2: exclusive"),
+    Key::word("nav_reset", &["never", "after-silent-rts"], "a NAV set by an RTS that nothing follows"),
+];
+
+/// `[queue]` and `link.queue`.
+pub const QUEUE: &[Key] = &[
+    Key::integer(
+        "capacity_packets",
+        1,
+        65_535,
+        "packets that the queue holds; default: 50, as ns-2 counts them: 49",
+    ),
+    Key::word(
+        "service",
+        &["fifo", "routing-first"],
+        "whether routing packets overtake; default: fifo, ns-2: yes",
+    ),
+];
+
+/// `[routing]`.
+pub const ROUTING: &[Key] = &[
+    Key::word("protocol", &["static", "aodv"], "static: shortest paths over the first positions")
+        .or(Word("static")),
+    Key::integer(
+        "extra_header_bytes",
+        0,
+        1000,
+        "bytes every packet carries beyond its headers; ns-2's DSDV: 20",
+    )
+    .or(Integer(0)),
+    Key::table("aodv", AODV, "parameters of AODV"),
+];
+
+/// `[routing.aodv]`.
+pub const AODV: &[Key] = &[
+    Key::word("preset", &["rfc3561", "rfc3561-hello", "ns2-2.35"], "starting point").or(Word("rfc3561")),
+    Key::word("link_sensing", &["link-layer", "hello", "both"], "how a broken link is noticed"),
+    Key::number("hello_interval_s", 0.01, 3600.0, "HELLO_INTERVAL"),
+    Key::integer("allowed_hello_loss", 1, 255, "ALLOWED_HELLO_LOSS"),
+    Key::number("active_route_timeout_s", 0.01, LONGEST_S, "ACTIVE_ROUTE_TIMEOUT"),
+    Key::number("my_route_timeout_s", 0.01, LONGEST_S, "MY_ROUTE_TIMEOUT"),
+    Key::integer("net_diameter", 1, 255, "NET_DIAMETER"),
+    Key::number("node_traversal_time_s", 0.000_1, 10.0, "NODE_TRAVERSAL_TIME"),
+    Key::integer("rreq_retries", 0, 255, "RREQ_RETRIES"),
+    Key::integer("ttl_start", 1, 255, "TTL_START"),
+    Key::number("broadcast_jitter_s", 0.0, 10.0, "relayed broadcasts wait a random time below this"),
+    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
+    Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
+];
+
+/// `[tcp]` and `flow.tcp`.
+pub const TCP: &[Key] = &[
+    Key::word("preset", &["modern", "ns2-2.35", "ns2-2006", "ns2-2001"], "starting point; default: modern"),
+    Key::integer_or("window", 1, 1 << 20, &["unclamped"], "most segments in flight, whatever cwnd says"),
+    Key::integer("mss_bytes", 48, 65_495, "largest segment"),
+    Key::integer_or(
+        "delayed_ack_ms",
+        1,
+        500,
+        &["off"],
+        "longest delay of an ACK; off: every segment at once",
+    ),
+    Key::number("min_rto_s", 0.0, 600.0, "smallest retransmission timeout"),
+    Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample"),
+    Key::number("max_rto_s", 0.1, 1e6, "largest retransmission timeout"),
+    Key::number("clock_granularity_s", 1e-6, 1.0, "tick of the retransmission clock"),
+    Key::integer_or("initial_window", 1, 1 << 20, &["rfc3390", "rfc6928"], "segments in flight at the start"),
+    Key::integer("dup_ack_threshold", 1, 255, "duplicate ACKs that stand for a loss"),
+    Key::word(
+        "limited_transmit",
+        &["off", "new-data", "next-data"],
+        "what the first duplicate ACKs release (RFC 3042)",
+    ),
+    Key::flag("timestamps", "whether to offer timestamps (RFC 7323)"),
+    Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application"),
+];
+
+/// `[nodes]`.
+pub const NODES_KEYS: &[Key] = &[
+    Key::word("layout", &["chain", "grid", "random", "movements", "file"], "where nodes are put").required(),
+    Key::integer("count", 1, NODES, "nodes of a chain or a random network"),
+    Key::integer("columns", 1, NODES, "nodes in a row of a grid"),
+    Key::integer("rows", 1, NODES, "rows of a grid"),
+    Key::number("spacing_m", 0.001, FAR_M, "distance between neighbours of a chain or grid"),
+    Key::number("width_m", 0.001, FAR_M, "width of the area of a random network"),
+    Key::number("height_m", 0.001, FAR_M, "height of the area of a random network"),
+    Key::text("file", "CSV with the keys of [[node]] as header, beside the scenario"),
+];
+
+/// `[[node]]`.
+pub const NODE: &[Key] = &[
+    Key::text("name", "name, unique; default: n and the number of the node"),
+    Key::number("x_m", -FAR_M, FAR_M, "position to the east").or(Number(0.0)),
+    Key::number("y_m", -FAR_M, FAR_M, "position to the north").or(Number(0.0)),
+    Key::word("interface", &["wireless", "wired"], "default: wireless if there is a [radio]"),
+    Key::tables("waypoints", WAYPOINT, "moves, in the order of time"),
+];
+
+/// `node.waypoints`.
+pub const WAYPOINT: &[Key] = &[
+    Key::number("at_s", 0.0, LONGEST_S, "when the node sets out").required(),
+    Key::number("x_m", -FAR_M, FAR_M, "where to").required(),
+    Key::number("y_m", -FAR_M, FAR_M, "where to").required(),
+    Key::number("speed_mps", 0.0, 1000.0, "how fast").required(),
+];
+
+/// `[mobility]`.
+pub const MOBILITY: &[Key] = &[
+    Key::word(
+        "model",
+        &["static", "random-waypoint", "random-waypoint-stationary", "ns2"],
+        "how nodes move; random-waypoint is what setdest does",
+    )
+    .or(Word("static")),
+    Key::number("width_m", 0.001, FAR_M, "width of the area; default: that of [nodes]"),
+    Key::number("height_m", 0.001, FAR_M, "height of the area; default: that of [nodes]"),
+    Key::number("min_speed_mps", 0.000_001, 10_000.0, "of random-waypoint-stationary: slowest speed drawn"),
+    Key::number("max_speed_mps", 0.000_001, 10_000.0, "fastest speed drawn"),
+    Key::number("pause_s", 0.0, LONGEST_S, "rest at each destination").or(Number(0.0)),
+    Key::text("file", "ns-2 movement file (.ns_movements), beside the scenario"),
+];
+
+/// `[[flow]]`.
+pub const FLOW: &[Key] = &[
+    Key::text("name", "name, unique; default: f and the number of the flow"),
+    Key::text("src", "name of the sending node").required(),
+    Key::text("dst", "name of the receiving node").required(),
+    Key::word("kind", &["bulk", "cbr"], "bulk: TCP, as fast as it goes; cbr: UDP at a constant rate")
+        .or(Word("bulk")),
+    Key::number("start_s", 0.0, LONGEST_S, "when the application starts").or(Number(0.0)),
+    Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),
+    Key::word("transport", TRANSPORTS, "transport of a bulk flow; default: the top level's"),
+    Key::integer("bytes", 1, MANY, "bytes of a bulk transfer; default: as many as the time allows"),
+    Key::number("rate_kbps", 0.001, 1e9, "rate of a cbr flow, of its payload"),
+    Key::integer("packet_bytes", 1, 65_507, "UDP payload of a packet of a cbr flow").or(Integer(512)),
+    Key::table("tcp", TCP, "TCP of this flow, over [tcp]"),
+];
+
+/// `[flows]`.
+pub const FLOWS: &[Key] = &[
+    Key::integer("random", 1, 1_000_000, "bulk flows between random pairs of nodes"),
+    Key::number("start_min_s", 0.0, LONGEST_S, "earliest start of a random flow").or(Number(0.0)),
+    Key::number("start_max_s", 0.0, LONGEST_S, "latest start of a random flow").or(Number(0.0)),
+    Key::text("file", "CSV with the keys of [[flow]] as header, beside the scenario"),
+];
+
+/// `[[link]]`.
+pub const LINK: &[Key] = &[
+    Key::text("a", "name of the node at one end").required(),
+    Key::text("b", "name of the node at the other end").required(),
+    Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
+    Key::number("delay_ms", 0.0, 1e6, "propagation delay").required(),
+    Key::table("queue", QUEUE, "queue in front of each direction"),
+    Key::table("errors", ERRORS, "errors on each direction, drawn independently"),
+];
+
+/// `radio.errors` and `link.errors`.
+pub const ERRORS: &[Key] = &[
+    Key::word("model", &["none", "bit", "packet", "gilbert-packet", "gilbert-elliott"], "what is drawn")
+        .or(Word("none")),
+    Key::number("bit_error_rate", 0.0, 1.0, "of bit: probability that a bit is damaged"),
+    Key::number("packet_loss", 0.0, 1.0, "of packet: probability that a packet is lost"),
+    Key::number("good_to_bad", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst begins"),
+    Key::number("bad_to_good", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst ends"),
+    Key::number("loss_good", 0.0, 1.0, "of gilbert-packet: packet loss outside bursts").or(Number(0.0)),
+    Key::number("loss_bad", 0.0, 1.0, "of gilbert-packet: packet loss in bursts").or(Number(1.0)),
+    Key::number("mean_good_s", 0.0, LONGEST_S, "of gilbert-elliott: mean time between bursts"),
+    Key::number("mean_bad_s", 0.0, LONGEST_S, "of gilbert-elliott: mean length of a burst"),
+    Key::number("bit_error_rate_good", 0.0, 1.0, "of gilbert-elliott: outside bursts").or(Number(0.0)),
+    Key::number("bit_error_rate_bad", 0.0, 1.0, "of gilbert-elliott: in bursts"),
+];

@@ -1,0 +1,87 @@
+//! `[[link]]` and the error models of links and radio.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::{Names, node_named, radio, seconds};
+use hopline_core::Duration;
+use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
+use hopline_sim::spec::LinkSpec;
+
+/// All wired links.
+pub(super) fn resolve(scenario: Section<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
+    scenario.sections("link").iter().map(|section| link(section, names)).collect()
+}
+
+fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
+    let a = node_named(section, "a", names)?;
+    let b = node_named(section, "b", names)?;
+    if a == b {
+        return Err(Problem::new("a link from a node to itself")
+            .at(section.origin_of("b"))
+            .help("a and b are different nodes"));
+    }
+    let rate_mbps = section.number("rate_mbps").expect("is required");
+    let delay_ms = section.number("delay_ms").expect("is required");
+    Ok(LinkSpec {
+        a,
+        b,
+        rate_bps: libm::round(rate_mbps * 1e6) as u64,
+        delay: Duration::from_secs_f64(delay_ms * 1e-3),
+        queue: radio::queue(radio::PLAIN_QUEUE, section.section("queue")),
+        errors: errors(section.section("errors"))?,
+    })
+}
+
+/// The keys of each model; the first of each needs no default.
+const KEYS: [(&str, &[&str]); 4] = [
+    ("bit", &["bit_error_rate"]),
+    ("packet", &["packet_loss"]),
+    ("gilbert-packet", &["good_to_bad", "bad_to_good", "loss_good", "loss_bad"]),
+    ("gilbert-elliott", &["mean_good_s", "mean_bad_s", "bit_error_rate_good", "bit_error_rate_bad"]),
+];
+
+/// An error model.
+pub(super) fn errors(section: Section<'_>) -> Result<ErrorModel, Problem> {
+    let model = section.word("model").expect("has a default");
+    refuse_foreign(&section, model)?;
+    Ok(match model {
+        "none" => ErrorModel::None,
+        "bit" => ErrorModel::BitErrors(probability(&section, "bit_error_rate")?),
+        "packet" => ErrorModel::PacketLoss(probability(&section, "packet_loss")?),
+        "gilbert-packet" => ErrorModel::GilbertPackets(GilbertPackets {
+            good_to_bad: probability(&section, "good_to_bad")?,
+            bad_to_good: probability(&section, "bad_to_good")?,
+            loss_good: probability(&section, "loss_good")?,
+            loss_bad: probability(&section, "loss_bad")?,
+        }),
+        "gilbert-elliott" => ErrorModel::GilbertElliott(GilbertElliott {
+            mean_good: seconds(&section, "mean_good_s").ok_or_else(|| missing(&section, "mean_good_s"))?,
+            mean_bad: seconds(&section, "mean_bad_s").ok_or_else(|| missing(&section, "mean_bad_s"))?,
+            ber_good: probability(&section, "bit_error_rate_good")?,
+            ber_bad: probability(&section, "bit_error_rate_bad")?,
+        }),
+        other => unreachable!("the key table knows no error model {other}"),
+    })
+}
+
+/// A key of another model would silently do nothing.
+fn refuse_foreign(section: &Section<'_>, model: &str) -> Result<(), Problem> {
+    for (owner, keys) in KEYS.iter().filter(|(owner, _)| *owner != model) {
+        if let Some(key) = keys.iter().find(|key| section.has(key)) {
+            return Err(Problem::new(format!("`{key}` belongs to error model \"{owner}\", not \"{model}\""))
+                .at(section.origin_of(key))
+                .help(format!("set model = \"{owner}\", or remove it")));
+        }
+    }
+    Ok(())
+}
+
+fn probability(section: &Section<'_>, key: &str) -> Result<Probability, Problem> {
+    let p = section.number(key).ok_or_else(|| missing(section, key))?;
+    Ok(Probability::new(p).expect("the key's range is 0 to 1"))
+}
+
+fn missing(section: &Section<'_>, key: &str) -> Problem {
+    let model = section.word("model").expect("has a default");
+    Problem::new(format!("error model \"{model}\" needs `{key}`")).at(section.origin_of("model"))
+}

@@ -1,0 +1,118 @@
+//! From a checked document to a [`Spec`].
+
+mod flows;
+mod links;
+mod mobility;
+mod nodes;
+mod radio;
+mod routing;
+mod tcp;
+
+use super::csv;
+use super::document::Node;
+use super::keys;
+use super::schema::Section;
+use super::source::{Origin, Problem, Problems, Source};
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_radio::mobility::Movements;
+use hopline_sim::spec::Spec;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The files that a scenario names, read once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Files {
+    /// Entries of `nodes.file`.
+    nodes: Vec<Node>,
+    /// Entries of `flows.file`.
+    flows: Vec<Node>,
+    /// `mobility.file`, and what it says.
+    movements: Option<Arc<(Arc<Source>, Movements)>>,
+}
+
+impl Files {
+    /// Reads them.
+    pub(super) fn load(scenario: Section<'_>, folder: &Path) -> Result<Self, Problems> {
+        let read = |section: Section<'_>| -> Result<Option<Arc<Source>>, Problem> {
+            let Some(name) = section.word("file") else { return Ok(None) };
+            Source::read(&folder.join(name)).map(Some).map_err(|p| {
+                p.at(section.origin_of("file")).help("file names are relative to the folder of the scenario")
+            })
+        };
+        let mut files = Self::default();
+        if let Some(source) = read(scenario.section("mobility"))? {
+            files.movements = Some(Arc::new(mobility::read(source)?));
+        }
+        if let Some(source) = read(scenario.section("nodes"))? {
+            files.nodes = csv::entries(&source, keys::NODE, "node")?;
+        }
+        if let Some(source) = read(scenario.section("flows"))? {
+            files.flows = csv::entries(&source, keys::FLOW, "flow")?;
+        }
+        Ok(files)
+    }
+}
+
+/// Node numbers by name.
+type Names = BTreeMap<String, NodeId>;
+
+/// What to simulate in run `run`.
+pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
+    let seed = scenario.integer("seed").expect("has a default");
+    let (nodes, names) = nodes::resolve(scenario, files, seed, run)?;
+    let radio = radio::resolve(scenario)?;
+    let links = links::resolve(scenario, &names)?;
+    let flows = flows::resolve(scenario, files, &names, seed, run)?;
+    if radio.is_none() && links.is_empty() && nodes.len() > 1 {
+        return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")
+            .at(scenario.origin_of("node"))
+            .help(
+                "add [radio] with preset = \"ns2-wavelan\" for a wireless network, [[link]] for a wired one",
+            ));
+    }
+    let routing = scenario.section("routing");
+    Ok(Spec {
+        duration: Duration::from_secs_f64(scenario.number("duration_s").expect("is required")),
+        seed,
+        routing: routing::resolve(routing, &nodes)?,
+        nodes,
+        radio,
+        links,
+        extra_header_bytes: routing.small("extra_header_bytes").expect("has a default"),
+        flows,
+    })
+}
+
+/// The node that `section.key` names.
+fn node_named(section: &Section<'_>, key: &str, names: &Names) -> Result<NodeId, Problem> {
+    let name = section.word(key).expect("is required");
+    names.get(name).copied().ok_or_else(|| unknown_node(name, section.origin_of(key), names))
+}
+
+fn unknown_node(name: &str, origin: &Origin, names: &Names) -> Problem {
+    let problem = Problem::new(format!("there is no node `{name}`")).at(origin);
+    match super::source::nearest(name, names.keys().map(String::as_str)) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None => problem.help(some_names(names)),
+    }
+}
+
+fn some_names(names: &Names) -> String {
+    const SHOWN: usize = 8;
+    let mut by_number: Vec<_> = names.iter().map(|(name, id)| (*id, name.as_str())).collect();
+    by_number.sort_unstable();
+    let mut shown: Vec<&str> = by_number.iter().take(SHOWN).map(|(_, name)| *name).collect();
+    if by_number.len() > SHOWN {
+        shown.push("…");
+    }
+    format!("the nodes are {}", shown.join(", "))
+}
+
+fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
+    section.number(key).map(Duration::from_secs_f64)
+}
+
+fn instant(section: &Section<'_>, key: &str) -> Option<Instant> {
+    seconds(section, key).map(|d| Instant::ZERO + d)
+}

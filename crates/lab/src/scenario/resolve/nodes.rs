@@ -1,0 +1,200 @@
+//! `[nodes]` and `[[node]]`: who there is and where, at the start.
+
+use super::super::keys;
+use super::super::schema::Section;
+use super::super::source::{Origin, Problem};
+use super::{Files, Names, instant, mobility};
+use hopline_core::{Instant, NodeId, Purpose, Stream};
+use hopline_radio::mobility::{Position, SetDest, Trajectory};
+use hopline_sim::spec::{Interface, NodeSpec};
+
+/// A node before its movement is known.
+pub(super) struct Placed<'a> {
+    pub(super) name: String,
+    pub(super) interface: Interface,
+    pub(super) position: Position,
+    /// What `[[node]]` says of its movement.
+    pub(super) waypoints: Vec<Section<'a>>,
+    /// Where it was named, or placed.
+    origin: &'a Origin,
+}
+
+/// All nodes, those of `[nodes]` first, and their numbers by name.
+pub(super) fn resolve(
+    scenario: Section<'_>,
+    files: &Files,
+    seed: u64,
+    run: u64,
+) -> Result<(Vec<NodeSpec>, Names), Problem> {
+    let default = if scenario.section("radio").is_given() { Interface::Wireless } else { Interface::Wired };
+    let mut placed = Vec::new();
+    generate(scenario.section("nodes"), default, seed, run, &mut placed)?;
+    from_movements(scenario, files, &mut placed)?;
+    let from_file = files.nodes.iter().map(|node| Section::new(node, keys::NODE));
+    for section in from_file.chain(scenario.sections("node")) {
+        placed.push(listed(section, default, placed.len())?);
+    }
+    if placed.is_empty() {
+        return Err(Problem::new("no nodes")
+            .at(scenario.origin)
+            .help("add [nodes] with a layout, or [[node]]"));
+    }
+    let names = names(&placed)?;
+    let trajectories = mobility::resolve(scenario, files, &placed, seed, run)?;
+    let nodes = placed.into_iter().zip(trajectories);
+    let nodes = nodes.map(|(n, trajectory)| NodeSpec { name: n.name, interface: n.interface, trajectory });
+    Ok((nodes.collect(), names))
+}
+
+fn names(placed: &[Placed<'_>]) -> Result<Names, Problem> {
+    let mut names = Names::new();
+    for (number, node) in (0..).zip(placed) {
+        if let Some(first) = names.insert(node.name.clone(), NodeId(number)) {
+            let first = placed[first.index()].origin;
+            return Err(Problem::new(format!("a second node named `{}`", node.name)).at(node.origin).help(
+                format!("the first is at {first}; names of nodes are unique, and [nodes] makes n0, n1, …"),
+            ));
+        }
+    }
+    Ok(names)
+}
+
+fn listed<'a>(section: Section<'a>, default: Interface, number: usize) -> Result<Placed<'a>, Problem> {
+    let interface = match section.word("interface") {
+        Some("wired") => Interface::Wired,
+        Some("wireless") if default == Interface::Wired => {
+            return Err(Problem::new("a wireless node, but the scenario has no [radio]")
+                .at(section.origin_of("interface"))
+                .help("add [radio] with preset = \"ns2-wavelan\""));
+        }
+        Some(_wireless) => Interface::Wireless,
+        None => default,
+    };
+    let coordinate = |key| section.number(key).expect("has a default");
+    Ok(Placed {
+        name: section.word("name").map_or_else(|| NodeId(number as u32).to_string(), str::to_owned),
+        interface,
+        position: Position::new(coordinate("x_m"), coordinate("y_m")),
+        waypoints: section.sections("waypoints"),
+        origin: section.origin_of("name"),
+    })
+}
+
+/// The nodes of `[nodes]`.
+fn generate<'a>(
+    section: Section<'a>,
+    interface: Interface,
+    seed: u64,
+    run: u64,
+    placed: &mut Vec<Placed<'a>>,
+) -> Result<(), Problem> {
+    if !section.is_given() {
+        return Ok(());
+    }
+    let layout = section.word("layout").expect("is required");
+    let used: &[&str] = match layout {
+        "chain" => &["count", "spacing_m"],
+        "grid" => &["columns", "rows", "spacing_m"],
+        "random" => &["count", "width_m", "height_m"],
+        "movements" => &[],
+        _file => &["file"],
+    };
+    require(&section, layout, used)?;
+    let mut put = |position| {
+        let name = NodeId(placed.len() as u32).to_string();
+        placed.push(Placed { name, interface, position, waypoints: Vec::new(), origin: section.origin });
+    };
+    let whole = |key| section.integer(key).expect("checked above");
+    let number = |key| section.number(key).expect("checked above");
+    match layout {
+        "chain" => {
+            (0..whole("count")).for_each(|i| put(Position::new(i as f64 * number("spacing_m"), 0.0)));
+        }
+        "grid" => {
+            let (columns, spacing) = (whole("columns"), number("spacing_m"));
+            let cells = check_count(columns.saturating_mul(whole("rows")), &section)?;
+            (0..cells).for_each(|i| {
+                put(Position::new((i % columns) as f64 * spacing, (i / columns) as f64 * spacing));
+            });
+        }
+        "random" => {
+            let (width, height) = (number("width_m"), number("height_m"));
+            (0..whole("count")).for_each(|i| {
+                let mut stream = Stream::new(seed, run, NodeId(i as u32), Purpose::Placement);
+                put(Position::new(stream.uniform(0.0, width), stream.uniform(0.0, height)));
+            });
+        }
+        _file_or_movements => {}
+    }
+    Ok(())
+}
+
+/// Layout "movements": as many nodes as the movement file places.
+fn from_movements<'a>(
+    scenario: Section<'a>,
+    files: &Files,
+    placed: &mut Vec<Placed<'a>>,
+) -> Result<(), Problem> {
+    let section = scenario.section("nodes");
+    if section.word("layout") != Some("movements") {
+        return Ok(());
+    }
+    let Some((_, movements)) = files.movements.as_deref() else {
+        return Err(Problem::new("layout \"movements\" needs a movement file")
+            .at(section.origin_of("layout"))
+            .help("add [mobility] with model = \"ns2\" and file"));
+    };
+    placed.extend((0..).zip(&movements.nodes).map(|(number, movement)| Placed {
+        name: NodeId(number).to_string(),
+        interface: Interface::Wireless,
+        position: movement.start,
+        waypoints: Vec::new(),
+        origin: section.origin,
+    }));
+    Ok(())
+}
+
+fn check_count(cells: u64, section: &Section<'_>) -> Result<u64, Problem> {
+    if cells <= keys::NODES {
+        return Ok(cells);
+    }
+    Err(Problem::new(format!("a grid of {cells} nodes"))
+        .at(section.origin_of("rows"))
+        .help(format!("a network has at most {} nodes", keys::NODES)))
+}
+
+/// A layout needs its keys and no others.
+fn require(section: &Section<'_>, layout: &str, used: &[&str]) -> Result<(), Problem> {
+    let origin = section.origin_of("layout");
+    if let Some(missing) = used.iter().find(|key| !section.has(key)) {
+        return Err(Problem::new(format!("layout \"{layout}\" needs `{missing}`"))
+            .at(origin)
+            .help(format!("layout \"{layout}\" takes {}", used.join(", "))));
+    }
+    let foreign =
+        section.keys().find(|k| k.name != "layout" && section.has(k.name) && !used.contains(&k.name));
+    match foreign {
+        None => Ok(()),
+        Some(key) => Err(Problem::new(format!("layout \"{layout}\" does not use `{}`", key.name))
+            .at(section.origin_of(key.name))
+            .help(format!("it takes {}", used.join(", ")))),
+    }
+}
+
+/// The path of a node through the waypoints of `[[node]]`.
+pub(super) fn through(start: Position, waypoints: &[Section<'_>]) -> Result<Trajectory, Problem> {
+    let mut orders: Vec<SetDest> = Vec::new();
+    for section in waypoints {
+        let at = instant(section, "at_s").expect("is required");
+        let last = orders.last().map_or(Instant::ZERO, |o| o.at);
+        if at < last {
+            return Err(Problem::new("a waypoint that is earlier than the one before it")
+                .at(section.origin_of("at_s"))
+                .help(format!("it follows one at {} s", last.as_secs_f64())));
+        }
+        let number = |key| section.number(key).expect("is required");
+        let to = Position::new(number("x_m"), number("y_m"));
+        orders.push(SetDest { at, to, speed_mps: number("speed_mps") });
+    }
+    Ok(Trajectory::from_orders(start, &orders))
+}

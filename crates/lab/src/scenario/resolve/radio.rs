@@ -1,0 +1,248 @@
+//! `[radio]`, `[mac]`, `[queue]` and `[routing]`.
+
+use super::super::schema::Section;
+use super::super::source::{Origin, Problem};
+use super::links;
+use hopline_core::Duration;
+use hopline_queue::{DropTail, Service};
+use hopline_radio::mac::config::{
+    self as mac, AckPolicy, BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
+};
+use hopline_radio::phy::propagation::{
+    LogDistance, Propagation, RangeDisk, Shadowing, ShadowingDraw, dbm_to_watts,
+};
+use hopline_radio::phy::{self, reception::ReceptionModel};
+use hopline_radio::rate::{Preamble, Rate};
+use hopline_sim::spec::{QueueSpec, RadioSpec};
+use std::num::NonZeroU16;
+
+/// First come, first served, 50 packets.
+pub(super) const PLAIN_QUEUE: QueueSpec =
+    QueueSpec { capacity: DropTail::<()>::DEFAULT_CAPACITY, service: Service::Fifo };
+
+/// What the preset of `[radio]` says about everything that it covers.
+struct Preset {
+    phy: phy::Config,
+    mac: mac::Config,
+    queue: QueueSpec,
+    link_layer_delay: Duration,
+}
+
+impl Preset {
+    fn named(name: &str) -> Self {
+        let standard = |mac| Self {
+            phy: phy::Config::wavelan(),
+            mac,
+            queue: PLAIN_QUEUE,
+            link_layer_delay: Duration::ZERO,
+        };
+        match name {
+            "ns2-wavelan" => Self {
+                phy: phy::Config::ns2_wavelan(),
+                mac: mac::Config::ns2_wavelan(),
+                queue: QueueSpec { capacity: DropTail::<()>::NS2_CAPACITY, service: Service::RoutingFirst },
+                link_layer_delay: Duration::from_micros(25),
+            },
+            "dot11b" => standard(mac::Config::dot11b()),
+            "dot11a" => standard(mac::Config::dot11a()),
+            other => unreachable!("the key table knows no preset {other}"),
+        }
+    }
+}
+
+/// The radio of all wireless nodes; `None` without `[radio]`.
+pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Problem> {
+    let section = scenario.section("radio");
+    if !section.is_given() {
+        let lone = ["mac", "queue"].into_iter().find(|name| scenario.has(name));
+        return match lone {
+            None => Ok(None),
+            Some(name) => {
+                Err(Problem::new(format!("[{name}] without [radio]: the network has no wireless nodes"))
+                    .at(scenario.origin_of(name))
+                    .help("add [radio], or remove it; a wired link has its own queue"))
+            }
+        };
+    }
+    let mut preset = Preset::named(section.word("preset").expect("has a default"));
+    apply_mac(&mut preset.mac, scenario.section("mac"))?;
+    apply_phy(&mut preset.phy, section)?;
+    let delay = section.number("link_layer_delay_us").map(|us| Duration::from_secs_f64(us * 1e-6));
+    Ok(Some(RadioSpec {
+        phy: preset.phy,
+        mac: preset.mac,
+        queue: queue(preset.queue, scenario.section("queue")),
+        link_layer_delay: delay.unwrap_or(preset.link_layer_delay),
+        errors: links::errors(section.section("errors"))?,
+    }))
+}
+
+/// `preset` with what `[queue]` or `link.queue` puts over it.
+pub(super) fn queue(preset: QueueSpec, section: Section<'_>) -> QueueSpec {
+    let mut config = preset;
+    if let Some(packets) = section.integer("capacity_packets") {
+        let packets = u16::try_from(packets).ok().and_then(NonZeroU16::new);
+        config.capacity = packets.expect("the key's range is that of the type");
+    }
+    match section.word("service") {
+        Some("fifo") => config.service = Service::Fifo,
+        Some(_routing_first) => config.service = Service::RoutingFirst,
+        None => {}
+    }
+    config
+}
+
+fn apply_phy(config: &mut phy::Config, section: Section<'_>) -> Result<(), Problem> {
+    match section.word("reception") {
+        Some("lock-on-sensed") => config.reception = ReceptionModel::LockOnSensed,
+        Some("lock-on-decodable") => config.reception = ReceptionModel::LockOnDecodable,
+        Some(_cumulative_sinr) => config.reception = ReceptionModel::CumulativeSinr,
+        None => {}
+    }
+    let radio = &mut config.radio;
+    let set = |field: &mut f64, key: &str, convert: &dyn Fn(f64) -> f64| {
+        if let Some(value) = section.number(key) {
+            *field = convert(value);
+        }
+    };
+    set(&mut radio.capture_threshold_db, "capture_db", &|db| db);
+    set(&mut radio.tx_power_w, "tx_power_dbm", &dbm_to_watts);
+    set(&mut radio.frequency_hz, "frequency_mhz", &|mhz| mhz * 1e6);
+    set(&mut radio.antenna_height_m, "antenna_height_m", &|m| m);
+    if let Some(propagation) = propagation(section) {
+        config.propagation = propagation;
+    }
+    apply_ranges(config, section)
+}
+
+fn propagation(section: Section<'_>) -> Option<Propagation> {
+    let default = LogDistance::default();
+    let median = LogDistance {
+        exponent: section.number("path_loss_exponent").unwrap_or(default.exponent),
+        reference_m: section.number("reference_distance_m").unwrap_or(default.reference_m),
+    };
+    Some(match section.word("propagation")? {
+        "free-space" => Propagation::FreeSpace,
+        "two-ray" => Propagation::TwoRayGround,
+        "log-distance" => Propagation::LogDistance(median),
+        "range-disk" => Propagation::RangeDisk(RangeDisk::default()),
+        _shadowing => Propagation::Shadowing(Shadowing {
+            median,
+            deviation_db: section
+                .number("shadowing_deviation_db")
+                .unwrap_or(Shadowing::default().deviation_db),
+            draw: match section.word("shadowing_draw") {
+                Some("per-link") => ShadowingDraw::PerLink,
+                _per_frame => ShadowingDraw::PerFrame,
+            },
+        }),
+    })
+}
+
+/// Ranges move the thresholds to the power that arrives at that distance; circles take them as they are.
+fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Problem> {
+    let [range, sense, interference] =
+        ["range_m", "carrier_sense_range_m", "interference_range_m"].map(|key| section.number(key));
+    let radio = &mut config.radio;
+    let (near, far) = if let Propagation::RangeDisk(disk) = &mut config.propagation {
+        disk.transmission_m = range.unwrap_or(disk.transmission_m);
+        disk.carrier_sense_m = sense.unwrap_or(disk.carrier_sense_m);
+        let between =
+            disk.interference_m.clamp(disk.transmission_m, disk.carrier_sense_m.max(disk.transmission_m));
+        disk.interference_m = interference.unwrap_or(between);
+        if !(disk.transmission_m..=disk.carrier_sense_m).contains(&disk.interference_m) {
+            return Err(Problem::new(
+                "`interference_range_m` is not between the ranges of reception and carrier sense",
+            )
+            .at(section.origin_of("interference_range_m"))
+            .help(format!("it takes a number from {} to {}", disk.transmission_m, disk.carrier_sense_m)));
+        }
+        (disk.transmission_m, disk.carrier_sense_m)
+    } else {
+        if let Some(range) = range {
+            radio.rx_threshold_w = config.propagation.received_w(radio, range);
+        }
+        if let Some(sense) = sense {
+            radio.cs_threshold_w = config.propagation.received_w(radio, sense);
+        }
+        let range_for = |threshold| config.propagation.range_for(radio, threshold);
+        (range_for(radio.rx_threshold_w), range_for(radio.cs_threshold_w))
+    };
+    if near <= far {
+        return Ok(());
+    }
+    let key = if section.has("range_m") { "range_m" } else { "carrier_sense_range_m" };
+    Err(Problem::new(format!("frames would be received up to {near:.0} m but sensed only up to {far:.0} m"))
+        .at(section.origin_of(key))
+        .help("carrier_sense_range_m is at least range_m"))
+}
+
+fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Problem> {
+    if let Some(rate) = rate(&section, "data_rate_mbps")? {
+        config.data_rate = rate;
+    }
+    if let Some(rate) = rate(&section, "basic_rate_mbps")? {
+        config.basic_rate = rate;
+    }
+    match (section.word("rts_threshold_bytes"), section.small("rts_threshold_bytes")) {
+        (Some("always"), _) => config.rts_threshold_bytes = 0,
+        (Some(_never), _) => config.rts_threshold_bytes = u32::MAX,
+        (None, Some(bytes)) => config.rts_threshold_bytes = bytes,
+        (None, None) => {}
+    }
+    let byte =
+        |key| section.integer(key).map(|n| u8::try_from(n).expect("the key's range is that of the type"));
+    let window =
+        |key| section.integer(key).map(|n| u16::try_from(n).expect("the key's range is that of the type"));
+    config.short_retry_limit = byte("short_retry_limit").unwrap_or(config.short_retry_limit);
+    config.long_retry_limit = byte("long_retry_limit").unwrap_or(config.long_retry_limit);
+    config.cw_min = window("cw_min").unwrap_or(config.cw_min);
+    config.cw_max = window("cw_max").unwrap_or(config.cw_max);
+    apply_rules(config, section);
+    config
+        .validate()
+        .map_err(|e| Problem::new(format!("MAC parameters do not fit together: {e}")).at(place_of(&section)))
+}
+
+/// The first value that was given.
+fn place_of<'a>(section: &Section<'a>) -> &'a Origin {
+    let given = section.keys().find(|key| section.has(key.name));
+    given.map_or(section.origin, |key| section.origin_of(key.name))
+}
+
+fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
+    for key in section.keys() {
+        // A key that holds a number has no word.
+        let Some(word) = section.node(key.name).and_then(|_| section.word(key.name)) else { continue };
+        match (key.name, word) {
+            ("ack_policy", "normal") => config.ack_policy = AckPolicy::Normal,
+            ("ack_policy", _) => config.ack_policy = AckPolicy::NoAck,
+            ("preamble", "long") => config.preamble = Preamble::Long,
+            ("preamble", _) => config.preamble = Preamble::Short,
+            ("first_access", "immediate") => config.first_access = FirstAccess::Immediate,
+            ("first_access", _) => config.first_access = FirstAccess::AlwaysBackoff,
+            ("eifs", "standard") => config.eifs = EifsRule::Standard,
+            ("eifs", _) => config.eifs = EifsRule::AsNav,
+            ("response_timeout", "standard") => config.response_timeout = ResponseTimeout::Standard,
+            ("response_timeout", _) => config.response_timeout = ResponseTimeout::WholeResponse,
+            ("reservation", "standard") => config.reservation = Reservation::Standard,
+            ("reservation", _) => config.reservation = Reservation::MediumIdle,
+            ("backoff_range", "inclusive") => config.backoff_range = BackoffRange::Inclusive,
+            ("backoff_range", _) => config.backoff_range = BackoffRange::Exclusive,
+            ("nav_reset", "never") => config.nav_reset = NavReset::Never,
+            ("nav_reset", _) => config.nav_reset = NavReset::AfterSilentRts,
+            _ => {}
+        }
+    }
+}
+
+fn rate(section: &Section<'_>, key: &str) -> Result<Option<Rate>, Problem> {
+    let Some(mbps) = section.number(key) else { return Ok(None) };
+    let found = Rate::ALL.into_iter().find(|rate| rate.mbps() == mbps);
+    found.map(Some).ok_or_else(|| {
+        let known: Vec<String> = Rate::ALL.iter().map(|r| r.mbps().to_string()).collect();
+        Problem::new(format!("802.11 has no rate of {mbps} Mb/s"))
+            .at(section.origin_of(key))
+            .help(format!("rates are {} Mb/s", known.join(", ")))
+    })
+}

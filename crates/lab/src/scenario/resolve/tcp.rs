@@ -1,0 +1,82 @@
+//! `[tcp]` and `flow.tcp`: a preset, and what is put over it.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::seconds;
+use hopline_core::Duration;
+use hopline_transport::tcp::{AckPolicy, Config, InitialWindow, LimitedTransmit, Offer};
+
+/// The configuration of a flow over `transport`: preset, then `general` (`[tcp]`), then `own` (`flow.tcp`).
+pub(super) fn resolve(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
+    let mut config = match own.word("preset").or(general.word("preset")) {
+        None | Some("modern") => Config::modern(),
+        Some("ns2-2.35") => Config::ns2_235(),
+        Some("ns2-2006") => Config::ns2_2006(),
+        Some("ns2-2001") => Config::ns2_2001(),
+        Some(other) => unreachable!("the key table knows no preset {other}"),
+    };
+    config = match transport {
+        "tcp-newreno" => config.with_newreno(),
+        "tcp-sack" => config.with_sack(),
+        "tcp-reno" => config.with_reno(),
+        other => unreachable!("the key table knows no transport {other}"),
+    };
+    apply(&mut config, general);
+    apply(&mut config, own);
+    let section = if own.is_given() { own } else { general };
+    config
+        .validate()
+        .map_err(|e| Problem::new(format!("TCP parameters do not fit together: {e}")).at(section.origin))?;
+    Ok(config)
+}
+
+fn apply(config: &mut Config, section: Section<'_>) {
+    if section.has("window") {
+        config.window_clamp = section.small("window");
+    }
+    if let Some(mss) = section.small("mss_bytes") {
+        config.mss = mss;
+    }
+    match (section.word("delayed_ack_ms"), section.integer("delayed_ack_ms")) {
+        (Some(_off), _) => config.ack_policy = AckPolicy::EverySegment,
+        (None, Some(ms)) => config.ack_policy = AckPolicy::Delayed { timer: Duration::from_millis(ms) },
+        (None, None) => {}
+    }
+    match (section.word("initial_window"), section.small("initial_window")) {
+        (Some("rfc3390"), _) => config.initial_window = InitialWindow::Rfc3390,
+        (Some(_rfc6928), _) => config.initial_window = InitialWindow::Rfc6928,
+        (None, Some(n)) => config.initial_window = InitialWindow::Segments(n),
+        (None, None) => {}
+    }
+    if let Some(n) = section.small("dup_ack_threshold") {
+        config.dup_ack_threshold = n;
+    }
+    match section.word("limited_transmit") {
+        Some("off") => config.limited_transmit = LimitedTransmit::Off,
+        Some("new-data") => config.limited_transmit = LimitedTransmit::NewData,
+        Some(_next_data) => config.limited_transmit = LimitedTransmit::NextData,
+        None => {}
+    }
+    if let Some(on) = section.flag("timestamps") {
+        config.timestamps = if on { Offer::Yes } else { Offer::No };
+    }
+    if let Some(bytes) = section.small("receive_buffer_bytes") {
+        config.receive_buffer = bytes;
+    }
+    apply_rto(config, section);
+}
+
+fn apply_rto(config: &mut Config, section: Section<'_>) {
+    let rto = &mut config.rto;
+    let fields = [
+        ("initial_rto_s", &mut rto.initial),
+        ("min_rto_s", &mut rto.min),
+        ("max_rto_s", &mut rto.max),
+        ("clock_granularity_s", &mut rto.granularity),
+    ];
+    for (key, field) in fields {
+        if let Some(value) = seconds(&section, key) {
+            *field = value;
+        }
+    }
+}
