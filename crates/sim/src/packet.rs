@@ -1,5 +1,6 @@
 //! Packets: in a slab, handed around by index, shared by counting.
 
+use crate::trace::PacketView;
 use hopline_core::{FlowId, Length};
 use hopline_wire::ipv4::Header;
 use hopline_wire::{aodv, tcp, udp};
@@ -75,6 +76,10 @@ impl Slab {
 
     pub(crate) fn get(&self, handle: Handle) -> &Packet {
         &self.slots[handle.id as usize].packet
+    }
+
+    pub(crate) fn view(&self, handle: Handle) -> PacketView<'_> {
+        PacketView { packet: self.get(handle), ttl: handle.ttl }
     }
 
     /// One more holder.

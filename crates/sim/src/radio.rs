@@ -2,8 +2,8 @@
 
 use crate::fingerprint::Observed;
 use crate::node::{Queued, Radio};
-use crate::packet::{Handle, Packet, Slab};
-use crate::trace::{DropReason, Tracer};
+use crate::packet::{Handle, Slab};
+use crate::trace::{DropReason, PacketView, Tracer};
 use crate::world::{Air, Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Enqueued;
@@ -271,13 +271,13 @@ fn radio_of(nodes: &mut [crate::node::Node], node: u32) -> &mut Radio {
 }
 
 /// The frame with its packet in place of the handle.
-fn resolve(packets: &Slab, frame: Frame<Handle>) -> Frame<&Packet> {
+fn resolve(packets: &Slab, frame: Frame<Handle>) -> Frame<PacketView<'_>> {
     match frame {
         Frame::Rts { duration_us, ra, ta } => Frame::Rts { duration_us, ra, ta },
         Frame::Cts { duration_us, ra } => Frame::Cts { duration_us, ra },
         Frame::Ack { duration_us, ra } => Frame::Ack { duration_us, ra },
         Frame::Data { duration_us, ra, ta, sequence, retry, body } => {
-            Frame::Data { duration_us, ra, ta, sequence, retry, body: packets.get(body) }
+            Frame::Data { duration_us, ra, ta, sequence, retry, body: packets.view(body) }
         }
     }
 }

@@ -118,7 +118,7 @@ impl<T: Tracer> World<T> {
         let packet = self.packets.get(handle);
         self.fingerprint.observe(self.now, Observed::Dropped, node, packet.len_bytes);
         if T::ENABLED {
-            self.tracer.dropped(self.now, NodeId(node), packet, handle.ttl, reason);
+            self.tracer.dropped(self.now, NodeId(node), self.packets.view(handle), reason);
         }
         self.nodes[node as usize].drops.count(reason);
         self.packets.release(handle);

@@ -1,11 +1,13 @@
 //! Looking over the simulator's shoulder. Costs nothing when nobody looks.
 
-use crate::packet::Packet;
 use hopline_core::{Instant, NodeId};
 use hopline_routing::aodv;
 use hopline_wire::dot11::Frame;
 
-pub use crate::packet::Body;
+mod pcap;
+
+pub use crate::packet::{Body, Packet};
+pub use pcap::Pcap;
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,34 +41,43 @@ impl DropReason {
     }
 }
 
+/// A packet as it passes: its contents, which never change, and the hops it has left.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView<'a> {
+    /// The packet.
+    pub packet: &'a Packet,
+    /// Time to live as the IP header would have it here.
+    pub ttl: u8,
+}
+
 /// Receives what happens. Every method has an empty default, and with [`NoTrace`] the calls vanish.
 pub trait Tracer {
     /// Whether anything is looked at. A constant, so that the preparation of a trace vanishes too.
     const ENABLED: bool = true;
 
     /// `node` starts to send a frame over its radio.
-    fn frame_sent(&mut self, now: Instant, node: NodeId, frame: &Frame<&Packet>) {
+    fn frame_sent(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
         let _ = (now, node, frame);
     }
 
     /// `node` received a frame over its radio intact, whoever it was for.
-    fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<&Packet>) {
+    fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
         let _ = (now, node, frame);
     }
 
     /// `node` starts to send a packet over a wired link.
-    fn packet_sent(&mut self, now: Instant, node: NodeId, packet: &Packet, ttl: u8) {
-        let _ = (now, node, packet, ttl);
+    fn packet_sent(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        let _ = (now, node, packet);
     }
 
     /// `node` received a packet over a wired link.
-    fn packet_received(&mut self, now: Instant, node: NodeId, packet: &Packet, ttl: u8) {
-        let _ = (now, node, packet, ttl);
+    fn packet_received(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        let _ = (now, node, packet);
     }
 
     /// `node` dropped a packet.
-    fn dropped(&mut self, now: Instant, node: NodeId, packet: &Packet, ttl: u8, reason: DropReason) {
-        let _ = (now, node, packet, ttl, reason);
+    fn dropped(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, reason: DropReason) {
+        let _ = (now, node, packet, reason);
     }
 }
 

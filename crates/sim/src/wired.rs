@@ -96,7 +96,7 @@ impl<T: Tracer> World<T> {
         }
         self.fingerprint.observe(now, Observed::WiredArrived, to.0, packet.len_bytes);
         if T::ENABLED {
-            self.tracer.packet_received(now, to, packet, handle.ttl);
+            self.tracer.packet_received(now, to, self.packets.view(handle));
         }
         let from = direction.from;
         self.receive(to.0, handle, from);
@@ -115,7 +115,7 @@ impl<T: Tracer> World<T> {
         let sent = self.now + Duration::of_bits(8 * u64::from(packet.len_bytes), rate_bps);
         self.fingerprint.observe(self.now, Observed::WiredSent, direction.from.0, packet.len_bytes);
         if T::ENABLED {
-            self.tracer.packet_sent(self.now, direction.from, packet, handle.ttl);
+            self.tracer.packet_sent(self.now, direction.from, self.packets.view(handle));
         }
         self.scheduler.schedule(sent, Event::WireSent { end });
     }

@@ -1,0 +1,134 @@
+//! A capture of everything, in pcapng: what each node sent and received, and what it dropped and why.
+
+use super::{DropReason, PacketView, Tracer};
+use crate::packet::Body;
+use crate::spec::{Interface, Spec};
+use hopline_core::{Instant, NodeId, Seq16};
+use hopline_wire::dot11::{Frame, MacAddr};
+use hopline_wire::ipv4::Header;
+use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
+use hopline_wire::{aodv, udp};
+use std::io::{self, Write};
+
+/// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
+/// node with both has a second interface, named "… (wired)".
+///
+/// Frames stand at the time at which their transmission begins (sent) or ends (received). A dropped packet stands with
+/// its reason as comment; on an 802.11 interface as a data frame to no one (all zeros), since it was never sent.
+/// After the first write error nothing more is written; [`Pcap::finish`] returns it.
+pub struct Pcap<W: Write> {
+    writer: Writer<W>,
+    /// By node.
+    radios: Vec<Option<InterfaceId>>,
+    wires: Vec<Option<InterfaceId>>,
+    scratch: Vec<u8>,
+    failed: io::Result<()>,
+}
+
+impl<W: Write> Pcap<W> {
+    /// Writes the file header and the interfaces of the nodes of `spec`.
+    ///
+    /// # Errors
+    /// What `out` reports.
+    pub fn new(out: W, spec: &Spec) -> io::Result<Self> {
+        let mut writer = Writer::new(out)?;
+        let (mut radios, mut wires) = (Vec::new(), Vec::new());
+        for (id, node) in (0..).map(NodeId).zip(&spec.nodes) {
+            let wired = spec.links.iter().any(|link| link.a == id || link.b == id);
+            let wireless = node.interface == Interface::Wireless;
+            let mut add = |name: &str, kind| writer.add_interface(name, kind);
+            radios.push(wireless.then(|| add(&node.name, LinkType::Ieee80211)).transpose()?);
+            wires.push(match (wired, wireless) {
+                (true, true) => Some(add(&format!("{} (wired)", node.name), LinkType::RawIp)?),
+                (_, false) => Some(add(&node.name, LinkType::RawIp)?),
+                (false, true) => None,
+            });
+        }
+        Ok(Self { writer, radios, wires, scratch: Vec::new(), failed: Ok(()) })
+    }
+
+    /// Ends the capture.
+    ///
+    /// # Errors
+    /// The first error that writing met.
+    pub fn finish(self) -> io::Result<W> {
+        self.failed?;
+        self.writer.finish()
+    }
+
+    fn frame(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>, comment: Option<&str>) {
+        self.scratch.clear();
+        frame.emit_with(&mut self.scratch, |packet, out| emit(*packet, out));
+        self.write(self.radios[node.index()], now, comment);
+    }
+
+    fn packet(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, comment: Option<&str>) {
+        self.scratch.clear();
+        emit(packet, &mut self.scratch);
+        self.write(self.wires[node.index()], now, comment);
+    }
+
+    fn write(&mut self, interface: Option<InterfaceId>, now: Instant, comment: Option<&str>) {
+        if let (Some(interface), Ok(())) = (interface, &self.failed) {
+            self.failed = self.writer.packet(interface, now, &self.scratch, comment);
+        }
+    }
+}
+
+impl<W: Write> Tracer for Pcap<W> {
+    fn frame_sent(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
+        self.frame(now, node, frame, None);
+    }
+
+    fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
+        self.frame(now, node, frame, None);
+    }
+
+    fn packet_sent(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        self.packet(now, node, packet, None);
+    }
+
+    fn packet_received(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        self.packet(now, node, packet, None);
+    }
+
+    fn dropped(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, reason: DropReason) {
+        let comment = Some(reason.describe());
+        if self.wires[node.index()].is_some() {
+            self.packet(now, node, packet, comment);
+        } else {
+            let frame = Frame::Data {
+                duration_us: 0,
+                ra: MacAddr::default(),
+                ta: MacAddr::of_node(node),
+                sequence: Seq16(0),
+                retry: false,
+                body: packet,
+            };
+            self.frame(now, node, &frame, comment);
+        }
+    }
+}
+
+/// Appends the packet's bytes, with the hops it has left.
+fn emit(PacketView { packet, ttl }: PacketView<'_>, out: &mut Vec<u8>) {
+    let ip = Header { ttl, ..packet.ip };
+    match &packet.body {
+        Body::Tcp(segment) => {
+            ip.emit(segment.wire_len(), out);
+            segment.emit(&ip, out);
+        }
+        Body::Udp { datagram, .. } => {
+            ip.emit(datagram.wire_len(), out);
+            datagram.emit(&ip, out);
+        }
+        Body::Aodv(message) => {
+            let mut payload = Vec::with_capacity(message.wire_len());
+            message.emit(&mut payload);
+            let payload = bytes::Bytes::from(payload);
+            let datagram = udp::Datagram { src_port: aodv::PORT, dst_port: aodv::PORT, payload };
+            ip.emit(datagram.wire_len(), out);
+            datagram.emit(&ip, out);
+        }
+    }
+}
