@@ -117,7 +117,9 @@ impl<M: Copy> Aodv<M> {
             None => casualties.add(destination, None, &[]),
         }
         // The RFC tells the precursors only. They may be forgotten by now; whoever sent the packet surely needs to know.
-        casualties.users.insert(previous_hop);
+        if self.is_other_host(previous_hop) {
+            casualties.users.insert(previous_hop);
+        }
         self.send_error(now, casualties, Pace::Immediate);
     }
 

@@ -4,7 +4,7 @@ use super::config::HelloWhen;
 use super::machine::Aodv;
 use super::search::Answered;
 use super::stats::Ignored;
-use super::table::{Expiry, Offer, Role};
+use super::table::{Expiry, Offer, Role, Verdict};
 use super::types::Timer;
 use hopline_core::{Duration, Instant};
 use hopline_wire::aodv::{Message, Rrep};
@@ -27,7 +27,7 @@ impl<M: Copy> Aodv<M> {
         };
         let role = self.routes.valid(now, from).map_or(Role::Neighbour, |route| route.role);
         self.learn_previous_hop(now, from);
-        if self.routes.offer(now, from, offer) {
+        if self.routes.offer(now, from, offer) == Verdict::Better {
             self.routes.set_role(from, role);
             self.found(now, from, Answered::Otherwise);
         }

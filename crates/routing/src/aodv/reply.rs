@@ -4,7 +4,7 @@ use super::config::ReplyAck;
 use super::machine::Aodv;
 use super::search::Answered;
 use super::stats::Ignored;
-use super::table::{Expiry, Offer};
+use super::table::{Expiry, Offer, Verdict};
 use hopline_core::Instant;
 use hopline_wire::aodv::{Message, Rrep};
 use std::net::Ipv4Addr;
@@ -25,9 +25,12 @@ impl<M: Copy> Aodv<M> {
         reply.hop_count = hops;
         let expiry = Expiry::At(now + reply.lifetime);
         let offer = Offer { next_hop: from, hops, seq: reply.destination_seq, expiry };
-        if !self.routes.offer(now, reply.destination, offer) {
-            let reason = if self.routes.is_full() { Ignored::TableFull } else { Ignored::StaleReply };
-            return self.stats.ignore(reason);
+        match self.routes.offer(now, reply.destination, offer) {
+            Verdict::Worse => return self.stats.ignore(Ignored::StaleReply),
+            Verdict::TableFull => return self.stats.ignore(Ignored::TableFull),
+            // §6.7 passes a reply on if it changed the route. One that confirms the route as it stands counts too: a
+            // destination whose number did not rise could not be discovered by a second node otherwise.
+            Verdict::Better | Verdict::Same => {}
         }
         if reply.originator == self.address {
             self.found(now, reply.destination, Answered::ByReply);

@@ -5,7 +5,7 @@ use super::machine::Aodv;
 use super::search::Answered;
 use super::seen::Sighting;
 use super::stats::Ignored;
-use super::table::{Expiry, Offer};
+use super::table::{Expiry, Offer, Verdict};
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::aodv::{Message, Rrep, Rreq};
 use std::net::Ipv4Addr;
@@ -65,10 +65,10 @@ impl<M: Copy> Aodv<M> {
             seq: request.originator_seq,
             expiry: Expiry::AtLeast(now + lifetime),
         };
-        if self.routes.offer(now, request.originator, offer) {
-            self.found(now, request.originator, Answered::Otherwise);
-        } else if self.routes.is_full() {
-            self.stats.ignore(Ignored::TableFull);
+        match self.routes.offer(now, request.originator, offer) {
+            Verdict::Better => self.found(now, request.originator, Answered::Otherwise),
+            Verdict::TableFull => self.stats.ignore(Ignored::TableFull),
+            Verdict::Same | Verdict::Worse => {}
         }
     }
 

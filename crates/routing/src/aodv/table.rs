@@ -72,6 +72,19 @@ pub(super) enum Expiry {
     At(Instant),
 }
 
+/// What became of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is the route now.
+    Better,
+    /// It is the very route that is in use.
+    Same,
+    /// It was not taken.
+    Worse,
+    /// There is no room for another route.
+    TableFull,
+}
+
 impl Expiry {
     const fn instant(self) -> Instant {
         match self {
@@ -155,6 +168,11 @@ impl Route {
             || offer.seq.after(self.seq)
             || (offer.seq == self.seq && (!self.is_valid() || offer.hops < self.hops))
     }
+
+    fn agrees_with(&self, offer: &Offer) -> bool {
+        self.is_valid()
+            && (self.next_hop, self.hops, self.seq()) == (offer.next_hop, offer.hops, Some(offer.seq))
+    }
 }
 
 /// The routes of one node.
@@ -192,14 +210,15 @@ impl RouteTable {
         self.get(now, destination).filter(|route| route.is_valid())
     }
 
-    /// Takes a route with a sequence number if it is better than what is known. Returns whether it was.
-    pub(super) fn offer(&mut self, now: Instant, destination: Ipv4Addr, offer: Offer) -> bool {
+    /// Takes a route with a sequence number if it is better than what is known.
+    pub(super) fn offer(&mut self, now: Instant, destination: Ipv4Addr, offer: Offer) -> Verdict {
         self.note_expiry(offer.expiry.instant());
         let Some(route) = self.get(now, destination) else {
-            return self
-                .routes
-                .insert_new(destination, Route::new(offer.next_hop, offer.hops, offer.expiry.instant()))
-                && self.offer(now, destination, offer);
+            let route = Route::new(offer.next_hop, offer.hops, offer.expiry.instant());
+            if !self.routes.insert_new(destination, route) {
+                return Verdict::TableFull;
+            }
+            return self.offer(now, destination, offer);
         };
         let better = route.yields_to(&offer);
         if better {
@@ -210,12 +229,17 @@ impl RouteTable {
             (route.seq, route.seq_state) = (offer.seq, SeqState::Known);
             (route.state, route.role) = (RouteState::Valid, Role::Path);
         }
-        match offer.expiry {
-            Expiry::AtLeast(at) => route.renew(at),
-            Expiry::At(at) if better => route.expires = at,
-            Expiry::At(_) => {}
+        let verdict = match better {
+            true => Verdict::Better,
+            false if route.agrees_with(&offer) => Verdict::Same,
+            false => Verdict::Worse,
+        };
+        match (offer.expiry, verdict) {
+            (Expiry::At(at), Verdict::Better) => route.expires = at,
+            (Expiry::AtLeast(at), _) | (Expiry::At(at), Verdict::Same) => route.renew(at),
+            (Expiry::At(_), _) => {}
         }
-        better
+        verdict
     }
 
     /// Takes the route to a neighbour that was just heard (§6.5, §6.7): one hop, no sequence number of its own. A known
@@ -263,10 +287,6 @@ impl RouteTable {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Route)> {
         self.routes.iter()
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.routes.is_full()
     }
 
     /// Notes that some route now ends or is forgotten at `at`.

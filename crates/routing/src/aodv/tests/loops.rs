@@ -1,0 +1,113 @@
+//! At no time do next hops form a loop (RFC 3561 §1), whatever breaks.
+
+use super::dialogue::ms;
+use super::network::Network;
+use crate::aodv::config::{LocalRepair, PreviousHop};
+use crate::aodv::*;
+use proptest::prelude::*;
+
+const NODES: u32 = 7;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Send { from: u32, to: u32 },
+    Toggle { a: u32, b: u32 },
+    Pass { millis: u64 },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let node = || 0..NODES;
+    prop_oneof![
+        4 => (node(), node()).prop_map(|(from, to)| Op::Send { from, to }),
+        3 => (node(), node()).prop_map(|(a, b)| Op::Toggle { a, b }),
+        3 => prop_oneof![0u64..20, 100u64..2_000, 2_000u64..20_000].prop_map(|millis| Op::Pass { millis }),
+    ]
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    prop_oneof![
+        Just(Config::rfc3561()),
+        Just(Config { previous_hop: PreviousHop::Ignored, ..Config::rfc3561() }),
+        Just(Config { local_repair: LocalRepair::Rfc { max_hops: 10, add_ttl: 2 }, ..Config::rfc3561() }),
+        Just(Config::ns2_235()),
+    ]
+}
+
+fn live(config: Config, links: &[(u32, u32)], ops: &[Op], loss: Option<(u64, f64)>) -> Network {
+    let mut network = Network::new(NODES, config);
+    for &(a, b) in links {
+        if a != b {
+            network.link(a, b);
+        }
+    }
+    if let Some((seed, p)) = loss {
+        network.lose(seed, p);
+    }
+    for (id, &op) in ops.iter().enumerate() {
+        match op {
+            Op::Send { from, to } if from != to => network.send(from, to, id as u32),
+            Op::Toggle { a, b } if network.is_linked(a, b) => network.cut(a, b),
+            Op::Toggle { a, b } if a != b => network.link(a, b),
+            Op::Send { .. } | Op::Toggle { .. } => {}
+            Op::Pass { millis } => {
+                let end = network.now + ms(millis);
+                while network.step(end) {
+                    network.assert_loop_free();
+                }
+                network.run(end - network.now);
+            }
+        }
+        network.assert_loop_free();
+    }
+    network
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn there_is_no_loop_whatever_links_break(
+        config in config(),
+        links in prop::collection::vec((0..NODES, 0..NODES), 4..16),
+        ops in prop::collection::vec(op(), 1..40),
+    ) {
+        live(config, &links, &ops, None);
+    }
+
+    #[test]
+    fn there_is_no_loop_whatever_messages_are_lost(
+        config in config(),
+        links in prop::collection::vec((0..NODES, 0..NODES), 6..20),
+        ops in prop::collection::vec(op(), 1..40),
+        seed in any::<u64>(),
+        p in 0.05f64..0.5,
+    ) {
+        live(config, &links, &ops, Some((seed, p)));
+    }
+
+    /// Where the network stays connected and nothing is lost, every discovery succeeds and packets arrive; unless the
+    /// route of a relay ends a moment before that of the node that sends over it, which lifetimes cannot rule out.
+    #[test]
+    fn in_a_connected_network_that_holds_still_every_packet_arrives(
+        config in config(),
+        parents in prop::collection::vec(any::<u32>(), NODES as usize - 1),
+        extra in prop::collection::vec((0..NODES, 0..NODES), 0..6),
+        pairs in prop::collection::vec((0..NODES, 0..NODES, 0u64..3_000), 1..12),
+    ) {
+        let tree = parents.iter().enumerate().map(|(i, parent)| (i as u32 + 1, parent % (i as u32 + 1)));
+        let links: Vec<_> = tree.chain(extra).collect();
+        let ops: Vec<_> = pairs
+            .iter()
+            .filter(|(from, to, _)| from != to)
+            .flat_map(|&(from, to, millis)| [Op::Send { from, to }, Op::Pass { millis }])
+            .chain([Op::Pass { millis: 20_000 }])
+            .collect();
+        let first = ops.iter().position(|op| matches!(op, Op::Send { .. })).unwrap_or(0) as u32;
+        let network = live(config, &links, &ops, None);
+        let sent = ops.iter().filter(|op| matches!(op, Op::Send { .. })).count();
+        prop_assert_eq!(network.delivered.len() + network.dropped.len(), sent);
+        for (packet, node, reason) in network.dropped {
+            prop_assert!(reason == DropReason::NoRoute && packet > first, "{packet} at {node}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Timed dialogues with one machine and with small networks of them.
+
+mod dialogue;
+mod discovery;
+mod errors;
+mod hello;
+mod hostile;
+mod loops;
+mod network;
+mod ns2;
+mod repair;
+mod replies;
+mod requests;
