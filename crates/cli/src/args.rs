@@ -9,7 +9,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   hopline run scenarios/chain/scenario.toml
   hopline run scenarios/chain/scenario.toml --set tcp.window=2 --set duration_s=30
-  hopline run scenarios/walk/scenario.toml -o results/walk
+  hopline run scenarios/walk/scenario.toml -o results/walk --pcap
   hopline run scenarios/chain/scenario.toml --json | jq .aggregate_goodput_bps
 
 Any key of the scenario can be set; a number picks an entry of a list: --set flow.0.start_s=2.
@@ -79,6 +79,9 @@ pub(crate) struct Run {
     /// Replace the directory of an earlier run
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    /// Write run.pcapng too: every frame of every node
+    #[arg(long, requires = "output")]
+    pub(crate) pcap: bool,
 }
 
 #[derive(Debug, Arguments)]

@@ -1,6 +1,6 @@
 //! Errors for people: file, line, column, snippet, and what would be right.
 
-use hopline_lab::output::OutputError;
+use hopline_lab::output::{OutputError, TracedError};
 use hopline_lab::{Interrupted, Problem, Problems};
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, ReportHandler, SourceCode};
 use std::fmt;
@@ -37,6 +37,15 @@ impl From<Problem> for Failure {
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
         Self::Output(error)
+    }
+}
+
+impl From<TracedError> for Failure {
+    fn from(error: TracedError) -> Self {
+        match error {
+            TracedError::Output(error) => Self::Output(error),
+            TracedError::Interrupted(Interrupted) => Self::Interrupted,
+        }
     }
 }
 

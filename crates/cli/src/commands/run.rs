@@ -18,7 +18,12 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
     let progress = Progress::new(scenario.duration().as_secs_f64(), args.common.quiet);
-    let (done, trace) = (run::untraced(&spec, args.run, &progress)?, Trace::None);
+    let (done, trace) = match &directory {
+        Some(directory) if args.pcap => {
+            (output::traced(directory, &spec, args.run, &progress)?, Trace::Pcapng)
+        }
+        _ => (run::untraced(&spec, args.run, &progress)?, Trace::None),
+    };
     progress.clear();
     if let Some(directory) = directory {
         output::write(&directory, &scenario, &spec, args.run, &done, trace)?;

@@ -106,7 +106,12 @@ impl Directory {
         content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<(), OutputError> {
         let mut file = self.file(name)?;
-        content(&mut file).and_then(|()| file.flush()).map_err(OutputError::at(&self.target.join(name)))
+        content(&mut file).and_then(|()| file.flush()).map_err(|error| self.refused(name, error))
+    }
+
+    /// The error of a file of this directory.
+    pub(super) fn refused(&self, name: &str, error: io::Error) -> OutputError {
+        OutputError::Io { path: self.target.join(name), error }
     }
 
     /// Opens a file to be written bit by bit. The writer is to be flushed.
@@ -116,7 +121,7 @@ impl Directory {
     /// Whatever the file system says.
     pub fn file(&self, name: &str) -> Result<BufWriter<File>, OutputError> {
         let file = File::create(self.draft.path().join(name));
-        file.map(BufWriter::new).map_err(OutputError::at(&self.target.join(name)))
+        file.map(BufWriter::new).map_err(|error| self.refused(name, error))
     }
 
     /// Puts the directory in its place.

@@ -8,12 +8,14 @@ mod tables;
 
 pub use directory::{Directory, Existing, OutputError};
 
-use crate::run::Run;
+use crate::run::{self, Interrupted, Run, Watch};
 use crate::scenario::Scenario;
 use crate::summary::Summary;
 use hopline_sim::Spec;
+use hopline_sim::trace::Pcap;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
+use std::io::Write;
 
 /// Name of the file by which a result directory is known.
 pub const MANIFEST: &str = "manifest.json";
@@ -45,8 +47,41 @@ pub fn write(
     let manifest = manifest(scenario, number, &summary, trace);
     directory.write(MANIFEST, |file| {
         serde_json::to_writer_pretty(&mut *file, &manifest)?;
-        std::io::Write::write_all(file, b"\n")
+        file.write_all(b"\n")
     })
+}
+
+/// Runs `spec` as run number `number`, with a capture of everything in [`TRACE`].
+///
+/// # Errors
+///
+/// A file that cannot be written, or [`Interrupted`].
+pub fn traced(
+    directory: &Directory,
+    spec: &Spec,
+    number: u64,
+    watch: &dyn Watch,
+) -> Result<Run, TracedError> {
+    let path = |error| TracedError::Output(directory.refused(TRACE, error));
+    let capture = Pcap::new(directory.file(TRACE)?, spec).map_err(path)?;
+    let (run, capture) = run::traced(spec, number, capture, watch).map_err(TracedError::Interrupted)?;
+    capture.finish().and_then(|mut file| file.flush()).map_err(path)?;
+    Ok(run)
+}
+
+/// Why a traced run did not come to its end.
+#[derive(Debug)]
+pub enum TracedError {
+    /// The watcher asked to give up.
+    Interrupted(Interrupted),
+    /// The capture cannot be written.
+    Output(OutputError),
+}
+
+impl From<OutputError> for TracedError {
+    fn from(error: OutputError) -> Self {
+        Self::Output(error)
+    }
 }
 
 /// Whether a run was traced.

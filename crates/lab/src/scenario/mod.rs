@@ -133,7 +133,7 @@ impl Scenario {
         resolve::spec(self.section(), &self.files, run).map_err(Problems::from)
     }
 
-    /// The axes of `[sweep]`, in the order of their keys.
+    /// The axes of `[sweep]`, in the order of the file.
     ///
     /// # Errors
     ///
@@ -143,6 +143,7 @@ impl Scenario {
         if let Some(node) = self.section().node("sweep") {
             collect_axes(node, "", &mut axes)?;
         }
+        axes.sort_by_key(|axis: &Axis| axis[0].key.span.start);
         Ok(axes)
     }
 
