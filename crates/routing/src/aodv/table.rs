@@ -155,6 +155,16 @@ impl Route {
         self.expires = forget;
     }
 
+    /// Starts a new life. Who used the route before it ended does not any more, unless it was under repair.
+    fn revive(&mut self) {
+        if self.state == RouteState::Invalid {
+            self.precursors = None;
+        }
+        if !self.is_valid() {
+            (self.state, self.expires) = (RouteState::Valid, Instant::ZERO);
+        }
+    }
+
     /// Never lets the sequence number go back: a node that tells of a broken route knows at least `seq`.
     pub(super) fn raise_seq(&mut self, seq: Seq32) {
         if self.seq_state == SeqState::Unknown || seq.after(self.seq) {
@@ -222,12 +232,10 @@ impl RouteTable {
         };
         let better = route.yields_to(&offer);
         if better {
-            if !route.is_valid() {
-                (route.precursors, route.expires) = (None, Instant::ZERO);
-            }
+            route.revive();
             (route.next_hop, route.hops) = (offer.next_hop, offer.hops);
             (route.seq, route.seq_state) = (offer.seq, SeqState::Known);
-            (route.state, route.role) = (RouteState::Valid, Role::Path);
+            route.role = Role::Path;
         }
         let verdict = match better {
             true => Verdict::Better,
@@ -251,8 +259,8 @@ impl RouteTable {
         };
         let known = route.is_valid() && route.next_hop == neighbour;
         if !route.is_valid() {
-            (route.state, route.role) = (RouteState::Valid, Role::Neighbour);
-            (route.precursors, route.expires) = (None, Instant::ZERO);
+            route.revive();
+            route.role = Role::Neighbour;
         }
         (route.next_hop, route.hops) = (neighbour, 1);
         route.renew(expires);

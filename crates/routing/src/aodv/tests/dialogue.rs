@@ -126,7 +126,7 @@ impl From<Message> for Heard {
     }
 }
 
-/// A request of `originator` (sequence number 10, as it left it `hops` hops ago) for `destination`.
+/// A request of `originator` for `destination`, `hops` hops from its origin. Sequence number: 9 + `id`.
 pub(super) fn rreq(originator: u32, id: u32, destination: u32, hops: u8) -> Rreq {
     Rreq {
         join: false,
@@ -138,7 +138,7 @@ pub(super) fn rreq(originator: u32, id: u32, destination: u32, hops: u8) -> Rreq
         destination: n(destination),
         destination_seq: None,
         originator: n(originator),
-        originator_seq: Seq32(10),
+        originator_seq: Seq32(9 + id),
     }
 }
 

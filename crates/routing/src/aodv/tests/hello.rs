@@ -1,1 +1,146 @@
+//! HELLO messages: RFC 3561 §6.9.
 
+use super::dialogue::*;
+use super::network::Network;
+use crate::aodv::config::{Hello, HelloWhen, LinkSensing};
+use crate::aodv::*;
+use hopline_core::{Instant, Machine, Seq32};
+use hopline_wire::aodv::{Message, Rrep};
+
+fn always() -> Config {
+    let hello = Hello { when: HelloWhen::Always, ..Hello::RFC3561 };
+    Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() }
+}
+
+fn hello(from: u32, seq: u32) -> Rrep {
+    Rrep { lifetime: ms(2_000), ..rrep(from, from, seq, 0) }
+}
+
+fn hellos(sent: &[(Instant, Transmit)]) -> Vec<Instant> {
+    let is_hello = |(_, t): &&(Instant, Transmit)| matches!(&t.message, Message::Rrep(r) if r.destination == ME && t.next_hop.is_broadcast() && t.ttl == 1);
+    sent.iter().filter(is_hello).map(|(at, _)| *at).collect()
+}
+
+#[test]
+fn s6_9_a_silent_node_says_hello_every_interval() {
+    let mut node = Node::new(always());
+    node.pass(ms(0));
+    let times = hellos(&node.pass(ms(10_000)));
+    assert_eq!(times.len(), 10);
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] == ms(1_000)));
+}
+
+#[test]
+fn s6_9_a_broadcast_of_the_last_interval_does_instead() {
+    let mut node = Node::new(always());
+    node.pass(ms(0));
+    let mut said = 0;
+    for id in 0..40 {
+        node.hear(1, 5, rreq(8, id, 9, 2));
+        said += hellos(&node.pass(ms(250))).len();
+    }
+    assert_eq!(said, 0);
+}
+
+#[test]
+fn s6_9_only_nodes_on_an_active_route_say_hello_if_so_configured() {
+    let mut node = Node::new(Config::rfc3561_hello());
+    node.hear(1, 1, hello(1, 4));
+    assert_eq!(hellos(&node.pass(ms(1_500))), [], "knowing a neighbour is no route");
+    node.get(1, rrep(0, 9, 7, 2));
+    assert!(!hellos(&node.pass(ms(3_000))).is_empty());
+}
+
+#[test]
+fn s6_9_a_hello_opens_a_route_to_the_neighbour_with_its_number() {
+    let mut node = Node::new(always());
+    node.hear(1, 1, hello(1, 4));
+    assert_eq!(node.valid(1), Some((n(1), 1, Some(Seq32(4)))));
+    node.hear(2, 1, hello(1, 9));
+    assert_eq!(node.aodv.stats().ignored(Ignored::BadAddress), 1, "nobody says HELLO for another");
+    assert_eq!(node.valid(1).unwrap().2, Some(Seq32(4)));
+}
+
+#[test]
+fn s6_9_a_neighbour_unheard_for_two_intervals_is_lost() {
+    let mut node = Node::new(always());
+    node.hear(1, 1, hello(1, 4));
+    node.get(1, rrep(0, 9, 7, 2));
+    node.skip(ms(2_000));
+    assert!(node.valid(9).is_some());
+    node.pass(ms(1));
+    assert_eq!(node.valid(9), None);
+    assert!(node.events().contains(&Event::RouteLost { destination: n(9) }));
+    assert_eq!(node.aodv.stats().links_broken, 1);
+}
+
+#[test]
+fn s6_9_any_packet_of_a_neighbour_shows_that_it_is_there() {
+    let mut node = Node::new(always());
+    node.hear(1, 1, hello(1, 4));
+    node.get(1, rrep(0, 9, 7, 2));
+    for _ in 0..3 {
+        node.skip(ms(1_500));
+        node.aodv.handle_signal(node.now, Signal::NeighbourHeard { neighbour: n(1) });
+    }
+    assert!(node.valid(9).is_some());
+    node.skip(ms(1_400));
+    node.hear(1, 5, rreq(8, 1, 7, 2));
+    node.skip(ms(900));
+    assert_eq!(node.aodv.stats().links_broken, 0);
+}
+
+#[test]
+fn s6_9_a_neighbour_that_never_said_hello_is_not_missed() {
+    let mut node = Node::new(always());
+    node.get(1, rrep(0, 9, 7, 2));
+    node.skip(ms(5_000));
+    assert!(node.valid(9).is_some());
+}
+
+#[test]
+fn in_hello_mode_the_link_layer_is_not_believed_and_its_packet_is_dropped() {
+    let mut node = Node::new(always());
+    node.get(1, rrep(0, 9, 7, 2));
+    let carried = Carried::Data { packet: 5, destination: n(9), source: ME, travelled: 0 };
+    node.link_fails(1, carried);
+    assert!(node.valid(9).is_some());
+    assert_eq!(node.events(), [Event::Drop { packet: 5, reason: DropReason::LinkFailure }]);
+}
+
+#[test]
+fn with_both_senses_whichever_speaks_first_counts() {
+    let both = Config { link_sensing: LinkSensing::Both(Hello::RFC3561), ..Config::rfc3561() };
+    let mut by_link_layer = Node::new(both);
+    by_link_layer.hear(1, 1, hello(1, 4));
+    by_link_layer.get(1, rrep(0, 9, 7, 2));
+    by_link_layer.link_fails(1, Carried::Nothing);
+    assert_eq!(by_link_layer.valid(9), None);
+    let mut by_silence = Node::new(both);
+    by_silence.hear(1, 1, hello(1, 4));
+    by_silence.get(1, rrep(0, 9, 7, 2));
+    by_silence.skip(ms(2_001));
+    assert_eq!(by_silence.valid(9), None);
+}
+
+#[test]
+fn s6_9_a_network_without_link_layer_reports_notices_a_break_by_silence() {
+    let mut network = Network::chain(4, Config::rfc3561_hello());
+    network.send(0, 3, 1);
+    for id in 2..10 {
+        network.run(ms(500));
+        network.send(0, 3, id);
+    }
+    network.cut(2, 3);
+    let cut = network.now;
+    for id in 10..20 {
+        network.run(ms(500));
+        network.send(0, 3, id);
+    }
+    let error = |(at, node, t): &&(Instant, u32, Transmit)| {
+        *at > cut && *node == 2 && matches!(t.message, Message::Rerr(_))
+    };
+    let noticed = network.sent.iter().find(error).expect("node 2 tells of the break").0;
+    assert!(noticed - cut > ms(1_000) && noticed - cut <= ms(2_002), "after {}", noticed - cut);
+    assert_eq!(network.delivered.len(), 8, "all but the one in flight and those that came after the cut");
+}

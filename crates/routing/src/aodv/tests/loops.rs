@@ -27,6 +27,7 @@ fn op() -> impl Strategy<Value = Op> {
 fn config() -> impl Strategy<Value = Config> {
     prop_oneof![
         Just(Config::rfc3561()),
+        Just(Config::rfc3561_hello()),
         Just(Config { previous_hop: PreviousHop::Ignored, ..Config::rfc3561() }),
         Just(Config { local_repair: LocalRepair::Rfc { max_hops: 10, add_ttl: 2 }, ..Config::rfc3561() }),
         Just(Config::ns2_235()),

@@ -1,1 +1,201 @@
+//! The preset of ns-2.35, where it differs from the RFC.
 
+use super::dialogue::*;
+use super::network::Network;
+use crate::aodv::config::Encapsulation;
+use crate::aodv::*;
+use hopline_core::{Duration, Instant, Seq32};
+use hopline_wire::aodv::{Message, Rreq};
+use std::net::Ipv4Addr;
+
+/// The clock starts at 100 s, on a tick.
+fn node() -> Node {
+    Node::new(Config::ns2_235())
+}
+
+#[test]
+fn an_unknown_destination_is_searched_everywhere_and_retried_on_ticks_of_half_a_second() {
+    let mut node = node();
+    let start = node.now;
+    let _ = node.send(9, 1);
+    assert_eq!(only_request(&node.sent()).1, 30);
+    let sent: Vec<_> = node
+        .pass(ms(19_999))
+        .into_iter()
+        .map(|(at, t)| ((at - start).as_millis(), only_request(&[t]).1))
+        .collect();
+    // Waits of 2 · 30 · 30 ms = 1.8 s times 1, 2, 3, 4, rounded up to ticks: 1.8 → 2; 2 + 3.6 → 6; 6 + 5.4 → 11.5.
+    assert_eq!(sent, [(2_000, 30), (6_000, 30), (11_500, 30)]);
+    assert_eq!(node.events(), [Event::Drop { packet: 1, reason: DropReason::DiscoveryFailed }]);
+}
+
+#[test]
+fn a_packet_repeats_an_overdue_request_before_the_tick() {
+    let mut node = node();
+    let _ = node.send(9, 1);
+    node.sent();
+    node.pass(ms(1_700));
+    let _ = node.send(9, 2);
+    assert_eq!(node.sent(), [], "not before the wait is over");
+    node.pass(ms(150));
+    let _ = node.send(9, 3);
+    assert_eq!(only_request(&node.sent()).1, 30);
+}
+
+#[test]
+fn after_the_last_attempt_the_destination_is_let_alone_for_ten_seconds() {
+    let mut node = node();
+    let _ = node.send(9, 1);
+    node.skip(ms(11_500 + 7_500)); // the fourth wait is 7.2 s
+    let gave_up = node.now;
+    assert_eq!(node.send(9, 2), Decision::Buffered);
+    assert_eq!(node.sent(), []);
+    let sent = node.pass(ms(11_000));
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].0 - gave_up, ms(10_000));
+}
+
+#[test]
+fn a_lost_destination_is_searched_in_rings_around_its_last_distance() {
+    let mut node = node();
+    node.get(1, rrep(0, 9, 4, 2));
+    node.link_fails(1, Carried::Nothing);
+    let start = node.now;
+    let _ = node.send(9, 1);
+    let mut ttls = vec![(0, only_request(&node.sent()).1)];
+    ttls.extend(
+        node.pass(ms(3_000)).into_iter().map(|(at, t)| ((at - start).as_millis(), only_request(&[t]).1)),
+    );
+    // 3 + 2 hops wait 0.3 s, 7 hops are at the threshold already: network-wide.
+    assert_eq!(ttls, [(0, 5), (500, 7), (1_000, 30), (3_000, 30)]);
+}
+
+#[test]
+fn waits_follow_the_time_a_hop_took_in_earlier_discoveries() {
+    let mut node = node();
+    let _ = node.send(9, 1);
+    node.sent();
+    node.now += ms(400);
+    node.get(1, rrep(0, 9, 4, 3)); // four hops in 400 ms
+    node.link_fails(1, Carried::Nothing);
+    let _ = node.send(9, 2);
+    assert_eq!(only_request(&node.sent()).1, 6);
+    let deadline = node.aodv.searches.get(n(9)).unwrap().deadline;
+    assert_eq!(deadline - node.now, ms(2 * 6 * 100));
+}
+
+#[test]
+fn a_wait_is_never_longer_than_ten_seconds() {
+    let mut node = node();
+    let _ = node.send(9, 1);
+    node.sent();
+    node.now += ms(8_000);
+    node.get(1, rrep(0, 9, 4, 7));
+    node.link_fails(1, Carried::Nothing);
+    let _ = node.send(9, 2);
+    let deadline = node.aodv.searches.get(n(9)).unwrap().deadline;
+    assert_eq!(deadline - node.now, ms(10_000), "a second per hop, thirty hops and back");
+}
+
+#[test]
+fn an_expired_route_is_used_until_the_tick_that_ends_it() {
+    let mut node = node();
+    node.pass(ms(100));
+    node.get(1, rrep(0, 9, 4, 2)); // 6 s
+    node.pass(ms(6_200)); // expired 0.2 s ago, the tick is 0.2 s away
+    assert!(node.valid(9).is_some());
+    node.pass(ms(200));
+    assert_eq!(node.valid(9), None);
+    assert_eq!(node.entry(9).unwrap().seq, Some(Seq32(5)));
+}
+
+#[test]
+fn a_dead_route_is_never_forgotten() {
+    let mut node = node();
+    node.get(1, rrep(0, 9, 4, 2));
+    node.skip(Duration::from_secs(3_600));
+    assert_eq!(node.entry(9).unwrap().hops, 3);
+}
+
+#[test]
+fn packets_released_by_a_reply_are_ten_milliseconds_apart() {
+    let mut node = node();
+    for packet in 1..=3 {
+        let _ = node.send(9, packet);
+    }
+    node.sent();
+    node.get(1, rrep(0, 9, 4, 2));
+    let release = |packet| Event::Release { packet, next_hop: n(1) };
+    assert_eq!(node.events()[1..], [release(1)]);
+    node.pass(ms(10));
+    assert_eq!(node.events(), [release(2)]);
+    node.pass(ms(10));
+    assert_eq!(node.events(), [release(3)]);
+}
+
+#[test]
+fn a_request_keeps_the_way_back_for_six_seconds_and_no_route_to_the_neighbour() {
+    let mut node = node();
+    node.hear(1, 5, rreq(8, 1, 9, 2));
+    assert_eq!(node.entry(8).unwrap().expires - node.now, ms(6_000));
+    assert_eq!(node.entry(1), None);
+}
+
+#[test]
+fn a_link_failure_is_broadcast_though_nobody_uses_the_route() {
+    let mut node = node();
+    node.get(1, rrep(0, 9, 4, 2));
+    let carried = Carried::Data { packet: 5, destination: n(9), source: ME, travelled: 0 };
+    let sent = node.link_fails(1, carried);
+    let (error, to) = only_error(&sent);
+    assert_eq!((to, &error.unreachable[..]), (Ipv4Addr::BROADCAST, &[(n(9), Seq32(5))][..]));
+}
+
+#[test]
+fn a_packet_past_half_way_is_repaired_and_one_before_it_is_not() {
+    for (travelled, repaired) in [(3, false), (4, true)] {
+        let mut node = node();
+        node.hear(1, 5, rreq(8, 1, 9, 1));
+        node.skip(ms(20));
+        node.get(2, rrep(8, 9, 4, 2));
+        let carried = Carried::Data { packet: 5, destination: n(9), source: n(8), travelled };
+        let sent = node.link_fails(2, carried);
+        assert_eq!(matches!(sent[0].message, Message::Rreq(_)), repaired);
+        assert_eq!(node.aodv.buffered() == 1, repaired);
+    }
+}
+
+#[test]
+fn destinations_outdo_their_earlier_replies() {
+    let mut node = node();
+    let first = only_reply(&node.hear(1, 5, rreq(8, 1, 0, 2))).0.destination_seq;
+    let second = only_reply(&node.hear(1, 5, rreq(8, 2, 0, 2))).0.destination_seq;
+    assert!(second.after(first));
+}
+
+#[test]
+fn sizes_are_those_that_ns2_charges() {
+    let ns2 = |message: &Message| Encapsulation::Ns2.packet_len(message);
+    let udp = |message: &Message| Encapsulation::UdpIpv4.packet_len(message);
+    let request: Message = Message::Rreq(Rreq { ..rreq(8, 1, 9, 2) });
+    let reply = Message::Rrep(rrep(8, 9, 1, 1));
+    assert_eq!((ns2(&request), ns2(&reply), ns2(&rerr(&[(1, 1), (2, 2)]))), (48, 44, 40));
+    assert_eq!((udp(&request), udp(&reply), udp(&rerr(&[(1, 1), (2, 2)]))), (52, 48, 48));
+}
+
+#[test]
+fn a_chain_is_discovered_at_once_and_kept_by_its_traffic() {
+    let mut network = Network::chain(6, Config::ns2_235());
+    network.send(0, 5, 0);
+    network.run(ms(100));
+    assert_eq!(network.delivered.len(), 1);
+    assert_eq!(network.requests().iter().filter(|(_, node, _)| *node == 0).count(), 1);
+    for id in 1..20 {
+        network.run(ms(2_000));
+        network.send(0, 5, id);
+    }
+    network.run(ms(100));
+    assert_eq!(network.delivered.len(), 20);
+    assert_eq!(network.requests().iter().filter(|(_, node, _)| *node == 0).count(), 1);
+    assert!(network.now > Instant::from_secs(38));
+}
