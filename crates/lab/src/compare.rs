@@ -15,6 +15,9 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::fmt;
 
+#[cfg(test)]
+mod tests;
+
 /// Variants and how often to run each.
 #[derive(Clone, Debug)]
 pub struct Plan {

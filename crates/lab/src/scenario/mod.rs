@@ -11,6 +11,8 @@ mod parameters;
 mod resolve;
 pub mod schema;
 pub mod source;
+#[cfg(test)]
+mod tests;
 
 use document::{Node, Setting, Value};
 use hopline_core::Duration;
@@ -73,6 +75,7 @@ impl Scenario {
         let mut problems = Vec::new();
         schema::check(table, &changed.document.origin, "", keys::SCENARIO, &mut problems);
         if !problems.is_empty() {
+            problems.sort_by_key(|p| p.at.as_ref().map(|at| (at.source.name.clone(), at.span.start)));
             return Err(Problems(problems));
         }
         changed.files = resolve::Files::load(changed.section(), &changed.folder)?;

@@ -91,11 +91,11 @@ fn node_named(section: &Section<'_>, key: &str, names: &Names) -> Result<NodeId,
 }
 
 fn unknown_node(name: &str, origin: &Origin, names: &Names) -> Problem {
-    let problem = Problem::new(format!("there is no node `{name}`")).at(origin);
-    match super::source::nearest(name, names.keys().map(String::as_str)) {
-        Some(near) => problem.help(format!("did you mean `{near}`?")),
-        None => problem.help(some_names(names)),
-    }
+    let near = super::source::nearest(name, names.keys().map(String::as_str));
+    let guess = near.map(|near| format!("did you mean `{near}`? "));
+    Problem::new(format!("there is no node `{name}`"))
+        .at(origin)
+        .help(guess.unwrap_or_default() + &some_names(names))
 }
 
 fn some_names(names: &Names) -> String {

@@ -1,0 +1,133 @@
+use super::*;
+
+fn write(target: &Path, existing: Existing, text: &str) -> Result<(), OutputError> {
+    let directory = Directory::create(target, existing)?;
+    let manifest = format!("{{\"format\": \"{FORMAT}\"}}");
+    directory.write(MANIFEST, |f| f.write_all(manifest.as_bytes()))?;
+    directory.write("text", |f| f.write_all(text.as_bytes()))?;
+    directory.finish()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_directory_appears_when_it_is_finished_and_not_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let directory = Directory::create(&target, Existing::Refuse).unwrap();
+    directory.write("text", |f| f.write_all(b"hello")).unwrap();
+    assert!(!target.exists());
+    directory.finish().unwrap();
+    assert_eq!(fs::read_to_string(target.join("text")).unwrap(), "hello");
+    assert_eq!(names(folder.path()), ["out"], "no draft is left");
+}
+
+#[test]
+fn a_directory_that_is_given_up_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = Directory::create(&folder.path().join("out"), Existing::Refuse).unwrap();
+    directory.write("text", |f| f.write_all(b"hello")).unwrap();
+    drop(directory);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn an_existing_directory_is_refused_and_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    write(&target, Existing::Refuse, "first").unwrap();
+    let error = write(&target, Existing::Refuse, "second").unwrap_err();
+    assert!(
+        matches!(error, OutputError::Exists { .. }) && error.to_string().contains("add --force"),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(target.join("text")).unwrap(), "first");
+    assert_eq!(names(folder.path()), ["out"]);
+}
+
+#[test]
+fn earlier_results_are_replaced_whole_when_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    write(&target, Existing::Refuse, "first").unwrap();
+    fs::write(target.join("extra"), "of the first").unwrap();
+    write(&target, Existing::Replace, "second").unwrap();
+    assert_eq!(names(&target), [MANIFEST, "text"]);
+    assert_eq!(fs::read_to_string(target.join("text")).unwrap(), "second");
+    assert_eq!(names(folder.path()), ["out"]);
+}
+
+#[test]
+fn an_empty_directory_may_be_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    fs::create_dir(&target).unwrap();
+    write(&target, Existing::Replace, "text").unwrap();
+    assert_eq!(names(&target), [MANIFEST, "text"]);
+}
+
+#[test]
+fn what_are_not_results_is_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    fs::create_dir(&target).unwrap();
+    fs::write(target.join("thesis.tex"), "years of work").unwrap();
+    for manifest in [None, Some("{}"), Some("not json"), Some("{\"format\": \"other\"}")] {
+        if let Some(text) = manifest {
+            fs::write(target.join(MANIFEST), text).unwrap();
+        }
+        let error = write(&target, Existing::Replace, "text").unwrap_err();
+        assert!(matches!(error, OutputError::Foreign { .. }), "{error}");
+    }
+    assert_eq!(fs::read_to_string(target.join("thesis.tex")).unwrap(), "years of work");
+}
+
+#[test]
+fn a_file_or_link_in_the_way_is_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    fs::write(&target, "a file").unwrap();
+    assert!(matches!(write(&target, Existing::Refuse, ""), Err(OutputError::Exists { .. })));
+    assert!(matches!(write(&target, Existing::Replace, ""), Err(OutputError::Foreign { .. })));
+    fs::remove_file(&target).unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("nowhere", &target).unwrap();
+        assert!(matches!(write(&target, Existing::Refuse, ""), Err(OutputError::Exists { .. })));
+        assert!(matches!(write(&target, Existing::Replace, ""), Err(OutputError::Foreign { .. })));
+    }
+}
+
+#[test]
+fn a_directory_that_appears_meanwhile_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let directory = Directory::create(&target, Existing::Refuse).unwrap();
+    fs::create_dir(&target).unwrap();
+    assert!(matches!(directory.finish(), Err(OutputError::Exists { .. })));
+    assert_eq!(names(folder.path()), ["out"]);
+}
+
+#[test]
+fn a_missing_parent_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let parent = folder.path().join("no");
+    let error = Directory::create(&parent.join("out"), Existing::Refuse).unwrap_err();
+    assert!(error.to_string().starts_with(&format!("cannot write {}", parent.display())), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn results_are_as_open_as_any_new_directory() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("out"), Existing::Refuse, "").unwrap();
+    fs::create_dir(folder.path().join("plain")).unwrap();
+    let mode = |name| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    assert_eq!(mode("out"), mode("plain"));
+}

@@ -1,0 +1,298 @@
+//! What is right is resolved; what is wrong is found at its line and column, with what would be right.
+
+use super::*;
+use hopline_core::{Instant, NodeId};
+use hopline_radio::mac::config::{EifsRule, FirstAccess};
+use hopline_radio::phy::errors::ErrorModel;
+use hopline_radio::phy::reception::ReceptionModel;
+use hopline_radio::rate::Rate;
+use hopline_routing::aodv::config::LinkSensing;
+use hopline_sim::spec::{Interface, RoutingSpec, Traffic};
+use hopline_transport::tcp::{AckPolicy, Config, Variant};
+
+mod errors;
+mod files;
+mod settings;
+
+/// Three nodes in a line and a flow from end to end. Tests put their own lines before it or in its sections.
+const CHAIN: &str = "\
+duration_s = 10
+[nodes]
+layout = \"chain\"
+count = 3
+spacing_m = 200
+[radio]
+[[flow]]
+src = \"n0\"
+dst = \"n2\"
+";
+
+fn parse(text: &str, settings: &[&str]) -> Result<Scenario, Problems> {
+    let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
+    let settings: Vec<Setting> = settings.iter().map(|s| Setting::parse("--set", s).unwrap()).collect();
+    Scenario::parse(source, PathBuf::new(), &settings)
+}
+
+fn spec(text: &str, settings: &[&str]) -> Spec {
+    match parse(text, settings).and_then(|s| s.spec(1)) {
+        Ok(spec) => spec,
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+fn tcp(spec: &Spec, flow: usize) -> Config {
+    match spec.flows[flow].traffic {
+        Traffic::Bulk { tcp, .. } => tcp,
+        Traffic::Cbr { .. } => panic!("flow {flow} is cbr"),
+    }
+}
+
+fn start(spec: &Spec, node: usize) -> (f64, f64) {
+    let position = spec.nodes[node].trajectory.position_at(Instant::ZERO);
+    (position.x_m, position.y_m)
+}
+
+#[test]
+fn defaults_fill_what_a_small_scenario_leaves_out() {
+    let scenario = parse(CHAIN, &[]).unwrap();
+    assert_eq!((scenario.seed(), scenario.runs()), (1, 1));
+    let spec = scenario.spec(1).unwrap();
+    assert_eq!(spec.duration, Duration::from_secs(10));
+    assert_eq!(spec.nodes.len(), 3);
+    assert_eq!((start(&spec, 2), spec.nodes[2].name.as_str()), ((400.0, 0.0), "n2"));
+    assert!(matches!(spec.routing, RoutingSpec::Static));
+    assert_eq!(tcp(&spec, 0), Config::modern().with_newreno());
+    let flow = &spec.flows[0];
+    assert_eq!((flow.name.as_str(), flow.src, flow.dst), ("f0", NodeId(0), NodeId(2)));
+    assert_eq!((flow.start, flow.stop), (Instant::ZERO, Instant::FAR_FUTURE));
+}
+
+#[test]
+fn the_default_radio_is_that_of_ns2() {
+    let radio = spec(CHAIN, &[]).radio.unwrap();
+    assert_eq!(radio.phy, hopline_radio::phy::Config::ns2_wavelan());
+    assert_eq!(radio.mac, hopline_radio::mac::Config::ns2_wavelan());
+    assert_eq!(radio.queue.capacity.get(), 49);
+    assert_eq!(radio.link_layer_delay, Duration::from_micros(25));
+}
+
+#[test]
+fn the_other_presets_follow_the_standard() {
+    let radio = spec(CHAIN, &["radio.preset=dot11a"]).radio.unwrap();
+    assert_eq!(radio.mac, hopline_radio::mac::Config::dot11a());
+    assert_eq!((radio.queue.capacity.get(), radio.link_layer_delay), (50, Duration::ZERO));
+    let radio = spec(CHAIN, &["radio.preset=dot11b"]).radio.unwrap();
+    assert_eq!(radio.phy.reception, ReceptionModel::LockOnDecodable);
+}
+
+#[test]
+fn mac_keys_go_over_the_preset() {
+    let settings = [
+        "mac.data_rate_mbps=5.5",
+        "mac.basic_rate_mbps=2",
+        "mac.rts_threshold_bytes=never",
+        "mac.short_retry_limit=4",
+        "mac.cw_min=15",
+        "mac.eifs=standard",
+    ];
+    let mac = spec(CHAIN, &settings).radio.unwrap().mac;
+    assert_eq!((mac.data_rate, mac.basic_rate), (Rate::Cck5_5, Rate::Dsss2));
+    assert_eq!((mac.rts_threshold_bytes, mac.short_retry_limit, mac.cw_min), (u32::MAX, 4, 15));
+    assert_eq!((mac.eifs, mac.first_access), (EifsRule::Standard, FirstAccess::AlwaysBackoff));
+}
+
+#[test]
+fn ranges_move_the_thresholds_to_the_power_at_that_distance() {
+    let phy = spec(CHAIN, &["radio.range_m=367", "radio.carrier_sense_range_m=720"]).radio.unwrap().phy;
+    let range = |threshold| phy.propagation.range_for(&phy.radio, threshold);
+    assert!((range(phy.radio.rx_threshold_w) - 367.0).abs() < 1e-6);
+    assert!((range(phy.radio.cs_threshold_w) - 720.0).abs() < 1e-6);
+    let reaches = |distance| phy.propagation.received_w(&phy.radio, distance) >= phy.radio.rx_threshold_w;
+    assert!(reaches(367.0) && !reaches(367.1));
+}
+
+#[test]
+fn tcp_keys_of_a_flow_go_over_the_general_ones() {
+    let text = CHAIN
+        .replace("[radio]", "[radio]\n[tcp]\npreset = \"ns2-2.35\"\nwindow = 8\ndelayed_ack_ms = 100")
+        + "tcp = { window = \"unclamped\", min_rto_s = 0.5 }\ntransport = \"tcp-sack\"\n";
+    let config = tcp(&spec(&text, &[]), 0);
+    assert_eq!(config.window_clamp, None);
+    assert_eq!(config.rto.min, Duration::from_millis(500));
+    assert_eq!(config.ack_policy, AckPolicy::Delayed { timer: Duration::from_millis(100) });
+    assert_eq!(config.rto.initial, Config::ns2_235().rto.initial);
+    assert!(matches!(config.variant, Variant::Sack(_)));
+}
+
+#[test]
+fn a_cbr_flow_sends_at_its_rate() {
+    let text = CHAIN.to_owned() + "kind = \"cbr\"\nrate_kbps = 16.384\npacket_bytes = 512\n";
+    match spec(&text, &[]).flows[0].traffic {
+        Traffic::Cbr { packet_bytes, interval } => {
+            assert_eq!((packet_bytes, interval), (512, Duration::from_millis(250)));
+        }
+        Traffic::Bulk { .. } => panic!("not cbr"),
+    }
+}
+
+#[test]
+fn a_grid_is_named_row_by_row() {
+    let text = CHAIN.replace("\"chain\"\ncount = 3", "\"grid\"\ncolumns = 2\nrows = 3");
+    let spec = spec(&text, &[]);
+    assert_eq!(spec.nodes.len(), 6);
+    assert_eq!((start(&spec, 1), start(&spec, 4)), ((200.0, 0.0), (0.0, 400.0)));
+}
+
+#[test]
+fn random_places_depend_on_seed_and_run_and_on_nothing_else() {
+    let text = CHAIN
+        .replace("\"chain\"", "\"random\"\nwidth_m = 1000\nheight_m = 500")
+        .replace("spacing_m = 200\n", "");
+    let places = |settings: &[&str], run| {
+        let spec = parse(&text, settings).unwrap().spec(run).unwrap();
+        (0..spec.nodes.len()).map(|n| start(&spec, n)).collect::<Vec<_>>()
+    };
+    let first = places(&[], 1);
+    assert!(first.iter().all(|(x, y)| (0.0..1000.0).contains(x) && (0.0..500.0).contains(y)));
+    assert_eq!(first, places(&["tcp.window=2"], 1));
+    assert_ne!(first, places(&[], 2));
+    assert_ne!(first, places(&["seed=2"], 1));
+    assert_eq!(first, places(&["nodes.count=5"], 1)[..3], "more nodes move nobody");
+}
+
+#[test]
+fn random_flows_join_different_nodes_within_their_times() {
+    let text = CHAIN.to_owned() + "[flows]\nrandom = 50\nstart_min_s = 1\nstart_max_s = 3\n";
+    let spec = spec(&text, &[]);
+    assert_eq!(spec.flows.len(), 51);
+    for flow in &spec.flows[1..] {
+        assert_ne!(flow.src, flow.dst);
+        assert!((Instant::from_secs(1)..Instant::from_secs(3)).contains(&flow.start), "{}", flow.start);
+    }
+    let all: std::collections::BTreeSet<_> = spec.flows.iter().map(|f| (f.src, f.dst)).collect();
+    assert_eq!(all.len(), 6, "every ordered pair of three nodes turns up in fifty draws");
+}
+
+#[test]
+fn moving_nodes_stay_in_their_area_and_differ_from_run_to_run() {
+    for model in [
+        "model = \"random-waypoint\"",
+        "model = \"random-waypoint-stationary\"\nmin_speed_mps = 1\npause_s = 2",
+    ] {
+        let text = format!("{CHAIN}[mobility]\n{model}\nwidth_m = 300\nheight_m = 200\nmax_speed_mps = 20\n");
+        let scenario = parse(&text, &[]).unwrap();
+        let places = |run| {
+            let spec = scenario.spec(run).unwrap();
+            let at = |second| spec.nodes[0].trajectory.position_at(Instant::from_secs(second));
+            (0..10).map(at).collect::<Vec<_>>()
+        };
+        assert!(places(1).iter().all(|p| (0.0..=300.0).contains(&p.x_m) && (0.0..=200.0).contains(&p.y_m)));
+        assert_ne!(places(1), places(2));
+        assert_ne!(places(1)[0], places(1)[9], "{model}");
+    }
+}
+
+#[test]
+fn waypoints_move_a_node_and_leave_it_there() {
+    let text = "duration_s = 60\n[radio]\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\nx_m = 100\n\
+        waypoints = [{ at_s = 10, x_m = 100, y_m = 50, speed_mps = 5 }]\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n";
+    let spec = spec(text, &[]);
+    let y = |second| spec.nodes[1].trajectory.position_at(Instant::from_secs(second)).y_m;
+    assert_eq!((y(10), y(15), y(20), y(60)), (0.0, 25.0, 50.0, 50.0));
+}
+
+const WIRED: &str = "\
+duration_s = 10
+[[node]]
+name = \"server\"
+[[node]]
+name = \"client\"
+[[link]]
+a = \"server\"
+b = \"client\"
+rate_mbps = 2.5
+delay_ms = 1.5
+[[flow]]
+src = \"server\"
+dst = \"client\"
+";
+
+#[test]
+fn without_a_radio_nodes_are_wired() {
+    let spec = spec(WIRED, &["link.0.errors.model=bit", "link.0.errors.bit_error_rate=1e-6"]);
+    assert!(spec.radio.is_none() && spec.nodes.iter().all(|n| n.interface == Interface::Wired));
+    let link = &spec.links[0];
+    assert_eq!((link.a, link.b, link.rate_bps), (NodeId(0), NodeId(1), 2_500_000));
+    assert_eq!((link.delay, link.queue.capacity.get()), (Duration::from_micros(1500), 50));
+    assert!(matches!(link.errors, ErrorModel::BitErrors(p) if p.get() == 1e-6));
+}
+
+#[test]
+fn a_network_may_have_both() {
+    let text = CHAIN.to_owned()
+        + "[[node]]\nname = \"server\"\ninterface = \"wired\"\n\
+           [[link]]\na = \"server\"\nb = \"n0\"\nrate_mbps = 10\ndelay_ms = 5\n";
+    let spec = spec(&text, &[]);
+    let interfaces: Vec<_> = spec.nodes.iter().map(|n| n.interface).collect();
+    assert_eq!(interfaces[2..], [Interface::Wireless, Interface::Wired]);
+    assert_eq!(spec.links[0].a, NodeId(3));
+}
+
+#[test]
+fn gilbert_models_take_their_parameters() {
+    let settings = [
+        "radio.errors.model=gilbert-packet",
+        "radio.errors.good_to_bad=0.01",
+        "radio.errors.bad_to_good=0.2",
+    ];
+    match spec(CHAIN, &settings).radio.unwrap().errors {
+        ErrorModel::GilbertPackets(g) => {
+            assert_eq!((g.good_to_bad.get(), g.bad_to_good.get()), (0.01, 0.2));
+            assert_eq!((g.loss_good.get(), g.loss_bad.get()), (0.0, 1.0));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn aodv_takes_a_preset_and_keys_over_it() {
+    let settings = ["routing.protocol=aodv", "routing.aodv.preset=ns2-2.35", "routing.aodv.net_diameter=12"];
+    match spec(CHAIN, &settings).routing {
+        RoutingSpec::Aodv(config) => {
+            assert_eq!((config.net_diameter, config.rreq_retries), (12, 3));
+            assert_eq!(config.link_sensing, LinkSensing::LinkLayer);
+        }
+        RoutingSpec::Static => panic!("static"),
+    }
+    let settings =
+        ["routing.protocol=aodv", "routing.aodv.link_sensing=hello", "routing.aodv.hello_interval_s=0.5"];
+    match spec(CHAIN, &settings).routing {
+        RoutingSpec::Aodv(config) => {
+            assert_eq!(config.link_sensing.hello().unwrap().interval, Duration::from_millis(500));
+        }
+        RoutingSpec::Static => panic!("static"),
+    }
+}
+
+#[test]
+fn every_key_documents_itself_and_is_unique_in_its_table() {
+    fn walk(table: &'static [schema::Key]) {
+        for (i, key) in table.iter().enumerate() {
+            assert!(!key.doc.is_empty(), "{}", key.name);
+            assert!(table[..i].iter().all(|other| other.name != key.name), "{} twice", key.name);
+            if let schema::Takes::Table(below) | schema::Takes::Tables(below) = key.takes {
+                walk(below);
+            }
+        }
+    }
+    walk(keys::SCENARIO);
+}
+
+#[test]
+fn parameters_in_effect_name_defaults_and_settings() {
+    let parameters = parse(CHAIN, &["tcp.window=8"]).unwrap().parameters();
+    assert_eq!(parameters["tcp"]["window"], 8);
+    assert_eq!(parameters["seed"], 1);
+    assert_eq!(parameters["radio"]["preset"], "ns2-wavelan");
+    assert_eq!(parameters["flow"][0]["dst"], "n2");
+}

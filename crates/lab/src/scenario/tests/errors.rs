@@ -1,0 +1,159 @@
+//! Wrong scenarios, each with its place and its remedy.
+
+use super::*;
+
+/// The first problem as `line:column message | help`.
+#[track_caller]
+fn first_problem(text: &str) -> String {
+    let problems = parse(text, &[]).expect_err("this is wrong");
+    let problem = &problems.0[0];
+    let at = problem.at.as_ref().expect("every problem of a file has a place");
+    assert_eq!(at.source.name, "test.toml");
+    let (line, column) = at.line_column();
+    format!("{line}:{column} {} | {}", problem.message, problem.help.as_deref().unwrap_or("-"))
+}
+
+/// `CHAIN` with `old` replaced.
+#[track_caller]
+fn chain(old: &str, new: &str) -> String {
+    assert!(CHAIN.contains(old));
+    CHAIN.replace(old, new)
+}
+
+macro_rules! wrong {
+    ($($name:ident: $text:expr => $expected:expr;)*) => {
+        $(#[test] fn $name() { assert_eq!(first_problem(&$text), $expected); })*
+    };
+}
+
+wrong! {
+    text_that_is_not_toml: "duration_s = 10\nseed = = 3\n" =>
+        "2:8 invalid TOML: extra `=`, expected nothing | -";
+    an_unclosed_string: "name = \"chain\nduration_s = 10\n" =>
+        "1:14 invalid TOML: invalid basic string, expected `\"` | -";
+    a_key_given_twice: "duration_s = 10\nduration_s = 20\n" =>
+        "2:1 invalid TOML: duplicate key | -";
+    a_misspelt_key: chain("duration_s", "durration_s") =>
+        "1:1 unknown key `durration_s` | did you mean `duration_s`?";
+    a_misspelt_key_of_a_section: chain("spacing_m = 200", "spacing_m = 200\nspcing_m = 3") =>
+        "6:1 unknown key `spcing_m` in `nodes` | did you mean `spacing_m`?";
+    a_key_like_no_other: chain("[radio]", "[radio]\nzzzzzz = 1") =>
+        "7:1 unknown key `zzzzzz` in `radio` | known keys: preset, propagation, range_m, carrier_sense_range_m, \
+         interference_range_m, path_loss_exponent, reference_distance_m, shadowing_deviation_db, shadowing_draw, \
+         tx_power_dbm, frequency_mhz, antenna_height_m, reception, capture_db, link_layer_delay_us, errors";
+    a_string_for_a_number: chain("duration_s = 10", "duration_s = \"ten\"") =>
+        "1:14 `duration_s` takes a number from 0.000001 to 10000000, not a string | virtual time to simulate";
+    a_fraction_for_a_whole_number: chain("count = 3", "count = 3.5") =>
+        "4:9 `nodes.count` takes a whole number from 1 to 16777214, not a number | nodes of a chain or a random network";
+    a_table_for_a_list: "duration_s = 1\n[flow]\nsrc = \"a\"\n" =>
+        "2:1 `flow` takes a list of tables, [[flow]], not a table | flows listed one by one";
+    a_date: chain("count = 3", "count = 2026-11-21") =>
+        "4:9 `nodes.count` takes a whole number from 1 to 16777214, not a date | nodes of a chain or a random network";
+    a_run_of_no_time: chain("duration_s = 10", "duration_s = 0") =>
+        "1:14 `duration_s` = 0 is out of range | it takes a number from 0.000001 to 10000000";
+    no_number_at_all: chain("duration_s = 10", "duration_s = nan") =>
+        "1:14 `duration_s` = NaN is out of range | it takes a number from 0.000001 to 10000000";
+    a_negative_count: chain("count = 3", "count = -3") =>
+        "4:9 `nodes.count` = -3 is out of range | it takes a whole number from 1 to 16777214";
+    a_number_too_large_for_toml: chain("count = 3", "count = 99999999999999999999") =>
+        "4:9 a number too large to be stored | -";
+    a_word_that_is_not_known: chain("\"chain\"", "\"chian\"") =>
+        "3:10 `nodes.layout` does not know \"chian\" | did you mean \"chain\"? it takes one of \"chain\", \"grid\", \
+         \"random\", \"movements\", \"file\"";
+    a_missing_key: chain("duration_s = 10\n", "") =>
+        "1:1 the scenario has no `duration_s` | add `duration_s = …`, a number from 0.000001 to 10000000: virtual time \
+         to simulate";
+    a_flow_without_destination: chain("dst = \"n2\"\n", "") =>
+        "7:1 `flow.0` has no `dst` | add `dst = …`, a string: name of the receiving node";
+    a_flow_to_a_node_that_does_not_exist: chain("\"n2\"", "\"n3\"") =>
+        "9:7 there is no node `n3` | did you mean `n0`? the nodes are n0, n1, n2";
+    a_flow_to_a_node_like_no_other: chain("\"n2\"", "\"gateway\"") =>
+        "9:7 there is no node `gateway` | the nodes are n0, n1, n2";
+    a_flow_to_itself: chain("\"n2\"", "\"n0\"") =>
+        "9:7 a flow from a node to itself | src and dst are different nodes";
+    two_nodes_of_one_name: CHAIN.to_owned() + "[[node]]\nname = \"n1\"\n" =>
+        "11:8 a second node named `n1` | the first is at test.toml:2:1; names of nodes are unique, and [nodes] makes \
+         n0, n1, …";
+    two_flows_of_one_name: CHAIN.to_owned() + "[[flow]]\nname = \"f0\"\nsrc = \"n1\"\ndst = \"n0\"\n" =>
+        "11:8 a second flow named `f0` | names of flows are unique";
+    a_flow_that_stops_before_it_starts: CHAIN.to_owned() + "start_s = 5\nstop_s = 4\n" =>
+        "11:10 the flow stops before it starts | stop_s must be above start_s = 5";
+    a_cbr_flow_without_rate: CHAIN.to_owned() + "kind = \"cbr\"\n" =>
+        "10:8 a cbr flow without `rate_kbps` | add rate_kbps, the rate of its payload in kb/s";
+    a_bulk_flow_with_a_rate: CHAIN.to_owned() + "rate_kbps = 10\n" =>
+        "10:13 `rate_kbps` is for flows of kind \"cbr\" only | remove it, or set kind = \"cbr\"";
+    no_flows: chain("[[flow]]\nsrc = \"n0\"\ndst = \"n2\"\n", "") =>
+        "1:1 no flows: nothing would be sent | add [[flow]] with src and dst";
+    no_nodes: "duration_s = 1\n[radio]\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n" =>
+        "1:1 no nodes | add [nodes] with a layout, or [[node]]";
+    a_layout_without_its_keys: chain("spacing_m = 200\n", "") =>
+        "3:10 layout \"chain\" needs `spacing_m` | layout \"chain\" takes count, spacing_m";
+    a_layout_with_keys_of_another: chain("count = 3", "count = 3\nrows = 2") =>
+        "5:8 layout \"chain\" does not use `rows` | it takes count, spacing_m";
+    neither_radio_nor_link: chain("[radio]\n", "") =>
+        "1:1 neither [radio] nor [[link]]: no node can reach another | add [radio] with preset = \"ns2-wavelan\" for a \
+         wireless network, [[link]] for a wired one";
+    a_wireless_node_without_radio: WIRED.replace("\"client\"\n[[link]]", "\"client\"\ninterface = \"wireless\"\n[[link]]") =>
+        "6:13 a wireless node, but the scenario has no [radio] | add [radio] with preset = \"ns2-wavelan\"";
+    a_mac_without_radio: WIRED.to_owned() + "[mac]\ncw_min = 15\n" =>
+        "14:1 [mac] without [radio]: the network has no wireless nodes | add [radio], or remove it; a wired link has its \
+         own queue";
+    aodv_in_a_wired_network: WIRED.to_owned() + "[routing]\nprotocol = \"aodv\"\n" =>
+        "15:12 AODV runs on wireless nodes only, and `server` is wired | use protocol = \"static\" where there are wired \
+         nodes";
+    aodv_parameters_for_static_routes: CHAIN.to_owned() + "[routing.aodv]\nnet_diameter = 5\n" =>
+        "10:1 [routing.aodv] is given but the protocol is static | set routing.protocol = \"aodv\"";
+    a_link_to_a_node_that_does_not_exist: WIRED.replace("b = \"client\"", "b = \"cleint\"") =>
+        "8:5 there is no node `cleint` | did you mean `client`? the nodes are server, client";
+    a_link_to_itself: WIRED.replace("b = \"client\"", "b = \"server\"") =>
+        "8:5 a link from a node to itself | a and b are different nodes";
+    a_rate_that_802_11_lacks: CHAIN.to_owned() + "[mac]\ndata_rate_mbps = 3\n" =>
+        "11:18 802.11 has no rate of 3 Mb/s | rates are 1, 2, 5.5, 11, 6, 9, 12, 18, 24, 36, 48, 54 Mb/s";
+    a_window_that_is_no_power_of_two_less_one: CHAIN.to_owned() + "[mac]\ncw_min = 30\n" =>
+        "11:10 MAC parameters do not fit together: contention windows must be of the form 2^n - 1 with \
+         cw_min <= cw_max, not 30 and 1023 | -";
+    rto_limits_that_cross: CHAIN.to_owned() + "[tcp]\nmin_rto_s = 5\nmax_rto_s = 1\n" =>
+        "10:1 TCP parameters do not fit together: rto.max must be above 0 and at least rto.min | -";
+    receiving_farther_than_sensing: chain("[radio]", "[radio]\nrange_m = 600") =>
+        "7:11 frames would be received up to 600 m but sensed only up to 550 m | carrier_sense_range_m is at least range_m";
+    an_error_model_without_its_rate: chain("[radio]", "[radio]\nerrors.model = \"bit\"") =>
+        "7:16 error model \"bit\" needs `bit_error_rate` | -";
+    a_rate_of_another_error_model: chain("[radio]", "[radio]\nerrors = { packet_loss = 0.1 }") =>
+        "7:26 `packet_loss` belongs to error model \"packet\", not \"none\" | set model = \"packet\", or remove it";
+    waypoints_out_of_order: CHAIN.to_owned() + "[[node]]\nwaypoints = [\n { at_s = 5, x_m = 0, y_m = 0, speed_mps = 1 },\n \
+        { at_s = 4, x_m = 0, y_m = 0, speed_mps = 1 } ]\n" =>
+        "13:11 a waypoint that is earlier than the one before it | it follows one at 5 s";
+    movement_without_speed: CHAIN.to_owned() + "[mobility]\nmodel = \"random-waypoint\"\nwidth_m = 9\nheight_m = 9\n" =>
+        "11:9 mobility model \"random-waypoint\" needs `max_speed_mps` | -";
+    a_movement_model_without_its_file: CHAIN.to_owned() + "[mobility]\nmodel = \"ns2\"\n" =>
+        "11:9 mobility model \"ns2\" needs `file` | -";
+}
+
+#[test]
+fn all_wrong_keys_are_told_at_once_in_the_order_of_the_file() {
+    let problems = parse("zeed = 3\nduration_s = 0\n[radio]\npreset = 7\n[nods]\n", &[]).unwrap_err();
+    let lines: Vec<_> = problems.0.iter().map(|p| p.at.as_ref().unwrap().line_column().0).collect();
+    assert_eq!(lines, [1, 2, 4, 5]);
+}
+
+#[test]
+fn a_sweep_takes_lists() {
+    let text = CHAIN.to_owned() + "[sweep]\n\"tcp.window\" = 3\n";
+    let problems = parse(&text, &[]).unwrap().sweep().unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "test.toml:11:16: `sweep.tcp.window` takes a list of values, not a whole number \
+         (for example: \"tcp.window\" = [1, 2, 3])"
+    );
+}
+
+#[test]
+fn a_swept_value_that_is_wrong_is_found_in_the_file() {
+    let text = CHAIN.to_owned() + "[sweep]\n\"tcp.window\" = [3, 0]\n";
+    let scenario = parse(&text, &[]).unwrap();
+    let problems = crate::Plan::new(&scenario, &scenario.sweep().unwrap()).unwrap_err();
+    assert!(
+        problems.to_string().starts_with("test.toml:11:20: `tcp.window` = 0 is out of range"),
+        "{problems}"
+    );
+}

@@ -1,0 +1,137 @@
+//! Scenarios that name other files, and what is wrong in those.
+
+use super::*;
+use std::fs;
+use tempfile::TempDir;
+
+/// A folder with `scenario.toml` and other files.
+fn folder(scenario: &str, files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("scenario.toml"), scenario).unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn load(folder: &TempDir) -> Result<Spec, Problems> {
+    Scenario::load(&folder.path().join("scenario.toml"), &[])?.spec(1)
+}
+
+/// The problems, with the name of the folder taken away.
+fn problems(folder: &TempDir) -> String {
+    let text = load(folder).expect_err("this is wrong").to_string();
+    text.replace(&format!("{}/", folder.path().display()), "")
+}
+
+const MOVING: &str = "duration_s = 10\n[radio]\n[nodes]\nlayout = \"movements\"\n\
+    [mobility]\nmodel = \"ns2\"\nfile = \"m\"\n[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n";
+const MOVEMENTS: &str = "$node_(0) set X_ 1.0\n$node_(0) set Y_ 2.0\n$node_(1) set X_ 3.0\n$node_(1) set Y_ 4.0\n\
+    $ns_ at 2.0 \"$node_(1) setdest 3.0 14.0 1.0\"\n";
+const LISTED: &str = "duration_s = 10\n[radio]\n[nodes]\nlayout = \"file\"\nfile = \"nodes.csv\"\n\
+    [flows]\nfile = \"flows.csv\"\n";
+
+#[test]
+fn a_scenario_is_named_after_its_folder_unless_it_says_otherwise() {
+    let folder = folder(CHAIN, &[]);
+    let scenario = Scenario::load(&folder.path().join("scenario.toml"), &[]).unwrap();
+    assert_eq!(scenario.name(), folder.path().file_name().unwrap().to_str().unwrap());
+    assert_eq!(scenario.with(&[Setting::parse("--set", "name=x").unwrap()]).unwrap().name(), "x");
+}
+
+#[test]
+fn a_missing_scenario_is_named() {
+    let error = Scenario::load(Path::new("no/such.toml"), &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no/such.toml: there is no such file (check the path; it is relative to where you are)"
+    );
+}
+
+#[test]
+fn a_scenario_that_is_not_text_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("scenario.toml"), [b'a', 0xff, 0xfe]).unwrap();
+    assert!(
+        problems(&folder).starts_with("scenario.toml: not UTF-8 text at byte 1"),
+        "{}",
+        problems(&folder)
+    );
+}
+
+#[test]
+fn a_folder_is_no_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Scenario::load(folder.path(), &[]).unwrap_err().to_string().contains("directory"));
+}
+
+#[test]
+fn a_movement_file_places_and_moves_the_nodes() {
+    let spec = load(&folder(MOVING, &[("m", MOVEMENTS)])).unwrap();
+    assert_eq!(spec.nodes.len(), 2);
+    let y = |second| spec.nodes[1].trajectory.position_at(Instant::from_secs(second)).y_m;
+    assert_eq!((y(0), y(2), y(7)), (4.0, 4.0, 9.0));
+}
+
+#[test]
+fn a_broken_line_of_a_movement_file_is_found_there() {
+    let broken = MOVEMENTS.replace("3.0 14.0 1.0", "3.0 north 1.0");
+    let text = problems(&folder(MOVING, &[("m", &broken)]));
+    assert!(text.starts_with("m:5:"), "{text}");
+    assert!(text.contains("north"), "{text}");
+}
+
+#[test]
+fn a_movement_file_for_more_nodes_than_there_are_is_found_at_the_line() {
+    let scenario = MOVING.replace("\"movements\"", "\"chain\"\ncount = 1\nspacing_m = 1");
+    let text = problems(&folder(&scenario, &[("m", MOVEMENTS)]));
+    assert!(text.starts_with("m:3:") && text.contains("there is no node 1"), "{text}");
+}
+
+#[test]
+fn a_movement_file_for_fewer_nodes_than_there_are_is_refused() {
+    let scenario = MOVING.replace("\"movements\"", "\"chain\"\ncount = 3\nspacing_m = 1");
+    let text = problems(&folder(&scenario, &[("m", MOVEMENTS)]));
+    assert!(text.starts_with("m:5:") && text.contains("node 2 is not placed"), "{text}");
+}
+
+#[test]
+fn a_missing_movement_file_is_found_where_it_is_named() {
+    let text = problems(&folder(MOVING, &[]));
+    assert_eq!(
+        text,
+        "scenario.toml:7:8: m: there is no such file (file names are relative to the folder of the scenario)"
+    );
+}
+
+#[test]
+fn nodes_and_flows_come_from_csv_with_keys_as_header() {
+    let files = [
+        ("nodes.csv", "x_m, y_m\n# the first\n0, 0\n\n100.5,-3\r\n7,8\n"),
+        ("flows.csv", "kind,src,dst,start_s,rate_kbps\nbulk,n0,n1,2.5,\ncbr,n2,n0,,8\n"),
+    ];
+    let spec = load(&folder(LISTED, &files)).unwrap();
+    assert_eq!((spec.nodes.len(), start(&spec, 1)), (3, (100.5, -3.0)));
+    assert_eq!(spec.flows[0].start, Instant::from_millis(2500));
+    assert!(matches!(spec.flows[1].traffic, Traffic::Cbr { .. }));
+}
+
+#[test]
+fn what_is_wrong_in_a_csv_file_is_found_at_its_cell() {
+    let wrong =
+        |nodes: &str, flows: &str| problems(&folder(LISTED, &[("nodes.csv", nodes), ("flows.csv", flows)]));
+    let (nodes, flows) = ("x_m,y_m\n0,0\n1,1\n", "src,dst\nn0,n1\n");
+    assert_eq!(wrong("x_m,z_m\n", flows), "nodes.csv:1:5: unknown column `z_m` (did you mean `x_m`?)");
+    assert_eq!(
+        wrong("x_m,y_m\n0,0\n1\n", flows),
+        "nodes.csv:3:1: 2 columns in the header, 1 here (every line has one value for each column of the header)"
+    );
+    assert!(wrong("x_m,y_m\n0,zero\n", flows).starts_with("nodes.csv:2:3: `node.0.y_m` takes a number"));
+    assert!(wrong("x_m,y_m\n0,1e99\n", flows).starts_with("nodes.csv:2:3: `node.0.y_m` = 1000000"));
+    assert_eq!(
+        wrong(nodes, "src,dst\nn0,n9\n"),
+        "flows.csv:2:4: there is no node `n9` (did you mean `n0`? the nodes are n0, n1)"
+    );
+    assert!(wrong(nodes, "src\nn0\n").starts_with("flows.csv:2:1: `flow.0` has no `dst`"));
+    assert!(wrong("", flows).starts_with("nodes.csv:1:1: an empty file"));
+}

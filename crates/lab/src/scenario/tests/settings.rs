@@ -1,0 +1,88 @@
+//! `--set`, `--vary` and `[sweep]`.
+
+use super::*;
+
+fn problem(setting: &str) -> String {
+    parse(CHAIN, &[setting]).expect_err("this is wrong").to_string()
+}
+
+#[test]
+fn a_setting_reaches_into_lists_and_makes_missing_tables() {
+    let spec = spec(CHAIN, &["flow.0.start_s=2", "flow.0.tcp.window=5", "tcp.preset=ns2-2.35"]);
+    assert_eq!(spec.flows[0].start, Instant::from_secs(2));
+    assert_eq!(tcp(&spec, 0).window_clamp, Some(5));
+    assert_eq!(tcp(&spec, 0).rto.initial, Duration::from_secs(3));
+}
+
+#[test]
+fn the_last_of_two_settings_holds() {
+    assert_eq!(tcp(&spec(CHAIN, &["tcp.window=5", "tcp.window=6"]), 0).window_clamp, Some(6));
+}
+
+#[test]
+fn words_need_no_quotes_and_may_have_them() {
+    for text in ["transport=tcp-sack", "transport=\"tcp-sack\"", " transport = tcp-sack "] {
+        assert!(matches!(tcp(&spec(CHAIN, &[text]), 0).variant, Variant::Sack(_)), "{text}");
+    }
+}
+
+#[test]
+fn wrong_settings_are_reported_as_they_were_given() {
+    assert_eq!(
+        problem("tcp.window=0"),
+        "--set tcp.window=0: `tcp.window` = 0 is out of range \
+         (it takes a whole number from 1 to 1048576, or \"unclamped\")"
+    );
+    assert_eq!(
+        problem("tcp.widnow=8"),
+        "--set tcp.widnow=8: unknown key `widnow` in `tcp` (did you mean `window`?)"
+    );
+    assert_eq!(
+        problem("flow.1.start_s=2"),
+        "--set flow.1.start_s=2: `flow` has no entry `1` (its entries are numbered 0 to 0)"
+    );
+    assert_eq!(
+        problem("duration_s.x=2"),
+        "--set duration_s.x=2: `duration_s` is a whole number; it has no key `x`"
+    );
+    assert_eq!(
+        problem("flow.0.dst=n7"),
+        "--set flow.0.dst=n7: there is no node `n7` (did you mean `n0`? the nodes are n0, n1, n2)"
+    );
+}
+
+#[test]
+fn a_setting_is_of_the_form_key_is_value() {
+    for text in ["", "seed", "=3", " =3"] {
+        let problem = Setting::parse("--set", text).unwrap_err();
+        assert!(problem.message.contains("not of the form key=value"), "{problem}");
+    }
+}
+
+#[test]
+fn an_option_of_its_own_names_itself() {
+    let wrong =
+        parse(CHAIN, &[]).unwrap().with(&[Setting::of_option("--seed", "seed", u64::MAX)]).unwrap_err();
+    assert!(
+        wrong.to_string().starts_with("--seed 18446744073709551615: `seed` takes a whole number"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn vary_splits_at_commas() {
+    let axis = parse_vary("tcp.window=2, 3,unclamped").unwrap();
+    let texts: Vec<_> = axis.iter().map(|s| format!("{}={}", s.path, s.text())).collect();
+    assert_eq!(texts, ["tcp.window=2", "tcp.window=3", "tcp.window=unclamped"]);
+    assert_eq!(axis[1].node.origin.span, 14..15);
+    assert!(parse_vary("tcp.window").is_err());
+}
+
+#[test]
+fn a_sweep_keeps_the_order_of_the_file_and_may_be_nested() {
+    let text =
+        CHAIN.to_owned() + "[sweep]\ntransport = [\"tcp-reno\", \"tcp-sack\"]\nmac.cw_min = [15, 31]\n";
+    let axes = parse(&text, &[]).unwrap().sweep().unwrap();
+    let paths: Vec<_> = axes.iter().map(|axis| (axis[0].path.as_str(), axis.len())).collect();
+    assert_eq!(paths, [("transport", 2), ("mac.cw_min", 2)]);
+}

@@ -1,0 +1,94 @@
+//! Every scenario that is shipped parses, sweeps and resolves; and nothing that can be typed makes the parser panic.
+
+use hopline_lab::scenario::document::Setting;
+use hopline_lab::scenario::parse_vary;
+use hopline_lab::scenario::source::Source;
+use hopline_lab::{Plan, Scenario};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn shipped() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let folders = std::fs::read_dir(root).unwrap().map(|e| e.unwrap().path());
+    let mut files: Vec<PathBuf> = folders.filter(|p| p.is_dir()).map(|p| p.join("scenario.toml")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_shipped_scenario_is_right_named_after_its_folder_and_explained() {
+    let files = shipped();
+    assert!(files.len() >= 10, "{files:?}");
+    for file in files {
+        let scenario = Scenario::load(&file, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let folder = file.parent().unwrap();
+        assert_eq!(Some(scenario.name().as_str()), folder.file_name().unwrap().to_str());
+        assert!(folder.join("README.md").is_file(), "{} has no README.md", folder.display());
+        let axes = scenario.sweep().unwrap_or_else(|e| panic!("{e}"));
+        Plan::new(&scenario, &axes).unwrap_or_else(|e| panic!("{e}"));
+        assert!(scenario.spec(7).is_ok());
+    }
+}
+
+fn parse(text: &str) -> Result<Scenario, hopline_lab::Problems> {
+    let source = Arc::new(Source { name: "fuzz.toml".into(), text: text.into() });
+    Scenario::parse(source, PathBuf::from("/nonexistent"), &[])
+}
+
+/// A scenario in which `line` replaces line `at`.
+fn with_line(at: usize, line: &str) -> String {
+    let text = std::fs::read_to_string(&shipped()[0]).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let at = at % lines.len();
+    lines[at] = line;
+    lines.join("\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_text_is_a_scenario_or_an_error(text in any::<String>()) {
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn any_line_in_a_scenario_is_right_or_an_error(at in 0usize..100, line in "[ -~\n]{0,40}") {
+        let _ = parse(&with_line(at, &line));
+    }
+
+    #[test]
+    fn any_value_of_any_key_is_right_or_an_error(
+        key in "(duration_s|seed|runs|transport|tcp|tcp\\.window|flow|flow\\.0\\.(src|bytes|start_s)|nodes\\.(count|layout)|\
+                radio\\.(range_m|errors|preset)|mac\\.cw_min|sweep|link|zz)",
+        value in prop_oneof![
+            any::<i64>().prop_map(|i| i.to_string()),
+            any::<f64>().prop_map(|x| format!("{x:?}")),
+            "[a-z0-9\\[\\]{}=,.\" -]{0,12}",
+        ],
+    ) {
+        // A network of 16 million nodes is right; it is only too slow to build here.
+        prop_assume!(key != "nodes.count" || value.len() < 4);
+        let scenario = Scenario::load(&shipped()[0], &[]).unwrap();
+        if let Ok(setting) = Setting::parse("--set", &format!("{key}={value}")) {
+            let _ = scenario.with(&[setting]);
+        }
+    }
+
+    #[test]
+    fn every_problem_lies_within_its_text(at in 0usize..100, line in "[a-z_0-9 =\"\\[\\].]{0,30}") {
+        if let Err(problems) = parse(&with_line(at, &line)) {
+            for problem in problems.0 {
+                if let Some(place) = problem.at {
+                    prop_assert!(place.span.end <= place.source.text.len() && place.span.start <= place.span.end);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_vary_is_an_axis_or_an_error(text in any::<String>()) {
+        let _ = parse_vary(&text);
+    }
+}
