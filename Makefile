@@ -1,0 +1,84 @@
+# What one does with this repository. Bare `make` lists the targets.
+# Builds go to target/, or to $CARGO_TARGET_DIR.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# rustup puts cargo here; a shell that was open before does not know yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+FUZZ := --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $(TARGET)
+FUZZ_SECONDS ?= 30
+
+.PHONY: help
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: tools ## Build, then compare four TCP windows over a chain of four wireless hops
+	cargo build --locked --release --package hopline-cli
+	@echo
+	$(TARGET)/release/hopline compare scenarios/chain/scenario.toml
+	@echo
+	@echo 'That was scenarios/chain/scenario.toml; others lie beside it, and README.md says how to run your own network.'
+	@echo 'The program is $(TARGET)/release/hopline; try --help.'
+
+.PHONY: test
+test: tools ## Run all tests, and replay the fuzz targets on their seeds
+	cargo test --locked --workspace
+	cargo test --locked $(FUZZ)
+
+.PHONY: check
+check: lint tshark test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
+	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
+
+.PHONY: lint
+lint: tools
+	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked $(FUZZ) --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+
+.PHONY: tshark
+tshark:
+	@.ci/install tshark tshark || echo 'Going on: the tests that decode captures with it are skipped.' >&2
+
+# `make test` has run them in debug.
+.PHONY: fingerprints
+fingerprints: tools ## Check that a release build has the fingerprints pinned by the tests
+	cargo test --locked --release --package hopline-sim --test fingerprints
+
+.PHONY: bench
+bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criterion)
+	cargo bench --locked --workspace --benches
+
+# Builds into target/, where the driver looks for the program.
+.PHONY: versus-ns2
+versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validation-tables.md (installs ns2; most of an hour)
+	@.ci/install python3 python3
+	@.ci/install ns ns2
+	CARGO_TARGET_DIR=target cargo build --locked --release --package hopline-cli
+	python3 bench/versus-ns2/versus_ns2.py --write docs/validation-tables.md
+
+.PHONY: fuzz
+fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz and a nightly compiler are installed
+	@cargo fuzz --version > /dev/null 2>&1 || { echo 'cargo-fuzz is missing: cargo install cargo-fuzz' >&2; exit 1; }
+	@cargo +nightly --version > /dev/null 2>&1 || { echo 'nightly is missing: rustup toolchain install nightly' >&2; exit 1; }
+	for target in $$(cargo +nightly fuzz list); do \
+		mkdir -p fuzz/corpus/$$target; \
+		cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target \
+			-- -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -print_final_stats=1; \
+	done
+
+.PHONY: clean
+clean: ## Remove everything that was built
+	rm -rf $(TARGET) fuzz/target fuzz/corpus fuzz/artifacts
+
+.PHONY: tools
+tools:
+	@command -v cargo > /dev/null || { echo 'cargo is missing: https://rustup.rs installs it' >&2; exit 1; }
+	@command -v cc > /dev/null || { echo 'a C linker is missing: apt-get install gcc libc6-dev' >&2; exit 1; }
