@@ -26,6 +26,9 @@ impl<P: Payload> Endpoint<P> {
         if ack >= una {
             self.note_window(start, segment);
         }
+        if self.snd.nxt == self.snd.una {
+            self.snd.retries = 0; // a window probe is answered
+        }
         let sacked = self.take_sack(segment, ack.max(una) as u64);
         if ack > una {
             self.take_new_ack(now, ack as u64, segment);
@@ -74,8 +77,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// RFC 5681 §2 for plain ACKs; with SACK, an ACK that reports something new (RFC 6675 §2).
     fn is_duplicate(&self, segment: &Segment<P>, window_before: u64, sacked: u64) -> bool {
-        if !self.snd.outstanding() {
-            return false;
+        if self.snd.nxt == self.snd.una {
+            return false; // at most a window probe is out
         }
         if self.options.sack {
             return sacked > 0;

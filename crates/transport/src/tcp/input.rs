@@ -103,7 +103,7 @@ impl<P: Payload> Endpoint<P> {
         let options = &segment.options;
         self.rcv.irs = segment.seq;
         self.rcv.nxt = 1;
-        self.rcv.edge = self.rcv.edge.max(1);
+        self.rcv.edge += 1; // the window of our SYN, if it was sent, starts behind the peer's
         let both_time = self.offers_timestamps() && options.timestamps.is_some();
         self.options =
             Negotiated { timestamps: both_time, sack: self.offers_sack() && options.sack_permitted };
@@ -195,6 +195,7 @@ impl<P: Payload> Endpoint<P> {
             return DONE;
         }
         segment.flags = Flags(segment.flags.0 & !Flags::SYN.0);
+        segment.window >>= self.snd.scale; // the window of a SYN is not scaled
         *position = 1;
         self.rcv.owed = OwedAck::Now;
         GO_ON
@@ -295,6 +296,9 @@ impl<P: Payload> Endpoint<P> {
             let take = fresh.min(room);
             segment.payload =
                 if take == 0 { P::default() } else { segment.payload.slice(known..known + take) };
+        }
+        if fresh > room {
+            self.rcv.owed = OwedAck::Now; // a window probe wants an answer
         }
         // A FIN right at the edge costs no buffer.
         if known > len || fresh > room {

@@ -1,0 +1,184 @@
+//! Bodies of fuzz targets. Each takes any bytes and must return.
+
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
+use hopline_transport::tcp::{Config, Endpoint, Ports, State};
+use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
+
+const PORTS: Ports = Ports { local: 7, remote: 9 };
+const RECEIVE_BUFFER: u32 = 20_000;
+
+/// Bytes as a sequence of choices; endless zeros once they are used up.
+struct Choices<'a>(&'a [u8]);
+
+impl Choices<'_> {
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((&first, rest)) => {
+                self.0 = rest;
+                first
+            }
+            None => 0,
+        }
+    }
+
+    fn word(&mut self) -> u32 {
+        u32::from_be_bytes([self.byte(), self.byte(), self.byte(), self.byte()])
+    }
+
+    fn is_done(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Drives a TCP endpoint with any sequence of segments, timeouts and calls. Checks that it never panics, keeps its
+/// memory within its buffers, and has a timer set while data is in flight.
+pub fn tcp_endpoint(data: &[u8]) {
+    let mut choices = Choices(data);
+    let mut config = match choices.byte() % 6 {
+        0 => Config::modern(),
+        1 => Config::modern().with_newreno(),
+        2 => Config::modern().with_reno(),
+        3 => Config::ns2_235(),
+        4 => Config::ns2_2001().with_reno(),
+        _ => Config::ns2_235().with_sack(),
+    };
+    config.receive_buffer = RECEIVE_BUFFER;
+    config.send_buffer = Some(50_000);
+    let iss = Seq32(choices.word());
+    let mut endpoint = Endpoint::<Bytes>::new(config, PORTS, iss).expect("presets are valid");
+    let mut peer = Peer { endpoint_next: iss, own: Seq32(choices.word()) };
+    let mut now = Instant::ZERO;
+    while !choices.is_done() {
+        operate(&mut endpoint, &mut choices, &mut now, &mut peer);
+        drain(&mut endpoint, now, &mut peer);
+        check(&endpoint);
+    }
+}
+
+/// What a peer that wants to be believed has to know.
+struct Peer {
+    /// After the highest that the endpoint sent.
+    endpoint_next: Seq32,
+    /// What the endpoint expects.
+    own: Seq32,
+}
+
+fn operate(endpoint: &mut Endpoint<Bytes>, choices: &mut Choices<'_>, now: &mut Instant, peer: &mut Peer) {
+    match choices.byte() % 16 {
+        0 => {
+            let _ = endpoint.connect(*now);
+        }
+        1 => {
+            let _ = endpoint.listen();
+        }
+        2 => {
+            let len = usize::from(choices.byte()) * 64;
+            let _ = endpoint.send(*now, Bytes::from(vec![0; len]));
+        }
+        3 => {
+            let _ = endpoint.recv();
+        }
+        4 if choices.byte() < 32 => {
+            let _ = endpoint.close(*now);
+        }
+        5 if choices.byte() < 8 => endpoint.abort(*now),
+        6 | 7 => {
+            *now += Duration::from_millis(u64::from(choices.byte()) * u64::from(choices.byte()));
+            endpoint.handle_timeout(*now);
+        }
+        8 => {
+            if let Some((at, _)) = endpoint.poll_timeout() {
+                *now = at.max(*now);
+                endpoint.handle_timeout(*now);
+            }
+        }
+        _ => {
+            let segment = any_segment(choices, peer);
+            endpoint.handle_packet(*now, LinkId::ONLY, segment);
+        }
+    }
+}
+
+/// A segment near what the endpoint expects, or anywhere.
+fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
+    let near = |choices: &mut Choices<'_>, base: Seq32| match choices.byte() {
+        0..160 => base,
+        160..240 => base + u32::from(choices.byte()).wrapping_mul(100).wrapping_sub(6_000),
+        _ => Seq32(choices.word()),
+    };
+    let seq = near(choices, peer.own);
+    let ack = near(choices, peer.endpoint_next);
+    let flags = Flags(match choices.byte() {
+        0..150 => Flags::ACK.0,
+        150..180 => Flags::SYN.0,
+        180..200 => (Flags::SYN | Flags::ACK).0,
+        200..215 => (Flags::FIN | Flags::ACK).0,
+        _ => choices.byte(),
+    });
+    let len = match choices.byte() {
+        0..128 => 0,
+        128..250 => usize::from(choices.byte()) * 6,
+        _ => 40_000,
+    };
+    let window = choices.word() as u16;
+    let options = any_options(choices, ack);
+    Segment {
+        src_port: PORTS.remote,
+        dst_port: PORTS.local,
+        seq,
+        ack,
+        flags,
+        window,
+        urgent: 0,
+        options,
+        payload: Bytes::from(vec![0; len]),
+    }
+}
+
+fn any_options(choices: &mut Choices<'_>, ack: Seq32) -> Options {
+    let mut options = Options::default();
+    let which = choices.byte();
+    if which & 1 != 0 {
+        options.mss = Some(choices.word() as u16);
+    }
+    if which & 2 != 0 {
+        options.window_scale = Some(choices.byte());
+    }
+    options.sack_permitted = which & 4 != 0;
+    if which & 8 != 0 {
+        options.timestamps = Some(Timestamps { value: choices.word(), echo: choices.word() });
+    }
+    for _ in 0..which >> 5 {
+        let left = ack + u32::from(choices.byte()) * 64;
+        let block = SackBlock { left, right: left + u32::from(choices.byte()) * 16 };
+        options.sack.push(block);
+    }
+    options
+}
+
+fn drain(endpoint: &mut Endpoint<Bytes>, now: Instant, peer: &mut Peer) {
+    let mut sent = 0;
+    while let Some(segment) = endpoint.poll_transmit(now) {
+        peer.endpoint_next = peer.endpoint_next.max(segment.seq_end());
+        if segment.flags.contains(Flags::ACK) {
+            peer.own = segment.ack;
+        }
+        sent += 1;
+        assert!(sent < 20_000, "the endpoint does not stop sending");
+    }
+    while endpoint.poll_event().is_some() {}
+}
+
+fn check(endpoint: &Endpoint<Bytes>) {
+    // Rounding of a scaled window, and one byte for a FIN.
+    let slack = 1 << 14;
+    assert!(
+        endpoint.received_unread() <= u64::from(RECEIVE_BUFFER) + slack,
+        "more kept than the buffer holds"
+    );
+    let open = !matches!(endpoint.state(), State::Closed | State::Listen | State::TimeWait);
+    if open && endpoint.flight_size() > 0 {
+        assert!(endpoint.poll_timeout().is_some(), "data in flight and no timer set");
+    }
+}

@@ -1,0 +1,159 @@
+//! When and what to acknowledge: RFC 1122 §4.2.3.2, RFC 5681 §4.2, RFC 2018 §4, and reassembly.
+
+use super::script::{Script, mss_1000_sack, plain, seg};
+use crate::tcp::{AckPolicy, Config, DropReason, Event};
+use hopline_core::{Duration, Length};
+
+fn delayed() -> Config {
+    Config { ack_policy: AckPolicy::Delayed { timer: Duration::from_millis(100) }, ..plain() }
+}
+
+fn sack() -> Script {
+    let config = plain().with_sack();
+    Script::connected_with(config, mss_1000_sack())
+}
+
+#[test]
+fn every_segment_at_once() {
+    let mut s = Script::connected(plain());
+    s.hears(seg(1).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1001");
+    assert_eq!(s.events(), [Event::Readable]);
+    assert_eq!(s.reads(), 1000);
+}
+
+#[test]
+fn a_lone_segment_waits_for_the_timer() {
+    let mut s = Script::connected(delayed());
+    s.hears(seg(1).ack(1).data(1000));
+    assert_eq!(s.runs_to(300), "200: . 1 ack 1001");
+}
+
+#[test]
+fn the_second_segment_is_acknowledged_at_once() {
+    let mut s = Script::connected(delayed());
+    s.hears(seg(1).ack(1).data(1000));
+    s.hears_at(150, seg(1001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 2001");
+    assert_eq!(s.runs_to(1000), "", "and the timer is stopped");
+}
+
+#[test]
+fn data_carries_the_delayed_ack() {
+    let mut s = Script::connected(delayed());
+    s.hears(seg(1).ack(1).data(1000));
+    s.endpoint.send(s.now, Length(10)).unwrap();
+    assert_eq!(s.says(), ". 1:11 ack 1001");
+    s.hears(seg(1001).ack(11));
+    assert_eq!(s.runs_to(1000), "");
+}
+
+#[test]
+fn out_of_order_data_is_acknowledged_at_once_each_time() {
+    let mut s = Script::connected(delayed());
+    s.hears(seg(1001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1");
+    s.hears(seg(2001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1");
+    assert_eq!(s.reads(), 0);
+    assert_eq!(s.endpoint.stats().out_of_order, 2);
+}
+
+#[test]
+fn filling_a_gap_is_acknowledged_at_once() {
+    let mut s = Script::connected(delayed());
+    s.hears(seg(1001).ack(1).data(1000));
+    s.says();
+    s.hears(seg(1).ack(1).data(500));
+    assert_eq!(s.says(), ". 1 ack 501", "part of it");
+    s.hears(seg(501).ack(1).data(500));
+    assert_eq!(s.says(), ". 1 ack 2001", "all of it");
+    assert_eq!(s.reads(), 2000);
+}
+
+#[test]
+fn a_duplicate_is_acknowledged_at_once_and_not_delivered_twice() {
+    let mut s = Script::connected(delayed());
+    s.hears(seg(1).ack(1).data(1000));
+    s.hears(seg(1).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1001");
+    assert_eq!(s.reads(), 1000);
+    assert_eq!(s.endpoint.stats().duplicates_received, 1);
+}
+
+#[test]
+fn overlapping_data_is_cut() {
+    let mut s = Script::connected(plain());
+    s.hears(seg(1).ack(1).data(1000));
+    s.hears(seg(501).ack(1).data(1000));
+    assert_eq!(s.reads(), 1500);
+    s.hears(seg(2001).ack(1).data(1000));
+    s.hears(seg(1801).ack(1).data(500));
+    s.hears(seg(2901).ack(1).data(300));
+    s.hears(seg(1401).ack(1).data(2000));
+    assert_eq!(s.reads(), 1900);
+    assert_eq!(s.endpoint.stats().bytes_received, 3400);
+    assert_eq!(s.endpoint.received_unread(), 0);
+}
+
+#[test]
+fn data_beyond_the_window_is_cut_off() {
+    let mut config = plain();
+    config.receive_buffer = 2500;
+    let mut s = Script::connected(config);
+    s.hears(seg(1).ack(1).data(1000));
+    s.hears(seg(1001).ack(1).data(1000));
+    s.says();
+    s.hears(seg(2001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 2501");
+    assert_eq!(s.last.unwrap().window, 0);
+    assert_eq!(s.reads(), 2500);
+    s.hears(seg(9001).ack(1).data(10));
+    assert_eq!(s.endpoint.stats().drops.count(DropReason::OutsideWindow), 1);
+}
+
+#[test]
+fn sack_reports_the_latest_block_first() {
+    let mut s = sack();
+    s.hears(seg(2001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1 sack 2001-3001");
+    s.hears(seg(4001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1 sack 4001-5001 sack 2001-3001");
+    s.hears(seg(6001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1 sack 6001-7001 sack 4001-5001 sack 2001-3001");
+    s.hears(seg(3001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1 sack 2001-5001 sack 6001-7001", "joined blocks are one");
+    s.hears(seg(1).ack(1).data(2000));
+    assert_eq!(s.says(), ". 1 ack 5001 sack 6001-7001");
+    s.hears(seg(5001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 7001", "nothing is missing any more");
+}
+
+#[test]
+fn sack_reports_four_blocks_or_three_beside_timestamps() {
+    let mut s = sack();
+    for i in 1..7 {
+        s.hears(seg(2000 * i + 1).ack(1).data(1000));
+    }
+    s.says();
+    assert_eq!(s.last.unwrap().options.sack.len(), 4);
+}
+
+#[test]
+fn sack_blocks_make_room_in_data_segments() {
+    let mut s = sack();
+    s.hears(seg(2001).ack(1).data(1000));
+    s.endpoint.send(s.now, Length(1000)).unwrap();
+    assert_eq!(
+        s.says(),
+        ". 1:989 ack 1 sack 2001-3001; . 989:1001 ack 1 sack 2001-3001",
+        "RFC 6691: 12 bytes of options"
+    );
+}
+
+#[test]
+fn without_agreement_there_are_no_sack_blocks() {
+    let mut s = Script::connected(plain().with_sack());
+    s.hears(seg(2001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1");
+}

@@ -1,0 +1,77 @@
+//! Presets and their validation.
+
+use crate::tcp::{AckPolicy, Config, Endpoint, Estimator, Growth, InitialSsthresh, InitialWindow, Ports};
+use hopline_core::{Duration, Length, Seq32};
+
+#[test]
+fn presets_are_valid() {
+    for config in [Config::modern(), Config::ns2_235(), Config::ns2_2006(), Config::ns2_2001()] {
+        for config in [config, config.with_reno(), config.with_newreno(), config.with_sack()] {
+            assert_eq!(config.validate(), Ok(()));
+        }
+    }
+}
+
+#[test]
+fn ns2_presets_keep_the_constants_of_their_time() {
+    let (c01, c06, c35) = (Config::ns2_2001(), Config::ns2_2006(), Config::ns2_235());
+    assert_eq!(c01.rto.granularity, Duration::from_millis(100));
+    assert_eq!(c01.rto.initial, Duration::from_secs(6));
+    assert_eq!(c01.rto.backoff_limit, Some(64));
+    assert_eq!(c01.initial_window, InitialWindow::Segments(1));
+    assert_eq!(c06.rto.max, Duration::from_secs(100_000));
+    assert_eq!(c35.rto.granularity, Duration::from_millis(10));
+    assert_eq!(c35.rto.min, Duration::from_millis(200));
+    assert_eq!(c35.rto.max, Duration::from_secs(60));
+    assert_eq!(c35.rto.initial, Duration::from_secs(3));
+    assert_eq!(c35.initial_window, InitialWindow::Segments(2));
+}
+
+#[test]
+fn with_newreno_keeps_what_is_newreno_already() {
+    assert_eq!(Config::ns2_2001().with_newreno().variant, Config::ns2_2001().variant);
+    assert_eq!(Config::ns2_2001().with_sack().with_newreno().variant, Config::ns2_2001().variant);
+}
+
+#[test]
+fn initial_windows_in_bytes() {
+    assert_eq!(InitialWindow::Segments(2).bytes(1460), 2920);
+    // RFC 3390 §1: 4 segments up to 1095 bytes, 3 up to 2190, 2 above.
+    assert_eq!(InitialWindow::Rfc3390.bytes(536), 2144);
+    assert_eq!(InitialWindow::Rfc3390.bytes(1460), 4380);
+    assert_eq!(InitialWindow::Rfc3390.bytes(9000), 18_000);
+    // RFC 6928 §2.
+    assert_eq!(InitialWindow::Rfc6928.bytes(1460), 14_600);
+    assert_eq!(InitialWindow::Rfc6928.bytes(9000), 18_000);
+}
+
+#[test]
+fn what_is_out_of_range_is_named() {
+    type Spoil = fn(&mut Config);
+    let spoilt: [(&str, Spoil); 13] = [
+        ("mss", |c| c.mss = 47),
+        ("initial_window", |c| c.initial_window = InitialWindow::Segments(0)),
+        ("initial_ssthresh", |c| c.initial_ssthresh = InitialSsthresh::Segments(1)),
+        ("window_clamp", |c| c.window_clamp = Some(0)),
+        ("growth.limit", |c| c.growth = Growth::Bytes { limit: 0 }),
+        ("dup_ack_threshold", |c| c.dup_ack_threshold = 0),
+        ("ack_policy.timer", |c| c.ack_policy = AckPolicy::Delayed { timer: Duration::from_millis(501) }),
+        ("rto.initial", |c| c.rto.initial = Duration::ZERO),
+        ("rto.max", |c| c.rto.max = Duration::from_millis(1)),
+        ("rto.granularity", |c| c.rto.granularity = Duration::ZERO),
+        ("rto.backoff_limit", |c| c.rto.backoff_limit = Some(3)),
+        ("receive_buffer", |c| c.receive_buffer = 0),
+        ("send_buffer", |c| c.send_buffer = Some(0)),
+    ];
+    for (field, spoil) in spoilt {
+        let mut config = Config::modern();
+        spoil(&mut config);
+        let error = config.validate().unwrap_err();
+        assert_eq!(error.field, field);
+        let made = Endpoint::<Length>::new(config, Ports { local: 1, remote: 2 }, Seq32(0));
+        assert_eq!(made.err(), Some(error));
+    }
+    let mut config = Config::ns2_235();
+    config.rto.estimator = Estimator::Ticks { phase: Duration::from_millis(10) };
+    assert_eq!(config.validate().unwrap_err().field, "rto.estimator.phase");
+}

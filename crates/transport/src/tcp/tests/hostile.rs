@@ -1,0 +1,138 @@
+//! Arbitrary segments, in every state: no panic, bounded memory, a timer set while data is in flight.
+
+use super::script::{Script, mss_1000, plain, seg};
+use crate::tcp::{DropReason, State};
+use hopline_core::{Instant, Length, LinkId, Machine, Seq32};
+use hopline_testkit::fuzz;
+use hopline_wire::tcp::{Flags, Segment};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn any_sequence_of_operations_is_survived(data in proptest::collection::vec(any::<u8>(), 0..600)) {
+        fuzz::tcp_endpoint(&data);
+    }
+
+    #[test]
+    fn in_every_state_any_segment_is_survived(
+        state in 0usize..11,
+        seq in any::<u32>(), near in -3000i64..70_000, exact in 0u8..3,
+        ack in any::<u32>(), flags in any::<u8>(), len in 0u64..70_000, window in any::<u16>(),
+    ) {
+        let mut s = in_state(state);
+        let before = s.state();
+        let seq = match exact {
+            0 => Seq32(seq),
+            1 => s.irs + near as u32,
+            _ => s.irs + 1,
+        };
+        let segment = Segment {
+            src_port: super::script::REMOTE,
+            dst_port: super::script::LOCAL,
+            seq,
+            ack: if exact == 2 { s.iss + 1 } else { Seq32(ack) },
+            flags: Flags(flags),
+            window,
+            payload: Length(len),
+            ..Segment::default()
+        };
+        s.endpoint.handle_packet(s.now, LinkId::ONLY, segment);
+        s.says();
+        s.runs_to(1_000_000);
+        prop_assert!(s.endpoint.received_unread() <= 60_000, "from {before:?}");
+    }
+}
+
+/// An endpoint in each of the eleven states.
+fn in_state(n: usize) -> Script {
+    let mut s = match n {
+        0 => Script::new(plain()),
+        1..=3 => {
+            let mut s = Script::new(plain());
+            if n == 2 {
+                s.endpoint.connect(s.now).unwrap()
+            } else {
+                s.endpoint.listen().unwrap()
+            }
+            if n == 3 {
+                s.hears(seg(0).syn().options(mss_1000()));
+            }
+            s
+        }
+        _ => Script::connected(plain()),
+    };
+    match n {
+        5 | 6 | 8 | 10 => s.endpoint.close(s.now).unwrap(),
+        7 | 9 => s.hears(seg(1).ack(1).fin()),
+        _ => {}
+    }
+    s.says();
+    match n {
+        6 => s.hears(seg(1).ack(2)),
+        8 => s.hears(seg(1).ack(1).fin()),
+        9 => s.endpoint.close(s.now).unwrap(),
+        10 => s.hears(seg(1).ack(2).fin()),
+        _ => {}
+    }
+    s.says();
+    s
+}
+
+#[test]
+fn the_eleven_states_are_reached() {
+    let reached: Vec<State> = (0..11).map(|n| in_state(n).state()).collect();
+    let all = [
+        State::Closed,
+        State::Listen,
+        State::SynSent,
+        State::SynReceived,
+        State::Established,
+        State::FinWait1,
+        State::FinWait2,
+        State::CloseWait,
+        State::Closing,
+        State::LastAck,
+        State::TimeWait,
+    ];
+    assert_eq!(reached, all);
+}
+
+#[test]
+fn foreign_ports_and_absurd_lengths_are_dropped() {
+    let mut s = Script::connected(plain());
+    let mut segment = Segment { src_port: 1, dst_port: super::script::LOCAL, ..Segment::default() };
+    s.endpoint.handle_packet(s.now, LinkId::ONLY, segment);
+    segment.src_port = super::script::REMOTE;
+    segment.payload = Length(u64::MAX);
+    s.endpoint.handle_packet(s.now, LinkId::ONLY, segment);
+    assert_eq!(s.says(), "");
+    assert_eq!(s.endpoint.stats().drops.count(DropReason::WrongPort), 1);
+    assert_eq!(s.endpoint.stats().drops.count(DropReason::Unexpected), 1);
+    assert_eq!(s.endpoint.stats().drops.total(), 2);
+}
+
+#[test]
+fn one_byte_pieces_out_of_order_are_kept_up_to_a_limit() {
+    let mut s = Script::connected(plain());
+    for i in 0..20_000 {
+        s.hears(seg(3 + 2 * i).ack(1).data(1));
+        s.says();
+    }
+    // 60 000 bytes of buffer: 234 pieces and 64 to spare.
+    assert_eq!(s.endpoint.received_unread(), 298);
+    assert!(s.endpoint.stats().drops.count(DropReason::ReassemblyFull) > 19_000);
+}
+
+#[test]
+fn time_far_ahead_is_survived() {
+    let mut s = Script::sending(plain(), 1 << 40);
+    s.says();
+    s.now = Instant::from_nanos(u64::MAX - 1);
+    s.endpoint.handle_timeout(s.now);
+    s.says();
+    s.hears(seg(1).ack(5001));
+    s.says();
+    assert_eq!(s.state(), State::Established);
+}

@@ -1,0 +1,238 @@
+//! An endpoint and a scripted peer.
+//!
+//! What the endpoint sends is told as text with sequence numbers relative to the initial ones, so that dialogues read
+//! the same whatever these are: `S 0`, `. 1:1461 ack 1`, `F 1 ack 1`, `R 1`; a pure ACK is `. 1 ack 1`.
+
+use crate::tcp::{Config, Endpoint, Event, Ports, State};
+use hopline_core::{Instant, Length, LinkId, Machine, Payload, Seq32};
+use hopline_testkit::packet::flag_letters;
+use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
+
+pub(super) const LOCAL: u16 = 1000;
+pub(super) const REMOTE: u16 = 2000;
+
+pub(super) struct Script {
+    pub(super) endpoint: Endpoint<Length>,
+    pub(super) now: Instant,
+    /// Initial sequence numbers: the endpoint's and the peer's.
+    pub(super) iss: Seq32,
+    pub(super) irs: Seq32,
+    /// Window field the peer announces.
+    pub(super) window: u16,
+    /// The last segment the endpoint sent.
+    pub(super) last: Option<Segment<Length>>,
+}
+
+/// A segment of the peer, under construction. Sequence numbers are relative.
+#[derive(Clone)]
+pub(super) struct FromPeer {
+    pub(super) seq: i64,
+    pub(super) ack: Option<i64>,
+    pub(super) len: u64,
+    pub(super) flags: Flags,
+    pub(super) window: Option<u16>,
+    pub(super) options: Options,
+    pub(super) sack: Vec<(i64, i64)>,
+}
+
+pub(super) fn seg(seq: i64) -> FromPeer {
+    FromPeer {
+        seq,
+        ack: None,
+        len: 0,
+        flags: Flags(0),
+        window: None,
+        options: Options::default(),
+        sack: Vec::new(),
+    }
+}
+
+impl FromPeer {
+    pub(super) fn ack(mut self, ack: i64) -> Self {
+        self.ack = Some(ack);
+        self.flags |= Flags::ACK;
+        self
+    }
+    pub(super) fn data(mut self, len: u64) -> Self {
+        self.len = len;
+        self
+    }
+    pub(super) fn syn(mut self) -> Self {
+        self.flags |= Flags::SYN;
+        self
+    }
+    pub(super) fn fin(mut self) -> Self {
+        self.flags |= Flags::FIN;
+        self
+    }
+    pub(super) fn rst(mut self) -> Self {
+        self.flags |= Flags::RST;
+        self
+    }
+    pub(super) fn win(mut self, window: u16) -> Self {
+        self.window = Some(window);
+        self
+    }
+    pub(super) fn sack(mut self, left: i64, right: i64) -> Self {
+        self.sack.push((left, right));
+        self
+    }
+    pub(super) fn ts(mut self, value: u32, echo: u32) -> Self {
+        self.options.timestamps = Some(Timestamps { value, echo });
+        self
+    }
+    pub(super) fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+}
+
+/// Options of a peer that offers MSS 1000 and nothing else: round numbers in the dialogues.
+pub(super) fn mss_1000() -> Options {
+    Options { mss: Some(1000), ..Options::default() }
+}
+
+/// The same with SACK.
+pub(super) fn mss_1000_sack() -> Options {
+    Options { sack_permitted: true, ..mss_1000() }
+}
+
+/// Plain parameters for dialogues: segments of 1000 bytes, no timestamps, no window scaling, ACK every segment,
+/// no Nagle, NewReno, ten segments initial window.
+pub(super) fn plain() -> Config {
+    let mut config = Config::modern().with_newreno();
+    config.mss = 1000;
+    config.timestamps = crate::tcp::Offer::No;
+    config.window_scale = crate::tcp::Offer::No;
+    config.ack_policy = crate::tcp::AckPolicy::EverySegment;
+    config.nagle = crate::tcp::Nagle::Off;
+    config.initial_window = crate::tcp::InitialWindow::Segments(10);
+    config.growth = crate::tcp::Growth::PerAck;
+    config.growth_condition = crate::tcp::GrowthCondition::Always;
+    config.receive_buffer = 60_000;
+    config
+}
+
+impl Script {
+    /// A closed endpoint at time 0, with sequence numbers that soon wrap around on both sides.
+    pub(super) fn new(config: Config) -> Self {
+        let (iss, irs) = (Seq32(u32::MAX - 1500), Seq32(u32::MAX - 700));
+        let ports = Ports { local: LOCAL, remote: REMOTE };
+        let endpoint = Endpoint::new(config, ports, iss).unwrap();
+        Self { endpoint, now: Instant::ZERO, iss, irs, window: 60_000, last: None }
+    }
+
+    /// Connected actively at 100 ms after a round trip of 100 ms; the peer offers `options`.
+    pub(super) fn connected_with(config: Config, options: Options) -> Self {
+        let mut s = Self::new(config);
+        s.endpoint.connect(s.now).unwrap();
+        assert!(s.says().starts_with("S 0"));
+        s.now = Instant::from_millis(100);
+        s.hears(seg(0).syn().ack(1).options(options));
+        assert_eq!(s.says(), ". 1 ack 1");
+        assert_eq!(s.events(), [Event::Connected]);
+        assert_eq!(s.endpoint.state(), State::Established);
+        s
+    }
+
+    pub(super) fn connected(config: Config) -> Self {
+        Self::connected_with(config, mss_1000())
+    }
+
+    /// Connected, with so many bytes handed over and sent at 100 ms.
+    pub(super) fn sending(config: Config, bytes: u64) -> Self {
+        let mut s = Self::connected(config);
+        s.endpoint.send(s.now, Length(bytes)).unwrap();
+        s
+    }
+
+    /// The peer's segment arrives now.
+    pub(super) fn hears(&mut self, p: FromPeer) {
+        let mut options = p.options;
+        for (left, right) in p.sack {
+            let at = |n: i64| self.iss + n as u32;
+            options.sack.push(SackBlock { left: at(left), right: at(right) });
+        }
+        let segment = Segment {
+            src_port: REMOTE,
+            dst_port: LOCAL,
+            seq: self.irs + p.seq as u32,
+            ack: p.ack.map_or(Seq32(0), |a| self.iss + a as u32),
+            flags: p.flags,
+            window: p.window.unwrap_or(self.window),
+            urgent: 0,
+            options,
+            payload: Length(p.len),
+        };
+        self.endpoint.handle_packet(self.now, LinkId::ONLY, segment);
+    }
+
+    /// The peer's segment arrives after so many milliseconds from the start.
+    pub(super) fn hears_at(&mut self, ms: u64, p: FromPeer) {
+        assert_eq!(self.runs_to(ms), "", "nothing is said before {ms} ms");
+        self.hears(p);
+    }
+
+    /// Everything the endpoint says now.
+    pub(super) fn says(&mut self) -> String {
+        let mut lines = Vec::new();
+        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
+            lines.push(self.tell(&segment));
+            self.last = Some(segment);
+        }
+        lines.join("; ")
+    }
+
+    fn tell(&self, segment: &Segment<Length>) -> String {
+        let ours = |s: Seq32| s.distance_from(self.iss);
+        let theirs = |s: Seq32| s.distance_from(self.irs);
+        let flags = flag_letters(Flags(segment.flags.0 & !Flags::PSH.0));
+        let mut text = format!("{flags} {}", ours(segment.seq));
+        let len = segment.payload.len();
+        if len > 0 {
+            text.push_str(&format!(":{}", ours(segment.seq) + len as i32));
+        }
+        if segment.flags.contains(Flags::ACK) {
+            text.push_str(&format!(" ack {}", theirs(segment.ack)));
+        }
+        for b in segment.options.sack.as_slice() {
+            text.push_str(&format!(" sack {}-{}", theirs(b.left), theirs(b.right)));
+        }
+        text
+    }
+
+    /// Lets time pass up to `ms` from the start, firing timers; tells what was said, with times in milliseconds.
+    pub(super) fn runs_to(&mut self, ms: u64) -> String {
+        let until = Instant::from_millis(ms);
+        assert!(until >= self.now, "time does not go backwards");
+        let mut lines = Vec::new();
+        loop {
+            let said = self.says();
+            if !said.is_empty() {
+                lines.push(format!("{}: {said}", self.now.as_nanos() / 1_000_000));
+            }
+            match self.endpoint.poll_timeout() {
+                Some((at, _)) if at <= until => {
+                    self.now = self.now.max(at);
+                    self.endpoint.handle_timeout(self.now);
+                }
+                _ => break,
+            }
+        }
+        self.now = until;
+        lines.join("; ")
+    }
+
+    pub(super) fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.endpoint.poll_event()).collect()
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.endpoint.state()
+    }
+
+    /// Bytes waiting for the user.
+    pub(super) fn reads(&mut self) -> u64 {
+        std::iter::from_fn(|| self.endpoint.recv()).map(|p| p.len()).sum()
+    }
+}

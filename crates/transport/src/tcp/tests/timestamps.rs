@@ -1,0 +1,103 @@
+//! RFC 7323: round-trip measurement and PAWS.
+
+use super::script::{Script, mss_1000, plain, seg};
+use crate::tcp::{Config, DropReason, Offer, State};
+use hopline_core::{Duration, Length};
+use hopline_wire::tcp::{Options, Timestamps};
+
+/// Connected with timestamps; the peer's clock stood at 5000 in the SYN. The endpoint's stands at `iss` plus ms.
+fn stamped() -> Script {
+    let config = Config { timestamps: Offer::Yes, ..plain() };
+    let mut s = Script::new(config);
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    let ts = Some(Timestamps { value: 5000, echo: s.iss.0 });
+    s.now = hopline_core::Instant::from_millis(100);
+    s.hears(seg(0).syn().ack(1).options(Options { timestamps: ts, ..mss_1000() }));
+    s.says();
+    assert_eq!(s.state(), State::Established);
+    s
+}
+
+#[test]
+fn every_segment_echoes_the_latest_timestamp() {
+    let mut s = stamped();
+    assert_eq!(s.last.unwrap().options.timestamps.unwrap().echo, 5000);
+    s.hears(seg(1).ack(1).data(10).ts(5100, 0));
+    s.says();
+    let ts = s.last.unwrap().options.timestamps.unwrap();
+    assert_eq!(ts.echo, 5100);
+    assert_eq!(ts.value, s.iss.0.wrapping_add(100));
+}
+
+#[test]
+fn a_segment_beyond_a_gap_does_not_change_the_echo() {
+    // RFC 7323 §4.3: the echo measures what was acknowledged last.
+    let mut s = stamped();
+    s.hears(seg(1001).ack(1).data(10).ts(5100, 0));
+    s.says();
+    assert_eq!(s.last.unwrap().options.timestamps.unwrap().echo, 5000);
+}
+
+#[test]
+fn an_old_timestamp_is_dropped_and_answered() {
+    let mut s = stamped();
+    s.hears(seg(1).ack(1).data(10).ts(5100, 0));
+    s.says();
+    s.hears(seg(11).ack(1).data(10).ts(5099, 0));
+    assert_eq!(s.says(), ". 1 ack 11");
+    assert_eq!(s.endpoint.stats().drops.count(DropReason::OldTimestamp), 1);
+    assert_eq!(s.reads(), 10);
+}
+
+#[test]
+fn paws_survives_wrap_around_of_the_clock() {
+    let mut s = stamped();
+    for value in [0x7000_0000u32, 0xe000_0000, 0x1000_0000] {
+        let at = i64::from(s.endpoint.stats().bytes_received as u32) + 1;
+        s.hears(seg(at).ack(1).data(10).ts(value, 0));
+        s.says();
+    }
+    assert_eq!(s.reads(), 30);
+}
+
+#[test]
+fn after_24_idle_days_any_timestamp_is_good() {
+    let mut s = stamped();
+    s.hears_at(25 * 24 * 3600 * 1000, seg(1).ack(1).data(10).ts(1, 0));
+    assert_eq!(s.reads(), 10);
+}
+
+#[test]
+fn a_segment_without_the_agreed_timestamp_is_dropped_but_a_reset_is_not() {
+    let mut s = stamped();
+    s.hears(seg(1).ack(1).data(10));
+    assert_eq!(s.says(), "");
+    assert_eq!(s.endpoint.stats().drops.count(DropReason::NoTimestamp), 1);
+    s.hears(seg(1).rst());
+    assert_eq!(s.state(), State::Closed);
+}
+
+#[test]
+fn the_echo_measures_the_round_trip_even_of_a_retransmission() {
+    let mut s = stamped();
+    s.endpoint.send(s.now, Length(100)).unwrap();
+    assert_eq!(s.runs_to(450), "100: . 1:101 ack 1; 400: . 1:101 ack 1");
+    assert_eq!(s.endpoint.backoff(), 2);
+    let echo = s.iss.0.wrapping_add(400);
+    s.hears_at(460, seg(1).ack(101).ts(5400, echo));
+    // srtt 100 → 7/8·100 + 60/8 = 95; rttvar 50 → 3/4·50 + 40/4 = 47.5; 95 + 190 = 285
+    assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(95)));
+    assert_eq!(s.endpoint.rto(), Duration::from_millis(285));
+    assert_eq!(s.endpoint.backoff(), 1);
+}
+
+#[test]
+fn an_echo_from_the_future_is_not_believed() {
+    let mut s = stamped();
+    s.endpoint.send(s.now, Length(100)).unwrap();
+    s.says();
+    let echo = s.iss.0.wrapping_add(5000);
+    s.hears_at(200, seg(1).ack(101).ts(5400, echo));
+    assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(100)));
+}
