@@ -13,6 +13,7 @@ use super::types::{Event, Received, Signal, Timer, Transmit};
 use hopline_core::{Instant, LinkId, Machine, Seq32, Stream, TimerTable};
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// The AODV machine of one node. `M` is the node's handle for a data packet.
 ///
@@ -20,7 +21,8 @@ use std::net::Ipv4Addr;
 /// itself, and [`handle_signal`](Machine::handle_signal) for every unicast frame that its link layer gave up.
 #[derive(Clone, Debug)]
 pub struct Aodv<M> {
-    pub(super) config: Config,
+    /// Shared: thousands of nodes with the same parameters read the same memory.
+    pub(super) config: Arc<Config>,
     pub(super) address: Ipv4Addr,
     pub(super) stream: Stream,
     /// This node's own sequence number (RFC 3561 §6.1).
@@ -42,6 +44,15 @@ pub struct Aodv<M> {
     pub(super) stats: Stats,
 }
 
+/// Whether an input changed anything that a timer depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// No: the timers stand.
+    None,
+    /// Perhaps.
+    Some,
+}
+
 /// A route as others may see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteView {
@@ -60,9 +71,10 @@ pub struct RouteView {
 }
 
 impl<M: Copy> Aodv<M> {
-    /// A node without routes. `stream`: its jitter.
+    /// A node without routes. `config`: a [`Config`], or an `Arc` of one that many nodes share. `stream`: its jitter.
     #[must_use]
-    pub fn new(config: Config, address: Ipv4Addr, mut stream: Stream) -> Self {
+    pub fn new(config: impl Into<Arc<Config>>, address: Ipv4Addr, mut stream: Stream) -> Self {
+        let config = config.into();
         let mut timers = TimerTable::new();
         if let Some(hello) = config.link_sensing.hello() {
             // A random phase, so that neighbours that start together do not speak together.
@@ -206,7 +218,11 @@ impl<M: Copy> Machine for Aodv<M> {
         }
         self.watch.heard(now, from);
         match message {
-            Message::Rreq(request) => self.handle_request(now, from, ttl, request),
+            Message::Rreq(request) => {
+                if self.handle_request(now, from, ttl, request) == Effect::None {
+                    return; // nine of ten messages of a flood
+                }
+            }
             Message::Rrep(reply) if to.is_broadcast() => self.handle_hello(now, from, &reply),
             Message::Rrep(reply) => self.handle_reply(now, from, ttl, reply),
             Message::Rerr(error) => self.handle_error(now, from, &error),

@@ -1,7 +1,7 @@
 //! Requests of others (RFC 3561 §6.5, §6.6).
 
 use super::config::{PreviousHop, ReplyAck, ReplySequence, ReverseLifetime};
-use super::machine::Aodv;
+use super::machine::{Aodv, Effect};
 use super::search::Answered;
 use super::seen::Sighting;
 use super::stats::Ignored;
@@ -11,43 +11,60 @@ use hopline_wire::aodv::{Message, Rrep, Rreq};
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Aodv<M> {
-    pub(super) fn handle_request(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut request: Rreq) {
+    pub(super) fn handle_request(
+        &mut self,
+        now: Instant,
+        from: Ipv4Addr,
+        ttl: u8,
+        mut request: Rreq,
+    ) -> Effect {
         if self.blacklist.contains(now, from) {
-            return self.stats.ignore(Ignored::Blacklisted);
+            self.stats.ignore(Ignored::Blacklisted);
+            return Effect::None;
         }
-        self.learn_previous_hop(now, from);
-        if request.originator == self.address {
-            return self.stats.ignore(Ignored::OwnRequest);
+        let effect = self.learn_previous_hop(now, from);
+        if let Err(reason) = self.check_request(now, &request) {
+            self.stats.ignore(reason);
+            return effect;
         }
-        if !self.is_other_host(request.originator) || request.originator == request.destination {
-            return self.stats.ignore(Ignored::BadAddress);
-        }
-        let Some(hops) = request.hop_count.checked_add(1) else {
-            return self.stats.ignore(Ignored::BadHopCount);
-        };
-        match self.seen.note(now, request.originator, request.id) {
-            Sighting::First => {}
-            Sighting::Again => return self.stats.ignore(Ignored::DuplicateRequest),
-            Sighting::Full => return self.stats.ignore(Ignored::TableFull),
-        }
-        request.hop_count = hops;
+        request.hop_count += 1;
         self.learn_way_back(now, from, &request);
         if request.destination == self.address {
             self.answer_as_destination(now, &request);
         } else if !self.answer_as_relay(now, from, &request) {
             self.relay_request(now, ttl, request);
         }
+        Effect::Some
+    }
+
+    fn check_request(&mut self, now: Instant, request: &Rreq) -> Result<(), Ignored> {
+        if request.originator == self.address {
+            return Err(Ignored::OwnRequest);
+        }
+        if !self.is_other_host(request.originator) || request.originator == request.destination {
+            return Err(Ignored::BadAddress);
+        }
+        if request.hop_count == u8::MAX {
+            return Err(Ignored::BadHopCount);
+        }
+        match self.seen.note(now, request.originator, request.id) {
+            Sighting::First => Ok(()),
+            Sighting::Again => Err(Ignored::DuplicateRequest),
+            Sighting::Full => Err(Ignored::TableFull),
+        }
     }
 
     /// §6.5, §6.7: whoever transmits a message is a neighbour.
-    pub(super) fn learn_previous_hop(&mut self, now: Instant, from: Ipv4Addr) {
+    pub(super) fn learn_previous_hop(&mut self, now: Instant, from: Ipv4Addr) -> Effect {
         if self.config.previous_hop == PreviousHop::Ignored {
-            return;
+            return Effect::None;
         }
         let expires = now + self.config.active_route_timeout;
-        if self.routes.offer_neighbour(now, from, expires) {
-            self.found(now, from, Answered::Otherwise);
+        if !self.routes.offer_neighbour(now, from, expires) {
+            return Effect::None;
         }
+        self.found(now, from, Answered::Otherwise);
+        Effect::Some
     }
 
     /// §6.5: the reverse route.

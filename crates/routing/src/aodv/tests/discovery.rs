@@ -24,7 +24,7 @@ fn attempts(node: &mut Node) -> Vec<(u64, u8)> {
 
 #[test]
 fn s6_4_rings_grow_and_s6_3_network_wide_attempts_back_off() {
-    let mut node = node();
+    let mut node = Node::new(Config { buffer_time: ms(120_000), ..Config::rfc3561() });
     // RING_TRAVERSAL_TIME = 2 · 40 ms · (TTL + 2); NET_TRAVERSAL_TIME = 2.8 s, doubled for each retry.
     let expected = [
         (0, 1),
@@ -35,7 +35,6 @@ fn s6_4_rings_grow_and_s6_3_network_wide_attempts_back_off() {
         (1_920 + 2_800, 35),
         (4_720 + 5_600, 35),
     ];
-    node.aodv.config.buffer_time = ms(120_000);
     assert_eq!(attempts(&mut node), expected);
     assert_eq!(node.events(), [Event::Drop { packet: 1, reason: DropReason::DiscoveryFailed }]);
     assert_eq!(node.aodv.stats().searches_failed, 1);
