@@ -152,8 +152,24 @@ impl<T: Tracer> World<T> {
         self.drive_mac(node);
     }
 
-    /// Drains a MAC: frames into the air, packets upward, and the next packet from the queue.
+    /// Drains a MAC: frames into the air, packets upward, and the next packet from the queue; then arms its wake-up.
     fn drive_mac(&mut self, node: u32) {
+        let radio = radio_of(&mut self.nodes, node);
+        // Most stations only overhear, and have nothing to say.
+        if !radio.mac.is_drained() || (radio.mac.is_ready() && !radio.queue.is_empty()) {
+            self.drain_mac(node);
+        }
+        let radio = radio_of(&mut self.nodes, node);
+        if let Some((at, _)) = radio.mac.poll_timeout()
+            && at < radio.armed
+        {
+            radio.armed = at;
+            self.scheduler.schedule(at, Event::Mac { node });
+        }
+    }
+
+    #[inline(never)] // Keeps its large frame off the path that most receptions take.
+    fn drain_mac(&mut self, node: u32) {
         let now = self.now;
         loop {
             let radio = radio_of(&mut self.nodes, node);
@@ -164,13 +180,6 @@ impl<T: Tracer> World<T> {
             } else if !(radio.mac.is_ready() && self.feed_mac(node)) {
                 break;
             }
-        }
-        let radio = radio_of(&mut self.nodes, node);
-        if let Some((at, _)) = radio.mac.poll_timeout()
-            && at < radio.armed
-        {
-            radio.armed = at;
-            self.scheduler.schedule(at, Event::Mac { node });
         }
     }
 

@@ -1,4 +1,7 @@
-//! The event queue: one binary heap, ordered by time and then by insertion.
+//! The event queue: one binary heap, ordered by time and then by insertion, and a slot in front of it.
+//!
+//! Most events are due before anything that is already pending: the first bit of a frame at its receivers, the end of
+//! SIFS. They go into the slot and come out of it, and never meet the heap.
 
 use core::cmp::Ordering;
 use hopline_core::Instant;
@@ -7,6 +10,8 @@ use std::collections::BinaryHeap;
 /// Pending events.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler<E> {
+    /// Due before everything in the heap.
+    front: Option<Entry<E>>,
     heap: BinaryHeap<Entry<E>>,
     inserted: u64,
 }
@@ -20,23 +25,34 @@ struct Entry<E> {
 
 impl<E: Copy> Scheduler<E> {
     pub(crate) fn new() -> Self {
-        Self { heap: BinaryHeap::with_capacity(1024), inserted: 0 }
+        Self { front: None, heap: BinaryHeap::with_capacity(1024), inserted: 0 }
     }
 
     /// Adds `event` at `at`, behind every event already there for that instant.
     pub(crate) fn schedule(&mut self, at: Instant, event: E) {
-        self.heap.push(Entry { at, number: self.inserted, event });
+        let entry = Entry { at, number: self.inserted, event };
         self.inserted += 1;
+        // A new entry has the highest number, so it goes first only if it is due strictly earlier.
+        if at < self.next_at() {
+            if let Some(second) = self.front.replace(entry) {
+                self.heap.push(second);
+            }
+        } else {
+            self.heap.push(entry);
+        }
     }
 
     /// When the next event is due; [`Instant::FAR_FUTURE`] if there is none.
     pub(crate) fn next_at(&self) -> Instant {
-        self.heap.peek().map_or(Instant::FAR_FUTURE, |entry| entry.at)
+        match &self.front {
+            Some(entry) => entry.at,
+            None => self.heap.peek().map_or(Instant::FAR_FUTURE, |entry| entry.at),
+        }
     }
 
     /// Takes the next event out.
     pub(crate) fn pop(&mut self) -> Option<(Instant, E)> {
-        self.heap.pop().map(|entry| (entry.at, entry.event))
+        self.front.take().or_else(|| self.heap.pop()).map(|entry| (entry.at, entry.event))
     }
 }
 
@@ -68,11 +84,12 @@ mod tests {
     #[test]
     fn events_come_by_time_and_then_by_insertion() {
         let mut s = Scheduler::new();
+        s.schedule(Instant::from_nanos(9), 'f');
         for (at, name) in [(5, 'a'), (3, 'b'), (5, 'c'), (3, 'd'), (4, 'e')] {
             s.schedule(Instant::from_nanos(at), name);
         }
         let order: String = core::iter::from_fn(|| s.pop()).map(|(_, name)| name).collect();
-        assert_eq!(order, "bdeac");
+        assert_eq!(order, "bdeacf");
         assert_eq!(s.next_at(), Instant::FAR_FUTURE);
     }
 }

@@ -1,7 +1,9 @@
 //! Frame exchanges: RTS, CTS, data, ACK, and what happens when one of them does not come (802.11-2020 §10.3.2, §10.3.4).
 
 use super::config::{Reservation, ResponseTimeout, Tap};
-use super::{Answer, Current, Event, Mac, State, Timer, Transmission, may_go, wants_ack};
+use super::{
+    Activity, Answer, Current, Event, MAX_DURATION_US, Mac, State, Timer, Transmission, may_go, wants_ack,
+};
 use crate::rate::Rate;
 use core::fmt::Debug;
 use hopline_core::{Duration, Instant};
@@ -75,7 +77,7 @@ impl<M: Copy + Debug> Mac<M> {
 
     /// CTS, ACK or data did not come in time.
     pub(super) fn response_timed_out(&mut self, now: Instant) {
-        let reception_under_way = !self.is_carrier_idle();
+        let reception_under_way = self.carrier == Activity::Receiving;
         match self.config.response_timeout {
             // 802.11-2020 §10.3.2.9: a frame that has begun by now decides at its end.
             ResponseTimeout::Standard if reception_under_way => {}
@@ -150,9 +152,9 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn overhear(&mut self, now: Instant, frame: Frame<M>) {
-        self.reserve(now, frame.duration_us());
+        let reserved = self.reserve(now, frame.duration_us());
         match frame {
-            Frame::Rts { .. } => self.watch_silent_rts(now),
+            Frame::Rts { .. } if reserved => self.watch_silent_rts(now),
             Frame::Data { ra, ta, body, .. } if self.config.tap == Tap::Promiscuous => {
                 self.events.push_back(Event::Overheard { body, from: ta, to: ra });
             }
@@ -301,5 +303,5 @@ impl<M: Copy + Debug> Mac<M> {
 
 /// 802.11-2020 §9.2.5: durations are whole microseconds, rounded up; the field holds 15 bits.
 fn whole_us(duration: Duration) -> u16 {
-    duration.as_nanos().div_ceil(1_000).min(32_767) as u16
+    duration.as_nanos().div_ceil(1_000).min(u64::from(MAX_DURATION_US)) as u16
 }

@@ -26,6 +26,9 @@ use std::collections::VecDeque;
 
 use crate::rate::Rate;
 
+/// Largest Duration field in µs; larger values mean something else (802.11-2020 §9.2.4.2).
+const MAX_DURATION_US: u16 = 32_767;
+
 /// A packet that the MAC is asked to carry. `M` is a handle in the simulator, bytes elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Msdu<M> {
@@ -212,7 +215,8 @@ pub struct Mac<M> {
     carrier: Activity,
     /// Since when the medium is idle as far as the physical layer can tell, while it is.
     idle_since: Instant,
-    /// End of the EIFS after the last frame, if that could not be decoded; in the past otherwise.
+    /// End of the EIFS after the last frame, if that could not be decoded, and far in the future as long as the medium
+    /// has not become idle since; in the past otherwise.
     eifs_until: Instant,
     nav_until: Instant,
     next_sequence: Seq16,
@@ -258,6 +262,12 @@ impl<M: Copy + Debug> Mac<M> {
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.current.is_none()
+    }
+
+    /// Whether there is nothing to drain: a driver may then skip `poll_transmit` and `poll_event`.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.outgoing.is_none() && self.events.is_empty()
     }
 
     /// Takes an MSDU to carry. The MAC must be [ready](Mac::is_ready).
@@ -343,10 +353,19 @@ impl<M: Copy + Debug> Mac<M> {
         }
         let difs_over = self.idle_since.max(self.nav_until) + self.times.difs;
         let ifs_over = difs_over.max(self.eifs_until);
-        let access = self.contention.resume(ifs_over.max(earliest));
+        let access = self.contention.resume(ifs_over.max(earliest).max(now));
         if self.current.is_some() {
             // Without pending backoff the frame goes as soon as the interframe space is over.
             self.timers.set(Timer::Access, access.unwrap_or(ifs_over).max(now));
+        }
+    }
+
+    /// A signal begins. What is due at this very instant goes all the same: nobody can sense what begins in the slot
+    /// in which he sends (802.11-2020 §10.3.7, aSlotTime), whatever the order in which the two are reported.
+    fn sense_busy(&mut self, now: Instant) {
+        let is_due = self.timers.get(Timer::Access).is_some_and(|at| at <= now);
+        if self.state == State::Idle && !is_due {
+            self.freeze(now);
         }
     }
 
@@ -384,15 +403,16 @@ impl<M: Copy + Debug> Mac<M> {
         if !self.is_transmitting() {
             self.clock.switch(now, carrier, self.nav_until);
         }
+        if carrier != Activity::Quiet {
+            self.timers.stop(Timer::NavReset);
+        }
         match (was_idle, self.is_carrier_idle()) {
-            (true, false) => {
-                self.timers.stop(Timer::NavReset);
-                if self.state == State::Idle {
-                    self.freeze(now);
-                }
-            }
+            (true, false) => self.sense_busy(now),
             (false, true) => {
                 self.idle_since = now;
+                if self.eifs_until == Instant::FAR_FUTURE {
+                    self.eifs_until = now + self.times.eifs;
+                }
                 if !self.timers.is_set(Timer::Response) {
                     // What the wait was prolonged for was not the response.
                     self.fail_if_awaiting(now);
@@ -406,6 +426,8 @@ impl<M: Copy + Debug> Mac<M> {
     fn handle_undecodable(&mut self, now: Instant) {
         self.stats.undecodable += 1;
         match self.config.eifs {
+            // 802.11-2020 §10.3.2.3.7: EIFS begins when the medium is idle after the frame.
+            EifsRule::Standard if !self.is_carrier_idle() => self.eifs_until = Instant::FAR_FUTURE,
             EifsRule::Standard => self.eifs_until = now + self.times.eifs,
             EifsRule::AsNav => self.nav_until = self.nav_until.max(now + self.times.eifs),
         }
@@ -429,8 +451,14 @@ impl<M: Copy + Debug> Mac<M> {
         self.after_transmission(now);
     }
 
-    fn reserve(&mut self, now: Instant, duration_us: u16) {
-        self.nav_until = self.nav_until.max(now + Duration::from_micros(u64::from(duration_us)));
+    /// Sets the NAV, unless it runs longer already. Returns whether it was set.
+    fn reserve(&mut self, now: Instant, duration_us: u16) -> bool {
+        let until = now + Duration::from_micros(u64::from(duration_us));
+        if duration_us > MAX_DURATION_US || until <= self.nav_until {
+            return false;
+        }
+        self.nav_until = until;
+        true
     }
 
     fn watch_silent_rts(&mut self, now: Instant) {

@@ -1,0 +1,147 @@
+//! Whatever arrives, and whenever: no panic, no MSDU without a fate, no time lost by the clocks.
+
+use super::airtime::sum;
+use super::*;
+use crate::mac::config::{AckPolicy, EifsRule, NavReset, Reservation, ResponseTimeout};
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Send {
+        len_bytes: u32,
+        to: MacAddr,
+    },
+    Hear(Reception<u32>),
+    Signal(Signal),
+    /// A frame masks another from now on for so many µs.
+    Mask(u64),
+    /// Time passes; the station is woken on time, or once at the end.
+    Pass(u64),
+    Oversleep(u64),
+}
+
+fn address() -> impl Strategy<Value = MacAddr> {
+    prop_oneof![3 => Just(ME), 2 => Just(PEER), 1 => Just(OTHER), 1 => Just(MacAddr::BROADCAST)]
+}
+
+fn frame() -> impl Strategy<Value = Frame<u32>> {
+    (0..4, any::<u16>(), address(), address(), 0..3u16, any::<bool>()).prop_map(
+        |(kind, duration_us, ra, ta, sequence, retry)| match kind {
+            0 => Frame::Rts { duration_us, ra, ta },
+            1 => Frame::Cts { duration_us, ra },
+            2 => Frame::Ack { duration_us, ra },
+            _ => Frame::Data { duration_us, ra, ta, sequence: Seq16(sequence), retry, body: 7 },
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..3000u32, address()).prop_map(|(len_bytes, to)| Step::Send { len_bytes, to }),
+        6 => frame().prop_map(|f| Step::Hear(Reception::Frame(f))),
+        1 => Just(Step::Hear(Reception::Undecodable)),
+        2 => Just(Step::Signal(Signal::Carrier(Activity::Quiet))),
+        2 => Just(Step::Signal(Signal::Carrier(Activity::Sensing))),
+        2 => Just(Step::Signal(Signal::Carrier(Activity::Receiving))),
+        1 => Just(Step::Signal(Signal::TransmitEnd)),
+        1 => (0..10_000u64).prop_map(Step::Mask),
+        9 => (0..700u64).prop_map(Step::Pass),
+        3 => (0..20_000u64).prop_map(Step::Pass),
+        1 => (0..5000u64).prop_map(Step::Oversleep),
+    ]
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let presets = prop_oneof![Just(dot11b()), Just(Config::dot11a()), Just(Config::ns2_wavelan())];
+    (presets, any::<[bool; 6]>()).prop_map(|(preset, [nav, eifs, wait, reserve, rts, noack])| Config {
+        nav_reset: if nav { NavReset::AfterSilentRts } else { preset.nav_reset },
+        eifs: if eifs { EifsRule::AsNav } else { EifsRule::Standard },
+        response_timeout: if wait { ResponseTimeout::WholeResponse } else { ResponseTimeout::Standard },
+        reservation: if reserve { Reservation::MediumIdle } else { Reservation::Standard },
+        rts_threshold_bytes: if rts { 500 } else { preset.rts_threshold_bytes },
+        ack_policy: if noack { AckPolicy::NoAck } else { AckPolicy::Normal },
+        ..preset
+    })
+}
+
+struct Torment {
+    station: Station,
+    taken: u32,
+    fates: Vec<u32>,
+}
+
+impl Torment {
+    fn apply(&mut self, step: Step) {
+        let station = &mut self.station;
+        let now = station.now;
+        match step {
+            Step::Send { len_bytes, to } => {
+                if station.mac.is_ready() {
+                    station.mac.send(now, Msdu { body: self.taken, len_bytes, to });
+                    self.taken += 1;
+                }
+            }
+            Step::Hear(reception) => station.mac.handle_packet(now, LinkId::ONLY, reception),
+            Step::Signal(signal) => {
+                if signal == Signal::TransmitEnd {
+                    station.transmit_end = None;
+                }
+                station.mac.handle_signal(now, signal);
+            }
+            Step::Mask(span) => station.mac.handle_signal(now, Signal::Masked { until: now + micros(span) }),
+            Step::Pass(span) => {
+                station.run(now + micros(span));
+            }
+            Step::Oversleep(span) => {
+                station.now = now + micros(span);
+                if station.transmit_end.is_some_and(|end| end <= station.now) {
+                    station.transmit_end = None;
+                    station.mac.handle_signal(station.now, Signal::TransmitEnd);
+                    station.drain();
+                }
+                station.mac.handle_timeout(station.now);
+            }
+        }
+        station.drain();
+        self.check();
+    }
+
+    /// A station that has something to send has something to wait for.
+    fn check(&mut self) {
+        let Self { station, fates, taken } = self;
+        fates.extend(station.events.drain(..).filter_map(|event| match event {
+            Event::Sent(msdu) | Event::Failed(msdu) => Some(msdu.body),
+            _ => None,
+        }));
+        station.sent.clear();
+        let in_service = u32::from(!station.mac.is_ready());
+        assert_eq!(*fates, (0..*taken - in_service).collect::<Vec<_>>(), "each MSDU has one fate, in order");
+        let waits = station.next_own().is_some() || station.mac.carrier != Activity::Quiet;
+        assert!(in_service == 0 || waits, "stuck in {:?}", station.mac.state());
+        assert_eq!(sum(&station.mac.airtime(station.now)), station.now.since(Instant::ZERO));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn every_msdu_finds_its_fate_once_the_medium_falls_silent(
+        config in config(),
+        run in any::<u64>(),
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let stream = Stream::new(2, run, NodeId(0), Purpose::Backoff);
+        let mac = Mac::new(config, ME, stream);
+        let mut torment =
+            Torment { station: Station { mac, ..Station::new(dot11b()) }, taken: 0, fates: Vec::new() };
+        for step in steps {
+            torment.apply(step);
+        }
+        torment.apply(Step::Signal(Signal::Carrier(Activity::Quiet)));
+        // The longest life: 7 RTS without an answer, each followed by 1023 slots, after an NAV of 65 ms.
+        torment.apply(Step::Pass(1_000_000));
+        prop_assert!(torment.station.mac.is_ready());
+        prop_assert_eq!(torment.station.next_own(), None);
+    }
+}
