@@ -24,13 +24,17 @@ impl Interference {
     /// Accounts for the time up to `now`, in which noise and interference were `disturbance_w`. The bits are taken as
     /// spread evenly over the frame, its preamble included.
     pub(super) fn advance(&mut self, now: Instant, lock: &Lock, disturbance_w: f64) {
-        let (piece, whole) = (now.since(self.judged_until), self.end.since(self.start));
-        if piece.is_zero() || whole.is_zero() {
-            return;
-        }
-        let bits = u128::from(lock.bits) * u128::from(piece.as_nanos()) / u128::from(whole.as_nanos());
-        self.success *= 1.0 - frame_error_rate(lock.rate, lock.power_w / disturbance_w, bits as u64);
+        // Counted from the start each time, so that cutting the frame into pieces loses no bits to rounding.
+        let bits = self.bits_until(now, lock) - self.bits_until(self.judged_until, lock);
         self.judged_until = now;
+        if bits > 0 {
+            self.success *= 1.0 - frame_error_rate(lock.rate, lock.power_w / disturbance_w, bits);
+        }
+    }
+
+    fn bits_until(&self, at: Instant, lock: &Lock) -> u64 {
+        let whole = u128::from(self.end.since(self.start).as_nanos()).max(1);
+        (u128::from(lock.bits) * u128::from(at.since(self.start).as_nanos()) / whole) as u64
     }
 
     /// Probability that the frame is intact up to where it was accounted for.
