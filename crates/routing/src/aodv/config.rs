@@ -155,9 +155,21 @@ pub enum LocalRepair {
         /// LOCAL_ADD_TTL: margin of the request's time to live. Default 2.
         add_ttl: u8,
     },
-    /// As ns-2.35: if the packet has come farther than it has still to go, by an ordinary discovery; the queue and
-    /// other routes over the lost neighbour are left as they are.
-    WhenPastHalfWay,
+    /// As ns-2.35: if the packet has come farther than it has still to go, by an ordinary discovery that begins
+    /// network-wide; the queue and other routes over the lost neighbour are left as they are, and nobody is told of a
+    /// failure before another packet comes for the destination.
+    WhenPastHalfWay(RepairEnd),
+}
+
+/// When a repair that found nothing ends, so that packets are refused instead of buffered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepairEnd {
+    /// With its discovery.
+    WithDiscovery,
+    /// After as long as the run had lasted when the wait for its first request was to end. Until then, discovery after
+    /// discovery is made for the packets that keep coming, whose source hears nothing. ns-2.35 sets a timer to an
+    /// absolute time where an interval is meant; without this its mobile scenarios cannot be matched.
+    Ns2AbsoluteTimer,
 }
 
 /// Which broken routes a route error lists after a link failure.
@@ -373,10 +385,9 @@ impl Config {
     /// The AODV of ns-2.35 as it is compiled by default (`aodv/aodv.h`, `aodv.cc`, `aodv_rqueue.h`): link-layer
     /// feedback, local repair, no gratuitous replies.
     ///
-    /// Three oddities are left out. Its local-repair timer is set to an absolute time instead of an interval, so in
-    /// practice it never ends a repair; here a repair ends with its discovery. Lifetimes in the replies of relays
-    /// are cut to whole seconds there. It measures how long a hop took by a time stamp carried in request and reply;
-    /// here by the time of the latest request.
+    /// Some oddities are left out. Lifetimes in the replies of relays are cut to whole seconds there. It measures how
+    /// long a hop took by a time stamp carried in request and reply; here by the time of the latest request. A node that
+    /// repairs a route still counts it as fresh there, and may answer requests with it.
     #[must_use]
     pub fn ns2_235() -> Self {
         Self {
@@ -395,7 +406,7 @@ impl Config {
             previous_hop: PreviousHop::Ignored,
             data_renews: DataRenews::Destination,
             reply_sequence: ReplySequence::AlwaysAdvance,
-            local_repair: LocalRepair::WhenPastHalfWay,
+            local_repair: LocalRepair::WhenPastHalfWay(RepairEnd::Ns2AbsoluteTimer),
             error_scope: ErrorScope::AllBroadcast,
             queue_purge: QueuePurge::OnLinkFailureAndRouteError,
             control_failure: ControlFailure::Ignored,

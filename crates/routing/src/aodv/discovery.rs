@@ -4,7 +4,7 @@ use super::config::{Ageing, Answering, Search as Method};
 use super::machine::Aodv;
 use super::search::{Answered, Attempt, Goal, Phase};
 use super::stats::Ignored;
-use super::table::Role;
+use super::table::{Role, RouteState};
 use super::types::{DropReason, Event};
 use hopline_core::{Duration, Instant};
 use hopline_wire::aodv::{Message, Rreq};
@@ -31,9 +31,21 @@ impl<M: Copy> Aodv<M> {
         self.attempt(now, destination);
     }
 
+    /// Makes sure that the search for a route under repair goes on when its next attempt is due.
+    pub(super) fn keep_seeking(&mut self, now: Instant, destination: Ipv4Addr) {
+        if let Some(search) = self.searches.begin(destination)
+            && search.phase == Phase::Idle
+        {
+            let deadline = search.deadline.max(now);
+            search.wait_until(deadline);
+        }
+    }
+
     /// Makes the next attempt to find `destination`, or gives up.
     pub(super) fn attempt(&mut self, now: Instant, destination: Ipv4Addr) {
-        let last_hops = self.routes.get(now, destination).map(|route| route.hops);
+        let route = self.routes.get(now, destination);
+        // ns-2 forgets the distance of a route under repair. The RFC's repair does not come here.
+        let last_hops = route.filter(|route| route.state != RouteState::Repairing).map(|route| route.hops);
         let Some(search) = self.searches.get(destination) else { return };
         match search.next(&self.config, last_hops) {
             Attempt::Request { ttl, wait } => self.request(now, destination, ttl, wait),
@@ -93,7 +105,7 @@ impl<M: Copy> Aodv<M> {
                 }
             }
         }
-        self.end_repair(now, destination);
+        self.repair_failed(now, destination);
     }
 
     fn give_up(&mut self, now: Instant, destination: Ipv4Addr) {
@@ -112,7 +124,7 @@ impl<M: Copy> Aodv<M> {
             _ => DropReason::DiscoveryFailed,
         };
         self.drop_waiting(destination, reason);
-        self.end_repair(now, destination);
+        self.repair_failed(now, destination);
     }
 
     /// A valid route to `destination` has come about: ends the search for it and lets the packets go.

@@ -60,7 +60,7 @@ impl<M: Copy> Aodv<M> {
             Carried::Data { packet, destination, travelled, .. } => {
                 if self.repair(now, neighbour, destination, travelled) {
                     self.hold(now, destination, packet);
-                    if self.config.local_repair == LocalRepair::WhenPastHalfWay {
+                    if matches!(self.config.local_repair, LocalRepair::WhenPastHalfWay(_)) {
                         return;
                     }
                     spared = Some(destination);

@@ -37,6 +37,7 @@ impl<M: Copy> Aodv<M> {
             }
             (Some((RouteState::Repairing, _)), Origin::Forwarded { .. }) => {
                 self.hold(now, destination, packet);
+                self.keep_seeking(now, destination);
                 Decision::Buffered
             }
             (_, Origin::Forwarded { previous_hop, .. }) => {

@@ -1,6 +1,6 @@
 //! Local repair (RFC 3561 §6.12).
 
-use super::config::LocalRepair;
+use super::config::{LocalRepair, RepairEnd};
 use super::error::{Casualties, Deletion, Pace};
 use super::machine::Aodv;
 use super::search::Goal;
@@ -32,7 +32,7 @@ impl<M: Copy> Aodv<M> {
         let near = match policy {
             LocalRepair::Off => false,
             LocalRepair::Rfc { max_hops, .. } => hops <= max_hops,
-            LocalRepair::WhenPastHalfWay => travelled > hops,
+            LocalRepair::WhenPastHalfWay(_) => travelled > hops,
         };
         if near {
             route.invalidate(RouteState::Repairing, Instant::FAR_FUTURE);
@@ -56,7 +56,27 @@ impl<M: Copy> Aodv<M> {
                 let ttl = hops.max(travelled / 2).saturating_add(add_ttl).min(self.config.net_diameter);
                 self.request(now, destination, ttl, self.config.ring_traversal_time(ttl));
             }
-            LocalRepair::WhenPastHalfWay | LocalRepair::Off => self.attempt(now, destination),
+            LocalRepair::WhenPastHalfWay(end) => {
+                self.attempt(now, destination);
+                self.limit_repair(now, destination, end);
+            }
+            LocalRepair::Off => {}
+        }
+    }
+
+    fn limit_repair(&mut self, now: Instant, destination: Ipv4Addr, end: RepairEnd) {
+        let Some(search) = self.searches.get(destination) else { return };
+        let absolute = search.deadline - Instant::ZERO;
+        if let (RepairEnd::Ns2AbsoluteTimer, Some(route)) = (end, self.routes.get(now, destination)) {
+            route.expires = now + absolute;
+            self.routes.note_expiry(now + absolute);
+        }
+    }
+
+    /// The discovery for a repair failed or lost its purpose.
+    pub(super) fn repair_failed(&mut self, now: Instant, destination: Ipv4Addr) {
+        if self.config.local_repair != LocalRepair::WhenPastHalfWay(RepairEnd::Ns2AbsoluteTimer) {
+            self.end_repair(now, destination);
         }
     }
 
@@ -71,8 +91,8 @@ impl<M: Copy> Aodv<M> {
         self.send_errors(now, casualties, Pace::Immediate, Deletion::Forbidden);
     }
 
-    /// A repair failed: the route is gone and its users are told (§6.11).
-    pub(super) fn end_repair(&mut self, now: Instant, destination: Ipv4Addr) {
+    /// The route is gone and its users are told (§6.11).
+    fn end_repair(&mut self, now: Instant, destination: Ipv4Addr) {
         let forget = self.routes.forget_at(now);
         let Some(route) = self.routes.get(now, destination) else { return };
         if route.state != RouteState::Repairing {
@@ -83,8 +103,7 @@ impl<M: Copy> Aodv<M> {
         casualties.add(destination, route.seq(), route.precursors());
         route.clear_precursors();
         self.routes.note_expiry(forget);
-        // ns-2 sends no error here: the next packet draws one.
-        if self.config.local_repair != LocalRepair::WhenPastHalfWay {
+        if !matches!(self.config.local_repair, LocalRepair::WhenPastHalfWay(_)) {
             self.send_error(now, casualties, Pace::Immediate);
         }
     }

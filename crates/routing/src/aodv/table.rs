@@ -39,7 +39,7 @@ pub(super) enum Role {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Precursors(Vec<Ipv4Addr>);
 
-/// One route. 32 bytes with its destination: a large network has millions of these.
+/// One route. 40 bytes with its destination: a large network has millions of these.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) next_hop: Ipv4Addr,
@@ -316,7 +316,7 @@ impl RouteTable {
         let mut earliest = Instant::FAR_FUTURE;
         let delete_period = self.delete_period;
         self.routes.retain(|destination, route| {
-            if route.is_valid() && route.expires < now {
+            if route.state != RouteState::Invalid && route.expires < now {
                 // Exact ageing would have ended it when it expired; a tick ends it now.
                 let end = if self.ageing == Ageing::Exact { route.expires } else { now };
                 route.invalidate(RouteState::Invalid, end + delete_period);
@@ -345,4 +345,22 @@ pub(super) fn tick_after(at: Instant, period: Duration) -> Instant {
 /// The first multiple of `period` not before `at`.
 pub(super) fn tick_from(at: Instant, period: Duration) -> Instant {
     Instant::from_nanos(at.as_nanos().div_ceil(period.as_nanos()).saturating_mul(period.as_nanos()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_with_its_destination_takes_40_bytes() {
+        assert_eq!(size_of::<(Ipv4Addr, Route)>(), 40);
+    }
+
+    #[test]
+    fn ticks_lie_on_the_grid_and_survive_the_end_of_time() {
+        let (at, period) = (Instant::from_millis, Duration::from_millis(500));
+        assert_eq!((tick_after(at(499), period), tick_from(at(499), period)), (at(500), at(500)));
+        assert_eq!((tick_after(at(500), period), tick_from(at(500), period)), (at(1_000), at(500)));
+        assert_eq!(tick_after(Instant::FAR_FUTURE, period), Instant::FAR_FUTURE);
+    }
 }

@@ -4,8 +4,8 @@ use super::dialogue::*;
 use super::network::Network;
 use crate::aodv::config::Encapsulation;
 use crate::aodv::*;
-use hopline_core::{Duration, Instant, Seq32};
-use hopline_wire::aodv::{Message, Rreq};
+use hopline_core::{Duration, Instant, Machine, Seq32};
+use hopline_wire::aodv::{Message, Rrep, Rreq};
 use std::net::Ipv4Addr;
 
 /// The clock starts at 100 s, on a tick.
@@ -163,6 +163,98 @@ fn a_packet_past_half_way_is_repaired_and_one_before_it_is_not() {
         assert_eq!(matches!(sent[0].message, Message::Rreq(_)), repaired);
         assert_eq!(node.aodv.buffered() == 1, repaired);
     }
+}
+
+/// A recorded run of ns-2.35: four nodes in a chain, a packet every 250 ms from 41.3 s to 70 s, the first hop gone at
+/// 50 s. These are the requests of the source.
+#[test]
+fn a_source_that_lost_its_neighbour_asks_when_ns2_does() {
+    let mut node = node();
+    node.now = Instant::from_millis(41_300);
+    let mut asked = Vec::new();
+    let note = |asked: &mut Vec<(u64, u8)>, sent: Vec<(Instant, Transmit)>| {
+        for (at, t) in sent.iter().filter(|(_, t)| matches!(t.message, Message::Rreq(_))) {
+            asked.push((at.as_nanos() / 1_000_000, t.ttl));
+        }
+    };
+    for packet in 0..115 {
+        if packet == 36 {
+            let carried = Carried::Data { packet: 35, destination: n(9), source: ME, travelled: 0 };
+            node.link_fails(1, carried);
+        }
+        let _ = node.send(9, packet);
+        let at_once = node.sent().into_iter().map(|t| (node.now, t)).collect();
+        note(&mut asked, at_once);
+        if packet == 0 {
+            node.now += Duration::from_micros(26_631);
+            node.get(1, Rrep { lifetime: ms(10_000), ..rrep(0, 9, 4, 2) });
+            node.now = Instant::from_millis(41_300);
+        }
+        let rest = node.pass(ms(250));
+        note(&mut asked, rest);
+    }
+    let expected = [
+        (41_300, 30),
+        (50_300, 5),
+        (50_500, 7),
+        (50_800, 30),
+        (51_500, 30),
+        (52_800, 30),
+        (54_500, 30),
+        (66_800, 30),
+        (67_500, 30),
+        (68_800, 30),
+    ];
+    assert_eq!(asked, expected);
+}
+
+/// The same run with the last hop gone instead: the requests of the relay before it, which repairs, and when it gives
+/// up its packets.
+#[test]
+fn a_relay_that_repairs_asks_when_ns2_does_and_tells_nobody() {
+    let mut node = node();
+    node.now = Instant::from_millis(41_320);
+    node.hear(1, 29, rreq(8, 1, 9, 1));
+    node.skip(ms(5));
+    node.get(9, Rrep { lifetime: ms(10_000), ..rrep(8, 9, 4, 0) });
+    let mut sent = Vec::new();
+    let mut given_up = Vec::new();
+    for packet in 0..116 {
+        let arrives = Instant::from_millis(41_305 + 250 * packet);
+        while let Some((due, _)) = node.aodv.poll_timeout().filter(|(due, _)| *due <= arrives) {
+            node.now = due;
+            node.aodv.handle_timeout(due);
+            sent.extend(node.sent().into_iter().map(|t| (due.as_nanos() / 1_000_000, t.ttl)));
+            let failed = |event: &Event<u32>| {
+                matches!(
+                    event,
+                    Event::Drop { reason: DropReason::DiscoveryFailed | DropReason::RepairFailed, .. }
+                )
+            };
+            given_up.extend(
+                node.events().iter().filter(|event| failed(event)).map(|_| due.as_nanos() / 1_000_000),
+            );
+        }
+        node.now = node.now.max(arrives);
+        if packet == 35 {
+            let carried = Carried::Data { packet: 35, destination: n(9), source: n(8), travelled: 2 };
+            let at_once = node.link_fails(9, carried);
+            sent.extend(at_once.into_iter().map(|t| (node.now.as_nanos() / 1_000_000, t.ttl)));
+        } else {
+            let _ = node.forward(8, 1, 9, packet as u32);
+        }
+        sent.extend(node.sent().into_iter().map(|t| (node.now.as_nanos() / 1_000_000, t.ttl)));
+    }
+    assert_eq!(sent, [(50_055, 30), (52_000, 30), (56_000, 30), (61_500, 30)]);
+    assert_eq!((given_up.len(), given_up[0]), (64, 69_000), "a full buffer at once");
+    assert_eq!(node.entry(9).unwrap().state, RouteState::Repairing);
+    // The timer: 51.855 s, when the first wait was to end, after 50.055 s.
+    node.skip(ms(101_500 - 70_055));
+    assert_eq!(node.entry(9).unwrap().state, RouteState::Repairing);
+    node.skip(ms(1_000));
+    assert_eq!(node.entry(9).unwrap().state, RouteState::Invalid);
+    assert_eq!(node.forward(8, 1, 9, 200), Decision::Dropped { reason: DropReason::NoRoute });
+    assert_eq!(only_error(&node.sent()).1, Ipv4Addr::BROADCAST);
 }
 
 #[test]
