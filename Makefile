@@ -63,6 +63,7 @@ versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validatio
 	@.ci/install ns ns2
 	CARGO_TARGET_DIR=target cargo build --locked --release --package hopline-cli
 	python3 bench/versus-ns2/versus_ns2.py --write docs/validation-tables.md
+	python3 docs/agreement.py
 
 .PHONY: fuzz
 fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz and a nightly compiler are installed
