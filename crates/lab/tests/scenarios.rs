@@ -1,5 +1,7 @@
 //! Every scenario that is shipped parses, sweeps and resolves; and nothing that can be typed makes the parser panic.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use hopline_lab::scenario::document::Setting;
 use hopline_lab::scenario::parse_vary;
 use hopline_lab::scenario::source::Source;
@@ -90,5 +92,20 @@ proptest! {
     #[test]
     fn any_vary_is_an_axis_or_an_error(text in any::<String>()) {
         let _ = parse_vary(&text);
+    }
+}
+
+/// To bring the page up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test scenarios reference`.
+#[test]
+fn the_reference_in_the_readme_is_that_of_the_key_tables() {
+    const HEADING: &str = "## Every key\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/README.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once(HEADING).expect("the page has a reference");
+    let expected = hopline_lab::scenario::reference();
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(&path, format!("{before}{HEADING}{expected}")).unwrap();
+    } else {
+        assert!(after == expected, "scenarios/README.md is out of date; see the comment above this test");
     }
 }

@@ -13,7 +13,8 @@ use crate::scenario::Scenario;
 use crate::summary::Summary;
 use hopline_sim::Spec;
 use hopline_sim::trace::Pcap;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
@@ -44,7 +45,7 @@ pub fn write(
     let summary = Summary::of(spec, run);
     directory.write(FLOWS, |file| tables::flows(file, &summary))?;
     directory.write(SERIES, |file| tables::series(file, spec, &run.outcome))?;
-    let manifest = manifest(scenario, number, &summary, trace);
+    let manifest = Manifest::of(scenario, number, &summary, trace);
     directory.write(MANIFEST, |file| {
         serde_json::to_writer_pretty(&mut *file, &manifest)?;
         file.write_all(b"\n")
@@ -93,32 +94,57 @@ pub enum Trace {
     Pcapng,
 }
 
-fn manifest(scenario: &Scenario, number: u64, summary: &Summary, trace: Trace) -> Json {
-    let mut files = vec![FLOWS, SERIES];
-    if trace == Trace::Pcapng {
-        files.push(TRACE);
+/// What a result directory says of itself.
+#[derive(Serialize)]
+struct Manifest<'a> {
+    format: &'static str,
+    /// Of hopline.
+    version: &'static str,
+    scenario: String,
+    scenario_file: &'a str,
+    /// As `sha256sum` of the scenario file.
+    scenario_sha256: String,
+    /// What was put over the file.
+    settings: Vec<String>,
+    seed: u64,
+    run: u64,
+    fingerprint: &'a str,
+    sim_s: f64,
+    cpu_s: f64,
+    events: u64,
+    aggregate_goodput_bps: f64,
+    jain: f64,
+    jain_2s: f64,
+    files: Vec<&'static str>,
+    /// Every parameter that is given or has a default.
+    parameters: Json,
+}
+
+impl<'a> Manifest<'a> {
+    fn of(scenario: &'a Scenario, run: u64, summary: &'a Summary, trace: Trace) -> Self {
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION"),
+            scenario: scenario.name(),
+            scenario_file: &scenario.source().name,
+            scenario_sha256: hex(&Sha256::digest(&scenario.source().text)),
+            settings: scenario.settings().iter().map(|s| format!("{}={}", s.path, s.text())).collect(),
+            seed: scenario.seed(),
+            run,
+            fingerprint: &summary.fingerprint,
+            sim_s: summary.sim_s,
+            cpu_s: summary.cpu_s,
+            events: summary.events,
+            aggregate_goodput_bps: summary.aggregate_goodput_bps,
+            jain: summary.jain,
+            jain_2s: summary.jain_2s,
+            files: match trace {
+                Trace::None => vec![FLOWS, SERIES],
+                Trace::Pcapng => vec![FLOWS, SERIES, TRACE],
+            },
+            parameters: scenario.parameters(),
+        }
     }
-    let settings: Vec<String> =
-        scenario.settings().iter().map(|s| format!("{}={}", s.path, s.text())).collect();
-    json!({
-        "format": FORMAT,
-        "version": env!("CARGO_PKG_VERSION"),
-        "scenario": scenario.name(),
-        "scenario_file": scenario.source().name,
-        "scenario_sha256": hex(&Sha256::digest(&scenario.source().text)),
-        "settings": settings,
-        "seed": scenario.seed(),
-        "run": number,
-        "fingerprint": summary.fingerprint,
-        "sim_s": summary.sim_s,
-        "cpu_s": summary.cpu_s,
-        "events": summary.events,
-        "aggregate_goodput_bps": summary.aggregate_goodput_bps,
-        "jain": summary.jain,
-        "jain_2s": summary.jain_2s,
-        "files": files,
-        "parameters": scenario.parameters(),
-    })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -8,11 +8,14 @@ mod csv;
 pub mod document;
 pub mod keys;
 mod parameters;
+mod reference;
 mod resolve;
 pub mod schema;
 pub mod source;
 #[cfg(test)]
 mod tests;
+
+pub use reference::reference;
 
 use document::{Node, Setting, Value};
 use hopline_core::Duration;

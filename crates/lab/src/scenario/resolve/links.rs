@@ -2,7 +2,7 @@
 
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Names, node_named, radio, seconds};
+use super::{Names, Owned, node_named, radio, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
 use hopline_sim::spec::LinkSpec;
@@ -32,18 +32,18 @@ fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
     })
 }
 
-/// The keys of each model; the first of each needs no default.
-const KEYS: [(&str, &[&str]); 4] = [
-    ("bit", &["bit_error_rate"]),
-    ("packet", &["packet_loss"]),
-    ("gilbert-packet", &["good_to_bad", "bad_to_good", "loss_good", "loss_bad"]),
-    ("gilbert-elliott", &["mean_good_s", "mean_bad_s", "bit_error_rate_good", "bit_error_rate_bad"]),
+/// The keys of each error model.
+const KEYS: [Owned; 4] = [
+    (&["bit"], &["bit_error_rate"]),
+    (&["packet"], &["packet_loss"]),
+    (&["gilbert-packet"], &["good_to_bad", "bad_to_good", "loss_good", "loss_bad"]),
+    (&["gilbert-elliott"], &["mean_good_s", "mean_bad_s", "bit_error_rate_good", "bit_error_rate_bad"]),
 ];
 
 /// An error model.
 pub(super) fn errors(section: Section<'_>) -> Result<ErrorModel, Problem> {
     let model = section.word("model").expect("has a default");
-    refuse_foreign(&section, model)?;
+    refuse_foreign(&section, "model", model, &KEYS)?;
     Ok(match model {
         "none" => ErrorModel::None,
         "bit" => ErrorModel::BitErrors(probability(&section, "bit_error_rate")?),
@@ -62,18 +62,6 @@ pub(super) fn errors(section: Section<'_>) -> Result<ErrorModel, Problem> {
         }),
         other => unreachable!("the key table knows no error model {other}"),
     })
-}
-
-/// A key of another model would silently do nothing.
-fn refuse_foreign(section: &Section<'_>, model: &str) -> Result<(), Problem> {
-    for (owner, keys) in KEYS.iter().filter(|(owner, _)| *owner != model) {
-        if let Some(key) = keys.iter().find(|key| section.has(key)) {
-            return Err(Problem::new(format!("`{key}` belongs to error model \"{owner}\", not \"{model}\""))
-                .at(section.origin_of(key))
-                .help(format!("set model = \"{owner}\", or remove it")));
-        }
-    }
-    Ok(())
 }
 
 fn probability(section: &Section<'_>, key: &str) -> Result<Probability, Problem> {

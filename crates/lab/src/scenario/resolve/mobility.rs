@@ -3,13 +3,23 @@
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem, Source};
 use super::nodes::{Placed, through};
-use super::{Files, seconds};
+use super::{Files, Owned, refuse_foreign, seconds};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_radio::mobility::{
     Area, MovementError, Movements, RandomWaypoint, SetdestWaypoint, StationaryWaypoint, Trajectory,
 };
 use hopline_sim::spec::Interface;
 use std::sync::Arc;
+
+/// The keys of each model.
+const KEYS: [Owned; 3] = [
+    (&["ns2"], &["file"]),
+    (
+        &["random-waypoint", "random-waypoint-stationary"],
+        &["width_m", "height_m", "max_speed_mps", "pause_s"],
+    ),
+    (&["random-waypoint-stationary"], &["min_speed_mps"]),
+];
 
 /// The path of each node.
 pub(super) fn resolve(
@@ -29,6 +39,7 @@ pub(super) fn resolve(
         .at(node.waypoints[0].origin)
         .help("remove the waypoints, or set mobility.model = \"static\""));
     }
+    refuse_foreign(&section, "model", model, &KEYS)?;
     match model {
         "static" => placed.iter().map(|node| through(node.position, &node.waypoints)).collect(),
         "ns2" => from_file(section, files, placed),
@@ -59,12 +70,7 @@ fn random(scenario: Section<'_>, section: Section<'_>, model: &str) -> Result<Ra
     let max_speed_mps = section.number("max_speed_mps").ok_or_else(|| missing("max_speed_mps"))?;
     let pause = seconds(&section, "pause_s").expect("has a default");
     if model == "random-waypoint" {
-        return match section.has("min_speed_mps") {
-            false => Ok(RandomWaypoint::Setdest(SetdestWaypoint { area, max_speed_mps, pause })),
-            true => Err(Problem::new("model \"random-waypoint\" is setdest's: speeds from 0 on")
-                .at(section.origin_of("min_speed_mps"))
-                .help("remove `min_speed_mps`, or use \"random-waypoint-stationary\"")),
-        };
+        return Ok(RandomWaypoint::Setdest(SetdestWaypoint { area, max_speed_mps, pause }));
     }
     let min_speed_mps = section.number("min_speed_mps").ok_or_else(|| missing("min_speed_mps"))?;
     if min_speed_mps > max_speed_mps {

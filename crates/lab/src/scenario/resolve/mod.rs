@@ -109,6 +109,22 @@ fn some_names(names: &Names) -> String {
     format!("the nodes are {}", shown.join(", "))
 }
 
+/// Keys that only some choices use: (choices, keys).
+type Owned = (&'static [&'static str], &'static [&'static str]);
+
+/// Refuses keys that the choice `chosen` of `choice` does not use: they would silently do nothing.
+fn refuse_foreign(section: &Section<'_>, choice: &str, chosen: &str, owned: &[Owned]) -> Result<(), Problem> {
+    for (owners, keys) in owned.iter().filter(|(owners, _)| !owners.contains(&chosen)) {
+        if let Some(key) = keys.iter().find(|key| section.has(key)) {
+            let owners = owners.iter().map(|o| format!("\"{o}\"")).collect::<Vec<_>>().join(" or ");
+            return Err(Problem::new(format!("`{key}` is used with {choice} = {owners}, not \"{chosen}\""))
+                .at(section.origin_of(key))
+                .help(format!("set {choice} = {owners}, or remove it")));
+        }
+    }
+    Ok(())
+}
+
 fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
     section.number(key).map(Duration::from_secs_f64)
 }

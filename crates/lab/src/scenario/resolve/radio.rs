@@ -2,7 +2,7 @@
 
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
-use super::links;
+use super::{Owned, links, refuse_foreign};
 use hopline_core::Duration;
 use hopline_queue::{DropTail, Service};
 use hopline_radio::mac::config::{
@@ -92,6 +92,14 @@ pub(super) fn queue(preset: QueueSpec, section: Section<'_>) -> QueueSpec {
     config
 }
 
+/// The keys of each propagation model.
+const PROPAGATION_KEYS: [Owned; 4] = [
+    (&["log-distance", "shadowing"], &["path_loss_exponent", "reference_distance_m"]),
+    (&["shadowing"], &["shadowing_deviation_db", "shadowing_draw"]),
+    (&["range-disk"], &["interference_range_m"]),
+    (&["two-ray"], &["antenna_height_m"]),
+];
+
 fn apply_phy(config: &mut phy::Config, section: Section<'_>) -> Result<(), Problem> {
     match section.word("reception") {
         Some("lock-on-sensed") => config.reception = ReceptionModel::LockOnSensed,
@@ -109,6 +117,12 @@ fn apply_phy(config: &mut phy::Config, section: Section<'_>) -> Result<(), Probl
     set(&mut radio.tx_power_w, "tx_power_dbm", &dbm_to_watts);
     set(&mut radio.frequency_hz, "frequency_mhz", &|mhz| mhz * 1e6);
     set(&mut radio.antenna_height_m, "antenna_height_m", &|m| m);
+    refuse_foreign(
+        &section,
+        "propagation",
+        section.word("propagation").unwrap_or("two-ray"),
+        &PROPAGATION_KEYS,
+    )?;
     if let Some(propagation) = propagation(section) {
         config.propagation = propagation;
     }

@@ -119,7 +119,13 @@ wrong! {
     an_error_model_without_its_rate: chain("[radio]", "[radio]\nerrors.model = \"bit\"") =>
         "7:16 error model \"bit\" needs `bit_error_rate` | -";
     a_rate_of_another_error_model: chain("[radio]", "[radio]\nerrors = { packet_loss = 0.1 }") =>
-        "7:26 `packet_loss` belongs to error model \"packet\", not \"none\" | set model = \"packet\", or remove it";
+        "7:26 `packet_loss` is used with model = \"packet\", not \"none\" | set model = \"packet\", or remove it";
+    a_parameter_of_another_propagation_model: chain("[radio]", "[radio]\npath_loss_exponent = 3") =>
+        "7:22 `path_loss_exponent` is used with propagation = \"log-distance\" or \"shadowing\", not \"two-ray\" | \
+         set propagation = \"log-distance\" or \"shadowing\", or remove it";
+    a_least_speed_where_there_is_none: CHAIN.to_owned() + "[mobility]\nmodel = \"random-waypoint\"\nmin_speed_mps = 1\n" =>
+        "12:17 `min_speed_mps` is used with model = \"random-waypoint-stationary\", not \"random-waypoint\" | set model = \
+         \"random-waypoint-stationary\", or remove it";
     waypoints_out_of_order: CHAIN.to_owned() + "[[node]]\nwaypoints = [\n { at_s = 5, x_m = 0, y_m = 0, speed_mps = 1 },\n \
         { at_s = 4, x_m = 0, y_m = 0, speed_mps = 1 } ]\n" =>
         "13:11 a waypoint that is earlier than the one before it | it follows one at 5 s";

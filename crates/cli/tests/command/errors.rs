@@ -1,0 +1,109 @@
+//! Wrong input: exit code 2, the place, the remedy, and nothing on stdout or on disk.
+
+use super::*;
+
+/// What stderr says of wrong input.
+#[track_caller]
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(output));
+    assert_eq!(stdout(output), "");
+    stderr(output)
+}
+
+#[track_caller]
+fn contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in\n{text}");
+    }
+}
+
+/// A file of the given text and the arguments to run it with output.
+fn refused_file(text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, text).unwrap();
+    let output = folder.path().join("out");
+    let error = refused(&hopline(["run", file.to_str().unwrap(), "-o", output.to_str().unwrap()]));
+    assert_eq!(names(folder.path()), ["s.toml"], "nothing is written");
+    error
+}
+
+#[test]
+fn a_missing_file() {
+    contains(&refused(&hopline(["run", "no/such.toml"])), &["no/such.toml: there is no such file"]);
+}
+
+#[test]
+fn a_misspelt_key_with_place_snippet_and_remedy() {
+    let text = std::fs::read_to_string(scenario("chain")).unwrap().replace("spacing_m", "spaceing_m");
+    let line = 1 + text.lines().position(|l| l.starts_with("spaceing_m")).unwrap();
+    contains(
+        &refused_file(&text),
+        &[
+            "unknown key `spaceing_m` in `nodes`",
+            &format!("s.toml:{line}:1]"),
+            "spaceing_m = 200",
+            "help: did you mean `spacing_m`?",
+        ],
+    );
+}
+
+#[test]
+fn text_that_is_not_toml() {
+    contains(&refused_file("duration_s = = 3\n"), &["invalid TOML", "s.toml:1:14]"]);
+}
+
+#[test]
+fn several_wrong_keys_at_once() {
+    let text = std::fs::read_to_string(scenario("chain")).unwrap();
+    let text = text.replace("runs = 10", "runs = 0").replace("spacing_m = 200", "spacing_m = \"far\"");
+    contains(&refused_file(&text), &["`runs` = 0 is out of range", "`nodes.spacing_m` takes a number"]);
+}
+
+#[test]
+fn a_broken_line_of_a_movement_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = scenario("walk");
+    for file in ["scenario.toml", "flows.csv"] {
+        std::fs::copy(source.with_file_name(file), folder.path().join(file)).unwrap();
+    }
+    let movements = std::fs::read_to_string(source.with_file_name("walk.ns_movements")).unwrap();
+    let line = movements.lines().position(|l| l.contains("setdest") && l.contains("$ns_")).unwrap();
+    let broken: Vec<String> = (0..)
+        .zip(movements.lines())
+        .map(|(i, l)| if i == line { l.replace("setdest", "setdset") } else { l.into() })
+        .collect();
+    std::fs::write(folder.path().join("walk.ns_movements"), broken.join("\n")).unwrap();
+    let file = folder.path().join("scenario.toml");
+    let error = refused(&hopline(["run", file.to_str().unwrap()]));
+    contains(&error, &[&format!("walk.ns_movements:{}:", line + 1), "setdset"]);
+}
+
+#[test]
+fn a_setting_is_shown_as_it_was_given() {
+    let error = refused(&run_chain(&["--set", "tcp.window=0"]));
+    contains(&error, &["`tcp.window` = 0 is out of range", "--set:1:12", "tcp.window=0"]);
+    contains(&refused(&run_chain(&["--set", "tcp.widnow=3"])), &["did you mean `window`?"]);
+    contains(&refused(&run_chain(&["--set", "tcp.window"])), &["not of the form key=value"]);
+}
+
+#[test]
+fn a_varied_value_is_checked_before_anything_runs() {
+    let file = scenario("chain");
+    let error = refused(&hopline(["compare", file.to_str().unwrap(), "--vary", "tcp.window=2,zero"]));
+    contains(&error, &["`tcp.window` does not know \"zero\"", "--vary:1:14"]);
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    contains(&refused(&hopline(["run"])), &["<SCENARIO>"]);
+    contains(&refused(&hopline(["walk"])), &["unrecognized subcommand"]);
+    contains(&refused(&run_chain(&["--pcap"])), &["--output"]);
+    contains(&refused(&run_chain(&["--run", "first"])), &["invalid value 'first'"]);
+    contains(&refused(&hopline(["compare", "x.toml", "--runs", "0"])), &["0 is not in 1..=1000000"]);
+}
+
+#[test]
+fn no_colours_where_they_are_not_wanted() {
+    assert!(!refused(&run_chain(&["--set", "tcp.window=0"])).contains('\u{1b}'));
+}

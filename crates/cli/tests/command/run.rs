@@ -1,0 +1,198 @@
+//! `hopline run`.
+
+use super::*;
+use std::fs;
+use std::process::Stdio;
+
+#[test]
+fn json_has_the_keys_that_others_rely_on() {
+    let json = json(&run_chain(&["--json"]));
+    assert_eq!(
+        keys(&json),
+        ["aggregate_goodput_bps", "cpu_s", "events", "fingerprint", "flows", "jain", "jain_2s", "sim_s"]
+    );
+    let flow = &json["flows"][0];
+    assert_eq!(
+        keys(flow),
+        [
+            "bytes_received",
+            "dst",
+            "goodput_bps",
+            "id",
+            "retransmissions",
+            "rtx_index_pct",
+            "segments_sent",
+            "src",
+            "timeouts",
+            "transport"
+        ]
+    );
+    assert_eq!(json["sim_s"], 2.0);
+    assert_eq!(json["fingerprint"].as_str().unwrap().len(), 16);
+    assert_eq!((&flow["src"], &flow["transport"]), (&Json::from("n0"), &Json::from("tcp-newreno")));
+    let (goodput, bytes) = (flow["goodput_bps"].as_f64().unwrap(), flow["bytes_received"].as_f64().unwrap());
+    assert!(bytes > 0.0 && (goodput - bytes * 8.0 / 2.0).abs() < 1.0, "{flow}");
+    assert_eq!(json["aggregate_goodput_bps"], flow["goodput_bps"]);
+}
+
+#[test]
+fn equal_seed_and_run_give_equal_results_and_others_do_not() {
+    let fingerprint = |more: &[&str]| json(&run_chain(&[&["--json"], more].concat()))["fingerprint"].clone();
+    let first = fingerprint(&[]);
+    assert_eq!(first, fingerprint(&["--seed", "1", "--run", "1"]));
+    assert_eq!(first, fingerprint(&["--set", "seed=1"]));
+    assert_ne!(first, fingerprint(&["--run", "2"]));
+    assert_ne!(first, fingerprint(&["--seed", "2"]));
+    assert_ne!(first, fingerprint(&["--set", "tcp.window=2"]));
+}
+
+#[test]
+fn the_summary_is_a_table_and_stderr_is_silent_without_a_terminal() {
+    let output = run_chain(&[]);
+    let text = stdout(&output);
+    assert!(text.starts_with("chain: 5 nodes, 2 s, seed 1, run 1\n\nflow  from  to  transport "), "{text}");
+    assert!(text.contains("\nf0    n0    n4  tcp-newreno "), "{text}");
+    assert!(text.contains("\nfingerprint "), "{text}");
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn verbose_adds_where_the_airtime_of_each_node_went() {
+    let text = stdout(&run_chain(&["-v"]));
+    let row = text.lines().find(|l| l.starts_with("n2 ")).expect("a row for n2");
+    let shares: Vec<f64> = row.split_whitespace().skip(1).take(5).map(|w| w.parse().unwrap()).collect();
+    assert!((shares.iter().sum::<f64>() - 100.0).abs() < 0.5, "{row}");
+}
+
+#[test]
+fn a_flow_that_can_never_connect_is_said_so_and_is_no_failure() {
+    let output = run_chain(&["--set", "nodes.spacing_m=900"]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    assert!(text.contains("flow f0 (n0 -> n4) never connected: not one byte arrived"), "{text}");
+    let text = stdout(&run_chain(&["--set", "flow.0.start_s=5"]));
+    assert!(text.contains("never connected: it would have started after the end of the run"), "{text}");
+}
+
+#[test]
+fn output_holds_manifest_flows_and_series() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let output =
+        run_chain(&["-o", target.to_str().unwrap(), "--set", "tcp.window=3", "--run", "4", "--json"]);
+    let summary = json(&output);
+    assert_eq!(names(folder.path()), ["out"]);
+    assert_eq!(names(&target), ["flows.csv", "manifest.json", "series.csv"]);
+    let manifest: Json = serde_json::from_slice(&fs::read(target.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["fingerprint"], summary["fingerprint"]);
+    assert_eq!((&manifest["run"], &manifest["seed"]), (&Json::from(4), &Json::from(1)));
+    assert_eq!(manifest["parameters"]["tcp"]["window"], 3);
+    assert_eq!(manifest["settings"], Json::from(vec!["duration_s=2", "tcp.window=3"]));
+    assert_eq!(manifest["scenario_sha256"].as_str().unwrap().len(), 64);
+    let flows = fs::read_to_string(target.join("flows.csv")).unwrap();
+    assert!(flows.starts_with("id,src,dst,transport,goodput_bps,bytes_received,segments_sent,"), "{flows}");
+    let series = fs::read_to_string(target.join("series.csv")).unwrap();
+    let rows: Vec<&str> = series.lines().collect();
+    assert_eq!(rows[0], "time_s,flow,goodput_bps,cwnd_bytes,srtt_s,queue_packets");
+    assert!(rows[1].starts_with("1.0,f0,") && rows[2].starts_with("2.0,f0,") && rows.len() == 3, "{series}");
+    let bits: f64 = rows[1..].iter().map(|row| row.split(',').nth(2).unwrap().parse::<f64>().unwrap()).sum();
+    assert_eq!(bits / 8.0, summary["flows"][0]["bytes_received"].as_f64().unwrap());
+}
+
+#[test]
+fn a_capture_starts_as_pcapng_does_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let traced = json(&run_chain(&["-o", target.to_str().unwrap(), "--pcap", "--json"]));
+    assert_eq!(traced["fingerprint"], json(&run_chain(&["--json"]))["fingerprint"]);
+    let capture = fs::read(target.join("run.pcapng")).unwrap();
+    // The type of a section header block (pcapng §4.1).
+    assert_eq!(capture[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert!(capture.len() > 10_000);
+    let manifest = fs::read_to_string(target.join("manifest.json")).unwrap();
+    assert!(manifest.contains("\"run.pcapng\""), "{manifest}");
+}
+
+#[test]
+fn an_existing_directory_needs_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let target = target.to_str().unwrap();
+    assert_eq!(run_chain(&["-o", target]).status.code(), Some(0));
+    let manifest = || fs::read_to_string(format!("{target}/manifest.json")).unwrap();
+    let first = manifest();
+    let refused = run_chain(&["-o", target, "--run", "2"]);
+    assert_eq!((refused.status.code(), stdout(&refused).as_str()), (Some(2), ""));
+    assert!(stderr(&refused).contains("exists and is not overwritten"), "{}", stderr(&refused));
+    assert_eq!(manifest(), first);
+    assert_eq!(run_chain(&["-o", target, "--run", "2", "--force"]).status.code(), Some(0));
+    assert_ne!(manifest(), first);
+    assert_eq!(names(folder.path()), ["out"]);
+}
+
+#[test]
+fn force_does_not_replace_what_is_not_a_result() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+    let output = run_chain(&["-o", folder.path().to_str().unwrap(), "--force"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no manifest.json of hopline"), "{}", stderr(&output));
+    assert_eq!(names(folder.path()), ["notes.txt"]);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_one_clear_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("no/out");
+    let output = run_chain(&["-o", missing.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = stderr(&output);
+    assert!(error.contains("cannot write") && error.lines().count() == 1, "{error}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let file = scenario("chain");
+    let mut child = command()
+        .args(["run", file.to_str().unwrap(), "--set", "duration_s=2"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_a_failure() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let file = scenario("chain");
+    let args = ["run", file.to_str().unwrap(), "--set", "duration_s=2"];
+    let output = command().args(args).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot write to stdout"), "{}", stderr(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_nothing_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let file = scenario("chain");
+    let args = ["run", file.to_str().unwrap(), "--set", "duration_s=1e7", "--pcap", "-o"];
+    let mut child =
+        command().args(args).arg(&target).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The draft beside the target shows that the run has begun; the handler is in place before it.
+    while names(folder.path()).is_empty() {
+        assert_eq!(child.try_wait().unwrap(), None, "the run ended before it could be interrupted");
+        std::thread::yield_now();
+    }
+    let signalled = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(stderr(&output), "interrupted; nothing was written\n");
+    assert!(names(folder.path()).is_empty());
+}
