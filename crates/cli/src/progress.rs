@@ -21,9 +21,11 @@ impl Progress {
         bar.enable_steady_tick(Duration::from_millis(200));
         Self(bar)
     }
+}
 
-    /// Takes the bar away.
-    pub(crate) fn clear(&self) {
+/// The bar goes when the work is over, however it ended.
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.0.finish_and_clear();
     }
 }

@@ -9,7 +9,7 @@ use crate::scenario::document::Setting;
 use crate::scenario::source::{Problem, Problems};
 use crate::scenario::{Axis, Scenario};
 use crate::stats::{CONFIDENCE, Estimate};
-use crate::summary::Summary;
+use crate::summary::{Summary, total_rtx_index_pct};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -195,7 +195,7 @@ fn one_run(scenario: &Scenario, number: u64, watch: &dyn Watch) -> Result<Paired
     let done = untraced(&spec, number, watch).map_err(|Interrupted| CompareError::Interrupted)?;
     Ok(PairedRun {
         run: number,
-        rtx_index_pct: Summary::rtx_index_pct(&done.outcome),
+        rtx_index_pct: total_rtx_index_pct(&done.outcome),
         summary: Summary::of(&spec, &done),
         fingerprint: done.outcome.fingerprint,
     })

@@ -1,9 +1,9 @@
 //! What one run says, as `--json` prints it and result files keep it.
 
 use crate::run::Run;
-use hopline_sim::Spec;
 use hopline_sim::outcome::{Connected, FlowOutcome};
 use hopline_sim::spec::{FlowSpec, Traffic};
+use hopline_sim::{Outcome, Spec};
 use hopline_transport::tcp::Variant;
 use serde::Serialize;
 
@@ -69,15 +69,15 @@ impl Summary {
             jain_2s: outcome.jain_2s(),
         }
     }
+}
 
-    /// Retransmission index over all flows together, in percent: segments sent again per hundred distinct segments
-    /// received. 0 if none was.
-    #[must_use]
-    pub fn rtx_index_pct(outcome: &hopline_sim::Outcome) -> f64 {
-        let sum = |count: fn(&FlowOutcome) -> u64| outcome.flows.iter().map(count).sum::<u64>() as f64;
-        let received = sum(|f| f.segments_received);
-        if received > 0.0 { 100.0 * sum(|f| f.retransmissions) / received } else { 0.0 }
-    }
+/// Retransmission index over all flows together, in percent: segments sent again per hundred distinct segments
+/// received. 0 if none was.
+#[must_use]
+pub fn total_rtx_index_pct(outcome: &Outcome) -> f64 {
+    let sum = |count: fn(&FlowOutcome) -> u64| outcome.flows.iter().map(count).sum::<u64>() as f64;
+    let received = sum(|f| f.segments_received);
+    if received > 0.0 { 100.0 * sum(|f| f.retransmissions) / received } else { 0.0 }
 }
 
 impl FlowSummary {

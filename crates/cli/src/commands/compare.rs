@@ -23,7 +23,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::catch_interrupts()?;
     let progress = Progress::new(plan.total_s(), args.common.quiet);
     let done = compare(&plan, &progress);
-    progress.clear();
+    drop(progress);
     let comparison = done.map_err(|error| match error {
         CompareError::Interrupted => Failure::Interrupted,
         CompareError::Problems(problems) => Failure::Input(problems),

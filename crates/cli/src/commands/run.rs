@@ -24,7 +24,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         }
         _ => (run::untraced(&spec, args.run, &progress)?, Trace::None),
     };
-    progress.clear();
+    drop(progress);
     if let Some(directory) = directory {
         output::write(&directory, &scenario, &spec, args.run, &done, trace)?;
         directory.finish()?;
