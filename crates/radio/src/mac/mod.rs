@@ -2,7 +2,8 @@
 //!
 //! One [`Mac`] serves one station. It holds one MSDU at a time: its driver keeps the interface queue, hands over the
 //! next MSDU when [`Mac::is_ready`], and hears of each MSDU's fate in an [`Event`]. The physical layer reports carrier,
-//! frames and the end of the station's own transmissions; the MAC answers with frames to send.
+//! frames and the end of the station's own transmissions; the MAC answers with frames to send. Where a frame ends and
+//! the carrier with it, the frame is reported first: what it reserves counts before the medium counts as idle.
 
 pub mod airtime;
 pub mod config;

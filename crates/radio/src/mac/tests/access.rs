@@ -1,6 +1,7 @@
 //! When a frame may go out: DIFS, backoff, freezing, backoff after success (802.11-2020 §10.3.4.2, §10.3.4.3).
 
 use super::*;
+use crate::mac::config::FirstAccess;
 
 /// ns-2 sends an RTS first; 2830 µs are CTS, data, ACK and three SIFS of [`packet`].
 fn ns2() -> Config {
@@ -195,4 +196,42 @@ fn no_backoff_of_its_own_is_pending_after_answering_another() {
     // The medium was busy with the own ACK when the frame arrived, so that it has a backoff to wait for.
     let (at, _) = station.next_sent();
     assert!(at >= us(3556), "{at}");
+}
+
+fn ns3() -> Config {
+    Config { first_access: FirstAccess::IdleOnArrival, ..dot11b() }
+}
+
+#[test]
+fn in_ns3_a_relay_passes_on_what_it_receives_difs_after_its_ack_without_backoff() {
+    let mut station = Station::new(ns3());
+    station.hears(1000, 3192, data(PEER, ME, 0)).send(3192, packet(0)).sends(3202, ack(PEER));
+    station.sends(3506 + 50, data(ME, PEER, 0));
+    // By the standard the medium is busy with the exchange.
+    let mut station = Station::drawing(dot11b(), &[(31, 4)]);
+    station.hears(1000, 3192, data(PEER, ME, 0)).send(3192, packet(0)).sends(3202, ack(PEER));
+    station.sends(3506 + 50 + 4 * 20, data(ME, PEER, 0));
+}
+
+#[test]
+fn in_ns3_a_frame_that_found_the_medium_idle_never_draws_for_its_first_attempt() {
+    let mut station = Station::new(ns3());
+    station.senses(900, 980).send(990, packet(0)).senses(1020, 1100).senses(1149, 1200);
+    station.sends(1250, data(ME, PEER, 0));
+}
+
+#[test]
+fn in_ns3_a_frame_that_arrives_while_the_medium_is_busy_draws() {
+    let mut station = Station::drawing(ns3(), &[(31, 4)]);
+    station.hears(1000, 3192, data(PEER, ME, 0)).sends(3202, ack(PEER)).send(3300, packet(0));
+    station.sends(3506 + 50 + 4 * 20, data(ME, PEER, 0));
+    let mut station = Station::drawing(ns3(), &[(31, 4)]);
+    station.hears(1000, 1352, rts(PEER, OTHER, 3000)).send(1500, packet(0));
+    station.sends(4352 + 50 + 4 * 20, data(ME, PEER, 0));
+}
+
+#[test]
+fn in_ns3_a_frame_that_arrives_during_the_backoff_after_a_success_uses_the_rest_of_it() {
+    let mut station = Station::drawing(ns3(), &[(31, 7)]);
+    after_a_success(&mut station).send(3690, packet(1)).sends(3506 + 50 + 7 * 20, data(ME, PEER, 1));
 }

@@ -1,4 +1,4 @@
-//! The five radio-state clocks in a scripted hour of a station's life.
+//! The five radio-state clocks in scripted scenes.
 
 use super::*;
 use crate::mac::Airtime;

@@ -2,7 +2,7 @@
 
 use super::airtime::sum;
 use super::*;
-use crate::mac::config::{AckPolicy, EifsRule, NavReset, Reservation, ResponseTimeout};
+use crate::mac::config::{AckPolicy, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn config() -> impl Strategy<Value = Config> {
     let presets = prop_oneof![Just(dot11b()), Just(Config::dot11a()), Just(Config::ns2_wavelan())];
-    (presets, any::<[bool; 6]>()).prop_map(|(preset, [nav, eifs, wait, reserve, rts, noack])| Config {
+    (presets, any::<[bool; 7]>()).prop_map(|(preset, [nav, eifs, wait, reserve, rts, noack, ns3])| Config {
+        first_access: if ns3 { FirstAccess::IdleOnArrival } else { preset.first_access },
         nav_reset: if nav { NavReset::AfterSilentRts } else { preset.nav_reset },
         eifs: if eifs { EifsRule::AsNav } else { EifsRule::Standard },
         response_timeout: if wait { ResponseTimeout::WholeResponse } else { ResponseTimeout::Standard },
