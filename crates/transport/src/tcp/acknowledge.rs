@@ -81,7 +81,7 @@ impl<P: Payload> Endpoint<P> {
             return false; // at most a window probe is out
         }
         if self.options.sack {
-            return sacked > 0;
+            return sacked > 0 || self.control.counts_every_ack();
         }
         segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && self.snd.window == window_before
     }
@@ -152,6 +152,9 @@ impl<P: Payload> Endpoint<P> {
         if response.entered_recovery {
             self.stats.fast_retransmits += 1;
             self.snd.timed = None;
+        }
+        if response.end_back_off {
+            self.rto.end_back_off();
         }
         self.snd.resend_first |= response.resend_first;
         if !self.snd.outstanding() {

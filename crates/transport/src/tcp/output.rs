@@ -220,8 +220,8 @@ impl<P: Payload> Endpoint<P> {
         self.count(at, len);
         if self.snd.timed.is_none() && at >= self.snd.max {
             self.snd.timed = Some((after, now));
-        } else if self.snd.timed.is_some_and(|(timed, _)| at < timed && at < self.snd.max) {
-            self.snd.timed = None; // Karn
+        } else if self.snd.timed.is_some_and(|(timed, _)| at < timed && timed <= after) {
+            self.snd.timed = None; // Karn: the segment being timed is sent again
         }
         let probe = self.timers.is_set(Timer::Persist) && len <= 1 && self.snd.window == 0;
         self.snd.max = self.snd.max.max(after);

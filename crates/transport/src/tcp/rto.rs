@@ -71,6 +71,11 @@ impl Rto {
         }
     }
 
+    /// Ends the back-off without a sample.
+    pub(crate) fn end_back_off(&mut self) {
+        self.factor = 1;
+    }
+
     /// The SYN had to be resent (RFC 6298 §5.7).
     pub(crate) fn syn_was_lost(&mut self) {
         if matches!(self.smoothed, Smoothed::Unknown) && self.config.initial < AFTER_LOST_SYN {

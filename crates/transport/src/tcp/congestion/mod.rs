@@ -64,11 +64,16 @@ pub(crate) struct Response {
     pub(crate) restart_timer: bool,
     /// Recovery began: a round-trip measurement under way is void (Karn).
     pub(crate) entered_recovery: bool,
+    /// End the back-off of the timer without a sample (ns-2).
+    pub(crate) end_back_off: bool,
 }
 
 impl Response {
-    const RESTART_TIMER: Self = Self { resend_first: false, restart_timer: true, entered_recovery: false };
-    const ENTER: Self = Self { resend_first: true, restart_timer: true, entered_recovery: true };
+    const NOTHING: Self =
+        Self { resend_first: false, restart_timer: false, entered_recovery: false, end_back_off: false };
+    const RESTART_TIMER: Self = Self { restart_timer: true, ..Self::NOTHING };
+    const ENTER: Self =
+        Self { resend_first: true, restart_timer: true, entered_recovery: true, ..Self::NOTHING };
 }
 
 /// Congestion state of one connection.
@@ -85,6 +90,8 @@ pub(crate) struct Control {
     partial_acks: u32,
     /// First unacknowledged position at the last time-out.
     timed_out_at: u64,
+    /// New data was acknowledged since the last time-out.
+    moved_since_timeout: bool,
     /// Bytes sent by limited transmit since the last new ACK; not part of FlightSize (RFC 5681 §3.2 (2)).
     limited: u32,
     sack: Recovery,
@@ -101,6 +108,7 @@ impl Control {
             recover: 0,
             partial_acks: 0,
             timed_out_at: u64::MAX,
+            moved_since_timeout: true,
             limited: 0,
             sack: Recovery::default(),
         }
@@ -139,10 +147,15 @@ impl Control {
         self.phase == Phase::Loss && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Rfc6675)
     }
 
+    /// Whether an ACK that reports nothing new still counts as a segment that left the network.
+    pub(crate) fn counts_every_ack(&self) -> bool {
+        self.phase == Phase::Recovery && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Ns2)
+    }
+
     /// Whether arriving SACK blocks are taken note of.
     pub(crate) fn listens_to_sack(&self) -> bool {
         match self.variant {
-            Variant::Sack(s) => s.rules == SackRules::Rfc6675 || self.phase != Phase::Loss,
+            Variant::Sack(s) => s.rules == SackRules::Rfc6675 || self.moved_since_timeout,
             Variant::Reno(_) | Variant::NewReno(_) => false,
         }
     }
@@ -177,6 +190,10 @@ impl Control {
             };
         }
         self.dup_acks = 0;
+        self.moved_since_timeout = true;
+        if matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Ns2) {
+            board.clear(); // ns-2 keeps blocks during recovery only
+        }
         self.grow(config, ack);
         if self.phase == Phase::Loss && ack.una >= self.recover {
             self.phase = Phase::Open;
@@ -204,6 +221,7 @@ impl Control {
         self.timed_out_at = una;
         self.window.collapse();
         self.phase = Phase::Loss;
+        self.moved_since_timeout = false;
         self.recover = max; // RFC 6582 §3.2 (4), RFC 6675 §5.1
         self.dup_acks = 0;
         self.limited = 0;

@@ -94,7 +94,7 @@ fn on_partial_ack(c: &mut Control, newreno: NewRenoConfig, ack: &Ack) -> Respons
     }
     c.partial_acks += 1;
     let restart_timer = newreno.timer == NewRenoTimer::SlowButSteady || c.partial_acks == 1;
-    Response { resend_first: true, restart_timer, entered_recovery: false }
+    Response { resend_first: true, restart_timer, ..Response::NOTHING }
 }
 
 /// The inflation pays first, then `cwnd`; one segment comes back if at least one was acknowledged.

@@ -18,7 +18,8 @@ pub enum SackRules {
     /// time-out are honoured.
     Rfc6675,
     /// `Agent/TCP/Sack1` of ns-2: the pipe is counted (one segment less per ACK, two per partial ACK, one more per
-    /// segment sent), every hole below a block is resent, blocks that arrive after a time-out are ignored.
+    /// segment sent), every hole below a block is resent, blocks are kept during recovery only and ignored between a
+    /// time-out and the next new ACK, and a partial ACK ends the back-off of the timer.
     Ns2,
 }
 
@@ -32,8 +33,8 @@ impl SackConfig {
 /// State of one recovery.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
-    /// Estimate of the data in the network, bytes.
-    pipe: u64,
+    /// Estimate of the data in the network, bytes. ns-2's count may fall below zero.
+    pipe: i64,
     /// Position after the highest that was resent ("HighRxt").
     high_rxt: u64,
     /// The rescue retransmission of this recovery was sent ("RescueRxt").
@@ -52,7 +53,7 @@ enum Rescue {
 impl Recovery {
     /// `len` bytes from `at` left; `resent_below`: what was sent before and has a block above it ends there.
     pub(super) fn on_sent(&mut self, at: u64, len: u32, resent_below: u64) {
-        self.pipe += u64::from(len); // RFC 6675 §5 (C.4)
+        self.pipe += i64::from(len); // RFC 6675 §5 (C.4)
         if at < resent_below {
             self.high_rxt = self.high_rxt.max(at + u64::from(len)); // (C.2); not for the rescue, §4 (4)
         }
@@ -93,8 +94,11 @@ pub(super) fn on_duplicate(
         threshold: config.dup_ack_threshold,
     };
     c.sack.pipe = match sack.rules {
-        SackRules::Rfc6675 => board.pipe(ack.una, ack.nxt, c.sack.high_rxt, config.dup_ack_threshold, mss),
-        SackRules::Ns2 => (ack.nxt - ack.una).saturating_sub(u64::from(config.dup_ack_threshold) * mss),
+        SackRules::Rfc6675 => {
+            board.pipe(ack.una, ack.nxt, c.sack.high_rxt, config.dup_ack_threshold, mss) as i64
+        }
+        // The threshold's worth has left the network; the first retransmission is not counted.
+        SackRules::Ns2 => (ack.nxt - ack.una) as i64 - (i64::from(config.dup_ack_threshold) + 1) * mss as i64,
     };
     Response::ENTER
 }
@@ -119,15 +123,16 @@ pub(super) fn on_new_ack(
     // ns-2 takes a second segment off for a partial ACK: the retransmission left the network too.
     let left = if sack.rules == SackRules::Ns2 { 2 } else { 1 };
     update_pipe(c, sack, config, ack, board, left * u64::from(c.window.mss));
-    Response::RESTART_TIMER
+    Response { end_back_off: sack.rules == SackRules::Ns2, ..Response::RESTART_TIMER }
 }
 
 fn update_pipe(c: &mut Control, sack: SackConfig, config: &Config, ack: &Ack, board: &Scoreboard, left: u64) {
     c.sack.pipe = match sack.rules {
         SackRules::Rfc6675 => {
-            board.pipe(ack.una, ack.nxt, c.sack.high_rxt, config.dup_ack_threshold, u64::from(c.window.mss))
+            let mss = u64::from(c.window.mss);
+            board.pipe(ack.una, ack.nxt, c.sack.high_rxt, config.dup_ack_threshold, mss) as i64
         }
-        SackRules::Ns2 => c.sack.pipe.saturating_sub(left),
+        SackRules::Ns2 => c.sack.pipe - left as i64,
     };
 }
 
@@ -140,7 +145,7 @@ pub(super) fn next_segment(
     fresh: Fresh,
 ) -> Option<(u64, u64)> {
     let mss = u64::from(c.window.mss);
-    if c.sack.pipe + mss > u64::from(c.window.cwnd) {
+    if c.sack.pipe + mss as i64 > i64::from(c.window.cwnd) {
         return None;
     }
     let rules = match c.variant {
