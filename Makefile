@@ -58,7 +58,7 @@ bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criter
 
 # Builds into target/, where the driver looks for the program.
 .PHONY: versus-ns2
-versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validation-tables.md (installs ns2; most of an hour)
+versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validation-tables.md (installs ns2)
 	@.ci/install python3 python3
 	@.ci/install ns ns2
 	CARGO_TARGET_DIR=target cargo build --locked --release --package hopline-cli
