@@ -40,8 +40,6 @@ pub(crate) struct Flow {
     stop: Instant,
     kind: Kind,
     bytes_received: u64,
-    /// Bytes received when the flow stopped, if it did before the end of the run.
-    stopped: Option<u64>,
     last_delivery: Instant,
     series: Vec<FlowSample>,
 }
@@ -54,7 +52,6 @@ enum Kind {
 
 #[derive(Debug)]
 struct Bulk {
-    mss: u32,
     /// Bytes to transfer; `None`: no end.
     size: Option<u64>,
     ends: [End; 2],
@@ -89,7 +86,7 @@ impl Flow {
                     armed: Instant::FAR_FUTURE,
                 };
                 let ends = [end(client, SERVER_PORT), end(SERVER_PORT, client)];
-                Kind::Bulk(Box::new(Bulk { mss: tcp.mss, size: *bytes, ends }))
+                Kind::Bulk(Box::new(Bulk { size: *bytes, ends }))
             }
             Traffic::Cbr { packet_bytes, interval } => Kind::Cbr(Cbr {
                 packet_bytes: *packet_bytes,
@@ -107,7 +104,6 @@ impl Flow {
             stop: spec.stop,
             kind,
             bytes_received: 0,
-            stopped: None,
             last_delivery: spec.start,
             series: Vec::new(),
         }
@@ -128,12 +124,13 @@ impl Flow {
 
     /// The result at the end of the run, `now`.
     pub(crate) fn outcome(self, now: Instant) -> FlowOutcome {
-        let bytes_received = self.stopped.unwrap_or(self.bytes_received);
+        let bytes_received = self.bytes_received;
         let end = if self.is_complete() { self.last_delivery } else { self.stop.min(now) };
         let (segments_sent, retransmissions, timeouts, segments_received) = match &self.kind {
             Kind::Bulk(bulk) => {
-                let stats = bulk.ends[0].endpoint.stats();
-                let distinct = bytes_received.div_ceil(u64::from(bulk.mss));
+                let source = &bulk.ends[0].endpoint;
+                let stats = source.stats();
+                let distinct = bytes_received.div_ceil(source.effective_mss().into());
                 (stats.segments_sent, stats.retransmissions, stats.timeouts, distinct)
             }
             Kind::Cbr(cbr) => (u64::from(cbr.sent), 0, 0, cbr.received),
@@ -158,9 +155,12 @@ impl Flow {
         }
     }
 
+    /// Counts what arrives, except what was still under way when the flow stopped.
     fn take_delivery(&mut self, now: Instant, bytes: u64) {
-        self.bytes_received += bytes;
-        self.last_delivery = now;
+        if now < self.stop {
+            self.bytes_received += bytes;
+            self.last_delivery = now;
+        }
     }
 }
 
@@ -208,12 +208,10 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    /// The application of a flow stops: what was delivered by now counts, and a connection is aborted.
+    /// The application of a flow stops: what was delivered before now counts, and a connection is aborted.
     pub(crate) fn stop_flow(&mut self, flow: u32) {
         let now = self.now;
-        let state = &mut self.flows[flow as usize];
-        state.stopped = Some(state.bytes_received);
-        if let Kind::Bulk(bulk) = &mut state.kind {
+        if let Kind::Bulk(bulk) = &mut self.flows[flow as usize].kind {
             bulk.end(Side::Source).endpoint.abort(now);
             self.drive_endpoint(flow, Side::Source);
         }
@@ -254,7 +252,7 @@ impl<T: Tracer> World<T> {
                 bulk.end(side).endpoint.handle_packet(now, LinkId::ONLY, *segment);
                 self.drive_endpoint(flow.0, side);
             }
-            (Body::Udp { datagram, number }, Kind::Cbr(cbr)) => {
+            (Body::Udp { datagram, number }, Kind::Cbr(cbr)) if now < state.stop => {
                 let bytes = cbr.take(*number, datagram.payload.len());
                 state.take_delivery(now, bytes);
             }

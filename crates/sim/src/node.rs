@@ -19,7 +19,8 @@ pub(crate) struct Node {
     pub(crate) radio: Option<Radio>,
     /// Neighbours over wired links, and which end of which link leads there.
     pub(crate) wires: Vec<(NodeId, WireEnd)>,
-    pub(crate) aodv: Option<Agent>,
+    /// Boxed: most events of a node do not touch it.
+    pub(crate) aodv: Option<Box<Agent>>,
     pub(crate) drops: Drops,
 }
 

@@ -98,7 +98,6 @@ impl Slab {
     }
 
     /// Packets that somebody holds.
-    #[cfg(test)]
     pub(crate) fn live(&self) -> usize {
         self.slots.len() - self.free.len()
     }

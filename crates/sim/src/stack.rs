@@ -59,14 +59,14 @@ impl<T: Tracer> World<T> {
             self.drop_packet(node, handle, DropReason::RetryLimit);
             return;
         };
-        let Some(agent) = &mut self.nodes[node as usize].aodv else {
+        if self.nodes[node as usize].aodv.is_none() {
             self.drop_packet(node, handle, DropReason::RetryLimit);
             return;
-        };
+        }
         let carried = match &packet.body {
             Body::Aodv(message) => {
                 let carried = Carried::message(message);
-                self.packets.release(handle);
+                self.drop_packet(node, handle, DropReason::RetryLimit);
                 carried
             }
             Body::Tcp(_) | Body::Udp { .. } => Carried::Data {
@@ -76,8 +76,10 @@ impl<T: Tracer> World<T> {
                 travelled: packet.ip.ttl - handle.ttl,
             },
         };
-        agent.machine.handle_signal(self.now, aodv::Signal::LinkFailed { neighbour, carried });
-        self.drive_agent(node);
+        if let Some(agent) = &mut self.nodes[node as usize].aodv {
+            agent.machine.handle_signal(self.now, aodv::Signal::LinkFailed { neighbour, carried });
+            self.drive_agent(node);
+        }
     }
 
     /// A routing agent's wake-up is due.

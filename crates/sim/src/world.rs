@@ -125,13 +125,23 @@ impl<T: Tracer> World<T> {
         self.events
     }
 
+    /// Packets that exist now: queued, in service, in the air, on a wire, or waiting for a route. Copies of one packet
+    /// count once.
+    #[must_use]
+    pub fn packets(&self) -> usize {
+        self.packets.live()
+    }
+
     /// Processes everything up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
         self.horizon = until;
         while self.scheduler.next_at() <= until {
             if let Some((at, event)) = self.scheduler.pop() {
                 self.now = at;
-                self.events += 1;
+                // A transmission counts at each receiver, in however many steps it gets to them.
+                if !matches!(event, Event::FlightBegins { .. } | Event::FlightLands { .. }) {
+                    self.events += 1;
+                }
                 self.process(event);
             }
         }
@@ -199,7 +209,7 @@ fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
                 RoutingSpec::Aodv(config) if wireless => {
                     let stream = Stream::new(key.0, key.1, id, Purpose::Routing);
                     let machine = Aodv::new(*config, id.ipv4(), stream);
-                    Some(Agent { machine, armed: Instant::FAR_FUTURE })
+                    Some(Box::new(Agent { machine, armed: Instant::FAR_FUTURE }))
                 }
                 _ => None,
             };
