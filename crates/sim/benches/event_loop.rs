@@ -1,0 +1,43 @@
+//! The event loop: whole runs, in events per second.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use hopline_core::{Purpose, Stream};
+use hopline_routing::aodv;
+use hopline_sim::{Spec, simulate};
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use support::{Build, chain, grid, ns2_tcp, standing};
+
+/// 200 nodes on a square with some ten neighbours each, and a TCP flow for every ten nodes.
+fn random() -> Spec {
+    let mut stream = Stream::global(1, 0, Purpose::Placement);
+    // π·250² m² · 10 neighbours: a node for every 19 635 m².
+    let side = (200.0_f64 * 19_635.0).sqrt();
+    let positions: Vec<_> =
+        (0..200).map(|_| (stream.uniform(0.0, side), stream.uniform(0.0, side))).collect();
+    let spec = standing(&positions).aodv(aodv::Config::ns2_235());
+    (0..20).fold(spec, |spec, n| spec.bulk(n, n + 100, ns2_tcp(32))).seconds(5)
+}
+
+fn event_loop(criterion: &mut Criterion) {
+    let rows = |spec: Spec, n: u32| spec.bulk(5 * n, 5 * n + 4, ns2_tcp(8));
+    let networks = [
+        ("chain of 4 hops, 10 s", chain(4).bulk(0, 4, ns2_tcp(8))),
+        ("grid of 5 x 5, 10 s", (0..5).fold(grid(5), rows)),
+        ("200 nodes over AODV, 5 s", random()),
+    ];
+    let mut group = criterion.benchmark_group("event_loop");
+    group.sample_size(10);
+    for (name, spec) in networks {
+        group.throughput(Throughput::Elements(simulate(&spec, 1).events));
+        group.bench_with_input(BenchmarkId::from_parameter(name), &spec, |bencher, spec| {
+            bencher.iter(|| simulate(spec, 1));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, event_loop);
+criterion_main!(benches);

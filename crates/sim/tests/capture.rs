@@ -1,0 +1,124 @@
+//! Whole runs as pcapng, judged by tshark where it is installed.
+
+mod support;
+
+use hopline_core::{Duration, Instant};
+use hopline_routing::aodv;
+use hopline_sim::trace::Pcap;
+use hopline_sim::{Spec, World};
+use hopline_testkit::tshark::{self, Decoded};
+use std::fs::File;
+use std::io::BufWriter;
+use support::{Build, chain, link, ns2_tcp, standing, walk};
+use tempfile::NamedTempFile;
+
+/// The capture of a run, in a file that lasts as long as the value.
+fn capture(spec: &Spec) -> NamedTempFile {
+    let file = NamedTempFile::new().expect("a temporary file");
+    let out = BufWriter::new(File::create(file.path()).expect("the temporary file"));
+    let mut world = World::new(spec, 1, Pcap::new(out, spec).expect("room for the header"));
+    world.run_until(Instant::ZERO + spec.duration);
+    let (_, pcap) = world.finish();
+    pcap.finish().expect("room for the capture").into_inner().expect("room for the capture");
+    file
+}
+
+fn has(decoded: &[Decoded], protocols: &str) -> bool {
+    decoded.iter().any(|packet| packet.protocols == protocols)
+}
+
+/// What tshark prints for these fields, of the packets for which the first is not empty.
+fn field(file: &NamedTempFile, names: &[&str]) -> Vec<Vec<String>> {
+    let rows = tshark::fields(file.path(), names);
+    rows.into_iter().filter(|row| !row[0].is_empty()).collect()
+}
+
+#[test]
+fn a_chain_over_aodv_is_tcp_aodv_and_all_frames_of_the_mac() {
+    let spec = chain(3).aodv(aodv::Config::rfc3561()).bulk(0, 3, ns2_tcp(8)).seconds(3);
+    let file = capture(&spec);
+    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    assert!(decoded.len() > 1000, "{}", decoded.len());
+    assert!(has(&decoded, "wlan"), "RTS, CTS, ACK");
+    assert!(has(&decoded, "wlan:llc:ip:udp:aodv"));
+    assert!(has(&decoded, "wlan:llc:ip:tcp"));
+    let interfaces: Vec<_> = field(&file, &["frame.interface_name"]);
+    assert!((0..4).all(|n| interfaces.iter().any(|row| row[0] == format!("n{n}"))));
+}
+
+#[test]
+fn times_never_run_backwards_and_hops_count_down() {
+    let spec = chain(3).aodv(aodv::Config::rfc3561()).bulk(0, 3, ns2_tcp(8)).seconds(2);
+    let file = capture(&spec);
+    if tshark::assert_well_formed(file.path()).is_none() {
+        return;
+    }
+    let times = field(&file, &["frame.time_epoch"]);
+    let times: Vec<f64> = times.iter().map(|row| row[0].parse().expect("a number")).collect();
+    assert!(times.is_sorted());
+    let ttls = field(&file, &["tcp.srcport", "ip.ttl", "frame.interface_name"]);
+    // What the client sends leaves n0 with 64 and is heard from n2 at n3 with 62.
+    let client = |row: &&Vec<String>| row[0] == "49152";
+    assert!(ttls.iter().filter(client).filter(|row| row[2] == "n0").any(|row| row[1] == "64"));
+    assert!(ttls.iter().filter(client).filter(|row| row[2] == "n3").all(|row| row[1] == "62"));
+}
+
+#[test]
+fn a_walk_with_datagrams_and_broken_links_is_well_formed_and_says_what_was_dropped_and_why() {
+    let spec = standing(&[(0.0, 0.0), (200.0, 0.0), (0.0, 200.0)])
+        .wireless_node(walk(&[(0.0, 400.0, 0.0), (2.0, 400.0, 0.0), (4.0, 3000.0, 0.0)]))
+        .aodv(aodv::Config { net_diameter: 4, ..aodv::Config::rfc3561() })
+        .bulk(0, 3, ns2_tcp(8).with_sack())
+        .cbr(2, 3, 512, Duration::from_millis(5))
+        .seconds(8);
+    let file = capture(&spec);
+    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    assert!(has(&decoded, "wlan:llc:ip:udp:data"), "datagrams to the discard port are data and nothing else");
+    let comments = field(&file, &["frame.comment", "wlan.ra"]);
+    let mut reasons: Vec<&str> = comments.iter().map(|row| row[0].as_str()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    for reason in ["link failure", "interface queue full", "route discovery failed"] {
+        assert!(reasons.contains(&reason), "{reason} is not among {reasons:?}");
+    }
+    assert!(comments.iter().all(|row| row[1] == "00:00:00:00:00:00"), "a dropped packet is for no one");
+}
+
+#[test]
+fn a_base_station_has_an_interface_of_each_kind() {
+    let spec = chain(1)
+        .wired_node()
+        .link(link(1, 2, 500_000, Duration::from_millis(20), 3))
+        .bulk(0, 2, ns2_tcp(32))
+        .cbr(2, 0, 700, Duration::from_millis(100))
+        .seconds(3);
+    let file = capture(&spec);
+    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    for protocols in ["wlan:llc:ip:tcp", "wlan:llc:ip:udp:data", "raw:ip:tcp", "raw:ip:udp:data"] {
+        assert!(has(&decoded, protocols), "{protocols}");
+    }
+    let rows = tshark::fields(file.path(), &["frame.interface_name", "frame.protocols", "frame.comment"]);
+    for row in &rows {
+        let wired = row[0] != "n0" && row[0] != "n1";
+        assert_eq!(wired, row[1].starts_with("raw"), "{row:?}");
+    }
+    let dropped: Vec<_> = rows.iter().filter(|row| !row[2].is_empty()).collect();
+    assert!(!dropped.is_empty());
+    assert!(dropped.iter().all(|row| row[0] == "n1 (wired)" && row[2] == "interface queue full"));
+}
+
+#[test]
+fn segments_of_present_day_tcp_with_all_options_are_well_formed() {
+    let spec = chain(2)
+        .radio(|radio| radio.mac = hopline_radio::mac::Config::dot11b())
+        .bulk(0, 2, hopline_transport::tcp::Config::modern())
+        .transfer(2, 0, hopline_transport::tcp::Config::modern(), 5_000)
+        .seconds(2);
+    let file = capture(&spec);
+    if tshark::assert_well_formed(file.path()).is_none() {
+        return;
+    }
+    let options = field(&file, &["tcp.options.timestamp.tsval", "tcp.options.wscale.shift", "tcp.flags.fin"]);
+    assert!(options.iter().any(|row| !row[1].is_empty()), "a SYN with window scale");
+    assert!(options.iter().any(|row| row[2] == "1" || row[2] == "True"), "a FIN");
+}

@@ -1,0 +1,226 @@
+//! Fingerprints: equal runs are equal, in every build; what may not matter does not.
+//!
+//! The Makefile runs this target in debug and in release.
+
+mod support;
+
+use hopline_core::{Duration, Instant};
+use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint};
+use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, Probability};
+use hopline_radio::phy::propagation::{LogDistance, Propagation, Shadowing, ShadowingDraw};
+use hopline_radio::phy::reception::ReceptionModel;
+use hopline_radio::{mac, phy};
+use hopline_routing::aodv;
+use hopline_sim::trace::Pcap;
+use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
+use hopline_transport::tcp;
+use support::recorder::record;
+use support::{Build, chain, disk, grid, link, moving, ns2_tcp, standing, wired};
+
+/// What the scenarios of [`scenarios`] yielded when they were last looked at. A change of behaviour changes them; then
+/// copy what the test prints, and say in the commit why.
+const PINNED: [(&str, u64); 10] = [
+    ("chain, static routes", 0xdd56_8d33_f532_afbc),
+    ("chain, AODV", 0x8118_397b_a004_1abd),
+    ("grid", 0x6ed5_112b_faa9_fbda),
+    ("mobile, AODV, CBR", 0xf095_77c0_d7cd_a6b5),
+    ("wired with bit errors", 0x2640_b6cc_32e9_8092),
+    ("base station", 0xe05a_2358_019c_976c),
+    ("SINR, shadowing", 0x083b_62e0_2db4_a6ae),
+    ("802.11a", 0x165a_7e64_b4b6_eb1e),
+    ("range disk, HELLO", 0x6a79_b1f1_e476_b145),
+    ("error bursts, shadowed links", 0x7bb9_6e16_34dd_b891),
+];
+
+fn ber(p: f64) -> ErrorModel {
+    ErrorModel::BitErrors(Probability::new(p).expect("a probability"))
+}
+
+fn shadowing(deviation_db: f64, draw: ShadowingDraw) -> Propagation {
+    let median = LogDistance { exponent: 2.3, reference_m: 1.0 };
+    Propagation::Shadowing(Shadowing { median, deviation_db, draw })
+}
+
+/// One scenario for each corner of the simulator.
+fn scenarios() -> Vec<Spec> {
+    vec![
+        chain(4).bulk(0, 4, ns2_tcp(8)),
+        chain(4).aodv(aodv::Config::ns2_235()).bulk(0, 4, ns2_tcp(32)),
+        grid(4).bulk(0, 3, ns2_tcp(3)).bulk(12, 15, ns2_tcp(3)).bulk(1, 13, ns2_tcp(3)),
+        mobile(),
+        wired(3)
+            .link(link(0, 1, 10_000_000, Duration::from_millis(5), 50))
+            .link(link(1, 2, 2_000_000, Duration::from_millis(1), 20))
+            .change(|spec| spec.links[1].errors = ber(1e-6))
+            .bulk(0, 2, tcp::Config::modern()),
+        base_station(),
+        chain(3)
+            .radio(|radio| {
+                radio.phy.reception = ReceptionModel::CumulativeSinr;
+                radio.phy.propagation = shadowing(3.0, ShadowingDraw::PerFrame);
+            })
+            .bulk(0, 3, ns2_tcp(8))
+            .bulk(3, 0, ns2_tcp(8)),
+        chain(2)
+            .radio(|radio| {
+                radio.mac = mac::Config::dot11a();
+                radio.phy = phy::Config::wavelan();
+            })
+            .bulk(0, 2, tcp::Config::modern())
+            .seconds(3),
+        grid(3)
+            .change(|spec| spec.radio = Some(disk(220.0)))
+            .aodv(aodv::Config::rfc3561_hello())
+            .bulk(0, 8, tcp::Config::modern().with_newreno())
+            .seconds(5),
+        chain(2)
+            .radio(|radio| {
+                radio.phy.propagation = shadowing(4.0, ShadowingDraw::PerLink);
+                radio.errors = ErrorModel::GilbertElliott(GilbertElliott {
+                    mean_good: Duration::from_millis(500),
+                    mean_bad: Duration::from_millis(50),
+                    ber_good: Probability::ZERO,
+                    ber_bad: Probability::new(1e-4).expect("a probability"),
+                });
+            })
+            .bulk(0, 2, ns2_tcp(8)),
+    ]
+}
+
+fn mobile() -> Spec {
+    let model = RandomWaypoint::Setdest(SetdestWaypoint {
+        area: Area { width_m: 800.0, height_m: 500.0 },
+        max_speed_mps: 20.0,
+        pause: Duration::ZERO,
+    });
+    let mut stream = hopline_core::Stream::global(9, 0, hopline_core::Purpose::Mobility);
+    let walks: Vec<_> = (0..15)
+        .map(|_| model.trajectory(Duration::from_secs(10), &mut stream).expect("a valid model"))
+        .collect();
+    let spec = moving(walks).aodv(aodv::Config::rfc3561()).bulk(0, 14, ns2_tcp(20).with_sack());
+    (1..6).fold(spec, |spec, n| spec.cbr(n, n + 6, 512, Duration::from_millis(250)))
+}
+
+fn base_station() -> Spec {
+    chain(2)
+        .wired_node()
+        .link(link(2, 3, 10_000_000, Duration::from_millis(20), 50))
+        .bulk(3, 0, ns2_tcp(20))
+        .cbr(0, 3, 200, Duration::from_millis(40))
+}
+
+/// A network in which a good deal goes wrong, for the tests below.
+fn busy() -> Spec {
+    grid(3).aodv(aodv::Config::rfc3561()).bulk(0, 8, ns2_tcp(32)).bulk(2, 6, ns2_tcp(32)).seconds(5)
+}
+
+#[test]
+fn fingerprints_are_those_that_were_pinned() {
+    let names = PINNED.iter().map(|&(name, _)| name);
+    let found: Vec<(&str, u64)> =
+        names.zip(scenarios()).map(|(name, spec)| (name, simulate(&spec, 1).fingerprint)).collect();
+    let table: String = found.iter().map(|(name, f)| format!("    ({name:?}, 0x{f:016x}),\n")).collect();
+    assert!(found == PINNED, "now:\n{table}");
+}
+
+#[test]
+fn every_pinned_scenario_delivers() {
+    assert_eq!(scenarios().len(), PINNED.len());
+    for ((name, _), spec) in PINNED.iter().zip(scenarios()) {
+        let outcome = simulate(&spec, 1);
+        assert!(outcome.flows[0].bytes_received > 10_000, "{name}: {}", outcome.flows[0].bytes_received);
+    }
+}
+
+#[test]
+fn a_run_repeated_is_equal_in_everything() {
+    for spec in [busy(), mobile(), base_station()] {
+        assert_eq!(simulate(&spec, 3), simulate(&spec, 3));
+    }
+}
+
+#[test]
+fn another_seed_and_another_run_differ() {
+    let base = simulate(&busy(), 1).fingerprint;
+    assert_ne!(simulate(&busy(), 2).fingerprint, base);
+    assert_ne!(simulate(&busy().change(|spec| spec.seed = 2), 1).fingerprint, base);
+    // Seed and run are no sum.
+    let swapped = simulate(&busy().change(|spec| spec.seed = 2), 0).fingerprint;
+    assert_ne!(swapped, simulate(&busy().change(|spec| spec.seed = 0), 2).fingerprint);
+}
+
+#[test]
+fn a_trace_changes_nothing() {
+    for spec in [busy(), mobile(), base_station()] {
+        let pcap = Pcap::new(Vec::new(), &spec).expect("memory takes everything");
+        let mut world = World::new(&spec, 1, pcap);
+        world.run_until(Instant::ZERO + spec.duration);
+        let (traced, pcap) = world.finish();
+        assert!(pcap.finish().expect("memory takes everything").len() > 100_000);
+        let (noted, notes) = record(&spec, 1);
+        assert!(notes.0.len() > 1000);
+        let plain = simulate(&spec, 1);
+        assert_eq!(traced, plain);
+        assert_eq!(noted, plain);
+    }
+}
+
+/// Runs in steps of `step`.
+fn stepped(spec: &Spec, step: Duration) -> Outcome {
+    let end = Instant::ZERO + spec.duration;
+    let mut world = World::new(spec, 1, NoTrace);
+    while world.now() < end {
+        let next = (world.now() + step).min(end);
+        world.run_until(next);
+        assert_eq!(world.now(), next);
+    }
+    world.finish().0
+}
+
+#[test]
+fn a_run_in_small_steps_is_the_run_in_one() {
+    for spec in [busy(), mobile().seconds(3), base_station().seconds(3)] {
+        let whole = simulate(&spec, 1);
+        // 217 ns is less than light takes over 200 m: every frame is cut on its way to its receivers.
+        for step in [Duration::from_millis(17), Duration::from_micros(13)] {
+            assert_eq!(stepped(&spec, step), whole);
+        }
+    }
+    let short = busy().change(|spec| spec.duration = Duration::from_millis(400));
+    assert_eq!(stepped(&short, Duration::from_nanos(217)), simulate(&short, 1));
+}
+
+#[test]
+fn an_idle_node_out_of_earshot_changes_nothing() {
+    for spec in [chain(4).bulk(0, 4, ns2_tcp(8)), busy(), mobile()] {
+        let with = spec.clone().wireless_node(support::walk(&[(0.0, 50_000.0, 50_000.0)]));
+        let (with, without) = (simulate(&with, 1), simulate(&spec, 1));
+        assert_eq!(with.flows, without.flows);
+        assert_eq!(with.nodes[..spec.nodes.len()], without.nodes);
+        assert_eq!(with.fingerprint, without.fingerprint);
+    }
+}
+
+#[test]
+fn an_idle_node_within_earshot_changes_what_is_heard_and_not_what_is_delivered() {
+    // It draws from its own streams only, and with static routes it has nothing to say. The nodes stand at uneven
+    // distances, so that no two frames reach a third node in the same nanosecond.
+    let spec = standing(&[(0.0, 0.0), (195.0, 3.0), (397.0, 0.0), (583.0, 11.0), (790.0, 0.0)]);
+    let spec = spec.bulk(0, 4, ns2_tcp(8));
+    let with = spec.clone().wireless_node(support::walk(&[(0.0, 300.0, 100.0)]));
+    let (with, without) = (simulate(&with, 1), simulate(&spec, 1));
+    assert_eq!(with.flows, without.flows);
+    assert_ne!(with.fingerprint, without.fingerprint, "its receptions are part of the trajectory");
+}
+
+#[test]
+fn a_flow_elsewhere_changes_nothing_here() {
+    // Two chains, out of each other's earshot.
+    let spec = (0..3).fold(chain(2).bulk(0, 2, ns2_tcp(8)), |spec, n| {
+        spec.wireless_node(support::walk(&[(0.0, 200.0 * f64::from(n), 9000.0)]))
+    });
+    let alone = simulate(&spec, 1);
+    let both = simulate(&spec.bulk(3, 5, ns2_tcp(8)), 1);
+    assert_eq!(both.flows[0], alone.flows[0]);
+    assert!(both.flows[1].bytes_received > 0);
+}

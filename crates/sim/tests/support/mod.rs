@@ -1,0 +1,202 @@
+//! Specifications in a few words, and a tracer that takes notes.
+
+#![allow(dead_code, reason = "each test target uses its own part")]
+
+pub(crate) mod recorder;
+
+use core::num::NonZeroU16;
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_queue::drop_tail::Service;
+use hopline_radio::mobility::{Position, Trajectory};
+use hopline_radio::phy::errors::ErrorModel;
+use hopline_radio::phy::propagation::{Propagation, RangeDisk};
+use hopline_radio::{mac, phy};
+use hopline_routing::aodv;
+use hopline_sim::Spec;
+use hopline_sim::spec::{
+    FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec, RoutingSpec, Traffic,
+};
+use hopline_transport::tcp;
+
+/// Seconds as an instant.
+pub(crate) fn at(secs: f64) -> Instant {
+    Instant::ZERO + Duration::from_secs_f64(secs)
+}
+
+/// ns-2.35's TCP with a plain sink and a window clamp in segments.
+pub(crate) fn ns2_tcp(window: u32) -> tcp::Config {
+    tcp::Config { window_clamp: Some(window), ..tcp::Config::ns2_235() }
+}
+
+/// The radio of ns-2's wireless scripts.
+pub(crate) fn wavelan() -> RadioSpec {
+    RadioSpec {
+        phy: phy::Config::ns2_wavelan(),
+        mac: mac::Config::ns2_wavelan(),
+        queue: queue(49, Service::RoutingFirst),
+        link_layer_delay: Duration::from_micros(25),
+        errors: ErrorModel::None,
+    }
+}
+
+/// 802.11b as in the standard over sharp circles: `range_m` to decode and to sense alike.
+pub(crate) fn disk(range_m: f64) -> RadioSpec {
+    let circles = RangeDisk { transmission_m: range_m, interference_m: range_m, carrier_sense_m: range_m };
+    RadioSpec {
+        phy: phy::Config { propagation: Propagation::RangeDisk(circles), ..phy::Config::wavelan() },
+        mac: mac::Config::dot11b(),
+        queue: queue(50, Service::Fifo),
+        link_layer_delay: Duration::ZERO,
+        errors: ErrorModel::None,
+    }
+}
+
+pub(crate) fn queue(capacity: u16, service: Service) -> QueueSpec {
+    QueueSpec { capacity: NonZeroU16::new(capacity).expect("not zero"), service }
+}
+
+fn node(index: usize, trajectory: Trajectory, interface: Interface) -> NodeSpec {
+    NodeSpec { name: format!("n{index}"), trajectory, interface }
+}
+
+/// A network without traffic, links or radio.
+fn empty() -> Spec {
+    Spec {
+        duration: Duration::from_secs(10),
+        seed: 1,
+        nodes: Vec::new(),
+        radio: None,
+        links: Vec::new(),
+        routing: RoutingSpec::Static,
+        extra_header_bytes: 0,
+        flows: Vec::new(),
+    }
+}
+
+/// Wireless nodes that stand still, with ns-2's radio.
+pub(crate) fn standing(positions: &[(f64, f64)]) -> Spec {
+    let fixed = |&(x, y): &(f64, f64)| Trajectory::fixed(Position::new(x, y));
+    moving(positions.iter().map(fixed))
+}
+
+/// Wireless nodes on trajectories, with ns-2's radio.
+pub(crate) fn moving(trajectories: impl IntoIterator<Item = Trajectory>) -> Spec {
+    let nodes = trajectories.into_iter().enumerate();
+    let nodes = nodes.map(|(n, trajectory)| node(n, trajectory, Interface::Wireless)).collect();
+    Spec { nodes, radio: Some(wavelan()), ..empty() }
+}
+
+/// The straight way through these points, each (seconds, x, y).
+pub(crate) fn walk(points: &[(f64, f64, f64)]) -> Trajectory {
+    let waypoints: Vec<_> = points.iter().map(|&(t, x, y)| (at(t), Position::new(x, y))).collect();
+    Trajectory::through(&waypoints).expect("valid waypoints")
+}
+
+/// `hops` + 1 nodes in a row, 200 m apart.
+pub(crate) fn chain(hops: u32) -> Spec {
+    let positions: Vec<_> = (0..=hops).map(|n| (200.0 * f64::from(n), 0.0)).collect();
+    standing(&positions)
+}
+
+/// `side` × `side` nodes, 200 m apart, row by row.
+pub(crate) fn grid(side: u32) -> Spec {
+    let at = |n: u32| (200.0 * f64::from(n % side), 200.0 * f64::from(n / side));
+    let positions: Vec<_> = (0..side * side).map(at).collect();
+    standing(&positions)
+}
+
+/// `count` nodes that have no radio.
+pub(crate) fn wired(count: usize) -> Spec {
+    let nodes = (0..count).map(|n| node(n, Trajectory::fixed(Position::new(0.0, 0.0)), Interface::Wired));
+    Spec { nodes: nodes.collect(), ..empty() }
+}
+
+/// A link without errors whose queue holds `capacity` packets.
+pub(crate) fn link(a: u32, b: u32, rate_bps: u64, delay: Duration, capacity: u16) -> LinkSpec {
+    LinkSpec {
+        a: NodeId(a),
+        b: NodeId(b),
+        rate_bps,
+        delay,
+        queue: queue(capacity, Service::Fifo),
+        errors: ErrorModel::None,
+    }
+}
+
+/// Changes to a specification, one after the other.
+pub(crate) trait Build: Sized {
+    fn change(self, change: impl FnOnce(&mut Spec)) -> Self;
+
+    fn seconds(self, secs: u64) -> Self {
+        self.change(|spec| spec.duration = Duration::from_secs(secs))
+    }
+
+    fn aodv(self, config: aodv::Config) -> Self {
+        self.change(|spec| spec.routing = RoutingSpec::Aodv(config))
+    }
+
+    fn radio(self, change: impl FnOnce(&mut RadioSpec)) -> Self {
+        self.change(|spec| change(spec.radio.as_mut().expect("a wireless network")))
+    }
+
+    fn link(self, link: LinkSpec) -> Self {
+        self.change(|spec| spec.links.push(link))
+    }
+
+    /// One more node without a radio.
+    fn wired_node(self) -> Self {
+        self.change(|spec| {
+            let trajectory = Trajectory::fixed(Position::new(0.0, 0.0));
+            spec.nodes.push(node(spec.nodes.len(), trajectory, Interface::Wired));
+        })
+    }
+
+    /// One more node with a radio.
+    fn wireless_node(self, trajectory: Trajectory) -> Self {
+        self.change(|spec| spec.nodes.push(node(spec.nodes.len(), trajectory, Interface::Wireless)))
+    }
+
+    /// A bulk transfer without end.
+    fn bulk(self, src: u32, dst: u32, tcp: tcp::Config) -> Self {
+        self.flow(src, dst, Traffic::Bulk { tcp, bytes: None })
+    }
+
+    /// A bulk transfer of `bytes`.
+    fn transfer(self, src: u32, dst: u32, tcp: tcp::Config, bytes: u64) -> Self {
+        self.flow(src, dst, Traffic::Bulk { tcp, bytes: Some(bytes) })
+    }
+
+    fn cbr(self, src: u32, dst: u32, packet_bytes: u32, interval: Duration) -> Self {
+        self.flow(src, dst, Traffic::Cbr { packet_bytes, interval })
+    }
+
+    fn flow(self, src: u32, dst: u32, traffic: Traffic) -> Self {
+        self.change(|spec| {
+            spec.flows.push(FlowSpec {
+                name: format!("f{}", spec.flows.len()),
+                src: NodeId(src),
+                dst: NodeId(dst),
+                start: Instant::ZERO,
+                stop: Instant::FAR_FUTURE,
+                traffic,
+            });
+        })
+    }
+
+    /// When the flow added last starts.
+    fn from(self, secs: f64) -> Self {
+        self.change(|spec| spec.flows.last_mut().expect("a flow").start = at(secs))
+    }
+
+    /// When the flow added last stops.
+    fn until(self, secs: f64) -> Self {
+        self.change(|spec| spec.flows.last_mut().expect("a flow").stop = at(secs))
+    }
+}
+
+impl Build for Spec {
+    fn change(mut self, change: impl FnOnce(&mut Spec)) -> Self {
+        change(&mut self);
+        self
+    }
+}

@@ -1,0 +1,134 @@
+//! Wired links: rate, delay, queue, errors, hop limit.
+
+mod support;
+
+use hopline_core::{Duration, Instant};
+use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_sim::outcome::{Connected, Drops};
+use hopline_sim::trace::DropReason;
+use hopline_sim::{Spec, simulate};
+use support::recorder::{What, record};
+use support::{Build, link, wired};
+
+/// Longer than any of these runs: a CBR flow that sends one packet.
+const ONCE: Duration = Duration::from_secs(1000);
+/// A UDP payload whose packet is 1250 bytes long: 1 ms at 10 Mb/s.
+const PAYLOAD: u32 = 1222;
+
+/// `hops` links in a row, 10 Mb/s and 5 ms each.
+fn row(hops: u32) -> Spec {
+    (0..hops).fold(wired(hops as usize + 1), |spec, n| {
+        spec.link(link(n, n + 1, 10_000_000, Duration::from_millis(5), 50))
+    })
+}
+
+#[test]
+fn a_packet_arrives_after_its_transmission_and_the_delay_to_the_nanosecond() {
+    // 20 + 8 + 1000 bytes at 10 Mb/s.
+    let spec = row(1).cbr(0, 1, 1000, ONCE).from(1.0);
+    let (outcome, notes) = record(&spec, 1);
+    assert_eq!(notes.times(0, What::WireSent), [Instant::from_secs(1)]);
+    assert_eq!(notes.times(1, What::WireReceived), [Instant::from_nanos(1_005_822_400)]);
+    assert_eq!(outcome.flows[0].bytes_received, 1000);
+}
+
+#[test]
+fn a_rate_that_does_not_divide_rounds_up_to_a_nanosecond() {
+    let spec = wired(2).link(link(0, 1, 7_000_000, Duration::ZERO, 5)).cbr(0, 1, 1, ONCE);
+    // 29 bytes: 232 bits / 7 Mb/s = 33 142.857 ns.
+    let (_, notes) = record(&spec, 1);
+    assert_eq!(notes.times(1, What::WireReceived), [Instant::from_nanos(33_143)]);
+}
+
+#[test]
+fn each_hop_stores_a_packet_whole_before_it_forwards() {
+    let (_, notes) = record(&row(3).cbr(0, 3, PAYLOAD, ONCE), 1);
+    for hop in 1..=3 {
+        let expected = Instant::from_millis(6 * u64::from(hop));
+        assert_eq!(notes.times(hop, What::WireReceived), [expected]);
+    }
+}
+
+#[test]
+fn packets_in_a_queue_follow_each_other_without_a_gap() {
+    let spec = (0..4).fold(row(1), |spec, _| spec.cbr(0, 1, PAYLOAD, ONCE));
+    let (_, notes) = record(&spec, 1);
+    assert_eq!(notes.times(1, What::WireReceived), [6, 7, 8, 9].map(Instant::from_millis));
+}
+
+#[test]
+fn the_directions_of_a_link_do_not_disturb_each_other() {
+    let (_, notes) = record(&row(1).cbr(0, 1, PAYLOAD, ONCE).cbr(1, 0, PAYLOAD, ONCE), 1);
+    assert_eq!(notes.times(1, What::WireReceived), [Instant::from_millis(6)]);
+    assert_eq!(notes.times(0, What::WireReceived), [Instant::from_millis(6)]);
+}
+
+#[test]
+fn extra_header_bytes_take_their_time_on_every_hop() {
+    let spec = row(2).change(|spec| spec.extra_header_bytes = 1250).cbr(0, 2, PAYLOAD, ONCE);
+    let (outcome, notes) = record(&spec, 1);
+    assert_eq!(notes.times(2, What::WireReceived), [Instant::from_millis(14)]);
+    assert_eq!(outcome.flows[0].bytes_received, u64::from(PAYLOAD));
+}
+
+#[test]
+fn a_full_queue_drops_the_newcomer() {
+    let spec = wired(2).link(link(0, 1, 10_000_000, Duration::ZERO, 3));
+    let spec = (0..6).fold(spec, |spec, _| spec.cbr(0, 1, PAYLOAD, ONCE));
+    let (outcome, notes) = record(&spec, 1);
+    // One is being sent, three wait.
+    assert_eq!(outcome.nodes[0].drops, Drops { queue_full: 2, ..Drops::default() });
+    assert_eq!(notes.times(0, What::Dropped(DropReason::QueueFull)), [Instant::ZERO; 2]);
+    let received: Vec<u64> = outcome.flows.iter().map(|flow| flow.segments_received).collect();
+    assert_eq!(received, [1, 1, 1, 1, 0, 0]);
+}
+
+#[test]
+fn the_sampled_queue_is_what_waits_for_the_link() {
+    // 100 packets a second into a link that carries 10.
+    let spec = wired(2).link(link(0, 1, 100_000, Duration::ZERO, 50));
+    let spec = spec.cbr(0, 1, PAYLOAD, Duration::from_millis(10)).seconds(3);
+    let series = &simulate(&spec, 1).flows[0].series;
+    let lengths: Vec<u32> = series.iter().map(|sample| sample.queue_packets).collect();
+    assert_eq!(lengths, [50, 50, 50]);
+}
+
+#[test]
+fn a_packet_travels_64_hops_and_no_further() {
+    let outcome = simulate(&row(64).cbr(0, 64, PAYLOAD, ONCE), 1);
+    assert_eq!(outcome.flows[0].segments_received, 1);
+    let outcome = simulate(&row(65).cbr(0, 65, PAYLOAD, ONCE), 1);
+    assert_eq!(outcome.flows[0].connected, Connected::Never);
+    let dropped_at = outcome.nodes.iter().position(|node| node.drops.ttl == 1);
+    assert_eq!(dropped_at, Some(64));
+}
+
+#[test]
+fn what_a_link_damages_is_dropped_where_it_arrives() {
+    let certain = ErrorModel::PacketLoss(Probability::ONE);
+    let spec = row(2).change(|spec| spec.links[1].errors = certain);
+    let spec = spec.cbr(0, 2, PAYLOAD, Duration::from_millis(100)).until(1.0);
+    let outcome = simulate(&spec, 1);
+    assert_eq!(outcome.flows[0].connected, Connected::Never);
+    assert_eq!(outcome.nodes[2].drops, Drops { link_error: 10, ..Drops::default() });
+    assert_eq!(outcome.nodes[1].drops, Drops::default());
+}
+
+#[test]
+fn bit_errors_lose_the_share_of_packets_that_their_length_makes() {
+    // 10 000 bits at 1e-5: 1 − e^(−0.1) ≈ 9.5 % of 5000 packets; four standard deviations are ± 83.
+    let ber = ErrorModel::BitErrors(Probability::new(1e-5).expect("a probability"));
+    let spec = row(1).change(|spec| spec.links[0].errors = ber);
+    let spec = spec.cbr(0, 1, PAYLOAD, Duration::from_millis(2));
+    let outcome = simulate(&spec, 1);
+    let lost = outcome.nodes[1].drops.link_error;
+    assert!(lost.abs_diff(476) <= 83, "{lost}");
+}
+
+#[test]
+fn a_tcp_transfer_fills_a_link() {
+    let spec = row(1).bulk(0, 1, support::ns2_tcp(50));
+    // 1460 of 1500 bytes are payload; the handshake and slow start cost about a tenth of a second of ten.
+    let goodput = simulate(&spec, 1).flows[0].goodput_bps();
+    assert!((9.5e6..9.734e6).contains(&goodput), "{goodput}");
+}
