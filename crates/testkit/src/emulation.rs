@@ -84,3 +84,58 @@ impl Direction {
         [Some((first, fate)), twice.then(|| (arrival + extra(), Fate::Whole))]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Instant {
+        Instant::from_millis(n)
+    }
+
+    fn first(copies: Copies) -> Option<Instant> {
+        copies[0].map(|(at, _)| at)
+    }
+
+    #[test]
+    fn packets_wait_for_each_other_and_the_full_queue_drops() {
+        let e = Emulation {
+            rate: Some(8_000_000),
+            queue: Some(1),
+            ..Emulation::delay(Duration::from_millis(10))
+        };
+        let mut d = Direction::new(e, 1, 0);
+        // 1000 bytes take 1 ms.
+        assert_eq!(first(d.carry(ms(0), 1000)), Some(ms(11)));
+        assert_eq!(first(d.carry(ms(0), 1000)), Some(ms(12)));
+        assert_eq!(first(d.carry(ms(0), 1000)), None);
+        assert_eq!(first(d.carry(ms(5), 1000)), Some(ms(16)));
+    }
+
+    #[test]
+    fn nothing_gets_through_a_blackout_or_certain_loss() {
+        let e = Emulation { blackouts: vec![(ms(1), ms(2))], ..Emulation::default() };
+        let mut d = Direction::new(e, 1, 0);
+        assert_eq!(first(d.carry(ms(0), 1)), Some(ms(0)));
+        assert_eq!(first(d.carry(ms(1), 1)), None);
+        assert_eq!(first(d.carry(ms(2), 1)), Some(ms(2)));
+        let mut d = Direction::new(Emulation { loss: 1.0, ..Emulation::default() }, 1, 0);
+        assert_eq!(first(d.carry(ms(0), 1)), None);
+    }
+
+    #[test]
+    fn certain_duplication_corruption_and_reordering() {
+        let e = Emulation {
+            duplicate: 1.0,
+            corrupt: 1.0,
+            reorder: 1.0,
+            extra_delay: Duration::from_millis(50),
+            ..Emulation::delay(Duration::from_millis(10))
+        };
+        let mut d = Direction::new(e, 1, 0);
+        let [a, b] = d.carry(ms(0), 1);
+        let (a, b) = (a.expect("arrives"), b.expect("arrives twice"));
+        assert_eq!((a.1, b.1), (Fate::Corrupt, Fate::Whole));
+        assert!(a.0 > ms(10) && a.0 < ms(60) && b.0 < ms(60) && a.0 != b.0);
+    }
+}

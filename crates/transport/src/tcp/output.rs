@@ -45,7 +45,8 @@ impl<P: Payload> Endpoint<P> {
         let shift = Receiver::<P>::shift_for(&self.config);
         segment.options.window_scale = shift.filter(|_| !answers || self.rcv.scale_agreed);
         segment.options.sack_permitted = if answers { self.options.sack } else { self.offers_sack() };
-        if if answers { self.options.timestamps } else { self.offers_timestamps() } {
+        let stamped = if answers { self.options.timestamps } else { self.offers_timestamps() };
+        if stamped {
             segment.options.timestamps = Some(self.stamp(now, flags));
         }
         if answers {

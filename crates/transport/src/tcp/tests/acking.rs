@@ -1,8 +1,9 @@
 //! When and what to acknowledge: RFC 1122 §4.2.3.2, RFC 5681 §4.2, RFC 2018 §4, and reassembly.
 
 use super::script::{Script, mss_1000_sack, plain, seg};
-use crate::tcp::{AckPolicy, Config, DropReason, Event};
+use crate::tcp::{AckPolicy, Config, DropReason, Event, Offer};
 use hopline_core::{Duration, Length};
+use hopline_wire::tcp::{Options, Timestamps};
 
 fn delayed() -> Config {
     Config { ack_policy: AckPolicy::Delayed { timer: Duration::from_millis(100) }, ..plain() }
@@ -137,6 +138,18 @@ fn sack_reports_four_blocks_or_three_beside_timestamps() {
     }
     s.says();
     assert_eq!(s.last.unwrap().options.sack.len(), 4);
+
+    let config = Config { timestamps: Offer::Yes, ..plain().with_sack() };
+    let mut s = Script::new(config);
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    let ts = Some(Timestamps { value: 1, echo: s.iss.0 });
+    s.hears(seg(0).syn().ack(1).options(Options { timestamps: ts, ..mss_1000_sack() }));
+    for i in 1..7 {
+        s.hears(seg(2000 * i + 1).ack(1).data(1000).ts(1, 0));
+    }
+    s.says();
+    assert_eq!(s.last.unwrap().options.sack.len(), 3);
 }
 
 #[test]

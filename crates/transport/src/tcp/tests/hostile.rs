@@ -8,7 +8,7 @@ use hopline_wire::tcp::{Flags, Segment};
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(6000))]
 
     #[test]
     fn any_sequence_of_operations_is_survived(data in proptest::collection::vec(any::<u8>(), 0..600)) {

@@ -134,7 +134,7 @@ fn any_link() -> impl Strategy<Value = Emulation> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn every_byte_once_and_in_order(
