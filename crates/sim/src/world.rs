@@ -132,13 +132,6 @@ impl<T: Tracer> World<T> {
         self.packets.live()
     }
 
-    /// Packets that exist now: queued, in service, in the air, on a wire, or waiting for a route. Copies of one packet
-    /// count once.
-    #[must_use]
-    pub fn packets(&self) -> usize {
-        self.packets.live()
-    }
-
     /// Processes everything up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
         self.horizon = until;
