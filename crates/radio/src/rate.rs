@@ -81,8 +81,8 @@ impl Rate {
 
     /// Time on air of a frame of `bytes` bytes, FCS included.
     ///
-    /// DSSS and CCK: preamble and PLCP header of `preamble`, then the bits, rounded up to a nanosecond
-    /// (802.11-2020 §15.2, §16.2). OFDM: 16 µs preamble, 4 µs SIGNAL, then whole 4 µs symbols that carry SERVICE (16),
+    /// DSSS and CCK: preamble and PLCP header of `preamble`, then the bits, rounded up to a microsecond
+    /// (802.11-2020 §16.3.4, TXTIME). OFDM: 16 µs preamble, 4 µs SIGNAL, then whole 4 µs symbols that carry SERVICE (16),
     /// data and tail (6) bits (§17.3.2.4, §17.4.3).
     #[must_use]
     pub const fn airtime(self, bytes: u32, preamble: Preamble) -> Duration {
@@ -92,7 +92,8 @@ impl Rate {
             Duration::from_micros(20 + 4 * (16 + bits + 6).div_ceil(bits_per_symbol))
         } else {
             let plcp = preamble.duration().as_nanos();
-            Duration::from_nanos(plcp + Duration::of_bits(bits, self.bps()).as_nanos())
+            let micros = Duration::of_bits(bits, self.bps()).as_nanos().div_ceil(1_000);
+            Duration::from_nanos(plcp + 1_000 * micros)
         }
     }
 }
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(us(Rate::Dsss1, 20), Duration::from_micros(352));
         assert_eq!(us(Rate::Dsss1, 14), Duration::from_micros(304));
         assert_eq!(us(Rate::Dsss2, 1528), Duration::from_micros(6304));
-        assert_eq!(us(Rate::Cck11, 1528), Duration::from_nanos(192_000 + 1_111_273));
+        assert_eq!(us(Rate::Cck11, 1528), Duration::from_micros(192 + 1112));
         assert_eq!(Rate::Dsss2.airtime(1528, Preamble::Short), Duration::from_micros(6208));
     }
 

@@ -48,13 +48,13 @@ fn dot11b_exchange_of_the_receiver() {
 }
 
 #[test]
-fn dot11b_at_11_mbps_rounds_durations_up_to_a_microsecond() {
+fn dot11b_at_11_mbps_rounds_airtimes_up_to_a_microsecond() {
     let mut station = Station::new(Config { rts_threshold_bytes: 0, ..Config::dot11b() });
-    // 500 bytes take 192 µs and 363.636… µs.
+    // 500 bytes take 192 µs and 363.636… µs, which counts as 364.
     station.send(1000, packet(0)).sends(1000, rts(ME, PEER, 30 + 304 + 556 + 304));
     station.hears(1362, 1666, cts(ME, 880));
     let (at, transmission) = station.next_sent();
-    assert_eq!((at, transmission.airtime), (us(1676), Duration::from_nanos(555_637)));
+    assert_eq!((at, transmission.airtime), (us(1676), Duration::from_micros(556)));
     assert_eq!((transmission.rate, transmission.len_bytes), (Rate::Cck11, 500));
 }
 

@@ -1,0 +1,148 @@
+//! What goes into and comes out of a MAC.
+
+use super::airtime::Activity;
+use crate::rate::Rate;
+use hopline_core::{Duration, Instant, TimerKind};
+use hopline_wire::dot11::{Frame, MacAddr};
+
+/// A packet that the MAC is asked to carry. `M` is a handle in the simulator, bytes elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Msdu<M> {
+    /// The packet.
+    pub body: M,
+    /// Its length in bytes, IP header included, MAC header excluded.
+    pub len_bytes: u32,
+    /// The next hop, or a group.
+    pub to: MacAddr,
+}
+
+/// A frame on its way to the physical layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission<M> {
+    /// The frame.
+    pub frame: Frame<M>,
+    /// Its rate.
+    pub rate: Rate,
+    /// Its length in bytes, FCS included.
+    pub len_bytes: u32,
+    /// Its time on air.
+    pub airtime: Duration,
+}
+
+/// What the physical layer received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reception<M> {
+    /// A frame, intact.
+    Frame(Frame<M>),
+    /// A frame had begun, and could not be decoded.
+    Undecodable,
+}
+
+/// What the physical layer reports besides frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The carrier changed. Own transmissions do not count as carrier.
+    Carrier(Activity),
+    /// The station's own transmission is over.
+    TransmitEnd,
+    /// A frame too weak to disturb the one being received goes on until then (ns-2's capture).
+    Masked {
+        /// Its end.
+        until: Instant,
+    },
+}
+
+/// What the MAC tells the layer above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<M> {
+    /// An MSDU for this station, or for a group, arrived.
+    Deliver {
+        /// The packet.
+        body: M,
+        /// Who sent it over this hop.
+        from: MacAddr,
+        /// To whom: this station or a group.
+        to: MacAddr,
+    },
+    /// The MSDU was acknowledged, or sent where no acknowledgment is due.
+    Sent(Msdu<M>),
+    /// The retry limit was reached: link-failure feedback.
+    Failed(Msdu<M>),
+    /// A data frame between others, with [`config::Tap::Promiscuous`].
+    Overheard {
+        /// The packet.
+        body: M,
+        /// Who sent it over this hop.
+        from: MacAddr,
+        /// To whom.
+        to: MacAddr,
+    },
+}
+
+/// Why the MAC wants to be woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// SIFS is over: the next frame of the exchange is due.
+    Sifs,
+    /// CTS, ACK or data did not come in time.
+    Response,
+    /// Backoff is over.
+    Access,
+    /// Nothing followed an RTS.
+    NavReset,
+}
+
+impl TimerKind for Timer {
+    const ALL: &'static [Self] = &[Self::Sifs, Self::Response, Self::Access, Self::NavReset];
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What the MAC counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// RTS frames sent.
+    pub rts_sent: u64,
+    /// Data frames sent, retries included.
+    pub data_sent: u64,
+    /// Data frames sent again.
+    pub data_retries: u64,
+    /// CTS that did not come.
+    pub cts_timeouts: u64,
+    /// ACKs that did not come.
+    pub ack_timeouts: u64,
+    /// MSDUs given up.
+    pub failed: u64,
+    /// Duplicates discarded.
+    pub duplicates: u64,
+    /// Frames that could not be decoded.
+    pub undecodable: u64,
+}
+
+/// Where the station stands in a frame exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In none: idle or contending.
+    Idle,
+    /// Sending an RTS.
+    SendRts,
+    /// Waiting for the CTS.
+    AwaitCts,
+    /// CTS received, SIFS before the data.
+    BeforeData,
+    /// Sending data.
+    SendData,
+    /// Waiting for the ACK.
+    AwaitAck,
+    /// RTS received, SIFS before the CTS.
+    BeforeCts,
+    /// Sending a CTS.
+    SendCts,
+    /// CTS sent, waiting for the data ([`ResponseTimeout::WholeResponse`] only).
+    AwaitData,
+    /// Data received, SIFS before the ACK.
+    BeforeAck,
+    /// Sending an ACK.
+    SendAck,
+}
