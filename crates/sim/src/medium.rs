@@ -28,6 +28,9 @@ pub(crate) struct Flight {
     pub(crate) bits: u32,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
+    /// Place among the events of an instant: all receivers take what begins in the order in which it was sent, and what
+    /// ends in the order in which its senders ended it, whoever else listens.
+    pub(crate) order: u64,
     /// By delay, then by node.
     pub(crate) heard: Vec<Heard>,
 }
@@ -106,16 +109,23 @@ impl Medium {
         frame: Frame<Handle>,
         (rate, bits): (Rate, u32),
         airtime: Duration,
+        order: u64,
     ) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             let heard = Vec::with_capacity(32);
-            self.flights.push(Flight { frame, rate, bits, start: now, end: now, heard });
+            self.flights.push(Flight { frame, rate, bits, start: now, end: now, order, heard });
             (self.flights.len() - 1) as u32
         });
         let mut heard = core::mem::take(&mut self.flights[id as usize].heard);
         self.hear(now, from, &mut heard);
-        self.flights[id as usize] = Flight { frame, rate, bits, start: now, end: now + airtime, heard };
+        self.flights[id as usize] =
+            Flight { frame, rate, bits, start: now, end: now + airtime, order, heard };
         id
+    }
+
+    /// The transmission ends at its sender.
+    pub(crate) fn end(&mut self, id: u32, order: u64) {
+        self.flights[id as usize].order = order;
     }
 
     pub(crate) fn flight(&self, id: u32) -> &Flight {

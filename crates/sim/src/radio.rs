@@ -53,7 +53,7 @@ impl<T: Tracer> World<T> {
             let Some(&heard) = in_flight.heard.get(next as usize) else { return };
             let at = in_flight.start + heard.delay;
             if at > self.now && !self.nothing_until(at) {
-                self.scheduler.schedule(at, Event::FlightBegins { flight, next });
+                self.scheduler.schedule_as(in_flight.order, at, Event::FlightBegins { flight, next });
                 return;
             }
             let arrival = Arrival {
@@ -83,6 +83,8 @@ impl<T: Tracer> World<T> {
         radio.mac.handle_signal(now, Signal::TransmitEnd);
         radio.report_carrier(now);
         self.drive_mac(sender);
+        let order = self.scheduler.reserve();
+        self.air.as_mut().expect("there is a flight, so there is air").medium.end(flight, order);
         self.flight_lands(flight, 0);
     }
 
@@ -94,7 +96,8 @@ impl<T: Tracer> World<T> {
             let Some(&heard) = in_flight.heard.get(next as usize) else { break };
             let at = in_flight.end + heard.delay;
             if at > self.now && !self.nothing_until(at) {
-                self.scheduler.schedule(at, Event::FlightLands { flight, next });
+                let order = in_flight.order;
+                self.scheduler.schedule_as(order, at, Event::FlightLands { flight, next });
                 return;
             }
             self.now = at;
@@ -225,9 +228,10 @@ impl<T: Tracer> World<T> {
         radio.receiver.transmit_begin();
         radio.report_carrier(now);
         let medium = &mut self.air.as_mut().expect("a radio transmits into air").medium;
-        let flight = medium.launch(now, NodeId(node), frame, (rate, 8 * len_bytes), airtime);
+        let order = self.scheduler.reserve();
+        let flight = medium.launch(now, NodeId(node), frame, (rate, 8 * len_bytes), airtime, order);
         if let Some(first) = medium.flight(flight).heard.first() {
-            self.scheduler.schedule(now + first.delay, Event::FlightBegins { flight, next: 0 });
+            self.scheduler.schedule_as(order, now + first.delay, Event::FlightBegins { flight, next: 0 });
         }
         self.scheduler.schedule(now + airtime, Event::FlightEnds { flight, sender: node });
     }

@@ -27,8 +27,17 @@ pub(crate) struct Scheduler<E> {
 #[derive(Clone, Copy, Debug)]
 struct Next {
     at: Instant,
+    number: u64,
     /// `None`: on top of the heap, or nowhere.
     place: Option<Place>,
+}
+
+impl Next {
+    const NONE: Self = Self { at: Instant::FAR_FUTURE, number: u64::MAX, place: None };
+
+    const fn of<E>(entry: &Entry<E>, place: Option<Place>) -> Self {
+        Self { at: entry.at, number: entry.number, place }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,28 +49,33 @@ struct Entry<E> {
 
 impl<E: Copy> Scheduler<E> {
     pub(crate) fn new() -> Self {
-        Self {
-            ring: Ring::new(),
-            heap: BinaryHeap::with_capacity(1024),
-            inserted: 0,
-            next: Next { at: Instant::FAR_FUTURE, place: None },
-        }
+        Self { ring: Ring::new(), heap: BinaryHeap::with_capacity(1024), inserted: 0, next: Next::NONE }
     }
 
     /// Adds `event` at `at`, behind every event already there for that instant. `at` is not before the last event
     /// taken out.
     pub(crate) fn schedule(&mut self, at: Instant, event: E) {
-        let entry = Entry { at, number: self.inserted, event };
+        let number = self.reserve();
+        self.schedule_as(number, at, event);
+    }
+
+    /// The place that an event added now would have among others for the same instant.
+    pub(crate) fn reserve(&mut self) -> u64 {
         self.inserted += 1;
+        self.inserted - 1
+    }
+
+    /// Adds `event` at `at`, in the place reserved as `number` among the events for that instant.
+    pub(crate) fn schedule_as(&mut self, number: u64, at: Instant, event: E) {
+        let entry = Entry { at, number, event };
         let place = if self.ring.spans(at) {
             Some(self.ring.push(entry))
         } else {
             self.heap.push(entry);
             None
         };
-        // Of events due at the same time the one that was there first comes first.
-        if at < self.next.at {
-            self.next = Next { at, place };
+        if (at, number) < (self.next.at, self.next.number) {
+            self.next = Next { at, number, place };
         }
     }
 
@@ -83,10 +97,10 @@ impl<E: Copy> Scheduler<E> {
 
     fn find_next(&self) -> Next {
         match (self.ring.first(), self.heap.peek()) {
-            (Some(place), Some(top)) if *top > *self.ring.at(place) => Next { at: top.at, place: None },
-            (Some(place), _) => Next { at: self.ring.at(place).at, place: Some(place) },
-            (None, Some(top)) => Next { at: top.at, place: None },
-            (None, None) => Next { at: Instant::FAR_FUTURE, place: None },
+            (Some(place), Some(top)) if *top > *self.ring.at(place) => Next::of(top, None),
+            (Some(place), _) => Next::of(self.ring.at(place), Some(place)),
+            (None, Some(top)) => Next::of(top, None),
+            (None, None) => Next::NONE,
         }
     }
 }
@@ -196,6 +210,20 @@ mod tests {
         let order: String = core::iter::from_fn(|| s.pop()).map(|(_, name)| name).collect();
         assert_eq!(order, "bdeacf");
         assert_eq!(s.next_at(), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn a_reserved_place_is_kept_however_late_it_is_taken() {
+        for far in [3, 3_000_000] {
+            let (mut s, at) = (Scheduler::new(), Instant::from_nanos(far));
+            s.schedule(at, 'a');
+            let place = s.reserve();
+            s.schedule(at, 'c');
+            assert_eq!(s.pop(), Some((at, 'a')));
+            s.schedule_as(place, at, 'b');
+            let order: String = core::iter::from_fn(|| s.pop()).map(|(_, name)| name).collect();
+            assert_eq!(order, "bc");
+        }
     }
 
     #[test]

@@ -15,21 +15,21 @@ use hopline_sim::trace::Pcap;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use support::recorder::record;
-use support::{Build, chain, disk, grid, link, moving, ns2_tcp, standing, wired};
+use support::{Build, chain, disk, grid, link, moving, ns2_tcp, wired};
 
 /// What the scenarios of [`scenarios`] yielded when they were last looked at. A change of behaviour changes them; then
 /// copy what the test prints, and say in the commit why.
 const PINNED: [(&str, u64); 10] = [
-    ("chain, static routes", 0xdd56_8d33_f532_afbc),
-    ("chain, AODV", 0x8118_397b_a004_1abd),
-    ("grid", 0x6ed5_112b_faa9_fbda),
-    ("mobile, AODV, CBR", 0xf095_77c0_d7cd_a6b5),
+    ("chain, static routes", 0x463c_81c6_7b59_d507),
+    ("chain, AODV", 0xeab6_f56d_70cb_67b7),
+    ("grid", 0xb3b9_c2f2_254b_911e),
+    ("mobile, AODV, CBR", 0x411d_ab2a_32c6_cad3),
     ("wired with bit errors", 0x2640_b6cc_32e9_8092),
-    ("base station", 0xe05a_2358_019c_976c),
-    ("SINR, shadowing", 0x083b_62e0_2db4_a6ae),
+    ("base station", 0x5812_e071_47f9_0554),
+    ("SINR, shadowing", 0x4fa2_99fe_15fe_4931),
     ("802.11a", 0x165a_7e64_b4b6_eb1e),
-    ("range disk, HELLO", 0x6a79_b1f1_e476_b145),
-    ("error bursts, shadowed links", 0x7bb9_6e16_34dd_b891),
+    ("range disk, HELLO", 0xdeb1_4cff_acf0_7d0d),
+    ("error bursts, shadowed links", 0x57c7_dffd_bb1f_bb3a),
 ];
 
 fn ber(p: f64) -> ErrorModel {
@@ -203,10 +203,9 @@ fn an_idle_node_out_of_earshot_changes_nothing() {
 
 #[test]
 fn an_idle_node_within_earshot_changes_what_is_heard_and_not_what_is_delivered() {
-    // It draws from its own streams only, and with static routes it has nothing to say. The nodes stand at uneven
-    // distances, so that no two frames reach a third node in the same nanosecond.
-    let spec = standing(&[(0.0, 0.0), (195.0, 3.0), (397.0, 0.0), (583.0, 11.0), (790.0, 0.0)]);
-    let spec = spec.bulk(0, 4, ns2_tcp(8));
+    // It draws from its own streams only, and with static routes it has nothing to say. That frames reach a third node
+    // in the same nanosecond, as they often do on an even chain, does not matter either.
+    let spec = chain(4).bulk(0, 4, ns2_tcp(8));
     let with = spec.clone().wireless_node(support::walk(&[(0.0, 300.0, 100.0)]));
     let (with, without) = (simulate(&with, 1), simulate(&spec, 1));
     assert_eq!(with.flows, without.flows);

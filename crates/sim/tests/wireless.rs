@@ -27,11 +27,11 @@ fn goodputs_kbps(outcome: &Outcome) -> Vec<f64> {
 #[test]
 fn a_frame_on_an_idle_medium_arrives_at_the_nanosecond() {
     // 802.11b: long preamble 192 µs; 1000 + 8 + 20 bytes of packet, 24 + 4 of frame, 8 of LLC and SNAP at 11 Mb/s:
-    // 8512 bits in 773 819 ns; 200 m at the speed of light: 667 ns.
+    // 8512 bits in 774 µs, whole ones; 200 m at the speed of light: 667 ns.
     let spec = chain(1).change(|spec| spec.radio = Some(disk(250.0))).cbr(0, 1, 1000, ONCE).from(1.0);
     let (_, notes) = record(&spec, 1);
     assert_eq!(notes.times(0, What::DataSent { retry: false }), [Instant::from_secs(1)]);
-    let received = 1_000_000_000 + 192_000 + 773_819 + 667;
+    let received = 1_000_000_000 + 192_000 + 774_000 + 667;
     assert_eq!(notes.times(1, What::DataReceived), [Instant::from_nanos(received)]);
     // SIFS; and the ACK is 192 µs + 112 bits at 1 Mb/s long.
     assert_eq!(notes.times(1, What::AckSent), [Instant::from_nanos(received + 10_000)]);
