@@ -1,6 +1,7 @@
 """Run a case in ns-2.35."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,9 @@ def ensure_installed():
     if shutil.which("ns"):
         return
     print("installing ns2", file=sys.stderr)
-    subprocess.run(["apt-get", "install", "-y", "ns2"], check=True, stdout=subprocess.DEVNULL)
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["update"], ["install", "-y", "ns2"]):
+        subprocess.run(["apt-get", *words], check=True, stdout=subprocess.DEVNULL, env=quiet)
 
 
 def version():
@@ -45,6 +48,11 @@ def command(case, seed):
     for key, value in options.items():
         words += [f"-{key}", value]
     return words
+
+
+def start():
+    """What it costs to start ns-2 with nothing to do."""
+    return measure.run(["ns", HERE / "ns2" / "nothing.tcl"])
 
 
 def run(case, seed):

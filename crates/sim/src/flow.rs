@@ -10,7 +10,7 @@ use crate::world::{Event, World};
 use hopline_core::{
     Duration, FlowId, Instant, Length, LinkId, Machine, NodeId, Payload, Purpose, Seq32, Stream,
 };
-use hopline_transport::tcp::{Endpoint, Ports};
+use hopline_transport::tcp::{Config, Endpoint, Estimator, Ports};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::{tcp, udp};
 
@@ -79,9 +79,10 @@ impl Flow {
         let kind = match &spec.traffic {
             Traffic::Bulk { tcp, bytes } => {
                 let mut stream = Stream::keyed(seed, run, u64::from(id), Purpose::Transport);
+                let tcp = with_clock_phase(*tcp, &mut stream);
                 let client = FIRST_CLIENT_PORT + (id % 16_384) as u16;
                 let mut end = |local, remote| End {
-                    endpoint: Endpoint::new(*tcp, Ports { local, remote }, Seq32(stream.bits() as u32))
+                    endpoint: Endpoint::new(tcp, Ports { local, remote }, Seq32(stream.bits() as u32))
                         .expect("a specification holds valid configurations"),
                     armed: Instant::FAR_FUTURE,
                 };
@@ -162,6 +163,14 @@ impl Flow {
             self.last_delivery = now;
         }
     }
+}
+
+/// The configuration with the phase of a ticking clock drawn: no two hosts were started at the same moment.
+fn with_clock_phase(mut config: Config, stream: &mut Stream) -> Config {
+    if let Estimator::Ticks { phase } = &mut config.rto.estimator {
+        *phase = stream.duration_below(config.rto.granularity);
+    }
+    config
 }
 
 impl Bulk {

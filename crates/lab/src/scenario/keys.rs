@@ -44,8 +44,12 @@ pub const TRANSPORTS: &[&str] = &["tcp-newreno", "tcp-sack", "tcp-reno"];
 
 /// `[radio]`.
 pub const RADIO: &[Key] = &[
-    Key::word("preset", &["ns2-wavelan", "dot11b", "dot11a"], "starting point for all of [radio] and [mac]")
-        .or(Word("ns2-wavelan")),
+    Key::word(
+        "preset",
+        &["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a"],
+        "starting point for all of [radio] and [mac]",
+    )
+    .or(Word("ns2-wavelan")),
     Key::word(
         "propagation",
         &["two-ray", "free-space", "log-distance", "shadowing", "range-disk"],
@@ -99,8 +103,8 @@ pub const MAC: &[Key] = &[
     Key::word("preamble", &["long", "short"], "of 802.11b frames"),
     Key::word(
         "first_access",
-        &["immediate", "always-backoff"],
-        "a frame on an idle medium; ns-2: always-backoff",
+        &["immediate", "idle-on-arrival", "always-backoff"],
+        "a frame on an idle medium; ns-2: always-backoff, ns-3: idle-on-arrival",
     ),
     Key::word("eifs", &["standard", "as-nav"], "after a frame not decoded; ns-2: as-nav"),
     Key::word(

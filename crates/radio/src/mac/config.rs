@@ -6,7 +6,8 @@ use thiserror::Error;
 
 /// Parameters of the DCF of one node.
 ///
-/// Presets: [`Config::dot11b`], [`Config::dot11a`] follow the standard; [`Config::ns2_wavelan`] follows ns-2.35.
+/// Presets: [`Config::dot11b`], [`Config::dot11a`] follow the standard; [`Config::ns2_wavelan`] follows ns-2.35,
+/// [`Config::ns3_wavelan`] ns-3.37.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Slot time. b: 20 µs, a: 9 µs (802.11-2020 Tables 16-4, 17-21).
@@ -216,6 +217,19 @@ impl Config {
         }
     }
 
+    /// ns-3.37's ad-hoc 802.11b as the reference chains of docs/validation.md use it: 2 Mb/s for data and control, RTS for
+    /// data but not for TCP's ACKs, and its reading of an idle medium.
+    #[must_use]
+    pub fn ns3_wavelan() -> Self {
+        Self {
+            rts_threshold_bytes: 500,
+            data_rate: Rate::Dsss2,
+            basic_rate: Rate::Dsss2,
+            first_access: FirstAccess::IdleOnArrival,
+            ..Self::dot11b()
+        }
+    }
+
     /// Checks that the values make sense together.
     ///
     /// # Errors
@@ -276,7 +290,7 @@ mod tests {
 
     #[test]
     fn presets_are_valid() {
-        for c in [Config::dot11a(), Config::dot11b(), Config::ns2_wavelan()] {
+        for c in [Config::dot11a(), Config::dot11b(), Config::ns2_wavelan(), Config::ns3_wavelan()] {
             assert_eq!(c.validate(), Ok(()));
         }
     }
