@@ -68,7 +68,7 @@ pub enum Event<M> {
     Sent(Msdu<M>),
     /// The retry limit was reached: link-failure feedback.
     Failed(Msdu<M>),
-    /// A data frame between others, with [`config::Tap::Promiscuous`].
+    /// A data frame between others, with [`Tap::Promiscuous`](super::config::Tap::Promiscuous).
     Overheard {
         /// The packet.
         body: M,
@@ -139,7 +139,7 @@ pub enum State {
     BeforeCts,
     /// Sending a CTS.
     SendCts,
-    /// CTS sent, waiting for the data ([`ResponseTimeout::WholeResponse`] only).
+    /// CTS sent, waiting for the data ([`WholeResponse`](super::config::ResponseTimeout::WholeResponse) only).
     AwaitData,
     /// Data received, SIFS before the ACK.
     BeforeAck,

@@ -1,7 +1,7 @@
 //! Congestion control (RFC 5681) and its recovery strategies.
 //!
-//! [`Control`] holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
-//! its own configuration: [`reno`], [`newreno`], [`sack`]. Positions are stream offsets (`u64`, SYN at 0), so nothing
+//! `Control` holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
+//! its own configuration: `reno`, `newreno`, `sack`. Positions are stream offsets (`u64`, SYN at 0), so nothing
 //! here wraps around.
 
 mod newreno;
