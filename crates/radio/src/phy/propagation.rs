@@ -329,7 +329,8 @@ impl RangeDisk {
 /// The time a signal takes over `distance_m` ≥ 0 at the speed of light, to the nearest nanosecond.
 #[must_use]
 pub fn propagation_delay(distance_m: f64) -> Duration {
-    Duration::from_secs_f64(distance_m / SPEED_OF_LIGHT_M_PER_S)
+    // Per frame and receiver where nodes move, so without the general conversion from seconds.
+    Duration::from_nanos((distance_m * (1e9 / SPEED_OF_LIGHT_M_PER_S) + 0.5) as u64)
 }
 
 /// A ratio of powers given in dB.
