@@ -110,6 +110,8 @@ impl<T: Tracer> World<T> {
             && let Some((at, _)) = agent.machine.poll_timeout()
             && at < agent.armed
         {
+            // What has become due without the agent being asked is due at once.
+            let at = at.max(now);
             agent.armed = at;
             self.scheduler.schedule(at, Event::Routing { node });
         }

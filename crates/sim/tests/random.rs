@@ -2,15 +2,15 @@
 
 mod support;
 
-use hopline_core::Duration;
+use hopline_core::{Duration, Instant};
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
 use hopline_radio::phy::propagation::{LogDistance, Propagation, RangeDisk, Shadowing, ShadowingDraw};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{Rate, mac};
 use hopline_routing::aodv;
-use hopline_sim::spec::Interface;
-use hopline_sim::{Outcome, Spec, simulate};
+use hopline_sim::spec::{Interface, RoutingSpec, Traffic};
+use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use proptest::prelude::*;
 use support::{Build, link, moving, ns2_tcp, walk};
@@ -197,8 +197,8 @@ fn capacity_bps(spec: &Spec) -> f64 {
 fn check(spec: &Spec, outcome: &Outcome) -> Result<(), TestCaseError> {
     for (flow, declared) in outcome.flows.iter().zip(&spec.flows) {
         let segment = match &declared.traffic {
-            hopline_sim::spec::Traffic::Bulk { tcp, .. } => u64::from(tcp.mss),
-            hopline_sim::spec::Traffic::Cbr { packet_bytes, .. } => u64::from(*packet_bytes),
+            Traffic::Bulk { tcp, .. } => u64::from(tcp.mss),
+            Traffic::Cbr { packet_bytes, .. } => u64::from(*packet_bytes),
         };
         prop_assert!(flow.goodput_bps() <= capacity_bps(spec), "{flow:?}");
         prop_assert!(flow.bytes_received <= flow.segments_sent * segment);
@@ -225,5 +225,21 @@ proptest! {
         let outcome = simulate(&spec, run);
         check(&spec, &outcome)?;
         prop_assert_eq!(simulate(&spec, run), outcome);
+    }
+    #[test]
+    fn when_datagrams_have_stopped_no_packet_is_left(spec in network(), run in any::<u64>()) {
+        prop_assume!(!matches!(&spec.routing, RoutingSpec::Aodv(config) if config.link_sensing.hello().is_some()));
+        let spec = spec.change(|spec| {
+            for flow in &mut spec.flows {
+                let interval = Duration::from_millis(7);
+                flow.traffic = Traffic::Cbr { packet_bytes: 700, interval };
+                flow.stop = flow.start + Duration::from_secs(1);
+            }
+        });
+        let mut world = World::new(&spec, run, NoTrace);
+        world.run_until(Instant::from_secs(120));
+        prop_assert_eq!(world.packets(), 0);
+        let (outcome, _) = world.finish();
+        prop_assert!(outcome.flows.iter().all(|flow| flow.segments_sent == 143));
     }
 }
