@@ -155,10 +155,36 @@ pub enum LocalRepair {
         /// LOCAL_ADD_TTL: margin of the request's time to live. Default 2.
         add_ttl: u8,
     },
-    /// As ns-2.35: if the packet has come farther than it has still to go, by an ordinary discovery that begins
-    /// network-wide; the queue and other routes over the lost neighbour are left as they are, and nobody is told of a
-    /// failure before another packet comes for the destination.
-    WhenPastHalfWay(RepairEnd),
+    /// As ns-2.35: if the packet has come farther than it has still to go, by an ordinary discovery; the queue and other
+    /// routes over the lost neighbour are left as they are, and nobody is told of a failure before another packet comes
+    /// for the destination.
+    WhenPastHalfWay {
+        /// What the discovery asks for.
+        number: RepairNumber,
+        /// When it ends without success.
+        end: RepairEnd,
+    },
+}
+
+impl LocalRepair {
+    /// Whether a route under repair keeps its number and counts as known.
+    pub(super) const fn keeps_number(&self) -> bool {
+        matches!(self, Self::WhenPastHalfWay { number: RepairNumber::Ns2Kept, .. })
+    }
+}
+
+/// The sequence number for which a repairing node asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepairNumber {
+    /// One more than that of the broken route, as after any break (RFC 3561 §6.12): no node whose route leads through
+    /// the broken link can answer.
+    Advanced,
+    /// That of the broken route, which still counts as known: requests are answered with it, and only a higher number or
+    /// fewer hops replace it. So the neighbours on both sides answer from their tables, their answers are refused as no
+    /// better, and nobody relays the request: unless the link that broke was the last one, the repair cannot succeed
+    /// before the neighbours' routes have expired. Nothing but the flag of the entry changes in ns-2.35
+    /// (`local_rt_repair` in `aodv.cc`); in an idle table that is a pause of about 10 s.
+    Ns2Kept,
 }
 
 /// When a repair that found nothing ends, so that packets are refused instead of buffered.
@@ -166,9 +192,10 @@ pub enum LocalRepair {
 pub enum RepairEnd {
     /// With its discovery.
     WithDiscovery,
-    /// After as long as the run had lasted when the wait for its first request was to end. Until then, discovery after
+    /// After as long as the run had lasted when the wait for its request was to end. Until then, discovery after
     /// discovery is made for the packets that keep coming, whose source hears nothing. ns-2.35 sets a timer to an
-    /// absolute time where an interval is meant; without this its mobile scenarios cannot be matched.
+    /// absolute time where an interval is meant. Each packet that meets the broken link sets one of its own, and one that
+    /// goes off during a later repair ends that.
     Ns2AbsoluteTimer,
 }
 
@@ -237,6 +264,8 @@ pub struct Limits {
     pub departures: u32,
     /// Precursors of one route. Default 256.
     pub precursors: u32,
+    /// Timers of repairs ([`RepairEnd::Ns2AbsoluteTimer`]). Default 1,024.
+    pub repair_ends: u32,
 }
 
 impl Default for Limits {
@@ -248,6 +277,7 @@ impl Default for Limits {
             neighbours: 1_024,
             departures: 256,
             precursors: 256,
+            repair_ends: 1_024,
         }
     }
 }
@@ -386,8 +416,7 @@ impl Config {
     /// feedback, local repair, no gratuitous replies.
     ///
     /// Some oddities are left out. Lifetimes in the replies of relays are cut to whole seconds there. It measures how
-    /// long a hop took by a time stamp carried in request and reply; here by the time of the latest request. A node that
-    /// repairs a route still counts it as fresh there, and may answer requests with it.
+    /// long a hop took by a time stamp carried in request and reply; here by the time of the latest request.
     #[must_use]
     pub fn ns2_235() -> Self {
         Self {
@@ -406,7 +435,10 @@ impl Config {
             previous_hop: PreviousHop::Ignored,
             data_renews: DataRenews::Destination,
             reply_sequence: ReplySequence::AlwaysAdvance,
-            local_repair: LocalRepair::WhenPastHalfWay(RepairEnd::Ns2AbsoluteTimer),
+            local_repair: LocalRepair::WhenPastHalfWay {
+                number: RepairNumber::Ns2Kept,
+                end: RepairEnd::Ns2AbsoluteTimer,
+            },
             error_scope: ErrorScope::AllBroadcast,
             queue_purge: QueuePurge::OnLinkFailureAndRouteError,
             control_failure: ControlFailure::Ignored,

@@ -4,7 +4,7 @@ use super::config::{Ageing, Answering, Search as Method};
 use super::machine::Aodv;
 use super::search::{Answered, Attempt, Goal, Phase};
 use super::stats::Ignored;
-use super::table::{Role, RouteState};
+use super::table::Role;
 use super::types::{DropReason, Event};
 use hopline_core::{Duration, Instant};
 use hopline_wire::aodv::{Message, Rreq};
@@ -43,9 +43,9 @@ impl<M: Copy> Aodv<M> {
 
     /// Makes the next attempt to find `destination`, or gives up.
     pub(super) fn attempt(&mut self, now: Instant, destination: Ipv4Addr) {
-        let route = self.routes.get(now, destination);
-        // ns-2 forgets the distance of a route under repair. The RFC's repair does not come here.
-        let last_hops = route.filter(|route| route.state != RouteState::Repairing).map(|route| route.hops);
+        // ns-2 goes by the distance when the route was last given up, also while it repairs. The RFC's repair does not
+        // come here.
+        let last_hops = self.routes.get(now, destination).map(|route| route.last_hops);
         let Some(search) = self.searches.get(destination) else { return };
         match search.next(&self.config, last_hops) {
             Attempt::Request { ttl, wait } => self.request(now, destination, ttl, wait),
@@ -139,7 +139,7 @@ impl<M: Copy> Aodv<M> {
         search.found(now, hops, answered);
         if was_waiting {
             route.role = Role::Path;
-            if answered == Answered::Otherwise {
+            if answered != Answered::ByReply {
                 route.renew(now + self.config.active_route_timeout);
             }
             self.stats.searches_succeeded += 1;
@@ -157,7 +157,7 @@ impl<M: Copy> Aodv<M> {
     /// Lets the packets for `destination` go. ns-2 spaces them out if a reply opened the way.
     fn release(&mut self, now: Instant, destination: Ipv4Addr, next_hop: Ipv4Addr, answered: Answered) {
         let spacing = match answered {
-            Answered::ByReply => self.config.release_spacing,
+            Answered::ByReply | Answered::ByReplyToOther => self.config.release_spacing,
             Answered::Otherwise => Duration::ZERO,
         };
         let outbox = &mut self.outbox;

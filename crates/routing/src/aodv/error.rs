@@ -60,7 +60,7 @@ impl<M: Copy> Aodv<M> {
             Carried::Data { packet, destination, travelled, .. } => {
                 if self.repair(now, neighbour, destination, travelled) {
                     self.hold(now, destination, packet);
-                    if matches!(self.config.local_repair, LocalRepair::WhenPastHalfWay(_)) {
+                    if matches!(self.config.local_repair, LocalRepair::WhenPastHalfWay { .. }) {
                         return;
                     }
                     spared = Some(destination);
@@ -93,7 +93,7 @@ impl<M: Copy> Aodv<M> {
         let mut casualties = Casualties::default();
         let (forget, scope) = (self.routes.forget_at(now), self.config.error_scope);
         let events = &mut self.outbox.events;
-        self.routes.for_each_usable(now, |destination, route| {
+        self.routes.for_each_known(now, |destination, route| {
             route.remove_precursor(neighbour);
             if route.next_hop != neighbour || Some(destination) == spared {
                 return;
@@ -127,9 +127,9 @@ impl<M: Copy> Aodv<M> {
     pub(super) fn handle_error(&mut self, now: Instant, from: Ipv4Addr, error: &Rerr) {
         let mut casualties = Casualties::default();
         let mut struck = 0;
-        let forget = self.routes.forget_at(now);
+        let (forget, copies) = (self.routes.forget_at(now), self.config.local_repair.keeps_number());
         for &(destination, seq) in error.unreachable.iter().take(MOST_DESTINATIONS) {
-            let Some(route) = self.routes.valid(now, destination).filter(|route| route.next_hop == from)
+            let Some(route) = self.routes.known(now, destination).filter(|route| route.next_hop == from)
             else {
                 continue;
             };
@@ -141,7 +141,11 @@ impl<M: Copy> Aodv<M> {
             }
             // The RFC copies the number; a number that would not rise could let a stale route return as a loop.
             route.invalidate(RouteState::Invalid, forget);
-            route.raise_seq(seq);
+            if copies {
+                route.copy_seq(seq);
+            } else {
+                route.raise_seq(seq);
+            }
             if !route.precursors().is_empty() {
                 casualties.add(destination, route.seq(), route.precursors());
             }

@@ -35,7 +35,7 @@ impl<M: Copy> Aodv<M> {
                 self.seek(now, destination);
                 Decision::Buffered
             }
-            (Some((RouteState::Repairing, _)), Origin::Forwarded { .. }) => {
+            (Some((RouteState::Repairing | RouteState::RepairingKept, _)), Origin::Forwarded { .. }) => {
                 self.hold(now, destination, packet);
                 self.keep_seeking(now, destination);
                 Decision::Buffered

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::neighbours::{AckWaits, Blacklist, Watch};
 use super::outbox::Outbox;
 use super::rate::RateLimit;
+use super::repair::RepairEnds;
 use super::search::Searches;
 use super::seen::Seen;
 use super::stats::{Ignored, Stats};
@@ -40,7 +41,8 @@ pub struct Aodv<M> {
     pub(super) request_rate: RateLimit,
     pub(super) error_rate: RateLimit,
     pub(super) last_broadcast: Instant,
-    pub(super) timers: TimerTable<Timer, 7>,
+    pub(super) repair_ends: RepairEnds,
+    pub(super) timers: TimerTable<Timer, 8>,
     pub(super) stats: Stats,
 }
 
@@ -92,6 +94,7 @@ impl<M: Copy> Aodv<M> {
             request_rate: RateLimit::new(config.rreq_rate_limit),
             error_rate: RateLimit::new(config.rerr_rate_limit),
             last_broadcast: Instant::ZERO,
+            repair_ends: RepairEnds::new(config.limits.repair_ends),
             seq: Seq32(0),
             request_id: 0,
             timers,
@@ -181,6 +184,7 @@ impl<M: Copy> Aodv<M> {
             (Timer::Buffer, self.buffer.next_expiry()),
             (Timer::Neighbour, self.watch.next_deadline()),
             (Timer::Purge, self.routes.next_purge()),
+            (Timer::Repair, self.repair_ends.next()),
         ];
         for (timer, deadline) in deadlines {
             self.timers.set(timer, deadline.unwrap_or(Instant::FAR_FUTURE));
@@ -190,6 +194,7 @@ impl<M: Copy> Aodv<M> {
     fn fire(&mut self, now: Instant, timer: Timer) {
         match timer {
             Timer::Departure => self.outbox.depart(now),
+            Timer::Repair => self.end_overdue_repairs(now),
             Timer::Discovery => self.retry_searches(now),
             Timer::ReplyAck => self.blacklist_silent(now),
             Timer::Buffer => self.drop_overdue_packets(now),

@@ -1,12 +1,45 @@
 //! Local repair (RFC 3561 §6.12).
 
-use super::config::{LocalRepair, RepairEnd};
+use super::config::{LocalRepair, RepairEnd, RepairNumber};
 use super::error::{Casualties, Deletion, Pace};
 use super::machine::Aodv;
 use super::search::Goal;
 use super::table::RouteState;
 use hopline_core::Instant;
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+
+/// When repairs are to end: each packet that starts or joins one has a timer of its own, which nothing stops
+/// ([`RepairEnd::Ns2AbsoluteTimer`]).
+#[derive(Clone, Debug)]
+pub(super) struct RepairEnds {
+    /// In order of time.
+    due: VecDeque<(Instant, Ipv4Addr)>,
+    limit: usize,
+}
+
+impl RepairEnds {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { due: VecDeque::new(), limit: limit as usize }
+    }
+
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.due.front().map(|(at, _)| *at)
+    }
+
+    /// Sets a timer. One too many takes the place of the last.
+    fn add(&mut self, at: Instant, destination: Ipv4Addr) {
+        if self.due.len() >= self.limit {
+            self.due.pop_back();
+        }
+        let position = self.due.partition_point(|(other, _)| *other <= at);
+        self.due.insert(position, (at, destination));
+    }
+
+    fn take(&mut self, now: Instant) -> Option<Ipv4Addr> {
+        self.due.pop_front_if(|(at, _)| *at <= now).map(|(_, destination)| destination)
+    }
+}
 
 impl<M: Copy> Aodv<M> {
     /// Starts or continues the repair of the route to `destination`, on which a packet that had `travelled` so many
@@ -18,65 +51,84 @@ impl<M: Copy> Aodv<M> {
         destination: Ipv4Addr,
         travelled: u8,
     ) -> bool {
-        let policy = self.config.local_repair;
-        if policy == LocalRepair::Off || travelled == 0 || self.searches_are_full(destination) {
+        if travelled == 0 || self.searches_are_full(destination) {
             return false; // a source starts an ordinary discovery with its next packet
         }
-        let Some(route) = self.routes.get(now, destination) else { return false };
-        match route.state {
-            RouteState::Repairing => return true,
-            RouteState::Valid if route.next_hop == neighbour => {}
-            RouteState::Valid | RouteState::Invalid => return false,
-        }
-        let hops = route.hops;
-        let near = match policy {
+        match self.config.local_repair {
             LocalRepair::Off => false,
-            LocalRepair::Rfc { max_hops, .. } => hops <= max_hops,
-            LocalRepair::WhenPastHalfWay(_) => travelled > hops,
-        };
-        if near {
-            route.invalidate(RouteState::Repairing, Instant::FAR_FUTURE);
-            self.begin_repair(now, destination, hops, travelled);
+            LocalRepair::Rfc { max_hops, add_ttl } => {
+                let Some(route) = self.routes.get(now, destination) else { return false };
+                match route.state {
+                    RouteState::Repairing => return true,
+                    RouteState::Valid if route.next_hop == neighbour && route.hops <= max_hops => {}
+                    _ => return false,
+                }
+                self.begin_rfc_repair(now, destination, travelled, add_ttl);
+                true
+            }
+            LocalRepair::WhenPastHalfWay { number, end } => {
+                self.repair_past_half_way(now, destination, travelled, number, end)
+            }
         }
-        near
     }
 
     fn searches_are_full(&mut self, destination: Ipv4Addr) -> bool {
         self.searches.begin(destination).is_none()
     }
 
-    fn begin_repair(&mut self, now: Instant, destination: Ipv4Addr, hops: u8, travelled: u8) {
+    fn begin_rfc_repair(&mut self, now: Instant, destination: Ipv4Addr, travelled: u8, add_ttl: u8) {
+        let Some(route) = self.routes.get(now, destination) else { return };
+        let hops = route.hops;
+        route.invalidate(RouteState::Repairing, Instant::FAR_FUTURE);
         self.stats.repairs += 1;
         if let Some(search) = self.searches.begin(destination) {
             search.goal = Goal::Repair { hops };
         }
-        match self.config.local_repair {
-            LocalRepair::Rfc { add_ttl, .. } => {
-                // MIN_REPAIR_TTL is the last known distance to the destination (§10).
-                let ttl = hops.max(travelled / 2).saturating_add(add_ttl).min(self.config.net_diameter);
-                self.request(now, destination, ttl, self.config.ring_traversal_time(ttl));
-            }
-            LocalRepair::WhenPastHalfWay(end) => {
-                self.attempt(now, destination);
-                self.limit_repair(now, destination, end);
-            }
-            LocalRepair::Off => {}
-        }
+        // MIN_REPAIR_TTL is the last known distance to the destination (§10).
+        let ttl = hops.max(travelled / 2).saturating_add(add_ttl).min(self.config.net_diameter);
+        self.request(now, destination, ttl, self.config.ring_traversal_time(ttl));
     }
 
-    fn limit_repair(&mut self, now: Instant, destination: Ipv4Addr, end: RepairEnd) {
-        let Some(search) = self.searches.get(destination) else { return };
-        let absolute = search.deadline - Instant::ZERO;
-        if let (RepairEnd::Ns2AbsoluteTimer, Some(route)) = (end, self.routes.get(now, destination)) {
-            route.expires = now + absolute;
-            self.routes.note_expiry(now + absolute);
+    /// ns-2: by an ordinary discovery, to which every further packet that fails is an occasion.
+    fn repair_past_half_way(
+        &mut self,
+        now: Instant,
+        destination: Ipv4Addr,
+        travelled: u8,
+        number: RepairNumber,
+        end: RepairEnd,
+    ) -> bool {
+        let Some(route) = self.routes.get(now, destination) else { return false };
+        if route.state == RouteState::Invalid || travelled <= route.hops {
+            return false;
+        }
+        if !route.is_repairing() {
+            self.stats.repairs += 1;
+            match number {
+                RepairNumber::Advanced => route.invalidate(RouteState::Repairing, Instant::FAR_FUTURE),
+                RepairNumber::Ns2Kept => route.begin_kept_repair(),
+            }
+        }
+        self.seek(now, destination);
+        if let (RepairEnd::Ns2AbsoluteTimer, Some(search)) = (end, self.searches.get(destination)) {
+            let absolute = search.deadline - Instant::ZERO;
+            self.repair_ends.add(now + absolute, destination);
+        }
+        true
+    }
+
+    /// ns-2: the time of a repair is over. Nobody is told.
+    pub(super) fn end_overdue_repairs(&mut self, now: Instant) {
+        while let Some(destination) = self.repair_ends.take(now) {
+            self.end_repair(now, destination);
         }
     }
 
     /// The discovery for a repair failed or lost its purpose.
     pub(super) fn repair_failed(&mut self, now: Instant, destination: Ipv4Addr) {
-        if self.config.local_repair != LocalRepair::WhenPastHalfWay(RepairEnd::Ns2AbsoluteTimer) {
-            self.end_repair(now, destination);
+        match self.config.local_repair {
+            LocalRepair::WhenPastHalfWay { end: RepairEnd::Ns2AbsoluteTimer, .. } => {}
+            _ => self.end_repair(now, destination),
         }
     }
 
@@ -95,15 +147,15 @@ impl<M: Copy> Aodv<M> {
     fn end_repair(&mut self, now: Instant, destination: Ipv4Addr) {
         let forget = self.routes.forget_at(now);
         let Some(route) = self.routes.get(now, destination) else { return };
-        if route.state != RouteState::Repairing {
+        if !route.is_repairing() {
             return;
         }
-        route.invalidate(RouteState::Invalid, forget);
+        route.end_repair(forget);
         let mut casualties = Casualties::default();
         casualties.add(destination, route.seq(), route.precursors());
         route.clear_precursors();
         self.routes.note_expiry(forget);
-        if !matches!(self.config.local_repair, LocalRepair::WhenPastHalfWay(_)) {
+        if !matches!(self.config.local_repair, LocalRepair::WhenPastHalfWay { .. }) {
             self.send_error(now, casualties, Pace::Immediate);
         }
     }

@@ -35,7 +35,7 @@ impl<M: Copy> Aodv<M> {
         if reply.originator == self.address {
             self.found(now, reply.destination, Answered::ByReply);
         } else {
-            self.found(now, reply.destination, Answered::Otherwise);
+            self.found(now, reply.destination, Answered::ByReplyToOther);
             self.relay_reply(now, from, ttl, reply);
         }
     }
@@ -46,7 +46,7 @@ impl<M: Copy> Aodv<M> {
             return self.stats.ignore(Ignored::TtlExpired);
         }
         let until = now + self.config.active_route_timeout;
-        let Some(back) = self.routes.valid(now, reply.originator).filter(|back| back.next_hop != from) else {
+        let Some(back) = self.routes.known(now, reply.originator).filter(|back| back.next_hop != from) else {
             return self.stats.ignore(Ignored::NoWayBack);
         };
         back.renew(until);

@@ -108,20 +108,21 @@ impl<M: Copy> Aodv<M> {
         if request.destination_only {
             return false;
         }
-        let Some(route) = self.routes.valid(now, request.destination) else { return false };
+        let kept = self.config.local_repair.keeps_number();
+        let Some(route) = self.routes.known(now, request.destination) else { return false };
         let Some(seq) = route.seq() else { return false };
         let fresh = request.destination_seq.is_none_or(|asked| seq.at_or_after(asked));
         // A way that leads back to whoever asks is none. Sequence numbers alone rule that out (§6.1), unless the asker
-        // has forgotten the route in the meantime.
-        if !fresh || route.next_hop == from {
+        // has forgotten the route in the meantime, or does not raise them and refuses such answers.
+        if !fresh || (route.next_hop == from && !kept) {
             return false;
         }
         let (next_hop, hops, lifetime) = (route.next_hop, route.hops, route.expires.since(now));
-        let Some(back) = self.routes.valid(now, request.originator) else { return false };
+        let Some(back) = self.routes.known(now, request.originator) else { return false };
         let (back_hop, back_hops, back_life) = (back.next_hop, back.hops, back.expires.since(now));
         let limit = self.config.limits.precursors;
         back.add_precursor(next_hop, limit);
-        if let Some(route) = self.routes.valid(now, request.destination) {
+        if let Some(route) = self.routes.known(now, request.destination) {
             route.add_precursor(back_hop, limit);
         }
         self.stats.replies_as_relay += 1;
@@ -157,7 +158,7 @@ impl<M: Copy> Aodv<M> {
 
     /// Sends a reply one hop towards `to`.
     pub(super) fn reply(&mut self, now: Instant, to: Ipv4Addr, mut reply: Rrep) {
-        let Some(back) = self.routes.valid(now, to) else {
+        let Some(back) = self.routes.known(now, to) else {
             return self.stats.ignore(Ignored::NoWayBack);
         };
         let next_hop = back.next_hop;

@@ -152,6 +152,8 @@ impl Search {
 pub(super) enum Answered {
     /// By a reply to this node's request.
     ByReply,
+    /// By a reply that this node passes on.
+    ByReplyToOther,
     /// By another message that happened to pass.
     Otherwise,
 }

@@ -17,6 +17,10 @@ pub enum RouteState {
     Invalid,
     /// It broke and a new one is being looked for (§6.12).
     Repairing,
+    /// The same, but to all except data packets it is as good as before ([`RepairNumber::Ns2Kept`]).
+    ///
+    /// [`RepairNumber::Ns2Kept`]: super::config::RepairNumber::Ns2Kept
+    RepairingKept,
 }
 
 /// Whether the destination's sequence number was ever learnt.
@@ -49,6 +53,8 @@ pub(super) struct Route {
     pub(super) hops: u8,
     pub(super) state: RouteState,
     pub(super) role: Role,
+    /// Hops when it last became invalid; 255: never. Differs from `hops` while it is valid or under repair.
+    pub(super) last_hops: u8,
     /// When a valid route becomes invalid, and when any other is forgotten.
     pub(super) expires: Instant,
     precursors: Option<Box<Precursors>>,
@@ -102,6 +108,7 @@ impl Route {
             hops,
             state: RouteState::Valid,
             role: Role::Neighbour,
+            last_hops: u8::MAX,
             expires,
             precursors: None,
         }
@@ -113,6 +120,16 @@ impl Route {
 
     pub(super) fn is_valid(&self) -> bool {
         self.state == RouteState::Valid
+    }
+
+    /// Whether requests may be answered with the route and messages take it.
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self.state, RouteState::Valid | RouteState::RepairingKept)
+    }
+
+    /// Whether data packets wait for it to be repaired.
+    pub(super) fn is_repairing(&self) -> bool {
+        matches!(self.state, RouteState::Repairing | RouteState::RepairingKept)
     }
 
     /// Lets the route live at least until `until`. Renewing never shortens a life.
@@ -148,11 +165,23 @@ impl Route {
     /// Ends a route that expired or broke. RFC 3561 §6.1, §6.11: the sequence number moves on, so that nobody whose
     /// route leads through this node can offer it back.
     pub(super) fn invalidate(&mut self, state: RouteState, forget: Instant) {
-        if self.is_valid() {
+        if self.is_known() {
             self.seq += 1;
         }
-        self.state = state;
-        self.expires = forget;
+        if state == RouteState::Invalid {
+            self.last_hops = self.hops;
+        }
+        (self.state, self.expires) = (state, forget);
+    }
+
+    /// Marks a broken route as under repair and changes nothing else.
+    pub(super) fn begin_kept_repair(&mut self) {
+        (self.state, self.expires) = (RouteState::RepairingKept, Instant::FAR_FUTURE);
+    }
+
+    /// Ends a route whose repair failed, with the number it has.
+    pub(super) fn end_repair(&mut self, forget: Instant) {
+        (self.state, self.expires, self.last_hops) = (RouteState::Invalid, forget, self.hops);
     }
 
     /// Starts a new life. Who used the route before it ended does not any more, unless it was under repair.
@@ -172,11 +201,18 @@ impl Route {
         }
     }
 
+    /// Takes the number of a route error as it is, even if it is no higher: what follows from [`RepairNumber::Ns2Kept`].
+    ///
+    /// [`RepairNumber::Ns2Kept`]: super::config::RepairNumber::Ns2Kept
+    pub(super) fn copy_seq(&mut self, seq: Seq32) {
+        (self.seq, self.seq_state) = (seq, SeqState::Known);
+    }
+
     /// RFC 3561 §6.2 and §6.7: whether an offer is better than what is known.
     fn yields_to(&self, offer: &Offer) -> bool {
         self.seq_state == SeqState::Unknown
             || offer.seq.after(self.seq)
-            || (offer.seq == self.seq && (!self.is_valid() || offer.hops < self.hops))
+            || (offer.seq == self.seq && (!self.is_known() || offer.hops < self.hops))
     }
 
     fn agrees_with(&self, offer: &Offer) -> bool {
@@ -218,6 +254,11 @@ impl RouteTable {
     /// The route to `destination` if packets may take it.
     pub(super) fn valid(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Route> {
         self.get(now, destination).filter(|route| route.is_valid())
+    }
+
+    /// The route to `destination` if messages may take it and requests be answered with it.
+    pub(super) fn known(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Route> {
+        self.get(now, destination).filter(|route| route.is_known())
     }
 
     /// Takes a route with a sequence number if it is better than what is known.
@@ -272,11 +313,11 @@ impl RouteTable {
         now + self.delete_period
     }
 
-    /// Calls `visit` for every route that may be used at `now`.
-    pub(super) fn for_each_usable(&mut self, now: Instant, mut visit: impl FnMut(Ipv4Addr, &mut Route)) {
+    /// Calls `visit` for every route that counts as known at `now`.
+    pub(super) fn for_each_known(&mut self, now: Instant, mut visit: impl FnMut(Ipv4Addr, &mut Route)) {
         let ageing = self.ageing;
         for (destination, route) in self.routes.iter_mut() {
-            if usable(ageing, now, route) {
+            if usable(ageing, now, route) || route.state == RouteState::RepairingKept {
                 visit(destination, route);
             }
         }

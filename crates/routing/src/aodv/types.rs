@@ -214,6 +214,8 @@ pub enum Timer {
     Neighbour,
     /// Routes may have expired.
     Purge,
+    /// A repair has lasted too long (ns-2).
+    Repair,
 }
 
 impl hopline_core::TimerKind for Timer {
@@ -225,6 +227,7 @@ impl hopline_core::TimerKind for Timer {
         Self::Hello,
         Self::Neighbour,
         Self::Purge,
+        Self::Repair,
     ];
 
     fn index(self) -> usize {

@@ -247,14 +247,180 @@ fn a_relay_that_repairs_asks_when_ns2_does_and_tells_nobody() {
     }
     assert_eq!(sent, [(50_055, 30), (52_000, 30), (56_000, 30), (61_500, 30)]);
     assert_eq!((given_up.len(), given_up[0]), (64, 69_000), "a full buffer at once");
-    assert_eq!(node.entry(9).unwrap().state, RouteState::Repairing);
+    assert_eq!(node.entry(9).unwrap().state, RouteState::RepairingKept);
     // The timer: 51.855 s, when the first wait was to end, after 50.055 s.
     node.skip(ms(101_500 - 70_055));
-    assert_eq!(node.entry(9).unwrap().state, RouteState::Repairing);
+    assert_eq!(node.entry(9).unwrap().state, RouteState::RepairingKept);
     node.skip(ms(1_000));
     assert_eq!(node.entry(9).unwrap().state, RouteState::Invalid);
     assert_eq!(node.forward(8, 1, 9, 200), Decision::Dropped { reason: DropReason::NoRoute });
     assert_eq!(only_error(&node.sent()).1, Ipv4Addr::BROADCAST);
+}
+
+/// Node 0 has a route over 2 to 9, three hops, number 4, and repairs it for a packet of 8 that came four hops over 1.
+fn repairing() -> Node {
+    let mut node = node();
+    node.hear(1, 5, rreq(8, 1, 9, 3));
+    node.skip(ms(20));
+    node.get(2, rrep(8, 9, 4, 2));
+    node.events();
+    let sent = node.link_fails(2, failed_packet(1));
+    let (request, ttl) = only_request(&sent);
+    assert_eq!((request.destination_seq, ttl), (Some(Seq32(4)), 30), "the number of the broken route");
+    node
+}
+
+fn failed_packet(packet: u32) -> Carried<u32> {
+    Carried::Data { packet, destination: n(9), source: n(8), travelled: 4 }
+}
+
+fn state(node: &Node) -> RouteState {
+    node.entry(9).unwrap().state
+}
+
+#[test]
+fn a_repairing_node_refuses_what_is_no_better_than_the_route_that_broke() {
+    for (seq, hops, taken) in [(4, 3, false), (4, 2, false), (3, 0, false), (4, 1, true), (5, 6, true)] {
+        let mut node = repairing();
+        node.get(2, rrep(0, 9, seq, hops));
+        assert_eq!(state(&node) == RouteState::Valid, taken, "number {seq}, {hops} hops from the sender");
+        assert_eq!(node.aodv.buffered() == 0, taken);
+    }
+}
+
+#[test]
+fn a_neighbour_answers_the_repair_of_its_own_next_hop() {
+    for (config, answers) in [(Config::ns2_235(), true), (Config::rfc3561(), false)] {
+        let mut node = Node::new(config);
+        node.get(1, rrep(0, 9, 4, 2));
+        let repair = Rreq { destination_seq: Some(Seq32(4)), ..rreq(1, 1, 9, 0) };
+        let sent = node.hear(1, 29, repair);
+        assert_eq!(sent.iter().any(|t| matches!(t.message, Message::Rrep(_))), answers);
+    }
+}
+
+#[test]
+fn a_route_under_repair_answers_requests_and_takes_replies() {
+    let mut node = repairing();
+    let sent = node.hear(3, 5, Rreq { destination_seq: Some(Seq32(4)), ..rreq(7, 1, 9, 1) });
+    let (reply, to) = only_reply(&sent);
+    assert_eq!((reply.destination_seq, reply.hop_count, to), (Seq32(4), 3, n(3)));
+    assert!(reply.lifetime > Duration::from_secs(3_600), "it expires at no time");
+    let sent = node.get(1, rrep(9, 8, 20, 2));
+    assert_eq!(only_reply(&sent).1, n(2), "a reply to 9 goes over the broken link");
+}
+
+#[test]
+fn packets_that_fail_during_a_repair_join_it_unless_they_are_before_half_way() {
+    let mut node = repairing();
+    assert_eq!(node.link_fails(2, failed_packet(2)), [], "the request is still awaited");
+    assert_eq!(node.aodv.buffered(), 2);
+    let early = Carried::Data { packet: 3, destination: n(9), source: n(7), travelled: 1 };
+    let sent = node.link_fails(2, early);
+    let (error, to) = only_error(&sent);
+    assert_eq!((to, &error.unreachable[..]), (Ipv4Addr::BROADCAST, &[(n(9), Seq32(5))][..]));
+    assert_eq!(state(&node), RouteState::Invalid);
+}
+
+#[test]
+fn a_route_that_leads_elsewhere_by_now_is_repaired_all_the_same() {
+    let mut node = repairing();
+    node.get(3, rrep(0, 9, 5, 2));
+    assert_eq!(node.valid(9), Some((n(3), 3, Some(Seq32(5)))));
+    node.skip(ms(20));
+    only_request(&node.link_fails(2, failed_packet(2)));
+    assert_eq!(state(&node), RouteState::RepairingKept);
+}
+
+#[test]
+fn an_error_of_the_next_hop_ends_a_repair_and_its_number_counts() {
+    let mut node = repairing();
+    node.hear(2, 1, rerr(&[(9, 4)]));
+    let entry = node.entry(9).unwrap();
+    assert_eq!((entry.state, entry.seq), (RouteState::Invalid, Some(Seq32(4))));
+    node.hear(2, 1, rerr(&[(9, 6)]));
+    assert_eq!(node.entry(9).unwrap().seq, Some(Seq32(4)), "of a route that is no more");
+}
+
+#[test]
+fn the_timer_of_an_earlier_repair_ends_a_later_one_and_the_number_stays() {
+    let mut node = repairing(); // at 100.02 s; the timer: when the wait is over, at 101.82 s, after 100.02 s
+    node.get(3, rrep(0, 9, 5, 2));
+    node.skip(ms(80_000));
+    node.get(3, rrep(0, 9, 6, 2));
+    only_request(&node.link_fails(3, failed_packet(2)));
+    node.skip(ms(21_700));
+    assert_eq!(state(&node), RouteState::RepairingKept);
+    node.skip(ms(200));
+    let entry = node.entry(9).unwrap();
+    assert_eq!((entry.state, entry.seq), (RouteState::Invalid, Some(Seq32(6))));
+    assert_eq!(node.sent(), []);
+    assert_eq!(node.forward(8, 1, 9, 3), Decision::Dropped { reason: DropReason::NoRoute });
+    assert_eq!(only_error(&node.sent()).0.unreachable, [(n(9), Seq32(6))]);
+}
+
+#[test]
+fn timers_of_repairs_are_bounded() {
+    let mut config = Config::ns2_235();
+    config.limits.repair_ends = 2;
+    let mut node = Node::new(config);
+    node.get(2, rrep(8, 9, 4, 2));
+    for packet in 0..50 {
+        node.link_fails(2, failed_packet(packet));
+    }
+    node.skip(ms(102_000));
+    assert_eq!(state(&node), RouteState::Invalid, "the first timer is the one that is kept");
+}
+
+#[test]
+fn a_repair_searches_around_the_distance_at_which_the_route_was_last_given_up() {
+    let mut node = node();
+    node.get(2, rrep(0, 9, 4, 2));
+    node.link_fails(2, Carried::Nothing);
+    node.get(2, rrep(0, 9, 6, 1));
+    assert_eq!(only_request(&node.link_fails(2, failed_packet(1))).1, 5);
+}
+
+#[test]
+fn packets_of_others_too_are_spaced_out_when_a_reply_passes() {
+    let mut node = repairing();
+    let _ = node.forward(8, 1, 9, 2);
+    node.get(3, rrep(8, 9, 5, 2));
+    let released = |node: &mut Node| {
+        let events = node.events();
+        events.iter().filter(|event| matches!(event, Event::Release { .. })).count()
+    };
+    assert_eq!(released(&mut node), 1);
+    node.pass(ms(10));
+    assert_eq!(released(&mut node), 1);
+}
+
+/// A recorded run of ns-2.35: the middle of a chain of nine nodes repairs its route to the far end, three hops away.
+/// These are its requests, and the replies it got.
+#[test]
+fn a_repair_in_the_middle_of_a_chain_ends_when_a_neighbours_route_expires() {
+    let mut node = node();
+    node.now = Instant::from_millis(25_583);
+    node.get(2, Rrep { lifetime: ms(10_000), ..rrep(8, 9, 30, 2) });
+    node.now = Instant::from_millis(28_930);
+    let mut asked = vec![(28_930, only_request(&node.link_fails(2, failed_packet(1))).0.destination_seq)];
+    let answers = [(31_001, 30, 2), (31_001, 30, 4), (35_001, 30, 2), (35_001, 30, 4), (40_501, 30, 4)];
+    node.now = Instant::from_millis(28_966);
+    node.get(2, rrep(0, 9, 30, 2));
+    node.get(4, rrep(0, 9, 30, 4));
+    for (at, seq, hops) in answers.into_iter().chain([(40_514, 32, 2)]) {
+        let wait = Instant::from_millis(at) - node.now;
+        let sent = node.pass(wait);
+        asked.extend(
+            sent.into_iter().map(|(at, t)| (at.as_nanos() / 1_000_000, only_request(&[t]).0.destination_seq)),
+        );
+        assert_eq!(state(&node), RouteState::RepairingKept);
+        node.get(2, rrep(0, 9, seq, hops));
+    }
+    let expected = [28_930, 31_000, 35_000, 40_500].map(|at| (at, Some(Seq32(30))));
+    assert_eq!(asked, expected);
+    assert_eq!(node.valid(9), Some((n(2), 3, Some(Seq32(32)))));
+    assert_eq!(node.aodv.buffered(), 0);
 }
 
 #[test]
