@@ -39,15 +39,16 @@ pub(crate) struct Agent {
     pub(crate) armed: Instant,
 }
 
-/// Radio, MAC and interface queue of a node.
+/// Radio, MAC and interface queue of a node. Laid out as written: what every signal touches comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Radio {
-    pub(crate) mac: Mac<Handle>,
     pub(crate) receiver: Receiver,
     /// The carrier as last reported to the MAC.
     pub(crate) carrier: Activity,
     /// The earliest wake-up of the MAC that is scheduled.
     pub(crate) armed: Instant,
+    pub(crate) mac: Mac<Handle>,
     pub(crate) queue: DropTail<Queued>,
     /// Between the network layer and the queue.
     pub(crate) down: VecDeque<Queued>,

@@ -59,29 +59,32 @@ struct Times {
 }
 
 /// One station's MAC; see the [module](self).
+///
+/// Laid out as written: what every overheard frame touches comes first, and stands in few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Mac<M> {
-    config: Config,
-    times: Times,
-    address: MacAddr,
     state: State,
-    current: Option<Current<M>>,
-    answer: Option<Answer>,
-    outgoing: Option<Transmission<M>>,
-    contention: Contention,
-    timers: TimerTable<Timer, 4>,
     /// What the physical layer reports of other stations' signals.
     carrier: Activity,
+    address: MacAddr,
     /// Since when the medium is idle as far as the physical layer can tell, while it is.
     idle_since: Instant,
     /// End of the EIFS after the last frame, if that could not be decoded, and far in the future as long as the medium
     /// has not become idle since; in the past otherwise.
     eifs_until: Instant,
     nav_until: Instant,
+    times: Times,
+    timers: TimerTable<Timer, 4>,
+    clock: Clock,
+    contention: Contention,
+    current: Option<Current<M>>,
+    events: VecDeque<Event<M>>,
+    outgoing: Option<Transmission<M>>,
+    config: Config,
+    answer: Option<Answer>,
     next_sequence: Seq16,
     duplicates: DuplicateCache,
-    events: VecDeque<Event<M>>,
-    clock: Clock,
     stats: Stats,
 }
 
