@@ -65,6 +65,11 @@ versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validatio
 	python3 bench/versus-ns2/versus_ns2.py --write docs/validation-tables.md
 	python3 docs/agreement.py
 
+.PHONY: readme
+readme: tools ## Put what the program prints now into README.md
+	cargo build --locked --release --package hopline-cli
+	python3 docs/readme.py $(TARGET)/release/hopline
+
 .PHONY: fuzz
 fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz and a nightly compiler are installed
 	@cargo fuzz --version > /dev/null 2>&1 || { echo 'cargo-fuzz is missing: cargo install cargo-fuzz' >&2; exit 1; }
