@@ -29,6 +29,9 @@ pub use write::to_ns_movements;
 #[cfg(test)]
 mod tests;
 
+/// The fastest order that is read, and written: the speed of light in m/s.
+const TOP_SPEED_MPS: f64 = 299_792_458.0;
+
 /// A movement file as values: for each node, from 0, where it starts and what it is told.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Movements {

@@ -1,5 +1,6 @@
 //! One line of a movement file.
 
+use super::TOP_SPEED_MPS;
 use crate::mobility::{Position, SetDest};
 use core::ops::Range;
 use hopline_core::{Duration, Instant};
@@ -140,7 +141,7 @@ impl Quantity {
             Self::Time => ("the time in seconds, at least 0 and at most 1e9", 0.0..=1e9, "2.0"),
             Self::Speed => (
                 "the speed in metres per second, at least 0 and at most that of light",
-                0.0..=299_792_458.0,
+                0.0..=TOP_SPEED_MPS,
                 "1.3",
             ),
             Self::Node => ("a node index", 0.0..=4_294_967_295.0, "0"),

@@ -267,6 +267,15 @@ fn what_is_written_is_what_ns_2_reads() {
     );
 }
 
+#[test]
+fn nothing_is_written_that_is_too_fast_to_be_read() {
+    // 0.3 m at the speed of light take 1.0007 ns, which is rounded to 1 ns.
+    let text = format!("{PLACED}$ns_ at 1 \"$node_(0) setdest 1.3 2 299792458\"\n");
+    let path = Movements::parse(&text, None).unwrap().trajectories();
+    let back = Movements::parse(&to_ns_movements(&path), Some(1)).unwrap().trajectories();
+    assert_eq!(back[0].position_at(Instant::from_secs(2)), Position::new(1.3, 2.0));
+}
+
 /// Pieces of good files, put together at random: gets further into the parser than plain noise.
 fn shuffled() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![

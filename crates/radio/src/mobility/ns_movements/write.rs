@@ -1,5 +1,6 @@
 //! Movement files from trajectories.
 
+use super::TOP_SPEED_MPS;
 use crate::mobility::Trajectory;
 use core::fmt::Write as _;
 use hopline_core::Instant;
@@ -32,7 +33,8 @@ fn orders(text: &mut String, node: usize, path: &Trajectory) -> core::fmt::Resul
         if from != to {
             let nanos = start.as_nanos();
             let (secs, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-            let speed = path.velocity_at(start).speed_mps();
+            // A leg of few nanoseconds may be rounded to a higher speed than was ordered.
+            let speed = path.velocity_at(start).speed_mps().min(TOP_SPEED_MPS);
             let order = format_args!("$node_({node}) setdest {} {} {speed}", to.x_m, to.y_m);
             writeln!(text, "$ns_ at {secs}.{rest:09} \"{order}\"")?;
         }
