@@ -54,7 +54,7 @@ fingerprints: tools ## Check that a release build has the fingerprints pinned by
 
 .PHONY: bench
 bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criterion)
-	cargo bench --locked --workspace --benches
+	cargo bench --locked --workspace --bench '*'
 
 # Builds into target/, where the driver looks for the program.
 .PHONY: versus-ns2
