@@ -94,6 +94,7 @@ pub struct LinkSpec {
 
 /// How packets find their way.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 pub enum RoutingSpec {
     /// Shortest paths over the positions at the start of the run, never changed.
     Static,
