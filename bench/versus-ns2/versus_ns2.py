@@ -21,6 +21,7 @@ import ns2_side
 import ns3
 import reference
 import report
+import scale
 from cases import CASES, GROUPS, SPEED
 
 QUICK_WORDS = ("4 hops, window 2,", "4 hops, window 32,", "window 32", "lanes 400 m", "hidden",
@@ -28,7 +29,7 @@ QUICK_WORDS = ("4 hops, window 2,", "4 hops, window 32,", "window 32", "lanes 40
 
 
 # Tables that are not a group of cases.
-EXTRA = ("chain-ns3", "speed")
+EXTRA = ("chain-ns3", "speed", "scale")
 
 
 def parse(words):
@@ -149,6 +150,9 @@ def main(words):
         print(parts[-1], flush=True)
     if not options.quick and (not options.only or "speed" in options.only):
         parts.append(report.speed_table(speed(options, failures)))
+        print(parts[-1], flush=True)
+    if not (options.quick or options.ns2_only) and (not options.only or "scale" in options.only):
+        parts.append(scale.table())
         print(parts[-1], flush=True)
     if options.write:
         options.write.write_text("\n".join(parts), encoding="utf-8")
