@@ -224,7 +224,8 @@ impl<P: Payload> Endpoint<P> {
         } else if self.snd.timed.is_some_and(|(timed, _)| at < timed && timed <= after) {
             self.snd.timed = None; // Karn: the segment being timed is sent again
         }
-        let probe = self.timers.is_set(Timer::Persist) && len <= 1 && self.snd.window == 0;
+        // A FIN alone is no probe, whatever the window: it counts as sent and has a timer of its own.
+        let probe = self.timers.is_set(Timer::Persist) && len == 1 && self.snd.window == 0;
         self.snd.max = self.snd.max.max(after);
         if !probe {
             self.snd.nxt = self.snd.nxt.max(after);

@@ -1,8 +1,9 @@
 //! RFC 9293 §3.8.6.1: zero-window probes, and the override of the sender's silly-window rule.
 
 use super::script::{Script, plain, seg};
-use crate::tcp::{CloseReason, Config, Event, Timer};
+use crate::tcp::{CloseReason, Config, Event, State, Timer};
 use hopline_core::{Instant, Length, Machine};
+use hopline_wire::tcp::Flags;
 
 /// Connected, with data waiting before a closed window.
 fn blocked(config: Config) -> Script {
@@ -113,4 +114,21 @@ fn a_fin_goes_out_even_into_a_closed_window() {
     s.hears(seg(1).ack(1).win(0));
     s.endpoint.close(s.now).unwrap();
     assert_eq!(s.says(), "F 1 ack 1");
+}
+
+#[test]
+fn a_fin_after_a_probe_that_was_taken_goes_out_once_and_again_after_a_timeout() {
+    let mut s = Script::connected(plain());
+    s.hears(seg(1).ack(1).win(0));
+    s.endpoint.send(s.now, Length(1)).unwrap();
+    assert_eq!(s.runs_to(500), "400: . 1:2 ack 1");
+    s.hears(seg(1).ack(2).win(0));
+    s.endpoint.close(s.now).unwrap();
+    let fin = s.endpoint.poll_transmit(s.now).unwrap();
+    assert!(fin.flags.contains(Flags::FIN));
+    assert_eq!(s.endpoint.poll_transmit(s.now), None);
+    assert_eq!(s.endpoint.poll_timeout().map(|t| t.1), Some(Timer::Retransmit));
+    assert_eq!(s.runs_to(1000), "750: F 2 ack 1");
+    s.hears(seg(1).ack(3).win(0));
+    assert_eq!(s.state(), State::FinWait2);
 }
