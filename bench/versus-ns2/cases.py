@@ -42,7 +42,8 @@ def chains():
                 for hops in HOPS:
                     target = 15.0 if routing == "aodv" else 5.0 if window == 2 else 10.0
                     yield Case(group, f"{hops} hops, window {window}, {sink}", "chain", hops=hops,
-                               window=window, sink=sink, routing=routing, target_pct=target)
+                               window=window, sink=sink, routing=routing, target_pct=target,
+                               repeat=4 if routing == "aodv" and window == 32 else 1)
 
 
 def meetings():

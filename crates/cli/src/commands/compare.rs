@@ -43,9 +43,14 @@ fn describe(comparison: &Comparison) -> String {
     let Comparison { scenario, seed, runs, variants } = comparison;
     let paired =
         if *runs > 1 { "; ± is the 95 % interval of the mean" } else { "; one run has no interval" };
-    let title =
-        format!("{scenario}: {} variants, {runs} paired runs, seed {seed}{paired}\n\n", variants.len());
-    title + &variants_table(variants)
+    let count = counted(variants.len(), "variant");
+    let runs = counted(*runs as usize, "paired run");
+    format!("{scenario}: {count}, {runs}, seed {seed}{paired}\n\n") + &variants_table(variants)
+}
+
+/// "1 run", "2 runs".
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn variants_table(variants: &[VariantResult]) -> String {
