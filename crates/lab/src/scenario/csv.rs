@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// # Errors
 ///
 /// Everything that is wrong with the file: unknown columns, missing cells, values out of range.
-pub(super) fn entries(source: &Arc<Source>, keys: &'static [Key], what: &str) -> Result<Vec<Node>, Problems> {
+pub fn entries(source: &Arc<Source>, keys: &'static [Key], what: &str) -> Result<Vec<Node>, Problems> {
     let mut lines = lines(source);
     let Some(header) = lines.next() else {
         let start = Origin { source: source.clone(), span: 0..0 };
@@ -21,7 +21,7 @@ pub(super) fn entries(source: &Arc<Source>, keys: &'static [Key], what: &str) ->
             .help(format!("its first line names columns: {}", names.join(",")))
             .into());
     };
-    let columns = header.cells().map(|cell| column(&cell, keys)).collect::<Result<Vec<_>, _>>()?;
+    let columns = columns(&header, keys)?;
     let mut problems = Vec::new();
     let mut entries = Vec::new();
     for (number, line) in lines.enumerate() {
@@ -73,6 +73,20 @@ impl Line {
 
 fn text(origin: &Origin) -> &str {
     &origin.source.text[origin.span.clone()]
+}
+
+fn columns(header: &Line, keys: &'static [Key]) -> Result<Vec<&'static Key>, Problem> {
+    let mut columns: Vec<&Key> = Vec::new();
+    for cell in header.cells() {
+        let key = column(&cell, keys)?;
+        if columns.iter().any(|known| known.name == key.name) {
+            return Err(Problem::new(format!("a second column `{}`", key.name))
+                .at(&cell)
+                .help("remove one of the two"));
+        }
+        columns.push(key);
+    }
+    Ok(columns)
 }
 
 fn column(cell: &Origin, keys: &'static [Key]) -> Result<&'static Key, Problem> {

@@ -149,12 +149,19 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// Longer words are near nothing: comparing two takes memory for the product of their lengths.
+const LONGEST_COMPARED: usize = 200;
+
 /// ` — did you mean …?`, if one of the known words is near.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST_COMPARED {
+        return None;
+    }
+    let known = known.into_iter().filter(|name| name.len() <= LONGEST_COMPARED);
     let distance = |candidate: &str| strsim::damerau_levenshtein(&word.to_lowercase(), candidate);
     let limit = 1 + word.chars().count() / 3;
-    let (best, name) = known.into_iter().map(|name| (distance(name), name)).min()?;
+    let (best, name) = known.map(|name| (distance(name), name)).min()?;
     let related = |name: &str| word.len() >= 3 && (name.starts_with(word) || word.starts_with(name));
     (best <= limit || related(name)).then_some(name)
 }
@@ -179,6 +186,13 @@ mod tests {
         assert_eq!(nearest("durration", ["duration_s", "seed"]), Some("duration_s"));
         assert_eq!(nearest("zzzz", ["window", "preset"]), None);
         assert_eq!(nearest("x", []), None);
+    }
+
+    #[test]
+    fn words_without_end_are_not_compared() {
+        let (long, other) = ("x".repeat(1_000_000), "y".repeat(1_000_000));
+        assert_eq!(nearest(&long, [other.as_str(), "window"]), None);
+        assert_eq!(nearest("widnow", [long.as_str(), "window"]), Some("window"));
     }
 
     #[test]

@@ -123,6 +123,10 @@ fn what_is_wrong_in_a_csv_file_is_found_at_its_cell() {
     let (nodes, flows) = ("x_m,y_m\n0,0\n1,1\n", "src,dst\nn0,n1\n");
     assert_eq!(wrong("x_m,z_m\n", flows), "nodes.csv:1:5: unknown column `z_m` (did you mean `x_m`?)");
     assert_eq!(
+        wrong("x_m,y_m,x_m\n0,0,1\n", flows),
+        "nodes.csv:1:9: a second column `x_m` (remove one of the two)"
+    );
+    assert_eq!(
         wrong("x_m,y_m\n0,0\n1\n", flows),
         "nodes.csv:3:1: 2 columns in the header, 1 here (every line has one value for each column of the header)"
     );
