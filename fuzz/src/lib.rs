@@ -2,6 +2,11 @@
 //! `tests/replay.rs` calls them on stable with the committed seeds and with seeded random inputs.
 #![forbid(unsafe_code)]
 
+pub mod files;
+mod input;
+pub mod mac;
+pub mod receiver;
+pub mod scenario;
 pub mod wire;
 
 /// A fuzz target.
@@ -20,4 +25,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "udp", run: wire::udp },
     Target { name: "dot11", run: wire::dot11 },
     Target { name: "aodv", run: wire::aodv },
+    Target { name: "tcp_endpoint", run: hopline_testkit::fuzz::tcp_endpoint },
+    Target { name: "aodv_machine", run: hopline_routing::aodv::fuzzing::drive },
+    Target { name: "mac", run: mac::mac },
+    Target { name: "receiver", run: receiver::receiver },
+    Target { name: "ns_movements", run: files::ns_movements },
+    Target { name: "csv", run: files::csv },
+    Target { name: "scenario", run: scenario::scenario },
+    Target { name: "world", run: scenario::world },
 ];

@@ -1,0 +1,89 @@
+//! Files that users write: any text is taken without a panic, and what is wrong is found at a place in the text.
+
+use hopline_core::Instant;
+use hopline_lab::scenario::source::{Problems, Source};
+use hopline_lab::scenario::{csv, keys};
+use hopline_radio::mobility::{Movements, Trajectory, to_ns_movements};
+use std::sync::Arc;
+
+/// ns-2 movement files: what is understood is finite, and written and read again moves the same way.
+pub fn ns_movements(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let movements = match Movements::parse(&text, None) {
+        Ok(movements) => movements,
+        Err(error) => {
+            assert!(!error.message.is_empty() && !error.help.is_empty());
+            assert_eq!((error.line, error.column), line_column(&text, error.span.start));
+            assert!(text.get(error.span.clone()).is_some(), "{error:?}");
+            return;
+        }
+    };
+    let nodes = u32::try_from(movements.nodes.len()).expect("short files have few nodes");
+    assert_eq!(Movements::parse(&text, Some(nodes)).as_ref(), Ok(&movements));
+    assert!(Movements::parse(&text, Some(nodes + 1)).is_err());
+    let paths = movements.trajectories();
+    let written = to_ns_movements(&paths);
+    let back = Movements::parse(&written, Some(nodes)).expect("what is written can be read").trajectories();
+    for ((movement, before), after) in movements.nodes.iter().zip(&paths).zip(&back) {
+        let fastest = movement.orders.iter().map(|order| order.speed_mps).fold(0.0, f64::max);
+        same_path(before, after, fastest * (movement.orders.len() + 1) as f64);
+    }
+}
+
+/// CSV files of nodes and flows.
+pub fn csv(data: &[u8]) {
+    let source = source("file.csv", data);
+    for (keys, what) in [(keys::NODE, "node"), (keys::FLOW, "flow")] {
+        match csv::entries(&source, keys, what) {
+            Ok(entries) => assert!(entries.len() < source.text.lines().count()),
+            Err(problems) => check_problems(&problems),
+        }
+    }
+}
+
+/// `data` as the text of a file called `name`.
+pub(crate) fn source(name: &str, data: &[u8]) -> Arc<Source> {
+    Arc::new(Source { name: name.to_owned(), text: String::from_utf8_lossy(data).into_owned() })
+}
+
+/// Every problem says something, and its place is in its text.
+pub(crate) fn check_problems(problems: &Problems) {
+    assert!(!problems.0.is_empty());
+    for problem in &problems.0 {
+        assert!(!problem.message.is_empty());
+        if let Some(at) = &problem.at {
+            assert!(at.source.text.get(at.span.clone()).is_some(), "{problem:?}");
+            assert_eq!(at.line_column(), line_column(&at.source.text, at.span.start));
+        }
+    }
+    assert!(!problems.to_string().is_empty());
+}
+
+/// Line and column of a byte, counted from 1 in characters.
+fn line_column(text: &str, byte: usize) -> (usize, usize) {
+    let before = &text[..byte];
+    let line = before.rsplit('\n').next().expect("there is a last line");
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
+}
+
+/// Asserts that two paths are the same but for rounding; `speed_mps` is what an error in time costs.
+fn same_path(before: &Trajectory, after: &Trajectory, speed_mps: f64) {
+    let corners: Vec<_> = before.corners().chain(after.corners()).collect();
+    let (latest, _) = corners.iter().max_by_key(|(at, _)| *at).expect("a path has a corner");
+    let farthest_m = corners.iter().map(|(_, p)| p.x_m.abs().max(p.y_m.abs())).fold(0.0, f64::max);
+    // Instants are whole nanoseconds; a file has them in seconds, as floating-point numbers.
+    let slack_s = 2e-9 + latest.as_secs_f64() * 1e-15;
+    let slack_m = 1e-6 + farthest_m * 1e-12 + speed_mps * slack_s;
+    let mut instants: Vec<Instant> = corners.iter().map(|(at, _)| *at).collect();
+    instants.sort_unstable();
+    let between: Vec<Instant> =
+        instants.windows(2).map(|pair| pair[0] + pair[1].since(pair[0]) / 2).collect();
+    for at in instants.into_iter().chain(between) {
+        let (was, is) = (before.position_at(at), after.position_at(at));
+        assert!(was.is_finite() && is.is_finite());
+        assert!(
+            was.distance_m(is) <= slack_m,
+            "{at}: {was:?}, written and read {is:?}, more than {slack_m} m off"
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! One station's MAC among stations that keep no rule, on a medium that makes no sense.
+//!
+//! Promised: no panic; each MSDU has one fate, in the order in which they were given; as long as there is one, the
+//! station waits for something; one frame at a time goes into the air; the radio clocks lose no time; and once the
+//! medium falls silent, the station comes to rest.
+
+use crate::input::Input;
+use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
+use hopline_radio::mac::config::{
+    AckPolicy, BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout, Tap,
+};
+use hopline_radio::mac::{Activity, Config, Event, Mac, Msdu, Reception, Signal};
+use hopline_radio::rate::{Preamble, Rate};
+use hopline_wire::dot11::{Frame, MacAddr};
+
+const ME: MacAddr = MacAddr::of_node(NodeId(0));
+const PEER: MacAddr = MacAddr::of_node(NodeId(1));
+const OTHER: MacAddr = MacAddr::of_node(NodeId(2));
+
+/// How often the MAC may ask to be woken at one instant before that counts as standing still.
+const MOST_WAKES_AT_ONCE: u32 = 100;
+
+/// Longer than the longest life of an MSDU on a silent medium: an NAV of 65 ms, then seven attempts, each of 3000 bytes
+/// at 1 Mb/s after 1023 slots.
+const LONGEST_LIFE: Duration = Duration::from_secs(1);
+
+/// The MAC of one station.
+pub fn mac(data: &[u8]) {
+    let mut input = Input(data);
+    let mut station = Station::new(config(&mut input), u64::from(input.byte()));
+    while !input.is_empty() {
+        station.step(&mut input);
+        station.check();
+    }
+    station.signal(Signal::Carrier(Activity::Quiet));
+    station.pass(LONGEST_LIFE);
+    station.check();
+    assert!(station.mac.is_ready(), "stuck in {:?}", station.mac.state());
+    assert_eq!(station.next_own(), None);
+}
+
+struct Station {
+    mac: Mac<u32>,
+    now: Instant,
+    transmit_end: Option<Instant>,
+    carrier: Activity,
+    /// MSDUs given to the MAC so far, and those of them that have had their fate.
+    taken: u32,
+    finished: u32,
+    /// Data frames that arrived and have not been passed on.
+    heard: u32,
+}
+
+impl Station {
+    fn new(config: Config, run: u64) -> Self {
+        let stream = Stream::new(1, run, NodeId(0), Purpose::Backoff);
+        Self {
+            mac: Mac::new(config, ME, stream),
+            now: Instant::ZERO,
+            transmit_end: None,
+            carrier: Activity::Quiet,
+            taken: 0,
+            finished: 0,
+            heard: 0,
+        }
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) {
+        match input.byte() % 16 {
+            0 | 1 => self.send(input),
+            2..=5 => self.hear(Reception::Frame(frame(input))),
+            6 => self.hear(Reception::Undecodable),
+            7..=9 => {
+                let carriers = [Activity::Quiet, Activity::Sensing, Activity::Receiving];
+                self.signal(Signal::Carrier(input.pick(&carriers)));
+            }
+            10 => self.end_transmission(),
+            11 => {
+                let until = self.now + micros(input.word());
+                self.signal(Signal::Masked { until });
+            }
+            12 | 13 => self.pass(micros(u16::from(input.byte()) * 3)),
+            14 => self.pass(micros(input.word())),
+            _ => self.oversleep(micros(input.word())),
+        }
+    }
+
+    fn send(&mut self, input: &mut Input<'_>) {
+        let (len_bytes, to) = (u32::from(input.word()) % 3000, address(input));
+        if self.mac.is_ready() {
+            self.mac.send(self.now, Msdu { body: self.taken, len_bytes, to });
+            self.taken += 1;
+            self.drain();
+        }
+    }
+
+    fn hear(&mut self, reception: Reception<u32>) {
+        self.heard += u32::from(matches!(reception, Reception::Frame(Frame::Data { .. })));
+        self.mac.handle_packet(self.now, LinkId::ONLY, reception);
+        self.drain();
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        if let Signal::Carrier(carrier) = signal {
+            self.carrier = carrier;
+        }
+        self.mac.handle_signal(self.now, signal);
+        self.drain();
+    }
+
+    fn end_transmission(&mut self) {
+        self.transmit_end = None;
+        self.signal(Signal::TransmitEnd);
+    }
+
+    /// Lets time pass; the station is woken on time.
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        let mut wakes = 0;
+        while let Some(due) = self.next_own().filter(|&due| due <= end) {
+            wakes = if due > self.now { 0 } else { wakes + 1 };
+            assert!(wakes < MOST_WAKES_AT_ONCE, "time stands still at {due}");
+            self.now = self.now.max(due);
+            if self.transmit_end.is_some_and(|end| end <= self.now) {
+                self.end_transmission();
+            } else {
+                self.mac.handle_timeout(self.now);
+                self.drain();
+            }
+        }
+        self.now = end;
+    }
+
+    /// Lets time pass; the station is woken once, at the end.
+    fn oversleep(&mut self, time: Duration) {
+        self.now += time;
+        if self.transmit_end.is_some_and(|end| end <= self.now) {
+            self.end_transmission();
+        }
+        self.mac.handle_timeout(self.now);
+        self.drain();
+    }
+
+    fn next_own(&self) -> Option<Instant> {
+        let timer = self.mac.poll_timeout().map(|(at, _)| at);
+        [timer, self.transmit_end].into_iter().flatten().min()
+    }
+
+    fn drain(&mut self) {
+        while let Some(transmission) = self.mac.poll_transmit(self.now) {
+            assert_eq!(self.transmit_end, None, "one frame at a time");
+            assert!(transmission.airtime > Duration::ZERO);
+            self.transmit_end = Some(self.now + transmission.airtime);
+        }
+        while let Some(event) = self.mac.poll_event() {
+            match event {
+                Event::Sent(msdu) | Event::Failed(msdu) => {
+                    assert_eq!(msdu.body, self.finished, "each MSDU has one fate, in order");
+                    self.finished += 1;
+                }
+                Event::Deliver { to, .. } => {
+                    assert!(to == ME || to.is_group());
+                    self.heard = self.heard.checked_sub(1).expect("delivered once what arrived once");
+                }
+                Event::Overheard { to, .. } => {
+                    assert!(to != ME && !to.is_group());
+                    self.heard = self.heard.checked_sub(1).expect("overheard once what arrived once");
+                }
+            }
+        }
+        assert!(self.mac.is_drained());
+    }
+
+    fn check(&mut self) {
+        self.heard = 0; // What the MAC keeps to itself now it never passes on.
+        let in_service = u32::from(!self.mac.is_ready());
+        assert_eq!(self.finished + in_service, self.taken, "an MSDU has no fate");
+        let waits = self.next_own().is_some() || self.carrier != Activity::Quiet;
+        assert!(in_service == 0 || waits, "stuck in {:?}", self.mac.state());
+        let time = self.mac.airtime(self.now);
+        let sum = time.transmitting + time.receiving + time.sensing + time.nav + time.idle;
+        assert_eq!(sum, self.now.since(Instant::ZERO));
+    }
+}
+
+fn config(input: &mut Input<'_>) -> Config {
+    let dot11b = Config { data_rate: Rate::Dsss2, ..Config::dot11b() };
+    let presets = [dot11b, Config::dot11b(), Config::dot11a(), Config::ns2_wavelan(), Config::ns3_wavelan()];
+    let mut config = presets[usize::from(input.byte()) % presets.len()].clone();
+    let choice = input.word();
+    let changed = |bit: u16| choice >> bit & 1 != 0;
+    if changed(0) {
+        config.nav_reset = NavReset::AfterSilentRts;
+    }
+    if changed(1) {
+        config.eifs = EifsRule::AsNav;
+    }
+    if changed(2) {
+        config.response_timeout = ResponseTimeout::WholeResponse;
+    }
+    if changed(3) {
+        config.reservation = Reservation::MediumIdle;
+    }
+    if changed(4) {
+        config.rts_threshold_bytes = 500;
+    }
+    if changed(5) {
+        config.ack_policy = AckPolicy::NoAck;
+    }
+    if changed(6) {
+        config.tap = Tap::Promiscuous;
+    }
+    if changed(7) {
+        config.backoff_range = BackoffRange::Exclusive;
+    }
+    if changed(8) {
+        config.preamble = Preamble::Short;
+    }
+    let accesses = [FirstAccess::Immediate, FirstAccess::IdleOnArrival, FirstAccess::AlwaysBackoff];
+    if let Some(&access) = accesses.get(usize::from(choice >> 9 & 3)) {
+        config.first_access = access;
+    }
+    if changed(11) {
+        (config.cw_min, config.short_retry_limit, config.long_retry_limit) = (1, 1, 1);
+    }
+    assert_eq!(config.validate(), Ok(()));
+    config
+}
+
+fn frame(input: &mut Input<'_>) -> Frame<u32> {
+    let kind = input.byte();
+    // Mostly short reservations, now and then any.
+    let duration_us = if kind & 4 == 0 { u16::from(input.byte()) * 8 } else { input.word() };
+    let (ra, ta) = (address(input), address(input));
+    match kind % 4 {
+        0 => Frame::Rts { duration_us, ra, ta },
+        1 => Frame::Cts { duration_us, ra },
+        2 => Frame::Ack { duration_us, ra },
+        _ => Frame::Data {
+            duration_us,
+            ra,
+            ta,
+            sequence: Seq16(u16::from(input.byte()) % 3),
+            retry: kind & 8 != 0,
+            body: u32::MAX,
+        },
+    }
+}
+
+fn address(input: &mut Input<'_>) -> MacAddr {
+    input.pick(&[PEER, ME, OTHER, MacAddr::BROADCAST])
+}
+
+fn micros(n: u16) -> Duration {
+    Duration::from_micros(u64::from(n))
+}

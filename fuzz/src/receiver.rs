@@ -1,0 +1,160 @@
+//! A radio's receiver under any signals that begin and end around it, and own transmissions in between.
+//!
+//! Promised: no panic; probabilities are probabilities; what is decoded was strong enough, began and ended while the
+//! station listened, and met nothing that capture forbids; a frame alone is decoded; when all is over the medium is quiet.
+
+use crate::input::Input;
+use hopline_core::{Duration, Instant};
+use hopline_radio::mac::Activity;
+use hopline_radio::phy::propagation::RadioParams;
+use hopline_radio::phy::reception::{Arrival, Receiver, ReceptionModel, Thresholds, Verdict};
+use hopline_radio::rate::Rate;
+
+/// As many signals in the air as one input may have at a time.
+const MOST_SIGNALS: usize = 32;
+
+/// One receiver.
+pub fn receiver(data: &[u8]) {
+    let mut input = Input(data);
+    let models =
+        [ReceptionModel::LockOnSensed, ReceptionModel::LockOnDecodable, ReceptionModel::CumulativeSinr];
+    let mut radio = Radio::new(input.pick(&models));
+    while !input.is_empty() {
+        radio.step(&mut input);
+        radio.check();
+    }
+    radio.receiver.transmit_end();
+    radio.listening = true;
+    radio.pass(Duration::from_secs(1));
+    radio.check();
+    assert_eq!(radio.receiver.activity(), Activity::Quiet);
+}
+
+/// A signal in the air.
+#[derive(Clone, Copy, Debug)]
+struct Signal {
+    id: u32,
+    power_w: f64,
+    end: Instant,
+    /// Strong enough, and nothing has happened since its begin that forbids decoding it.
+    clean: bool,
+    /// Nothing else was in the air since its begin.
+    alone: bool,
+}
+
+struct Radio {
+    model: ReceptionModel,
+    params: RadioParams,
+    thresholds: Thresholds,
+    receiver: Receiver,
+    now: Instant,
+    listening: bool,
+    air: Vec<Signal>,
+}
+
+impl Radio {
+    fn new(model: ReceptionModel) -> Self {
+        let params = RadioParams::ns2_wavelan();
+        Self {
+            model,
+            params,
+            thresholds: Thresholds::new(model, &params),
+            receiver: Receiver::default(),
+            now: Instant::ZERO,
+            listening: true,
+            air: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) {
+        match input.byte() % 8 {
+            0..=2 if self.air.len() < MOST_SIGNALS => self.begin(input),
+            3 => self.pass(Duration::from_micros(u64::from(input.word()))),
+            4 => {
+                let next = self.air.iter().map(|signal| signal.end).min().unwrap_or(self.now);
+                self.pass(next.since(self.now));
+            }
+            5 => {
+                self.receiver.transmit_begin();
+                self.listening = false;
+                self.air.iter_mut().for_each(|signal| signal.clean = false);
+            }
+            6 => {
+                self.receiver.transmit_end();
+                self.listening = true;
+            }
+            _ => {
+                let never_begun = 1000 + u32::from(input.byte());
+                assert_eq!(self.receiver.end(&self.thresholds, self.now, never_begun), Verdict::Missed);
+            }
+        }
+    }
+
+    fn begin(&mut self, input: &mut Input<'_>) {
+        // From the carrier-sense threshold up, in steps of 0.5 dB: over 100 dB.
+        let power_w = (0..input.byte()).fold(self.params.cs_threshold_w, |power_w, _| power_w * 1.122);
+        let id = (0..).find(|id| self.air.iter().all(|s| s.id != *id)).expect("few are in the air");
+        let end = self.now + Duration::from_micros(u64::from(input.word()));
+        let (rate, bits) = (input.pick(&Rate::ALL), u32::from(input.word()) << (input.byte() % 17));
+        let ratio = self.params.capture_ratio();
+        let drowned = self.model == ReceptionModel::LockOnDecodable
+            && self.air.iter().any(|other| power_w < ratio * other.power_w);
+        for other in &mut self.air {
+            other.alone = false;
+            // Cumulative interference leaves it to the error rate.
+            other.clean &= self.model == ReceptionModel::CumulativeSinr || other.power_w >= ratio * power_w;
+        }
+        let clean = power_w >= self.params.rx_threshold_w && self.listening && !drowned;
+        let alone = self.air.is_empty();
+        self.air.push(Signal { id, power_w, end, clean, alone });
+        let arrival = Arrival { id, power_w, end, rate, bits };
+        let masked = self.receiver.begin(&self.thresholds, self.now, arrival);
+        if let Some(until) = masked {
+            assert_eq!((self.model, until), (ReceptionModel::LockOnSensed, end));
+        }
+    }
+
+    /// Lets time pass, and signals end in it.
+    fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        while let Some(at) = self.first_end().filter(|&at| self.air[at].end <= until) {
+            let signal = self.air.remove(at);
+            self.now = signal.end;
+            let verdict = self.receiver.end(&self.thresholds, self.now, signal.id);
+            self.judge(signal, verdict);
+        }
+        self.now = until;
+    }
+
+    fn first_end(&self) -> Option<usize> {
+        (0..self.air.len()).min_by_key(|&at| self.air[at].end)
+    }
+
+    fn judge(&self, signal: Signal, verdict: Verdict) {
+        let pairwise = self.model != ReceptionModel::CumulativeSinr;
+        match verdict {
+            Verdict::Decodable { probability } => {
+                assert!(signal.clean && self.listening, "{signal:?} cannot be decoded");
+                assert!((0.0..=1.0).contains(&probability), "{probability}");
+                assert!(probability == 1.0 || !pairwise);
+            }
+            Verdict::Missed | Verdict::Damaged => {
+                let perfect = signal.clean && signal.alone && self.listening;
+                assert!(!perfect, "{signal:?} was alone and is {verdict:?}");
+            }
+        }
+    }
+
+    fn check(&self) {
+        let activity = self.receiver.activity();
+        match activity {
+            Activity::Quiet => {
+                // ns-2 forgets a masked frame: only its end is known, to the MAC.
+                assert!(self.air.is_empty() || self.model == ReceptionModel::LockOnSensed);
+            }
+            Activity::Sensing => assert!(!self.air.is_empty()),
+            Activity::Receiving => assert!(!self.air.is_empty() && self.listening),
+            Activity::Transmitting => panic!("own transmissions are none of its business"),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! CSV files of nodes and flows, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::files::csv(data));

@@ -1,0 +1,4 @@
+//! Scenario files, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::scenario::scenario(data));

@@ -1,0 +1,4 @@
+//! Scenarios run for a moment, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::scenario::world(data));
