@@ -23,6 +23,8 @@ pub(crate) enum Observed {
     WiredArrived = 8,
     Delivered = 9,
     Dropped = 10,
+    TransmitBlockAckReq = 11,
+    TransmitBlockAck = 12,
 }
 
 impl Fingerprint {

@@ -2,8 +2,8 @@
 
 use crate::fingerprint::Observed;
 use crate::node::{Queued, Radio};
-use crate::packet::{Handle, Slab};
-use crate::trace::{DropReason, PacketView, Tracer};
+use crate::packet::Handle;
+use crate::trace::{DropReason, Tracer};
 use crate::world::{Air, Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Enqueued;
@@ -107,7 +107,7 @@ impl<T: Tracer> World<T> {
         }
         let medium = &mut self.air.as_mut().expect("there is a flight, so there is air").medium;
         medium.land(flight);
-        if let Frame::Data { body, .. } = medium.flight(flight).frame {
+        if let Some(&body) = medium.flight(flight).frame.body() {
             self.packets.release(body);
         }
     }
@@ -146,7 +146,7 @@ impl<T: Tracer> World<T> {
             };
             self.fingerprint.observe(now, what, node, in_flight.bits);
             if T::ENABLED && what == Observed::Decoded {
-                let frame = resolve(&self.packets, in_flight.frame);
+                let frame = in_flight.frame.map(|body| self.packets.view(body));
                 self.tracer.frame_received(now, NodeId(node), &frame);
             }
             radio.mac.handle_packet(now, LinkId::ONLY, reception);
@@ -215,14 +215,16 @@ impl<T: Tracer> World<T> {
             Frame::Rts { .. } => Observed::TransmitRts,
             Frame::Cts { .. } => Observed::TransmitCts,
             Frame::Ack { .. } => Observed::TransmitAck,
-            Frame::Data { body, .. } => {
+            Frame::Data { body, .. } | Frame::QosData { body, .. } => {
                 self.packets.retain(body);
                 Observed::TransmitData
             }
+            Frame::BlockAckReq { .. } => Observed::TransmitBlockAckReq,
+            Frame::BlockAck { .. } => Observed::TransmitBlockAck,
         };
         self.fingerprint.observe(now, what, node, len_bytes);
         if T::ENABLED {
-            self.tracer.frame_sent(now, NodeId(node), &resolve(&self.packets, frame));
+            self.tracer.frame_sent(now, NodeId(node), &frame.map(|body| self.packets.view(body)));
         }
         let radio = radio_of(&mut self.nodes, node);
         radio.receiver.transmit_begin();
@@ -240,17 +242,24 @@ impl<T: Tracer> World<T> {
         match event {
             mac::Event::Deliver { body, from, .. } => {
                 self.packets.retain(body);
-                let delay = self.air().link_layer_delay;
-                if delay.is_zero() {
-                    self.receive_from_radio(node, body, from);
-                } else {
-                    self.radio(node).up.push_back((body, from));
-                    self.scheduler.schedule(self.now + delay, Event::LinkLayerUp { node });
-                }
+                self.deliver_upward(node, body, from);
             }
+            mac::Event::Held { body } => self.packets.retain(body),
+            mac::Event::DeliverHeld { body, from } => self.deliver_upward(node, body, from),
             mac::Event::Sent(msdu) => self.packets.release(msdu.body),
             mac::Event::Failed(msdu) => self.link_failed(node, msdu.body, msdu.to),
             mac::Event::Overheard { .. } => {}
+        }
+    }
+
+    /// Hands a packet upward, through the link layer, and with it the share that was taken in it.
+    fn deliver_upward(&mut self, node: u32, handle: Handle, from: MacAddr) {
+        let delay = self.air().link_layer_delay;
+        if delay.is_zero() {
+            self.receive_from_radio(node, handle, from);
+        } else {
+            self.radio(node).up.push_back((handle, from));
+            self.scheduler.schedule(self.now + delay, Event::LinkLayerUp { node });
         }
     }
 
@@ -281,16 +290,4 @@ impl Radio {
 
 fn radio_of(nodes: &mut [crate::node::Node], node: u32) -> &mut Radio {
     nodes[node as usize].radio.as_mut().expect("events of a radio go to nodes that have one")
-}
-
-/// The frame with its packet in place of the handle.
-fn resolve(packets: &Slab, frame: Frame<Handle>) -> Frame<PacketView<'_>> {
-    match frame {
-        Frame::Rts { duration_us, ra, ta } => Frame::Rts { duration_us, ra, ta },
-        Frame::Cts { duration_us, ra } => Frame::Cts { duration_us, ra },
-        Frame::Ack { duration_us, ra } => Frame::Ack { duration_us, ra },
-        Frame::Data { duration_us, ra, ta, sequence, retry, body } => {
-            Frame::Data { duration_us, ra, ta, sequence, retry, body: packets.view(body) }
-        }
-    }
 }

@@ -1,4 +1,5 @@
-//! 802.11 frames: data, RTS, CTS, ACK (IEEE 802.11-2020 §9.3), with frame check sequence.
+//! 802.11 frames: data, QoS data, RTS, CTS, ACK, BlockAckReq, BlockAck (IEEE 802.11-2020 §9.3), with frame check
+//! sequence.
 
 use crate::checksum;
 use crate::emit::{array, le16};
@@ -13,8 +14,14 @@ pub const RTS_LEN: usize = 20;
 pub const CTS_LEN: usize = 14;
 /// Length of an ACK frame with its FCS, in bytes.
 pub const ACK_LEN: usize = 14;
+/// Length of a compressed BlockAckReq frame with its FCS, in bytes.
+pub const BLOCK_ACK_REQ_LEN: usize = 24;
+/// Length of a compressed BlockAck frame with its FCS, in bytes.
+pub const BLOCK_ACK_LEN: usize = 32;
 /// Length of a three-address data header and FCS, in bytes.
 pub const DATA_OVERHEAD: usize = 28;
+/// Length of a three-address QoS data header and FCS, in bytes.
+pub const QOS_DATA_OVERHEAD: usize = DATA_OVERHEAD + 2;
 /// Length of the LLC/SNAP header in front of an IP packet, in bytes.
 pub const LLC_SNAP_LEN: usize = 8;
 
@@ -64,6 +71,37 @@ impl fmt::Debug for MacAddr {
     }
 }
 
+/// Ack Policy of a QoS data frame (802.11-2020 Table 9-13), numbered as its two bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum QosAck {
+    /// An ACK after SIFS.
+    Normal = 0,
+    /// None.
+    NoAck = 1,
+    /// A BlockAck, once a BlockAckReq asks for it.
+    BlockAck = 3,
+}
+
+/// Which of 64 MSDUs arrived: bit `i` stands for the one `i` after the starting sequence number
+/// (802.11-2020 §9.3.1.8.2). Kept as it goes over the air, least significant byte first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Bitmap(pub [u8; 8]);
+
+impl Bitmap {
+    /// The bitmap with these bits.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits.to_le_bytes())
+    }
+
+    /// Its bits.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        u64::from_le_bytes(self.0)
+    }
+}
+
 /// A frame. `M` is the MSDU that a data frame carries: a handle in the simulator, bytes elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<M> {
@@ -105,6 +143,53 @@ pub enum Frame<M> {
         /// The MSDU.
         body: M,
     },
+    /// QoS data, ad-hoc addressing (802.11-2020 §9.3.2.1).
+    QosData {
+        /// Duration field in µs.
+        duration_us: u16,
+        /// Receiver.
+        ra: MacAddr,
+        /// Transmitter.
+        ta: MacAddr,
+        /// 12-bit sequence number of the MSDU, counted for each receiver and TID.
+        sequence: Seq16,
+        /// Set on every transmission but the first.
+        retry: bool,
+        /// Traffic identifier, 0–15.
+        tid: u8,
+        /// What the receiver answers.
+        ack: QosAck,
+        /// The MSDU.
+        body: M,
+    },
+    /// Block acknowledgment request, compressed variant (802.11-2020 §9.3.1.7.2).
+    BlockAckReq {
+        /// Duration field in µs: SIFS and the BlockAck.
+        duration_us: u16,
+        /// Receiver.
+        ra: MacAddr,
+        /// Transmitter.
+        ta: MacAddr,
+        /// Traffic identifier, 0–15.
+        tid: u8,
+        /// 12-bit sequence number of the oldest MSDU asked about.
+        start: Seq16,
+    },
+    /// Block acknowledgment, compressed variant (802.11-2020 §9.3.1.8.2).
+    BlockAck {
+        /// Duration field in µs.
+        duration_us: u16,
+        /// Receiver.
+        ra: MacAddr,
+        /// Transmitter.
+        ta: MacAddr,
+        /// Traffic identifier, 0–15.
+        tid: u8,
+        /// 12-bit sequence number of the bitmap's first MSDU.
+        start: Seq16,
+        /// What arrived.
+        bitmap: Bitmap,
+    },
 }
 
 impl<M> Frame<M> {
@@ -112,7 +197,13 @@ impl<M> Frame<M> {
     #[must_use]
     pub const fn ra(&self) -> MacAddr {
         match self {
-            Self::Rts { ra, .. } | Self::Cts { ra, .. } | Self::Ack { ra, .. } | Self::Data { ra, .. } => *ra,
+            Self::Rts { ra, .. }
+            | Self::Cts { ra, .. }
+            | Self::Ack { ra, .. }
+            | Self::Data { ra, .. }
+            | Self::QosData { ra, .. }
+            | Self::BlockAckReq { ra, .. }
+            | Self::BlockAck { ra, .. } => *ra,
         }
     }
 
@@ -123,16 +214,57 @@ impl<M> Frame<M> {
             Self::Rts { duration_us, .. }
             | Self::Cts { duration_us, .. }
             | Self::Ack { duration_us, .. }
-            | Self::Data { duration_us, .. } => *duration_us,
+            | Self::Data { duration_us, .. }
+            | Self::QosData { duration_us, .. }
+            | Self::BlockAckReq { duration_us, .. }
+            | Self::BlockAck { duration_us, .. } => *duration_us,
+        }
+    }
+
+    /// The MSDU, if it is a data frame.
+    #[must_use]
+    pub const fn body(&self) -> Option<&M> {
+        match self {
+            Self::Data { body, .. } | Self::QosData { body, .. } => Some(body),
+            Self::Rts { .. }
+            | Self::Cts { .. }
+            | Self::Ack { .. }
+            | Self::BlockAckReq { .. }
+            | Self::BlockAck { .. } => None,
+        }
+    }
+
+    /// The same frame around what `convert` makes of the MSDU.
+    pub fn map<N>(self, convert: impl FnOnce(M) -> N) -> Frame<N> {
+        match self {
+            Self::Rts { duration_us, ra, ta } => Frame::Rts { duration_us, ra, ta },
+            Self::Cts { duration_us, ra } => Frame::Cts { duration_us, ra },
+            Self::Ack { duration_us, ra } => Frame::Ack { duration_us, ra },
+            Self::Data { duration_us, ra, ta, sequence, retry, body } => {
+                Frame::Data { duration_us, ra, ta, sequence, retry, body: convert(body) }
+            }
+            Self::QosData { duration_us, ra, ta, sequence, retry, tid, ack, body } => {
+                Frame::QosData { duration_us, ra, ta, sequence, retry, tid, ack, body: convert(body) }
+            }
+            Self::BlockAckReq { duration_us, ra, ta, tid, start } => {
+                Frame::BlockAckReq { duration_us, ra, ta, tid, start }
+            }
+            Self::BlockAck { duration_us, ra, ta, tid, start, bitmap } => {
+                Frame::BlockAck { duration_us, ra, ta, tid, start, bitmap }
+            }
         }
     }
 }
 
 const FCS_LEN: usize = 4;
 const DATA_HEADER_LEN: usize = DATA_OVERHEAD - FCS_LEN;
+const QOS_DATA_HEADER_LEN: usize = QOS_DATA_OVERHEAD - FCS_LEN;
 
 /// First byte of frame control: subtype, type and version 0.
 const DATA: u8 = 0x08;
+const QOS_DATA: u8 = 0x88;
+const BLOCK_ACK_REQ: u8 = 0x84;
+const BLOCK_ACK: u8 = 0x94;
 const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
@@ -143,6 +275,16 @@ const RETRY: u8 = 0x08;
 const OTHER_FORMAT: u8 = 0x01 | 0x02 | 0x04 | 0x40;
 /// The part of the sequence control field that numbers fragments.
 const FRAGMENT: u16 = 0x000f;
+
+/// QoS control field (802.11-2020 §9.2.4.5): TID, ack policy, and A-MSDU, which is another format of what follows.
+const QOS_TID: u16 = 0x000f;
+const QOS_ACK_SHIFT: u32 = 5;
+const QOS_AMSDU: u16 = 0x0080;
+/// BAR control and BA control fields (802.11-2020 §9.3.1.7, §9.3.1.8): the ack policy bit, the type in bits 1 to 4, of
+/// which 2 is compressed, reserved bits, and the TID in the highest four.
+const COMPRESSED: u16 = 2 << 1;
+const BLOCK_TYPE: u16 = 0x001e;
+const BLOCK_TID_SHIFT: u32 = 12;
 
 /// LLC header with SNAP, organisation 0 (RFC 1042) and EtherType IPv4.
 const SNAP_IPV4: [u8; LLC_SNAP_LEN] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
@@ -175,35 +317,29 @@ impl Frame<Bytes> {
                 expect_len("ack", frame, ACK_LEN)?;
                 Ok(Self::Ack { duration_us, ra })
             }
-            DATA => Self::parse_data(frame, duration_us, ra),
+            BLOCK_ACK_REQ => {
+                expect_len("block ack request", frame, BLOCK_ACK_REQ_LEN)?;
+                let (ta, tid, start) = block_head(frame)?;
+                Ok(Self::BlockAckReq { duration_us, ra, ta, tid, start })
+            }
+            BLOCK_ACK => {
+                expect_len("block ack", frame, BLOCK_ACK_LEN)?;
+                let (ta, tid, start) = block_head(frame)?;
+                Ok(Self::BlockAck { duration_us, ra, ta, tid, start, bitmap: Bitmap(array(frame, 20)) })
+            }
+            DATA => {
+                let (head, body) = DataHead::parse(frame, DATA_HEADER_LEN)?;
+                let DataHead { ta, sequence, retry } = head;
+                Ok(Self::Data { duration_us, ra, ta, sequence, retry, body })
+            }
+            QOS_DATA => {
+                let (head, body) = DataHead::parse(frame, QOS_DATA_HEADER_LEN)?;
+                let DataHead { ta, sequence, retry } = head;
+                let (tid, ack) = qos_control(le16(frame, DATA_HEADER_LEN))?;
+                Ok(Self::QosData { duration_us, ra, ta, sequence, retry, tid, ack, body })
+            }
             other => Err(ParseError::Unsupported { what: "802.11 frame type", value: u32::from(other) }),
         }
-    }
-
-    fn parse_data(frame: &Bytes, duration_us: u16, ra: MacAddr) -> Result<Self, ParseError> {
-        require(frame, DATA_OVERHEAD + LLC_SNAP_LEN)?;
-        let flags = frame[1];
-        if flags & OTHER_FORMAT != 0 {
-            return Err(ParseError::Unsupported { what: "802.11 flags", value: u32::from(flags) });
-        }
-        let sequence_control = le16(frame, 22);
-        if sequence_control & FRAGMENT != 0 {
-            let value = u32::from(sequence_control & FRAGMENT);
-            return Err(ParseError::Unsupported { what: "802.11 fragment", value });
-        }
-        let llc: [u8; LLC_SNAP_LEN] = array(frame, DATA_HEADER_LEN);
-        if llc != SNAP_IPV4 {
-            let value = u32::from(u16::from_be_bytes([llc[6], llc[7]]));
-            return Err(ParseError::Unsupported { what: "llc header, ethertype", value });
-        }
-        Ok(Self::Data {
-            duration_us,
-            ra,
-            ta: MacAddr(array(frame, 10)),
-            sequence: Seq16(sequence_control >> 4),
-            retry: flags & RETRY != 0,
-            body: frame.slice(DATA_HEADER_LEN + LLC_SNAP_LEN..frame.len() - FCS_LEN),
-        })
     }
 
     /// Appends the frame; see [`emit_with`](Self::emit_with).
@@ -221,7 +357,10 @@ impl<M> Frame<M> {
             Self::Rts { .. } => (RTS, 0),
             Self::Cts { .. } => (CTS, 0),
             Self::Ack { .. } => (ACK, 0),
+            Self::BlockAckReq { .. } => (BLOCK_ACK_REQ, 0),
+            Self::BlockAck { .. } => (BLOCK_ACK, 0),
             Self::Data { retry, .. } => (DATA, if *retry { RETRY } else { 0 }),
+            Self::QosData { retry, .. } => (QOS_DATA, if *retry { RETRY } else { 0 }),
         };
         out.extend([frame_type, flags]);
         out.extend(self.duration_us().to_le_bytes());
@@ -236,10 +375,87 @@ impl<M> Frame<M> {
                 out.extend(SNAP_IPV4);
                 body(msdu, out);
             }
+            Self::QosData { ta, sequence, tid, ack, body: msdu, .. } => {
+                out.extend(ta.0);
+                out.extend(MacAddr::CELL.0);
+                out.extend((sequence.0 << 4).to_le_bytes());
+                out.extend((u16::from(*tid) & QOS_TID | (*ack as u16) << QOS_ACK_SHIFT).to_le_bytes());
+                out.extend(SNAP_IPV4);
+                body(msdu, out);
+            }
+            Self::BlockAckReq { ta, tid, start, .. } => emit_block_head(out, *ta, *tid, *start),
+            Self::BlockAck { ta, tid, start, bitmap, .. } => {
+                emit_block_head(out, *ta, *tid, *start);
+                out.extend(bitmap.0);
+            }
         }
         let fcs = checksum::crc32(&out[start..]);
         out.extend(fcs.to_le_bytes());
     }
+}
+
+/// What data and QoS data have in common behind the receiver address.
+struct DataHead {
+    ta: MacAddr,
+    sequence: Seq16,
+    retry: bool,
+}
+
+impl DataHead {
+    /// The common part, and the IPv4 packet behind a MAC header of `header_len` bytes and the LLC/SNAP header.
+    fn parse(frame: &Bytes, header_len: usize) -> Result<(Self, Bytes), ParseError> {
+        require(frame, header_len + LLC_SNAP_LEN + FCS_LEN)?;
+        let flags = frame[1];
+        if flags & OTHER_FORMAT != 0 {
+            return Err(ParseError::Unsupported { what: "802.11 flags", value: u32::from(flags) });
+        }
+        let sequence = sequence_control(le16(frame, 22))?;
+        let llc: [u8; LLC_SNAP_LEN] = array(frame, header_len);
+        if llc != SNAP_IPV4 {
+            let value = u32::from(u16::from_be_bytes([llc[6], llc[7]]));
+            return Err(ParseError::Unsupported { what: "llc header, ethertype", value });
+        }
+        let head = Self { ta: MacAddr(array(frame, 10)), sequence, retry: flags & RETRY != 0 };
+        Ok((head, frame.slice(header_len + LLC_SNAP_LEN..frame.len() - FCS_LEN)))
+    }
+}
+
+/// The sequence number, of an MSDU in one fragment.
+fn sequence_control(field: u16) -> Result<Seq16, ParseError> {
+    match field & FRAGMENT {
+        0 => Ok(Seq16(field >> 4)),
+        fragment => Err(ParseError::Unsupported { what: "802.11 fragment", value: u32::from(fragment) }),
+    }
+}
+
+fn qos_control(field: u16) -> Result<(u8, QosAck), ParseError> {
+    let unsupported = Err(ParseError::Unsupported { what: "802.11 qos control", value: u32::from(field) });
+    if field & QOS_AMSDU != 0 {
+        return unsupported;
+    }
+    let ack = match field >> QOS_ACK_SHIFT & 3 {
+        0 => QosAck::Normal,
+        1 => QosAck::NoAck,
+        3 => QosAck::BlockAck,
+        _power_save_multi_poll => return unsupported,
+    };
+    Ok(((field & QOS_TID) as u8, ack))
+}
+
+/// Transmitter, TID and starting sequence number of BlockAckReq and BlockAck.
+fn block_head(frame: &Bytes) -> Result<(MacAddr, u8, Seq16), ParseError> {
+    let control = le16(frame, 16);
+    if control & BLOCK_TYPE != COMPRESSED {
+        return Err(ParseError::Unsupported { what: "802.11 block ack type", value: u32::from(control) });
+    }
+    let start = sequence_control(le16(frame, 18))?;
+    Ok((MacAddr(array(frame, 10)), (control >> BLOCK_TID_SHIFT) as u8, start))
+}
+
+fn emit_block_head(out: &mut Vec<u8>, ta: MacAddr, tid: u8, start: Seq16) {
+    out.extend(ta.0);
+    out.extend((COMPRESSED | u16::from(tid) << BLOCK_TID_SHIFT).to_le_bytes());
+    out.extend((start.0 << 4).to_le_bytes());
 }
 
 fn expect_len(what: &'static str, frame: &Bytes, len: usize) -> Result<(), ParseError> {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hopline_core::{Duration, Instant, Length, NodeId, Seq16, Seq32};
 use hopline_testkit::tshark;
 use hopline_wire::aodv::{self, Rerr, Rrep, Rreq};
-use hopline_wire::dot11::{Frame, MacAddr};
+use hopline_wire::dot11::{Bitmap, Frame, MacAddr, QosAck};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
 use hopline_wire::tcp::{self, Flags, SackBlock, Timestamps};
@@ -195,6 +195,35 @@ fn tshark_decodes_every_kind_of_packet_with_right_checksums() {
     assert_eq!(rows[1], ["n0", "2.000000002", "collision with n2"]);
     assert_eq!(rows[3], ["gateway", "4.000000004", ""]);
     assert_eq!(rows[4], ["n0", "5.000000005", "dropped: queue full"]);
+}
+
+#[test]
+fn tshark_reads_block_acknowledgment_as_it_was_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("block.pcapng");
+    let mut capture = Capture::new(&path);
+    let (ra, ta) = (MacAddr::of_node(B), MacAddr::of_node(A));
+    let datagram = udp::Datagram { src_port: 4000, dst_port: 4000, payload: Length(100) };
+    let packet = ip_packet(Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out));
+    let (sequence, ack, body) = (Seq16(4095), QosAck::BlockAck, Bytes::from(packet));
+    let frame = Frame::QosData { duration_us: 400, ra, ta, sequence, retry: true, tid: 6, ack, body };
+    capture.frame(&frame, None, "wlan:llc:ip:udp:data");
+    let start = Seq16(4095);
+    capture.frame(&Frame::BlockAckReq { duration_us: 84, ra, ta, tid: 6, start }, None, "wlan");
+    let bitmap = Bitmap::from_bits(0b101);
+    let reply = Frame::BlockAck { duration_us: 0, ra: ta, ta: ra, tid: 6, start, bitmap };
+    capture.frame(&reply, None, "wlan");
+    let Capture { writer, expected, .. } = capture;
+    writer.finish().unwrap();
+
+    let Some(decoded) = tshark::assert_well_formed(&path) else { return };
+    let protocols: Vec<_> = decoded.into_iter().map(|packet| packet.protocols).collect();
+    assert_eq!(protocols, expected);
+    let numbers = ["wlan.fc.type_subtype", "wlan.qos.ack", "wlan.seq", "wlan.fixed.ssc.sequence"];
+    let rows = tshark::fields(&path, &[&numbers[..], &["wlan.ba.bm"]].concat());
+    assert_eq!(rows[0], ["0x0028", "0x0003", "4095", "", ""]);
+    assert_eq!(rows[1], ["0x0018", "", "", "4095", ""]);
+    assert_eq!(rows[2], ["0x0019", "", "", "4095", "0500000000000000"]);
 }
 
 #[test]

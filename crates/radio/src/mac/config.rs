@@ -59,6 +59,26 @@ pub enum AckPolicy {
     Normal,
     /// 802.11e No Ack: each frame is sent once, without RTS, and never acknowledged.
     NoAck,
+    /// 802.11e immediate block acknowledgment (802.11-2020 §10.25): several frames for one receiver SIFS apart, then one
+    /// BlockAckReq and one BlockAck for all of them. All stations agree on it from the start; there is no ADDBA.
+    BlockAck {
+        /// Most MSDUs in a block, 1–64. 12; 12 to 16 are recommended for the sake of delay.
+        block_size: u8,
+        /// Longest time from the first data frame of a block to the end of the BlockAck; one frame goes in any case.
+        /// `None`: as long as the Duration field can reserve, 32,767 µs with RTS and CTS.
+        txop_limit: Option<Duration>,
+    },
+}
+
+impl AckPolicy {
+    /// The usual `block_size`.
+    pub const DEFAULT_BLOCK_SIZE: u8 = 12;
+
+    /// Block acknowledgment of up to 12 MSDUs, without TXOP limit.
+    #[must_use]
+    pub const fn block_ack() -> Self {
+        Self::BlockAck { block_size: Self::DEFAULT_BLOCK_SIZE, txop_limit: None }
+    }
 }
 
 /// When a frame may go out without backoff.
@@ -150,6 +170,9 @@ pub enum ConfigError {
     /// A retry limit is 0.
     #[error("a retry limit must be at least 1")]
     RetryLimit,
+    /// A block has no MSDU, or more than a bitmap has bits.
+    #[error("a block holds 1 to 64 MSDUs, not {0}")]
+    BlockSize(u8),
     /// DSSS and OFDM rates are mixed.
     #[error("data rate {data_mbps} Mb/s and basic rate {basic_mbps} Mb/s belong to different PHYs")]
     MixedRates {
@@ -242,6 +265,11 @@ impl Config {
         if self.short_retry_limit == 0 || self.long_retry_limit == 0 {
             return Err(ConfigError::RetryLimit);
         }
+        if let AckPolicy::BlockAck { block_size, .. } = self.ack_policy
+            && !(1..=64).contains(&block_size)
+        {
+            return Err(ConfigError::BlockSize(block_size));
+        }
         if self.data_rate.is_ofdm() != self.basic_rate.is_ofdm() {
             return Err(ConfigError::MixedRates {
                 data_mbps: self.data_rate.mbps().to_string(),
@@ -305,6 +333,10 @@ mod tests {
         assert_eq!(with(&|c| c.cw_min = 30), Err(ConfigError::ContentionWindow { min: 30, max: 1023 }));
         assert_eq!(with(&|c| c.cw_max = 15), Err(ConfigError::ContentionWindow { min: 31, max: 15 }));
         assert_eq!(with(&|c| c.long_retry_limit = 0), Err(ConfigError::RetryLimit));
+        let blocks = |block_size| AckPolicy::BlockAck { block_size, txop_limit: None };
+        assert_eq!(with(&|c| c.ack_policy = blocks(0)), Err(ConfigError::BlockSize(0)));
+        assert_eq!(with(&|c| c.ack_policy = blocks(65)), Err(ConfigError::BlockSize(65)));
+        assert_eq!(with(&|c| c.ack_policy = blocks(64)), Ok(()));
         assert!(matches!(with(&|c| c.basic_rate = Rate::Ofdm6), Err(ConfigError::MixedRates { .. })));
     }
 }

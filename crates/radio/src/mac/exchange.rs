@@ -2,12 +2,13 @@
 
 use super::config::{Reservation, ResponseTimeout, Tap};
 use super::{
-    Activity, Answer, Current, Event, MAX_DURATION_US, Mac, State, Timer, Transmission, may_go, wants_ack,
+    Activity, Answer, Current, Event, MAX_DURATION_US, Mac, Service, State, Timer, Transmission, may_go,
+    wants_ack,
 };
 use crate::rate::Rate;
 use core::fmt::Debug;
 use hopline_core::{Duration, Instant};
-use hopline_wire::dot11::{ACK_LEN, CTS_LEN, DATA_OVERHEAD, Frame, MacAddr, RTS_LEN};
+use hopline_wire::dot11::{ACK_LEN, BLOCK_ACK_LEN, CTS_LEN, DATA_OVERHEAD, Frame, MacAddr, RTS_LEN};
 
 /// ns-2's allowance for propagation, once each way.
 const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
@@ -22,7 +23,7 @@ enum Missing {
 impl<M: Copy + Debug> Mac<M> {
     /// Backoff is over: the frame in service goes out, or its RTS.
     pub(super) fn access(&mut self, now: Instant) {
-        let Some(current) = self.current else { return };
+        let Service::Single(current) = self.service else { return self.access_for_block(now) };
         self.contention.finish();
         if self.needs_rts(&current) { self.send_rts(now, &current) } else { self.send_data(now, &current) }
     }
@@ -31,13 +32,19 @@ impl<M: Copy + Debug> Mac<M> {
     pub(super) fn after_transmission(&mut self, now: Instant) {
         match self.state {
             State::SendRts => self.await_response(now, State::AwaitCts, self.times.cts),
-            State::SendData => match self.current {
-                Some(current) if current.msdu.to.is_group() || !wants_ack(self.config.ack_policy) => {
+            State::SendData => match self.service {
+                Service::Single(current)
+                    if current.msdu.to.is_group() || !wants_ack(self.config.ack_policy) =>
+                {
                     self.succeed(now);
                 }
+                Service::Block => self.wait_sifs(now, State::BetweenFrames),
                 _ => self.await_response(now, State::AwaitAck, self.times.ack),
             },
             State::SendCts => self.after_cts(now),
+            State::SendBlockAckReq => {
+                self.await_response(now, State::AwaitBlockAck, self.config.control_airtime(BLOCK_ACK_LEN));
+            }
             _ => self.leave(now),
         }
     }
@@ -45,8 +52,9 @@ impl<M: Copy + Debug> Mac<M> {
     /// SIFS is over.
     pub(super) fn after_sifs(&mut self, now: Instant) {
         let may_go = may_go(self.config.reservation, self.is_carrier_idle(), self.nav_until, now);
-        match (self.state, self.current, self.answer) {
-            (State::BeforeData, Some(current), _) if may_go => self.send_data(now, &current),
+        match (self.state, self.service, self.answer) {
+            (State::BeforeData, Service::Single(current), _) if may_go => self.send_data(now, &current),
+            (State::BeforeData, Service::Block, _) if may_go => self.send_of_block(now),
             (State::BeforeData, ..) => {
                 self.contention.double_window();
                 self.contention.draw();
@@ -55,6 +63,8 @@ impl<M: Copy + Debug> Mac<M> {
             (State::BeforeCts, _, Some(answer)) if may_go => self.send_cts(now, answer),
             (State::BeforeCts, ..) => self.leave(now),
             (State::BeforeAck, _, Some(answer)) => self.send_ack(now, answer),
+            (State::BetweenFrames, ..) => self.send_of_block(now),
+            (State::BeforeBlockAck, _, Some(answer)) => self.send_block_ack(now, answer),
             _ => {}
         }
     }
@@ -94,12 +104,13 @@ impl<M: Copy + Debug> Mac<M> {
         match self.state {
             State::AwaitCts => self.fail(now, Missing::Cts),
             State::AwaitAck => self.fail(now, Missing::Ack),
+            State::AwaitBlockAck => self.fail_block(now),
             _ => {}
         }
     }
 
     /// 802.11-2020 §10.3.2.9, §10.3.2.11: any other valid frame in place of the response means failure.
-    fn fail_if_interrupted(&mut self, now: Instant) {
+    pub(super) fn fail_if_interrupted(&mut self, now: Instant) {
         if self.config.response_timeout == ResponseTimeout::Standard {
             self.fail_if_awaiting(now);
         }
@@ -108,13 +119,19 @@ impl<M: Copy + Debug> Mac<M> {
     fn handle_own_frame(&mut self, now: Instant, frame: Frame<M>) {
         match (frame, self.state) {
             (Frame::Cts { .. }, State::AwaitCts) => {
-                if let Some(current) = &mut self.current {
-                    current.short_retries = 0;
+                match &mut self.service {
+                    Service::Single(current) => current.short_retries = 0,
+                    Service::Block | Service::Nothing => self.clear_block_to_send(),
                 }
                 self.wait_sifs(now, State::BeforeData);
             }
             (Frame::Ack { .. }, State::AwaitAck) => self.succeed(now),
-            (Frame::Cts { .. } | Frame::Ack { .. }, _) => self.fail_if_interrupted(now),
+            (Frame::BlockAck { ta, start, bitmap, .. }, State::AwaitBlockAck) => {
+                self.handle_block_ack(now, ta, start, bitmap);
+            }
+            (Frame::Cts { .. } | Frame::Ack { .. } | Frame::BlockAck { .. }, _) => {
+                self.fail_if_interrupted(now);
+            }
             (Frame::Rts { ta, duration_us, .. }, _) => {
                 self.fail_if_interrupted(now);
                 self.consider_rts(now, ta, duration_us);
@@ -122,6 +139,14 @@ impl<M: Copy + Debug> Mac<M> {
             (Frame::Data { .. }, _) => {
                 self.fail_if_interrupted(now);
                 self.receive_data(now, frame);
+            }
+            (Frame::QosData { .. }, _) => {
+                self.fail_if_interrupted(now);
+                self.receive_qos_data(frame);
+            }
+            (Frame::BlockAckReq { ta, tid, start, duration_us, .. }, _) => {
+                self.fail_if_interrupted(now);
+                self.consider_block_ack_req(now, (ta, tid), start, duration_us);
             }
         }
     }
@@ -155,14 +180,16 @@ impl<M: Copy + Debug> Mac<M> {
         let reserved = self.reserve(now, frame.duration_us());
         match frame {
             Frame::Rts { .. } if reserved => self.watch_silent_rts(now),
-            Frame::Data { ra, ta, body, .. } if self.config.tap == Tap::Promiscuous => {
+            Frame::Data { ra, ta, body, .. } | Frame::QosData { ra, ta, body, .. }
+                if self.config.tap == Tap::Promiscuous =>
+            {
                 self.events.push_back(Event::Overheard { body, from: ta, to: ra });
             }
             _ => {}
         }
     }
 
-    fn wait_sifs(&mut self, now: Instant, state: State) {
+    pub(super) fn wait_sifs(&mut self, now: Instant, state: State) {
         self.timers.stop(Timer::Response);
         self.enter(now, state);
         self.timers.set(Timer::Sifs, now + self.config.sifs);
@@ -192,14 +219,15 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn succeed(&mut self, now: Instant) {
-        if let Some(current) = self.current.take() {
+        if let Service::Single(current) = self.service {
+            self.service = Service::Nothing;
             self.events.push_back(Event::Sent(current.msdu));
         }
         self.finish_msdu(now);
     }
 
     fn fail(&mut self, now: Instant, missing: Missing) {
-        let Some(mut current) = self.current else { return };
+        let Service::Single(mut current) = self.service else { return self.fail_block(now) };
         let is_long = missing == Missing::Ack && self.needs_rts(&current);
         match missing {
             Missing::Cts => self.stats.cts_timeouts += 1,
@@ -216,12 +244,12 @@ impl<M: Copy + Debug> Mac<M> {
             current.short_retries >= self.config.short_retry_limit
         };
         if exhausted {
-            self.current = None;
+            self.service = Service::Nothing;
             self.stats.failed += 1;
             self.events.push_back(Event::Failed(current.msdu));
             self.finish_msdu(now);
         } else {
-            self.current = Some(current);
+            self.service = Service::Single(current);
             self.contention.double_window();
             self.contention.draw();
             self.leave(now);
@@ -229,7 +257,7 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     /// 802.11-2020 §10.3.3: smallest window and a backoff after every MSDU, delivered or given up.
-    fn finish_msdu(&mut self, now: Instant) {
+    pub(super) fn finish_msdu(&mut self, now: Instant) {
         self.contention.reset_window();
         self.contention.draw();
         self.leave(now);
@@ -270,7 +298,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.send_control(now, State::SendAck, frame, ACK_LEN);
     }
 
-    fn send_control(&mut self, now: Instant, state: State, frame: Frame<M>, len: usize) {
+    pub(super) fn send_control(&mut self, now: Instant, state: State, frame: Frame<M>, len: usize) {
         let airtime = self.config.control_airtime(len);
         let rate = self.config.basic_rate;
         let transmission = Transmission { frame, rate, len_bytes: len as u32, airtime };
@@ -302,6 +330,6 @@ impl<M: Copy + Debug> Mac<M> {
 }
 
 /// 802.11-2020 §9.2.5: durations are whole microseconds, rounded up; the field holds 15 bits.
-fn whole_us(duration: Duration) -> u16 {
+pub(super) fn whole_us(duration: Duration) -> u16 {
     duration.as_nanos().div_ceil(1_000).min(u64::from(MAX_DURATION_US)) as u16
 }

@@ -1,11 +1,12 @@
 //! The 802.11 distributed coordination function (IEEE 802.11-2020 §10.3) as a machine.
 //!
-//! One [`Mac`] serves one station. It holds one MSDU at a time: its driver keeps the interface queue, hands over the
-//! next MSDU when [`Mac::is_ready`], and hears of each MSDU's fate in an [`Event`]. The physical layer reports carrier,
+//! One [`Mac`] serves one station. It holds one MSDU at a time, or a block of them: its driver keeps the interface queue,
+//! hands over the next MSDU when [`Mac::is_ready`], and hears of each MSDU's fate in an [`Event`]. The physical layer reports carrier,
 //! frames and the end of the station's own transmissions; the MAC answers with frames to send. Where a frame ends and
 //! the carrier with it, the frame is reported first: what it reserves counts before the medium counts as idle.
 
 pub mod airtime;
+mod block_ack;
 pub mod config;
 mod contention;
 mod duplicates;
@@ -19,6 +20,7 @@ pub use config::Config;
 pub use types::{Event, Msdu, Reception, Signal, State, Stats, Timer, Transmission};
 
 use airtime::Clock;
+use block_ack::BlockAck;
 use config::{AckPolicy, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout};
 use contention::Contention;
 use core::fmt::Debug;
@@ -40,6 +42,16 @@ struct Current<M> {
     /// Attempts of long data (802.11 SLRC).
     long_retries: u8,
     retry: bool,
+}
+
+/// What the station contends for.
+#[derive(Clone, Copy, Debug)]
+enum Service<M> {
+    Nothing,
+    /// One MSDU: any, or a group's under block acknowledgment.
+    Single(Current<M>),
+    /// The MSDUs, or the BlockAckReq, that [`block_ack`] holds.
+    Block,
 }
 
 /// The answer that a received frame calls for.
@@ -78,7 +90,7 @@ pub struct Mac<M> {
     timers: TimerTable<Timer, 4>,
     clock: Clock,
     contention: Contention,
-    current: Option<Current<M>>,
+    service: Service<M>,
     events: VecDeque<Event<M>>,
     outgoing: Option<Transmission<M>>,
     config: Config,
@@ -86,6 +98,8 @@ pub struct Mac<M> {
     next_sequence: Seq16,
     duplicates: DuplicateCache,
     stats: Stats,
+    /// With [`AckPolicy::BlockAck`]; boxed, because most stations go without.
+    block_ack: Option<Box<BlockAck<M>>>,
 }
 
 impl<M: Copy + Debug> Mac<M> {
@@ -100,11 +114,12 @@ impl<M: Copy + Debug> Mac<M> {
         };
         Self {
             contention: Contention::new(&config, stream),
+            block_ack: BlockAck::of(config.ack_policy),
             config,
             times,
             address,
             state: State::Idle,
-            current: None,
+            service: Service::Nothing,
             answer: None,
             outgoing: None,
             timers: TimerTable::new(),
@@ -120,10 +135,15 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// Whether the MAC can take an MSDU.
+    /// Whether the MAC can take an MSDU. With [`AckPolicy::BlockAck`] it can take several before the first one's fate is
+    /// known, for whatever receivers: one for another receiver waits until the block is over.
     #[must_use]
-    pub const fn is_ready(&self) -> bool {
-        self.current.is_none()
+    pub fn is_ready(&self) -> bool {
+        match self.service {
+            Service::Nothing => true,
+            Service::Single(_) => false,
+            Service::Block => self.has_room_in_block(),
+        }
     }
 
     /// Whether there is nothing to drain: a driver may then skip `poll_transmit` and `poll_event`.
@@ -134,11 +154,24 @@ impl<M: Copy + Debug> Mac<M> {
 
     /// Takes an MSDU to carry. The MAC must be [ready](Mac::is_ready).
     pub fn send(&mut self, now: Instant, msdu: Msdu<M>) {
-        debug_assert!(self.is_ready(), "the MAC carries one MSDU at a time");
+        debug_assert!(self.is_ready(), "the MAC holds as much as it can");
+        match self.config.ack_policy {
+            AckPolicy::Normal | AckPolicy::NoAck => self.serve(msdu),
+            AckPolicy::BlockAck { .. } => {
+                if self.add_to_block(msdu) == block_ack::Added::Later {
+                    return;
+                }
+            }
+        }
+        self.request_access(now);
+    }
+
+    /// Puts an MSDU into service by itself.
+    fn serve(&mut self, msdu: Msdu<M>) {
         let sequence = self.next_sequence;
         self.next_sequence = Seq16((sequence.0 + 1) & 0x0fff);
-        self.current = Some(Current { msdu, sequence, short_retries: 0, long_retries: 0, retry: false });
-        self.request_access(now);
+        let current = Current { msdu, sequence, short_retries: 0, long_retries: 0, retry: false };
+        self.service = Service::Single(current);
     }
 
     /// Where the station stands.
@@ -172,7 +205,15 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn is_transmitting(&self) -> bool {
-        matches!(self.state, State::SendRts | State::SendData | State::SendCts | State::SendAck)
+        matches!(
+            self.state,
+            State::SendRts
+                | State::SendData
+                | State::SendCts
+                | State::SendAck
+                | State::SendBlockAckReq
+                | State::SendBlockAck
+        )
     }
 
     fn is_carrier_idle(&self) -> bool {
@@ -216,7 +257,7 @@ impl<M: Copy + Debug> Mac<M> {
         let difs_over = self.idle_since.max(self.nav_until) + self.times.difs;
         let ifs_over = difs_over.max(self.eifs_until);
         let access = self.contention.resume(ifs_over.max(earliest).max(now));
-        if self.current.is_some() {
+        if !matches!(self.service, Service::Nothing) {
             // Without pending backoff the frame goes as soon as the interframe space is over.
             self.timers.set(Timer::Access, access.unwrap_or(ifs_over).max(now));
         }
@@ -396,7 +437,7 @@ fn may_go(rule: Reservation, carrier_idle: bool, nav_until: Instant, now: Instan
     }
 }
 
-/// Whether unicast data call for an ACK.
+/// Whether unicast data frames without QoS call for an ACK.
 fn wants_ack(policy: AckPolicy) -> bool {
-    policy == AckPolicy::Normal
+    policy != AckPolicy::NoAck
 }

@@ -64,6 +64,19 @@ pub enum Event<M> {
         /// To whom: this station or a group.
         to: MacAddr,
     },
+    /// A packet for this station arrived before an earlier one, and waits in the MAC: its driver keeps it alive until
+    /// [`Event::DeliverHeld`]. With [`AckPolicy::BlockAck`](super::config::AckPolicy::BlockAck) only.
+    Held {
+        /// The packet.
+        body: M,
+    },
+    /// As [`Event::Deliver`], of a packet that was [`Event::Held`]: the MAC has no more use for it.
+    DeliverHeld {
+        /// The packet.
+        body: M,
+        /// Who sent it over this hop.
+        from: MacAddr,
+    },
     /// The MSDU was acknowledged, or sent where no acknowledgment is due.
     Sent(Msdu<M>),
     /// The retry limit was reached: link-failure feedback.
@@ -112,6 +125,10 @@ pub struct Stats {
     pub cts_timeouts: u64,
     /// ACKs that did not come.
     pub ack_timeouts: u64,
+    /// BlockAckReq frames sent.
+    pub block_ack_reqs_sent: u64,
+    /// BlockAcks that did not come.
+    pub block_ack_timeouts: u64,
     /// MSDUs given up.
     pub failed: u64,
     /// Duplicates discarded.
@@ -135,6 +152,12 @@ pub enum State {
     SendData,
     /// Waiting for the ACK.
     AwaitAck,
+    /// Within a block: SIFS before the next data frame or the BlockAckReq.
+    BetweenFrames,
+    /// Sending a BlockAckReq.
+    SendBlockAckReq,
+    /// Waiting for the BlockAck.
+    AwaitBlockAck,
     /// RTS received, SIFS before the CTS.
     BeforeCts,
     /// Sending a CTS.
@@ -145,4 +168,8 @@ pub enum State {
     BeforeAck,
     /// Sending an ACK.
     SendAck,
+    /// BlockAckReq received, SIFS before the BlockAck.
+    BeforeBlockAck,
+    /// Sending a BlockAck.
+    SendBlockAck,
 }

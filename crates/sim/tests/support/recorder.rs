@@ -11,6 +11,8 @@ pub(crate) enum What {
     RtsSent,
     CtsSent,
     AckSent,
+    BlockAckReqSent,
+    BlockAckSent,
     DataSent { retry: bool },
     DataReceived,
     ControlReceived,
@@ -63,16 +65,18 @@ impl Tracer for Recorder {
             Frame::Rts { .. } => self.note(now, node, What::RtsSent, None),
             Frame::Cts { .. } => self.note(now, node, What::CtsSent, None),
             Frame::Ack { .. } => self.note(now, node, What::AckSent, None),
-            Frame::Data { retry, body, .. } => {
+            Frame::BlockAckReq { .. } => self.note(now, node, What::BlockAckReqSent, None),
+            Frame::BlockAck { .. } => self.note(now, node, What::BlockAckSent, None),
+            Frame::Data { retry, body, .. } | Frame::QosData { retry, body, .. } => {
                 self.note(now, node, What::DataSent { retry: *retry }, Some(*body));
             }
         }
     }
 
     fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        match frame {
-            Frame::Data { body, .. } => self.note(now, node, What::DataReceived, Some(*body)),
-            _ => self.note(now, node, What::ControlReceived, None),
+        match frame.body() {
+            Some(body) => self.note(now, node, What::DataReceived, Some(*body)),
+            None => self.note(now, node, What::ControlReceived, None),
         }
     }
 

@@ -13,6 +13,21 @@ fn data() -> Frame<Bytes> {
     Frame::Data { duration_us: 213, ra: B, ta: A, sequence: Seq16(0x123), retry: true, body: Bytes::new() }
 }
 
+fn qos_data() -> Frame<Bytes> {
+    let (sequence, body) = (Seq16(0x123), Bytes::new());
+    let ack = QosAck::BlockAck;
+    Frame::QosData { duration_us: 213, ra: B, ta: A, sequence, retry: true, tid: 5, ack, body }
+}
+
+fn block_ack_req() -> Frame<Bytes> {
+    Frame::BlockAckReq { duration_us: 84, ra: B, ta: A, tid: 5, start: Seq16(0xffe) }
+}
+
+fn block_ack() -> Frame<Bytes> {
+    let bitmap = Bitmap::from_bits(0x8000_0000_0000_0fff);
+    Frame::BlockAck { duration_us: 0, ra: A, ta: B, tid: 5, start: Seq16(0xffe), bitmap }
+}
+
 fn emitted(frame: &Frame<Bytes>) -> Bytes {
     let mut out = Vec::new();
     frame.emit(&mut out);
@@ -54,12 +69,72 @@ fn a_data_frame_carries_its_retry_bit_cell_sequence_number_and_snap_header() {
     );
 }
 
+/// The frame check sequence has its own tests; what stands before it is spelt out.
+fn assert_bytes_before_fcs(frame: Frame<Bytes>, bytes: &str) {
+    let whole = with_fcs(hex(bytes).to_vec());
+    assert_eq!(emitted(&frame), whole, "{frame:?}");
+    assert_eq!(Frame::parse(&whole), Ok(frame));
+}
+
+#[test]
+fn qos_data_carries_tid_and_ack_policy_behind_the_sequence_number() {
+    let head = "8808 d500 020000000002 020000000001 0268 6f70 0000 3012";
+    assert_bytes_before_fcs(qos_data(), &format!("{head} 6500 aaaa03 000000 0800"));
+    for (policy, field) in [(QosAck::Normal, "0500"), (QosAck::NoAck, "2500")] {
+        let Frame::QosData { duration_us, ra, ta, sequence, retry, tid, body, .. } = qos_data() else {
+            panic!("QoS data")
+        };
+        let frame = Frame::QosData { duration_us, ra, ta, sequence, retry, tid, ack: policy, body };
+        assert_bytes_before_fcs(frame, &format!("{head} {field} aaaa03 000000 0800"));
+    }
+}
+
+#[test]
+fn block_ack_frames_are_compressed_and_start_at_a_sequence_number() {
+    assert_bytes_before_fcs(block_ack_req(), "8400 5400 020000000002 020000000001 0450 e0ff");
+    assert_bytes_before_fcs(block_ack(), "9400 0000 020000000001 020000000002 0450 e0ff ff0f000000000080");
+}
+
+#[test]
+fn block_acknowledgment_makes_no_frame_larger_in_memory() {
+    // Data with an eight-byte handle: the frames that the simulator copies.
+    assert_eq!(size_of::<Frame<[u32; 2]>>(), 28);
+}
+
+#[test]
+fn other_variants_of_block_acknowledgment_are_refused() {
+    let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
+    let kind = "802.11 block ack type";
+    // Basic, with 128 bytes of bitmap, and multi-TID.
+    assert_eq!(Frame::parse(&patched(&block_ack(), 16, &[0x00])), unsupported(kind, 0x5000));
+    assert_eq!(Frame::parse(&patched(&block_ack_req(), 16, &[0x06])), unsupported(kind, 0x5006));
+    assert_eq!(Frame::parse(&patched(&block_ack_req(), 18, &[0xe3])), unsupported("802.11 fragment", 3));
+    // PSMP, and an A-MSDU.
+    let control = "802.11 qos control";
+    assert_eq!(Frame::parse(&patched(&qos_data(), 24, &[0x45])), unsupported(control, 0x45));
+    assert_eq!(Frame::parse(&patched(&qos_data(), 24, &[0xe5])), unsupported(control, 0xe5));
+}
+
+#[test]
+fn a_frame_is_mapped_with_its_body_only() {
+    assert_eq!(qos_data().body(), Some(&Bytes::new()));
+    assert_eq!(data().map(|body| body.len()).body(), Some(&0));
+    assert_eq!(qos_data().map(|body| body.len()).map(|_| Bytes::new()), qos_data());
+    for frame in [rts(), block_ack_req(), block_ack()] {
+        assert_eq!(frame.body(), None);
+        assert_eq!(frame.clone().map(|_| ()).map(|()| Bytes::new()), frame);
+    }
+}
+
 #[test]
 fn lengths_agree_with_the_constants_of_the_simulator() {
     assert_eq!(emitted(&rts()).len(), RTS_LEN);
     assert_eq!(emitted(&Frame::Cts { duration_us: 0, ra: A }).len(), CTS_LEN);
     assert_eq!(emitted(&Frame::Ack { duration_us: 0, ra: A }).len(), ACK_LEN);
     assert_eq!(emitted(&data()).len(), DATA_OVERHEAD + LLC_SNAP_LEN);
+    assert_eq!(emitted(&qos_data()).len(), QOS_DATA_OVERHEAD + LLC_SNAP_LEN);
+    assert_eq!(emitted(&block_ack_req()).len(), BLOCK_ACK_REQ_LEN);
+    assert_eq!(emitted(&block_ack()).len(), BLOCK_ACK_LEN);
 }
 
 #[test]
@@ -73,7 +148,7 @@ fn what_is_refused_and_why() {
     let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
     let kind = "802.11 frame type";
     assert_eq!(Frame::parse(&patched(&data(), 0, &[0x80])), unsupported(kind, 0x80)); // beacon
-    assert_eq!(Frame::parse(&patched(&data(), 0, &[0x88])), unsupported(kind, 0x88)); // QoS data
+    assert_eq!(Frame::parse(&patched(&data(), 0, &[0x98])), unsupported(kind, 0x98)); // QoS data with CF-Ack
     assert_eq!(Frame::parse(&patched(&data(), 0, &[0x09])), unsupported(kind, 0x09)); // version 1
     for flag in [0x01, 0x02, 0x04, 0x40] {
         assert_eq!(Frame::parse(&patched(&data(), 1, &[flag])), unsupported("802.11 flags", flag.into()));
@@ -96,7 +171,8 @@ fn a_control_frame_has_one_length() {
 
 #[test]
 fn every_truncation_is_refused_even_with_a_right_check_sequence() {
-    for frame in [rts(), data(), Frame::Cts { duration_us: 1, ra: A }, Frame::Ack { duration_us: 0, ra: A }] {
+    let (cts, ack) = (Frame::Cts { duration_us: 1, ra: A }, Frame::Ack { duration_us: 0, ra: A });
+    for frame in [rts(), data(), cts, ack, qos_data(), block_ack_req(), block_ack()] {
         let whole = emitted(&frame);
         refuses_every_prefix(&whole, Frame::parse);
         for len in 0..whole.len() - FCS_LEN {
@@ -107,7 +183,7 @@ fn every_truncation_is_refused_even_with_a_right_check_sequence() {
 
 #[test]
 fn any_flipped_bit_is_noticed() {
-    for frame in [rts(), data()] {
+    for frame in [rts(), data(), qos_data(), block_ack()] {
         for bytes in bit_flips(&emitted(&frame)) {
             assert_eq!(Frame::parse(&bytes), Err(ParseError::BadChecksum));
         }
@@ -122,6 +198,10 @@ fn a_handle_is_written_by_the_caller() {
     handle.emit_with(&mut out, |body, out| out.resize(out.len() + body, 0x2a));
     let Ok(Frame::Data { body, .. }) = Frame::parse(&out.into()) else { panic!("a data frame") };
     assert_eq!(body, [0x2a; 7][..]);
+}
+
+fn qos_ack() -> impl Strategy<Value = QosAck> {
+    prop::sample::select(vec![QosAck::Normal, QosAck::NoAck, QosAck::BlockAck])
 }
 
 fn any_frame() -> impl Strategy<Value = Frame<Bytes>> {
@@ -140,6 +220,30 @@ fn any_frame() -> impl Strategy<Value = Frame<Bytes>> {
                 body
             }
         ),
+        (any::<u16>(), (mac(), mac()), 0..4096u16, any::<bool>(), 0..16u8, qos_ack(), any_payload())
+            .prop_map(|(duration_us, (ra, ta), sequence, retry, tid, ack, body)| Frame::QosData {
+                duration_us,
+                ra,
+                ta,
+                sequence: Seq16(sequence),
+                retry,
+                tid,
+                ack,
+                body
+            }),
+        (any::<u16>(), mac(), mac(), 0..16u8, 0..4096u16).prop_map(|(duration_us, ra, ta, tid, start)| {
+            Frame::BlockAckReq { duration_us, ra, ta, tid, start: Seq16(start) }
+        }),
+        (any::<u16>(), mac(), mac(), 0..16u8, 0..4096u16, any::<[u8; 8]>()).prop_map(
+            |(duration_us, ra, ta, tid, start, bits)| Frame::BlockAck {
+                duration_us,
+                ra,
+                ta,
+                tid,
+                start: Seq16(start),
+                bitmap: Bitmap(bits)
+            }
+        ),
     ]
 }
 
@@ -151,7 +255,7 @@ proptest! {
 
     #[test]
     fn any_bytes_with_a_right_check_sequence_are_taken_without_panic(
-        kind in prop::sample::select(vec![RTS, CTS, ACK, DATA, 0x80]),
+        kind in prop::sample::select(vec![RTS, CTS, ACK, DATA, QOS_DATA, BLOCK_ACK_REQ, BLOCK_ACK, 0x80]),
         bytes in prop::collection::vec(any::<u8>(), 0..60),
     ) {
         let _ = Frame::parse(&with_fcs([&[kind], &bytes[..]].concat()));

@@ -31,6 +31,8 @@ struct Node {
     neighbours: Vec<usize>,
     peer: Option<usize>,
     next_body: u32,
+    /// Bodies in the order in which they were delivered.
+    received: Vec<u32>,
     delivered: u64,
     failed: u64,
 }
@@ -45,6 +47,9 @@ pub(super) struct Cell {
     agenda: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
     insertions: u64,
     flights: Vec<Flight>,
+    /// Share of frames that arrive damaged.
+    loss: f64,
+    dice: Stream,
 }
 
 impl Cell {
@@ -69,6 +74,7 @@ impl Cell {
                 neighbours: Vec::new(),
                 peer: None,
                 next_body: 0,
+                received: Vec::new(),
                 delivered: 0,
                 failed: 0,
             }
@@ -82,6 +88,8 @@ impl Cell {
             agenda: BinaryHeap::new(),
             insertions: 0,
             flights: Vec::new(),
+            loss: 0.0,
+            dice: Stream::new(1, 1, NodeId(0), Purpose::Errors),
         }
     }
 
@@ -99,6 +107,20 @@ impl Cell {
             self.happen(what);
         }
         self.now = end;
+    }
+
+    /// Station 0 always has a packet for station 1; of all frames a share of `loss` arrives damaged.
+    pub(super) fn one_way(config: &Config, payload_bytes: u32, loss: f64) -> Self {
+        let mut cell = Self::silent(config, 2, Duration::ZERO, payload_bytes);
+        (cell.nodes[0].neighbours, cell.nodes[1].neighbours) = (vec![1], vec![0]);
+        cell.nodes[0].peer = Some(1);
+        cell.loss = loss;
+        cell
+    }
+
+    /// What station `i` received, in order.
+    pub(super) fn received(&self, i: usize) -> &[u32] {
+        &self.nodes[i].received
     }
 
     /// MSDUs that reached their receivers so far.
@@ -155,9 +177,13 @@ impl Cell {
     fn end(&mut self, flight: usize, at: usize) {
         let (now, frame) = (self.now, self.flights[flight].transmission.frame);
         let node = &mut self.nodes[at];
+        let is_damaged = self.loss > 0.0 && self.dice.bernoulli(self.loss);
         match node.receiver.end(&self.thresholds, now, flight as u32) {
             Verdict::Missed => {}
             Verdict::Damaged => node.mac.handle_packet(now, LinkId::ONLY, Reception::Undecodable),
+            Verdict::Decodable { .. } if is_damaged => {
+                node.mac.handle_packet(now, LinkId::ONLY, Reception::Undecodable);
+            }
             Verdict::Decodable { .. } => node.mac.handle_packet(now, LinkId::ONLY, Reception::Frame(frame)),
         }
         node.report_carrier(now);
@@ -172,7 +198,10 @@ impl Cell {
             if let Some(transmission) = node.mac.poll_transmit(now) {
                 self.launch(i, transmission);
             } else if let Some(event) = node.mac.poll_event() {
-                node.delivered += u64::from(matches!(event, Event::Deliver { .. }));
+                if let Event::Deliver { body, .. } | Event::DeliverHeld { body, .. } = event {
+                    node.delivered += 1;
+                    node.received.push(body);
+                }
                 node.failed += u64::from(matches!(event, Event::Failed(_)));
             } else if let (true, Some(peer)) = (node.mac.is_ready(), node.peer) {
                 let to = MacAddr::of_node(NodeId(peer as u32));

@@ -3,6 +3,7 @@
 use super::airtime::sum;
 use super::*;
 use crate::mac::config::{AckPolicy, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout};
+use hopline_wire::dot11::{Bitmap, QosAck};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +25,27 @@ fn address() -> impl Strategy<Value = MacAddr> {
     prop_oneof![3 => Just(ME), 2 => Just(PEER), 1 => Just(OTHER), 1 => Just(MacAddr::BROADCAST)]
 }
 
+/// Mostly what the station itself uses, and any other, wider than 12 bits too.
+fn number() -> impl Strategy<Value = u16> {
+    prop_oneof![4 => 0..3u16, 2 => 0..100u16, 1 => any::<u16>()]
+}
+
 fn frame() -> impl Strategy<Value = Frame<u32>> {
-    (0..4, any::<u16>(), address(), address(), 0..3u16, any::<bool>()).prop_map(
-        |(kind, duration_us, ra, ta, sequence, retry)| match kind {
+    (0..7, any::<u16>(), address(), address(), number(), any::<bool>(), any::<[u8; 8]>()).prop_map(
+        |(kind, duration_us, ra, ta, sequence, retry, bits)| match kind {
             0 => Frame::Rts { duration_us, ra, ta },
             1 => Frame::Cts { duration_us, ra },
             2 => Frame::Ack { duration_us, ra },
+            3 => {
+                let ack = if bits[0] == 0 { QosAck::Normal } else { QosAck::BlockAck };
+                let tid = bits[1] / 200;
+                Frame::QosData { duration_us, ra, ta, sequence: Seq16(sequence), retry, tid, ack, body: 7 }
+            }
+            4 => Frame::BlockAckReq { duration_us, ra, ta, tid: bits[1] / 200, start: Seq16(sequence) },
+            5 => {
+                let (start, bitmap) = (Seq16(sequence), Bitmap(bits));
+                Frame::BlockAck { duration_us, ra, ta, tid: 0, start, bitmap }
+            }
             _ => Frame::Data { duration_us, ra, ta, sequence: Seq16(sequence), retry, body: 7 },
         },
     )
@@ -51,24 +67,35 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn policy() -> impl Strategy<Value = AckPolicy> {
+    let limit = prop::option::of((0..40_000u64).prop_map(micros));
+    let blocks =
+        (1..=64u8, limit).prop_map(|(block_size, txop_limit)| AckPolicy::BlockAck { block_size, txop_limit });
+    prop_oneof![2 => Just(AckPolicy::Normal), 1 => Just(AckPolicy::NoAck), 3 => blocks]
+}
+
 fn config() -> impl Strategy<Value = Config> {
     let presets = prop_oneof![Just(dot11b()), Just(Config::dot11a()), Just(Config::ns2_wavelan())];
-    (presets, any::<[bool; 7]>()).prop_map(|(preset, [nav, eifs, wait, reserve, rts, noack, ns3])| Config {
-        first_access: if ns3 { FirstAccess::IdleOnArrival } else { preset.first_access },
-        nav_reset: if nav { NavReset::AfterSilentRts } else { preset.nav_reset },
-        eifs: if eifs { EifsRule::AsNav } else { EifsRule::Standard },
-        response_timeout: if wait { ResponseTimeout::WholeResponse } else { ResponseTimeout::Standard },
-        reservation: if reserve { Reservation::MediumIdle } else { Reservation::Standard },
-        rts_threshold_bytes: if rts { 500 } else { preset.rts_threshold_bytes },
-        ack_policy: if noack { AckPolicy::NoAck } else { AckPolicy::Normal },
-        ..preset
-    })
+    (presets, any::<[bool; 6]>(), policy()).prop_map(
+        |(preset, [nav, eifs, wait, reserve, rts, ns3], ack_policy)| Config {
+            first_access: if ns3 { FirstAccess::IdleOnArrival } else { preset.first_access },
+            nav_reset: if nav { NavReset::AfterSilentRts } else { preset.nav_reset },
+            eifs: if eifs { EifsRule::AsNav } else { EifsRule::Standard },
+            response_timeout: if wait { ResponseTimeout::WholeResponse } else { ResponseTimeout::Standard },
+            reservation: if reserve { Reservation::MediumIdle } else { Reservation::Standard },
+            rts_threshold_bytes: if rts { 500 } else { preset.rts_threshold_bytes },
+            ack_policy,
+            ..preset
+        },
+    )
 }
 
 struct Torment {
     station: Station,
     taken: u32,
     fates: Vec<u32>,
+    /// Packets that wait in the MAC for earlier ones.
+    held: usize,
 }
 
 impl Torment {
@@ -109,14 +136,22 @@ impl Torment {
 
     /// A station that has something to send has something to wait for.
     fn check(&mut self) {
-        let Self { station, fates, taken } = self;
-        fates.extend(station.events.drain(..).filter_map(|event| match event {
-            Event::Sent(msdu) | Event::Failed(msdu) => Some(msdu.body),
-            _ => None,
-        }));
+        let Self { station, fates, taken, held } = self;
+        for event in station.events.drain(..) {
+            match event {
+                Event::Sent(msdu) | Event::Failed(msdu) => fates.push(msdu.body),
+                Event::Held { .. } => *held += 1,
+                Event::DeliverHeld { .. } => *held -= 1,
+                Event::Deliver { .. } | Event::Overheard { .. } => {}
+            }
+        }
+        assert!(*held <= 3 * 64, "three neighbours, a window each");
         station.sent.clear();
-        let in_service = u32::from(!station.mac.is_ready());
-        assert_eq!(*fates, (0..*taken - in_service).collect::<Vec<_>>(), "each MSDU has one fate, in order");
+        let in_service = *taken as usize - fates.len();
+        if station.mac.block_ack.is_none() {
+            assert_eq!(in_service, usize::from(!station.mac.is_ready()));
+            assert!(fates.is_sorted(), "MSDUs meet their fates in order");
+        }
         let waits = station.next_own().is_some() || station.mac.carrier != Activity::Quiet;
         assert!(in_service == 0 || waits, "stuck in {:?}", station.mac.state());
         assert_eq!(sum(&station.mac.airtime(station.now)), station.now.since(Instant::ZERO));
@@ -135,14 +170,17 @@ proptest! {
         let stream = Stream::new(2, run, NodeId(0), Purpose::Backoff);
         let mac = Mac::new(config, ME, stream);
         let mut torment =
-            Torment { station: Station { mac, ..Station::new(dot11b()) }, taken: 0, fates: Vec::new() };
+            Torment { station: Station { mac, ..Station::new(dot11b()) }, taken: 0, fates: Vec::new(), held: 0 };
         for step in steps {
             torment.apply(step);
         }
         torment.apply(Step::Signal(Signal::Carrier(Activity::Quiet)));
         // The longest life: 7 RTS without an answer, each followed by 1023 slots, after an NAV of 65 ms.
-        torment.apply(Step::Pass(1_000_000));
+        // A block of 64 and one MSDU more may each need that, if its frames go one at a time.
+        torment.apply(Step::Pass(100_000_000));
         prop_assert!(torment.station.mac.is_ready());
+        torment.fates.sort_unstable();
+        prop_assert_eq!(&torment.fates, &(0..torment.taken).collect::<Vec<_>>(), "each MSDU has one fate");
         prop_assert_eq!(torment.station.next_own(), None);
     }
 }

@@ -3,6 +3,7 @@
 mod access;
 mod airtime;
 mod bianchi;
+mod block_ack;
 mod cell;
 mod exchange;
 mod hostile;

@@ -1,0 +1,294 @@
+//! Immediate block acknowledgment (802.11-2020 §10.25), compressed, of one traffic identifier, and without ADDBA: what
+//! the two stations would agree on is the same for all of them and known beforehand, and there are no other management
+//! frames either. An agreement begins with the first frame that is heard of it.
+
+mod receiver;
+mod sender;
+
+use super::config::AckPolicy;
+use super::exchange::whole_us;
+use super::{Answer, Event, MAX_DURATION_US, Mac, Msdu, Service, State, Transmission};
+use core::fmt::Debug;
+use hopline_core::{Duration, Instant, Seq16};
+use hopline_wire::dot11::{
+    BLOCK_ACK_LEN, BLOCK_ACK_REQ_LEN, Bitmap, CTS_LEN, Frame, MacAddr, QOS_DATA_OVERHEAD, QosAck, RTS_LEN,
+};
+use receiver::{Receiver, Taken};
+use sender::Sender;
+
+/// MSDUs that a bitmap covers: no station has more of them under way to another.
+const WINDOW: u16 = 64;
+/// Sequence numbers wrap here.
+const SEQUENCES: u16 = 4096;
+/// The one traffic identifier in use: best effort.
+const TID: u8 = 0;
+
+/// How far `sequence` comes after `base` on the circle of 4096.
+const fn ahead(sequence: Seq16, base: Seq16) -> u16 {
+    sequence.0.wrapping_sub(base.0) % SEQUENCES
+}
+
+/// The number that comes `n` after `sequence`.
+const fn forward(sequence: Seq16, n: u16) -> Seq16 {
+    Seq16(sequence.0.wrapping_add(n) % SEQUENCES)
+}
+
+/// Both sides of all agreements of one station.
+#[derive(Clone, Debug)]
+pub(super) struct BlockAck<M> {
+    sender: Sender<M>,
+    receiver: Receiver<M>,
+}
+
+/// Whether an MSDU that was handed over gives the station something new to contend for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It does.
+    First,
+    /// It waits for what the station contends for already.
+    Later,
+}
+
+impl<M: Copy + Debug> BlockAck<M> {
+    /// What a station with this policy needs.
+    pub(super) fn of(policy: AckPolicy) -> Option<Box<Self>> {
+        match policy {
+            AckPolicy::Normal | AckPolicy::NoAck => None,
+            AckPolicy::BlockAck { block_size, .. } => {
+                Some(Box::new(Self { sender: Sender::new(block_size), receiver: Receiver::default() }))
+            }
+        }
+    }
+}
+
+/// The sender's side.
+impl<M: Copy + Debug> Mac<M> {
+    pub(super) fn has_room_in_block(&self) -> bool {
+        self.block_ack.as_ref().is_some_and(|b| b.sender.has_room())
+    }
+
+    pub(super) fn add_to_block(&mut self, msdu: Msdu<M>) -> Added {
+        let Some(block) = &mut self.block_ack else { return Added::Later };
+        match self.service {
+            Service::Nothing if msdu.to.is_group() => {
+                self.serve(msdu);
+                return Added::First;
+            }
+            Service::Nothing => {
+                block.sender.open(msdu);
+                self.service = Service::Block;
+                return Added::First;
+            }
+            Service::Block | Service::Single(_) => block.sender.add(msdu),
+        }
+        Added::Later
+    }
+
+    /// Backoff is over: the BlockAckReq if one is due, or else a burst, with RTS if a frame of it is above the threshold.
+    pub(super) fn access_for_block(&mut self, now: Instant) {
+        let (Service::Block, Some(block)) = (self.service, &mut self.block_ack) else { return };
+        self.contention.finish();
+        if block.sender.is_request_due() {
+            return self.send_block_ack_req(now);
+        }
+        let limit = self.txop_limit();
+        self.plan_burst(limit);
+        let Some(block) = &self.block_ack else { return };
+        let longest = block.sender.planned().map(|msdu| self.qos_data_len(msdu)).max().unwrap_or(0);
+        if longest > self.config.rts_threshold_bytes {
+            self.send_block_rts(now)
+        } else {
+            self.send_of_block(now)
+        }
+    }
+
+    /// The next frame of the burst, or the BlockAckReq that ends it.
+    pub(super) fn send_of_block(&mut self, now: Instant) {
+        let Some(block) = &mut self.block_ack else { return };
+        let to = block.sender.receiver();
+        let Some(next) = block.sender.next_planned() else { return self.send_block_ack_req(now) };
+        let frame = Frame::QosData {
+            duration_us: whole_us(self.rest_of_burst()),
+            ra: to,
+            ta: self.address,
+            sequence: next.sequence,
+            retry: next.is_retry(),
+            tid: TID,
+            ack: QosAck::BlockAck,
+            body: next.msdu.body,
+        };
+        self.stats.data_sent += 1;
+        self.stats.data_retries += u64::from(next.is_retry());
+        let len_bytes = self.qos_data_len(&next.msdu);
+        let (rate, airtime) = (self.config.data_rate, self.qos_data_airtime(&next.msdu));
+        self.start_transmission(now, State::SendData, Transmission { frame, rate, len_bytes, airtime });
+    }
+
+    pub(super) fn clear_block_to_send(&mut self) {
+        if let Some(block) = &mut self.block_ack {
+            block.sender.note_answer();
+        }
+    }
+
+    /// The BlockAck has come: what it does not name is due again, or given up.
+    pub(super) fn handle_block_ack(&mut self, now: Instant, ta: MacAddr, start: Seq16, bitmap: Bitmap) {
+        let from_receiver = self.block_ack.as_ref().is_some_and(|b| b.sender.receiver() == ta);
+        if !from_receiver {
+            return self.fail_if_interrupted(now);
+        }
+        let Some(block) = &mut self.block_ack else { return };
+        let (threshold, extra) = (self.config.rts_threshold_bytes, self.config.data_extra_bytes);
+        let (short, long) = (self.config.short_retry_limit, self.config.long_retry_limit);
+        let limit = |msdu: &Msdu<M>| if qos_len(msdu, extra) > threshold { long } else { short };
+        self.stats.failed += block.sender.settle(start, bitmap.bits(), limit, &mut self.events);
+        self.finish_block(now);
+    }
+
+    /// CTS or BlockAck did not come: another try with a larger window. After `short_retry_limit` tries in a row the link
+    /// has failed, and with it everything that was sent and not acknowledged, or was about to be sent.
+    pub(super) fn fail_block(&mut self, now: Instant) {
+        let Some(block) = &mut self.block_ack else { return };
+        match self.state {
+            State::AwaitCts => self.stats.cts_timeouts += 1,
+            _ => self.stats.block_ack_timeouts += 1,
+        }
+        if block.sender.note_silence() >= self.config.short_retry_limit {
+            self.stats.failed += block.sender.give_up(&mut self.events);
+            self.finish_block(now);
+        } else {
+            self.contention.double_window();
+            self.contention.draw();
+            self.leave(now);
+        }
+    }
+
+    /// On to what is left of the block, or to the MSDU for somebody else that waited for its end.
+    fn finish_block(&mut self, now: Instant) {
+        let Some(block) = &mut self.block_ack else { return };
+        self.service = Service::Block;
+        if !block.sender.has_work() {
+            match block.sender.take_parked() {
+                Some(msdu) if msdu.to.is_group() => self.serve(msdu),
+                Some(msdu) => block.sender.open(msdu),
+                None => self.service = Service::Nothing,
+            }
+        }
+        self.finish_msdu(now);
+    }
+
+    /// Chooses the frames of the next burst: the oldest, as many as fit.
+    fn plan_burst(&mut self, limit: Duration) {
+        let Some(mut block) = self.block_ack.take() else { return };
+        let mut left = limit.saturating_sub(self.request_and_answer());
+        block.sender.plan(|msdu| {
+            let takes = self.config.sifs + self.qos_data_airtime(msdu);
+            let fits = takes <= left;
+            left = left.saturating_sub(takes);
+            fits
+        });
+        self.block_ack = Some(block);
+    }
+
+    /// 802.11-2020 §9.2.5.2: a frame in a TXOP reserves the medium to its end.
+    fn rest_of_burst(&self) -> Duration {
+        let planned = self.block_ack.iter().flat_map(|b| b.sender.planned());
+        planned
+            .fold(self.request_and_answer(), |sum, msdu| sum + self.config.sifs + self.qos_data_airtime(msdu))
+    }
+
+    /// SIFS, BlockAckReq, SIFS, BlockAck.
+    fn request_and_answer(&self) -> Duration {
+        self.config.sifs + self.config.control_airtime(BLOCK_ACK_REQ_LEN) + self.answer_to_request()
+    }
+
+    fn answer_to_request(&self) -> Duration {
+        self.config.sifs + self.config.control_airtime(BLOCK_ACK_LEN)
+    }
+
+    /// The TXOP limit, and what an RTS can reserve behind its CTS.
+    fn txop_limit(&self) -> Duration {
+        let reservable = Duration::from_micros(u64::from(MAX_DURATION_US))
+            .saturating_sub(self.config.sifs + self.config.control_airtime(CTS_LEN));
+        match self.config.ack_policy {
+            AckPolicy::BlockAck { txop_limit: Some(limit), .. } => limit.min(reservable),
+            _ => reservable,
+        }
+    }
+
+    fn qos_data_len(&self, msdu: &Msdu<M>) -> u32 {
+        qos_len(msdu, self.config.data_extra_bytes)
+    }
+
+    fn qos_data_airtime(&self, msdu: &Msdu<M>) -> Duration {
+        self.config.data_rate.airtime(self.qos_data_len(msdu), self.config.preamble)
+    }
+
+    fn send_block_rts(&mut self, now: Instant) {
+        let Some(block) = &self.block_ack else { return };
+        let reserve = self.config.sifs + self.config.control_airtime(CTS_LEN) + self.rest_of_burst();
+        let ra = block.sender.receiver();
+        self.stats.rts_sent += 1;
+        let frame = Frame::Rts { duration_us: whole_us(reserve), ra, ta: self.address };
+        self.send_control(now, State::SendRts, frame, RTS_LEN);
+    }
+
+    fn send_block_ack_req(&mut self, now: Instant) {
+        let Some(block) = &self.block_ack else { return };
+        let frame = Frame::BlockAckReq {
+            duration_us: whole_us(self.answer_to_request()),
+            ra: block.sender.receiver(),
+            ta: self.address,
+            tid: TID,
+            start: block.sender.start(),
+        };
+        self.stats.block_ack_reqs_sent += 1;
+        self.send_control(now, State::SendBlockAckReq, frame, BLOCK_ACK_REQ_LEN);
+    }
+}
+
+/// The receiver's side.
+impl<M: Copy + Debug> Mac<M> {
+    pub(super) fn receive_qos_data(&mut self, frame: Frame<M>) {
+        let Frame::QosData { ta, ra, sequence, tid: TID, ack: QosAck::BlockAck, body, .. } = frame else {
+            return;
+        };
+        let Some(block) = &mut self.block_ack else { return };
+        if !matches!(self.state, State::Idle | State::AwaitData) {
+            return;
+        }
+        let parcel = receiver::Parcel { from: ta, to: ra, sequence, body };
+        if block.receiver.take(parcel, &mut self.events) == Taken::Duplicate {
+            self.stats.duplicates += 1;
+        }
+    }
+
+    pub(super) fn consider_block_ack_req(
+        &mut self,
+        now: Instant,
+        (ta, tid): (MacAddr, u8),
+        start: Seq16,
+        duration_us: u16,
+    ) {
+        let Some(block) = &mut self.block_ack else { return };
+        if tid != TID || !matches!(self.state, State::Idle | State::AwaitData) {
+            return;
+        }
+        block.receiver.request(ta, start, &mut self.events);
+        let taken = whole_us(self.answer_to_request());
+        self.answer = Some(Answer { to: ta, duration_us: duration_us.saturating_sub(taken) });
+        self.wait_sifs(now, State::BeforeBlockAck);
+    }
+
+    pub(super) fn send_block_ack(&mut self, now: Instant, answer: Answer) {
+        let Some(block) = &self.block_ack else { return };
+        let (start, bitmap) = block.receiver.reply();
+        let Answer { to: ra, duration_us } = answer;
+        let frame = Frame::BlockAck { duration_us, ra, ta: self.address, tid: TID, start, bitmap };
+        self.send_control(now, State::SendBlockAck, frame, BLOCK_ACK_LEN);
+    }
+}
+
+/// Length of the MSDU's frame, FCS included.
+fn qos_len<M>(msdu: &Msdu<M>, extra_bytes: u32) -> u32 {
+    msdu.len_bytes + extra_bytes + QOS_DATA_OVERHEAD as u32
+}

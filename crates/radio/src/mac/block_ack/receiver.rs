@@ -1,0 +1,179 @@
+//! The recipient of block acknowledgment: scoreboard and reordering buffer of each sender (802.11-2020 §10.25.6.3,
+//! §10.25.6.6).
+
+use super::{Event, SEQUENCES, WINDOW, ahead, forward};
+use hopline_core::Seq16;
+use hopline_wire::dot11::{Bitmap, MacAddr};
+use std::collections::VecDeque;
+
+/// Most senders with an agreement; the oldest agreement makes room.
+const CAPACITY: usize = 64;
+
+/// Agreements in the order in which they began, and the answer to the last request.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver<M> {
+    agreements: Vec<Agreement<M>>,
+    reply: (Seq16, Bitmap),
+}
+
+/// A data frame as received.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parcel<M> {
+    pub(super) from: MacAddr,
+    pub(super) to: MacAddr,
+    pub(super) sequence: Seq16,
+    pub(super) body: M,
+}
+
+/// What became of a data frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Delivered, or held until earlier ones are here.
+    New,
+    /// Dropped: it had been received, or its turn is over.
+    Duplicate,
+}
+
+#[derive(Clone, Debug)]
+struct Agreement<M> {
+    from: MacAddr,
+    scoreboard: Scoreboard,
+    /// The MSDU to be delivered next (WinStart_B).
+    next: Seq16,
+    /// MSDUs from `next` on, each at its sequence number modulo the window.
+    held: Box<[Option<M>]>,
+}
+
+/// What has arrived, for the BlockAck. It remembers what has been delivered, in case the BlockAck gets lost.
+#[derive(Clone, Copy, Debug)]
+struct Scoreboard {
+    /// The sequence number of bit 0 (WinStart_R).
+    start: Seq16,
+    bits: u64,
+}
+
+impl<M> Default for Receiver<M> {
+    fn default() -> Self {
+        Self { agreements: Vec::new(), reply: (Seq16(0), Bitmap::default()) }
+    }
+}
+
+impl<M: Copy> Receiver<M> {
+    /// Takes a data frame. Until a request has told where a new agreement begins, everything that may come before the
+    /// first frame is waited for.
+    pub(super) fn take(&mut self, parcel: Parcel<M>, events: &mut VecDeque<Event<M>>) -> Taken {
+        let Parcel { from, to, sequence, body } = parcel;
+        let sequence = forward(sequence, 0);
+        let start = forward(sequence, SEQUENCES - WINDOW + 1);
+        let agreement = self.agreement(from, start, events);
+        agreement.scoreboard.record(sequence);
+        if ahead(sequence, agreement.next) >= SEQUENCES / 2 {
+            return Taken::Duplicate;
+        }
+        if ahead(sequence, agreement.next) >= WINDOW {
+            agreement.advance(start, events);
+        }
+        let slot = &mut agreement.held[usize::from(sequence.0 % WINDOW)];
+        if slot.is_some() {
+            return Taken::Duplicate;
+        }
+        if sequence == agreement.next {
+            agreement.next = forward(sequence, 1);
+            events.push_back(Event::Deliver { body, from, to });
+            agreement.release_run(events);
+        } else {
+            *slot = Some(body);
+            events.push_back(Event::Held { body });
+        }
+        Taken::New
+    }
+
+    /// Takes a request: nothing before `start` will come any more.
+    pub(super) fn request(&mut self, from: MacAddr, start: Seq16, events: &mut VecDeque<Event<M>>) {
+        let start = forward(start, 0);
+        let agreement = self.agreement(from, start, events);
+        agreement.scoreboard.advance(start);
+        if ahead(start, agreement.next) < SEQUENCES / 2 {
+            agreement.advance(start, events);
+        }
+        self.reply = (start, Bitmap::from_bits(agreement.scoreboard.bits_from(start)));
+    }
+
+    /// Starting sequence number and bitmap of the answer to the last request.
+    pub(super) const fn reply(&self) -> (Seq16, Bitmap) {
+        self.reply
+    }
+
+    /// The agreement with `from`; a new one begins at `start`.
+    fn agreement(
+        &mut self,
+        from: MacAddr,
+        start: Seq16,
+        events: &mut VecDeque<Event<M>>,
+    ) -> &mut Agreement<M> {
+        let known = self.agreements.iter().position(|a| a.from == from);
+        let index = known.unwrap_or_else(|| {
+            if self.agreements.len() == CAPACITY {
+                let mut oldest = self.agreements.remove(0);
+                oldest.advance(forward(oldest.next, WINDOW), events);
+            }
+            let held = vec![None; usize::from(WINDOW)].into_boxed_slice();
+            let scoreboard = Scoreboard { start, bits: 0 };
+            self.agreements.push(Agreement { from, scoreboard, next: start, held });
+            self.agreements.len() - 1
+        });
+        &mut self.agreements[index]
+    }
+}
+
+impl<M: Copy> Agreement<M> {
+    /// Moves the window on to `start`: what is held before that is delivered, what is missing is not waited for.
+    fn advance(&mut self, start: Seq16, events: &mut VecDeque<Event<M>>) {
+        for n in 0..ahead(start, self.next).min(WINDOW) {
+            self.release(forward(self.next, n), events);
+        }
+        self.next = start;
+        self.release_run(events);
+    }
+
+    /// Delivers what is next as long as it is there.
+    fn release_run(&mut self, events: &mut VecDeque<Event<M>>) {
+        while self.held[usize::from(self.next.0 % WINDOW)].is_some() {
+            self.release(self.next, events);
+            self.next = forward(self.next, 1);
+        }
+    }
+
+    fn release(&mut self, sequence: Seq16, events: &mut VecDeque<Event<M>>) {
+        if let Some(body) = self.held[usize::from(sequence.0 % WINDOW)].take() {
+            events.push_back(Event::DeliverHeld { body, from: self.from });
+        }
+    }
+}
+
+impl Scoreboard {
+    fn record(&mut self, sequence: Seq16) {
+        let offset = ahead(sequence, self.start);
+        if offset >= SEQUENCES / 2 {
+            return;
+        }
+        if offset >= WINDOW {
+            self.advance(forward(sequence, SEQUENCES - WINDOW + 1));
+        }
+        self.bits |= 1 << ahead(sequence, self.start);
+    }
+
+    /// Forgets what comes before `start`, unless that is where it is already or an old number.
+    fn advance(&mut self, start: Seq16) {
+        let by = ahead(start, self.start);
+        if by < SEQUENCES / 2 {
+            self.bits = self.bits.checked_shr(u32::from(by)).unwrap_or(0);
+            self.start = start;
+        }
+    }
+
+    /// The bits as of `start`; of what is forgotten, none.
+    fn bits_from(&self, start: Seq16) -> u64 {
+        self.bits.checked_shl(u32::from(ahead(self.start, start))).unwrap_or(0)
+    }
+}

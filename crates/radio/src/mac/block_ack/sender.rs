@@ -1,0 +1,204 @@
+//! The originator of block acknowledgment: which MSDUs are due, under way and acknowledged (802.11-2020 §10.25.6.7).
+
+use super::{Event, Msdu, WINDOW, ahead, forward};
+use hopline_core::Seq16;
+use hopline_wire::dot11::MacAddr;
+use std::collections::VecDeque;
+
+/// The MSDUs for one receiver, oldest first, and one for somebody else that waits.
+#[derive(Clone, Debug)]
+pub(super) struct Sender<M> {
+    block_size: usize,
+    to: MacAddr,
+    pending: VecDeque<Pending<M>>,
+    parked: Option<Msdu<M>>,
+    /// The next sequence number for each receiver (802.11-2020 §10.3.2.14.2).
+    next: Vec<(MacAddr, Seq16)>,
+    /// Frames in a row that called for an answer and got none.
+    silences: u8,
+    gap: Gap,
+}
+
+/// Whether the receiver may hold MSDUs back for one that will not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gap {
+    None,
+    /// It may: a BlockAckReq must tell it.
+    Untold,
+}
+
+/// An MSDU in the sender's hands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending<M> {
+    pub(super) msdu: Msdu<M>,
+    pub(super) sequence: Seq16,
+    /// How often a BlockAck did not name it.
+    losses: u8,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// For a burst to come.
+    Waiting,
+    /// In the burst under way, and not sent yet.
+    Planned,
+    /// Sent; the BlockAck will tell.
+    Sent,
+}
+
+impl<M: Copy> Pending<M> {
+    /// Whether it has been sent before.
+    pub(super) const fn is_retry(&self) -> bool {
+        self.losses > 0
+    }
+}
+
+impl<M: Copy> Sender<M> {
+    /// A sender of blocks of up to `block_size` MSDUs.
+    pub(super) fn new(block_size: u8) -> Self {
+        Self {
+            block_size: usize::from(block_size),
+            to: MacAddr::default(),
+            pending: VecDeque::new(),
+            parked: None,
+            next: Vec::new(),
+            silences: 0,
+            gap: Gap::None,
+        }
+    }
+
+    /// The receiver of the block.
+    pub(super) const fn receiver(&self) -> MacAddr {
+        self.to
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.parked.is_none() && self.pending.len() < self.block_size
+    }
+
+    /// Begins a block with its first MSDU.
+    pub(super) fn open(&mut self, msdu: Msdu<M>) {
+        self.to = msdu.to;
+        self.silences = 0;
+        self.push(msdu);
+    }
+
+    /// Adds to the block, or parks what is for somebody else.
+    pub(super) fn add(&mut self, msdu: Msdu<M>) {
+        if msdu.to == self.to { self.push(msdu) } else { self.parked = Some(msdu) }
+    }
+
+    pub(super) fn take_parked(&mut self) -> Option<Msdu<M>> {
+        self.parked.take()
+    }
+
+    /// Whether there are MSDUs to send, or a gap to tell of.
+    pub(super) fn has_work(&self) -> bool {
+        !self.pending.is_empty() || self.gap == Gap::Untold
+    }
+
+    /// Whether a BlockAckReq is due rather than data: after one that got no answer, or to tell of a gap.
+    pub(super) fn is_request_due(&self) -> bool {
+        self.pending.is_empty() || self.pending.iter().any(|p| p.stage == Stage::Sent)
+    }
+
+    /// Chooses the MSDUs of the next burst, oldest first, while `fits`; the oldest in any case.
+    pub(super) fn plan(&mut self, mut fits: impl FnMut(&Msdu<M>) -> bool) {
+        let start = self.start();
+        let mut open = true;
+        for (i, p) in self.pending.iter_mut().enumerate() {
+            open = open && ahead(p.sequence, start) < WINDOW && (fits(&p.msdu) || i == 0);
+            p.stage = if open { Stage::Planned } else { Stage::Waiting };
+        }
+    }
+
+    /// The MSDUs of the burst under way that have not been sent.
+    pub(super) fn planned(&self) -> impl Iterator<Item = &Msdu<M>> {
+        self.pending.iter().filter(|p| p.stage == Stage::Planned).map(|p| &p.msdu)
+    }
+
+    /// The next MSDU of the burst, which now counts as sent.
+    pub(super) fn next_planned(&mut self) -> Option<Pending<M>> {
+        let next = self.pending.iter_mut().find(|p| p.stage == Stage::Planned)?;
+        next.stage = Stage::Sent;
+        Some(*next)
+    }
+
+    /// Where the receiver's window must begin: at the oldest MSDU not acknowledged.
+    pub(super) fn start(&self) -> Seq16 {
+        self.pending.front().map_or_else(|| self.next_sequence(), |p| p.sequence)
+    }
+
+    /// A CTS came.
+    pub(super) fn note_answer(&mut self) {
+        self.silences = 0;
+    }
+
+    /// CTS or BlockAck did not come. Returns how often in a row.
+    pub(super) fn note_silence(&mut self) -> u8 {
+        self.silences = self.silences.saturating_add(1);
+        self.silences
+    }
+
+    /// A BlockAck came. What it does not name is due again, up to `limit` times. Returns how many were given up.
+    pub(super) fn settle(
+        &mut self,
+        start: Seq16,
+        bits: u64,
+        limit: impl Fn(&Msdu<M>) -> u8,
+        events: &mut VecDeque<Event<M>>,
+    ) -> u64 {
+        self.silences = 0;
+        let mut given_up = 0;
+        self.pending.retain_mut(|p| {
+            if p.stage != Stage::Sent {
+                return true;
+            }
+            let offset = ahead(p.sequence, start);
+            if offset < WINDOW && bits >> offset & 1 == 1 {
+                events.push_back(Event::Sent(p.msdu));
+                return false;
+            }
+            p.losses += 1;
+            p.stage = Stage::Waiting;
+            if p.losses < limit(&p.msdu) {
+                return true;
+            }
+            given_up += 1;
+            events.push_back(Event::Failed(p.msdu));
+            false
+        });
+        self.gap = if given_up > 0 { Gap::Untold } else { Gap::None };
+        given_up
+    }
+
+    /// The link has failed. Gives up what is under way, and returns how many MSDUs those were.
+    pub(super) fn give_up(&mut self, events: &mut VecDeque<Event<M>>) -> u64 {
+        self.silences = 0;
+        self.gap = Gap::None;
+        let before = self.pending.len();
+        self.pending.retain(|p| {
+            let kept = p.stage == Stage::Waiting;
+            if !kept {
+                events.push_back(Event::Failed(p.msdu));
+            }
+            kept
+        });
+        (before - self.pending.len()) as u64
+    }
+
+    fn push(&mut self, msdu: Msdu<M>) {
+        let sequence = self.next_sequence();
+        self.pending.push_back(Pending { msdu, sequence, losses: 0, stage: Stage::Waiting });
+        let after = forward(sequence, 1);
+        match self.next.iter_mut().find(|(to, _)| *to == msdu.to) {
+            Some((_, next)) => *next = after,
+            None => self.next.push((msdu.to, after)),
+        }
+    }
+
+    fn next_sequence(&self) -> Seq16 {
+        self.next.iter().find(|(to, _)| *to == self.to).map_or(Seq16(0), |&(_, next)| next)
+    }
+}
