@@ -99,7 +99,18 @@ pub const MAC: &[Key] = &[
     Key::integer("long_retry_limit", 1, 255, "attempts of frames above the RTS threshold"),
     Key::integer("cw_min", 1, 1023, "smallest contention window, 2^n - 1"),
     Key::integer("cw_max", 1, 32_767, "largest contention window, 2^n - 1"),
-    Key::word("ack_policy", &["normal", "no-ack"], "whether unicast frames are acknowledged"),
+    Key::word(
+        "ack_policy",
+        &["normal", "no-ack", "block-ack"],
+        "how unicast frames are acknowledged: each, none, or a block of them at once",
+    ),
+    Key::integer("block_size", 1, 64, "most packets in a block; block-ack: 12 if not given"),
+    Key::integer(
+        "txop_limit_us",
+        1,
+        32_767,
+        "longest block, BlockAck included; block-ack: no limit if not given",
+    ),
     Key::word("preamble", &["long", "short"], "of 802.11b frames"),
     Key::word(
         "first_access",

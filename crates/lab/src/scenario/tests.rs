@@ -102,6 +102,18 @@ fn mac_keys_go_over_the_preset() {
 }
 
 #[test]
+fn blocks_are_acknowledged_in_the_given_size() {
+    use hopline_radio::mac::config::AckPolicy;
+    let policy = |settings: &[&str]| spec(CHAIN, settings).radio.unwrap().mac.ack_policy;
+    assert_eq!(policy(&[]), AckPolicy::Normal);
+    assert_eq!(policy(&["mac.ack_policy=no-ack"]), AckPolicy::NoAck);
+    assert_eq!(policy(&["mac.ack_policy=block-ack"]), AckPolicy::block_ack());
+    let settings = ["mac.ack_policy=block-ack", "mac.block_size=16", "mac.txop_limit_us=4096"];
+    let txop_limit = Some(Duration::from_micros(4096));
+    assert_eq!(policy(&settings), AckPolicy::BlockAck { block_size: 16, txop_limit });
+}
+
+#[test]
 fn ranges_move_the_thresholds_to_the_power_at_that_distance() {
     let phy = spec(CHAIN, &["radio.range_m=367", "radio.carrier_sense_range_m=720"]).radio.unwrap().phy;
     let range = |threshold| phy.propagation.range_for(&phy.radio, threshold);

@@ -213,6 +213,8 @@ fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Probl
     config.long_retry_limit = byte("long_retry_limit").unwrap_or(config.long_retry_limit);
     config.cw_min = window("cw_min").unwrap_or(config.cw_min);
     config.cw_max = window("cw_max").unwrap_or(config.cw_max);
+    let policy = section.word("ack_policy").unwrap_or("normal");
+    refuse_foreign(&section, "ack_policy", policy, &[(&["block-ack"], &["block_size", "txop_limit_us"])])?;
     apply_rules(config, section);
     config
         .validate()
@@ -231,7 +233,8 @@ fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
         let Some(word) = section.node(key.name).and_then(|_| section.word(key.name)) else { continue };
         match (key.name, word) {
             ("ack_policy", "normal") => config.ack_policy = AckPolicy::Normal,
-            ("ack_policy", _) => config.ack_policy = AckPolicy::NoAck,
+            ("ack_policy", "no-ack") => config.ack_policy = AckPolicy::NoAck,
+            ("ack_policy", _) => config.ack_policy = block_ack(section),
             ("preamble", "long") => config.preamble = Preamble::Long,
             ("preamble", _) => config.preamble = Preamble::Short,
             ("first_access", "immediate") => config.first_access = FirstAccess::Immediate,
@@ -249,6 +252,14 @@ fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
             ("nav_reset", _) => config.nav_reset = NavReset::AfterSilentRts,
             _ => {}
         }
+    }
+}
+
+fn block_ack(section: Section<'_>) -> AckPolicy {
+    let block_size = section.small("block_size").and_then(|n| u8::try_from(n).ok());
+    AckPolicy::BlockAck {
+        block_size: block_size.unwrap_or(AckPolicy::DEFAULT_BLOCK_SIZE),
+        txop_limit: section.integer("txop_limit_us").map(Duration::from_micros),
     }
 }
 

@@ -120,6 +120,8 @@ wrong! {
         "7:16 error model \"bit\" needs `bit_error_rate` | -";
     a_rate_of_another_error_model: chain("[radio]", "[radio]\nerrors = { packet_loss = 0.1 }") =>
         "7:26 `packet_loss` is used with model = \"packet\", not \"none\" | set model = \"packet\", or remove it";
+    a_block_size_without_blocks: CHAIN.to_owned() + "[mac]\nblock_size = 16\n" =>
+        "11:14 `block_size` is used with ack_policy = \"block-ack\", not \"normal\" | set ack_policy = \"block-ack\", or remove it";
     a_parameter_of_another_propagation_model: chain("[radio]", "[radio]\npath_loss_exponent = 3") =>
         "7:22 `path_loss_exponent` is used with propagation = \"log-distance\" or \"shadowing\", not \"two-ray\" | \
          set propagation = \"log-distance\" or \"shadowing\", or remove it";
