@@ -166,6 +166,9 @@ impl Station {
                     assert!(to != ME && !to.is_group());
                     self.heard = self.heard.checked_sub(1).expect("overheard once what arrived once");
                 }
+                Event::Held { .. } | Event::DeliverHeld { .. } => {
+                    unreachable!("no policy here acknowledges blocks, so nothing is held back")
+                }
             }
         }
         assert!(self.mac.is_drained());
