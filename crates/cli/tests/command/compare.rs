@@ -92,10 +92,7 @@ fn a_run_of_a_comparison_is_that_run_alone() {
 #[test]
 fn one_run_has_no_interval_and_says_so() {
     let text = stdout(&compare_chain_over("1", &[]));
-    assert!(
-        text.starts_with("chain: 4 variants, 1 paired run, seed 1; one run has no interval\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("chain: 4 variants, 1 paired run, seed 1; one run has no interval\n"), "{text}");
     assert!(!text.contains('±'), "{text}");
 }
 
