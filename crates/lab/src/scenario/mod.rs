@@ -74,13 +74,7 @@ impl Scenario {
             document::set(&mut changed.document, setting)?;
         }
         changed.settings.extend_from_slice(settings);
-        let Value::Table(table) = &changed.document.value else { unreachable!("a TOML document is a table") };
-        let mut problems = Vec::new();
-        schema::check(table, &changed.document.origin, "", keys::SCENARIO, &mut problems);
-        if !problems.is_empty() {
-            problems.sort_by_key(|p| p.at.as_ref().map(|at| (at.source.name.clone(), at.span.start)));
-            return Err(Problems(problems));
-        }
+        schema::check_document(&changed.document, "the scenario", keys::SCENARIO)?;
         changed.files = resolve::Files::load(changed.section(), &changed.folder)?;
         changed.spec(1)?;
         Ok(changed)
@@ -145,12 +139,13 @@ impl Scenario {
     ///
     /// A key that no scenario has, or a value that is not a list.
     pub fn sweep(&self) -> Result<Vec<Axis>, Problems> {
-        let mut axes = Vec::new();
-        if let Some(node) = self.section().node("sweep") {
-            collect_axes(node, "", &mut axes)?;
-        }
-        axes.sort_by_key(|axis: &Axis| axis[0].key.span.start);
-        Ok(axes)
+        Ok(self.section().node("sweep").map(|node| axes(node, "sweep")).transpose()?.unwrap_or_default())
+    }
+
+    /// The texts that the scenario was read from: the file itself, and those that it names.
+    #[must_use]
+    pub fn sources(&self) -> Vec<&Source> {
+        std::iter::once(&*self.source).chain(self.files.sources.iter().map(|source| &**source)).collect()
     }
 
     fn section(&self) -> Section<'_> {
@@ -178,26 +173,47 @@ pub fn parse_vary(text: &str) -> Result<Axis, Problem> {
     Ok(axis)
 }
 
-fn collect_axes(node: &Node, path: &str, axes: &mut Vec<Axis>) -> Result<(), Problem> {
-    let Value::Table(table) = &node.value else { unreachable!("[sweep] and what is below it are tables") };
+/// The axes of a table of lists called `table`, in the order of the file.
+///
+/// # Errors
+///
+/// A value that is not a list.
+pub fn axes(node: &Node, table: &str) -> Result<Vec<Axis>, Problem> {
+    let axis = |whole: Setting| match &whole.node.value {
+        Value::Array(values) if !values.is_empty() => {
+            Ok(values.iter().map(|node| Setting { node: node.clone(), ..whole.clone() }).collect())
+        }
+        other => Err(Problem::new(format!(
+            "`{table}.{}` takes a list of values, not {}",
+            whole.path,
+            match other {
+                Value::Array(_) => "an empty one",
+                other => other.kind(),
+            }
+        ))
+        .at(&whole.node.origin)
+        .help(format!("for example: \"{}\" = [1, 2, 3]", whole.path))),
+    };
+    settings(node).into_iter().map(axis).collect()
+}
+
+/// The settings of a table of dotted keys, in the order of the file: `[tcp] window = 2` sets `tcp.window`, as
+/// `"tcp.window" = 2` does.
+#[must_use]
+pub fn settings(node: &Node) -> Vec<Setting> {
+    let mut found = Vec::new();
+    collect(node, "", &mut found);
+    found.sort_by_key(|setting| setting.key.span.start);
+    found
+}
+
+fn collect(node: &Node, path: &str, found: &mut Vec<Setting>) {
+    let Value::Table(table) = &node.value else { unreachable!("settings are kept in tables") };
     for (name, entry) in table {
         let path = join(path, name);
         match &entry.node.value {
-            Value::Table(_) => collect_axes(&entry.node, &path, axes)?,
-            Value::Array(values) if !values.is_empty() => {
-                let setting =
-                    |node: &Node| Setting { path: path.clone(), key: entry.key.clone(), node: node.clone() };
-                axes.push(values.iter().map(setting).collect());
-            }
-            other => {
-                return Err(Problem::new(format!(
-                    "`sweep.{path}` takes a list of values, not {}",
-                    other.kind()
-                ))
-                .at(&entry.node.origin)
-                .help(format!("for example: \"{path}\" = [1, 2, 3]")));
-            }
+            Value::Table(_) => collect(&entry.node, &path, found),
+            _ => found.push(Setting { path, key: entry.key.clone(), node: entry.node.clone() }),
         }
     }
-    Ok(())
 }

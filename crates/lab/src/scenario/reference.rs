@@ -65,5 +65,7 @@ fn takes(takes: Takes) -> String {
         Takes::Table(_) => "table, below".into(),
         Takes::Tables(_) => "list of tables, below".into(),
         Takes::Lists => "table of lists".into(),
+        Takes::Settings => "table of keys and values".into(),
+        Takes::Texts => "list of texts".into(),
     }
 }

@@ -1,10 +1,10 @@
 //! The mechanism of the key tables: what a key takes, its default and its meaning, and the check of a document against
-//! them. The keys themselves are in [`keys`](super::keys).
+//! them. The keys themselves are in [`keys`](super::keys), and in the `keys` of plans and claims.
 
 use super::document::{Entry, Node, Table, Value};
-use super::source::{Origin, Problem, nearest};
+use super::source::{Origin, Problem, Problems, nearest};
 
-/// One key of a scenario file. Its unit is the end of its name (`_s`, `_m`, `_mbps`, …).
+/// One key of a file. Its unit is the end of its name (`_s`, `_m`, `_mbps`, …).
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The name.
@@ -38,6 +38,10 @@ pub enum Takes {
     Tables(&'static [Key]),
     /// Dotted keys of the scenario, each with a list of values.
     Lists,
+    /// Dotted keys of the scenario, each with a value.
+    Settings,
+    /// A list of strings.
+    Texts,
 }
 
 /// What holds where a key is not given.
@@ -120,6 +124,18 @@ impl Key {
         Self::new(name, Takes::Lists, doc)
     }
 
+    /// A table of values by dotted key.
+    #[must_use]
+    pub const fn settings(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Takes::Settings, doc)
+    }
+
+    /// A list of strings.
+    #[must_use]
+    pub const fn texts(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Takes::Texts, doc)
+    }
+
     /// The same key with a default.
     #[must_use]
     pub const fn or(self, default: Default) -> Self {
@@ -145,14 +161,34 @@ impl Key {
             Takes::Word(known) => format!("one of {}", words(known)),
             Takes::Flag => "true or false".into(),
             Takes::Text => "a string".into(),
-            Takes::Table(_) | Takes::Lists => format!("a table, [{}]", self.name),
+            Takes::Texts => "a list of strings".into(),
+            Takes::Table(_) | Takes::Lists | Takes::Settings => format!("a table, [{}]", self.name),
             Takes::Tables(_) => format!("a list of tables, [[{}]]", self.name),
         }
     }
 }
 
+/// Checks a whole document, called `noun` ("the scenario"), against `keys`.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, in the order of its text.
+pub fn check_document(document: &Node, noun: &str, keys: &'static [Key]) -> Result<(), Problems> {
+    let Value::Table(table) = &document.value else { unreachable!("a TOML document is a table") };
+    let mut problems = Vec::new();
+    check(table, &document.origin, "", keys, &mut problems);
+    for key in keys.iter().filter(|k| is_missing(k, table)) {
+        problems.push(missing(key, noun, &document.origin));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    problems.sort_by_key(|p| p.at.as_ref().map(|at| (at.source.name.clone(), at.span.start)));
+    Err(Problems(problems))
+}
+
 /// Checks `table`, written at `origin` and called `path` (empty at the top), against `keys`: unknown keys, missing keys,
-/// types, ranges. Adds what is wrong to `problems`.
+/// types, ranges. Adds what is wrong to `problems`. What is missing at the top is left to [`check_document`].
 pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], problems: &mut Vec<Problem>) {
     for (name, entry) in table {
         match keys.iter().find(|k| k.name == name) {
@@ -160,14 +196,20 @@ pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], p
             None => problems.push(unknown(name, entry, path, keys)),
         }
     }
-    for key in keys.iter().filter(|k| matches!(k.default, Default::Required) && !table.contains_key(k.name)) {
-        let whose = if path.is_empty() { "the scenario".into() } else { format!("`{path}`") };
-        problems.push(
-            Problem::new(format!("{whose} has no `{}`", key.name))
-                .at(&Origin { span: origin.span.start..origin.span.start, ..origin.clone() })
-                .help(format!("add `{} = …`, {}: {}", key.name, key.expects(), key.doc)),
-        );
+    if !path.is_empty() {
+        let missing = |key| missing(key, &format!("`{path}`"), origin);
+        problems.extend(keys.iter().filter(|k| is_missing(k, table)).map(missing));
     }
+}
+
+fn is_missing(key: &Key, table: &Table) -> bool {
+    matches!(key.default, Default::Required) && !table.contains_key(key.name)
+}
+
+fn missing(key: &Key, whose: &str, origin: &Origin) -> Problem {
+    Problem::new(format!("{whose} has no `{}`", key.name))
+        .at(&Origin { span: origin.span.start..origin.span.start, ..origin.clone() })
+        .help(format!("add `{} = …`, {}: {}", key.name, key.expects(), key.doc))
 }
 
 /// `path.name`, or `name` at the top.
@@ -225,7 +267,8 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
                 }
             }
         }
-        (Takes::Lists, Value::Table(_)) => {}
+        (Takes::Lists | Takes::Settings, Value::Table(_)) => {}
+        (Takes::Texts, Value::Array(items)) if items.iter().all(|i| matches!(i.value, Value::Text(_))) => {}
         _ => wrong(kind(), key.doc.to_owned()),
     }
 }
@@ -310,6 +353,17 @@ impl<'a> Section<'a> {
             (None, Default::Word(w)) => Some(w),
             _ => None,
         }
+    }
+
+    /// A list of strings; empty if not given.
+    #[must_use]
+    pub fn texts(&self, name: &str) -> Vec<&'a str> {
+        let Some(Value::Array(items)) = self.node(name).map(|n| &n.value) else { return Vec::new() };
+        let text = |item: &'a Node| match &item.value {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        };
+        items.iter().filter_map(text).collect()
     }
 
     /// A flag, if given.

@@ -27,6 +27,8 @@ pub(super) struct Files {
     nodes: Vec<Node>,
     /// Entries of `flows.file`.
     flows: Vec<Node>,
+    /// The texts of all of them.
+    pub(super) sources: Vec<Arc<Source>>,
     /// `mobility.file`, and what it says.
     movements: Option<Arc<(Arc<Source>, Movements)>>,
 }
@@ -34,11 +36,14 @@ pub(super) struct Files {
 impl Files {
     /// Reads them.
     pub(super) fn load(scenario: Section<'_>, folder: &Path) -> Result<Self, Problems> {
-        let read = |section: Section<'_>| -> Result<Option<Arc<Source>>, Problem> {
+        let mut sources = Vec::new();
+        let mut read = |section: Section<'_>| -> Result<Option<Arc<Source>>, Problem> {
             let Some(name) = section.word("file") else { return Ok(None) };
-            Source::read(&folder.join(name)).map(Some).map_err(|p| {
+            let source = Source::read(&folder.join(name)).map_err(|p| {
                 p.at(section.origin_of("file")).help("file names are relative to the folder of the scenario")
-            })
+            })?;
+            sources.push(source.clone());
+            Ok(Some(source))
         };
         let mut files = Self::default();
         if let Some(source) = read(scenario.section("mobility"))? {
@@ -50,6 +55,7 @@ impl Files {
         if let Some(source) = read(scenario.section("flows"))? {
             files.flows = csv::entries(&source, keys::FLOW, "flow")?;
         }
+        files.sources = sources;
         Ok(files)
     }
 }
