@@ -1,8 +1,8 @@
 //! Flows: the applications and transport endpoints at both ends, and what they measure.
 
 use crate::fingerprint::Observed;
-use crate::outcome::{Connected, FlowOutcome, FlowSample};
-use crate::packet::{Body, Handle, Packet};
+use crate::outcome::{Connected, FlowOutcome, FlowSample, Packets};
+use crate::packet::{Arrival, Body, Handle, Packet};
 use crate::spec::{FlowSpec, Traffic};
 use crate::stack::header;
 use crate::trace::Tracer;
@@ -13,6 +13,7 @@ use hopline_core::{
 use hopline_transport::tcp::{Config, Endpoint, Estimator, Ports};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::{tcp, udp};
+use std::net::Ipv4Addr;
 
 /// The server side of every flow listens here (RFC 862 and others use well-known ports; this is the discard port).
 const SERVER_PORT: u16 = 9;
@@ -41,6 +42,8 @@ pub(crate) struct Flow {
     kind: Kind,
     bytes_received: u64,
     last_delivery: Instant,
+    /// By the side that sends.
+    packets: [Packets; 2],
     series: Vec<FlowSample>,
 }
 
@@ -106,6 +109,7 @@ impl Flow {
             kind,
             bytes_received: 0,
             last_delivery: spec.start,
+            packets: Default::default(),
             series: Vec::new(),
         }
     }
@@ -124,7 +128,8 @@ impl Flow {
     }
 
     /// The result at the end of the run, `now`.
-    pub(crate) fn outcome(self, now: Instant) -> FlowOutcome {
+    pub(crate) fn outcome(mut self, now: Instant) -> FlowOutcome {
+        let [data, back] = core::mem::take(&mut self.packets);
         let bytes_received = self.bytes_received;
         let end = if self.is_complete() { self.last_delivery } else { self.stop.min(now) };
         let (segments_sent, retransmissions, timeouts, segments_received) = match &self.kind {
@@ -144,7 +149,22 @@ impl Flow {
             timeouts,
             segments_received,
             connected: if bytes_received > 0 { Connected::Yes } else { Connected::Never },
+            completion: self.is_complete().then(|| self.last_delivery.since(self.start)),
+            data,
+            back,
             series: self.series,
+        }
+    }
+
+    /// The end that has this address.
+    pub(crate) fn side_of(&self, address: Ipv4Addr) -> Side {
+        if address == self.src.ipv4() { Side::Source } else { Side::Sink }
+    }
+
+    /// The run is over. `held`: packets and bytes under way, by the side that sent them.
+    pub(crate) fn settle(&mut self, held: [(u64, u64); 2]) {
+        for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
+            packets.settle(held, held_bytes);
         }
     }
 
@@ -244,7 +264,7 @@ impl<T: Tracer> World<T> {
         let len_bytes = (HEADER_LEN + udp::HEADER_LEN) as u32 + packet_bytes + self.extra_header_bytes;
         let ip = header(src.ipv4(), dst.ipv4(), Protocol::Udp);
         let body = Body::Udp { datagram, number };
-        self.originate(src, Packet { ip, body, len_bytes, flow: Some(id) });
+        self.send_of_flow(src, Packet { ip, body, len_bytes, flow: Some(id), made: self.now, serial: 0 });
         self.scheduler.schedule(self.now + interval, Event::CbrTick { flow });
     }
 
@@ -255,6 +275,13 @@ impl<T: Tracer> World<T> {
         self.fingerprint.observe(now, Observed::Delivered, node, packet.len_bytes);
         let Some(flow) = packet.flow else { return };
         let state = &mut self.flows[flow.index()];
+        let (len_bytes, delay) = (packet.len_bytes, now.since(packet.made));
+        let forwarded = packet.ip.ttl - handle.ttl;
+        let side = state.side_of(packet.ip.src);
+        if self.packets.arrive(handle) == Arrival::First {
+            state.packets[side as usize].receive(now, len_bytes, delay, forwarded);
+        }
+        let packet = self.packets.get(handle);
         match (&packet.body, &mut state.kind) {
             (Body::Tcp(segment), Kind::Bulk(bulk)) => {
                 let side = if segment.dst_port == SERVER_PORT { Side::Sink } else { Side::Source };
@@ -318,7 +345,18 @@ impl<T: Tracer> World<T> {
             body: Body::Tcp(segment),
             len_bytes: len_bytes + self.extra_header_bytes,
             flow: Some(FlowId(flow)),
+            made: self.now,
+            serial: 0,
         };
+        self.send_of_flow(from, packet);
+    }
+
+    /// Hands a packet of a flow to the IP layer of `from`, one of its ends.
+    fn send_of_flow(&mut self, from: NodeId, packet: Packet) {
+        let flow = packet.flow.expect("the caller names the flow");
+        let flow = &mut self.flows[flow.index()];
+        let side = flow.side_of(packet.ip.src);
+        flow.packets[side as usize].send(self.now, packet.len_bytes);
         self.originate(from, packet);
     }
 }

@@ -1,6 +1,6 @@
 //! What makes up a node.
 
-use crate::outcome::Drops;
+use crate::outcome::{Drops, Frames};
 use crate::packet::Handle;
 use crate::spec::RadioSpec;
 use hopline_core::{Instant, NodeId, Purpose, Stream};
@@ -22,6 +22,9 @@ pub(crate) struct Node {
     /// Boxed: most events of a node do not touch it.
     pub(crate) aodv: Option<Box<Agent>>,
     pub(crate) drops: Drops,
+    pub(crate) frames: Frames,
+    /// Routing messages sent, those passed on included.
+    pub(crate) routing_packets: u64,
 }
 
 /// One end of a wired link.

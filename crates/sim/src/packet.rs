@@ -1,7 +1,7 @@
 //! Packets: in a slab, handed around by index, shared by counting.
 
 use crate::trace::PacketView;
-use hopline_core::{FlowId, Length};
+use hopline_core::{FlowId, Instant, Length};
 use hopline_wire::ipv4::Header;
 use hopline_wire::{aodv, tcp, udp};
 
@@ -24,6 +24,10 @@ pub struct Packet {
     pub len_bytes: u32,
     /// The flow it belongs to; `None` for routing messages.
     pub flow: Option<FlowId>,
+    /// When its source made it.
+    pub made: Instant,
+    /// Which packet of the run it is, from 0, in the order in which they were made.
+    pub serial: u64,
 }
 
 /// What a packet carries.
@@ -47,6 +51,8 @@ pub enum Body {
 pub(crate) struct Slab {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// Packets ever stored.
+    stored: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -54,13 +60,25 @@ struct Slot {
     packet: Packet,
     /// Holders: queues, MACs, buffers, frames in the air.
     holders: u32,
+    arrival: Arrival,
+}
+
+/// Whether a packet has reached the node it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Not yet, or it is the first copy that does.
+    First,
+    /// It has; this is another copy.
+    Again,
 }
 
 impl Slab {
-    /// Stores `packet` with one holder, the caller.
+    /// Stores `packet` with one holder, the caller, and numbers it.
     pub(crate) fn insert(&mut self, packet: Packet) -> Handle {
         let ttl = packet.ip.ttl;
-        let slot = Slot { packet, holders: 1 };
+        let packet = Packet { serial: self.stored, ..packet };
+        self.stored += 1;
+        let slot = Slot { packet, holders: 1, arrival: Arrival::First };
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id as usize] = slot;
@@ -97,6 +115,17 @@ impl Slab {
         }
     }
 
+    /// A copy has reached the node it is for.
+    pub(crate) fn arrive(&mut self, handle: Handle) -> Arrival {
+        core::mem::replace(&mut self.slots[handle.id as usize].arrival, Arrival::Again)
+    }
+
+    /// Packets that somebody holds and that have not arrived.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = &Packet> {
+        let held = |slot: &&Slot| slot.holders > 0 && slot.arrival == Arrival::First;
+        self.slots.iter().filter(held).map(|slot| &slot.packet)
+    }
+
     /// Packets that somebody holds.
     pub(crate) fn live(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -119,7 +148,14 @@ mod tests {
             id: 0,
         };
         let datagram = udp::Datagram { src_port: 1, dst_port: 2, payload: Length(10) };
-        Packet { ip, body: Body::Udp { datagram, number: 0 }, len_bytes, flow: None }
+        Packet {
+            ip,
+            body: Body::Udp { datagram, number: 0 },
+            len_bytes,
+            flow: None,
+            made: Instant::ZERO,
+            serial: 0,
+        }
     }
 
     #[test]
@@ -133,5 +169,17 @@ mod tests {
         assert_eq!(slab.live(), 0);
         let b = slab.insert(packet(2));
         assert_eq!((b.id, slab.get(b).len_bytes), (a.id, 2));
+        assert_eq!(slab.get(b).serial, 1, "a slot is used again, a number is not");
+    }
+
+    #[test]
+    fn a_packet_arrives_once_and_is_under_way_until_then() {
+        let mut slab = Slab::default();
+        let (a, b) = (slab.insert(packet(1)), slab.insert(packet(2)));
+        slab.retain(a);
+        assert_eq!((slab.arrive(a), slab.arrive(a)), (Arrival::First, Arrival::Again));
+        assert_eq!(slab.under_way().map(|p| p.len_bytes).collect::<Vec<_>>(), [2]);
+        slab.release(b);
+        assert_eq!(slab.under_way().count(), 0);
     }
 }

@@ -211,17 +211,19 @@ impl<T: Tracer> World<T> {
     fn transmit(&mut self, node: u32, transmission: Transmission<Handle>) {
         let Transmission { frame, rate, len_bytes, airtime } = transmission;
         let now = self.now;
-        let what = match frame {
-            Frame::Rts { .. } => Observed::TransmitRts,
-            Frame::Cts { .. } => Observed::TransmitCts,
-            Frame::Ack { .. } => Observed::TransmitAck,
+        let frames = &mut self.nodes[node as usize].frames;
+        let (what, count) = match frame {
+            Frame::Rts { .. } => (Observed::TransmitRts, &mut frames.rts),
+            Frame::Cts { .. } => (Observed::TransmitCts, &mut frames.cts),
+            Frame::Ack { .. } => (Observed::TransmitAck, &mut frames.ack),
             Frame::Data { body, .. } | Frame::QosData { body, .. } => {
                 self.packets.retain(body);
-                Observed::TransmitData
+                (Observed::TransmitData, &mut frames.data)
             }
-            Frame::BlockAckReq { .. } => Observed::TransmitBlockAckReq,
-            Frame::BlockAck { .. } => Observed::TransmitBlockAck,
+            Frame::BlockAckReq { .. } => (Observed::TransmitBlockAckReq, &mut frames.block_ack_req),
+            Frame::BlockAck { .. } => (Observed::TransmitBlockAck, &mut frames.block_ack),
         };
+        *count += 1;
         self.fingerprint.observe(now, what, node, len_bytes);
         if T::ENABLED {
             self.tracer.frame_sent(now, NodeId(node), &frame.map(|body| self.packets.view(body)));

@@ -190,8 +190,11 @@ impl<T: Tracer> World<T> {
             body: Body::Aodv(transmit.message),
             len_bytes: len_bytes + self.extra_header_bytes,
             flow: None,
+            made: self.now,
+            serial: 0,
         };
         let handle = self.packets.insert(packet);
+        self.nodes[node as usize].routing_packets += 1;
         self.send_to(node, handle, transmit.next_hop, Class::Routing);
     }
 

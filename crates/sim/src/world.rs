@@ -152,6 +152,7 @@ impl<T: Tracer> World<T> {
     #[must_use]
     pub fn finish(mut self) -> (Outcome, T) {
         let now = self.now;
+        self.settle_packets();
         let flows = core::mem::take(&mut self.flows);
         let outcome = Outcome {
             fingerprint: self.fingerprint.value(),
@@ -164,10 +165,29 @@ impl<T: Tracer> World<T> {
                 .map(|node| NodeOutcome {
                     airtime: node.radio.as_ref().map_or(Airtime::default(), |r| r.mac.airtime(now)),
                     drops: node.drops,
+                    frames: node.frames,
+                    routing_packets: node.routing_packets,
                 })
                 .collect(),
         };
         (outcome, self.tracer)
+    }
+
+    /// Tells the flows what became of their packets.
+    fn settle_packets(&mut self) {
+        // Per flow, packets and bytes that the source and the sink sent and that are under way.
+        let mut held = vec![[(0, 0); 2]; self.flows.len()];
+        for packet in self.packets.under_way() {
+            if let Some(flow) = packet.flow {
+                let side = self.flows[flow.index()].side_of(packet.ip.src);
+                let (packets, bytes) = &mut held[flow.index()][side as usize];
+                *packets += 1;
+                *bytes += u64::from(packet.len_bytes);
+            }
+        }
+        for (flow, held) in self.flows.iter_mut().zip(held) {
+            flow.settle(held);
+        }
     }
 
     fn process(&mut self, event: Event) {
@@ -213,7 +233,14 @@ fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
                 }
                 _ => None,
             };
-            Node { radio, wires: Vec::new(), aodv, drops: Default::default() }
+            Node {
+                radio,
+                wires: Vec::new(),
+                aodv,
+                drops: Default::default(),
+                frames: Default::default(),
+                routing_packets: 0,
+            }
         })
         .collect();
     for (n, link) in (0..).zip(&spec.links) {

@@ -1,5 +1,11 @@
 //! What a run yields.
 
+mod delays;
+mod packets;
+
+pub use delays::Delays;
+pub use packets::Packets;
+
 use hopline_core::{Duration, Instant};
 use hopline_radio::mac::Airtime;
 
@@ -36,6 +42,12 @@ pub struct FlowOutcome {
     pub segments_received: u64,
     /// Whether anything at all arrived.
     pub connected: Connected,
+    /// Time from the start to the last byte, of what had an end and came to it.
+    pub completion: Option<Duration>,
+    /// IP packets from the source to the destination of the data.
+    pub data: Packets,
+    /// IP packets the other way: acknowledgments. Empty for datagrams.
+    pub back: Packets,
     /// State once a second, from one second after the start of the run on.
     pub series: Vec<FlowSample>,
 }
@@ -71,6 +83,27 @@ pub struct NodeOutcome {
     pub airtime: Airtime,
     /// Packets dropped at this node, by reason.
     pub drops: Drops,
+    /// Frames sent over the radio, by kind.
+    pub frames: Frames,
+    /// Routing messages sent, those passed on included.
+    pub routing_packets: u64,
+}
+
+/// Counts of frames sent over a radio, by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Frames {
+    /// Frames that carry a packet (data, acknowledgments of TCP, routing), repeated ones included.
+    pub data: u64,
+    /// Requests to send.
+    pub rts: u64,
+    /// Clears to send.
+    pub cts: u64,
+    /// Acknowledgments.
+    pub ack: u64,
+    /// Requests for block acknowledgment.
+    pub block_ack_req: u64,
+    /// Block acknowledgments.
+    pub block_ack: u64,
 }
 
 /// Counts of packets dropped, by reason.
@@ -86,6 +119,22 @@ pub struct Drops {
     pub ttl: u64,
     /// Damaged on a wired link.
     pub link_error: u64,
+}
+
+impl Frames {
+    /// Frames of every kind.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.data + self.rts + self.cts + self.ack + self.block_ack_req + self.block_ack
+    }
+}
+
+impl Drops {
+    /// Packets dropped for any reason.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.queue_full + self.retry_limit + self.no_route + self.ttl + self.link_error
+    }
 }
 
 impl FlowOutcome {

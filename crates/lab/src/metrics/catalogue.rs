@@ -1,0 +1,329 @@
+//! The catalogue: a line a metric.
+
+use super::Better::{Higher, Lower, Neither};
+use super::{Better, Measure, MetricInfo};
+use hopline_core::Duration;
+use hopline_radio::mac::Airtime;
+use hopline_sim::Outcome;
+use hopline_sim::outcome::{Delays, Drops, FlowOutcome, NodeOutcome};
+use hopline_sim::spec::{FlowSpec, Traffic};
+
+/// Every metric, those of the run first, then those of flows, then those of nodes. Names are unique within a level, and
+/// mean the same on every level on which they occur.
+pub const CATALOGUE: &[MetricInfo] = &[
+    // ---- the run ----
+    run("aggregate_goodput_bps", "bit/s", Higher, "sum of the flows' goodputs", |o| {
+        Some(o.aggregate_goodput_bps())
+    }),
+    run("jain", "1", Higher, "Jain's fairness index of the goodputs; of two flows or more", |o| {
+        several(o).then(|| o.jain())
+    }),
+    run(
+        "jain_2s",
+        "1",
+        Higher,
+        "Jain's index of the bytes of each 2 s, averaged; of two flows or more",
+        |o| several(o).then(|| o.jain_2s()),
+    ),
+    run("rtx_index_pct", "%", Lower, "segments sent again per hundred delivered, all flows together", |o| {
+        per_hundred(sum(o, |f| f.retransmissions), sum(o, |f| f.segments_received))
+    }),
+    run("retransmissions", "1", Lower, "segments sent again", |o| Some(sum(o, |f| f.retransmissions))),
+    run("timeouts", "1", Lower, "expirations of retransmission timers", |o| Some(sum(o, |f| f.timeouts))),
+    run("segments_received", "1", Higher, "distinct segments or datagrams delivered", |o| {
+        Some(sum(o, |f| f.segments_received))
+    }),
+    run("packet_loss_pct", "%", Lower, "packets of data lost per hundred whose fate is known", |o| {
+        let lost = sum(o, |f| f.data.lost);
+        per_hundred(lost, lost + sum(o, |f| f.data.received))
+    }),
+    run("delay_mean_s", "s", Lower, "one-way delay of packets of data, mean over all flows", |o| {
+        let total: Duration = o.flows.iter().map(|f| f.data.delays.sum()).fold(Duration::ZERO, |a, b| a + b);
+        ratio(total.as_secs_f64(), sum(o, |f| f.data.received))
+    }),
+    run(
+        "frames_per_segment",
+        "1",
+        Lower,
+        "radio frames of every kind, sent anywhere, per delivered segment",
+        |o| {
+            ratio(over_nodes(o, |n| n.frames.total()), sum(o, |f| f.segments_received))
+                .filter(|_| has_radios(o))
+        },
+    ),
+    run(
+        "data_frames_per_segment",
+        "1",
+        Lower,
+        "radio frames that carry a packet, per delivered segment",
+        |o| {
+            ratio(over_nodes(o, |n| n.frames.data), sum(o, |f| f.segments_received)).filter(|_| has_radios(o))
+        },
+    ),
+    run(
+        "airtime_per_megabyte_s",
+        "s/MB",
+        Lower,
+        "transmitting time of all radios per 10^6 delivered bytes",
+        |o| {
+            let transmitting: f64 = o.nodes.iter().map(|n| n.airtime.transmitting.as_secs_f64()).sum();
+            ratio(transmitting * 1e6, sum(o, |f| f.bytes_received)).filter(|_| has_radios(o))
+        },
+    ),
+    run("transmitting_pct", "%", Neither, "share of radio time spent sending", |o| {
+        radios(o, |a| a.transmitting)
+    }),
+    run("receiving_pct", "%", Neither, "share of radio time spent receiving", |o| radios(o, |a| a.receiving)),
+    run("sensing_pct", "%", Neither, "share of radio time with a carrier that cannot be decoded", |o| {
+        radios(o, |a| a.sensing)
+    }),
+    run("nav_pct", "%", Neither, "share of radio time reserved by others, carrier idle", |o| {
+        radios(o, |a| a.nav)
+    }),
+    run("idle_pct", "%", Neither, "share of radio time idle", |o| radios(o, |a| a.idle)),
+    run("routing_packets", "1", Lower, "routing messages sent, each hop counted", |o| {
+        Some(over_nodes(o, |n| n.routing_packets))
+    }),
+    run("drops", "1", Lower, "packets dropped, any reason", |o| Some(over_nodes(o, |n| n.drops.total()))),
+    run("drops_queue_full", "1", Lower, "packets dropped: interface queue full", |o| {
+        Some(over_nodes(o, |n| n.drops.queue_full))
+    }),
+    run("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |o| {
+        Some(over_nodes(o, |n| n.drops.retry_limit))
+    }),
+    run("drops_no_route", "1", Lower, "packets dropped: no route, or none in time", |o| {
+        Some(over_nodes(o, |n| n.drops.no_route))
+    }),
+    run("drops_ttl", "1", Lower, "packets dropped: hop limit exceeded", |o| {
+        Some(over_nodes(o, |n| n.drops.ttl))
+    }),
+    run("drops_link_error", "1", Lower, "packets dropped: damaged on a wired link", |o| {
+        Some(over_nodes(o, |n| n.drops.link_error))
+    }),
+    // ---- flows ----
+    flow("goodput_bps", "bit/s", Higher, "bytes delivered over the time the flow was active", |_, f| {
+        (!f.active.is_zero()).then(|| f.goodput_bps())
+    }),
+    flow("bytes_received", "B", Higher, "bytes delivered", |_, f| count(f.bytes_received)),
+    flow(
+        "completion_s",
+        "s",
+        Lower,
+        "from the start to the last byte, of what had an end and came to it",
+        |_, f| f.completion.map(Duration::as_secs_f64),
+    ),
+    flow("segments_sent", "1", Neither, "segments with data, or datagrams, sent", |_, f| {
+        count(f.segments_sent)
+    }),
+    flow("segments_received", "1", Higher, "distinct segments or datagrams delivered", |_, f| {
+        count(f.segments_received)
+    }),
+    flow("retransmissions", "1", Lower, "segments sent again; TCP only", |s, f| tcp(s, f.retransmissions)),
+    flow("timeouts", "1", Lower, "expirations of the retransmission timer; TCP only", |s, f| {
+        tcp(s, f.timeouts)
+    }),
+    flow("rtx_index_pct", "%", Lower, "segments sent again per hundred delivered; TCP only", |s, f| {
+        tcp(s, f.retransmissions).and_then(|again| per_hundred(again, f.segments_received as f64))
+    }),
+    flow(
+        "srtt_mean_s",
+        "s",
+        Lower,
+        "smoothed round-trip time of the data's source, mean of its samples",
+        |_, f| mean(f.series.iter().filter_map(|sample| sample.srtt).map(Duration::as_secs_f64)),
+    ),
+    flow(
+        "cwnd_mean_bytes",
+        "B",
+        Neither,
+        "congestion window of the data's source, mean of its samples",
+        |s, f| mean(f.series.iter().map(|sample| sample.cwnd_bytes as f64)).filter(|_| is_tcp(s)),
+    ),
+    flow("packets_sent", "1", Neither, "IP packets from src to dst handed to the IP layer", |_, f| {
+        count(f.data.sent)
+    }),
+    flow("packets_received", "1", Higher, "IP packets from src that arrived at dst", |_, f| {
+        count(f.data.received)
+    }),
+    flow(
+        "packet_loss_pct",
+        "%",
+        Lower,
+        "packets from src to dst lost per hundred whose fate is known",
+        |_, f| f.data.loss_pct(),
+    ),
+    flow("delay_mean_s", "s", Lower, "one-way delay from src to dst: mean", |_, f| f.data.delays.mean_s()),
+    flow("delay_p50_s", "s", Lower, "one-way delay from src to dst: median", |_, f| {
+        quantile(&f.data.delays, 0.5)
+    }),
+    flow("delay_p95_s", "s", Lower, "one-way delay from src to dst: 95th percentile", |_, f| {
+        quantile(&f.data.delays, 0.95)
+    }),
+    flow("delay_p99_s", "s", Lower, "one-way delay from src to dst: 99th percentile", |_, f| {
+        quantile(&f.data.delays, 0.99)
+    }),
+    flow("delay_max_s", "s", Lower, "one-way delay from src to dst: longest", |_, f| {
+        f.data.delays.max().map(Duration::as_secs_f64)
+    }),
+    flow("jitter_mean_s", "s", Lower, "difference of delay from one packet to the next, mean", |_, f| {
+        f.data.jitter_mean_s()
+    }),
+    flow("hops_mean", "1", Neither, "hops of the packets from src that arrived, mean", |_, f| {
+        f.data.hops_mean()
+    }),
+    flow(
+        "back_packets_sent",
+        "1",
+        Neither,
+        "IP packets from dst to src handed to the IP layer; TCP only",
+        |s, f| tcp(s, f.back.sent),
+    ),
+    flow(
+        "back_packet_loss_pct",
+        "%",
+        Lower,
+        "packets from dst to src lost per hundred whose fate is known",
+        |_, f| f.back.loss_pct(),
+    ),
+    flow("back_delay_mean_s", "s", Lower, "one-way delay from dst to src: mean", |_, f| {
+        f.back.delays.mean_s()
+    }),
+    // ---- nodes ----
+    node("transmitting_pct", "%", Neither, "share of radio time spent sending", |n| {
+        share(n, |a| a.transmitting)
+    }),
+    node("receiving_pct", "%", Neither, "share of radio time spent receiving", |n| share(n, |a| a.receiving)),
+    node("sensing_pct", "%", Neither, "share of radio time with a carrier that cannot be decoded", |n| {
+        share(n, |a| a.sensing)
+    }),
+    node("nav_pct", "%", Neither, "share of radio time reserved by others, carrier idle", |n| {
+        share(n, |a| a.nav)
+    }),
+    node("idle_pct", "%", Neither, "share of radio time idle", |n| share(n, |a| a.idle)),
+    node("frames_sent", "1", Neither, "radio frames sent, of every kind", |n| of_radio(n, n.frames.total())),
+    node("data_frames_sent", "1", Neither, "radio frames sent that carry a packet", |n| {
+        of_radio(n, n.frames.data)
+    }),
+    node("rts_sent", "1", Neither, "requests to send", |n| of_radio(n, n.frames.rts)),
+    node("routing_packets", "1", Lower, "routing messages sent", |n| count(n.routing_packets)),
+    node("drops", "1", Lower, "packets dropped, any reason", |n| count(n.drops.total())),
+    node("drops_queue_full", "1", Lower, "packets dropped: interface queue full", |n| {
+        dropped(n, |d| d.queue_full)
+    }),
+    node("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |n| {
+        dropped(n, |d| d.retry_limit)
+    }),
+    node("drops_no_route", "1", Lower, "packets dropped: no route, or none in time", |n| {
+        dropped(n, |d| d.no_route)
+    }),
+    node("drops_ttl", "1", Lower, "packets dropped: hop limit exceeded", |n| dropped(n, |d| d.ttl)),
+    node("drops_link_error", "1", Lower, "packets dropped: damaged on a wired link", |n| {
+        dropped(n, |d| d.link_error)
+    }),
+];
+
+type OfRun = fn(&Outcome) -> Option<f64>;
+type OfFlow = fn(&FlowSpec, &FlowOutcome) -> Option<f64>;
+type OfNode = fn(&NodeOutcome) -> Option<f64>;
+
+const fn run(
+    n: &'static str,
+    unit: &'static str,
+    better: Better,
+    doc: &'static str,
+    of: OfRun,
+) -> MetricInfo {
+    MetricInfo { name: n, unit, doc, better, measure: Measure::Run(of) }
+}
+
+const fn flow(
+    n: &'static str,
+    unit: &'static str,
+    better: Better,
+    doc: &'static str,
+    of: OfFlow,
+) -> MetricInfo {
+    MetricInfo { name: n, unit, doc, better, measure: Measure::Flow(of) }
+}
+
+const fn node(
+    n: &'static str,
+    unit: &'static str,
+    better: Better,
+    doc: &'static str,
+    of: OfNode,
+) -> MetricInfo {
+    MetricInfo { name: n, unit, doc, better, measure: Measure::Node(of) }
+}
+
+fn several(outcome: &Outcome) -> bool {
+    outcome.flows.len() > 1
+}
+
+fn sum(outcome: &Outcome, of: fn(&FlowOutcome) -> u64) -> f64 {
+    outcome.flows.iter().map(of).sum::<u64>() as f64
+}
+
+fn over_nodes(outcome: &Outcome, of: fn(&NodeOutcome) -> u64) -> f64 {
+    outcome.nodes.iter().map(of).sum::<u64>() as f64
+}
+
+fn ratio(of: f64, to: f64) -> Option<f64> {
+    (to > 0.0).then(|| of / to)
+}
+
+fn per_hundred(of: f64, to: f64) -> Option<f64> {
+    ratio(100.0 * of, to)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
+    ratio(sum, n)
+}
+
+fn count(n: u64) -> Option<f64> {
+    Some(n as f64)
+}
+
+fn quantile(delays: &Delays, q: f64) -> Option<f64> {
+    delays.quantile(q).map(Duration::as_secs_f64)
+}
+
+fn is_tcp(flow: &FlowSpec) -> bool {
+    match flow.traffic {
+        Traffic::Bulk { .. } => true,
+        Traffic::Cbr { .. } => false,
+    }
+}
+
+fn tcp(flow: &FlowSpec, n: u64) -> Option<f64> {
+    is_tcp(flow).then_some(n as f64)
+}
+
+/// Radio time of all states; none without a radio.
+fn radio_s(airtime: &Airtime) -> f64 {
+    let a = airtime;
+    (a.transmitting + a.receiving + a.sensing + a.nav + a.idle).as_secs_f64()
+}
+
+fn has_radios(outcome: &Outcome) -> bool {
+    outcome.nodes.iter().any(|node| radio_s(&node.airtime) > 0.0)
+}
+
+/// Share of the time of all radios.
+fn radios(outcome: &Outcome, state: fn(&Airtime) -> Duration) -> Option<f64> {
+    let over = |of: &dyn Fn(&Airtime) -> f64| outcome.nodes.iter().map(|n| of(&n.airtime)).sum::<f64>();
+    per_hundred(over(&|a| state(a).as_secs_f64()), over(&radio_s))
+}
+
+fn share(node: &NodeOutcome, state: fn(&Airtime) -> Duration) -> Option<f64> {
+    per_hundred(state(&node.airtime).as_secs_f64(), radio_s(&node.airtime))
+}
+
+fn of_radio(node: &NodeOutcome, n: u64) -> Option<f64> {
+    (radio_s(&node.airtime) > 0.0).then_some(n as f64)
+}
+
+fn dropped(node: &NodeOutcome, reason: fn(&Drops) -> u64) -> Option<f64> {
+    count(reason(&node.drops))
+}

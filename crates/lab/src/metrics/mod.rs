@@ -1,0 +1,141 @@
+//! Every number that a run is judged by: one enumeration, from which tables, comparisons and reports take theirs.
+
+mod catalogue;
+mod reference;
+#[cfg(test)]
+mod tests;
+
+pub use catalogue::CATALOGUE;
+pub use reference::reference;
+
+use crate::run::Run;
+use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
+use hopline_sim::spec::FlowSpec;
+use hopline_sim::{Outcome, Spec};
+
+/// What a value belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope<'a> {
+    /// The run as a whole.
+    Run,
+    /// The flow of this name.
+    Flow(&'a str),
+    /// The node of this name.
+    Node(&'a str),
+}
+
+/// A scope without its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// One value a run.
+    Run,
+    /// One value a flow.
+    Flow,
+    /// One value a node.
+    Node,
+}
+
+/// One value of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metric<'a> {
+    /// What it belongs to.
+    pub scope: Scope<'a>,
+    /// What was measured: name, unit and meaning.
+    pub info: &'static MetricInfo,
+    /// The value, finite, in the unit that the catalogue names.
+    pub value: f64,
+}
+
+impl Metric<'_> {
+    /// The name: together with the level of the scope it is unique.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.info.name
+    }
+}
+
+/// A metric as such.
+#[derive(Debug)]
+pub struct MetricInfo {
+    /// Its name. Where it has a unit, the name ends in it.
+    pub name: &'static str,
+    /// Its unit; "1" for counts and indices.
+    pub unit: &'static str,
+    /// What it is, in a line.
+    pub doc: &'static str,
+    /// Which way is better.
+    pub better: Better,
+    measure: Measure,
+}
+
+impl PartialEq for MetricInfo {
+    /// Metrics are known by level and name.
+    fn eq(&self, other: &Self) -> bool {
+        (self.level(), self.name) == (other.level(), other.name)
+    }
+}
+
+impl MetricInfo {
+    /// Whether there is one of it for the run, for each flow or for each node.
+    #[must_use]
+    pub const fn level(&self) -> Level {
+        match self.measure {
+            Measure::Run(_) => Level::Run,
+            Measure::Flow(_) => Level::Flow,
+            Measure::Node(_) => Level::Node,
+        }
+    }
+}
+
+/// Which way a metric gets better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// It describes, and does not judge.
+    Neither,
+}
+
+/// How a metric is taken. `None`: it does not exist there.
+#[derive(Clone, Copy, Debug)]
+enum Measure {
+    Run(fn(&Outcome) -> Option<f64>),
+    Flow(fn(&FlowSpec, &FlowOutcome) -> Option<f64>),
+    Node(fn(&NodeOutcome) -> Option<f64>),
+}
+
+/// The metric `name` of `level`, if there is one.
+#[must_use]
+pub fn find(level: Level, name: &str) -> Option<&'static MetricInfo> {
+    CATALOGUE.iter().find(|info| info.level() == level && info.name == name)
+}
+
+/// Every value of `run`: those of the run, then flow by flow, then node by node, each in the order of the catalogue. What
+/// does not exist (a delay where nothing arrived, the airtime of a node without a radio) is left out.
+#[must_use]
+pub fn of<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
+    let outcome = &run.outcome;
+    let of_run = metrics(Scope::Run, |measure| match measure {
+        Measure::Run(value) => value(outcome),
+        Measure::Flow(_) | Measure::Node(_) => None,
+    });
+    let flows = spec.flows.iter().zip(&outcome.flows).flat_map(|(flow, result)| {
+        metrics(Scope::Flow(&flow.name), move |measure| match measure {
+            Measure::Flow(value) => value(flow, result),
+            Measure::Run(_) | Measure::Node(_) => None,
+        })
+    });
+    let nodes = spec.nodes.iter().zip(&outcome.nodes).flat_map(|(node, result)| {
+        metrics(Scope::Node(&node.name), move |measure| match measure {
+            Measure::Node(value) => value(result),
+            Measure::Run(_) | Measure::Flow(_) => None,
+        })
+    });
+    of_run.chain(flows).chain(nodes).collect()
+}
+
+fn metrics<'a>(scope: Scope<'a>, value: impl Fn(Measure) -> Option<f64>) -> impl Iterator<Item = Metric<'a>> {
+    CATALOGUE.iter().filter_map(move |info| value(info.measure).map(|value| Metric { scope, info, value }))
+}

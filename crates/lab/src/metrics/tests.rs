@@ -1,0 +1,148 @@
+use super::*;
+use crate::run::{Unwatched, untraced};
+use crate::scenario::Scenario;
+use crate::scenario::source::Source;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Two hops, then a wire; a transfer that ends, datagrams, and a flow that never gets anywhere.
+const MIXED: &str = "\
+duration_s = 20
+[nodes]
+layout = \"chain\"
+count = 3
+spacing_m = 200
+[radio]
+[[node]]
+name = \"server\"
+interface = \"wired\"
+[[node]]
+name = \"island\"
+x_m = 9000
+[[link]]
+a = \"n2\"
+b = \"server\"
+rate_mbps = 10
+delay_ms = 20
+[[flow]]
+name = \"file\"
+src = \"server\"
+dst = \"n0\"
+bytes = 100000
+[[flow]]
+name = \"voice\"
+kind = \"cbr\"
+src = \"n0\"
+dst = \"n2\"
+rate_kbps = 16
+packet_bytes = 200
+[[flow]]
+name = \"lost\"
+src = \"n0\"
+dst = \"island\"
+";
+
+fn with_run(text: &str, check: impl FnOnce(&Spec, &Run, &[Metric<'_>])) {
+    let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
+    let scenario = Scenario::parse(source, PathBuf::new(), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let spec = scenario.spec(1).unwrap_or_else(|e| panic!("{e}"));
+    let run = untraced(&spec, 1, &Unwatched).expect("nobody interrupts");
+    check(&spec, &run, &of(&spec, &run));
+}
+
+fn value(all: &[Metric<'_>], scope: Scope<'_>, name: &str) -> Option<f64> {
+    all.iter().find(|m| m.scope == scope && m.name() == name).map(|m| m.value)
+}
+
+#[test]
+fn names_are_unique_within_a_level_and_end_in_their_unit() {
+    let names: BTreeSet<_> = CATALOGUE.iter().map(|info| (info.level(), info.name)).collect();
+    assert_eq!(names.len(), CATALOGUE.len());
+    for info in CATALOGUE {
+        let suffix = match info.unit {
+            "1" => continue,
+            "bit/s" => "_bps",
+            "%" => "_pct",
+            "s" | "s/MB" => "_s",
+            "B" => "bytes",
+            other => panic!("{}: unknown unit {other}", info.name),
+        };
+        assert!(info.name.contains(suffix), "{} is in {}", info.name, info.unit);
+        assert!(!info.doc.is_empty());
+        assert_eq!(find(info.level(), info.name), Some(info));
+    }
+    assert_eq!(find(Level::Node, "goodput_bps"), None);
+}
+
+#[test]
+fn values_are_finite_and_each_stands_once() {
+    with_run(MIXED, |_, _, all| {
+        assert!(all.iter().all(|m| m.value.is_finite()), "{all:?}");
+        let keys: BTreeSet<_> = all.iter().map(|m| (m.scope, m.name())).collect();
+        assert_eq!(keys.len(), all.len());
+        assert!(all.is_sorted_by_key(|m| m.info.level()));
+    });
+}
+
+#[test]
+fn what_does_not_exist_is_left_out() {
+    with_run(MIXED, |_, _, all| {
+        let flow = |name, metric| value(all, Scope::Flow(name), metric);
+        for absent in
+            ["delay_mean_s", "delay_p50_s", "jitter_mean_s", "srtt_mean_s", "completion_s", "rtx_index_pct"]
+        {
+            assert_eq!(flow("lost", absent), None, "{absent}");
+        }
+        assert_eq!((flow("lost", "goodput_bps"), flow("lost", "packet_loss_pct")), (Some(0.0), Some(100.0)));
+        for absent in ["timeouts", "retransmissions", "rtx_index_pct", "cwnd_mean_bytes", "back_packets_sent"]
+        {
+            assert_eq!(flow("voice", absent), None, "{absent}");
+        }
+        assert_eq!(value(all, Scope::Node("server"), "transmitting_pct"), None);
+        assert_eq!(value(all, Scope::Node("server"), "frames_sent"), None);
+        assert_eq!(value(all, Scope::Node("server"), "drops"), Some(0.0));
+    });
+}
+
+#[test]
+fn values_are_those_of_the_outcome() {
+    with_run(MIXED, |_, run, all| {
+        let outcome = &run.outcome;
+        let file = &outcome.flows[0];
+        let of_run = |metric| value(all, Scope::Run, metric);
+        let flow = |name, metric| value(all, Scope::Flow(name), metric);
+        assert_eq!(of_run("aggregate_goodput_bps"), Some(outcome.aggregate_goodput_bps()));
+        assert_eq!(of_run("jain"), Some(outcome.jain()));
+        assert_eq!(flow("file", "bytes_received"), Some(100_000.0));
+        assert_eq!(flow("file", "completion_s"), Some(file.active.as_secs_f64()));
+        assert_eq!(flow("file", "delay_mean_s"), file.data.delays.mean_s());
+        // Three hops one way and three the other; the wire alone takes 20 ms.
+        assert_eq!((flow("file", "hops_mean"), flow("voice", "hops_mean")), (Some(3.0), Some(2.0)));
+        assert!(flow("file", "delay_p50_s") > Some(0.02) && flow("file", "back_delay_mean_s") > Some(0.02));
+        assert!(flow("file", "delay_p50_s") <= flow("file", "delay_p95_s"));
+        assert!(flow("file", "delay_p99_s") <= flow("file", "delay_max_s"));
+        let frames: u64 = outcome.nodes.iter().map(|n| n.frames.total()).sum();
+        let segments: u64 = outcome.flows.iter().map(|f| f.segments_received).sum();
+        assert_eq!(of_run("frames_per_segment"), Some(frames as f64 / segments as f64));
+        // Two hops of RTS, CTS, data, ACK each for a datagram, twice that with the acknowledgment of TCP.
+        assert!((8.0..20.0).contains(&(frames as f64 / segments as f64)));
+        let shares = ["transmitting_pct", "receiving_pct", "sensing_pct", "nav_pct", "idle_pct"];
+        for scope in [Scope::Run, Scope::Node("n1"), Scope::Node("island")] {
+            let total: f64 = shares.iter().filter_map(|share| value(all, scope, share)).sum();
+            assert!((total - 100.0).abs() < 1e-9, "{scope:?}: {total}");
+        }
+    });
+}
+
+#[test]
+fn of_wires_alone_there_is_no_airtime_and_of_one_flow_no_fairness() {
+    let text = "duration_s = 2\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
+        [[link]]\na = \"a\"\nb = \"b\"\nrate_mbps = 1\ndelay_ms = 5\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n";
+    with_run(text, |_, _, all| {
+        for absent in ["frames_per_segment", "airtime_per_megabyte_s", "idle_pct", "jain", "jain_2s"] {
+            assert_eq!(value(all, Scope::Run, absent), None, "{absent}");
+        }
+        assert!(value(all, Scope::Run, "aggregate_goodput_bps") > Some(500_000.0));
+    });
+}

@@ -1,0 +1,87 @@
+//! What became of the packets of one direction of a flow.
+
+use super::Delays;
+use hopline_core::{Duration, Instant};
+
+/// IP packets of one direction of a flow, from the source's IP layer to the destination's. Lengths include the IP
+/// header; a copy that arrives again does not count again. Definitions as ns-3's FlowMonitor has them, except `lost`,
+/// which needs no time-out: a simulator knows where its packets are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packets {
+    /// Packets handed to the IP layer.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Distinct packets that arrived.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Packets that exist no more and did not arrive. What is under way at the end of the run is not lost.
+    pub lost: u64,
+    /// Their bytes.
+    pub lost_bytes: u64,
+    /// How often packets that arrived were passed on by nodes on their way.
+    pub forwarded: u64,
+    /// From the hand-over to the IP layer to the arrival.
+    pub delays: Delays,
+    /// Absolute differences between the delays of packets that arrived one after the other, summed.
+    pub jitter_sum: Duration,
+    /// Delay of the packet that arrived last.
+    pub last_delay: Option<Duration>,
+    /// When the first packet was sent.
+    pub first_sent: Option<Instant>,
+    /// When the last packet was sent.
+    pub last_sent: Option<Instant>,
+    /// When the first packet arrived.
+    pub first_received: Option<Instant>,
+    /// When the last packet arrived.
+    pub last_received: Option<Instant>,
+}
+
+impl Packets {
+    /// A packet is handed to the IP layer.
+    pub(crate) fn send(&mut self, now: Instant, len_bytes: u32) {
+        self.sent += 1;
+        self.sent_bytes += u64::from(len_bytes);
+        self.first_sent.get_or_insert(now);
+        self.last_sent = Some(now);
+    }
+
+    /// A packet arrives for the first time, `delay` after it was sent, passed on `forwarded` times.
+    pub(crate) fn receive(&mut self, now: Instant, len_bytes: u32, delay: Duration, forwarded: u8) {
+        self.received += 1;
+        self.received_bytes += u64::from(len_bytes);
+        self.forwarded += u64::from(forwarded);
+        self.delays.record(delay);
+        if let Some(last) = self.last_delay.replace(delay) {
+            self.jitter_sum += delay.abs_diff(last);
+        }
+        self.first_received.get_or_insert(now);
+        self.last_received = Some(now);
+    }
+
+    /// The run is over: what was sent and has not arrived is lost, unless it is `held` somewhere.
+    pub(crate) fn settle(&mut self, held: u64, held_bytes: u64) {
+        self.lost = self.sent - self.received - held;
+        self.lost_bytes = self.sent_bytes - self.received_bytes - held_bytes;
+    }
+
+    /// Lost packets per hundred whose fate is known. `None` if there are none.
+    #[must_use]
+    pub fn loss_pct(&self) -> Option<f64> {
+        let known = self.lost + self.received;
+        (known > 0).then(|| 100.0 * self.lost as f64 / known as f64)
+    }
+
+    /// Mean jitter in seconds. `None` if fewer than two packets arrived.
+    #[must_use]
+    pub fn jitter_mean_s(&self) -> Option<f64> {
+        (self.received > 1).then(|| self.jitter_sum.as_secs_f64() / (self.received - 1) as f64)
+    }
+
+    /// Mean number of hops of the packets that arrived. `None` if none did.
+    #[must_use]
+    pub fn hops_mean(&self) -> Option<f64> {
+        (self.received > 0).then(|| 1.0 + self.forwarded as f64 / self.received as f64)
+    }
+}
