@@ -1,0 +1,42 @@
+//! How sure one can be of what was measured: pure functions over slices of values, one value a run.
+//!
+//! | question | answer |
+//! |---|---|
+//! | what is the mean, and how sure is it? | [`Estimate`]; other than normal: [`Bootstrap`] |
+//! | does a variant differ from the baseline, and by how much? | [`Pairs`]: differences, gains, t, sign and Wilcoxon tests |
+//! | and if there are many variants? | [`holm`] |
+//! | what is typical? | [`median`], [`quantile`] |
+//! | where does the start-up of a series end? | [`WarmUp`] |
+//! | how many runs are enough? | [`Precision`] |
+//!
+//! Everything but [`Estimate`] refuses values that are not finite, and samples that are too small to answer, with a
+//! [`Refusal`] that says why. Nothing here draws from anything but a [`Stream`](hopline_core::Stream).
+
+mod bootstrap;
+mod estimate;
+mod holm;
+mod pairs;
+mod percent;
+mod precision;
+mod quantile;
+mod refusal;
+#[cfg(test)]
+mod samples;
+mod sign;
+mod warm_up;
+mod wilcoxon;
+
+pub use bootstrap::{Bootstrap, Method, RESAMPLES, Statistic};
+pub use estimate::{Estimate, Interval};
+pub use holm::holm;
+pub use pairs::{Gains, Pairs, TTest};
+pub use percent::{Confidence, PercentError};
+pub use precision::{LEAST_RUNS, MOST_GROWTH, NextStep, Precision};
+pub use quantile::{median, quantile};
+pub use refusal::{LARGEST, Refusal};
+pub use sign::SignTest;
+pub use warm_up::WarmUp;
+pub use wilcoxon::{EXACT_UP_TO, Wilcoxon};
+
+/// Confidence of every interval the lab states, unless another is asked for.
+pub const CONFIDENCE: Confidence = Confidence::P95;
