@@ -37,7 +37,7 @@ pub struct FlowSummary {
     pub src: String,
     /// Name of the receiving node.
     pub dst: String,
-    /// `tcp-newreno`, `tcp-sack`, `tcp-reno` or `udp-cbr`.
+    /// `tcp-newreno`, `tcp-sack`, `tcp-reno`, `udp-cbr` or `udp-on-off`.
     pub transport: &'static str,
     /// Distinct bytes delivered over the time the flow was active, in bits per second.
     pub goodput_bps: f64,
@@ -101,13 +101,15 @@ impl FlowSummary {
 /// The name of a flow's transport, as scenario files write it.
 #[must_use]
 pub fn transport(traffic: &Traffic) -> &'static str {
-    match traffic {
-        Traffic::Cbr { .. } => "udp-cbr",
-        Traffic::Bulk { tcp, .. } => match tcp.variant {
-            Variant::NewReno(_) => "tcp-newreno",
-            Variant::Sack(_) => "tcp-sack",
-            Variant::Reno(_) => "tcp-reno",
-        },
+    let tcp = match traffic {
+        Traffic::Cbr { .. } => return "udp-cbr",
+        Traffic::OnOff { .. } => return "udp-on-off",
+        Traffic::Bulk { tcp, .. } | Traffic::Exchange { tcp, .. } => tcp,
+    };
+    match tcp.variant {
+        Variant::NewReno(_) => "tcp-newreno",
+        Variant::Sack(_) => "tcp-sack",
+        Variant::Reno(_) => "tcp-reno",
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Packet {
 pub enum Body {
     /// A TCP segment.
     Tcp(tcp::Segment<Length>),
-    /// A datagram of a CBR flow.
+    /// A datagram of a flow.
     Udp {
         /// The datagram.
         datagram: udp::Datagram<Length>,

@@ -1,6 +1,7 @@
 //! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
 
-use core::num::NonZeroU16;
+pub use crate::draw::Draw;
+use core::num::{NonZeroU16, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::drop_tail::Service;
 use hopline_radio::mobility::Trajectory;
@@ -113,7 +114,8 @@ pub struct FlowSpec {
     pub dst: NodeId,
     /// When the application starts.
     pub start: Instant,
-    /// When the application stops offering data. [`Instant::FAR_FUTURE`]: never.
+    /// When the application stops: a connection is aborted, by the end that opened it, and what arrives from then on
+    /// does not count. [`Instant::FAR_FUTURE`]: never.
     pub stop: Instant,
     /// What it sends and over what.
     pub traffic: Traffic,
@@ -136,4 +138,47 @@ pub enum Traffic {
         /// Time from one packet to the next, not zero.
         interval: Duration,
     },
+    /// Bursts over UDP: a constant rate while on, nothing while off. It begins on.
+    OnOff {
+        /// UDP payload of a packet in bytes, 1 to 65,507.
+        packet_bytes: u32,
+        /// Time from one packet to the next while on, not zero.
+        interval: Duration,
+        /// Lengths of on times in seconds. One too short for a second packet is one packet.
+        on: Draw,
+        /// Lengths of off times in seconds.
+        off: Draw,
+    },
+    /// Requests and responses over one TCP connection. The flow's `dst` is the client: it opens the connection and
+    /// asks; its `src` is the server, where the data come from.
+    Exchange {
+        /// Configuration of both endpoints.
+        tcp: tcp::Config,
+        /// Who says what, and when.
+        exchange: Exchange,
+    },
+}
+
+/// Requests and responses, one transaction after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exchange {
+    /// Bytes of a request; at least 1 is sent.
+    pub request_bytes: Draw,
+    /// Bytes of a response; at least 1 is sent.
+    pub response_bytes: Draw,
+    /// Time from the end of a response to the next request, in seconds.
+    pub think_s: Draw,
+    /// How many there are; then the client closes the connection. `None`: as many as the time allows.
+    pub transactions: Option<NonZeroU64>,
+}
+
+impl Traffic {
+    /// The configuration of TCP; `None` of datagrams.
+    #[must_use]
+    pub const fn tcp(&self) -> Option<&tcp::Config> {
+        match self {
+            Self::Bulk { tcp, .. } | Self::Exchange { tcp, .. } => Some(tcp),
+            Self::Cbr { .. } | Self::OnOff { .. } => None,
+        }
+    }
 }

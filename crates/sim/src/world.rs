@@ -47,8 +47,8 @@ pub(crate) enum Event {
     FlowStart { flow: u32 },
     /// A flow stops.
     FlowStop { flow: u32 },
-    /// A CBR flow sends a packet.
-    CbrTick { flow: u32 },
+    /// An application wants to be woken: it sends a datagram or a request.
+    Application { flow: u32 },
     /// The state of all flows is sampled.
     Sample,
 }
@@ -204,7 +204,7 @@ impl<T: Tracer> World<T> {
             Event::WireArrived { end } => self.wire_arrived(end),
             Event::FlowStart { flow } => self.start_flow(flow),
             Event::FlowStop { flow } => self.stop_flow(flow),
-            Event::CbrTick { flow } => self.cbr_tick(flow),
+            Event::Application { flow } => self.wake_application(flow),
             Event::Sample => self.sample(),
         }
     }

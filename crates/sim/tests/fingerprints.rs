@@ -11,6 +11,7 @@ use hopline_radio::phy::propagation::{LogDistance, Propagation, Shadowing, Shado
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{mac, phy};
 use hopline_routing::aodv;
+use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
@@ -19,7 +20,7 @@ use support::{Build, chain, disk, grid, link, moving, ns2_tcp, wired};
 
 /// What the scenarios of [`scenarios`] yielded when they were last looked at. A change of behaviour changes them; then
 /// copy what the test prints, and say in the commit why.
-const PINNED: [(&str, u64); 10] = [
+const PINNED: [(&str, u64); 12] = [
     ("chain, static routes", 0x463c_81c6_7b59_d507),
     ("chain, AODV", 0xeab6_f56d_70cb_67b7),
     ("grid", 0xb3b9_c2f2_254b_911e),
@@ -30,6 +31,8 @@ const PINNED: [(&str, u64); 10] = [
     ("802.11a", 0x165a_7e64_b4b6_eb1e),
     ("range disk, HELLO", 0xdeb1_4cff_acf0_7d0d),
     ("error bursts, shadowed links", 0x57c7_dffd_bb1f_bb3a),
+    ("bursts", 0xbe60_77a7_f913_da68),
+    ("web beside a transfer, base station", 0xb7fb_a381_f800_d22e),
 ];
 
 fn ber(p: f64) -> ErrorModel {
@@ -84,7 +87,33 @@ fn scenarios() -> Vec<Spec> {
                 });
             })
             .bulk(0, 2, ns2_tcp(8)),
+        chain(3).on_off(0, 3, 500, Duration::from_millis(20), 0.4, 0.3).on_off(
+            3,
+            1,
+            200,
+            Duration::from_millis(10),
+            0.2,
+            0.5,
+        ),
+        web(),
     ]
+}
+
+fn web() -> Spec {
+    let pages = Exchange {
+        request_bytes: Draw::Constant(350.0),
+        response_bytes: Draw::LogNormal { mean: 8000.0, deviation: 10_000.0 },
+        think_s: Draw::Exponential { mean: 0.5 },
+        transactions: None,
+    };
+    let heavy = Draw::BoundedPareto { min: 500.0, max: 50_000.0, shape: 1.1 };
+    let calls = Exchange {
+        request_bytes: Draw::Uniform { min: 50.0, max: 3000.0 },
+        response_bytes: heavy,
+        think_s: Draw::Constant(0.1),
+        transactions: core::num::NonZeroU64::new(10),
+    };
+    base_station().exchange(3, 0, tcp::Config::modern(), pages).exchange(3, 1, ns2_tcp(8), calls)
 }
 
 fn mobile() -> Spec {
@@ -134,7 +163,7 @@ fn every_pinned_scenario_delivers() {
 
 #[test]
 fn a_run_repeated_is_equal_in_everything() {
-    for spec in [busy(), mobile(), base_station()] {
+    for spec in [busy(), mobile(), base_station(), web()] {
         assert_eq!(simulate(&spec, 3), simulate(&spec, 3));
     }
 }

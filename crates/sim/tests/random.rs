@@ -9,7 +9,7 @@ use hopline_radio::phy::propagation::{LogDistance, Propagation, RangeDisk, Shado
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{Rate, mac};
 use hopline_routing::aodv;
-use hopline_sim::spec::{Interface, RoutingSpec, Traffic};
+use hopline_sim::spec::{Draw, Exchange, Interface, RoutingSpec, Traffic};
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use proptest::prelude::*;
@@ -116,6 +116,8 @@ enum Load {
     Bulk(tcp::Config),
     Transfer(tcp::Config, u64),
     Cbr(u32, u64),
+    OnOff(u32, u64, f64, f64),
+    Exchange(tcp::Config, Exchange),
 }
 
 fn load() -> impl Strategy<Value = Load> {
@@ -123,6 +125,15 @@ fn load() -> impl Strategy<Value = Load> {
         3 => transport().prop_map(Load::Bulk),
         1 => (transport(), 1u64..200_000).prop_map(|(tcp, bytes)| Load::Transfer(tcp, bytes)),
         2 => (1u32..3000, 2u64..400).prop_map(|(bytes, ms)| Load::Cbr(bytes, ms)),
+        1 => (1u32..3000, 2u64..400, 0.0..0.5, 0.0..0.5).prop_map(|(b, ms, on, off)| Load::OnOff(b, ms, on, off)),
+        2 => (transport(), 1.0..5000.0, 1.0..100_000.0, 0.0..0.5).prop_map(|(tcp, ask, answer, think)| {
+            Load::Exchange(tcp, Exchange {
+                request_bytes: Draw::Exponential { mean: ask },
+                response_bytes: Draw::BoundedPareto { min: 1.0, max: answer, shape: 1.1 },
+                think_s: Draw::Uniform { min: 0.0, max: think },
+                transactions: core::num::NonZeroU64::new(ask as u64 % 8),
+            })
+        }),
     ]
 }
 
@@ -142,6 +153,8 @@ fn with_flow(spec: Spec, (src, skip, load, start, length): FlowDraw) -> Spec {
         Load::Bulk(tcp) => spec.bulk(src, dst, tcp),
         Load::Transfer(tcp, bytes) => spec.transfer(src, dst, tcp, bytes),
         Load::Cbr(bytes, ms) => spec.cbr(src, dst, bytes, Duration::from_millis(ms)),
+        Load::OnOff(bytes, ms, on, off) => spec.on_off(src, dst, bytes, Duration::from_millis(ms), on, off),
+        Load::Exchange(tcp, exchange) => spec.exchange(src, dst, tcp, exchange),
     };
     let spec = spec.from(start);
     match length {
@@ -197,13 +210,21 @@ fn capacity_bps(spec: &Spec) -> f64 {
 fn check(spec: &Spec, outcome: &Outcome) -> Result<(), TestCaseError> {
     for (flow, declared) in outcome.flows.iter().zip(&spec.flows) {
         let segment = match &declared.traffic {
-            Traffic::Bulk { tcp, .. } => u64::from(tcp.mss),
-            Traffic::Cbr { packet_bytes, .. } => u64::from(*packet_bytes),
+            Traffic::Bulk { tcp, .. } | Traffic::Exchange { tcp, .. } => u64::from(tcp.mss),
+            Traffic::Cbr { packet_bytes, .. } | Traffic::OnOff { packet_bytes, .. } => {
+                u64::from(*packet_bytes)
+            }
         };
         prop_assert!(flow.goodput_bps() <= capacity_bps(spec), "{flow:?}");
         prop_assert!(flow.bytes_received <= flow.segments_sent * segment);
         prop_assert!(flow.segments_received <= flow.segments_sent);
         prop_assert!(flow.retransmissions <= flow.segments_sent);
+        prop_assert!(flow.responses.count() <= flow.requests);
+        for packets in [&flow.data, &flow.back] {
+            prop_assert!(packets.received + packets.lost <= packets.sent, "{packets:?}");
+            prop_assert!(packets.received_bytes + packets.lost_bytes <= packets.sent_bytes, "{packets:?}");
+            prop_assert_eq!(packets.delays.count(), packets.received);
+        }
         prop_assert!(flow.active <= spec.duration);
         prop_assert_eq!(flow.series.len() as u64, spec.duration / Duration::from_secs(1));
         prop_assert!(flow.series.iter().all(|sample| sample.bytes_received <= flow.bytes_received));

@@ -112,6 +112,35 @@ pub const CATALOGUE: &[MetricInfo] = &[
         "from the start to the last byte, of what had an end and came to it",
         |_, f| f.completion.map(Duration::as_secs_f64),
     ),
+    flow("requests", "1", Neither, "requests sent; of requests and responses only", |s, f| {
+        is_exchange(s).then_some(f.requests as f64)
+    }),
+    flow("responses", "1", Higher, "responses that arrived whole; of requests and responses only", |s, f| {
+        is_exchange(s).then_some(f.responses.count() as f64)
+    }),
+    flow("response_mean_s", "s", Lower, "from a request to the last byte of its response: mean", |_, f| {
+        f.responses.mean_s()
+    }),
+    flow("response_p50_s", "s", Lower, "from a request to the last byte of its response: median", |_, f| {
+        quantile(&f.responses, 0.5)
+    }),
+    flow(
+        "response_p95_s",
+        "s",
+        Lower,
+        "from a request to the last byte of its response: 95th percentile",
+        |_, f| quantile(&f.responses, 0.95),
+    ),
+    flow(
+        "response_p99_s",
+        "s",
+        Lower,
+        "from a request to the last byte of its response: 99th percentile",
+        |_, f| quantile(&f.responses, 0.99),
+    ),
+    flow("response_max_s", "s", Lower, "from a request to the last byte of its response: longest", |_, f| {
+        f.responses.max().map(Duration::as_secs_f64)
+    }),
     flow("segments_sent", "1", Neither, "segments with data, or datagrams, sent", |_, f| {
         count(f.segments_sent)
     }),
@@ -290,10 +319,11 @@ fn quantile(delays: &Delays, q: f64) -> Option<f64> {
 }
 
 fn is_tcp(flow: &FlowSpec) -> bool {
-    match flow.traffic {
-        Traffic::Bulk { .. } => true,
-        Traffic::Cbr { .. } => false,
-    }
+    flow.traffic.tcp().is_some()
+}
+
+fn is_exchange(flow: &FlowSpec) -> bool {
+    matches!(flow.traffic, Traffic::Exchange { .. })
 }
 
 fn tcp(flow: &FlowSpec, n: u64) -> Option<f64> {

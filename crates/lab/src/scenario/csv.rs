@@ -122,7 +122,7 @@ fn entry(line: &Line, columns: &[&'static Key]) -> Result<Table, Problem> {
 fn value(text: &str, takes: Takes) -> Value {
     let number = || text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float));
     match takes {
-        Takes::Number(..) | Takes::Integer(..) | Takes::IntegerOr(..) => {
+        Takes::Number(..) | Takes::NumberOrTable(..) | Takes::Integer(..) | Takes::IntegerOr(..) => {
             number().unwrap_or_else(|_| Value::Text(text.to_owned()))
         }
         Takes::Flag if text == "true" || text == "false" => Value::Boolean(text == "true"),

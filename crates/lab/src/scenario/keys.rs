@@ -251,15 +251,73 @@ pub const FLOW: &[Key] = &[
     Key::text("name", "name, unique; default: f and the number of the flow"),
     Key::text("src", "name of the sending node").required(),
     Key::text("dst", "name of the receiving node").required(),
-    Key::word("kind", &["bulk", "cbr"], "bulk: TCP, as fast as it goes; cbr: UDP at a constant rate")
-        .or(Word("bulk")),
+    Key::word("kind", FLOW_KINDS, "what is sent; see above").or(Word("bulk")),
     Key::number("start_s", 0.0, LONGEST_S, "when the application starts").or(Number(0.0)),
     Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),
-    Key::word("transport", TRANSPORTS, "transport of a bulk flow; default: the top level's"),
-    Key::integer("bytes", 1, MANY, "bytes of a bulk transfer; default: as many as the time allows"),
-    Key::number("rate_kbps", 0.001, 1e9, "rate of a cbr flow, of its payload"),
-    Key::integer("packet_bytes", 1, 65_507, "UDP payload of a packet of a cbr flow").or(Integer(512)),
+    Key::word("transport", TRANSPORTS, "transport, except of cbr and on-off; default: the top level's"),
+    Key::integer("bytes", 1, MANY, "of bulk: bytes to transfer; default: as many as the time allows"),
+    Key::number("rate_kbps", 0.001, 1e9, "of cbr and on-off: rate of the payload, while on"),
+    Key::integer("packet_bytes", 1, 65_507, "of cbr and on-off: UDP payload of a packet; default: 512"),
+    Key::number_or_table(
+        "on_s",
+        0.0,
+        LONGEST_S,
+        DRAW,
+        "of on-off: length of an on time; default: exponential, mean 0.5",
+    ),
+    Key::number_or_table(
+        "off_s",
+        0.0,
+        LONGEST_S,
+        DRAW,
+        "of on-off: length of an off time; default: exponential, mean 0.5",
+    ),
+    Key::number_or_table(
+        "request_bytes",
+        1.0,
+        1e12,
+        DRAW,
+        "of request-response and http: bytes of a request; default of http: 350",
+    ),
+    Key::number_or_table(
+        "response_bytes",
+        1.0,
+        1e12,
+        DRAW,
+        "of request-response and http: bytes of a response; default of http: log-normal, mean 10710, deviation 25032",
+    ),
+    Key::number_or_table(
+        "think_s",
+        0.0,
+        LONGEST_S,
+        DRAW,
+        "of request-response and http: from a response to the next request; default: 0; of http: exponential, mean 30",
+    ),
+    Key::integer(
+        "transactions",
+        1,
+        MANY,
+        "of request-response and http: how many, then the connection is closed; default: as many as the time allows",
+    ),
     Key::table("tcp", TCP, "TCP of this flow, over [tcp]"),
+];
+
+/// Kinds of traffic.
+pub const FLOW_KINDS: &[&str] = &["bulk", "cbr", "on-off", "request-response", "http"];
+
+/// A size or a time that is drawn.
+pub const DRAW: &[Key] = &[
+    Key::word(
+        "draw",
+        &["uniform", "exponential", "bounded-pareto", "log-normal"],
+        "distribution; its parameters have the unit of what is drawn",
+    )
+    .required(),
+    Key::number("min", 0.0, 1e12, "of uniform and bounded-pareto: least value"),
+    Key::number("max", 0.0, 1e12, "of uniform and bounded-pareto: greatest value"),
+    Key::number("mean", 0.0, 1e12, "of exponential and log-normal: mean"),
+    Key::number("deviation", 0.0, 1e12, "of log-normal: standard deviation"),
+    Key::number("shape", 0.01, 100.0, "of bounded-pareto: shape; the smaller, the heavier the tail"),
 ];
 
 /// `[flows]`.

@@ -19,7 +19,7 @@ fn below(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<
     for key in keys {
         let path = super::join(path, key.name);
         let (table, title) = match key.takes {
-            Takes::Table(table) => (table, format!("`[{path}]`")),
+            Takes::Table(table) | Takes::NumberOrTable(_, _, table) => (table, format!("`[{path}]`")),
             Takes::Tables(table) => (table, format!("`[[{path}]]`")),
             _ => continue,
         };
@@ -59,6 +59,7 @@ fn takes(takes: Takes) -> String {
         Takes::Number(min, max) => format!("{min} to {max}"),
         Takes::Integer(min, max) => format!("whole, {min} to {max}"),
         Takes::IntegerOr(min, max, other) => format!("whole, {min} to {max}, or {}", words(other)),
+        Takes::NumberOrTable(min, max, _) => format!("{min} to {max}, or table, below"),
         Takes::Word(known) => words(known),
         Takes::Flag => "`true`, `false`".into(),
         Takes::Text => "text".into(),

@@ -32,6 +32,8 @@ pub enum Takes {
     Flag,
     /// Any string.
     Text,
+    /// A number in a range, both ends included, or a table with these keys.
+    NumberOrTable(f64, f64, &'static [Key]),
     /// A table with these keys.
     Table(&'static [Key]),
     /// A list of tables with these keys.
@@ -86,6 +88,18 @@ impl Key {
         doc: &'static str,
     ) -> Self {
         Self::new(name, Takes::IntegerOr(min, max, words), doc)
+    }
+
+    /// A number between `min` and `max`, or a table with `keys`.
+    #[must_use]
+    pub const fn number_or_table(
+        name: &'static str,
+        min: f64,
+        max: f64,
+        keys: &'static [Self],
+        doc: &'static str,
+    ) -> Self {
+        Self::new(name, Takes::NumberOrTable(min, max, keys), doc)
     }
 
     /// One of `words`.
@@ -158,6 +172,7 @@ impl Key {
             Takes::IntegerOr(min, max, other) => {
                 format!("a whole number from {min} to {max}, or {}", words(other))
             }
+            Takes::NumberOrTable(min, max, _) => format!("a number from {min} to {max}, or a table"),
             Takes::Word(known) => format!("one of {}", words(known)),
             Takes::Flag => "true or false".into(),
             Takes::Text => "a string".into(),
@@ -237,7 +252,10 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
     let kind = || format!("`{path}` takes {}, not {}", key.expects(), node.value.kind());
     let outside = |x: &dyn std::fmt::Display| format!("`{path}` = {x} is out of range");
     match (key.takes, &node.value) {
-        (Takes::Number(min, max), Value::Float(_) | Value::Integer(_)) => {
+        (
+            Takes::Number(min, max) | Takes::NumberOrTable(min, max, _),
+            Value::Float(_) | Value::Integer(_),
+        ) => {
             let x = as_number(&node.value).expect("matched above");
             if !(min..=max).contains(&x) {
                 wrong(outside(&x), format!("it takes {}", key.expects()));
@@ -258,7 +276,9 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
             }
         }
         (Takes::Flag, Value::Boolean(_)) | (Takes::Text, Value::Text(_)) => {}
-        (Takes::Table(keys), Value::Table(table)) => check(table, &node.origin, path, keys, problems),
+        (Takes::Table(keys) | Takes::NumberOrTable(_, _, keys), Value::Table(table)) => {
+            check(table, &node.origin, path, keys, problems)
+        }
         (Takes::Tables(keys), Value::Array(items)) => {
             for (i, item) in items.iter().enumerate() {
                 match &item.value {
@@ -319,7 +339,7 @@ impl<'a> Section<'a> {
         self.node(name).is_some()
     }
 
-    /// A number, given or by default.
+    /// A number, given or by default; `None` also where a table is given instead.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         match (self.node(name), self.key(name).default) {
@@ -378,7 +398,7 @@ impl<'a> Section<'a> {
     /// A table below; everything in it reads as its default if it is not given.
     #[must_use]
     pub fn section(&self, name: &str) -> Self {
-        let Takes::Table(keys) = self.key(name).takes else {
+        let (Takes::Table(keys) | Takes::NumberOrTable(_, _, keys)) = self.key(name).takes else {
             unreachable!("`{name}` is declared as a table")
         };
         match self.node(name) {

@@ -13,6 +13,7 @@ use hopline_transport::tcp::{AckPolicy, Config, Variant};
 mod errors;
 mod files;
 mod settings;
+mod traffic;
 
 /// Three nodes in a line and a flow from end to end. Tests put their own lines before it or in its sections.
 const CHAIN: &str = "\
@@ -41,10 +42,7 @@ fn spec(text: &str, settings: &[&str]) -> Spec {
 }
 
 fn tcp(spec: &Spec, flow: usize) -> Config {
-    match spec.flows[flow].traffic {
-        Traffic::Bulk { tcp, .. } => tcp,
-        Traffic::Cbr { .. } => panic!("flow {flow} is cbr"),
-    }
+    *spec.flows[flow].traffic.tcp().unwrap()
 }
 
 fn start(spec: &Spec, node: usize) -> (f64, f64) {
@@ -143,7 +141,7 @@ fn a_cbr_flow_sends_at_its_rate() {
         Traffic::Cbr { packet_bytes, interval } => {
             assert_eq!((packet_bytes, interval), (512, Duration::from_millis(250)));
         }
-        Traffic::Bulk { .. } => panic!("not cbr"),
+        ref other => panic!("{other:?}"),
     }
 }
 
@@ -292,7 +290,10 @@ fn every_key_documents_itself_and_is_unique_in_its_table() {
         for (i, key) in table.iter().enumerate() {
             assert!(!key.doc.is_empty(), "{}", key.name);
             assert!(table[..i].iter().all(|other| other.name != key.name), "{} twice", key.name);
-            if let schema::Takes::Table(below) | schema::Takes::Tables(below) = key.takes {
+            if let schema::Takes::Table(below)
+            | schema::Takes::Tables(below)
+            | schema::Takes::NumberOrTable(_, _, below) = key.takes
+            {
                 walk(below);
             }
         }

@@ -25,20 +25,23 @@ pub struct Outcome {
 }
 
 /// The result of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowOutcome {
-    /// Distinct bytes delivered in order to the receiving application (CBR: all distinct bytes).
+    /// Distinct bytes delivered in order to the application at `dst` (datagrams: all distinct bytes). Of requests and
+    /// responses these are the responses.
     pub bytes_received: u64,
-    /// Time over which goodput counts: from the flow's start to its end, which is the last delivery of a transfer of
-    /// given size that completed, otherwise the stop time or the end of the run.
+    /// Time over which goodput counts: from the flow's start to its end, which is the last delivery of what had an end
+    /// and came to it (a transfer of given size, a given number of transactions), otherwise the stop time or the end of
+    /// the run.
     pub active: Duration,
-    /// Data segments (CBR: packets) sent, retransmissions included.
+    /// Segments with data (datagrams: packets) sent, retransmissions included; requests and responses both count.
     pub segments_sent: u64,
-    /// Data segments sent again.
+    /// Segments with data sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Distinct data segments (CBR: packets) received.
+    /// Distinct segments with data (datagrams: packets) received: bytes delivered over what a full segment carries,
+    /// rounded up, for each message on its own.
     pub segments_received: u64,
     /// Whether anything at all arrived.
     pub connected: Connected,
@@ -46,18 +49,24 @@ pub struct FlowOutcome {
     pub completion: Option<Duration>,
     /// IP packets from the source to the destination of the data.
     pub data: Packets,
-    /// IP packets the other way: acknowledgments. Empty for datagrams.
+    /// IP packets the other way: acknowledgments, requests. Empty for datagrams.
     pub back: Packets,
+    /// Requests sent.
+    pub requests: u64,
+    /// Response times: from the hand-over of a request to TCP to the last byte of its response. One for each
+    /// transaction that ended before the flow stopped.
+    pub responses: Delays,
     /// State once a second, from one second after the start of the run on.
     pub series: Vec<FlowSample>,
 }
 
 /// Whether a flow ever delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connected {
     /// At least one byte arrived.
     Yes,
     /// Not one byte arrived.
+    #[default]
     Never,
 }
 

@@ -14,7 +14,7 @@ use hopline_radio::{mac, phy};
 use hopline_routing::aodv;
 use hopline_sim::Spec;
 use hopline_sim::spec::{
-    FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec, RoutingSpec, Traffic,
+    Draw, Exchange, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec, RoutingSpec, Traffic,
 };
 use hopline_transport::tcp;
 
@@ -168,6 +168,25 @@ pub(crate) trait Build: Sized {
 
     fn cbr(self, src: u32, dst: u32, packet_bytes: u32, interval: Duration) -> Self {
         self.flow(src, dst, Traffic::Cbr { packet_bytes, interval })
+    }
+
+    /// Bursts with exponential on and off times, means in seconds.
+    fn on_off(
+        self,
+        src: u32,
+        dst: u32,
+        packet_bytes: u32,
+        interval: Duration,
+        on_s: f64,
+        off_s: f64,
+    ) -> Self {
+        let [on, off] = [on_s, off_s].map(|mean| Draw::Exponential { mean });
+        self.flow(src, dst, Traffic::OnOff { packet_bytes, interval, on, off })
+    }
+
+    /// `dst` asks, `src` answers.
+    fn exchange(self, src: u32, dst: u32, tcp: tcp::Config, exchange: Exchange) -> Self {
+        self.flow(src, dst, Traffic::Exchange { tcp, exchange })
     }
 
     fn flow(self, src: u32, dst: u32, traffic: Traffic) -> Self {

@@ -3,10 +3,12 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Files, Names, instant, node_named, tcp};
+use super::{Files, Names, Owned, draw, instant, node_named, refuse_foreign, tcp};
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
-use hopline_sim::spec::{FlowSpec, Traffic};
+use hopline_sim::spec::{Draw, Exchange, FlowSpec, Traffic};
+use hopline_transport::tcp::Config;
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 
 /// All flows: those of `[[flow]]`, those of the file, the random ones.
 pub(super) fn resolve(
@@ -59,40 +61,89 @@ fn flow(
             .help(format!("stop_s must be above start_s = {}", start.as_secs_f64())));
     }
     let name = section.word("name").map_or_else(|| format!("f{number}"), str::to_owned);
-    let traffic = match section.word("kind") {
-        Some("cbr") => cbr(section)?,
-        _bulk => bulk(scenario, section)?,
-    };
+    let traffic = traffic(scenario, section)?;
     Ok(FlowSpec { name, src, dst, start, stop, traffic })
 }
 
-fn bulk(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Problem> {
-    refuse(section, &["rate_kbps", "packet_bytes"], "cbr")?;
-    let transport = section.word("transport").or(scenario.word("transport")).expect("has a default");
-    let tcp = tcp::resolve(transport, scenario.section("tcp"), section.section("tcp"))?;
-    Ok(Traffic::Bulk { tcp, bytes: section.integer("bytes") })
+/// Which kinds use which keys.
+const OWNED: &[Owned] = &[
+    (&["bulk"], &["bytes"]),
+    (&["bulk", "request-response", "http"], &["transport", "tcp"]),
+    (&["cbr", "on-off"], &["rate_kbps", "packet_bytes"]),
+    (&["on-off"], &["on_s", "off_s"]),
+    (&["request-response", "http"], &["request_bytes", "response_bytes", "think_s", "transactions"]),
+];
+
+fn traffic(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Problem> {
+    let kind = section.word("kind").expect("has a default");
+    refuse_foreign(section, "kind", kind, OWNED)?;
+    match kind {
+        "bulk" => Ok(Traffic::Bulk { tcp: tcp(scenario, section)?, bytes: section.integer("bytes") }),
+        "cbr" => {
+            let (packet_bytes, interval) = rate(section)?;
+            Ok(Traffic::Cbr { packet_bytes, interval })
+        }
+        "on-off" => {
+            let (packet_bytes, interval) = rate(section)?;
+            let time = |key| Ok(draw::resolve(section, key)?.unwrap_or(ON_OFF_S));
+            Ok(Traffic::OnOff { packet_bytes, interval, on: time("on_s")?, off: time("off_s")? })
+        }
+        "request-response" => exchange(scenario, section, [None, None, Some(Draw::Constant(0.0))]),
+        "http" => exchange(scenario, section, HTTP.map(Some)),
+        other => unreachable!("the key table knows no kind {other}"),
+    }
 }
 
-fn cbr(section: &Section<'_>) -> Result<Traffic, Problem> {
-    refuse(section, &["transport", "bytes", "tcp"], "bulk")?;
-    let packet_bytes = section.small("packet_bytes").expect("has a default");
+/// ns-2's exponential on-off source: `burst_time_` and `idle_time_` of 500 ms (ns-2.35, tcl/lib/ns-default.tcl).
+const ON_OFF_S: Draw = Draw::Exponential { mean: 0.5 };
+
+/// Web browsing as standards bodies model it: a request of 350 bytes, a main object of log-normal size, and an
+/// exponential reading time (3GPP TR 25.892 and IEEE 802.16m-08/004r5, HTTP traffic models; ns-3 has the same).
+const HTTP: [Draw; 3] = [
+    Draw::Constant(350.0),
+    Draw::LogNormal { mean: 10_710.0, deviation: 25_032.0 },
+    Draw::Exponential { mean: 30.0 },
+];
+
+/// Requests and responses; `defaults` of request, response and think time.
+fn exchange(
+    scenario: Section<'_>,
+    section: &Section<'_>,
+    defaults: [Option<Draw>; 3],
+) -> Result<Traffic, Problem> {
+    let [request, response, think] = defaults;
+    let take = |key: &str, default: Option<Draw>| {
+        draw::resolve(section, key)?.or(default).ok_or_else(|| {
+            Problem::new(format!("a request-response flow without `{key}`"))
+                .at(section.origin_of("kind"))
+                .help(format!("add {key}, or set kind = \"http\" for typical sizes"))
+        })
+    };
+    let exchange = Exchange {
+        request_bytes: take("request_bytes", request)?,
+        response_bytes: take("response_bytes", response)?,
+        think_s: take("think_s", think)?,
+        transactions: section.integer("transactions").and_then(NonZeroU64::new),
+    };
+    Ok(Traffic::Exchange { tcp: tcp(scenario, section)?, exchange })
+}
+
+fn tcp(scenario: Section<'_>, section: &Section<'_>) -> Result<Config, Problem> {
+    let transport = section.word("transport").or(scenario.word("transport")).expect("has a default");
+    tcp::resolve(transport, scenario.section("tcp"), section.section("tcp"))
+}
+
+/// Bytes of a packet, and the time from one to the next.
+fn rate(section: &Section<'_>) -> Result<(u32, Duration), Problem> {
+    let packet_bytes = section.small("packet_bytes").unwrap_or(512);
     let Some(rate_kbps) = section.number("rate_kbps") else {
-        return Err(Problem::new("a cbr flow without `rate_kbps`")
+        let kind = section.word("kind").expect("has a default");
+        return Err(Problem::new(format!("a flow of kind \"{kind}\" without `rate_kbps`"))
             .at(section.origin_of("kind"))
             .help("add rate_kbps, the rate of its payload in kb/s"));
     };
     let interval = Duration::from_secs_f64(f64::from(packet_bytes) * 8.0 / (rate_kbps * 1e3));
-    Ok(Traffic::Cbr { packet_bytes, interval: interval.max(Duration::from_nanos(1)) })
-}
-
-/// Keys that belong to flows of another kind.
-fn refuse(section: &Section<'_>, keys: &[&str], kind: &str) -> Result<(), Problem> {
-    match keys.iter().find(|key| section.has(key)) {
-        None => Ok(()),
-        Some(key) => Err(Problem::new(format!("`{key}` is for flows of kind \"{kind}\" only"))
-            .at(section.origin_of(key))
-            .help(format!("remove it, or set kind = \"{kind}\""))),
-    }
+    Ok((packet_bytes, interval.max(Duration::from_nanos(1))))
 }
 
 fn add_random(

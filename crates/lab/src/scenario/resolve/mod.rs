@@ -1,5 +1,6 @@
 //! From a checked document to a [`Spec`].
 
+mod draw;
 mod flows;
 mod links;
 mod mobility;

@@ -79,9 +79,38 @@ wrong! {
     a_flow_that_stops_before_it_starts: CHAIN.to_owned() + "start_s = 5\nstop_s = 4\n" =>
         "11:10 the flow stops before it starts | stop_s must be above start_s = 5";
     a_cbr_flow_without_rate: CHAIN.to_owned() + "kind = \"cbr\"\n" =>
-        "10:8 a cbr flow without `rate_kbps` | add rate_kbps, the rate of its payload in kb/s";
+        "10:8 a flow of kind \"cbr\" without `rate_kbps` | add rate_kbps, the rate of its payload in kb/s";
     a_bulk_flow_with_a_rate: CHAIN.to_owned() + "rate_kbps = 10\n" =>
-        "10:13 `rate_kbps` is for flows of kind \"cbr\" only | remove it, or set kind = \"cbr\"";
+        "10:13 `rate_kbps` is used with kind = \"cbr\" or \"on-off\", not \"bulk\" | \
+         set kind = \"cbr\" or \"on-off\", or remove it";
+    an_on_time_of_a_constant_rate: CHAIN.to_owned() + "kind = \"cbr\"\nrate_kbps = 1\non_s = 1\n" =>
+        "12:8 `on_s` is used with kind = \"on-off\", not \"cbr\" | set kind = \"on-off\", or remove it";
+    datagrams_over_tcp: CHAIN.to_owned() + "kind = \"on-off\"\ntransport = \"tcp-sack\"\n" =>
+        "11:13 `transport` is used with kind = \"bulk\" or \"request-response\" or \"http\", not \"on-off\" | \
+         set kind = \"bulk\" or \"request-response\" or \"http\", or remove it";
+    a_request_without_a_response: CHAIN.to_owned() + "kind = \"request-response\"\nrequest_bytes = 1\n" =>
+        "10:8 a request-response flow without `response_bytes` | \
+         add response_bytes, or set kind = \"http\" for typical sizes";
+    a_request_of_nothing: CHAIN.to_owned() + "kind = \"http\"\nrequest_bytes = 0\n" =>
+        "11:17 `flow.0.request_bytes` = 0 is out of range | it takes a number from 1 to 1000000000000, or a table";
+    a_word_for_a_draw: CHAIN.to_owned() + "kind = \"http\"\nthink_s = \"long\"\n" =>
+        "11:11 `flow.0.think_s` takes a number from 0 to 10000000, or a table, not a string | \
+         of request-response and http: from a response to the next request; default: 0; of http: exponential, mean 30";
+    a_draw_without_distribution: CHAIN.to_owned() + "kind = \"http\"\nthink_s = { mean = 1 }\n" =>
+        "11:11 `flow.0.think_s` has no `draw` | add `draw = …`, one of \"uniform\", \"exponential\", \
+         \"bounded-pareto\", \"log-normal\": distribution; its parameters have the unit of what is drawn";
+    a_draw_without_its_parameter: CHAIN.to_owned() + "kind = \"http\"\nthink_s = { draw = \"exponential\" }\n" =>
+        "11:20 a draw of \"exponential\" without `mean` | add mean, in the unit of `think_s`";
+    a_draw_with_a_foreign_parameter:
+        CHAIN.to_owned() + "kind = \"http\"\nthink_s = { draw = \"uniform\", shape = 2 }\n" =>
+        "11:39 `shape` is used with draw = \"bounded-pareto\", not \"uniform\" | \
+         set draw = \"bounded-pareto\", or remove it";
+    a_draw_upside_down:
+        CHAIN.to_owned() + "kind = \"http\"\nthink_s = { draw = \"uniform\", min = 3, max = 2 }\n" =>
+        "11:46 `max` = 2 is below `min` = 3 | exchange the two";
+    a_pareto_from_zero:
+        CHAIN.to_owned() + "kind = \"http\"\nthink_s = { draw = \"bounded-pareto\", min = 0, max = 2, shape = 1 }\n" =>
+        "11:44 `min` must be above 0 here | the distribution has logarithms of it";
     no_flows: chain("[[flow]]\nsrc = \"n0\"\ndst = \"n2\"\n", "") =>
         "1:1 no flows: nothing would be sent | add [[flow]] with src and dst";
     no_nodes: "duration_s = 1\n[radio]\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n" =>

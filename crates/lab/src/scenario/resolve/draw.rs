@@ -1,0 +1,70 @@
+//! Sizes and times that are drawn.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::refuse_foreign;
+use hopline_sim::spec::Draw;
+
+/// What `section.key` is drawn from; `None` if it is not given.
+pub(super) fn resolve(section: &Section<'_>, key: &str) -> Result<Option<Draw>, Problem> {
+    if let Some(value) = section.number(key) {
+        return Ok(Some(Draw::Constant(value)));
+    }
+    if !section.has(key) {
+        return Ok(None);
+    }
+    let section = section.section(key);
+    let distribution = section.word("draw").expect("is required");
+    refuse_foreign(
+        &section,
+        "draw",
+        distribution,
+        &[
+            (&["uniform", "bounded-pareto"], &["min", "max"]),
+            (&["exponential", "log-normal"], &["mean"]),
+            (&["log-normal"], &["deviation"]),
+            (&["bounded-pareto"], &["shape"]),
+        ],
+    )?;
+    let number = |name: &str| {
+        section.number(name).ok_or_else(|| {
+            Problem::new(format!("a draw of \"{distribution}\" without `{name}`"))
+                .at(section.origin_of("draw"))
+                .help(format!("add {name}, in the unit of `{key}`"))
+        })
+    };
+    Ok(Some(match distribution {
+        "uniform" => {
+            let (min, max) = ordered(&section, number("min")?, number("max")?)?;
+            Draw::Uniform { min, max }
+        }
+        "exponential" => Draw::Exponential { mean: number("mean")? },
+        "bounded-pareto" => {
+            let (min, max) = ordered(&section, above_zero(&section, "min", number("min")?)?, number("max")?)?;
+            Draw::BoundedPareto { min, max, shape: number("shape")? }
+        }
+        "log-normal" => Draw::LogNormal {
+            mean: above_zero(&section, "mean", number("mean")?)?,
+            deviation: number("deviation")?,
+        },
+        other => unreachable!("the key table knows no draw {other}"),
+    }))
+}
+
+fn ordered(section: &Section<'_>, min: f64, max: f64) -> Result<(f64, f64), Problem> {
+    if min <= max {
+        return Ok((min, max));
+    }
+    Err(Problem::new(format!("`max` = {max} is below `min` = {min}"))
+        .at(section.origin_of("max"))
+        .help("exchange the two"))
+}
+
+fn above_zero(section: &Section<'_>, name: &str, value: f64) -> Result<f64, Problem> {
+    if value > 0.0 {
+        return Ok(value);
+    }
+    Err(Problem::new(format!("`{name}` must be above 0 here"))
+        .at(section.origin_of(name))
+        .help("the distribution has logarithms of it"))
+}

@@ -1,0 +1,81 @@
+//! Kinds of traffic, and what sizes and times are drawn from.
+
+use super::*;
+use hopline_sim::spec::{Draw, Exchange};
+use std::num::NonZeroU64;
+
+fn traffic(lines: &str) -> Traffic {
+    spec(&(CHAIN.to_owned() + lines), &[]).flows.remove(0).traffic
+}
+
+fn exchange(lines: &str) -> Exchange {
+    match traffic(lines) {
+        Traffic::Exchange { exchange, .. } => exchange,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn on_and_off_times_are_exponential_unless_said_otherwise() {
+    let half_a_second = Draw::Exponential { mean: 0.5 };
+    match traffic("kind = \"on-off\"\nrate_kbps = 64\n") {
+        Traffic::OnOff { packet_bytes, interval, on, off } => {
+            assert_eq!((packet_bytes, interval), (512, Duration::from_millis(64)));
+            assert_eq!((on, off), (half_a_second, half_a_second));
+        }
+        other => panic!("{other:?}"),
+    }
+    let lines = "kind = \"on-off\"\nrate_kbps = 64\non_s = 2\n\
+        off_s = { draw = \"uniform\", min = 1, max = 3 }\n";
+    match traffic(lines) {
+        Traffic::OnOff { on, off, .. } => {
+            assert_eq!((on, off), (Draw::Constant(2.0), Draw::Uniform { min: 1.0, max: 3.0 }));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn requests_and_responses_have_their_sizes_and_no_pause_unless_given() {
+    let lines = "kind = \"request-response\"\nrequest_bytes = 100\nresponse_bytes = 5000\ntransactions = 7\n";
+    assert_eq!(
+        exchange(lines),
+        Exchange {
+            request_bytes: Draw::Constant(100.0),
+            response_bytes: Draw::Constant(5000.0),
+            think_s: Draw::Constant(0.0),
+            transactions: NonZeroU64::new(7),
+        }
+    );
+}
+
+#[test]
+fn http_has_the_sizes_and_reading_times_of_3gpp_and_keys_go_over_them() {
+    let typical = exchange("kind = \"http\"\n");
+    assert_eq!(typical.request_bytes, Draw::Constant(350.0));
+    assert_eq!(typical.response_bytes, Draw::LogNormal { mean: 10_710.0, deviation: 25_032.0 });
+    assert_eq!((typical.think_s, typical.transactions), (Draw::Exponential { mean: 30.0 }, None));
+    let pareto = "{ draw = \"bounded-pareto\", min = 1000, max = 1e6, shape = 1.2 }";
+    let own = exchange(&format!("kind = \"http\"\nresponse_bytes = {pareto}\nthink_s = 1.5\n"));
+    assert_eq!(own.response_bytes, Draw::BoundedPareto { min: 1000.0, max: 1e6, shape: 1.2 });
+    assert_eq!((own.request_bytes, own.think_s), (typical.request_bytes, Draw::Constant(1.5)));
+}
+
+#[test]
+fn requests_go_over_the_tcp_of_the_scenario_or_their_own() {
+    let text = CHAIN.to_owned() + "kind = \"http\"\ntransport = \"tcp-sack\"\ntcp = { window = 5 }\n";
+    let config = tcp(&spec(&text, &["tcp.min_rto_s=0.3"]), 0);
+    assert!(matches!(config.variant, Variant::Sack(_)));
+    assert_eq!((config.window_clamp, config.rto.min), (Some(5), Duration::from_millis(300)));
+}
+
+#[test]
+fn a_draw_can_be_set_from_the_command_line() {
+    let text = CHAIN.to_owned() + "kind = \"http\"\nthink_s = { draw = \"exponential\", mean = 3 }\n";
+    let think = |setting: &str| match spec(&text, &[setting]).flows.remove(0).traffic {
+        Traffic::Exchange { exchange, .. } => exchange.think_s,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(think("flow.0.think_s.mean=7"), Draw::Exponential { mean: 7.0 });
+    assert_eq!(think("flow.0.think_s=2"), Draw::Constant(2.0));
+}

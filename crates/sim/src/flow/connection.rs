@@ -1,0 +1,265 @@
+//! Flows over TCP: both endpoints, and the application above them.
+
+use super::exchange::{Exchange, Next};
+use super::{FIRST_CLIENT_PORT, Kind, SERVER_PORT, Side, UNLIMITED};
+use crate::packet::{Body, Packet};
+use crate::stack::header;
+use crate::trace::Tracer;
+use crate::world::{Event, World};
+use hopline_core::{FlowId, Instant, Length, LinkId, Machine, Payload, Seq32, Stream};
+use hopline_transport::tcp::{self, Config, Endpoint, Estimator, Ports};
+use hopline_wire::ipv4::{HEADER_LEN, Protocol};
+use hopline_wire::tcp::Segment;
+
+/// A connection between the two ends of a flow.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) app: App,
+    /// By side.
+    ends: [End; 2],
+}
+
+/// What uses the connection.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the connection around it is boxed")]
+pub(super) enum App {
+    /// The source sends; `None`: without end.
+    Bulk { size: Option<u64> },
+    /// The sink asks, the source answers.
+    Exchange(Exchange),
+}
+
+/// A TCP endpoint and when it will be woken.
+#[derive(Debug)]
+struct End {
+    endpoint: Endpoint<Length>,
+    armed: Instant,
+}
+
+impl App {
+    /// The side that opens the connection, and in the end closes or aborts it.
+    const fn opener(&self) -> Side {
+        match self {
+            Self::Bulk { .. } => Side::Source,
+            Self::Exchange(_) => Side::Sink,
+        }
+    }
+}
+
+impl Connection {
+    /// The endpoints of flow number `id`, neither open yet.
+    pub(super) fn new(config: Config, app: App, id: u32, stream: &mut Stream) -> Self {
+        let config = with_clock_phase(config, stream);
+        let client = FIRST_CLIENT_PORT + (id % 16_384) as u16;
+        let (source, sink) = match app.opener() {
+            Side::Source => (client, SERVER_PORT),
+            Side::Sink => (SERVER_PORT, client),
+        };
+        let mut end = |local, remote| End {
+            endpoint: Endpoint::new(config, Ports { local, remote }, Seq32(stream.bits() as u32))
+                .expect("a specification holds valid configurations"),
+            armed: Instant::FAR_FUTURE,
+        };
+        Self { app, ends: [end(source, sink), end(sink, source)] }
+    }
+
+    /// The endpoint where the data come from.
+    pub(super) fn source(&self) -> &Endpoint<Length> {
+        &self.ends[Side::Source as usize].endpoint
+    }
+
+    /// A counter, summed over the endpoints that send data.
+    pub(super) fn count(&self, of: fn(&tcp::Stats) -> u64) -> u64 {
+        let senders = match self.app {
+            App::Bulk { .. } => &self.ends[..1],
+            App::Exchange(_) => &self.ends,
+        };
+        senders.iter().map(|end| of(end.endpoint.stats())).sum()
+    }
+
+    fn end(&mut self, side: Side) -> &mut End {
+        &mut self.ends[side as usize]
+    }
+
+    /// The application at `side` takes `len` bytes. Returns when it wants to be woken.
+    fn take(&mut self, now: Instant, side: Side, len: u64) -> Option<Instant> {
+        let App::Exchange(exchange) = &mut self.app else { return None };
+        // What the segments carried that brought the data.
+        let mss = self.ends[side.other() as usize].endpoint.effective_mss();
+        match side {
+            Side::Source => {
+                if let Some(response_bytes) = exchange.server_takes(len, mss) {
+                    self.send(now, Side::Source, response_bytes);
+                }
+                None
+            }
+            Side::Sink => match exchange.client_takes(now, len, mss)? {
+                Next::Think(pause) => Some(now + pause),
+                Next::Close => {
+                    self.close(now, Side::Sink);
+                    None
+                }
+            },
+        }
+    }
+
+    /// The endpoint at `side` says something.
+    fn handle_event(&mut self, now: Instant, side: Side, event: tcp::Event) {
+        if event == tcp::Event::PeerClosed && matches!(self.app, App::Exchange(_)) {
+            self.close(now, side);
+        }
+    }
+
+    /// Hands over data. A connection that TCP has given up takes none, and the application falls silent.
+    fn send(&mut self, now: Instant, side: Side, bytes: u64) {
+        let _ = self.end(side).endpoint.send(now, Length(bytes));
+    }
+
+    /// Closes one direction, unless the connection is over already.
+    fn close(&mut self, now: Instant, side: Side) {
+        let _ = self.end(side).endpoint.close(now);
+    }
+}
+
+/// The configuration with the phase of a ticking clock drawn: no two hosts were started at the same moment.
+fn with_clock_phase(mut config: Config, stream: &mut Stream) -> Config {
+    if let Estimator::Ticks { phase } = &mut config.rto.estimator {
+        *phase = stream.duration_below(config.rto.granularity);
+    }
+    config
+}
+
+impl<T: Tracer> World<T> {
+    /// Opens the connection of a flow; the data of the first message go with it.
+    pub(super) fn open(&mut self, flow: u32) {
+        let now = self.now;
+        let Some(connection) = self.connection(flow) else { return };
+        let opener = connection.app.opener();
+        connection.end(opener.other()).endpoint.listen().expect("a new endpoint can listen");
+        connection.end(opener).endpoint.connect(now).expect("a new endpoint can connect");
+        match &mut connection.app {
+            App::Bulk { size } => {
+                let size = *size;
+                connection.send(now, opener, size.unwrap_or(UNLIMITED));
+                if size.is_some() {
+                    connection.close(now, opener);
+                }
+            }
+            App::Exchange(exchange) => {
+                let request_bytes = exchange.ask(now);
+                connection.send(now, opener, request_bytes);
+            }
+        }
+        self.drive_endpoint(flow, opener);
+    }
+
+    /// Aborts the connection of a flow.
+    pub(super) fn abort(&mut self, flow: u32) {
+        let now = self.now;
+        let Some(connection) = self.connection(flow) else { return };
+        let opener = connection.app.opener();
+        connection.end(opener).endpoint.abort(now);
+        self.drive_endpoint(flow, opener);
+    }
+
+    /// A client has thought, and asks.
+    pub(super) fn ask(&mut self, flow: u32) {
+        let now = self.now;
+        if now >= self.flows[flow as usize].stop {
+            return;
+        }
+        let Some(connection) = self.connection(flow) else { return };
+        if let App::Exchange(exchange) = &mut connection.app {
+            let request_bytes = exchange.ask(now);
+            connection.send(now, Side::Sink, request_bytes);
+            self.drive_endpoint(flow, Side::Sink);
+        }
+    }
+
+    /// A segment has reached the end at `side`.
+    pub(super) fn receive_segment(&mut self, flow: u32, side: Side, segment: Segment<Length>) {
+        let now = self.now;
+        let Some(connection) = self.connection(flow) else { return };
+        connection.end(side).endpoint.handle_packet(now, LinkId::ONLY, segment);
+        self.drive_endpoint(flow, side);
+    }
+
+    /// An endpoint's wake-up is due.
+    pub(crate) fn wake_endpoint(&mut self, flow: u32, side: Side) {
+        let now = self.now;
+        let Some(connection) = self.connection(flow) else { return };
+        let end = connection.end(side);
+        if end.armed == now {
+            end.armed = Instant::FAR_FUTURE;
+            end.endpoint.handle_timeout(now);
+            self.drive_endpoint(flow, side);
+        }
+    }
+
+    fn connection(&mut self, flow: u32) -> Option<&mut Connection> {
+        match &mut self.flows[flow as usize].kind {
+            Kind::Tcp(connection) => Some(connection),
+            Kind::Udp(_) => None,
+        }
+    }
+
+    /// Drains an endpoint: segments, data for the application, events.
+    fn drive_endpoint(&mut self, flow: u32, side: Side) {
+        let now = self.now;
+        loop {
+            let Some(connection) = self.connection(flow) else { return };
+            let endpoint = &mut connection.end(side).endpoint;
+            if let Some(segment) = endpoint.poll_transmit(now) {
+                self.send_segment(flow, side, segment);
+            } else if let Some(data) = endpoint.recv() {
+                self.hand_over(flow, side, data.len());
+            } else if let Some(event) = endpoint.poll_event() {
+                connection.handle_event(now, side, event);
+            } else {
+                break;
+            }
+        }
+        let Some(connection) = self.connection(flow) else { return };
+        let end = connection.end(side);
+        if let Some((at, _)) = end.endpoint.poll_timeout()
+            && at < end.armed
+        {
+            end.armed = at;
+            self.scheduler.schedule(at, Event::Endpoint { flow, side });
+        }
+    }
+
+    /// Hands `len` bytes to the application at `side`, unless it has stopped.
+    fn hand_over(&mut self, flow: u32, side: Side, len: u64) {
+        let now = self.now;
+        let state = &mut self.flows[flow as usize];
+        if now >= state.stop {
+            return;
+        }
+        if side == Side::Sink {
+            state.take_delivery(now, len);
+        }
+        let Some(connection) = self.connection(flow) else { return };
+        if let Some(at) = connection.take(now, side, len) {
+            self.scheduler.schedule(at, Event::Application { flow });
+        }
+    }
+
+    fn send_segment(&mut self, flow: u32, side: Side, segment: Segment<Length>) {
+        let state = &self.flows[flow as usize];
+        let (from, to) = match side {
+            Side::Source => (state.src, state.dst),
+            Side::Sink => (state.dst, state.src),
+        };
+        let len_bytes = (HEADER_LEN + segment.header_len()) as u32 + segment.payload.len() as u32;
+        let packet = Packet {
+            ip: header(from.ipv4(), to.ipv4(), Protocol::Tcp),
+            body: Body::Tcp(segment),
+            len_bytes: len_bytes + self.extra_header_bytes,
+            flow: Some(FlowId(flow)),
+            made: self.now,
+            serial: 0,
+        };
+        self.send_of_flow(from, side, packet);
+    }
+}

@@ -1,0 +1,123 @@
+//! Datagrams at a rate, all the time or in bursts.
+
+use crate::draw::Draw;
+use hopline_core::{Duration, Instant, Stream};
+
+/// A source of datagrams and what its sink has of them.
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    pub(super) packet_bytes: u32,
+    interval: Duration,
+    bursts: Option<Bursts>,
+    pub(super) sent: u32,
+    pub(super) received: u64,
+    /// One bit for each packet number received.
+    seen: Vec<u64>,
+}
+
+/// The periods of an on-off source.
+#[derive(Debug)]
+pub(super) struct Bursts {
+    pub(super) on: Draw,
+    pub(super) off: Draw,
+    pub(super) stream: Stream,
+    /// End of the present on time; `None` before the first.
+    pub(super) until: Option<Instant>,
+}
+
+impl Datagrams {
+    pub(super) fn new(packet_bytes: u32, interval: Duration, bursts: Option<Bursts>) -> Self {
+        Self { packet_bytes, interval, bursts, sent: 0, received: 0, seen: Vec::new() }
+    }
+
+    /// A packet is sent at `now`. Returns its number, and when the next is due.
+    pub(super) fn send(&mut self, now: Instant) -> (u32, Instant) {
+        let number = self.sent;
+        self.sent += 1;
+        let next = now + self.interval;
+        let due = self.bursts.as_mut().map_or(next, |bursts| bursts.due(now, next));
+        (number, due)
+    }
+
+    /// Takes packet `number` with `bytes` of data. Returns how many of them are new: all or none.
+    pub(super) fn take(&mut self, number: u32, bytes: u64) -> u64 {
+        let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
+        if self.seen.len() <= word {
+            self.seen.resize(word + 1, 0);
+        }
+        if self.seen[word] & bit != 0 {
+            return 0;
+        }
+        self.seen[word] |= bit;
+        self.received += 1;
+        bytes
+    }
+}
+
+impl Bursts {
+    /// When the packet after that of `now` is due: `next`, or at the beginning of the next on time if this one is over
+    /// by then. Never before `next`, however short the times drawn.
+    fn due(&mut self, now: Instant, next: Instant) -> Instant {
+        let until = self.until.unwrap_or_else(|| now + duration(&self.on, &mut self.stream));
+        self.until = Some(until);
+        if next < until {
+            return next;
+        }
+        let begin = next.max(until + duration(&self.off, &mut self.stream));
+        self.until = Some(begin + duration(&self.on, &mut self.stream));
+        begin
+    }
+}
+
+/// Draws a time.
+pub(super) fn duration(draw: &Draw, stream: &mut Stream) -> Duration {
+    Duration::from_secs_f64(draw.sample(stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopline_core::Purpose;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    /// When the first `n` packets leave, in milliseconds.
+    fn times(on_s: f64, off_s: f64, n: usize) -> Vec<f64> {
+        let (on, off) = (Draw::Constant(on_s), Draw::Constant(off_s));
+        let stream = Stream::keyed(1, 1, 0, Purpose::Traffic);
+        let mut source = Datagrams::new(100, ms(10), Some(Bursts { on, off, stream, until: None }));
+        let mut now = Instant::from_millis(5);
+        let mut left = || {
+            let at = now;
+            now = source.send(now).1;
+            at.as_secs_f64() * 1e3
+        };
+        (0..n).map(|_| left()).collect()
+    }
+
+    #[test]
+    fn packets_leave_at_the_rate_while_on_and_not_while_off() {
+        assert_eq!(times(0.025, 0.1, 7), [5.0, 15.0, 25.0, 130.0, 140.0, 150.0, 255.0]);
+    }
+
+    #[test]
+    fn an_on_time_shorter_than_the_interval_is_one_packet() {
+        assert_eq!(times(0.001, 0.05, 3), [5.0, 56.0, 107.0]);
+    }
+
+    #[test]
+    fn without_off_times_it_is_a_constant_rate_however_short_the_on_times() {
+        for on_s in [0.0, 0.001, 0.01] {
+            assert_eq!(times(on_s, 0.0, 4), [5.0, 15.0, 25.0, 35.0], "{on_s}");
+        }
+    }
+
+    #[test]
+    fn a_datagram_counts_once() {
+        let mut sink = Datagrams::new(100, ms(10), None);
+        assert_eq!([sink.take(3, 100), sink.take(70, 100), sink.take(3, 100)], [100, 100, 0]);
+        assert_eq!(sink.received, 2);
+    }
+}

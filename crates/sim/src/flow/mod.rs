@@ -1,0 +1,268 @@
+//! Flows: the applications at both ends, what is between them and the network layer, and what they measure.
+
+mod connection;
+mod datagrams;
+mod exchange;
+
+use crate::fingerprint::Observed;
+use crate::outcome::{Connected, FlowOutcome, FlowSample, Packets};
+use crate::packet::{Arrival, Body, Handle, Packet};
+use crate::spec::{FlowSpec, Traffic};
+use crate::stack::header;
+use crate::trace::Tracer;
+use crate::world::{Event, World};
+use connection::{App, Connection};
+use datagrams::{Bursts, Datagrams};
+use exchange::Exchange;
+use hopline_core::{FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
+use hopline_wire::ipv4::{HEADER_LEN, Protocol};
+use hopline_wire::udp;
+use std::net::Ipv4Addr;
+
+/// The server side of every flow listens here (RFC 862 and others use well-known ports; this is the discard port).
+const SERVER_PORT: u16 = 9;
+/// Client ports start here, one a flow (RFC 6335: dynamic ports).
+const FIRST_CLIENT_PORT: u16 = 49_152;
+/// "As many bytes as the time allows": more than any run can carry.
+const UNLIMITED: u64 = 1 << 50;
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Where the data come from.
+    Source,
+    /// Where they go.
+    Sink,
+}
+
+impl Side {
+    const fn other(self) -> Self {
+        match self {
+            Self::Source => Self::Sink,
+            Self::Sink => Self::Source,
+        }
+    }
+}
+
+/// A flow in the middle of a run.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    id: FlowId,
+    pub(crate) src: NodeId,
+    dst: NodeId,
+    start: Instant,
+    stop: Instant,
+    kind: Kind,
+    bytes_received: u64,
+    last_delivery: Instant,
+    /// By the side that sends.
+    packets: [Packets; 2],
+    series: Vec<FlowSample>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(Box<Connection>),
+    Udp(Datagrams),
+}
+
+impl Flow {
+    pub(crate) fn new(spec: &FlowSpec, id: u32, (seed, run): (u64, u64)) -> Self {
+        let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
+        let tcp = |config, app| {
+            let connection = Connection::new(config, app, id, &mut stream(Purpose::Transport));
+            Kind::Tcp(Box::new(connection))
+        };
+        let kind = match &spec.traffic {
+            Traffic::Bulk { tcp: config, bytes } => tcp(*config, App::Bulk { size: *bytes }),
+            Traffic::Exchange { tcp: config, exchange } => {
+                tcp(*config, App::Exchange(Exchange::new(*exchange, stream(Purpose::Traffic))))
+            }
+            Traffic::Cbr { packet_bytes, interval } => {
+                Kind::Udp(Datagrams::new(*packet_bytes, *interval, None))
+            }
+            Traffic::OnOff { packet_bytes, interval, on, off } => {
+                let bursts = Bursts { on: *on, off: *off, stream: stream(Purpose::Traffic), until: None };
+                Kind::Udp(Datagrams::new(*packet_bytes, *interval, Some(bursts)))
+            }
+        };
+        Self {
+            id: FlowId(id),
+            src: spec.src,
+            dst: spec.dst,
+            start: spec.start,
+            stop: spec.stop,
+            kind,
+            bytes_received: 0,
+            last_delivery: spec.start,
+            packets: Default::default(),
+            series: Vec::new(),
+        }
+    }
+
+    /// Notes the state at `now`.
+    pub(crate) fn sample(&mut self, now: Instant, queue_packets: u32) {
+        let (cwnd_bytes, srtt) = match &self.kind {
+            Kind::Tcp(connection) => {
+                let source = connection.source();
+                (u64::from(source.cwnd()), source.srtt())
+            }
+            Kind::Udp(_) => (0, None),
+        };
+        let bytes_received = self.bytes_received;
+        self.series.push(FlowSample { at: now, bytes_received, cwnd_bytes, srtt, queue_packets });
+    }
+
+    /// The run is over. `held`: packets and bytes under way, by the side that sent them.
+    pub(crate) fn settle(&mut self, held: [(u64, u64); 2]) {
+        for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
+            packets.settle(held, held_bytes);
+        }
+    }
+
+    /// The result at the end of the run, `now`.
+    pub(crate) fn outcome(self, now: Instant) -> FlowOutcome {
+        let bytes_received = self.bytes_received;
+        let complete = self.is_complete();
+        let end = if complete { self.last_delivery } else { self.stop.min(now) };
+        let mut outcome = FlowOutcome {
+            bytes_received,
+            active: end.since(self.start),
+            connected: if bytes_received > 0 { Connected::Yes } else { Connected::Never },
+            completion: complete.then(|| self.last_delivery.since(self.start)),
+            series: self.series,
+            ..FlowOutcome::default()
+        };
+        [outcome.data, outcome.back] = self.packets;
+        match self.kind {
+            Kind::Tcp(connection) => {
+                outcome.segments_sent = connection.count(|stats| stats.segments_sent);
+                outcome.retransmissions = connection.count(|stats| stats.retransmissions);
+                outcome.timeouts = connection.count(|stats| stats.timeouts);
+                let mss = connection.source().effective_mss();
+                match connection.app {
+                    App::Bulk { .. } => outcome.segments_received = bytes_received.div_ceil(mss.into()),
+                    App::Exchange(exchange) => {
+                        outcome.segments_received = exchange.segments_received(mss);
+                        outcome.requests = exchange.requests;
+                        outcome.responses = exchange.responses;
+                    }
+                }
+            }
+            Kind::Udp(datagrams) => {
+                outcome.segments_sent = datagrams.sent.into();
+                outcome.segments_received = datagrams.received;
+            }
+        }
+        outcome
+    }
+
+    /// The end that has this address.
+    pub(crate) fn side_of(&self, address: Ipv4Addr) -> Side {
+        if address == self.src.ipv4() { Side::Source } else { Side::Sink }
+    }
+
+    /// Whether what had an end has come to it.
+    fn is_complete(&self) -> bool {
+        match &self.kind {
+            Kind::Tcp(connection) => match &connection.app {
+                App::Bulk { size } => size.is_some_and(|size| self.bytes_received >= size),
+                App::Exchange(exchange) => exchange.is_done(),
+            },
+            Kind::Udp(_) => false,
+        }
+    }
+
+    /// Counts what arrives, except what was still under way when the flow stopped.
+    fn take_delivery(&mut self, now: Instant, bytes: u64) {
+        if now < self.stop {
+            self.bytes_received += bytes;
+            self.last_delivery = now;
+        }
+    }
+}
+
+impl<T: Tracer> World<T> {
+    /// The application of a flow starts.
+    pub(crate) fn start_flow(&mut self, flow: u32) {
+        match self.flows[flow as usize].kind {
+            Kind::Tcp(_) => self.open(flow),
+            Kind::Udp(_) => self.send_datagram(flow),
+        }
+    }
+
+    /// The application of a flow stops: what was delivered before now counts, and a connection is aborted.
+    pub(crate) fn stop_flow(&mut self, flow: u32) {
+        self.abort(flow);
+    }
+
+    /// An application is due: for its next datagram, or its next request.
+    pub(crate) fn wake_application(&mut self, flow: u32) {
+        match self.flows[flow as usize].kind {
+            Kind::Tcp(_) => self.ask(flow),
+            Kind::Udp(_) => self.send_datagram(flow),
+        }
+    }
+
+    /// A packet has reached the node it is for.
+    pub(crate) fn deliver(&mut self, node: u32, handle: Handle) {
+        let now = self.now;
+        let first = self.packets.arrive(handle) == Arrival::First;
+        let packet = self.packets.get(handle);
+        self.fingerprint.observe(now, Observed::Delivered, node, packet.len_bytes);
+        let Some(flow) = packet.flow else { return };
+        let state = &mut self.flows[flow.index()];
+        let from = state.side_of(packet.ip.src);
+        if first {
+            let forwarded = packet.ip.ttl - handle.ttl;
+            let delay = now.since(packet.made);
+            state.packets[from as usize].receive(now, packet.len_bytes, delay, forwarded);
+        }
+        match (&packet.body, &mut state.kind) {
+            (Body::Tcp(segment), Kind::Tcp(_)) => {
+                let segment = *segment;
+                self.receive_segment(flow.0, from.other(), segment);
+            }
+            (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {
+                let bytes = datagrams.take(*number, datagram.payload.len());
+                state.take_delivery(now, bytes);
+            }
+            _ => {}
+        }
+    }
+
+    /// A source of datagrams sends one, and goes on.
+    fn send_datagram(&mut self, flow: u32) {
+        let now = self.now;
+        let state = &mut self.flows[flow as usize];
+        let Kind::Udp(datagrams) = &mut state.kind else { return };
+        if now >= state.stop {
+            return;
+        }
+        let packet_bytes = datagrams.packet_bytes;
+        let (number, due) = datagrams.send(now);
+        let (id, src, dst) = (state.id, state.src, state.dst);
+        let datagram = udp::Datagram {
+            src_port: FIRST_CLIENT_PORT + (flow % 16_384) as u16,
+            dst_port: SERVER_PORT,
+            payload: Length(packet_bytes.into()),
+        };
+        let packet = Packet {
+            ip: header(src.ipv4(), dst.ipv4(), Protocol::Udp),
+            body: Body::Udp { datagram, number },
+            len_bytes: (HEADER_LEN + udp::HEADER_LEN) as u32 + packet_bytes + self.extra_header_bytes,
+            flow: Some(id),
+            made: now,
+            serial: 0,
+        };
+        self.send_of_flow(src, Side::Source, packet);
+        self.scheduler.schedule(due, Event::Application { flow });
+    }
+
+    /// Hands a packet of a flow to the IP layer of `from`, its end at `side`.
+    fn send_of_flow(&mut self, from: NodeId, side: Side, packet: Packet) {
+        let flow = packet.flow.expect("the caller names the flow");
+        self.flows[flow.index()].packets[side as usize].send(self.now, packet.len_bytes);
+        self.originate(from, packet);
+    }
+}
