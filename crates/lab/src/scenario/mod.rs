@@ -6,6 +6,7 @@
 
 pub mod csv;
 pub mod document;
+pub mod json_schema;
 pub mod keys;
 mod parameters;
 mod reference;

@@ -23,8 +23,7 @@ fn below(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<
             Takes::Tables(table) => (table, format!("`[[{path}]]`")),
             _ => continue,
         };
-        let same = |seen: &&[Key]| seen.iter().map(|k| k.name).eq(table.iter().map(|k| k.name));
-        if written.iter().any(same) {
+        if written.contains(&table) {
             let names: Vec<&str> = table.iter().map(|k| k.name).take(2).collect();
             writeln!(text, "\n### {title}\n\n{}: keys as above (`{}`, …).", key.doc, names.join("`, `"))
                 .expect("strings take everything");

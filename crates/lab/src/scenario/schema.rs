@@ -5,7 +5,7 @@ use super::document::{Entry, Node, Table, Value};
 use super::source::{Origin, Problem, Problems, nearest};
 
 /// One key of a file. Its unit is the end of its name (`_s`, `_m`, `_mbps`, …).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
     /// The name.
     pub name: &'static str,
@@ -18,7 +18,7 @@ pub struct Key {
 }
 
 /// What a key takes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Takes {
     /// A number in a range, both ends included.
     Number(f64, f64),
@@ -47,7 +47,7 @@ pub enum Takes {
 }
 
 /// What holds where a key is not given.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
     /// The key must be given.
     Required,
@@ -218,7 +218,7 @@ pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], p
 }
 
 fn is_missing(key: &Key, table: &Table) -> bool {
-    matches!(key.default, Default::Required) && !table.contains_key(key.name)
+    key.default == Default::Required && !table.contains_key(key.name)
 }
 
 fn missing(key: &Key, whose: &str, origin: &Origin) -> Problem {

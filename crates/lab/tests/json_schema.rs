@@ -1,0 +1,167 @@
+//! The published schemas: right by the metaschema, and of one mind with the parser.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use hopline_lab::Scenario;
+use hopline_lab::scenario::json_schema::{FILE_KINDS, FileKind};
+use hopline_lab::scenario::source::Source;
+use jsonschema::Validator;
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn schema() -> Json {
+    FileKind::named("scenario").unwrap().schema()
+}
+
+fn validator() -> Validator {
+    jsonschema::draft202012::new(&schema()).unwrap()
+}
+
+fn chain() -> String {
+    std::fs::read_to_string(scenarios().join("chain/scenario.toml")).unwrap()
+}
+
+fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+fn parses(text: &str) -> bool {
+    let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
+    Scenario::parse(source, PathBuf::from("/nonexistent"), &[]).is_ok()
+}
+
+#[test]
+fn every_schema_is_right_by_the_metaschema() {
+    for kind in FILE_KINDS {
+        let schema = kind.schema();
+        jsonschema::draft202012::meta::validate(&schema).unwrap_or_else(|e| panic!("{}: {e}", kind.name));
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        assert!(
+            jsonschema::draft202012::new(&schema).is_ok(),
+            "{}: every reference leads somewhere",
+            kind.name
+        );
+    }
+    assert!(FileKind::named("picture").is_none());
+}
+
+#[test]
+fn every_shipped_scenario_validates() {
+    let validator = validator();
+    let folders = std::fs::read_dir(scenarios()).unwrap().map(|e| e.unwrap().path());
+    let mut seen = 0;
+    for file in folders.map(|folder| folder.join("scenario.toml")).filter(|file| file.is_file()) {
+        let scenario: Json = toml::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&scenario).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", file.display());
+        seen += 1;
+    }
+    assert!(seen >= 10, "{seen}");
+}
+
+#[test]
+fn what_the_parser_refuses_for_its_keys_the_schema_refuses() {
+    let validator = validator();
+    let replaced = |from: &str, to: &str| {
+        let text = chain();
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    };
+    let broken = [
+        ("a misspelt key", replaced("duration_s", "duraton_s")),
+        ("a misspelt key below", replaced("spacing_m", "spaceing_m")),
+        ("no duration", replaced("duration_s = 120", "")),
+        ("a duration of none", replaced("duration_s = 120", "duration_s = 0")),
+        ("a negative number", replaced("runs = 10", "runs = -1")),
+        ("a fraction of a run", replaced("runs = 10", "runs = 1.5")),
+        ("too many runs", replaced("runs = 10", "runs = 1000001")),
+        ("text for a number", replaced("spacing_m = 200", "spacing_m = \"far\"")),
+        ("an unknown word", replaced("tcp-newreno", "tcp-vegas")),
+        ("a number for a word", replaced("\"tcp-newreno\"", "3")),
+        ("a word that a number-or-word does not know", chain() + "[tcp]\nwindow = \"wide\"\n"),
+        ("a flag that is a word", chain() + "[tcp]\ntimestamps = \"yes\"\n"),
+        ("a flow from nowhere", chain() + "[[flow]]\ndst = \"n4\"\n"),
+        ("a flow that is a table", replaced("[[flow]]", "[flow]")),
+        ("a table that is a list", replaced("[nodes]", "[[nodes]]")),
+        ("a sweep over a value", chain() + "\"tcp.mss_bytes\" = 3\n"),
+        ("a waypoint without speed", chain() + "[[node]]\nwaypoints = [{ at_s = 1, x_m = 2, y_m = 3 }]\n"),
+        (
+            "a time that is neither number nor drawn",
+            replaced("dst = \"n4\"", "dst = \"n4\"\nkind = \"on-off\"\nrate_kbps = 9\non_s = \"long\""),
+        ),
+        (
+            "a time drawn from nothing known",
+            replaced("dst = \"n4\"", "dst = \"n4\"\nkind = \"on-off\"\nrate_kbps = 9\non_s.draw = \"dice\""),
+        ),
+        ("an unknown error model", chain() + "[radio.errors]\nmodel = \"rain\"\n"),
+        ("a date", replaced("duration_s = 120", "duration_s = 2020-01-01")),
+    ];
+    for (what, text) in broken {
+        let document: Json = toml::from_str(&text).unwrap();
+        assert!(!validator.is_valid(&document), "{what}\n{text}");
+        // The sweep is looked at when it is used.
+        assert!(!parses(&text) || what == "a sweep over a value", "{what}: the parser takes it");
+    }
+}
+
+#[test]
+fn what_the_parser_takes_the_schema_takes() {
+    let validator = validator();
+    for more in [
+        "[tcp]\nwindow = \"unclamped\"\ndelayed_ack_ms = \"off\"\n",
+        "[tcp]\nwindow = 1\n",
+        "[mac]\nrts_threshold_bytes = \"never\"\n",
+        "[mac]\nrts_threshold_bytes = 65535\n",
+        "[radio.errors]\nmodel = \"bit\"\nbit_error_rate = 0\n",
+        "[[node]]\nx_m = -5\ny_m = 1.5\nwaypoints = [{ at_s = 1, x_m = 2, y_m = 3, speed_mps = 1 }]\n",
+        "[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\nkind = \"on-off\"\nrate_kbps = 9\non_s = 1\noff_s = { draw = \"exponential\", mean = 2 }\n",
+        "[sweep.mac]\ncw_min = [15, 31]\n",
+    ] {
+        let text = chain().replace("[sweep]\n", &format!("{more}[sweep]\n"));
+        assert!(parses(&text), "{more}");
+        let document: Json = toml::from_str(&text).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{more}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_key_carries_its_meaning_range_words_and_default() {
+    let schema = schema();
+    assert_eq!(
+        schema["properties"]["runs"],
+        json!({
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1_000_000,
+            "default": 1,
+            "description": "how many paired runs `hopline compare` makes of each variant",
+        })
+    );
+    assert_eq!(schema["required"], json!(["duration_s"]));
+    assert_eq!(schema["additionalProperties"], json!(false));
+    let flow = &schema["$defs"]["flow"];
+    assert_eq!(flow["required"], json!(["src", "dst"]));
+    assert_eq!(flow["properties"]["kind"]["default"], json!("bulk"));
+    let window = &schema["$defs"]["tcp"]["properties"]["window"]["anyOf"];
+    assert_eq!(window[1]["enum"], json!(["unclamped"]));
+}
+
+#[test]
+fn tables_in_several_places_are_defined_once() {
+    let schema = schema();
+    let defs = &schema["$defs"];
+    assert_eq!(defs["flow"]["properties"]["tcp"]["$ref"], "#/$defs/tcp");
+    assert_eq!(defs["link"]["properties"]["errors"]["$ref"], "#/$defs/radio.errors");
+    assert_eq!(defs["link"]["properties"]["queue"]["$ref"], "#/$defs/queue");
+    for name in ["flow.tcp", "link.errors", "link.queue"] {
+        assert!(defs.get(name).is_none(), "{name}");
+    }
+}
+
+#[test]
+fn the_same_schema_comes_out_twice() {
+    assert_eq!(schema().to_string(), schema().to_string());
+}
