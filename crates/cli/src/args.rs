@@ -1,6 +1,9 @@
 //! What the command line takes.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand};
+use clap_complete::Shell;
+use hopline_lab::scenario::json_schema::FILE_KINDS;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
@@ -25,6 +28,24 @@ Several --vary give every combination; the first variant is the baseline. Withou
 Run i of every variant meets the same world (seed, run i), so gains are taken within pairs.
 Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
 
+const SCHEMA_EXAMPLES: &str = "\
+Example:
+  hopline schema > scenario.schema.json
+
+With the line `#:schema scenario.schema.json` at the top of a scenario, editors that know TOML schemas (taplo, Even Better
+TOML) complete its keys, explain them and mark mistakes as they are typed.";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  hopline completions bash > ~/.local/share/bash-completion/completions/hopline
+  hopline completions zsh > ~/.zfunc/_hopline
+  hopline completions fish > ~/.config/fish/completions/hopline.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  hopline man | man -l -
+  hopline man -o ~/.local/share/man/man1";
+
 /// Reliable transfer over lossy, multi-hop wireless networks: simulate, compare, decide.
 #[derive(Debug, Parser)]
 #[command(name = "hopline", version, after_help = EXIT_CODES, max_term_width = 110)]
@@ -41,6 +62,17 @@ pub(crate) enum Command {
     /// Compare variants of a scenario over paired runs, on all cores
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(Compare),
+    /// Print the JSON Schema of a kind of file, for editors
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema(Schema),
+    /// Say what this machine offers, what it is for and how to get what is missing
+    Doctor(Doctor),
+    /// Print a script that completes commands and options in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(Completions),
+    /// Print the manual page, or write the pages of all commands
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(Man),
 }
 
 /// What both commands take.
@@ -97,4 +129,32 @@ pub(crate) struct Compare {
     /// Threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) jobs: Option<u16>,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Schema {
+    /// The kind of file
+    #[arg(value_name = "KIND", default_value = FILE_KINDS[0].name)]
+    #[arg(value_parser = PossibleValuesParser::new(FILE_KINDS.iter().map(|kind| kind.name)))]
+    pub(crate) kind: String,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Doctor {
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Man {
+    /// Write one page a command into this directory
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }

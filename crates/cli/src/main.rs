@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod console;
+mod doctor;
 mod problems;
 mod progress;
 mod table;
@@ -15,6 +16,10 @@ fn main() -> ExitCode {
     let done = match args.command {
         args::Command::Run(run) => commands::run::execute(&run),
         args::Command::Compare(compare) => commands::compare::execute(&compare),
+        args::Command::Schema(schema) => commands::schema::execute(&schema),
+        args::Command::Doctor(doctor) => commands::doctor::execute(&doctor),
+        args::Command::Completions(completions) => commands::completions::execute(&completions),
+        args::Command::Man(man) => commands::man::execute(&man),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,11 @@
 //! One file a command.
 
 pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod man;
 pub(crate) mod run;
+pub(crate) mod schema;
 
 use crate::args::Common;
 use crate::problems::Failure;

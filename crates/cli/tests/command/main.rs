@@ -5,6 +5,7 @@
 mod compare;
 mod errors;
 mod run;
+mod tools;
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -62,12 +63,23 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn help_names_commands_examples_and_exit_codes() {
     let help = stdout(&hopline(["--help"]));
-    for word in ["run", "compare", "Exit codes: 0 done, 1 failed, 2 wrong usage"] {
+    for word in [
+        "run",
+        "compare",
+        "schema",
+        "doctor",
+        "completions",
+        "man",
+        "Exit codes: 0 done, 1 failed, 2 wrong usage",
+    ] {
         assert!(help.contains(word), "{word} is not in\n{help}");
     }
     for (sub, example) in [
         ("run", "hopline run scenarios/walk/scenario.toml -o results/walk --pcap"),
         ("compare", "hopline compare scenarios/chain/scenario.toml --vary tcp.window=2,3,8,32 --runs 20"),
+        ("schema", "hopline schema > scenario.schema.json"),
+        ("completions", "hopline completions fish > ~/.config/fish/completions/hopline.fish"),
+        ("man", "hopline man | man -l -"),
     ] {
         let help = stdout(&hopline([sub, "--help"]));
         assert!(help.contains(example), "{help}");

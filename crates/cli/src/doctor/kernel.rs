@@ -1,0 +1,209 @@
+//! What the kernel offers to emulation and to proxies in the path.
+
+use super::program::{Answer, ask};
+use super::{Finding, Look, State, read};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// What working on live packets needs.
+pub(super) fn findings() -> Vec<Finding> {
+    let config = config();
+    vec![
+        Finding::new(
+            "privileges",
+            privileges(),
+            "to come: live packets; runs and comparisons need none",
+            "run as root, or grant the capabilities: setcap cap_net_admin,cap_net_raw+ep hopline",
+        ),
+        Finding::new(
+            "network namespaces",
+            namespaces(),
+            "to come: emulated hosts on one machine",
+            "run as root, or allow user namespaces (on Debian: sysctl kernel.unprivileged_userns_clone=1)",
+        ),
+        Finding::new(
+            "TUN",
+            tun(),
+            "to come: real applications on a simulated network",
+            "run as root; modprobe tun; in a container: --device /dev/net/tun",
+        ),
+        Finding::new(
+            "NFQUEUE",
+            queue(config.as_deref()),
+            "to come: passing packets shown to a proxy such as Snoop",
+            "modprobe nfnetlink_queue; the kernel needs CONFIG_NETFILTER_NETLINK_QUEUE",
+        ),
+        Finding::new(
+            "TPROXY",
+            target(config.as_deref(), "TPROXY"),
+            "to come: passing TCP connections ended in a proxy, as split TCP does",
+            "modprobe xt_TPROXY; the kernel needs CONFIG_NETFILTER_XT_TARGET_TPROXY",
+        ),
+        Finding::new(
+            "congestion control",
+            congestion_control(),
+            "what the kernel's TCP does unless told otherwise: the peer to compare with",
+            "read /proc/sys/net/ipv4/tcp_congestion_control",
+        ),
+    ]
+}
+
+/// Bits of linux/capability.h.
+const CAPABILITIES: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13)];
+
+fn privileges() -> Look {
+    match read("/proc/self/status").as_deref().and_then(of_status) {
+        Some(look) => look,
+        None => (State::Unknown, "/proc/self/status does not say".into()),
+    }
+}
+
+/// Who runs, and which of the capabilities are in effect.
+fn of_status(text: &str) -> Option<Look> {
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let effective_uid: u32 = field("Uid")?.split_whitespace().nth(1)?.parse().ok()?;
+    let effective = u64::from_str_radix(field("CapEff")?.trim(), 16).ok()?;
+    let who = if effective_uid == 0 { "root".to_owned() } else { format!("user {effective_uid}") };
+    let lacks: Vec<&str> =
+        CAPABILITIES.iter().filter(|(_, bit)| effective & (1 << bit) == 0).map(|(name, _)| *name).collect();
+    Some(match lacks.as_slice() {
+        [] => (State::Present, format!("{who}, with {}", CAPABILITIES.map(|(name, _)| name).join(" and "))),
+        lacks => (State::Missing, format!("{who}, without {}", lacks.join(" and "))),
+    })
+}
+
+/// The namespaces live in a process that ends at once, and go with it.
+fn namespaces() -> Look {
+    let works = |arguments: &[&str]| match ask("unshare", arguments, "") {
+        Answer::Text(status, _) => Some(status.success()),
+        Answer::Silence | Answer::None => None,
+    };
+    match works(&["--net", "true"]) {
+        Some(true) => (State::Present, "a process can have its own".into()),
+        Some(false) if works(&["--user", "--map-root-user", "--net", "true"]) == Some(true) => {
+            (State::Present, "with a user namespace".into())
+        }
+        Some(false) => (State::Missing, "not permitted".into()),
+        None if !Path::new("/proc/self/ns/net").exists() => (State::Missing, "not in this kernel".into()),
+        None => (State::Unknown, "in the kernel; there is no `unshare` to try them".into()),
+    }
+}
+
+/// Opening the node makes no interface.
+fn tun() -> Look {
+    match File::options().read(true).write(true).open("/dev/net/tun") {
+        Ok(_) => (State::Present, "/dev/net/tun opens".into()),
+        Err(error) => {
+            let why = match error.kind() {
+                ErrorKind::NotFound => "there is no /dev/net/tun".to_owned(),
+                _ => format!("/dev/net/tun: {error}"),
+            };
+            (State::Missing, why)
+        }
+    }
+}
+
+fn queue(config: Option<&str>) -> Look {
+    if !Path::new("/proc/net/netfilter/nfnetlink_queue").exists()
+        && config.and_then(|config| option(config, "CONFIG_NETFILTER_NETLINK_QUEUE")) == Some(false)
+    {
+        return (State::Missing, "not in this kernel".into());
+    }
+    target(config, "NFQUEUE")
+}
+
+/// Whether rules of iptables or nft can name a target.
+fn target(config: Option<&str>, name: &str) -> Look {
+    let Some(config) = config else {
+        // Tables of iptables list what they have met already; what they do not list may yet be loaded.
+        let met =
+            read("/proc/net/ip_tables_targets").is_some_and(|text| text.lines().any(|line| line == name));
+        return match met {
+            true => (State::Present, "by iptables".into()),
+            false => (State::Unknown, "this kernel does not show its configuration".into()),
+        };
+    };
+    let has = |key: &str| option(config, key) == Some(true);
+    let iptables = has(&format!("CONFIG_NETFILTER_XT_TARGET_{name}"));
+    let nft = has(&format!("CONFIG_NFT_{}", name.trim_start_matches("NF")));
+    match (iptables, nft) {
+        (true, true) => (State::Present, "by iptables and nft".into()),
+        (true, false) => (State::Present, "by iptables, not by nft".into()),
+        (false, true) => (State::Present, "by nft, not by iptables".into()),
+        (false, false) => (State::Missing, "not in this kernel".into()),
+    }
+}
+
+fn congestion_control() -> Look {
+    let setting = |name: &str| read(&format!("/proc/sys/net/ipv4/{name}")).map(|text| text.trim().to_owned());
+    match (setting("tcp_congestion_control"), setting("tcp_available_congestion_control")) {
+        (Some(now), Some(all)) => (State::Present, format!("{now}; available: {all}")),
+        (Some(now), None) => (State::Present, now),
+        (None, _) => (State::Unknown, "the kernel does not say".into()),
+    }
+}
+
+/// The configuration of the running kernel, where it shows it.
+fn config() -> Option<String> {
+    let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    read(&format!("/boot/config-{}", release.trim())).or_else(|| {
+        let Answer::Text(status, text) = ask("gzip", &["-dc", "/proc/config.gz"], "") else { return None };
+        status.success().then_some(text)
+    })
+}
+
+/// Whether an option is set, built in or as a module; `None` if the configuration does not mention it.
+fn option(config: &str, key: &str) -> Option<bool> {
+    config.lines().find_map(|line| {
+        let unset = line.strip_prefix("# ").and_then(|rest| rest.strip_suffix(" is not set"));
+        match line.strip_prefix(key).and_then(|rest| rest.strip_prefix('=')) {
+            Some(value) => Some(value == "y" || value == "m"),
+            None => (unset == Some(key)).then_some(false),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = "CONFIG_NETFILTER_NETLINK_QUEUE=y\n# CONFIG_NFT_QUEUE is not set\nCONFIG_NFT_TPROXY=m\n\
+                          CONFIG_NETFILTER_XT_TARGET_NFQUEUE=y\nCONFIG_NETFILTER_XT_TARGET_TPROXY=m\nCONFIG_X=\"y\"\n";
+
+    #[test]
+    fn options_are_set_built_in_or_as_modules() {
+        assert_eq!(option(CONFIG, "CONFIG_NFT_TPROXY"), Some(true));
+        assert_eq!(option(CONFIG, "CONFIG_NETFILTER_NETLINK_QUEUE"), Some(true));
+        assert_eq!(option(CONFIG, "CONFIG_NFT_QUEUE"), Some(false));
+        assert_eq!(option(CONFIG, "CONFIG_NFT"), None, "the name is compared whole");
+        assert_eq!(option(CONFIG, "CONFIG_X"), Some(false));
+        assert_eq!(option("", "CONFIG_X"), None);
+    }
+
+    #[test]
+    fn a_target_may_be_there_for_one_kind_of_rule_only() {
+        assert_eq!(target(Some(CONFIG), "NFQUEUE"), (State::Present, "by iptables, not by nft".into()));
+        assert_eq!(target(Some(CONFIG), "TPROXY"), (State::Present, "by iptables and nft".into()));
+        assert_eq!(target(Some(""), "TPROXY").0, State::Missing);
+        assert_eq!(target(Some("CONFIG_NFT_QUEUE=m\n"), "NFQUEUE").1, "by nft, not by iptables");
+    }
+
+    #[test]
+    fn capabilities_in_effect_are_what_counts() {
+        let status = |uid: u32, effective: &str| {
+            of_status(&format!("Name:\thopline\nUid:\t1000\t{uid}\t0\t0\nCapEff:\t{effective}\n"))
+        };
+        assert_eq!(
+            status(0, "000001fffeffffff"),
+            Some((State::Present, "root, with CAP_NET_ADMIN and CAP_NET_RAW".into()))
+        );
+        assert_eq!(
+            status(1000, "0000000000000000"),
+            Some((State::Missing, "user 1000, without CAP_NET_ADMIN and CAP_NET_RAW".into()))
+        );
+        assert_eq!(status(0, "0000000000001000"), Some((State::Missing, "root, without CAP_NET_RAW".into())));
+        assert_eq!(status(0, "zz"), None);
+        assert_eq!(of_status(""), None);
+    }
+}

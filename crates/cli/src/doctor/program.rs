@@ -1,0 +1,184 @@
+//! Programs that hopline and its tests work with.
+
+use super::{Finding, Look, State};
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// How long a program may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked at.
+const PACE: Duration = Duration::from_millis(10);
+/// As much of its answer as is read.
+const ANSWER_BYTES: u64 = 1 << 20;
+
+/// A program and how it tells its version.
+struct Program {
+    what: &'static str,
+    /// What it may be called.
+    names: &'static [&'static str],
+    arguments: &'static [&'static str],
+    /// What it is given to read.
+    input: &'static str,
+    purpose: &'static str,
+    remedy: &'static str,
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        what: "ns-2",
+        names: &["ns"],
+        arguments: &["-"],
+        input: "puts [ns-version]\nexit 0\n",
+        purpose: "runs the same networks beside hopline: make versus-ns2",
+        remedy: "apt-get install ns2",
+    },
+    Program {
+        what: "tshark",
+        names: &["tshark"],
+        arguments: &["--version"],
+        input: "",
+        purpose: "reads captures (run --pcap); some tests check them with it",
+        remedy: "apt-get install tshark",
+    },
+    Program {
+        what: "Chromium",
+        names: &["chromium", "chromium-browser", "google-chrome"],
+        arguments: &["--version"],
+        input: "",
+        purpose: "shows reports, as any browser does; tests take screenshots with it",
+        remedy: "apt-get install chromium",
+    },
+    Program {
+        what: "iproute2",
+        names: &["ip"],
+        arguments: &["-V"],
+        input: "",
+        purpose: "to come: interfaces and routes of emulated networks",
+        remedy: "apt-get install iproute2",
+    },
+    Program {
+        what: "iptables",
+        names: &["iptables"],
+        arguments: &["--version"],
+        input: "",
+        purpose: "to come: packets sent to NFQUEUE and TPROXY",
+        remedy: "apt-get install iptables",
+    },
+];
+
+/// What is installed.
+pub(super) fn findings() -> Vec<Finding> {
+    let finding = |p: &Program| Finding::new(p.what, look(p), p.purpose, p.remedy);
+    PROGRAMS.iter().map(finding).collect()
+}
+
+fn look(program: &Program) -> Look {
+    let answers = program.names.iter().map(|name| ask(name, program.arguments, program.input));
+    let mut last = Answer::None;
+    for answer in answers {
+        match answer {
+            Answer::Text(status, text) if status.success() => return (State::Present, first_line(&text)),
+            Answer::None => {}
+            other => last = other,
+        }
+    }
+    match last {
+        Answer::Silence => (State::Unknown, format!("no answer in {} s", PATIENCE.as_secs())),
+        Answer::Text(status, _) => (State::Unknown, format!("it fails: {status}")),
+        Answer::None => (State::Missing, "not found".into()),
+    }
+}
+
+/// The first line that says something.
+fn first_line(text: &str) -> String {
+    let says = |line: &&str| line.chars().any(char::is_numeric);
+    text.lines().map(str::trim).find(says).unwrap_or("there, but it does not say its version").to_owned()
+}
+
+/// What a program says when it is run.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    /// How it ended and what it printed.
+    Text(ExitStatus, String),
+    /// It did not end in time, and was ended.
+    Silence,
+    /// It cannot be run.
+    None,
+}
+
+/// Runs `name`, without a terminal, and waits for a few seconds at most.
+pub(super) fn ask(name: &str, arguments: &[&str], input: &str) -> Answer {
+    ask_within(PATIENCE, name, arguments, input).unwrap_or(Answer::None)
+}
+
+fn ask_within(patience: Duration, name: &str, arguments: &[&str], input: &str) -> std::io::Result<Answer> {
+    // Files, not pipes: what a program leaves running could hold a pipe open for ever.
+    let mut given = tempfile::tempfile()?;
+    given.write_all(input.as_bytes())?;
+    given.rewind()?;
+    let printed = tempfile::tempfile()?;
+    let mut child = Command::new(name)
+        .args(arguments)
+        .stdin(Stdio::from(given))
+        .stdout(Stdio::from(printed.try_clone()?))
+        .stderr(Stdio::null())
+        .spawn()?;
+    let looks = patience.as_millis() / PACE.as_millis();
+    for _ in 0..looks {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Answer::Text(status, answer(printed)?));
+        }
+        std::thread::sleep(PACE);
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(Answer::Silence)
+}
+
+fn answer(mut printed: File) -> std::io::Result<String> {
+    printed.rewind()?;
+    let mut bytes = Vec::new();
+    printed.take(ANSWER_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_reads_its_input_and_says_its_line() {
+        let Answer::Text(status, text) = ask("sh", &["-c", "cat; echo; echo v 2"], "v 1") else {
+            panic!("sh is there")
+        };
+        assert!(status.success());
+        assert_eq!(text, "v 1\nv 2\n");
+        assert_eq!(first_line(&text), "v 1");
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_ended() {
+        let answer = ask_within(PACE * 5, "sh", &["-c", "exec sleep 1000"], "").unwrap();
+        assert_eq!(answer, Answer::Silence);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_has_no_answer() {
+        assert_eq!(ask("no-such-program-of-that-name", &[], ""), Answer::None);
+    }
+
+    #[test]
+    fn an_answer_without_end_is_read_in_part() {
+        let command = format!("head -c {} /dev/zero | tr '\\0' 7", 4 * ANSWER_BYTES);
+        let Answer::Text(_, text) = ask("sh", &["-c", &command], "") else { panic!("sh is there") };
+        assert_eq!(text.len() as u64, ANSWER_BYTES);
+    }
+
+    #[test]
+    fn lines_without_a_number_name_no_version() {
+        assert_eq!(first_line("Running as root.\n\nTShark 4.0.17\n"), "TShark 4.0.17");
+        assert_eq!(first_line(""), "there, but it does not say its version");
+    }
+}

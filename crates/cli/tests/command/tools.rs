@@ -1,0 +1,187 @@
+//! `schema`, `doctor`, `completions` and `man`.
+
+use super::*;
+use std::io::Write;
+use std::process::Stdio;
+
+const COMMANDS: [&str; 6] = ["run", "compare", "schema", "doctor", "completions", "man"];
+
+/// What `program` says of `input`; `None` where there is no such program.
+#[allow(clippy::print_stderr, reason = "a test that did not look must say so")]
+fn pipe(program: &str, args: &[&str], input: &str) -> Option<Output> {
+    let child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        eprintln!("SKIPPED: {program} is not installed; it looked at nothing");
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    Some(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn a_schema_is_printed_for_every_kind_of_file() {
+    let schema = json(&hopline(["schema"]));
+    assert_eq!(schema, json(&hopline(["schema", "scenario"])), "a scenario is meant if nothing is named");
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["required"], serde_json::json!(["duration_s"]));
+    for key in ["duration_s", "radio", "flow", "sweep"] {
+        assert!(schema["properties"].get(key).is_some(), "{key}");
+    }
+    assert!(stdout(&hopline(["schema", "--help"])).contains("possible values: scenario"));
+}
+
+#[test]
+fn an_unknown_kind_of_file_is_refused() {
+    let output = hopline(["schema", "picture"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
+    assert!(stderr(&output).contains("scenario"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_doctor_says_of_everything_what_it_is_for_and_how_to_get_it() {
+    let report = json(&hopline(["doctor", "--json"]));
+    assert_eq!(keys(&report), ["findings"]);
+    let findings = report["findings"].as_array().unwrap();
+    for finding in findings {
+        assert_eq!(keys(finding), ["detail", "purpose", "remedy", "state", "what"], "{finding}");
+        let present = match finding["state"].as_str().unwrap() {
+            "present" => true,
+            "missing" | "unknown" => false,
+            other => panic!("{other}"),
+        };
+        assert_eq!(finding["remedy"].is_null(), present, "{finding}");
+        for key in ["detail", "purpose", "what"] {
+            assert!(!finding[key].as_str().unwrap().is_empty(), "{finding}");
+        }
+    }
+    let what: Vec<&str> = findings.iter().map(|f| f["what"].as_str().unwrap()).collect();
+    for expected in [
+        "hopline",
+        "cores",
+        "memory",
+        "disk",
+        "privileges",
+        "network namespaces",
+        "TUN",
+        "NFQUEUE",
+        "TPROXY",
+        "ns-2",
+        "tshark",
+        "Chromium",
+    ] {
+        assert!(what.contains(&expected), "{expected} is not in {what:?}");
+    }
+    assert_eq!(findings[0]["detail"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn missing_programs_are_no_failure() {
+    let output = command().arg("doctor").env("PATH", "/nonexistent").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let line =
+        |what: &str| text.lines().find(|l| l.starts_with(what)).unwrap_or_else(|| panic!("{what}: {text}"));
+    for what in ["ns-2", "tshark", "Chromium"] {
+        assert!(line(what).contains("no ") && line(what).contains("not found"), "{}", line(what));
+    }
+    assert!(text.contains("To get what is missing:"), "{text}");
+    assert!(text.contains("tshark: apt-get install tshark"), "{text}");
+    assert_eq!(stderr(&output), "");
+}
+
+/// A program that fails, says what is not text, or is none, does not take the doctor with it.
+#[test]
+#[cfg(unix)]
+fn a_broken_program_is_no_failure() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    place("tshark", "#!/bin/sh\nprintf '\\377\\376 9'\n");
+    place("ip", "#!/bin/sh\nexit 3\n");
+    place("chromium", "not a program at all");
+    let output = command().args(["doctor", "--json"]).env("PATH", folder.path()).output().unwrap();
+    let report = json(&output);
+    let state = |what: &str| {
+        let findings = report["findings"].as_array().unwrap();
+        findings.iter().find(|f| f["what"] == what).unwrap()["state"].clone()
+    };
+    assert_eq!(
+        (state("tshark"), state("iproute2"), state("Chromium")),
+        ("present".into(), "unknown".into(), "missing".into())
+    );
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = hopline(["completions", shell]);
+        assert_eq!(output.status.code(), Some(0), "{shell}: {}", stderr(&output));
+        let script = stdout(&output);
+        for word in COMMANDS.iter().chain(&["set", "vary", "force"]) {
+            assert!(script.contains(word), "{shell} does not complete {word}");
+        }
+    }
+    assert_eq!(hopline(["completions", "tcsh"]).status.code(), Some(2));
+    assert_eq!(hopline(["completions"]).status.code(), Some(2));
+}
+
+#[test]
+fn bash_takes_its_completions_and_completes_with_them() {
+    let script = stdout(&hopline(["completions", "bash"]));
+    let Some(checked) = pipe("bash", &["-n"], &script) else { return };
+    assert!(checked.status.success() && checked.stderr.is_empty(), "{}", stderr(&checked));
+    let ask = "\nCOMP_WORDS=(hopline comp); COMP_CWORD=1; _hopline hopline comp hopline; echo \"${COMPREPLY[*]}\"\n";
+    let asked = pipe("bash", &["--norc"], &(script + ask)).unwrap();
+    assert_eq!(stdout(&asked).trim(), "compare completions", "{}", stderr(&asked));
+}
+
+#[test]
+fn the_main_manual_page_names_every_command() {
+    let page = stdout(&hopline(["man"]));
+    assert!(page.contains(".TH hopline 1"), "{page}");
+    for command in COMMANDS {
+        assert!(page.contains(&format!("hopline\\-{command}(1)")), "{command}\n{page}");
+    }
+}
+
+#[test]
+fn every_command_has_a_page_that_groff_sets_without_complaint() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("share/man1");
+    let output = hopline(["man", "-o", pages.to_str().unwrap()]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), String::new()), "{}", stderr(&output));
+    let mut expected: Vec<String> = COMMANDS.iter().map(|c| format!("hopline-{c}.1")).collect();
+    expected.push("hopline.1".into());
+    expected.sort();
+    assert_eq!(names(&pages), expected);
+    for name in names(&pages) {
+        let text = std::fs::read_to_string(pages.join(&name)).unwrap();
+        let title = name.trim_end_matches(".1");
+        for part in [&*format!(".TH {title} 1"), ".SH NAME", ".SH SYNOPSIS", ".SH DESCRIPTION", ".SH OPTIONS"]
+        {
+            assert!(text.contains(part), "{part} is not in {name}");
+        }
+        if let Some(set) = pipe("groff", &["-Kutf8", "-man", "-Tutf8", "-ww", "-z"], &text) {
+            assert!(set.status.success() && set.stderr.is_empty(), "{name}: {}", stderr(&set));
+        }
+    }
+}
+
+#[test]
+fn pages_that_cannot_be_written_are_one_clear_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let output = hopline(["man", "-o", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(&format!("cannot write {}", file.display())), "{}", stderr(&output));
+}
