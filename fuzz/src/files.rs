@@ -3,31 +3,68 @@
 use hopline_core::Instant;
 use hopline_lab::scenario::source::{Problems, Source};
 use hopline_lab::scenario::{csv, keys};
-use hopline_radio::mobility::{Movements, Trajectory, to_ns_movements};
+use hopline_radio::mobility::{
+    MovementError, MovementFormat, Movements, Recording, Trajectory, to_ns_movements,
+};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// ns-2 movement files: what is understood is finite, and written and read again moves the same way.
 pub fn ns_movements(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let movements = match Movements::parse(&text, None) {
+    let movements = match Movements::parse(&text) {
         Ok(movements) => movements,
-        Err(error) => {
-            assert!(!error.message.is_empty() && !error.help.is_empty());
-            assert_eq!((error.line, error.column), line_column(&text, error.span.start));
-            assert!(text.get(error.span.clone()).is_some(), "{error:?}");
-            return;
-        }
+        Err(error) => return check_error(&text, error),
     };
-    let nodes = u32::try_from(movements.nodes.len()).expect("short files have few nodes");
-    assert_eq!(Movements::parse(&text, Some(nodes)).as_ref(), Ok(&movements));
-    assert!(Movements::parse(&text, Some(nodes + 1)).is_err());
     let paths = movements.trajectories();
-    let written = to_ns_movements(&paths);
-    let back = Movements::parse(&written, Some(nodes)).expect("what is written can be read").trajectories();
+    let back = written_and_read(&paths);
     for ((movement, before), after) in movements.nodes.iter().zip(&paths).zip(&back) {
         let fastest = movement.orders.iter().map(|order| order.speed_mps).fold(0.0, f64::max);
         same_path(before, after, fastest * (movement.orders.len() + 1) as f64);
     }
+}
+
+/// BonnMotion's movement files.
+pub fn bonnmotion(data: &[u8]) {
+    recording(MovementFormat::BonnMotion, data);
+}
+
+/// SUMO's floating car data.
+pub fn sumo(data: &[u8]) {
+    recording(MovementFormat::Sumo, data);
+}
+
+/// Movement as CSV.
+pub fn csv_movements(data: &[u8]) {
+    recording(MovementFormat::Csv, data);
+}
+
+/// A movement file of sampled positions: names are unique and where they first occur; paths are finite, and written for
+/// ns-2 and read again they are the same.
+fn recording(format: MovementFormat, data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let file = match Recording::parse(format, &text) {
+        Ok(file) => file,
+        Err(error) => return check_error(&text, error),
+    };
+    let names: BTreeSet<_> = file.nodes.iter().filter_map(|node| node.name.as_deref()).collect();
+    assert!(names.is_empty() || names.len() == file.nodes.len(), "all have names, or none");
+    assert!(file.nodes.iter().all(|node| text.get(node.first.clone()).is_some_and(|word| !word.is_empty())));
+    let paths: Vec<Trajectory> = file.nodes.into_iter().map(|node| node.path).collect();
+    for (before, after) in paths.iter().zip(written_and_read(&paths)) {
+        same_path(before, &after, before.max_speed() * before.corners().len() as f64);
+    }
+}
+
+fn written_and_read(paths: &[Trajectory]) -> Vec<Trajectory> {
+    Movements::parse(&to_ns_movements(paths)).expect("what is written can be read").trajectories()
+}
+
+/// The error says something, and where.
+fn check_error(text: &str, error: MovementError) {
+    assert!(!error.message.is_empty() && !error.help.is_empty());
+    assert_eq!((error.line, error.column), line_column(text, error.span.start));
+    assert!(text.get(error.span.clone()).is_some(), "{error:?}");
 }
 
 /// CSV files of nodes and flows.

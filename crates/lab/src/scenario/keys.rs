@@ -234,8 +234,8 @@ pub const WAYPOINT: &[Key] = &[
 pub const MOBILITY: &[Key] = &[
     Key::word(
         "model",
-        &["static", "random-waypoint", "random-waypoint-stationary", "ns2"],
-        "how nodes move; random-waypoint is what setdest does",
+        &["static", "random-waypoint", "random-waypoint-stationary", "ns2", "bonnmotion", "sumo", "csv"],
+        "how nodes move; random-waypoint is what setdest does, the last four read a file",
     )
     .or(Word("static")),
     Key::number("width_m", 0.001, FAR_M, "width of the area; default: that of [nodes]"),
@@ -243,7 +243,11 @@ pub const MOBILITY: &[Key] = &[
     Key::number("min_speed_mps", 0.000_001, 10_000.0, "of random-waypoint-stationary: slowest speed drawn"),
     Key::number("max_speed_mps", 0.000_001, 10_000.0, "fastest speed drawn"),
     Key::number("pause_s", 0.0, LONGEST_S, "rest at each destination").or(Number(0.0)),
-    Key::text("file", "ns-2 movement file (.ns_movements), beside the scenario"),
+    Key::text(
+        "file",
+        "movement file, beside the scenario: .ns_movements (ns2), .movements (bonnmotion), FCD XML (sumo) or CSV with \
+         the header node,time_s,x_m,y_m",
+    ),
 ];
 
 /// `[[flow]]`.

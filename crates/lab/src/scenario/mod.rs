@@ -76,7 +76,7 @@ impl Scenario {
         }
         changed.settings.extend_from_slice(settings);
         schema::check_document(&changed.document, "the scenario", keys::SCENARIO)?;
-        changed.files = resolve::Files::load(changed.section(), &changed.folder)?;
+        changed.files = resolve::Files::load(changed.section(), &changed.folder, &self.files)?;
         changed.spec(1)?;
         Ok(changed)
     }

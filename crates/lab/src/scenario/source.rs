@@ -1,6 +1,8 @@
 //! Where a value came from, and what is wrong with it: every problem names its file, line and column.
 
 use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,17 +16,32 @@ pub struct Source {
     pub text: String,
 }
 
+/// Largest scenario, plan or CSV file: far more than people write, and little enough to be taken apart in memory.
+pub const LARGEST_TEXT: u64 = 64 << 20;
+
 impl Source {
-    /// Reads a file.
+    /// Reads a file of at most [`LARGEST_TEXT`] bytes.
     ///
     /// # Errors
     ///
-    /// A [`Problem`] that names the file if it cannot be read or is not UTF-8.
+    /// As [`read_up_to`](Self::read_up_to).
     pub fn read(path: &Path) -> Result<Arc<Self>, Problem> {
+        Self::read_up_to(path, LARGEST_TEXT)
+    }
+
+    /// Reads a file of at most `most` bytes.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] that names the file if it cannot be read, is not a regular file, is larger, or is not UTF-8.
+    pub fn read_up_to(path: &Path, most: u64) -> Result<Arc<Self>, Problem> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|e| unreadable(&name, &e))?;
+        let bytes = bounded(path, &name, most)?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Arc::new(Self { name, text })),
+            Err(e) if e.as_bytes().starts_with(&[0x1f, 0x8b]) => {
+                Err(Problem::new(format!("{name}: compressed by gzip")).help("unpack it with gunzip"))
+            }
             Err(e) => {
                 Err(Problem::new(format!("{name}: not UTF-8 text at byte {}", e.utf8_error().valid_up_to()))
                     .help("scenario, movement and CSV files are UTF-8 text"))
@@ -43,9 +60,30 @@ impl Source {
     }
 }
 
-fn unreadable(name: &str, error: &std::io::Error) -> Problem {
+/// The bytes of a file, without waiting for what never ends, such as /dev/zero or a pipe that nobody writes to.
+fn bounded(path: &Path, name: &str, most: u64) -> Result<Vec<u8>, Problem> {
+    let refused = |e: io::Error| unreadable(name, &e);
+    let too_large = || {
+        Problem::new(format!("{name}: larger than {} MiB", most >> 20))
+            .help("files of this kind are read up to that size")
+    };
+    let found = fs::metadata(path).map_err(refused)?;
+    if !found.is_file() {
+        let kind = if found.is_dir() { "a directory" } else { "not a regular file" };
+        return Err(Problem::new(format!("{name}: {kind}")).help("name a file of text"));
+    }
+    if found.len() > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    // Files under /proc say they are empty, and any file may grow.
+    File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(refused)?;
+    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Problem {
     match error.kind() {
-        std::io::ErrorKind::NotFound => Problem::new(format!("{name}: there is no such file"))
+        io::ErrorKind::NotFound => Problem::new(format!("{name}: there is no such file"))
             .help("check the path; it is relative to where you are"),
         _ => Problem::new(format!("{name}: {error}")),
     }
@@ -193,6 +231,35 @@ mod tests {
         let (long, other) = ("x".repeat(1_000_000), "y".repeat(1_000_000));
         assert_eq!(nearest(&long, [other.as_str(), "window"]), None);
         assert_eq!(nearest("widnow", [long.as_str(), "window"]), Some("window"));
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "abcd").unwrap();
+        assert_eq!(Source::read_up_to(&path, 4).unwrap().text, "abcd");
+        let problem = Source::read_up_to(&path, 3).unwrap_err();
+        assert!(problem.message.ends_with("f: larger than 0 MiB"), "{problem}");
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_not_read() {
+        assert_eq!(
+            Source::read(Path::new("/dev/zero")).unwrap_err().message,
+            "/dev/zero: not a regular file"
+        );
+        assert_eq!(Source::read(Path::new("/")).unwrap_err().message, "/: a directory");
+    }
+
+    #[test]
+    fn a_compressed_file_is_told_from_other_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f.gz");
+        fs::write(&path, [0x1f, 0x8b, 8, 0, 0xff]).unwrap();
+        let problem = Source::read(&path).unwrap_err();
+        assert!(problem.message.ends_with("compressed by gzip"), "{problem}");
+        assert_eq!(problem.help.as_deref(), Some("unpack it with gunzip"));
     }
 
     #[test]

@@ -19,18 +19,17 @@
 mod line;
 mod write;
 
+use super::flaw::{Flaw, MovementError};
+use super::recording::{MOST_RECORDED_NODES, MOST_SAMPLES, too_many_nodes, too_many_samples};
 use super::{Position, SetDest, Trajectory};
 use core::ops::Range;
-use line::{Axis, Flaw, NodeRef, Statement};
+use line::{Axis, NodeRef, Statement};
 use std::collections::BTreeMap;
 
 pub use write::to_ns_movements;
 
 #[cfg(test)]
 mod tests;
-
-/// The fastest order that is read, and written: the speed of light in m/s.
-const TOP_SPEED_MPS: f64 = 299_792_458.0;
 
 /// A movement file as values: for each node, from 0, where it starts and what it is told.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -46,39 +45,26 @@ pub struct Movement {
     pub start: Position,
     /// Its orders, in the order of the file.
     pub orders: Vec<SetDest>,
-}
-
-/// What is wrong with a movement file, where, and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {message}; {help}")]
-pub struct MovementError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// The bytes of the text that are wrong; may be empty.
-    pub span: Range<usize>,
-    /// What is wrong.
-    pub message: String,
-    /// What would be right.
-    pub help: String,
+    /// The bytes of the text that mention it first.
+    pub first: Range<usize>,
 }
 
 impl Movements {
-    /// Reads the text of a movement file. With `declared`, the file must place exactly that many nodes; without, it has
-    /// as many as its highest index says.
-    pub fn parse(text: &str, declared: Option<u32>) -> Result<Self, MovementError> {
-        let mut reader = Reader { declared, nodes: BTreeMap::new() };
-        let mut last = SourceLine { line: 1, start: 0, text: "" };
+    /// Reads the text of a movement file, which has as many nodes as its highest index says.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is wrong, or a node that is not placed.
+    pub fn parse(text: &str) -> Result<Self, MovementError> {
+        let mut reader = Reader::default();
         let mut start = 0;
-        for (index, with_end) in text.split_inclusive('\n').enumerate() {
-            let text = with_end.trim_end_matches(['\n', '\r']);
-            last = SourceLine { line: index + 1, start, text };
-            let statement = line::parse(text).map_err(|flaw| last.error(flaw))?;
-            reader.take(statement, last).map_err(|flaw| last.error(flaw))?;
+        for with_end in text.split_inclusive('\n') {
+            let line = with_end.trim_end_matches(['\n', '\r']);
+            let read = line::parse(line).and_then(|statement| reader.take(statement, start));
+            read.map_err(|flaw| flaw.of_part(start).in_text(text))?;
             start += with_end.len();
         }
-        reader.finish(last)
+        reader.finish(text).map_err(|flaw| flaw.in_text(text))
     }
 
     /// The paths of all nodes, by index.
@@ -88,101 +74,77 @@ impl Movements {
     }
 }
 
-/// A line of the file, without its end.
-#[derive(Clone, Copy)]
-struct SourceLine<'a> {
-    line: usize,
-    /// Bytes of the text before it.
-    start: usize,
-    text: &'a str,
-}
-
-impl SourceLine<'_> {
-    fn error(&self, flaw: Flaw) -> MovementError {
-        MovementError {
-            line: self.line,
-            column: self.text[..flaw.range.start].chars().count() + 1,
-            span: self.start + flaw.range.start..self.start + flaw.range.end,
-            message: flaw.message,
-            help: flaw.help,
-        }
-    }
-}
-
 /// What is known of a node so far.
-struct Draft<'a> {
-    /// Where it is first mentioned.
-    place: SourceLine<'a>,
-    range: Range<usize>,
+struct Draft {
+    /// The bytes of the text that mention it first.
+    first: Range<usize>,
     x_m: Option<f64>,
     y_m: Option<f64>,
     orders: Vec<SetDest>,
 }
 
-struct Reader<'a> {
-    declared: Option<u32>,
-    nodes: BTreeMap<u32, Draft<'a>>,
+#[derive(Default)]
+struct Reader {
+    nodes: BTreeMap<u32, Draft>,
+    orders: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, statement: Statement, place: SourceLine<'a>) -> Result<(), Flaw> {
+impl Reader {
+    /// Takes a statement of the line that begins at byte `start`.
+    fn take(&mut self, statement: Statement, start: usize) -> Result<(), Flaw> {
         match statement {
             Statement::Nothing => {}
-            Statement::SetDest(node, order) => self.node(node, place)?.orders.push(order),
+            Statement::SetDest(node, order) => {
+                self.orders += 1;
+                if self.orders > MOST_SAMPLES {
+                    return Err(too_many_samples(node.range));
+                }
+                self.node(&node, start)?.orders.push(order);
+            }
             Statement::Place(node, axis, value) => {
-                let range = node.range.clone();
-                let index = node.index;
-                let draft = self.node(node, place)?;
+                let draft = self.node(&node, start)?;
                 let (slot, name) = match axis {
                     Axis::X => (&mut draft.x_m, "X_"),
                     Axis::Y => (&mut draft.y_m, "Y_"),
                     Axis::Z => return Ok(()),
                 };
                 if slot.replace(value).is_some() {
-                    let message = format!("{name} of node {index} is set twice");
-                    return Err(Flaw::new(range, message, "keep one of the two lines"));
+                    let message = format!("{name} of node {} is set twice", node.index);
+                    return Err(Flaw::new(node.range, message, "keep one of the two lines"));
                 }
             }
         }
         Ok(())
     }
 
-    fn node(&mut self, node: NodeRef, place: SourceLine<'a>) -> Result<&mut Draft<'a>, Flaw> {
-        if let Some(count) = self.declared.filter(|&count| node.index >= count) {
-            let help = match count.checked_sub(1) {
-                None => "the scenario has no nodes".to_owned(),
-                Some(last) => format!("the scenario has {count} nodes, 0 to {last}"),
-            };
-            return Err(Flaw::new(node.range, format!("there is no node {}", node.index), help));
+    fn node(&mut self, node: &NodeRef, start: usize) -> Result<&mut Draft, Flaw> {
+        if self.nodes.len() == MOST_RECORDED_NODES && !self.nodes.contains_key(&node.index) {
+            return Err(too_many_nodes(node.range.clone()));
         }
-        let range = node.range;
-        let new = || Draft { place, range, x_m: None, y_m: None, orders: Vec::new() };
+        let first = node.range.start + start..node.range.end + start;
+        let new = || Draft { first, x_m: None, y_m: None, orders: Vec::new() };
         Ok(self.nodes.entry(node.index).or_insert_with(new))
     }
 
-    fn finish(self, last: SourceLine<'_>) -> Result<Movements, MovementError> {
-        let highest = self.nodes.keys().next_back().copied();
-        let count = self.declared.map_or_else(|| highest.map_or(0, |n| u64::from(n) + 1), u64::from);
-        let mut drafts = self.nodes.into_iter().peekable();
+    fn finish(self, text: &str) -> Result<Movements, Flaw> {
         let mut nodes = Vec::new();
-        for index in 0..count {
-            // Ends at the first gap: no more turns than the file has nodes.
-            let Some((_, draft)) = drafts.next_if(|(n, _)| u64::from(*n) == index) else {
-                let end = last.text.len()..last.text.len();
-                return Err(last.error(not_placed(index, count, end)));
-            };
+        let end = text.trim_end().len();
+        for (expected, (index, draft)) in (0..).zip(self.nodes) {
+            if index != expected {
+                return Err(not_placed(expected, end..end));
+            }
             let (Some(x_m), Some(y_m)) = (draft.x_m, draft.y_m) else {
-                return Err(draft.place.error(not_placed(index, count, draft.range)));
+                return Err(not_placed(index, draft.first));
             };
-            nodes.push(Movement { start: Position { x_m, y_m }, orders: draft.orders });
+            nodes.push(Movement { start: Position { x_m, y_m }, orders: draft.orders, first: draft.first });
         }
         Ok(Movements { nodes })
     }
 }
 
-fn not_placed(index: u64, count: u64, range: Range<usize>) -> Flaw {
+fn not_placed(index: u32, range: Range<usize>) -> Flaw {
     let help = format!(
-        "each of the {count} nodes needs both: `$node_({index}) set X_ 83.4` and `$node_({index}) set Y_ 239.4`"
+        "each node from 0 to the last needs both: `$node_({index}) set X_ 83.4` and `$node_({index}) set Y_ 239.4`"
     );
     Flaw::new(range, format!("node {index} is not placed"), help)
 }

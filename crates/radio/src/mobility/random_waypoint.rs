@@ -65,6 +65,20 @@ pub enum RandomWaypointError {
 const MOST_TRIPS: f64 = 1e7;
 
 impl RandomWaypoint {
+    /// Trips that the nodes of a network together may make, for whoever draws many paths: about a gigabyte of them.
+    pub const MOST_TRIPS_IN_ALL: f64 = 2e7;
+
+    /// About how many trips a node makes in `duration`, if all are at the highest speed.
+    #[must_use]
+    pub fn most_trips(&self, duration: Duration) -> f64 {
+        match *self {
+            Self::Setdest(SetdestWaypoint { area, max_speed_mps, pause })
+            | Self::Stationary(StationaryWaypoint { area, max_speed_mps, pause, .. }) => {
+                most_trips(area, max_speed_mps, pause, duration)
+            }
+        }
+    }
+
     /// The path of one node over [0, `duration`], drawn from its mobility stream. The last trip is drawn to its end.
     pub fn trajectory(
         &self,
@@ -88,7 +102,7 @@ impl SetdestWaypoint {
         duration: Duration,
         stream: &mut Stream,
     ) -> Result<Trajectory, RandomWaypointError> {
-        check(self.area, self.max_speed_mps, self.max_speed_mps, duration)?;
+        check(self.area, (self.max_speed_mps, self.max_speed_mps), self.pause, duration)?;
         let mut path = Trajectory::fixed(self.area.uniform(stream));
         // 1 − unit() is in (0, 1]: never speed 0.
         let speed = |stream: &mut Stream| self.max_speed_mps * (1.0 - stream.unit());
@@ -105,7 +119,7 @@ impl StationaryWaypoint {
         duration: Duration,
         stream: &mut Stream,
     ) -> Result<Trajectory, RandomWaypointError> {
-        check(self.area, self.min_speed_mps, self.max_speed_mps, duration)?;
+        check(self.area, (self.min_speed_mps, self.max_speed_mps), self.pause, duration)?;
         let mut path = if stream.bernoulli(self.paused_share()) {
             // Seen at a random time, a constant pause has a uniform rest.
             let mut path = Trajectory::fixed(self.area.uniform(stream));
@@ -156,17 +170,26 @@ impl StationaryWaypoint {
     }
 }
 
-fn check(area: Area, min_mps: f64, max_mps: f64, duration: Duration) -> Result<(), RandomWaypointError> {
+fn check(
+    area: Area,
+    (min_mps, max_mps): (f64, f64),
+    pause: Duration,
+    duration: Duration,
+) -> Result<(), RandomWaypointError> {
     if !area.is_valid() {
         return Err(RandomWaypointError::Area);
     }
     if !(min_mps > 0.0 && min_mps <= max_mps && max_mps <= SetdestWaypoint::TOP_SPEED_MPS) {
         return Err(RandomWaypointError::Speed);
     }
-    if duration.as_secs_f64() * max_mps / area.mean_distance_m() > MOST_TRIPS {
+    if most_trips(area, max_mps, pause, duration) > MOST_TRIPS {
         return Err(RandomWaypointError::TooManyTrips);
     }
     Ok(())
+}
+
+fn most_trips(area: Area, max_mps: f64, pause: Duration, duration: Duration) -> f64 {
+    duration.as_secs_f64() / (pause.as_secs_f64() + area.mean_distance_m() / max_mps)
 }
 
 /// Trips and pauses from the end of `path` on until it covers `duration`.

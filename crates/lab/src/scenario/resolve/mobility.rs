@@ -3,17 +3,25 @@
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem, Source};
 use super::nodes::{Placed, through};
-use super::{Files, Owned, refuse_foreign, seconds};
+use super::{
+    Files, Names, Owned, named_file, of_named_file, refuse_foreign, seconds, some_names, unknown_node,
+};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_radio::mobility::{
-    Area, MovementError, Movements, RandomWaypoint, SetdestWaypoint, StationaryWaypoint, Trajectory,
+    Area, MovementFormat, RandomWaypoint, RecordedNode, Recording, SetdestWaypoint, StationaryWaypoint,
+    Trajectory,
 };
 use hopline_sim::spec::Interface;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Largest movement file.
+const LARGEST_FILE: u64 = 1 << 30;
 
 /// The keys of each model.
 const KEYS: [Owned; 3] = [
-    (&["ns2"], &["file"]),
+    (&["ns2", "bonnmotion", "sumo", "csv"], &["file"]),
     (
         &["random-waypoint", "random-waypoint-stationary"],
         &["width_m", "height_m", "max_speed_mps", "pause_s"],
@@ -26,8 +34,8 @@ pub(super) fn resolve(
     scenario: Section<'_>,
     files: &Files,
     placed: &[Placed<'_>],
-    seed: u64,
-    run: u64,
+    names: &Names,
+    (seed, run): (u64, u64),
 ) -> Result<Vec<Trajectory>, Problem> {
     let section = scenario.section("mobility");
     let model = section.word("model").expect("has a default");
@@ -42,10 +50,11 @@ pub(super) fn resolve(
     refuse_foreign(&section, "model", model, &KEYS)?;
     match model {
         "static" => placed.iter().map(|node| through(node.position, &node.waypoints)).collect(),
-        "ns2" => from_file(section, files, placed),
+        "ns2" | "bonnmotion" | "sumo" | "csv" => from_file(section, files, placed, names),
         _random => {
             let model = random(scenario, section, model)?;
             let duration = Duration::from_secs_f64(scenario.number("duration_s").expect("is required"));
+            bound(&model, duration, placed, section.origin)?;
             let wander = |(number, node): (u32, &Placed<'_>)| {
                 if node.interface == Interface::Wired {
                     return Ok(Trajectory::fixed(node.position));
@@ -58,6 +67,23 @@ pub(super) fn resolve(
             (0..).zip(placed).map(wander).collect()
         }
     }
+}
+
+/// Refuses movement of all nodes together that would not fit into memory.
+fn bound(
+    model: &RandomWaypoint,
+    duration: Duration,
+    placed: &[Placed<'_>],
+    origin: &Origin,
+) -> Result<(), Problem> {
+    let wireless = placed.iter().filter(|node| node.interface == Interface::Wireless).count();
+    let (trips, most) = (model.most_trips(duration) * wireless as f64, RandomWaypoint::MOST_TRIPS_IN_ALL);
+    if trips <= most {
+        return Ok(());
+    }
+    Err(Problem::new(format!("{wireless} nodes would make about {trips:.0} trips")).at(origin).help(format!(
+        "all nodes together may make {most:.0}: fewer nodes, slower, in a larger area, or shorter"
+    )))
 }
 
 fn random(scenario: Section<'_>, section: Section<'_>, model: &str) -> Result<RandomWaypoint, Problem> {
@@ -81,39 +107,133 @@ fn random(scenario: Section<'_>, section: Section<'_>, model: &str) -> Result<Ra
     Ok(RandomWaypoint::Stationary(StationaryWaypoint { area, min_speed_mps, max_speed_mps, pause }))
 }
 
-/// The movement file: its node i is the i-th wireless node. Wired nodes stand still.
-fn from_file(section: Section<'_>, files: &Files, placed: &[Placed<'_>]) -> Result<Vec<Trajectory>, Problem> {
-    let Some((source, movements)) = files.movements.as_deref() else {
-        return Err(Problem::new("mobility model \"ns2\" needs `file`").at(section.origin_of("model")));
+/// A movement file that has been read.
+#[derive(Debug)]
+pub(super) struct MovementFile {
+    path: PathBuf,
+    format: MovementFormat,
+    /// Its text.
+    pub(super) source: Arc<Source>,
+    /// What it says.
+    pub(super) recording: Recording,
+}
+
+/// Reads the movement file that `[mobility]` names, unless it is the one that has been read before.
+pub(super) fn load(
+    section: Section<'_>,
+    folder: &Path,
+    before: Option<&Arc<MovementFile>>,
+) -> Result<Option<Arc<MovementFile>>, Problem> {
+    let format = match section.word("model").expect("has a default") {
+        "ns2" => MovementFormat::Ns2,
+        "bonnmotion" => MovementFormat::BonnMotion,
+        "sumo" => MovementFormat::Sumo,
+        "csv" => MovementFormat::Csv,
+        // A file that is given all the same is refused later, as keys of another model are.
+        _without_file => return Ok(None),
     };
-    let wireless = placed.iter().filter(|n| n.interface == Interface::Wireless).count();
-    if movements.nodes.len() != wireless {
-        return Err(miscounted(section, source, wireless));
+    let Some(path) = named_file(section, folder) else { return Ok(None) };
+    if let Some(known) = before.filter(|known| known.path == path && known.format == format) {
+        return Ok(Some(known.clone()));
     }
-    let mut paths = movements.trajectories().into_iter();
-    let path = |node: &Placed<'_>| match node.interface {
-        Interface::Wireless => paths.next().expect("counted above"),
-        Interface::Wired => Trajectory::fixed(node.position),
+    let source =
+        Source::read_up_to(&path, LARGEST_FILE).map_err(|problem| of_named_file(problem, section, &path))?;
+    let recording = Recording::parse(format, &source.text).map_err(|error| {
+        let place = Origin { source: source.clone(), span: error.span };
+        Problem::new(error.message).at(&place).help(error.help)
+    })?;
+    Ok(Some(Arc::new(MovementFile { path, format, source, recording })))
+}
+
+/// The paths of the movement file. Who is not in it stands still.
+fn from_file(
+    section: Section<'_>,
+    files: &Files,
+    placed: &[Placed<'_>],
+    names: &Names,
+) -> Result<Vec<Trajectory>, Problem> {
+    let Some(file) = files.movements.as_deref() else {
+        let model = section.word("model").expect("has a default");
+        return Err(
+            Problem::new(format!("mobility model \"{model}\" needs `file`")).at(section.origin_of("model"))
+        );
     };
-    Ok(placed.iter().map(path).collect())
+    let recorded = if placed.iter().any(|node| node.recorded.is_some()) {
+        placed.iter().map(|node| node.recorded).collect()
+    } else if file.names_any(placed) {
+        by_name(file, placed, names)?
+    } else {
+        by_order(file, placed, names)?
+    };
+    let path = |(node, recorded): (&Placed<'_>, Option<usize>)| match recorded {
+        Some(index) => file.recording.nodes[index].path.clone(),
+        None => Trajectory::fixed(node.position),
+    };
+    Ok(placed.iter().zip(recorded).map(path).collect())
 }
 
-/// The line of the file that names one node too many, or the end of the file if there are too few.
-fn miscounted(section: Section<'_>, source: &Arc<Source>, wireless: usize) -> Problem {
-    let declared = u32::try_from(wireless).expect("the key table bounds the number of nodes");
-    match Movements::parse(&source.text, Some(declared)) {
-        Err(error) => broken(source, error),
-        Ok(_) => Problem::new(format!("the movement file does not place exactly {wireless} nodes"))
-            .at(section.origin_of("file")),
+impl MovementFile {
+    /// Whether a node of the scenario has the name of one in the file.
+    fn names_any(&self, placed: &[Placed<'_>]) -> bool {
+        let known = self.by_name();
+        placed.iter().any(|node| known.contains_key(node.name.as_str()))
+    }
+
+    /// The nodes of the file that have names.
+    fn by_name<'a>(&'a self) -> BTreeMap<&'a str, usize> {
+        let named = |(index, node): (usize, &'a RecordedNode)| Some((node.name.as_deref()?, index));
+        self.recording.nodes.iter().enumerate().filter_map(named).collect()
+    }
+
+    /// The place of node `index` in the file.
+    fn place(&self, index: usize) -> Origin {
+        Origin { source: self.source.clone(), span: self.recording.nodes[index].first.clone() }
+    }
+
+    fn end(&self) -> Origin {
+        let end = self.source.text.trim_end().len();
+        Origin { source: self.source.clone(), span: end..end }
     }
 }
 
-/// The movements of a file that need not fit the scenario yet.
-pub(super) fn read(source: Arc<Source>) -> Result<(Arc<Source>, Movements), Problem> {
-    let movements = Movements::parse(&source.text, None).map_err(|error| broken(&source, error))?;
-    Ok((source, movements))
+/// Node by node by its name: every node of the file is one of the scenario.
+fn by_name(file: &MovementFile, placed: &[Placed<'_>], names: &Names) -> Result<Vec<Option<usize>>, Problem> {
+    let known = file.by_name();
+    for (name, &index) in &known {
+        let Some(node) = names.get(*name) else { return Err(unknown_node(name, &file.place(index), names)) };
+        if placed[node.index()].interface == Interface::Wired {
+            return Err(Problem::new(format!("`{name}` is wired: it does not move"))
+                .at(&file.place(index))
+                .help("leave it out of the file, or give it interface = \"wireless\""));
+        }
+    }
+    Ok(placed.iter().map(|node| known.get(node.name.as_str()).copied()).collect())
 }
 
-fn broken(source: &Arc<Source>, error: MovementError) -> Problem {
-    Problem::new(error.message).at(&Origin { source: source.clone(), span: error.span }).help(error.help)
+/// Node i of the file is the i-th wireless node, and there are as many.
+fn by_order(
+    file: &MovementFile,
+    placed: &[Placed<'_>],
+    names: &Names,
+) -> Result<Vec<Option<usize>>, Problem> {
+    let is_wireless = |node: &&Placed<'_>| node.interface == Interface::Wireless;
+    let (recorded, wireless) = (file.recording.nodes.len(), placed.iter().filter(is_wireless).count());
+    if recorded > wireless {
+        let help = format!("the scenario has {wireless} wireless nodes; {}", some_names(names));
+        let surplus = match &file.recording.nodes[wireless].name {
+            Some(name) => format!("there is no node for `{name}`"),
+            None => format!("there is no node {wireless}"),
+        };
+        return Err(Problem::new(surplus).at(&file.place(wireless)).help(help));
+    }
+    if recorded < wireless {
+        let node = placed.iter().filter(is_wireless).nth(recorded).expect("there are more");
+        let help =
+            format!("the file has {recorded} nodes, the scenario {wireless} wireless ones, matched in order");
+        return Err(Problem::new(format!("node {recorded}, `{}`, is not placed", node.name))
+            .at(&file.end())
+            .help(help));
+    }
+    let mut next = 0..recorded;
+    Ok(placed.iter().map(|node| if is_wireless(&node) { next.next() } else { None }).collect())
 }

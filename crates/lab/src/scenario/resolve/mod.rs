@@ -15,10 +15,9 @@ use super::keys;
 use super::schema::Section;
 use super::source::{Origin, Problem, Problems, Source};
 use hopline_core::{Duration, Instant, NodeId};
-use hopline_radio::mobility::Movements;
 use hopline_sim::spec::Spec;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The files that a scenario names, read once.
@@ -31,25 +30,22 @@ pub(super) struct Files {
     /// The texts of all of them.
     pub(super) sources: Vec<Arc<Source>>,
     /// `mobility.file`, and what it says.
-    movements: Option<Arc<(Arc<Source>, Movements)>>,
+    movements: Option<Arc<mobility::MovementFile>>,
 }
 
 impl Files {
-    /// Reads them.
-    pub(super) fn load(scenario: Section<'_>, folder: &Path) -> Result<Self, Problems> {
+    /// Reads them. A movement file that `before` has is not read again: it may be large, and variants meet the same.
+    pub(super) fn load(scenario: Section<'_>, folder: &Path, before: &Self) -> Result<Self, Problems> {
+        let mut files = Self::default();
         let mut sources = Vec::new();
+        files.movements = mobility::load(scenario.section("mobility"), folder, before.movements.as_ref())?;
+        sources.extend(files.movements.iter().map(|file| file.source.clone()));
         let mut read = |section: Section<'_>| -> Result<Option<Arc<Source>>, Problem> {
-            let Some(name) = section.word("file") else { return Ok(None) };
-            let source = Source::read(&folder.join(name)).map_err(|p| {
-                p.at(section.origin_of("file")).help("file names are relative to the folder of the scenario")
-            })?;
+            let Some(path) = named_file(section, folder) else { return Ok(None) };
+            let source = Source::read(&path).map_err(|p| of_named_file(p, section, &path))?;
             sources.push(source.clone());
             Ok(Some(source))
         };
-        let mut files = Self::default();
-        if let Some(source) = read(scenario.section("mobility"))? {
-            files.movements = Some(Arc::new(mobility::read(source)?));
-        }
         if let Some(source) = read(scenario.section("nodes"))? {
             files.nodes = csv::entries(&source, keys::NODE, "node")?;
         }
@@ -59,6 +55,20 @@ impl Files {
         files.sources = sources;
         Ok(files)
     }
+}
+
+/// The path of the file that `section` names, if it does.
+fn named_file(section: Section<'_>, folder: &Path) -> Option<PathBuf> {
+    section.word("file").map(|name| folder.join(name))
+}
+
+/// A problem with that file as a whole, at the place that names it.
+fn of_named_file(problem: Problem, section: Section<'_>, path: &Path) -> Problem {
+    let problem = problem.at(section.origin_of("file"));
+    if path.exists() {
+        return problem;
+    }
+    problem.help("file names are relative to the folder of the scenario")
 }
 
 /// Node numbers by name.

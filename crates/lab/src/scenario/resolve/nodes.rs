@@ -15,6 +15,8 @@ pub(super) struct Placed<'a> {
     pub(super) position: Position,
     /// What `[[node]]` says of its movement.
     pub(super) waypoints: Vec<Section<'a>>,
+    /// Which node of the movement file it is, if the movement file made it.
+    pub(super) recorded: Option<usize>,
     /// Where it was named, or placed.
     origin: &'a Origin,
 }
@@ -40,7 +42,7 @@ pub(super) fn resolve(
             .help("add [nodes] with a layout, or [[node]]"));
     }
     let names = names(&placed)?;
-    let trajectories = mobility::resolve(scenario, files, &placed, seed, run)?;
+    let trajectories = mobility::resolve(scenario, files, &placed, &names, (seed, run))?;
     let nodes = placed.into_iter().zip(trajectories);
     let nodes = nodes.map(|(n, trajectory)| NodeSpec { name: n.name, interface: n.interface, trajectory });
     Ok((nodes.collect(), names))
@@ -76,6 +78,7 @@ fn listed<'a>(section: Section<'a>, default: Interface, number: usize) -> Result
         interface,
         position: Position::new(coordinate("x_m"), coordinate("y_m")),
         waypoints: section.sections("waypoints"),
+        recorded: None,
         origin: section.origin_of("name"),
     })
 }
@@ -102,7 +105,8 @@ fn generate<'a>(
     require(&section, layout, used)?;
     let mut put = |position| {
         let name = NodeId(placed.len() as u32).to_string();
-        placed.push(Placed { name, interface, position, waypoints: Vec::new(), origin: section.origin });
+        let (waypoints, origin) = (Vec::new(), section.origin);
+        placed.push(Placed { name, interface, position, waypoints, recorded: None, origin });
     };
     let whole = |key| section.integer(key).expect("checked above");
     let number = |key| section.number(key).expect("checked above");
@@ -129,7 +133,7 @@ fn generate<'a>(
     Ok(())
 }
 
-/// Layout "movements": as many nodes as the movement file places.
+/// Layout "movements": the nodes of the movement file, with their names if it has names.
 fn from_movements<'a>(
     scenario: Section<'a>,
     files: &Files,
@@ -139,16 +143,17 @@ fn from_movements<'a>(
     if section.word("layout") != Some("movements") {
         return Ok(());
     }
-    let Some((_, movements)) = files.movements.as_deref() else {
+    let Some(file) = files.movements.as_deref() else {
         return Err(Problem::new("layout \"movements\" needs a movement file")
             .at(section.origin_of("layout"))
-            .help("add [mobility] with model = \"ns2\" and file"));
+            .help("add [mobility] with model = \"ns2\", \"bonnmotion\", \"sumo\" or \"csv\", and file"));
     };
-    placed.extend((0..).zip(&movements.nodes).map(|(number, movement)| Placed {
-        name: NodeId(number).to_string(),
+    placed.extend(file.recording.nodes.iter().enumerate().map(|(number, node)| Placed {
+        name: node.name.clone().unwrap_or_else(|| NodeId(number as u32).to_string()),
         interface: Interface::Wireless,
-        position: movement.start,
+        position: node.path.position_at(Instant::ZERO),
         waypoints: Vec::new(),
+        recorded: Some(number),
         origin: section.origin,
     }));
     Ok(())

@@ -162,6 +162,13 @@ wrong! {
         "13:11 a waypoint that is earlier than the one before it | it follows one at 5 s";
     movement_without_speed: CHAIN.to_owned() + "[mobility]\nmodel = \"random-waypoint\"\nwidth_m = 9\nheight_m = 9\n" =>
         "11:9 mobility model \"random-waypoint\" needs `max_speed_mps` | -";
+    movement_that_fills_the_memory: CHAIN.to_owned()
+        + "[mobility]\nmodel = \"random-waypoint\"\nwidth_m = 0.01\nheight_m = 0.01\nmax_speed_mps = 10000\n" =>
+        "10:1 3 nodes would make about 57536800 trips | all nodes together may make 20000000: fewer nodes, slower, in a larger \
+         area, or shorter";
+    a_movement_file_for_nodes_that_stand: CHAIN.to_owned() + "[mobility]\nfile = \"m\"\n" =>
+        "11:8 `file` is used with model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\", not \"static\" | \
+         set model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\", or remove it";
     a_movement_model_without_its_file: CHAIN.to_owned() + "[mobility]\nmodel = \"ns2\"\n" =>
         "11:9 mobility model \"ns2\" needs `file` | -";
 }

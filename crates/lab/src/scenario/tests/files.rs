@@ -92,7 +92,7 @@ fn a_movement_file_for_more_nodes_than_there_are_is_found_at_the_line() {
 fn a_movement_file_for_fewer_nodes_than_there_are_is_refused() {
     let scenario = MOVING.replace("\"movements\"", "\"chain\"\ncount = 3\nspacing_m = 1");
     let text = problems(&folder(&scenario, &[("m", MOVEMENTS)]));
-    assert!(text.starts_with("m:5:") && text.contains("node 2 is not placed"), "{text}");
+    assert!(text.starts_with("m:5:") && text.contains("node 2, `n2`, is not placed"), "{text}");
 }
 
 #[test]
@@ -102,6 +102,113 @@ fn a_missing_movement_file_is_found_where_it_is_named() {
         text,
         "scenario.toml:7:8: m: there is no such file (file names are relative to the folder of the scenario)"
     );
+}
+
+/// `MOVING` with another model.
+fn moving(model: &str) -> String {
+    MOVING.replace("\"ns2\"", &format!("\"{model}\""))
+}
+
+const STREET: &str = "<fcd-export><timestep time=\"0\">\n<vehicle id=\"car\" x=\"1\" y=\"0\"/>\n\
+    <vehicle id=\"bus\" x=\"2\" y=\"0\"/></timestep>\n<timestep time=\"1\">\n<vehicle id=\"car\" x=\"11\" y=\"0\"/>\n\
+    </timestep></fcd-export>";
+
+fn names_of(spec: &Spec) -> Vec<&str> {
+    spec.nodes.iter().map(|node| node.name.as_str()).collect()
+}
+
+fn x_at(spec: &Spec, node: usize, ms: u64) -> f64 {
+    spec.nodes[node].trajectory.position_at(Instant::from_millis(ms)).x_m
+}
+
+#[test]
+fn vehicles_of_sumo_are_nodes_under_their_ids() {
+    let scenario = moving("sumo").replace("n0", "car").replace("n1", "bus");
+    let spec = load(&folder(&scenario, &[("m", STREET)])).unwrap();
+    assert_eq!(names_of(&spec), ["car", "bus"]);
+    assert_eq!([x_at(&spec, 0, 500), x_at(&spec, 0, 9000), x_at(&spec, 1, 9000)], [6.0, 11.0, 2.0]);
+}
+
+#[test]
+fn nodes_of_bonnmotion_are_numbered() {
+    let spec = load(&folder(&moving("bonnmotion"), &[("m", "0 1 0 10 11 0\n0 5 0\n")])).unwrap();
+    assert_eq!((names_of(&spec), x_at(&spec, 0, 5000)), (vec!["n0", "n1"], 6.0));
+}
+
+#[test]
+fn numbers_of_csv_are_those_of_the_nodes() {
+    let text = "node,time_s,x_m,y_m\n1,0,5,0\n0,0,1,0\n0,10,11,0\n";
+    let spec = load(&folder(&moving("csv"), &[("m", text)])).unwrap();
+    assert_eq!((names_of(&spec), x_at(&spec, 0, 5000)), (vec!["n0", "n1"], 6.0));
+}
+
+#[test]
+fn nodes_that_the_file_does_not_name_stand_still() {
+    let scenario = moving("sumo").replace("n0", "car").replace("n1", "mast")
+        + "[[node]]\nname = \"mast\"\nx_m = 7\n[[node]]\nname = \"host\"\ninterface = \"wired\"\n";
+    let spec = load(&folder(&scenario, &[("m", STREET)])).unwrap();
+    assert_eq!((names_of(&spec), x_at(&spec, 2, 9000)), (vec!["car", "bus", "mast", "host"], 7.0));
+    let listed = "duration_s = 10\n[radio]\n[mobility]\nmodel = \"sumo\"\nfile = \"m\"\n\
+        [[node]]\nname = \"mast\"\nx_m = 7\n[[node]]\nname = \"bus\"\n[[node]]\nname = \"car\"\n\
+        [[flow]]\nsrc = \"car\"\ndst = \"mast\"\n";
+    let spec = load(&folder(listed, &[("m", STREET)])).unwrap();
+    assert_eq!(names_of(&spec), ["mast", "bus", "car"]);
+    assert_eq!([x_at(&spec, 0, 500), x_at(&spec, 1, 500), x_at(&spec, 2, 500)], [7.0, 2.0, 6.0]);
+}
+
+#[test]
+fn names_that_nobody_has_are_matched_in_order() {
+    let scenario = moving("sumo").replace("\"movements\"", "\"chain\"\ncount = 2\nspacing_m = 1");
+    let spec = load(&folder(&scenario, &[("m", STREET)])).unwrap();
+    assert_eq!((names_of(&spec), x_at(&spec, 0, 500)), (vec!["n0", "n1"], 6.0));
+    let text = problems(&folder(&scenario.replace("count = 2", "count = 1"), &[("m", STREET)]));
+    assert!(text.starts_with("m:3:14: there is no node for `bus`"), "{text}");
+    let text = problems(&folder(&scenario.replace("count = 2", "count = 3"), &[("m", STREET)]));
+    assert!(text.starts_with("m:6:25: node 2, `n2`, is not placed"), "{text}");
+}
+
+#[test]
+fn a_name_that_is_nearly_that_of_a_node_is_found_in_the_file() {
+    let scenario = "duration_s = 10\n[radio]\n[mobility]\nmodel = \"sumo\"\nfile = \"m\"\n\
+        [[node]]\nname = \"bus\"\n[[node]]\nname = \"cart\"\n[[flow]]\nsrc = \"bus\"\ndst = \"cart\"\n";
+    let text = problems(&folder(scenario, &[("m", STREET)]));
+    assert_eq!(text, "m:2:14: there is no node `car` (did you mean `cart`? the nodes are bus, cart)");
+    let wired = scenario.replace("\"cart\"\n[[flow]]", "\"car\"\ninterface = \"wired\"\n[[flow]]");
+    let text = problems(&folder(&wired.replace("cart", "car"), &[("m", STREET)]));
+    assert!(text.starts_with("m:2:14: `car` is wired: it does not move"), "{text}");
+}
+
+#[test]
+fn errors_of_every_format_are_found_in_the_file() {
+    for (model, text, place) in [
+        ("bonnmotion", "0 0 0\n0 1 north\n", "m:2:5: `north`"),
+        ("sumo", "<fcd-export>\n<timestep time=\"x\"/></fcd-export>", "m:2:17: `x`"),
+        ("csv", "node,time_s,x_m,y_m\nn0,0,0\n", "m:2:1: 4 columns"),
+        ("csv", "", "m:1:1: an empty file"),
+    ] {
+        let text = problems(&folder(&moving(model), &[("m", text)]));
+        assert!(text.starts_with(place), "{text}");
+    }
+}
+
+#[test]
+fn a_movement_file_that_never_ends_or_is_huge_is_refused_unread() {
+    let text = problems(&folder(&MOVING.replace("\"m\"", "\"/dev/zero\""), &[]));
+    assert!(text.starts_with("scenario.toml:7:8: /dev/zero: not a regular file"), "{text}");
+    let folder = folder(MOVING, &[("m", "")]);
+    let file = fs::OpenOptions::new().write(true).open(folder.path().join("m")).unwrap();
+    file.set_len((1 << 30) + 1).unwrap();
+    assert!(problems(&folder).starts_with("scenario.toml:7:8: m: larger than 1024 MiB"));
+}
+
+#[test]
+fn a_movement_file_is_read_once_for_all_variants() {
+    let folder = folder(MOVING, &[("m", MOVEMENTS)]);
+    let scenario = Scenario::load(&folder.path().join("scenario.toml"), &[]).unwrap();
+    fs::remove_file(folder.path().join("m")).unwrap();
+    assert!(scenario.with(&[Setting::parse("--set", "tcp.window=3").unwrap()]).is_ok());
+    let other = scenario.with(&[Setting::parse("--set", "mobility.model=csv").unwrap()]);
+    assert!(other.unwrap_err().to_string().contains("there is no such file"));
 }
 
 #[test]

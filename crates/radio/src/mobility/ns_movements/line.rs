@@ -1,9 +1,10 @@
 //! One line of a movement file.
 
-use super::TOP_SPEED_MPS;
+use crate::mobility::flaw::{Flaw, shorten};
+use crate::mobility::quantity::Quantity;
 use crate::mobility::{Position, SetDest};
 use core::ops::Range;
-use hopline_core::{Duration, Instant};
+use hopline_core::Instant;
 
 /// What a line says.
 pub(super) enum Statement {
@@ -28,20 +29,6 @@ pub(super) enum Axis {
     X,
     Y,
     Z,
-}
-
-/// What is wrong with a line.
-pub(super) struct Flaw {
-    /// Bytes of the line.
-    pub(super) range: Range<usize>,
-    pub(super) message: String,
-    pub(super) help: String,
-}
-
-impl Flaw {
-    pub(super) fn new(range: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { range, message: message.into(), help: help.into() }
-    }
 }
 
 const PLACE: &str = "`$node_(0) set X_ 83.4`";
@@ -80,7 +67,7 @@ fn placement(words: &mut Words<'_>, node: NodeRef) -> Result<Statement, Flaw> {
     let (axis, quantity) = match name.text {
         "X_" => (Axis::X, Quantity::X),
         "Y_" => (Axis::Y, Quantity::Y),
-        "Z_" => (Axis::Z, Quantity::Z),
+        "Z_" => (Axis::Z, Quantity::Ground),
         _ => return Err(name.unknown("expected X_, Y_ or Z_".to_owned())),
     };
     Ok(Statement::Place(node, axis, words.number(quantity)?))
@@ -88,7 +75,7 @@ fn placement(words: &mut Words<'_>, node: NodeRef) -> Result<Statement, Flaw> {
 
 /// `t "…"`, after `at`.
 fn scheduled(words: &mut Words<'_>) -> Result<Statement, Flaw> {
-    let at = Instant::ZERO + Duration::from_secs_f64(words.number(Quantity::Time)?);
+    let at = words.instant()?;
     let mut inner = words.quoted()?;
     let statement = match inner.variable()? {
         Variable::Node(node) => {
@@ -117,42 +104,6 @@ fn distance(words: &mut Words<'_>) -> Result<Statement, Flaw> {
         words.number(quantity)?;
     }
     Ok(Statement::Nothing)
-}
-
-/// What a number stands for.
-#[derive(Clone, Copy)]
-enum Quantity {
-    X,
-    Y,
-    Z,
-    Time,
-    Speed,
-    Node,
-    Hops,
-}
-
-impl Quantity {
-    /// Name, range and an example.
-    const fn rule(self) -> (&'static str, core::ops::RangeInclusive<f64>, &'static str) {
-        match self {
-            Self::X => ("the x coordinate in metres", -1e9..=1e9, "83.4"),
-            Self::Y => ("the y coordinate in metres", -1e9..=1e9, "239.4"),
-            Self::Z => ("the z coordinate, which must be 0: nodes move in the plane", 0.0..=0.0, "0.0"),
-            Self::Time => ("the time in seconds, at least 0 and at most 1e9", 0.0..=1e9, "2.0"),
-            Self::Speed => (
-                "the speed in metres per second, at least 0 and at most that of light",
-                0.0..=TOP_SPEED_MPS,
-                "1.3",
-            ),
-            Self::Node => ("a node index", 0.0..=4_294_967_295.0, "0"),
-            Self::Hops => ("a number of hops", 0.0..=4_294_967_295.0, "2"),
-        }
-    }
-
-    fn help(self) -> String {
-        let (name, _, example) = self.rule();
-        format!("expected {name}, such as {example}")
-    }
 }
 
 enum Variable {
@@ -217,18 +168,13 @@ impl<'a> Words<'a> {
     }
 
     fn number(&mut self, quantity: Quantity) -> Result<f64, Flaw> {
-        let (name, range, _) = quantity.rule();
-        let word = self.word(name)?;
-        // Rust also reads `inf` and `nan`, which Tcl does not.
-        let digits = word.text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-        let value = word.text.parse::<f64>().ok().filter(|_| digits);
-        let Some(value) = value else {
-            return Err(word.flaw(format!("`{}` is not a number", shorten(word.text)), quantity.help()));
-        };
-        if !range.contains(&value) {
-            return Err(word.flaw(format!("{} is out of range", shorten(word.text)), quantity.help()));
-        }
-        Ok(value + 0.0) // −0 becomes 0
+        let word = self.word(quantity.name())?;
+        quantity.read(word.text, word.at)
+    }
+
+    fn instant(&mut self) -> Result<Instant, Flaw> {
+        let word = self.word(Quantity::Time.name())?;
+        Quantity::read_instant(word.text, word.at)
     }
 
     fn variable(&mut self) -> Result<Variable, Flaw> {
@@ -290,14 +236,4 @@ impl<'a> Words<'a> {
 
 const fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace()
-}
-
-/// Keeps messages readable when the input is not.
-fn shorten(word: &str) -> String {
-    const MOST: usize = 40;
-    let mut text: String = word.chars().take(MOST).flat_map(char::escape_debug).collect();
-    if word.chars().nth(MOST).is_some() {
-        text.push('…');
-    }
-    text
 }

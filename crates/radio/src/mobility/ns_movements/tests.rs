@@ -35,7 +35,7 @@ $ns_ at 51.282835791673 "$god_ set-dist 0 1 16777215"
 const PLACED: &str = "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n";
 
 fn error(text: &str) -> MovementError {
-    Movements::parse(text, None).unwrap_err()
+    Movements::parse(text).unwrap_err()
 }
 
 /// The error of `line` when it is the third line of a good file.
@@ -50,7 +50,7 @@ fn third(line: &str) -> MovementError {
 
 #[test]
 fn a_file_of_setdest_moves_its_nodes() {
-    let paths = Movements::parse(SETDEST, Some(3)).unwrap().trajectories();
+    let paths = Movements::parse(SETDEST).unwrap().trajectories();
     assert_eq!(
         paths[0].position_at(Instant::from_secs(2)),
         Position::new(314.723_215_685_792, 318.361_501_819_266)
@@ -107,7 +107,7 @@ fn positions_are_those_of_ns_2() {
         (59.0, 1, 10.000000000, 10.000000000),
         (59.0, 2, 153.938252480, 341.416583316),
     ];
-    let paths = Movements::parse(TURNS, Some(3)).unwrap().trajectories();
+    let paths = Movements::parse(TURNS).unwrap().trajectories();
     for (t, node, x_m, y_m) in ns2 {
         let here = paths[node].position_at(Instant::ZERO + Duration::from_secs_f64(t));
         assert!(here.distance_m(Position { x_m, y_m }) < 1e-8, "node {node} at {t} s: {here:?}");
@@ -118,22 +118,23 @@ fn positions_are_those_of_ns_2() {
 fn names_numbers_line_ends_and_spaces_may_vary() {
     let text = "\r\n  # hi\r\n$n(0)\tset  X_ 8.34e1 ;# start\r\n$n(0) set Y_ .5;\r\n$n(0) set Z_ -0.0\r\n\
                 $sim at 1e0 \" $n(0) setdest +90. 4.48E+1 1e-1 \"  \r\n$sim at 3 \"$god set-dist 0 0 0\"\r";
-    let movements = Movements::parse(text, None).unwrap();
+    let movements = Movements::parse(text).unwrap();
     let order = SetDest { at: Instant::from_secs(1), to: Position::new(90.0, 44.8), speed_mps: 0.1 };
-    assert_eq!(movements.nodes, [Movement { start: Position::new(83.4, 0.5), orders: vec![order] }]);
+    let first = 10..15;
+    assert_eq!(movements.nodes, [Movement { start: Position::new(83.4, 0.5), orders: vec![order], first }]);
 }
 
 #[test]
 fn an_empty_file_has_no_nodes() {
-    assert_eq!(Movements::parse("", None).unwrap().nodes, []);
-    assert_eq!(Movements::parse("# nothing\n\n", Some(0)).unwrap().nodes, []);
+    assert_eq!(Movements::parse("").unwrap().nodes, []);
+    assert_eq!(Movements::parse("# nothing\n\n").unwrap().nodes, []);
 }
 
 #[test]
 fn orders_need_not_be_sorted() {
     let text =
         format!("{PLACED}$ns_ at 10 \"$node_(0) setdest 1 12 1\"\n$ns_ at 0 \"$node_(0) setdest 1 7 1\"\n");
-    let path = &Movements::parse(&text, None).unwrap().trajectories()[0];
+    let path = &Movements::parse(&text).unwrap().trajectories()[0];
     assert_eq!(path.position_at(Instant::from_secs(7)), Position::new(1.0, 7.0));
     assert_eq!(path.position_at(Instant::from_secs(12)), Position::new(1.0, 9.0));
 }
@@ -207,24 +208,13 @@ fn columns_count_characters_and_spans_bytes() {
 }
 
 #[test]
-fn nodes_outside_the_declared_count_are_refused() {
-    let error = Movements::parse(SETDEST, Some(2)).unwrap_err();
-    assert_eq!((error.line, error.column, error.message.as_str()), (10, 1, "there is no node 2"));
-    assert_eq!(error.help, "the scenario has 2 nodes, 0 to 1");
-    assert!(Movements::parse(PLACED, Some(0)).is_err());
-}
-
-#[test]
 fn every_node_must_be_placed() {
-    let missing = Movements::parse(SETDEST, Some(4)).unwrap_err();
-    assert_eq!((missing.line, missing.message.as_str()), (26, "node 3 is not placed"));
     let half = error("# first\n$node_(0) set Y_ 1\n");
     assert_eq!((half.line, half.column, half.message.as_str()), (2, 1, "node 0 is not placed"));
     let gap = error(&PLACED.replace("(0)", "(4000000000)"));
     assert_eq!((gap.line, gap.message.as_str()), (2, "node 0 is not placed"));
     let moved = error("$ns_ at 1 \"$node_(0) setdest 1 2 3\"");
     assert_eq!((moved.line, moved.column), (1, 12));
-    assert_eq!(Movements::parse("", Some(u32::MAX)).unwrap_err().line, 1);
 }
 
 #[test]
@@ -244,7 +234,7 @@ fn what_is_written_reads_back_as_the_same_movement() {
         let mut stream = Stream::new(1, 1, NodeId(n as u32), Purpose::Mobility);
         paths.push(model.trajectory(Duration::from_secs(400), &mut stream).unwrap());
     }
-    let back = Movements::parse(&to_ns_movements(&paths), Some(11)).unwrap().trajectories();
+    let back = Movements::parse(&to_ns_movements(&paths)).unwrap().trajectories();
     for (before, after) in paths.iter().zip(&back) {
         for ms in (0..400_000).step_by(997) {
             let t = Instant::from_millis(ms);
@@ -271,8 +261,8 @@ fn what_is_written_is_what_ns_2_reads() {
 fn nothing_is_written_that_is_too_fast_to_be_read() {
     // 0.3 m at the speed of light take 1.0007 ns, which is rounded to 1 ns.
     let text = format!("{PLACED}$ns_ at 1 \"$node_(0) setdest 1.3 2 299792458\"\n");
-    let path = Movements::parse(&text, None).unwrap().trajectories();
-    let back = Movements::parse(&to_ns_movements(&path), Some(1)).unwrap().trajectories();
+    let path = Movements::parse(&text).unwrap().trajectories();
+    let back = Movements::parse(&to_ns_movements(&path)).unwrap().trajectories();
     assert_eq!(back[0].position_at(Instant::from_secs(2)), Position::new(1.3, 2.0));
 }
 
@@ -314,10 +304,9 @@ fn shuffled() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-fn check(text: &str, declared: Option<u32>) -> Result<(), TestCaseError> {
-    match Movements::parse(text, declared) {
+fn check(text: &str) -> Result<(), TestCaseError> {
+    match Movements::parse(text) {
         Ok(movements) => {
-            prop_assert!(declared.is_none_or(|n| movements.nodes.len() == n as usize));
             for path in movements.trajectories() {
                 prop_assert!(path.position_at(Instant::from_secs(50)).is_finite());
             }
@@ -334,13 +323,13 @@ fn check(text: &str, declared: Option<u32>) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in any::<String>(), declared in prop::option::of(0u32..4)) {
-        check(&text, declared)?;
+    fn no_text_makes_it_panic(text in any::<String>()) {
+        check(&text)?;
     }
 
     #[test]
-    fn no_almost_right_text_makes_it_panic(text in shuffled(), declared in prop::option::of(0u32..4)) {
-        check(&text, declared)?;
+    fn no_almost_right_text_makes_it_panic(text in shuffled()) {
+        check(&text)?;
     }
 
     #[test]
@@ -349,6 +338,6 @@ proptest! {
     ) {
         let end = (cut + length).min(SETDEST.len()); // the file is ASCII
         let text = format!("{}{put}{}", &SETDEST[..cut], &SETDEST[end..]);
-        check(&text, None)?;
+        check(&text)?;
     }
 }

@@ -1,7 +1,7 @@
 //! Movement files from trajectories.
 
-use super::TOP_SPEED_MPS;
 use crate::mobility::Trajectory;
+use crate::mobility::quantity::TOP_SPEED_MPS;
 use core::fmt::Write as _;
 use hopline_core::Instant;
 

@@ -113,7 +113,21 @@ fn impossible_models_are_refused() {
     let flat = Area { width_m: 10.0, height_m: 0.0 };
     assert_eq!(run(StationaryWaypoint { area: flat, ..TPA }), RandomWaypointError::Area);
     let tiny = Area { width_m: 1e-6, height_m: 1e-6 };
-    assert_eq!(run(StationaryWaypoint { area: tiny, ..TPA }), RandomWaypointError::TooManyTrips);
+    assert_eq!(
+        run(StationaryWaypoint { area: tiny, pause: Duration::ZERO, ..TPA }),
+        RandomWaypointError::TooManyTrips
+    );
+}
+
+#[test]
+fn the_number_of_trips_is_foreseen() {
+    let model = StationaryWaypoint { min_speed_mps: 4.0, max_speed_mps: 4.0, ..TPA };
+    let duration = Duration::from_secs(100_000);
+    let foreseen = RandomWaypoint::Stationary(model).most_trips(duration);
+    let path = model.trajectory(duration, &mut stream(3)).unwrap();
+    // A trip and a pause have a corner each.
+    let made = path.corners().len() as f64 / 2.0;
+    assert!((made / foreseen - 1.0).abs() < 0.05, "{made} {foreseen}");
 }
 
 proptest! {

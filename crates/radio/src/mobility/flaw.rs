@@ -1,0 +1,62 @@
+//! What is wrong with a movement file, and where.
+
+use core::ops::Range;
+
+/// What is wrong with a movement file, where, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}; {help}")]
+pub struct MovementError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// The bytes of the text that are wrong; may be empty.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub help: String,
+}
+
+/// The same before lines are counted: what is wrong with a stretch of a text.
+#[derive(Debug)]
+pub(super) struct Flaw {
+    /// Bytes of the text, or of the line, that is being read.
+    pub(super) range: Range<usize>,
+    pub(super) message: String,
+    pub(super) help: String,
+}
+
+impl Flaw {
+    pub(super) fn new(range: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { range, message: message.into(), help: help.into() }
+    }
+
+    /// The flaw of a part of a text as a flaw of the text, in which the part begins at byte `start`.
+    pub(super) fn of_part(self, start: usize) -> Self {
+        Self { range: self.range.start + start..self.range.end + start, ..self }
+    }
+
+    /// With line and column in `text`.
+    pub(super) fn in_text(self, text: &str) -> MovementError {
+        let before = &text[..self.range.start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        MovementError {
+            line: before.bytes().filter(|&b| b == b'\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            span: self.range,
+            message: self.message,
+            help: self.help,
+        }
+    }
+}
+
+/// Keeps messages readable when the input is not.
+pub(super) fn shorten(word: &str) -> String {
+    const MOST: usize = 40;
+    let mut text: String = word.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if word.chars().nth(MOST).is_some() {
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,4 @@
+//! BonnMotion's movement files, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::files::bonnmotion(data));

@@ -1,0 +1,4 @@
+//! Movement as CSV, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::files::csv_movements(data));
