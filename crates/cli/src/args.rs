@@ -46,6 +46,15 @@ Examples:
   hopline man | man -l -
   hopline man -o ~/.local/share/man/man1";
 
+const MOVEMENTS_EXAMPLES: &str = "\
+Examples:
+  hopline movements scenarios/walk/scenario.toml -o walk.ns_movements
+  hopline movements scenarios/random-400/scenario.toml --run 3 | head
+
+Prints what ns-2, ns-3 (Ns2MobilityHelper) and BonnMotion read, and what mobility.model = \"ns2\" reads back. Node i of
+the file is the i-th wireless node; comments give other names.
+Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input.";
+
 /// Reliable transfer over lossy, multi-hop wireless networks: simulate, compare, decide.
 #[derive(Debug, Parser)]
 #[command(name = "hopline", version, after_help = EXIT_CODES, max_term_width = 110)]
@@ -73,6 +82,9 @@ pub(crate) enum Command {
     /// Print the manual page, or write the pages of all commands
     #[command(after_help = MAN_EXAMPLES)]
     Man(Man),
+    /// Write the movements of a run for ns-2, ns-3 and BonnMotion
+    #[command(after_help = MOVEMENTS_EXAMPLES)]
+    Movements(Movements),
 }
 
 /// What both commands take.
@@ -114,6 +126,28 @@ pub(crate) struct Run {
     /// Write run.pcapng too: every frame of every node
     #[arg(long, requires = "output")]
     pub(crate) pcap: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Movements {
+    /// The scenario file (TOML)
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) scenario: PathBuf,
+    /// Set a key of the scenario, over what the file says; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Seed of the experiment, over what the file says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(crate) seed: Option<u64>,
+    /// Number of the run: random movement is another in each
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) run: u64,
+    /// Write into this file [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Arguments)]

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         args::Command::Doctor(doctor) => commands::doctor::execute(&doctor),
         args::Command::Completions(completions) => commands::completions::execute(&completions),
         args::Command::Man(man) => commands::man::execute(&man),
+        args::Command::Movements(movements) => commands::movements::execute(&movements),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

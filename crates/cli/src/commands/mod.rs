@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod man;
+pub(crate) mod movements;
 pub(crate) mod run;
 pub(crate) mod schema;
 
@@ -11,12 +12,17 @@ use crate::args::Common;
 use crate::problems::Failure;
 use hopline_lab::Scenario;
 use hopline_lab::scenario::document::Setting;
+use std::path::Path;
 
 /// The scenario with `--set` and `--seed` put over it.
 fn load(common: &Common, more: &[Setting]) -> Result<Scenario, Failure> {
-    let mut settings =
-        common.set.iter().map(|text| Setting::parse("--set", text)).collect::<Result<Vec<_>, _>>()?;
-    settings.extend(common.seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
+    load_file(&common.scenario, &common.set, common.seed, more)
+}
+
+/// The scenario in `path` with what options say put over it: `--set`, `--seed`, then `more`.
+fn load_file(path: &Path, set: &[String], seed: Option<u64>, more: &[Setting]) -> Result<Scenario, Failure> {
+    let mut settings = set.iter().map(|text| Setting::parse("--set", text)).collect::<Result<Vec<_>, _>>()?;
+    settings.extend(seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
     settings.extend_from_slice(more);
-    Ok(Scenario::load(&common.scenario, &settings)?)
+    Ok(Scenario::load(path, &settings)?)
 }

@@ -4,6 +4,7 @@
 
 mod compare;
 mod errors;
+mod movements;
 mod run;
 mod tools;
 

@@ -4,7 +4,7 @@ use super::*;
 use std::io::Write;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 6] = ["run", "compare", "schema", "doctor", "completions", "man"];
+const COMMANDS: [&str; 7] = ["run", "compare", "schema", "doctor", "completions", "man", "movements"];
 
 /// What `program` says of `input`; `None` where there is no such program.
 #[allow(clippy::print_stderr, reason = "a test that did not look must say so")]

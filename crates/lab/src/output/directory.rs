@@ -73,7 +73,7 @@ impl fmt::Display for OutputError {
 impl std::error::Error for OutputError {}
 
 impl OutputError {
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         |error| Self::Io { path, error }
     }

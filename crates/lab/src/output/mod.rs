@@ -4,9 +4,13 @@
 //! meets a full disk leaves nothing behind.
 
 mod directory;
+mod file;
+mod movements;
 mod tables;
 
 pub use directory::{Directory, Existing, OutputError};
+pub use file::write_file;
+pub use movements::movements;
 
 use crate::run::{self, Interrupted, Run, Watch};
 use crate::scenario::Scenario;

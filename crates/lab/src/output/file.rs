@@ -1,0 +1,118 @@
+//! A file that appears whole or not at all.
+
+use super::{Existing, OutputError};
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use tempfile::NamedTempFile;
+
+/// Writes `target` through `content`, under another name beside it, and renames it when it is complete.
+///
+/// # Errors
+///
+/// It exists and may not be replaced, it is a directory, or the file system refuses; nothing is left behind then.
+pub fn write_file(
+    target: &Path,
+    existing: Existing,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), OutputError> {
+    check(target, existing)?;
+    let parent = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let draft = draft_in(parent).map_err(OutputError::at(parent))?;
+    let mut file = BufWriter::new(draft);
+    content(&mut file).and_then(|()| file.flush()).map_err(OutputError::at(target))?;
+    let draft = file.into_inner().map_err(|e| OutputError::at(target)(e.into_error()))?;
+    match existing {
+        // Someone may have been faster since the check.
+        Existing::Refuse => draft.persist_noclobber(target).map_err(|e| match e.error.kind() {
+            io::ErrorKind::AlreadyExists => OutputError::Exists { target: target.to_owned() },
+            _ => OutputError::at(target)(e.error),
+        })?,
+        Existing::Replace => draft.persist(target).map_err(|e| OutputError::at(target)(e.error))?,
+    };
+    Ok(())
+}
+
+fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
+    match fs::symlink_metadata(target) {
+        Err(_) => Ok(()),
+        Ok(_) if existing == Existing::Refuse => Err(OutputError::Exists { target: target.to_owned() }),
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => {
+            let why = "it is not a regular file".to_owned();
+            Err(OutputError::Foreign { target: target.to_owned(), why })
+        }
+    }
+}
+
+/// As open as any other file: temporary files are private unless told otherwise.
+fn draft_in(parent: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".hopline-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666)); // less the umask
+    }
+    builder.tempfile_in(parent)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use super::*;
+
+    fn write(target: &Path, existing: Existing, text: &str) -> Result<(), OutputError> {
+        write_file(target, existing, |file| file.write_all(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_when_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("f");
+        write(&target, Existing::Refuse, "one").unwrap();
+        let refused = write(&target, Existing::Refuse, "two").unwrap_err();
+        assert!(matches!(refused, OutputError::Exists { .. }), "{refused}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "one");
+        write(&target, Existing::Replace, "two").unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("f");
+        write(&target, Existing::Refuse, "one").unwrap();
+        let failed = write_file(&target, Existing::Replace, |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::other("disk full"))
+        });
+        assert!(failed.unwrap_err().to_string().ends_with("disk full"));
+        assert_eq!(fs::read_to_string(&target).unwrap(), "one");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_directory_is_no_file_to_replace() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = write(folder.path(), Existing::Replace, "x").unwrap_err();
+        assert!(matches!(refused, OutputError::Foreign { .. }), "{refused}");
+        let missing = write(&folder.path().join("no/such"), Existing::Refuse, "x").unwrap_err();
+        assert!(matches!(missing, OutputError::Io { .. }), "{missing}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_as_open_as_others() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        fs::write(folder.path().join("other"), "").unwrap();
+        write(&folder.path().join("f"), Existing::Refuse, "").unwrap();
+        assert_eq!(mode("f"), mode("other"));
+    }
+}
