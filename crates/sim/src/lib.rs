@@ -12,7 +12,7 @@ mod node;
 pub mod outcome;
 mod packet;
 mod radio;
-mod routes;
+pub mod routes;
 mod scheduler;
 pub mod spec;
 mod stack;

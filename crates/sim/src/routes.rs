@@ -7,7 +7,8 @@ use hopline_routing::static_routes::{Edge, StaticRoutes};
 
 /// Shortest paths to every end of a flow: over the radio where the receive threshold is reached at the start of the
 /// run, and over wired links. Ties go to the shorter total distance; a wired link counts as no distance.
-pub(crate) fn shortest(spec: &Spec) -> StaticRoutes {
+#[must_use]
+pub fn shortest(spec: &Spec) -> StaticRoutes {
     let edges = neighbours(spec);
     let mut destinations: Vec<NodeId> = spec.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
     destinations.sort_unstable();
