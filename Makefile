@@ -32,8 +32,9 @@ test: tools ## Run all tests, and replay the fuzz targets on their seeds
 	cargo test --locked $(FUZZ)
 
 .PHONY: check
-check: lint tshark test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
+check: lint tshark chromium test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
+	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 
 .PHONY: lint
 lint: tools
@@ -46,6 +47,10 @@ lint: tools
 .PHONY: tshark
 tshark:
 	@.ci/install tshark tshark || echo 'Going on: the tests that decode captures with it are skipped.' >&2
+
+.PHONY: chromium
+chromium:
+	@.ci/install chromium chromium || echo 'Going on: the tests that look at reports with it are skipped.' >&2
 
 # `make test` has run them in debug.
 .PHONY: fingerprints

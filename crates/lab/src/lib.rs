@@ -7,6 +7,7 @@
 pub mod compare;
 pub mod metrics;
 pub mod output;
+pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod stats;

@@ -1,0 +1,334 @@
+//! The answer, in a sentence or two: which variant wins, by how much, how sure that is, and what it costs.
+
+use super::measured::{Measured, plain};
+use super::{Better, Experiment, Metric, Value, Versus};
+use crate::stats::Estimate;
+
+#[cfg(test)]
+mod tests;
+
+/// Differences with a smaller p are called measurable.
+const SIGNIFICANCE: f64 = 0.05;
+/// What gets worse by less than this share is not worth a sentence.
+const NOTABLE: f64 = 0.02;
+
+/// What an experiment says, in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What the sentences say, for a program.
+    pub verdict: Verdict,
+    /// The sentences.
+    pub sentences: Vec<Vec<Part>>,
+}
+
+/// What an experiment says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing was measured.
+    Nothing,
+    /// There is one variant, so there is nothing to compare.
+    Alone,
+    /// There is no interval: a single run.
+    NotYet,
+    /// No variant differs measurably from the baseline.
+    NoDifference,
+    /// No variant is measurably better than the baseline, and at least one is worse.
+    BaselineStands,
+    /// The variant of this index is the best of those that are measurably better than the baseline.
+    Winner(usize),
+}
+
+/// A piece of a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Words.
+    Words(String),
+    /// The name of a variant.
+    Variant {
+        /// Its index.
+        index: usize,
+        /// Its label.
+        label: String,
+    },
+}
+
+impl Answer {
+    /// The answer of `experiment`, about its first metric.
+    #[must_use]
+    pub fn of(experiment: &Experiment) -> Self {
+        let Some(metric) = experiment.metrics.first() else { return Self::nothing("Nothing was measured.") };
+        let question = Question { experiment, metric };
+        let values: Vec<(usize, &Value)> = (0..experiment.variants.len())
+            .filter_map(|v| question.value(v, 0).map(|value| (v, value)))
+            .collect();
+        match values.as_slice() {
+            [] => Self::nothing(&format!("Nothing was measured of {}.", metric.name)),
+            [(only, value)] => question.alone(*only, value),
+            values if values.iter().any(|(_, v)| v.measured.interval.is_none()) => question.not_yet(values),
+            values => question.compared(values),
+        }
+    }
+
+    /// The sentences as plain text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let sentence = |parts: &Vec<Part>| parts.iter().map(Part::text).collect::<String>();
+        self.sentences.iter().map(sentence).collect::<Vec<_>>().join(" ")
+    }
+
+    fn nothing(words: &str) -> Self {
+        Self { verdict: Verdict::Nothing, sentences: vec![vec![Part::Words(words.into())]] }
+    }
+}
+
+impl Part {
+    /// The piece as plain text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Words(text) | Self::Variant { label: text, .. } => text,
+        }
+    }
+}
+
+/// An experiment and the metric that it is asked about.
+struct Question<'a> {
+    experiment: &'a Experiment,
+    metric: &'a Metric,
+}
+
+type Values<'a> = [(usize, &'a Value)];
+
+impl<'a> Question<'a> {
+    fn alone(&self, only: usize, value: &Value) -> Answer {
+        let measured = with_unit(&value.measured, self.metric);
+        let runs = runs(&value.measured, self.experiment);
+        let text = format!(
+            " has a {} of {measured} ({runs}); there is nothing to compare it with.",
+            self.metric.name
+        );
+        Answer { verdict: Verdict::Alone, sentences: vec![vec![self.name(only), Part::Words(text)]] }
+    }
+
+    fn not_yet(&self, values: &Values<'_>) -> Answer {
+        let (best, value) = self.best(values);
+        let superlative = if self.metric.better == Better::Lower { "lowest" } else { "highest" };
+        let lead = format!(
+            " has the {superlative} {}, {}",
+            self.metric.name,
+            with_unit(&value.measured, self.metric)
+        );
+        let mut seen = vec![Part::Words("In this run ".into()), self.name(best), Part::Words(lead)];
+        match value.versus.as_ref().and_then(|v| v.percent.as_ref()) {
+            Some(percent) => {
+                let by = format!(
+                    ", {} % {} than the baseline ",
+                    percent_text(percent.mean),
+                    direction(percent.mean)
+                );
+                seen.extend([Part::Words(by), self.name(0), Part::Words(".".into())]);
+            }
+            None => seen.push(Part::Words(".".into())),
+        }
+        let caution = vec![Part::Words("One run has no interval: not an answer yet.".into())];
+        Answer { verdict: Verdict::NotYet, sentences: vec![caution, seen] }
+    }
+
+    fn compared(&self, values: &Values<'_>) -> Answer {
+        let judged = |good: bool| {
+            let keep = |(_, value): &&(usize, &Value)| {
+                value
+                    .versus
+                    .as_ref()
+                    .is_some_and(|v| measurable(v) && self.is_better(v.difference.mean) == good)
+            };
+            values.iter().filter(keep).copied().collect::<Vec<_>>()
+        };
+        let (better, worse) = (judged(true), judged(false));
+        match (better.as_slice(), worse.as_slice()) {
+            ([], []) => self.no_difference(values),
+            ([], worse) => self.baseline_stands(values, worse),
+            (better, _) => self.winner(values, self.best(better)),
+        }
+    }
+
+    fn winner(&self, values: &Values<'_>, (best, value): (usize, &Value)) -> Answer {
+        let versus = value.versus.as_ref().expect("a winner was compared with the baseline");
+        let lead =
+            format!(" wins: its {} is {} than that of the baseline ", self.metric.name, self.by(versus));
+        let sure = format!(" ({}).", self.sure(versus));
+        let mut sentences = vec![vec![self.name(best), Part::Words(lead), self.name(0), Part::Words(sure)]];
+        sentences.extend(self.ties(values, best, &value.measured));
+        sentences.extend(self.costs(best));
+        Answer { verdict: Verdict::Winner(best), sentences }
+    }
+
+    fn no_difference(&self, values: &Values<'_>) -> Answer {
+        let lead = match values.len() {
+            2 => vec![
+                self.name(values[1].0),
+                Part::Words(" does not differ measurably from the baseline ".into()),
+            ],
+            _ => vec![Part::Words("No variant differs measurably from the baseline ".into())],
+        };
+        let tail = format!(" in {}.", self.metric.name);
+        let mut sentences = vec![[lead, vec![self.name(0), Part::Words(tail)]].concat()];
+        let size = |v: &Versus| v.difference.mean.abs();
+        let compared = values.iter().filter_map(|&(i, value)| value.versus.as_ref().map(|v| (i, v)));
+        if let Some((largest, versus)) = compared.max_by(|a, b| size(a.1).total_cmp(&size(b.1))) {
+            let text = format!(": {} ({}).", self.by(versus), self.sure(versus));
+            let lead = Part::Words("The largest difference seen is that of ".into());
+            sentences.push(vec![lead, self.name(largest), Part::Words(text)]);
+        }
+        Answer { verdict: Verdict::NoDifference, sentences }
+    }
+
+    fn baseline_stands(&self, values: &Values<'_>, worse: &Values<'_>) -> Answer {
+        let (nearest, value) = self.best(worse);
+        let versus = value.versus.as_ref().expect("what is worse was compared with the baseline");
+        let all = worse.len() + 1 == values.len();
+        let tail = match (all, worse.len()) {
+            (true, 1) => " wins.".to_owned(),
+            (true, _) => " wins: every other variant is measurably worse.".to_owned(),
+            (false, 1) => "; one is measurably worse.".to_owned(),
+            (false, n) => format!("; {n} are measurably worse."),
+        };
+        let lead = if all { "The baseline " } else { "No variant beats the baseline " };
+        let first = vec![Part::Words(lead.into()), self.name(0), Part::Words(tail)];
+        let (by, metric) = (format!("{} ({})", self.by(versus), self.sure(versus)), &self.metric.name);
+        let (lead, tail) = match worse.len() {
+            1 => (format!("The {metric} of "), format!(" is {by}.")),
+            _ => ("The nearest is ".to_owned(), format!(": its {metric} is {by}.")),
+        };
+        let second = vec![Part::Words(lead), self.name(nearest), Part::Words(tail)];
+        Answer { verdict: Verdict::BaselineStands, sentences: vec![first, second] }
+    }
+
+    /// Who cannot be told apart from the winner: the interval of the paired difference holds zero.
+    fn ties(&self, values: &Values<'_>, best: usize, winner: &Measured) -> Option<Vec<Part>> {
+        let tied = |(i, value): &&(usize, &Value)| {
+            let paired = winner.runs.len().min(value.measured.runs.len()) >= 2;
+            let difference = Estimate::of_differences(&winner.runs, &value.measured.runs);
+            let close = difference.half_width.is_some_and(|half| difference.mean.abs() <= half);
+            *i != best && *i != 0 && paired && close
+        };
+        let tied: Vec<usize> = values.iter().filter(tied).map(|(i, _)| *i).collect();
+        let (last, others) = tied.split_last()?;
+        let mut parts = vec![Part::Words("It cannot be told apart from ".into())];
+        if others.len() > 3 {
+            parts.push(Part::Words(format!("{} others.", tied.len())));
+            return Some(parts);
+        }
+        for (n, &other) in others.iter().enumerate() {
+            parts.extend((n > 0).then(|| Part::Words(", ".into())));
+            parts.push(self.name(other));
+        }
+        parts.extend((!others.is_empty()).then(|| Part::Words(" and ".into())));
+        parts.extend([self.name(*last), Part::Words(".".into())]);
+        Some(parts)
+    }
+
+    /// What gets measurably and notably worse with variant `v`.
+    fn costs(&self, v: usize) -> Option<Vec<Part>> {
+        let mut judged = 0;
+        let mut costs = Vec::new();
+        for (m, metric) in self.experiment.metrics.iter().enumerate().skip(1) {
+            let (Some(value), Some(baseline)) = (self.value(v, m), self.value(0, m)) else { continue };
+            let Some(versus) = value.versus.as_ref().filter(|_| metric.better != Better::Neither) else {
+                continue;
+            };
+            judged += 1;
+            let good = (versus.difference.mean > 0.0) == (metric.better == Better::Higher);
+            let notable = versus.difference.mean.abs() > NOTABLE * baseline.measured.mean.abs();
+            if !good && notable && measurable(versus) {
+                let (now, before) =
+                    (with_unit(&value.measured, metric), with_unit(&baseline.measured, metric));
+                costs.push(format!("{} {now} instead of {before}", metric.name));
+            }
+        }
+        let words = match (judged, costs.is_empty()) {
+            (0, _) => return None,
+            (_, true) => "Nothing else that was measured gets worse.".to_owned(),
+            (_, false) => format!("It costs: {}.", costs.join("; ")),
+        };
+        Some(vec![Part::Words(words)])
+    }
+
+    /// The best of `values`; of equals the first.
+    fn best<'v>(&self, values: &'v [(usize, &'v Value)]) -> (usize, &'v Value) {
+        let mut best = values[0];
+        for &(i, value) in &values[1..] {
+            if self.is_better(value.measured.mean - best.1.measured.mean) {
+                best = (i, value);
+            }
+        }
+        best
+    }
+
+    fn is_better(&self, difference: f64) -> bool {
+        if self.metric.better == Better::Lower { difference < 0.0 } else { difference > 0.0 }
+    }
+
+    /// "12.3 % higher".
+    fn by(&self, versus: &Versus) -> String {
+        let direction = direction(versus.difference.mean);
+        match &versus.percent {
+            Some(percent) => format!("{} % {direction}", percent_text(percent.mean)),
+            None => {
+                let size = Measured { mean: versus.difference.mean.abs(), ..versus.difference.clone() };
+                format!("{} {direction}", unit_after(&size.mean_text(), self.metric)).replace("  ", " ")
+            }
+        }
+    }
+
+    /// "95 % interval +10.1 % to +14.5 %, p < 0.001, 20 paired runs".
+    fn sure(&self, versus: &Versus) -> String {
+        let (measured, unit) = match &versus.percent {
+            Some(percent) => (percent, "%"),
+            None => (&versus.difference, self.metric.unit.as_str()),
+        };
+        let interval =
+            measured.range_text().map(|range| format!("95 % interval {range} {unit}").trim_end().to_owned());
+        let p =
+            versus.p.map(|p| if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {}", plain(p, 3)) });
+        let runs = runs(&versus.difference, self.experiment).replace(" run", " paired run");
+        interval.into_iter().chain(p).chain([runs]).collect::<Vec<_>>().join(", ")
+    }
+
+    fn name(&self, index: usize) -> Part {
+        Part::Variant { index, label: self.experiment.variants[index].label.clone() }
+    }
+
+    fn value(&self, variant: usize, metric: usize) -> Option<&'a Value> {
+        self.experiment.variants[variant].values.get(metric)?.as_ref()
+    }
+}
+
+/// Whether a difference is more than chance: by the test, and where there is none by the interval.
+pub(super) fn measurable(versus: &Versus) -> bool {
+    versus.p.map_or_else(|| versus.difference.excludes_zero(), |p| p < SIGNIFICANCE)
+}
+
+fn direction(difference: f64) -> &'static str {
+    if difference < 0.0 { "lower" } else { "higher" }
+}
+
+/// The size of a change in percent: one digit after the point, none from 100 on.
+fn percent_text(percent: f64) -> String {
+    plain(percent.abs(), usize::from(percent.abs() < 100.0))
+}
+
+fn with_unit(measured: &Measured, metric: &Metric) -> String {
+    unit_after(&measured.text(), metric)
+}
+
+fn unit_after(number: &str, metric: &Metric) -> String {
+    format!("{number} {}", metric.unit).trim_end().to_owned()
+}
+
+fn runs(measured: &Measured, experiment: &Experiment) -> String {
+    match (measured.runs.len() as u64).max(experiment.runs) {
+        1 => "1 run".into(),
+        n => format!("{n} runs"),
+    }
+}

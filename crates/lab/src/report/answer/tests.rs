@@ -1,0 +1,203 @@
+//! Sentences for every kind of result.
+
+use super::*;
+use crate::report::Variant;
+
+const INTERVAL_95: f64 = 2.093; // t quantile of 19 degrees of freedom, scipy.stats.t.ppf(0.975, 19)
+
+/// A variant with 20 runs around `mean`, compared with `baseline` in runs that differ by a constant and a little noise.
+fn variant(label: &str, mean: f64, baseline: Option<f64>, p: f64) -> Variant {
+    let wobble = |i: usize| ((i * 7) % 20) as f64 - 9.5;
+    let noise = |i: usize| ((i * 3) % 20) as f64 / 10.0 - 0.95;
+    let runs: Vec<f64> = (0..20).map(|i| mean + wobble(i) + noise(i)).collect();
+    let versus = baseline.map(|b| {
+        let half = INTERVAL_95 * 0.6;
+        let difference = measured(mean - b, half);
+        let percent = (b > 0.0).then(|| measured(100.0 * (mean - b) / b, 100.0 * half / b));
+        Versus { difference, percent, p: Some(p) }
+    });
+    let measured = Measured { mean, interval: Some([mean - 3.0, mean + 3.0]), runs };
+    Variant { label: label.into(), values: vec![Some(Value { measured, versus })], ..Variant::default() }
+}
+
+fn measured(mean: f64, half: f64) -> Measured {
+    Measured { mean, interval: Some([mean - half, mean + half]), runs: Vec::new() }
+}
+
+fn experiment(variants: Vec<Variant>) -> Experiment {
+    let metrics = vec![Metric::new("goodput", "kb/s", Better::Higher)];
+    Experiment { runs: 20, metrics, variants, ..Experiment::default() }
+}
+
+fn also(variant: &mut Variant, value: Value) {
+    variant.values.push(Some(value));
+}
+
+#[test]
+fn a_winner_is_named_with_its_gain_and_how_sure_that_is() {
+    let answer = Answer::of(&experiment(vec![
+        variant("window=2", 500.0, None, 1.0),
+        variant("window=3", 600.0, Some(500.0), 0.0001),
+        variant("window=8", 400.0, Some(500.0), 0.0001),
+    ]));
+    assert_eq!(answer.verdict, Verdict::Winner(1));
+    assert_eq!(
+        answer.text(),
+        "window=3 wins: its goodput is 20.0 % higher than that of the baseline window=2 \
+         (95 % interval 19.75 to 20.25 %, p < 0.001, 20 paired runs)."
+    );
+    let names: Vec<_> = answer.sentences[0].iter().filter(|p| matches!(p, Part::Variant { .. })).collect();
+    assert_eq!(names.len(), 2);
+}
+
+#[test]
+fn variants_as_good_as_the_winner_are_named() {
+    let baseline = variant("a", 500.0, None, 1.0);
+    let mut near = variant("c", 599.9, Some(500.0), 0.0001);
+    let runs = &mut near.values[0].as_mut().unwrap().measured.runs;
+    runs.reverse(); // Pairs that differ by more than the means do.
+    let also = variant("d", 599.9, Some(500.0), 0.0001);
+    let best = variant("b", 600.0, Some(500.0), 0.0001);
+    let one = Answer::of(&experiment(vec![baseline.clone(), best.clone(), near.clone(), also]));
+    assert!(one.text().ends_with("It cannot be told apart from c."), "{}", one.text());
+    let many = (0..6).map(|_| near.clone());
+    let many = Answer::of(&experiment([baseline.clone(), best.clone()].into_iter().chain(many).collect()));
+    assert!(many.text().ends_with("It cannot be told apart from 6 others."), "{}", many.text());
+    let three = Answer::of(&experiment(vec![baseline, best, near.clone(), near.clone(), near]));
+    assert!(three.text().ends_with("It cannot be told apart from c, c and c."), "{}", three.text());
+}
+
+#[test]
+fn what_the_winner_costs_is_said() {
+    let mut experiment =
+        experiment(vec![variant("a", 500.0, None, 1.0), variant("b", 600.0, Some(500.0), 0.0001)]);
+    experiment.metrics.push(Metric::new("retransmission index", "%", Better::Lower));
+    experiment.metrics.push(Metric::new("Jain's index", "", Better::Higher));
+    experiment.metrics.push(Metric::new("hops", "", Better::Neither));
+    let worse = |difference: f64, p| {
+        Some(Versus { difference: measured(difference, 0.1), percent: None, p: Some(p) })
+    };
+    also(&mut experiment.variants[0], Value { measured: measured(1.1, 0.1), versus: None });
+    also(&mut experiment.variants[1], Value { measured: measured(4.2, 0.3), versus: worse(3.1, 0.01) });
+    also(&mut experiment.variants[0], Value { measured: measured(0.9, 0.1), versus: None });
+    also(&mut experiment.variants[1], Value { measured: measured(0.8, 0.1), versus: worse(-0.1, 0.3) });
+    also(&mut experiment.variants[0], Value { measured: measured(4.0, 0.1), versus: None });
+    also(&mut experiment.variants[1], Value { measured: measured(9.0, 0.1), versus: worse(5.0, 0.001) });
+    let text = Answer::of(&experiment).text();
+    assert!(
+        text.ends_with("It costs: retransmission index 4.20 ± 0.30 % instead of 1.10 ± 0.10 %."),
+        "{text}"
+    );
+
+    experiment.variants[1].values[1].as_mut().unwrap().versus = worse(3.1, 0.2);
+    let text = Answer::of(&experiment).text();
+    assert!(text.ends_with("Nothing else that was measured gets worse."), "{text}");
+}
+
+#[test]
+fn no_measurable_difference_is_said_as_such() {
+    let answer = Answer::of(&experiment(vec![
+        variant("a", 500.0, None, 1.0),
+        variant("b", 501.0, Some(500.0), 0.4),
+        variant("c", 499.5, Some(500.0), 0.7),
+    ]));
+    assert_eq!(answer.verdict, Verdict::NoDifference);
+    assert_eq!(
+        answer.text(),
+        "No variant differs measurably from the baseline a in goodput. The largest difference seen is that of b: \
+         0.2 % higher (95 % interval −0.05 to 0.45 %, p = 0.400, 20 paired runs)."
+    );
+    let two =
+        Answer::of(&experiment(vec![variant("a", 500.0, None, 1.0), variant("b", 501.0, Some(500.0), 0.4)]));
+    assert!(
+        two.text().starts_with("b does not differ measurably from the baseline a in goodput."),
+        "{}",
+        two.text()
+    );
+}
+
+#[test]
+fn a_baseline_that_nobody_beats_stands() {
+    let baseline = variant("a", 500.0, None, 1.0);
+    let worse = variant("b", 400.0, Some(500.0), 0.0001);
+    let same = variant("c", 501.0, Some(500.0), 0.4);
+    let one = Answer::of(&experiment(vec![baseline.clone(), worse.clone()]));
+    assert_eq!(one.verdict, Verdict::BaselineStands);
+    assert!(
+        one.text().starts_with("The baseline a wins. The goodput of b is 20.0 % lower (95 %"),
+        "{}",
+        one.text()
+    );
+    let all = Answer::of(&experiment(vec![
+        baseline.clone(),
+        worse.clone(),
+        variant("d", 450.0, Some(500.0), 0.001),
+    ]));
+    let start = "The baseline a wins: every other variant is measurably worse. The nearest is d: its goodput is 10.0 %";
+    assert!(all.text().starts_with(start), "{}", all.text());
+    let some = Answer::of(&experiment(vec![baseline, worse, same]));
+    let start = "No variant beats the baseline a; one is measurably worse. The goodput of b is";
+    assert!(some.text().starts_with(start), "{}", some.text());
+}
+
+#[test]
+fn less_is_better_where_the_metric_says_so() {
+    let mut experiment = experiment(vec![
+        variant("a", 500.0, None, 1.0),
+        variant("b", 600.0, Some(500.0), 0.0001),
+        variant("c", 400.0, Some(500.0), 0.0001),
+    ]);
+    experiment.metrics[0] = Metric::new("delay", "ms", Better::Lower);
+    let answer = Answer::of(&experiment);
+    assert_eq!(answer.verdict, Verdict::Winner(2));
+    assert!(answer.text().starts_with("c wins: its delay is 20.0 % lower than that"), "{}", answer.text());
+}
+
+#[test]
+fn one_run_is_not_an_answer_yet() {
+    let mut experiment =
+        experiment(vec![variant("a", 500.0, None, 1.0), variant("b", 600.0, Some(500.0), 0.0001)]);
+    experiment.runs = 1;
+    for variant in &mut experiment.variants {
+        let value = variant.values[0].as_mut().unwrap();
+        value.measured.interval = None;
+        value.measured.runs.truncate(1);
+    }
+    let answer = Answer::of(&experiment);
+    assert_eq!(answer.verdict, Verdict::NotYet);
+    assert_eq!(
+        answer.text(),
+        "One run has no interval: not an answer yet. In this run b has the highest goodput, 600.0 kb/s, \
+         20.0 % higher than the baseline a."
+    );
+}
+
+#[test]
+fn a_baseline_of_zero_has_no_percentage() {
+    let answer =
+        Answer::of(&experiment(vec![variant("a", 0.0, None, 1.0), variant("b", 600.0, Some(0.0), 0.0001)]));
+    let start = "b wins: its goodput is 600.0 kb/s higher than that of the baseline a (95 % interval 598.7 to 601.3 kb/s, ";
+    assert!(answer.text().starts_with(start), "{}", answer.text());
+}
+
+#[test]
+fn without_a_test_the_interval_decides() {
+    let mut experiment =
+        experiment(vec![variant("a", 500.0, None, 1.0), variant("b", 600.0, Some(500.0), 1.0)]);
+    assert_eq!(Answer::of(&experiment).verdict, Verdict::NoDifference);
+    experiment.variants[1].values[0].as_mut().unwrap().versus.as_mut().unwrap().p = None;
+    assert_eq!(Answer::of(&experiment).verdict, Verdict::Winner(1));
+    assert!(!Answer::of(&experiment).text().contains("p "));
+}
+
+#[test]
+fn nothing_to_compare_is_said() {
+    let alone = Answer::of(&experiment(vec![variant("chain", 500.0, None, 1.0)]));
+    assert_eq!(alone.verdict, Verdict::Alone);
+    let text = "chain has a goodput of 500.0 ± 3.0 kb/s (20 runs); there is nothing to compare it with.";
+    assert_eq!(alone.text(), text);
+    assert_eq!(Answer::of(&experiment(Vec::new())).text(), "Nothing was measured of goodput.");
+    assert_eq!(Answer::of(&Experiment::default()).text(), "Nothing was measured.");
+    let unmeasured = Variant { label: "a".into(), ..Variant::default() };
+    assert_eq!(Answer::of(&experiment(vec![unmeasured])).verdict, Verdict::Nothing);
+}

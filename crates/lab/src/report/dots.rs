@@ -1,0 +1,218 @@
+//! A row for each variant: mean, interval, single runs.
+
+use super::ink::Ink;
+use super::measured::Measured;
+use super::picture::{
+    Area, Extras, HPos, Painted, dot, fill, legible, line, picture, text, text_style, units,
+};
+use super::{marker, thin};
+use plotters::prelude::ChartBuilder;
+use std::ops::Range;
+
+/// Width of a chart in CSS pixels: what a phone can show.
+pub(super) const WIDTH: f64 = 460.0;
+/// Height of a row: a line of text and a line of dots.
+const ROW: f64 = 44.0;
+/// Room for the axis below the rows.
+const FOOT: f64 = 40.0;
+/// Left and right of the rows.
+const MARGIN: f64 = 12.0;
+/// Most rows of a chart.
+pub(super) const MOST_ROWS: usize = 60;
+/// Most single runs of a row.
+pub(super) const MOST_RUNS: usize = 100;
+
+/// One variant.
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    /// Its index: its look.
+    pub(super) variant: usize,
+    /// Its name.
+    pub(super) label: &'a str,
+    /// What was measured.
+    pub(super) measured: &'a Measured,
+    /// The same in words, at the end of the row.
+    pub(super) words: String,
+    /// What a single run is called: "run" or "pair".
+    pub(super) single: &'static str,
+}
+
+/// Whether the axis must show zero, with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Zero is where nothing differs.
+    NoDifference,
+    /// Zero has no meaning here, but is shown if the values are near it.
+    Free,
+}
+
+/// The chart. `axis` names what is measured, with its unit.
+pub(super) fn dots(rows: &[Row<'_>], axis: &str, origin: Origin) -> String {
+    let rows = &rows[..rows.len().min(MOST_ROWS)];
+    let height = ROW * rows.len() as f64 + FOOT;
+    let said: Vec<String> =
+        rows.iter().map(|row| format!("{}: {}", legible(row.label, 60), row.words)).collect();
+    let label = format!("{axis}. {}", said.join("; "));
+    picture((WIDTH, height), &label, |area, extras| {
+        let range = extent(rows, origin);
+        let scale = axis_below(area, range.clone(), axis, units(ROW * rows.len() as f64))?;
+        if range.contains(&0.0) {
+            let ink = if origin == Origin::NoDifference { Ink::Zero } else { Ink::Axis };
+            let x = scale(0.0);
+            line(area, vec![(x, 0), (x, units(ROW * rows.len() as f64))], ink, 1.0)?;
+        }
+        rows.iter()
+            .enumerate()
+            .try_for_each(|(i, row)| draw_row(area, extras, row, units(ROW * i as f64), &scale))
+    })
+}
+
+fn draw_row(
+    area: &Area<'_>,
+    extras: &mut Extras,
+    row: &Row<'_>,
+    top: i32,
+    scale: &impl Fn(f64) -> i32,
+) -> Painted {
+    let (left, right) = (units(MARGIN), units(WIDTH - MARGIN));
+    let words_px = 6.4 * row.words.chars().count() as f64;
+    let room = ((WIDTH - 2.0 * MARGIN - words_px) / 6.8).max(8.0) as usize;
+    text(
+        area,
+        &legible(row.label, room),
+        (left, top + units(11.0)),
+        &text_style(Ink::Text, 12.0, HPos::Left),
+    )?;
+    text(area, &row.words, (right, top + units(11.0)), &text_style(Ink::Muted, 12.0, HPos::Right))?;
+    let y = top + units(29.0);
+    for i in thin::spread(row.measured.runs.len(), MOST_RUNS) {
+        let value = row.measured.runs[i];
+        if value.is_finite() {
+            // Not all on one line, else equal runs hide each other.
+            let at = (scale(value), y + units(((i * 7) % 11) as f64 - 5.0));
+            dot(area, at, 22, Ink::Single(row.variant))?;
+            let value = super::measured::shortest(libm::round(value * 1000.0) / 1000.0);
+            extras.spot(at, &format!("{}, {} {}: {value}", legible(row.label, 60), row.single, i + 1));
+        }
+    }
+    if let Some([low, high]) = row.measured.interval.filter(|ends| ends.iter().all(|end| end.is_finite())) {
+        let (low, high, cap) = (scale(low), scale(high), units(5.0));
+        line(area, vec![(low, y), (high, y)], Ink::Variant(row.variant), 2.0)?;
+        for end in [low, high] {
+            line(area, vec![(end, y - cap), (end, y + cap)], Ink::Variant(row.variant), 2.0)?;
+        }
+    }
+    if !row.measured.mean.is_finite() {
+        return Ok(());
+    }
+    let mean = (scale(row.measured.mean), y);
+    fill(area, marker::at(mean, 52.0, row.variant), Ink::Variant(row.variant))?;
+    extras.spot(mean, &format!("{}: {}", legible(row.label, 60), row.words));
+    Ok(())
+}
+
+/// Draws the axis with its grid, and gives where a value lies on it.
+fn axis_below(
+    area: &Area<'_>,
+    range: Range<f64>,
+    name: &str,
+    bottom: i32,
+) -> Result<impl Fn(f64) -> i32, Failed> {
+    let mut chart = ChartBuilder::on(area)
+        .margin_left(units(MARGIN + 8.0))
+        .margin_right(units(MARGIN + 8.0))
+        .x_label_area_size(units(FOOT))
+        .build_cartesian_2d(range.clone(), 0.0..1.0)?;
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .disable_y_axis()
+        .x_labels(6)
+        .max_light_lines(0)
+        .bold_line_style(super::picture::line_style(Ink::Grid, 1.0))
+        .axis_style(super::picture::line_style(Ink::Axis, 1.0))
+        .set_tick_mark_size(plotters::prelude::LabelAreaPosition::Bottom, units(3.0))
+        .x_label_style(text_style(Ink::Muted, 11.0, HPos::Center))
+        .x_label_formatter(&|x| super::measured::shortest(libm::round(x * 1e9) / 1e9))
+        .draw()?;
+    text(
+        area,
+        name,
+        (units(WIDTH / 2.0), bottom + units(32.0)),
+        &text_style(Ink::Muted, 11.0, HPos::Center),
+    )?;
+    let origin = chart.backend_coord(&(range.start, 0.0)).0;
+    let end = chart.backend_coord(&(range.end, 0.0)).0;
+    Ok(move |value: f64| {
+        let share = (value - range.start) / (range.end - range.start);
+        origin + (share * f64::from(end - origin)).round() as i32
+    })
+}
+
+type Failed = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
+
+/// The range of the axis: all that is drawn, with some room.
+fn extent(rows: &[Row<'_>], origin: Origin) -> Range<f64> {
+    let values = rows.iter().flat_map(|row| row.measured.extent());
+    let zero = (origin == Origin::NoDifference).then_some(0.0);
+    padded(values.chain(zero))
+}
+
+/// The range of `values` that are numbers, with some room on both sides, and never empty. Zero belongs to it if it is near.
+pub(super) fn padded(values: impl Iterator<Item = f64>) -> Range<f64> {
+    let (low, high) = values
+        .filter(|v| v.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    if low > high {
+        return 0.0..1.0;
+    }
+    let span = if high > low { high - low } else { (0.1 * high.abs()).max(1e-9) };
+    let low = if low >= 0.0 && low < 0.6 * span { 0.0 } else { low - 0.06 * span };
+    let high = if high <= 0.0 && -high < 0.6 * span { 0.0 } else { high + 0.06 * span };
+    if low < high { low..high } else { 0.0..1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_never_empty_and_holds_every_number() {
+        assert_eq!(padded(std::iter::empty()), 0.0..1.0);
+        assert_eq!(padded([f64::NAN, f64::INFINITY].into_iter()), 0.0..1.0);
+        for values in [&[0.0][..], &[5.0, 5.0], &[-3.0], &[1e300, -1e300], &[1e-300], &[700.0, 720.0]] {
+            let range = padded(values.iter().copied());
+            assert!(range.start < range.end, "{values:?}: {range:?}");
+            assert!(values.iter().all(|v| range.start <= *v && *v <= range.end), "{values:?}: {range:?}");
+        }
+    }
+
+    #[test]
+    fn zero_is_shown_when_it_is_near() {
+        assert_eq!(padded([100.0, 300.0].into_iter()).start, 0.0);
+        assert!(padded([700.0, 720.0].into_iter()).start > 690.0);
+        assert_eq!(padded([-100.0, -300.0].into_iter()).end, 0.0);
+    }
+
+    #[test]
+    fn a_row_shows_mean_interval_and_runs() {
+        let measured = Measured { mean: 5.0, interval: Some([4.0, 6.0]), runs: vec![3.0, f64::NAN, 7.0] };
+        let row =
+            Row { variant: 1, label: "a <b>", measured: &measured, words: "5 ± 1".into(), single: "run" };
+        let svg = dots(&[row], "goodput (kb/s)", Origin::Free);
+        assert_eq!(svg.matches("v1 single f").count(), 2, "two runs are numbers");
+        assert_eq!(svg.matches(r#"class="v1 l""#).count(), 3, "the interval and its caps");
+        assert_eq!(svg.matches(r#"class="v1 f""#).count(), 1, "the mean");
+        assert!(svg.contains("<title>a &lt;b&gt;, run 3: 7</title>"), "{svg}");
+    }
+
+    #[test]
+    fn many_rows_and_runs_are_limited() {
+        let measured = Measured { mean: 5.0, interval: None, runs: vec![5.0; 1000] };
+        let row =
+            |variant| Row { variant, label: "x", measured: &measured, words: String::new(), single: "run" };
+        let rows: Vec<_> = (0..100).map(row).collect();
+        let svg = dots(&rows, "x", Origin::NoDifference);
+        assert_eq!(svg.matches(" single f").count(), MOST_ROWS * MOST_RUNS);
+    }
+}

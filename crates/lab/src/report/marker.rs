@@ -1,0 +1,65 @@
+//! Shapes that tell variants apart without colour.
+
+use std::f64::consts::TAU;
+
+/// Shapes before they repeat. There are seven colours: together they repeat after forty-two variants.
+pub(super) const SHAPES: usize = 6;
+
+/// The outline of shape `i`, around the origin, about 1 in radius, y downwards.
+pub(super) fn outline(i: usize) -> Vec<(f64, f64)> {
+    let arm = 0.38;
+    match i % SHAPES {
+        0 => regular(20, 1.0, 0.0),
+        1 => regular(4, 1.25, 0.125),
+        2 => regular(3, 1.35, 0.75),
+        3 => regular(4, 1.35, 0.0),
+        4 => regular(3, 1.35, 0.25),
+        _plus => [(1.2, arm), (arm, arm), (arm, 1.2)]
+            .into_iter()
+            .chain([(-arm, 1.2), (-arm, arm), (-1.2, arm)])
+            .chain([(-1.2, -arm), (-arm, -arm), (-arm, -1.2)])
+            .chain([(arm, -1.2), (arm, -arm), (1.2, -arm)])
+            .collect(),
+    }
+}
+
+/// Shape `i` around a point, in units of a drawing.
+pub(super) fn at((x, y): (i32, i32), radius: f64, i: usize) -> Vec<(i32, i32)> {
+    let scaled = |v: f64| (v * radius).round() as i32;
+    outline(i).into_iter().map(|(dx, dy)| (x + scaled(dx), y + scaled(dy))).collect()
+}
+
+/// Shape `i` as the path of an SVG of 16 × 16.
+pub(super) fn path(i: usize) -> String {
+    let points = outline(i).into_iter().map(|(x, y)| format!("{:.1} {:.1}", 8.0 + 5.0 * x, 8.0 + 5.0 * y));
+    format!("M{}Z", points.collect::<Vec<_>>().join("L"))
+}
+
+/// A regular polygon whose first corner is `turn` (1: all the way round) clockwise of the right.
+fn regular(corners: usize, radius: f64, turn: f64) -> Vec<(f64, f64)> {
+    (0..corners)
+        .map(|corner| TAU * (corner as f64 / corners as f64 + turn))
+        .map(|angle| (radius * libm::cos(angle), radius * libm::sin(angle)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forty_two_variants_differ_in_shape_or_colour() {
+        let colours = crate::report::ink::VARIANT_COLOURS.len();
+        let looks: Vec<_> = (0..42).map(|i| (i % colours, path(i))).collect();
+        for (i, look) in looks.iter().enumerate() {
+            assert!(!looks[..i].contains(look), "variant {i} looks like one before it");
+        }
+    }
+
+    #[test]
+    fn a_triangle_points_up_and_another_down() {
+        let highest = |i| outline(i).into_iter().map(|(_, y)| y).fold(f64::INFINITY, f64::min);
+        assert!(highest(2) < -1.3);
+        assert!(highest(4) > -0.7);
+    }
+}

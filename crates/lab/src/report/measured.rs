@@ -1,0 +1,185 @@
+//! A measured mean and how it is written.
+
+/// A mean, its interval, and the single runs behind it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The mean.
+    pub mean: f64,
+    /// The 95 % interval, low and high. `None` with less than two runs.
+    pub interval: Option<[f64; 2]>,
+    /// The single runs, in the order of their numbers. May be empty.
+    pub runs: Vec<f64>,
+}
+
+/// Most digits after the point.
+const MOST_DECIMALS: usize = 9;
+
+impl Measured {
+    /// The number with its interval: `712.4 ± 8.9`, or `712.4 [701.0, 718.2]` if the interval is not symmetric; as many
+    /// digits as the interval supports.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.written(plain)
+    }
+
+    /// The same with a sign before the mean: `+12.3 ± 1.4`.
+    #[must_use]
+    pub fn signed(&self) -> String {
+        self.written(signed)
+    }
+
+    /// The mean alone, with as many digits as the interval supports.
+    #[must_use]
+    pub fn mean_text(&self) -> String {
+        plain(self.mean, self.decimals())
+    }
+
+    /// The interval alone: `701.0 to 718.2`. `None` where there is none.
+    #[must_use]
+    pub fn range_text(&self) -> Option<String> {
+        let decimals = self.decimals();
+        self.interval.map(|[low, high]| format!("{} to {}", plain(low, decimals), plain(high, decimals)))
+    }
+
+    /// Whether the interval lies on one side of zero.
+    #[must_use]
+    pub fn excludes_zero(&self) -> bool {
+        self.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
+    }
+
+    /// All numbers that a chart must have room for.
+    pub(super) fn extent(&self) -> impl Iterator<Item = f64> {
+        let ends = self.interval.into_iter().flatten();
+        std::iter::once(self.mean).chain(ends).chain(self.runs.iter().copied())
+    }
+
+    fn written(&self, number: fn(f64, usize) -> String) -> String {
+        let decimals = self.decimals();
+        let mean = number(self.mean, decimals);
+        let Some([low, high]) = self.interval else { return mean };
+        let (below, above) = (self.mean - low, high - self.mean);
+        if (above - below).abs() <= 0.02 * (above + below).abs() {
+            format!("{mean} ± {}", plain((above + below) / 2.0, decimals))
+        } else {
+            format!("{mean} [{}, {}]", plain(low, decimals), plain(high, decimals))
+        }
+    }
+
+    /// Two significant digits of half the interval; without one four of the mean.
+    fn decimals(&self) -> usize {
+        match self.interval {
+            Some([low, high]) if high > low => decimals_for((high - low) / 2.0, 2),
+            _ => decimals_for(self.mean, 4).min(4),
+        }
+    }
+}
+
+/// Digits after the point that show `significant` digits of `value`; one more costs nothing to read up to 100.
+fn decimals_for(value: f64, significant: i32) -> usize {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
+    usize::try_from(significant - 1 - magnitude).unwrap_or(0).min(MOST_DECIMALS)
+}
+
+/// A number with `decimals` digits after the point, a true minus sign, and thousands apart from 10 000 on.
+pub(super) fn plain(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return "–".into();
+    }
+    let text = format!("{value:.decimals$}");
+    let (sign, digits) = match text.strip_prefix('-') {
+        // What rounds to zero has no sign.
+        Some(rest) if rest.chars().any(|c| c.is_ascii_digit() && c != '0') => ("−", rest),
+        Some(rest) => ("", rest),
+        None => ("", text.as_str()),
+    };
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    format!("{sign}{}{fraction}", grouped(whole))
+}
+
+/// A number as short as it can be told: for parameters and ticks.
+pub(super) fn shortest(value: f64) -> String {
+    if value != 0.0 && !(1e-4..1e7).contains(&value.abs()) {
+        return format!("{value:e}").replace('-', "−");
+    }
+    let decimals = (0..=MOST_DECIMALS).find(|&d| {
+        let text = format!("{value:.d$}");
+        text.parse::<f64>().is_ok_and(|back| (back - value).abs() <= 1e-9 * value.abs())
+    });
+    plain(value, decimals.unwrap_or(MOST_DECIMALS))
+}
+
+fn signed(value: f64, decimals: usize) -> String {
+    let text = plain(value, decimals);
+    let zero = text.chars().all(|c| !c.is_ascii_digit() || c == '0');
+    if value > 0.0 && !zero { format!("+{text}") } else { text }
+}
+
+/// Narrow no-break spaces between groups of three, in numbers of five digits and more.
+fn grouped(whole: &str) -> String {
+    if whole.len() < 5 {
+        return whole.to_owned();
+    }
+    let mut out = String::new();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(mean: f64, interval: Option<[f64; 2]>) -> Measured {
+        Measured { mean, interval, runs: Vec::new() }
+    }
+
+    #[test]
+    fn an_interval_says_how_many_digits_there_are() {
+        assert_eq!(measured(707.79, Some([698.80, 716.78])).text(), "707.8 ± 9.0");
+        assert_eq!(measured(0.951_234, Some([0.949, 0.953_468])).text(), "0.9512 ± 0.0022");
+        assert_eq!(measured(123_456.0, Some([120_000.0, 126_912.0])).text(), "123\u{202f}456 ± 3456");
+        assert_eq!(measured(5.0, Some([5.0, 5.0])).text(), "5.000 ± 0.000");
+    }
+
+    #[test]
+    fn one_run_has_a_mean_alone() {
+        assert_eq!(measured(707.79, None).text(), "707.8");
+        assert_eq!(measured(0.0, None).text(), "0");
+        assert_eq!(measured(f64::NAN, None).text(), "–");
+        assert_eq!(measured(f64::INFINITY, Some([0.0, f64::INFINITY])).text(), "– [0, –]");
+    }
+
+    #[test]
+    fn a_lopsided_interval_is_written_out() {
+        assert_eq!(measured(10.0, Some([9.0, 14.0])).text(), "10.0 [9.0, 14.0]");
+    }
+
+    #[test]
+    fn gains_have_signs_and_zero_has_none() {
+        assert_eq!(measured(12.34, Some([10.34, 14.34])).signed(), "+12.3 ± 2.0");
+        assert_eq!(measured(-12.34, Some([-14.34, -10.34])).signed(), "−12.3 ± 2.0");
+        assert_eq!(measured(-0.001, Some([-1.001, 0.999])).signed(), "0.0 ± 1.0");
+        assert_eq!(measured(0.001, Some([-0.999, 1.001])).signed(), "0.0 ± 1.0");
+    }
+
+    #[test]
+    fn only_an_interval_on_one_side_excludes_zero() {
+        assert!(measured(2.0, Some([1.0, 3.0])).excludes_zero());
+        assert!(measured(-2.0, Some([-3.0, -1.0])).excludes_zero());
+        assert!(!measured(2.0, Some([-1.0, 5.0])).excludes_zero());
+        assert!(!measured(2.0, None).excludes_zero());
+    }
+
+    #[test]
+    fn parameters_are_written_as_short_as_they_can_be() {
+        let texts = [0.0, 2.0, 0.75, 1.5e-6, 32_000.0, -0.1, 1e9].map(shortest);
+        assert_eq!(texts, ["0", "2", "0.75", "1.5e−6", "32\u{202f}000", "−0.1", "1e9"]);
+    }
+}

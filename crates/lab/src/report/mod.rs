@@ -1,0 +1,230 @@
+//! The report: one HTML file that answers, shows, and says how to get there again.
+//!
+//! [`html`] turns a [`Report`] into a page. A report is plain data, owned, without any knowledge of where it was stored
+//! or how it was computed. The page carries everything it needs: charts are SVG drawn here, the style sheet and a small
+//! script are inside, and a content security policy forbids it to load anything. Without the script everything can be
+//! read; with it values can be pointed at, flows picked and nodes moved through time.
+
+mod answer;
+mod dots;
+mod ink;
+mod map;
+mod map_view;
+mod marker;
+mod measured;
+mod page;
+mod parameters;
+mod picture;
+mod series;
+mod sweep;
+mod thin;
+
+pub use crate::metrics::Better;
+pub use answer::{Answer, Part, Verdict as AnswerVerdict};
+pub use map::{Map, MapFlow, MapLink, MapNode, Waypoint};
+pub use measured::Measured;
+pub use page::html;
+
+use serde_json::Value as Json;
+
+/// Everything a page says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Heading of the page.
+    pub title: String,
+    /// Paragraphs below it, plain text. May be empty.
+    pub intro: Vec<String>,
+    /// Version of hopline that made the results.
+    pub version: String,
+    /// Published claims and what became of them, above the experiments.
+    pub claims: Option<Claims>,
+    /// One section each.
+    pub experiments: Vec<Experiment>,
+}
+
+/// Variants of one scenario over paired runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Experiment {
+    /// Heading of the section: the name of the scenario or of the figure.
+    pub name: String,
+    /// What it is about, plain text; empty for nothing.
+    pub intro: String,
+    /// Runs of each variant.
+    pub runs: u64,
+    /// Virtual time of a run, in seconds.
+    pub duration_s: f64,
+    /// What was measured. The first is what the answer and the first charts are about.
+    pub metrics: Vec<Metric>,
+    /// The variants; the first is the baseline.
+    pub variants: Vec<Variant>,
+    /// Time series of some runs, best of run 1 of each variant. May be empty.
+    pub series: Vec<RunSeries>,
+    /// The network; `None`: not drawn.
+    pub map: Option<Map>,
+    /// The parameters of the baseline, by section: an object. `Null`: none are listed.
+    pub parameters: Json,
+    /// How to get the same results again.
+    pub reproduce: Reproduce,
+}
+
+/// A measured quantity. Values are given in the unit that is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// Its name: `goodput`.
+    pub name: String,
+    /// Its unit: `kb/s`; empty for a ratio.
+    pub unit: String,
+    /// Which direction is good.
+    pub better: Better,
+}
+
+impl Metric {
+    /// A metric of this name, unit and good direction.
+    #[must_use]
+    pub fn new(name: &str, unit: &str, better: Better) -> Self {
+        Self { name: name.into(), unit: unit.into(), better }
+    }
+}
+
+/// One variant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Variant {
+    /// What distinguishes it: `tcp.window=2`.
+    pub label: String,
+    /// The settings put over the scenario, key and value.
+    pub settings: Vec<(String, Json)>,
+    /// One value a metric, in their order; `None` where it was not measured.
+    pub values: Vec<Option<Value>>,
+    /// Hash over the fingerprints of its runs, as it is printed.
+    pub fingerprint: String,
+    /// CPU time of its runs, in seconds.
+    pub cpu_s: f64,
+}
+
+/// What a variant measured of one metric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Value {
+    /// The mean over the runs and its interval; its runs are in the order of their numbers.
+    pub measured: Measured,
+    /// The difference to the baseline in paired runs. `None` for the baseline.
+    pub versus: Option<Versus>,
+}
+
+/// A paired comparison with the baseline.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Versus {
+    /// Variant minus baseline, in the metric's unit; its runs are the single pairs.
+    pub difference: Measured,
+    /// The same in percent of the baseline's mean. `None` if that mean is 0.
+    pub percent: Option<Measured>,
+    /// Probability of such a difference where there is none: a paired test, corrected by Holm's method over the
+    /// variants, 0 to 1. `None`: not tested.
+    pub p: Option<f64>,
+}
+
+/// Time series of one run of one variant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunSeries {
+    /// Index of the variant.
+    pub variant: usize,
+    /// Number of the run.
+    pub run: u64,
+    /// Seconds from one sample to the next, > 0. Sample `i` stands for the slot that ends at `(i + 1) · step_s`.
+    pub step_s: f64,
+    /// The flows.
+    pub flows: Vec<FlowSeries>,
+}
+
+/// Time series of one flow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowSeries {
+    /// Name of the flow.
+    pub name: String,
+    /// Goodput in each slot, in kb/s.
+    pub goodput_kbps: Vec<f64>,
+    /// Congestion window at the end of each slot, in segments. Empty for a flow without one.
+    pub cwnd_segments: Vec<f64>,
+}
+
+/// How to get the same results again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reproduce {
+    /// The exact command line.
+    pub command: String,
+    /// SHA-256 of the scenario file, hexadecimal; empty if there is none.
+    pub scenario_sha256: String,
+    /// Seed of the experiment.
+    pub seed: u64,
+}
+
+/// Published claims, checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Claims {
+    /// What a reader must know of all of them, plain text: a reduced number of runs, for example. May be empty.
+    pub note: String,
+    /// One row each.
+    pub claims: Vec<Claim>,
+}
+
+/// One published claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// Its name in the register.
+    pub id: String,
+    /// The scenario it is made of.
+    pub scenario: String,
+    /// The metric it is about.
+    pub metric: String,
+    /// What was published: `at least 20 %`.
+    pub claimed: String,
+    /// What was measured; `None` if it could not be.
+    pub measured: Option<Measured>,
+    /// Unit of what was measured.
+    pub unit: String,
+    /// What becomes of the claim.
+    pub verdict: Verdict,
+    /// The rule by which it was judged.
+    pub rule: String,
+    /// Index of the experiment that it was measured in.
+    pub experiment: Option<usize>,
+}
+
+/// What becomes of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Ours agrees with it.
+    Agrees,
+    /// The direction is the same, the size is not.
+    DirectionOnly,
+    /// Ours differs.
+    Differs,
+    /// Not enough is known.
+    CannotBeJudged,
+}
+
+impl Verdict {
+    /// All of them, best first.
+    pub const ALL: [Self; 4] = [Self::Agrees, Self::DirectionOnly, Self::Differs, Self::CannotBeJudged];
+
+    /// In words.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::DirectionOnly => "direction only",
+            Self::Differs => "differs",
+            Self::CannotBeJudged => "cannot be judged",
+        }
+    }
+
+    /// As a character.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Agrees => "✓",
+            Self::DirectionOnly => "↗",
+            Self::Differs => "✗",
+            Self::CannotBeJudged => "?",
+        }
+    }
+}

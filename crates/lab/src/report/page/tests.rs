@@ -1,0 +1,100 @@
+//! Pages of small reports.
+
+use super::*;
+use crate::report::{Better, Claim, Versus};
+
+fn two_variants() -> Experiment {
+    let measured =
+        |mean: f64| Measured { mean, interval: Some([mean - 1.0, mean + 1.0]), runs: vec![mean; 3] };
+    let value = |mean: f64, versus| Some(Value { measured: measured(mean), versus });
+    let versus = |difference, percent: f64, p| {
+        Some(Versus { difference: measured(difference), percent: Some(measured(percent)), p: Some(p) })
+    };
+    let variant = |label: &str, values| Variant { label: label.into(), values, ..Variant::default() };
+    Experiment {
+        name: "e".into(),
+        runs: 3,
+        duration_s: 10.0,
+        metrics: vec![
+            Metric::new("goodput", "kb/s", Better::Higher),
+            Metric::new("Jain", "", Better::Higher),
+        ],
+        variants: vec![
+            variant("a", vec![value(50.0, None), value(9.0, None)]),
+            variant(
+                "b",
+                vec![value(60.0, versus(10.0, 20.0, 0.0004)), value(8.0, versus(-2.0, -20.0, 0.002))],
+            ),
+            variant("c", vec![value(50.0, versus(0.5, 1.0, 0.5)), None]),
+        ],
+        ..Experiment::default()
+    }
+}
+
+#[test]
+fn the_table_has_value_gain_and_p_and_marks_what_changed() {
+    let experiment = two_variants();
+    assert_eq!(heads(&experiment), ["goodput (kb/s)", "gain (%)", "p", "Jain"]);
+    let rows: Vec<Vec<String>> = rows(&experiment).into_iter().map(|row| row.cells).collect();
+    assert_eq!(rows[0], ["50.0 ± 1.0", "baseline", "", "9.0 ± 1.0"]);
+    assert_eq!(rows[1], ["60.0 ± 1.0", "+20.0 ± 1.0", "< 0.001", "▼ 8.0 ± 1.0"]);
+    assert_eq!(rows[2], ["50.0 ± 1.0", "+1.0 ± 1.0", "0.500", "–"]);
+}
+
+#[test]
+fn a_gain_over_nothing_is_in_the_metrics_unit() {
+    let mut experiment = two_variants();
+    for variant in &mut experiment.variants[1..] {
+        variant.values[0].as_mut().unwrap().versus.as_mut().unwrap().percent = None;
+    }
+    assert_eq!(heads(&experiment)[1], "gain (kb/s)");
+    assert_eq!(rows(&experiment)[1].cells[1], "+10.0 ± 1.0");
+}
+
+#[test]
+fn one_variant_has_no_gain() {
+    let mut experiment = two_variants();
+    experiment.variants.truncate(1);
+    assert_eq!(heads(&experiment), ["goodput (kb/s)", "Jain"]);
+    assert_eq!(charts(&experiment).len(), 1);
+}
+
+#[test]
+fn an_empty_report_is_a_page() {
+    let page = html(&Report::default());
+    assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
+    let page = html(&Report { experiments: vec![Experiment::default()], ..Report::default() });
+    assert!(page.contains("Nothing was measured."));
+}
+
+#[test]
+fn claims_are_counted_listed_and_linked() {
+    let claim = |verdict, experiment| Claim {
+        id: "N1".into(),
+        scenario: "s".into(),
+        metric: "m".into(),
+        claimed: "2".into(),
+        measured: None,
+        unit: String::new(),
+        verdict,
+        rule: "r".into(),
+        experiment,
+    };
+    let claims =
+        vec![claim(Verdict::Agrees, Some(0)), claim(Verdict::Agrees, Some(7)), claim(Verdict::Differs, None)];
+    let claims = Some(Claims { note: "Quick.".into(), claims });
+    let page = html(&Report { claims, experiments: vec![two_variants()], ..Report::default() });
+    assert!(page.contains(r##"<a href="#experiment-1">N1</a>"##));
+    assert!(!page.contains("#experiment-8"), "there is no such experiment");
+    assert!(page.contains("</span> 2 agrees</span>") && page.contains("</span> 1 differs</span>"), "{page}");
+    assert!(!page.contains("cannot be judged"));
+}
+
+#[test]
+fn every_variant_has_a_colour_in_light_and_in_dark() {
+    let css = palette();
+    for i in 0..VARIANT_COLOURS.len() {
+        assert_eq!(css.matches(&format!("--v{i}:#")).count(), 2, "{css}");
+        assert!(css.contains(&format!(".v{i}{{--c:var(--v{i})}}")));
+    }
+}

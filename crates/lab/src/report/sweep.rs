@@ -1,0 +1,343 @@
+//! Variants that differ in one number: curves over it, one for each combination of what else they differ in.
+
+use super::dots::{WIDTH, padded};
+use super::ink::Ink;
+use super::measured::shortest;
+use super::picture::{
+    Area, HPos, Painted, fill, legible, line, line_style, picture, text, text_style, units,
+};
+use super::{Experiment, Measured, Variant, marker};
+use plotters::prelude::{ChartBuilder, LabelAreaPosition};
+use std::ops::Range;
+
+/// Height of the drawing without its legend.
+const HEIGHT: f64 = 260.0;
+/// Height of an entry of the legend.
+const ENTRY: f64 = 18.0;
+/// Most curves of a chart.
+const MOST_CURVES: usize = 12;
+/// From this ratio of largest to smallest on the axis is logarithmic.
+const WIDE: f64 = 10.0;
+/// Colour of a curve that stands for no variant: its points are the variants. Grey.
+const NEUTRAL: usize = 6;
+/// Shares of the axis: before the first value and behind the last, and between ticks.
+const AXIS_ROOM: f64 = 0.04;
+const TICK_DISTANCE: f64 = 0.1;
+
+/// Variants over a numeric key.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sweep {
+    /// The key on the axis.
+    pub(super) key: String,
+    /// The curves.
+    curves: Vec<Curve>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Curve {
+    /// The settings that its points share; empty for the only curve.
+    label: String,
+    /// Value of the key and index of the variant, by value.
+    points: Vec<(f64, usize)>,
+}
+
+impl Sweep {
+    /// The sweep that `variants` are: all set the same keys, and one of them takes three numbers or more. Of several such
+    /// keys it is the one that takes most.
+    pub(super) fn of(variants: &[Variant]) -> Option<Self> {
+        let keys: Vec<&str> = variants.first()?.settings.iter().map(|(key, _)| key.as_str()).collect();
+        let same = |v: &Variant| v.settings.iter().map(|(key, _)| key.as_str()).eq(keys.iter().copied());
+        if !variants.iter().all(same) {
+            return None;
+        }
+        let (x, _) = (0..keys.len())
+            .filter_map(|k| Some((k, distinct(variants, k)?)))
+            .filter(|(_, count)| *count >= 3)
+            .reduce(|best, next| if next.1 > best.1 { next } else { best })?;
+        let mut curves: Vec<Curve> = Vec::new();
+        for (v, variant) in variants.iter().enumerate() {
+            let label = others(variant, x);
+            let point = (variant.settings[x].1.as_f64()?, v);
+            match curves.iter_mut().find(|curve| curve.label == label) {
+                Some(curve) => curve.points.push(point),
+                None => curves.push(Curve { label, points: vec![point] }),
+            }
+        }
+        curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+        let drawable = curves.len() <= MOST_CURVES && curves.iter().any(|curve| curve.points.len() >= 2);
+        drawable.then(|| Self { key: keys[x].to_owned(), curves })
+    }
+
+    /// The curves of metric `m`. `None` if it was not measured.
+    pub(super) fn chart(&self, experiment: &Experiment, m: usize) -> Option<String> {
+        let metric = experiment.metrics.get(m)?;
+        let measured = |v: usize| experiment.variants[v].values.get(m)?.as_ref().map(|value| &value.measured);
+        let all = || self.curves.iter().flat_map(|curve| &curve.points);
+        let y = padded(
+            all()
+                .filter_map(|&(_, v)| measured(v))
+                .flat_map(|m| m.interval.into_iter().flatten().chain([m.mean])),
+        );
+        all().find_map(|&(_, v)| measured(v))?;
+        let name = format!("{} ({})", metric.name, metric.unit).replace(" ()", "");
+        let label = format!("{name} over {}", self.key);
+        let legend = if self.curves.len() > 1 { ENTRY * (self.curves.len() as f64 + 0.5) } else { 0.0 };
+        Some(picture((WIDTH, HEIGHT + legend), &label, |area, extras| {
+            let scale = frame(area, legend, &XAxis::of(&self.values()), y, &self.key)?;
+            for (c, curve) in self.curves.iter().enumerate() {
+                let points: Vec<(f64, usize, &Measured)> =
+                    curve.points.iter().filter_map(|&(x, v)| Some((x, v, measured(v)?))).collect();
+                let only = self.curves.len() == 1;
+                draw_curve(area, if only { NEUTRAL } else { c }, &points, &scale)?;
+                for &(x, v, m) in &points {
+                    let look = if only { v } else { c };
+                    if m.mean.is_finite() {
+                        fill(area, marker::at(scale((x, m.mean)), 48.0, look), Ink::Variant(look))?;
+                    }
+
+                    let place =
+                        format!("{} {}={}", legible(&curve.label, 60), legible(&self.key, 40), shortest(x));
+                    extras.spot(
+                        scale((x, m.mean)),
+                        &format!("{}: {} {}", place.trim_start(), m.text(), metric.unit),
+                    );
+                }
+            }
+            if legend > 0.0 { self.legend(area) } else { Ok(()) }
+        }))
+    }
+
+    fn legend(&self, area: &Area<'_>) -> Painted {
+        for (c, curve) in self.curves.iter().enumerate() {
+            let y = units(HEIGHT + ENTRY * (c as f64 + 0.7));
+            line(area, vec![(units(52.0), y), (units(80.0), y)], Ink::Variant(c), 2.0)?;
+            fill(area, marker::at((units(66.0), y), 45.0, c), Ink::Variant(c))?;
+            text(area, &curve.label, (units(88.0), y), &text_style(Ink::Text, 12.0, HPos::Left))?;
+        }
+        Ok(())
+    }
+
+    /// Every value of the key, each once.
+    fn values(&self) -> Vec<f64> {
+        let mut values: Vec<f64> =
+            self.curves.iter().flat_map(|curve| curve.points.iter().map(|p| p.0)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values
+    }
+}
+
+/// The axis of the key.
+struct XAxis {
+    place: Place,
+    /// Where there are ticks, as shares of the axis, and the values there; far enough apart to be read.
+    ticks: Vec<(f64, f64)>,
+}
+
+/// Where values lie on the axis.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Linear { low: f64, high: f64 },
+    Logarithmic { low: f64, high: f64 },
+}
+
+impl XAxis {
+    /// The axis for `values`, which are sorted.
+    fn of(values: &[f64]) -> Self {
+        let (low, high) = (values[0], values[values.len() - 1]);
+        let place = if low > 0.0 && high / low >= WIDE {
+            Place::Logarithmic { low, high }
+        } else {
+            Place::Linear { low, high }
+        };
+        let last = (place.share(high), high);
+        let mut ticks = vec![(place.share(low), low)];
+        for &value in values {
+            let share = place.share(value);
+            let room = |from: f64, to: f64| to - from >= TICK_DISTANCE;
+            if room(ticks[ticks.len() - 1].0, share) && room(share, last.0) {
+                ticks.push((share, value));
+            }
+        }
+        ticks.push(last);
+        Self { place, ticks }
+    }
+}
+
+impl Place {
+    /// The place of `value` between the ends of the axis, 0 to 1, with a little room at both.
+    fn share(self, value: f64) -> f64 {
+        let share = match self {
+            Self::Linear { low, high } => (value - low) / (high - low),
+            Self::Logarithmic { low, high } => libm::log(value / low) / libm::log(high / low),
+        };
+        AXIS_ROOM + share * (1.0 - 2.0 * AXIS_ROOM)
+    }
+}
+
+/// How many different numbers key `k` takes; `None` if not all are numbers.
+fn distinct(variants: &[Variant], k: usize) -> Option<usize> {
+    let numbers: Option<Vec<f64>> = variants.iter().map(|v| v.settings[k].1.as_f64()).collect();
+    let mut bits: Vec<u64> = numbers?.into_iter().map(f64::to_bits).collect();
+    bits.sort_unstable();
+    bits.dedup();
+    Some(bits.len())
+}
+
+/// The settings of `variant` but for number `x`, in words.
+fn others(variant: &Variant, x: usize) -> String {
+    let kept = variant.settings.iter().enumerate().filter(|(k, _)| *k != x);
+    kept.map(|(_, (key, value))| format!("{key}={}", super::parameters::text(value)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn draw_curve(
+    area: &Area<'_>,
+    c: usize,
+    points: &[(f64, usize, &Measured)],
+    scale: &impl Fn((f64, f64)) -> (i32, i32),
+) -> Painted {
+    let side = |end: usize| {
+        points.iter().filter_map(move |(x, _, m)| {
+            Some((*x, m.interval.filter(|ends| ends.iter().all(|v| v.is_finite()))?[end]))
+        })
+    };
+    let band: Vec<(i32, i32)> = side(0).chain(side(1).rev()).map(scale).collect();
+    if band.len() >= 4 {
+        fill(area, band, Ink::Band(c))?;
+    }
+    let finite = points.iter().filter(|(_, _, m)| m.mean.is_finite());
+    let middle: Vec<(i32, i32)> = finite.map(|&(x, _, m)| scale((x, m.mean))).collect();
+    if middle.len() >= 2 { line(area, middle, Ink::Variant(c), 2.0) } else { Ok(()) }
+}
+
+type Failed = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
+
+/// Axes and grid, and where a point lies.
+fn frame(
+    area: &Area<'_>,
+    legend_px: f64,
+    x: &XAxis,
+    y: Range<f64>,
+    name: &str,
+) -> Result<impl Fn((f64, f64)) -> (i32, i32) + use<>, Failed> {
+    let mut chart = ChartBuilder::on(area)
+        .margin_top(units(10.0))
+        .margin_right(units(18.0))
+        .margin_bottom(units(legend_px))
+        .set_label_area_size(LabelAreaPosition::Left, units(56.0))
+        .set_label_area_size(LabelAreaPosition::Bottom, units(40.0))
+        .build_cartesian_2d(0.0..1.0, y.clone())?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .x_labels(0)
+        .y_labels(6)
+        .max_light_lines(0)
+        .bold_line_style(line_style(Ink::Grid, 1.0))
+        .axis_style(line_style(Ink::Axis, 1.0))
+        .set_tick_mark_size(LabelAreaPosition::Left, units(3.0))
+        .y_label_style(text_style(Ink::Muted, 11.0, HPos::Right))
+        .y_label_formatter(&|y| shortest(libm::round(y * 1e9) / 1e9))
+        .draw()?;
+    let foot = (units(WIDTH / 2.0), units(HEIGHT - 8.0));
+    text(area, name, foot, &text_style(Ink::Muted, 11.0, HPos::Center))?;
+    let (x0, y0) = chart.backend_coord(&(0.0, y.start));
+    let (x1, y1) = chart.backend_coord(&(1.0, y.end));
+    let between = move |from: i32, to: i32, share: f64| from + (share * f64::from(to - from)).round() as i32;
+    for &(share, value) in &x.ticks {
+        let at = between(x0, x1, share);
+        line(area, vec![(at, y0), (at, y0 + units(3.0))], Ink::Axis, 1.0)?;
+        text(area, &shortest(value), (at, y0 + units(12.0)), &text_style(Ink::Muted, 11.0, HPos::Center))?;
+    }
+    let place = x.place;
+    Ok(move |(x, value): (f64, f64)| {
+        (between(x0, x1, place.share(x)), between(y0, y1, (value - y.start) / (y.end - y.start)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Better, Metric, Value};
+    use serde_json::{Value as Json, json};
+
+    fn variants(settings: &[&[(&str, Json)]]) -> Vec<Variant> {
+        let variant = |settings: &&[(&str, Json)]| {
+            let mean = 10.0 + settings.len() as f64;
+            let measured = Measured { mean, interval: Some([mean - 1.0, mean + 1.0]), runs: Vec::new() };
+            Variant {
+                settings: settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect(),
+                values: vec![Some(Value { measured, versus: None })],
+                ..Variant::default()
+            }
+        };
+        settings.iter().map(variant).collect()
+    }
+
+    fn experiment(variants: Vec<Variant>) -> Experiment {
+        let metrics = vec![Metric::new("goodput", "kb/s", Better::Higher)];
+        Experiment { metrics, variants, ..Experiment::default() }
+    }
+
+    #[test]
+    fn one_number_is_one_curve() {
+        let all = variants(&[&[("w", json!(8))], &[("w", json!(2))], &[("w", json!(3.5))]]);
+        let sweep = Sweep::of(&all).unwrap();
+        assert_eq!(sweep.key, "w");
+        assert_eq!(
+            sweep.curves,
+            [Curve { label: String::new(), points: vec![(2.0, 1), (3.5, 2), (8.0, 0)] }]
+        );
+        let svg = sweep.chart(&experiment(all), 0).unwrap();
+        assert!(svg.contains(">3.5<") && svg.contains("v6 band f"), "{svg}");
+    }
+
+    #[test]
+    fn a_word_beside_the_number_makes_a_curve_each() {
+        let point = |w: i32, t: &str| [("w", json!(w)), ("t", json!(t))];
+        let all: Vec<_> = [2, 3, 8].into_iter().flat_map(|w| [point(w, "reno"), point(w, "sack")]).collect();
+        let all = variants(&all.iter().map(<[_; 2]>::as_slice).collect::<Vec<_>>());
+        let sweep = Sweep::of(&all).unwrap();
+        let labels: Vec<_> = sweep.curves.iter().map(|c| c.label.as_str()).collect();
+        assert_eq!(labels, ["t=reno", "t=sack"]);
+        let svg = sweep.chart(&experiment(all), 0).unwrap();
+        assert!(svg.contains(">t=sack<") && svg.contains(r#"class="v1 l""#), "{svg}");
+    }
+
+    #[test]
+    fn two_numbers_too_few_or_words_are_no_sweep() {
+        assert_eq!(Sweep::of(&[]), None);
+        assert_eq!(Sweep::of(&variants(&[&[("w", json!(2))], &[("w", json!(3))]])), None);
+        assert_eq!(
+            Sweep::of(&variants(&[&[("w", json!(2))], &[("w", json!(3))], &[("w", json!("no"))]])),
+            None
+        );
+        assert_eq!(Sweep::of(&variants(&[&[("w", json!(2))], &[("w", json!(3))], &[("v", json!(4))]])), None);
+        assert_eq!(Sweep::of(&variants(&[&[], &[], &[]])), None);
+    }
+
+    #[test]
+    fn a_wide_range_is_logarithmic_and_zero_forbids_it() {
+        let share = |values: &[f64], v: f64| XAxis::of(values).place.share(v);
+        assert!((share(&[1.0, 10.0, 100.0], 10.0) - 0.5).abs() < 1e-9);
+        assert!(share(&[0.0, 10.0, 100.0], 10.0) < 0.2);
+        assert!((share(&[1.0, 2.0, 3.0], 2.0) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn ticks_keep_apart() {
+        let ticks = XAxis::of(&[0.0, 0.75e-6, 1.5e-6, 3e-6, 7.5e-6, 1.5e-5]).ticks;
+        assert!(ticks.windows(2).all(|t| t[1].0 - t[0].0 >= 0.1), "{ticks:?}");
+        assert_eq!(ticks.last().map(|t| t.1), Some(1.5e-5));
+    }
+
+    #[test]
+    fn nothing_measured_is_no_chart() {
+        let mut all = variants(&[&[("w", json!(8))], &[("w", json!(2))], &[("w", json!(3))]]);
+        let sweep = Sweep::of(&all).unwrap();
+        all.iter_mut().for_each(|v| v.values[0] = None);
+        assert_eq!(sweep.chart(&experiment(all), 0), None);
+    }
+}

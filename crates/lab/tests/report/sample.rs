@@ -1,0 +1,194 @@
+//! Made-up results over the shipped scenarios.
+
+use hopline_lab::Scenario;
+use hopline_lab::report::{
+    Better, Claim, Claims, Experiment, FlowSeries, Map, Measured, Metric, Report, Reproduce, RunSeries,
+    Value, Variant, Verdict, Versus,
+};
+use hopline_lab::stats::Estimate;
+use serde_json::{Value as Json, json};
+use std::path::Path;
+
+/// A number from 0 to 1 that looks random and is always the same.
+pub(crate) fn noise(n: u64) -> f64 {
+    let mut x = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+pub(crate) fn measured(runs: Vec<f64>) -> Measured {
+    let estimate = Estimate::of(&runs);
+    let interval = estimate.half_width.map(|half| [estimate.mean - half, estimate.mean + half]);
+    Measured { mean: estimate.mean, interval, runs }
+}
+
+/// A value that was compared with `baseline`.
+pub(crate) fn value(runs: Vec<f64>, baseline: Option<&[f64]>) -> Value {
+    let versus = baseline.map(|baseline| {
+        let differences: Vec<f64> = runs.iter().zip(baseline).map(|(x, b)| x - b).collect();
+        let mean = Estimate::of(baseline).mean;
+        let percent = (mean != 0.0).then(|| measured(differences.iter().map(|d| 100.0 * d / mean).collect()));
+        let difference = measured(differences);
+        let p = difference.interval.map(|_| if difference.excludes_zero() { 0.0004 } else { 0.31 });
+        Versus { difference, percent, p }
+    });
+    Value { measured: measured(runs), versus }
+}
+
+/// Label, settings and the means of the metrics of a variant.
+type Row<'a> = (&'a str, Vec<(String, Json)>, [f64; 4]);
+
+/// Variants whose metrics lie around the given means; the first is the baseline.
+pub(crate) fn variants(rows: &[Row<'_>], runs: u64) -> Vec<Variant> {
+    let one = |v: usize, m: usize| -> Vec<f64> {
+        let mean = rows[v].2[m];
+        (0..runs)
+            .map(|run| {
+                mean * (1.0
+                    + 0.08 * (noise(run * 7 + m as u64) - 0.5)
+                    + 0.04 * (noise(run * 31 + v as u64) - 0.5))
+            })
+            .collect()
+    };
+    (0..rows.len())
+        .map(|v| {
+            let values = (0..4).map(|m| Some(value(one(v, m), (v > 0).then(|| one(0, m)).as_deref())));
+            Variant {
+                label: rows[v].0.to_owned(),
+                settings: rows[v].1.clone(),
+                values: values.collect(),
+                fingerprint: format!("{:016x}", (noise(v as u64) * 1e19) as u64),
+                cpu_s: 3.0 + noise(v as u64),
+            }
+        })
+        .collect()
+}
+
+pub(crate) fn metrics() -> Vec<Metric> {
+    vec![
+        Metric::new("goodput", "kb/s", Better::Higher),
+        Metric::new("retransmission index", "%", Better::Lower),
+        Metric::new("timeouts", "", Better::Lower),
+        Metric::new("delay, median", "ms", Better::Lower),
+    ]
+}
+
+pub(crate) fn series(variant: usize, run: u64, flows: usize, seconds: usize) -> RunSeries {
+    let flow = |f: usize| {
+        let key = (variant * 1000 + f) as u64 * 100_000 + run * 10_000;
+        let level = 400.0 + 120.0 * variant as f64 - 150.0 * f as f64 / flows as f64;
+        FlowSeries {
+            name: format!("f{f}"),
+            goodput_kbps: (0..seconds)
+                .map(|i| (level + 160.0 * (noise(key + i as u64) - 0.5)).round())
+                .collect(),
+            cwnd_segments: (0..seconds).map(|i| 1.0 + ((i + 5 * f) % (9 + 3 * variant)) as f64).collect(),
+        }
+    };
+    RunSeries { variant, run, step_s: 1.0, flows: (0..flows).map(flow).collect() }
+}
+
+pub(crate) fn scenario(name: &str) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).join("scenario.toml");
+    Scenario::load(&path, &[]).unwrap()
+}
+
+fn experiment(name: &str, variants: Vec<Variant>, runs: u64, flows: usize) -> Experiment {
+    let scenario = scenario(name);
+    let count = variants.len();
+    Experiment {
+        name: name.into(),
+        intro: String::new(),
+        runs,
+        duration_s: 120.0,
+        metrics: metrics(),
+        series: (0..count).flat_map(|v| (1..=2).map(move |run| series(v, run, flows, 120))).collect(),
+        variants,
+        map: Some(Map::of(&scenario.spec(1).unwrap())),
+        parameters: scenario.parameters(),
+        reproduce: Reproduce {
+            command: format!(
+                "hopline compare scenarios/{name}/scenario.toml --vary tcp.window=2,3,8,32 --runs {runs}"
+            ),
+            scenario_sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
+            seed: 1,
+        },
+    }
+}
+
+fn windows(runs: u64) -> Vec<Variant> {
+    let row = |w: u64, means| (["tcp.window=2", "tcp.window=3", "tcp.window=8", "tcp.window=32"], w, means);
+    let rows = [
+        row(2, [211.0, 0.11, 0.4, 41.0]),
+        row(3, [248.0, 0.14, 0.4, 63.0]),
+        row(8, [246.0, 2.9, 6.1, 121.0]),
+        row(32, [204.0, 3.8, 9.3, 212.0]),
+    ];
+    let rows = rows
+        .iter()
+        .enumerate()
+        .map(|(i, (labels, w, means))| (labels[i], vec![("tcp.window".to_owned(), json!(w))], *means));
+    variants(&rows.collect::<Vec<_>>(), runs)
+}
+
+/// The normal case: four windows over the chain.
+pub(crate) fn normal(runs: u64) -> Report {
+    let experiment = experiment("chain", windows(runs), runs, 1);
+    Report {
+        title: "chain".into(),
+        version: "0.1.0".into(),
+        experiments: vec![experiment],
+        ..Report::default()
+    }
+}
+
+/// What `reproduce` makes: claims and several experiments; moving nodes, several flows, numbers and words.
+pub(crate) fn several() -> Report {
+    let mut rows = Vec::new();
+    for (b, rate) in [0.0, 0.75e-6, 1.5e-6, 3e-6, 7.5e-6, 1.5e-5].into_iter().enumerate() {
+        for (t, transport) in ["tcp-reno", "tcp-newreno", "tcp-sack"].into_iter().enumerate() {
+            let settings =
+                vec![("error_rate".to_owned(), json!(rate)), ("transport".to_owned(), json!(transport))];
+            let label: &str = format!("error_rate={rate:e} transport={transport}").leak();
+            let goodput = 1800.0 - 230.0 * (b * (3 - t)) as f64 / 2.0;
+            rows.push((label, settings, [goodput, 0.4 * b as f64 + 0.1, b as f64, 20.0 + 9.0 * b as f64]));
+        }
+    }
+    let mut wired = experiment("wired", variants(&rows, 5), 5, 1);
+    wired.intro = "A fast wired link and a slow one that damages bits.".into();
+    wired.series.retain(|s| s.variant < 2);
+    let words = ["tcp-reno", "tcp-newreno", "tcp-sack"].map(|t| vec![("transport".to_owned(), json!(t))]);
+    let [reno, newreno, sack] = words;
+    let rows = [
+        ("transport=tcp-reno", reno, [200.0, 1.0, 3.0, 60.0]),
+        ("transport=tcp-newreno", newreno, [201.0, 1.0, 3.0, 60.0]),
+        ("transport=tcp-sack", sack, [203.0, 1.0, 3.0, 60.0]),
+    ];
+    let walk = experiment("walk", variants(&rows, 8), 8, 11);
+    let lanes = experiment("three-lanes", windows(10), 10, 3);
+    let claim = |id: &str, verdict, measured: Option<Measured>| Claim {
+        id: id.into(),
+        scenario: "wired".into(),
+        metric: "goodput gain".into(),
+        claimed: "at least 50 %".into(),
+        measured,
+        unit: "%".into(),
+        verdict,
+        rule: "agrees if the interval overlaps the claimed range".into(),
+        experiment: Some(0),
+    };
+    let claims = vec![
+        claim("T1", Verdict::Agrees, Some(measured(vec![52.0, 55.0, 58.0]))),
+        claim("T2", Verdict::DirectionOnly, Some(measured(vec![12.0, 15.0, 18.0]))),
+        claim("T3", Verdict::Differs, Some(measured(vec![-3.0, -5.0, -8.0]))),
+        claim("T4", Verdict::CannotBeJudged, None),
+    ];
+    Report {
+        title: "A paper, reproduced".into(),
+        intro: vec!["Figures and tables of a paper, with the published value beside ours.".into()],
+        version: "0.1.0".into(),
+        claims: Some(Claims { note: "Quick: 5 runs instead of 50.".into(), claims }),
+        experiments: vec![wired, walk, lanes],
+    }
+}
