@@ -206,14 +206,22 @@ impl std::fmt::Display for Value {
     }
 }
 
+/// Most keys of a path: more than any scenario has, and few enough to go through by recursion.
+const DEEPEST_PATH: usize = 32;
+
 /// Sets a path of the document, making the tables on the way where they are missing.
 ///
 /// # Errors
 ///
-/// A path that goes through something that is neither a table nor a list, or past the end of a list.
+/// A path that goes through something that is neither a table nor a list, past the end of a list, or very deep.
 pub fn set(root: &mut Node, setting: &Setting) -> Result<(), Problem> {
     let mut here = root;
     let parts: Vec<&str> = setting.path.split('.').map(str::trim).collect();
+    if parts.len() > DEEPEST_PATH {
+        return Err(Problem::new(format!("a path of {} keys", parts.len()))
+            .at(&setting.key)
+            .help(format!("no key is deeper than {DEEPEST_PATH}")));
+    }
     for (depth, part) in parts.iter().enumerate() {
         let so_far = parts[..depth].join(".");
         here = match &mut here.value {

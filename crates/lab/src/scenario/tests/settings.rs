@@ -86,3 +86,10 @@ fn a_sweep_keeps_the_order_of_the_file_and_may_be_nested() {
     let paths: Vec<_> = axes.iter().map(|axis| (axis[0].path.as_str(), axis.len())).collect();
     assert_eq!(paths, [("transport", 2), ("mac.cw_min", 2)]);
 }
+
+#[test]
+fn a_path_without_end_is_refused_at_once() {
+    let path = vec!["a"; 100_000].join(".");
+    let problems = parse(CHAIN, &[&format!("{path}=1")]).unwrap_err();
+    assert_eq!(problems.0[0].message, "a path of 100000 keys");
+}
