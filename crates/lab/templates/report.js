@@ -83,7 +83,9 @@
         panel.hidden = !here;
       });
       all(series, '.flow').forEach(function (line) {
-        line.classList.toggle('faded', !!flow && line.getAttribute('data-flow') !== flow);
+        var picked = line.getAttribute('data-flow') === flow;
+        line.classList.toggle('picked', picked);
+        line.classList.toggle('faded', !!flow && !picked);
       });
     }
     form.addEventListener('change', update);

@@ -144,7 +144,7 @@ fn axis_below(
     let origin = chart.backend_coord(&(range.start, 0.0)).0;
     let end = chart.backend_coord(&(range.end, 0.0)).0;
     Ok(move |value: f64| {
-        let share = (value - range.start) / (range.end - range.start);
+        let share = ((value - range.start) / (range.end - range.start)).clamp(-1.0, 2.0);
         origin + (share * f64::from(end - origin)).round() as i32
     })
 }
@@ -166,6 +166,9 @@ pub(super) fn padded(values: impl Iterator<Item = f64>) -> Range<f64> {
     if low > high {
         return 0.0..1.0;
     }
+    if !(high - low).is_finite() {
+        return 0.0..1.0; // Beyond what numbers can tell.
+    }
     let span = if high > low { high - low } else { (0.1 * high.abs()).max(1e-9) };
     let low = if low >= 0.0 && low < 0.6 * span { 0.0 } else { low - 0.06 * span };
     let high = if high <= 0.0 && -high < 0.6 * span { 0.0 } else { high + 0.06 * span };
@@ -180,6 +183,7 @@ mod tests {
     fn a_range_is_never_empty_and_holds_every_number() {
         assert_eq!(padded(std::iter::empty()), 0.0..1.0);
         assert_eq!(padded([f64::NAN, f64::INFINITY].into_iter()), 0.0..1.0);
+        assert_eq!(padded([f64::MAX, f64::MIN].into_iter()), 0.0..1.0);
         for values in [&[0.0][..], &[5.0, 5.0], &[-3.0], &[1e300, -1e300], &[1e-300], &[700.0, 720.0]] {
             let range = padded(values.iter().copied());
             assert!(range.start < range.end, "{values:?}: {range:?}");

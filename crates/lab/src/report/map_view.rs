@@ -12,9 +12,11 @@ mod tests;
 /// Width of the drawing in CSS pixels.
 const WIDTH: f64 = 640.0;
 /// Least and greatest height as a share of the width.
-const ASPECT: (f64, f64) = (0.36, 0.9);
+const ASPECT: (f64, f64) = (0.36, 0.8);
 /// Up to here nodes have their names beside them.
 const NAMED_NODES: usize = 40;
+/// Up to here nodes leave room for their ranges.
+const SMALL: usize = 12;
 /// Up to here flows have their names on them.
 const NAMED_FLOWS: usize = 8;
 /// Most flows that are drawn.
@@ -75,7 +77,9 @@ impl Projection {
             .fold(start, |(l, r, b, t), p| (l.min(p.x_m), r.max(p.x_m), b.min(p.y_m), t.max(p.y_m)));
         let extent = (right - left).max(top - bottom);
         let reach = map.transmission_m.unwrap_or(0.0);
-        let pad = (0.45 * extent).min(1.05 * reach).max(0.08 * extent).max(1.0);
+        // In a small network the ranges have room; a large one is its own picture.
+        let room = if map.nodes.len() <= SMALL { 0.45 } else { 0.1 };
+        let pad = (room * extent).min(1.05 * reach).max(0.08 * extent).max(1.0);
         let (width_m, height_m) = (right - left + 2.0 * pad, top - bottom + 2.0 * pad);
         // As wide as the sheet, unless it would be too high.
         let aspect = (height_m / width_m).max(ASPECT.0);

@@ -1,5 +1,7 @@
 //! A measured mean and how it is written.
 
+use crate::stats::Estimate;
+
 /// A mean, its interval, and the single runs behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
@@ -15,6 +17,14 @@ pub struct Measured {
 const MOST_DECIMALS: usize = 9;
 
 impl Measured {
+    /// What single runs say: their mean with its Student interval.
+    #[must_use]
+    pub fn of(runs: Vec<f64>) -> Self {
+        let estimate = Estimate::of(&runs);
+        let interval = estimate.half_width.map(|half| [estimate.mean - half, estimate.mean + half]);
+        Self { mean: estimate.mean, interval, runs }
+    }
+
     /// The number with its interval: `712.4 ± 8.9`, or `712.4 [701.0, 718.2]` if the interval is not symmetric; as many
     /// digits as the interval supports.
     #[must_use]
@@ -146,6 +156,16 @@ mod tests {
         assert_eq!(measured(0.951_234, Some([0.949, 0.953_468])).text(), "0.9512 ± 0.0022");
         assert_eq!(measured(123_456.0, Some([120_000.0, 126_912.0])).text(), "123\u{202f}456 ± 3456");
         assert_eq!(measured(5.0, Some([5.0, 5.0])).text(), "5.000 ± 0.000");
+    }
+
+    #[test]
+    fn runs_give_mean_and_interval() {
+        // Student, two degrees of freedom: 2 − 4.302653 / √3.
+        let three = Measured::of(vec![1.0, 2.0, 3.0]);
+        assert_eq!(three.text(), "2.0 ± 2.5");
+        assert!((three.interval.unwrap()[0] + 0.484_137_7).abs() < 1e-6, "{three:?}");
+        assert_eq!(Measured::of(vec![7.0]).interval, None);
+        assert_eq!(Measured::of(Vec::new()).mean, 0.0);
     }
 
     #[test]

@@ -189,6 +189,9 @@ fn panel(series: &RunSeries, variant: &str, axes: &Axes) -> String {
         let named = (2..=NAMED_FLOWS).contains(&flows.len());
         let scale = frame(area, extras, axes, if named { 56.0 } else { 16.0 })?;
         extras.data.push(("data-unit", axes.quantity.unit().into()));
+        if flows.len() > NAMED_FLOWS {
+            extras.data.push(("data-many", flows.len().to_string())); // Thin lines, and no dashes.
+        }
         let names: Vec<String> = flows.iter().map(|f| legible(&f.name, 60)).collect();
         extras.data.push(("data-flows", serde_json::to_string(&names).expect("names are text")));
         let mut ends = Vec::new();

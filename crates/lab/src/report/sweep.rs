@@ -245,7 +245,9 @@ fn frame(
     text(area, name, foot, &text_style(Ink::Muted, 11.0, HPos::Center))?;
     let (x0, y0) = chart.backend_coord(&(0.0, y.start));
     let (x1, y1) = chart.backend_coord(&(1.0, y.end));
-    let between = move |from: i32, to: i32, share: f64| from + (share * f64::from(to - from)).round() as i32;
+    let between = move |from: i32, to: i32, share: f64| {
+        from + (share.clamp(-1.0, 2.0) * f64::from(to - from)).round() as i32
+    };
     for &(share, value) in &x.ticks {
         let at = between(x0, x1, share);
         line(area, vec![(at, y0), (at, y0 + units(3.0))], Ink::Axis, 1.0)?;

@@ -5,7 +5,6 @@ use hopline_lab::report::{
     Better, Claim, Claims, Experiment, FlowSeries, Map, Measured, Metric, Report, Reproduce, RunSeries,
     Value, Variant, Verdict, Versus,
 };
-use hopline_lab::stats::Estimate;
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
@@ -17,23 +16,18 @@ pub(crate) fn noise(n: u64) -> f64 {
     ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-pub(crate) fn measured(runs: Vec<f64>) -> Measured {
-    let estimate = Estimate::of(&runs);
-    let interval = estimate.half_width.map(|half| [estimate.mean - half, estimate.mean + half]);
-    Measured { mean: estimate.mean, interval, runs }
-}
-
 /// A value that was compared with `baseline`.
 pub(crate) fn value(runs: Vec<f64>, baseline: Option<&[f64]>) -> Value {
     let versus = baseline.map(|baseline| {
         let differences: Vec<f64> = runs.iter().zip(baseline).map(|(x, b)| x - b).collect();
-        let mean = Estimate::of(baseline).mean;
-        let percent = (mean != 0.0).then(|| measured(differences.iter().map(|d| 100.0 * d / mean).collect()));
-        let difference = measured(differences);
+        let mean = Measured::of(baseline.to_vec()).mean;
+        let percent =
+            (mean != 0.0).then(|| Measured::of(differences.iter().map(|d| 100.0 * d / mean).collect()));
+        let difference = Measured::of(differences);
         let p = difference.interval.map(|_| if difference.excludes_zero() { 0.0004 } else { 0.31 });
         Versus { difference, percent, p }
     });
-    Value { measured: measured(runs), versus }
+    Value { measured: Measured::of(runs), versus }
 }
 
 /// Label, settings and the means of the metrics of a variant.
@@ -179,9 +173,9 @@ pub(crate) fn several() -> Report {
         experiment: Some(0),
     };
     let claims = vec![
-        claim("T1", Verdict::Agrees, Some(measured(vec![52.0, 55.0, 58.0]))),
-        claim("T2", Verdict::DirectionOnly, Some(measured(vec![12.0, 15.0, 18.0]))),
-        claim("T3", Verdict::Differs, Some(measured(vec![-3.0, -5.0, -8.0]))),
+        claim("T1", Verdict::Agrees, Some(Measured::of(vec![52.0, 55.0, 58.0]))),
+        claim("T2", Verdict::DirectionOnly, Some(Measured::of(vec![12.0, 15.0, 18.0]))),
+        claim("T3", Verdict::Differs, Some(Measured::of(vec![-3.0, -5.0, -8.0]))),
         claim("T4", Verdict::CannotBeJudged, None),
     ];
     Report {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::report::Variant;
 
-const INTERVAL_95: f64 = 2.093; // t quantile of 19 degrees of freedom, scipy.stats.t.ppf(0.975, 19)
+const INTERVAL_95: f64 = 2.093; // Student, 19 degrees of freedom.
 
 /// A variant with 20 runs around `mean`, compared with `baseline` in runs that differ by a constant and a little noise.
 fn variant(label: &str, mean: f64, baseline: Option<f64>, p: f64) -> Variant {
