@@ -4,7 +4,7 @@ use super::dots::{WIDTH, padded};
 use super::ink::Ink;
 use super::measured::shortest;
 use super::picture::{
-    Area, HPos, Painted, fill, legible, line, line_style, picture, text, text_style, units,
+    Area, Extras, HPos, Painted, fill, legible, line, line_style, picture, text, text_style, units,
 };
 use super::{Experiment, Measured, Variant, marker};
 use plotters::prelude::{ChartBuilder, LabelAreaPosition};
@@ -16,6 +16,9 @@ const HEIGHT: f64 = 260.0;
 const ENTRY: f64 = 18.0;
 /// Most curves of a chart.
 const MOST_CURVES: usize = 12;
+/// Most points of a chart, and up to how many each has its mark.
+const MOST_POINTS: usize = 1000;
+const MARKED_POINTS: usize = 200;
 /// From this ratio of largest to smallest on the axis is logarithmic.
 const WIDE: f64 = 10.0;
 /// Colour of a curve that stands for no variant: its points are the variants. Grey.
@@ -47,7 +50,7 @@ impl Sweep {
     pub(super) fn of(variants: &[Variant]) -> Option<Self> {
         let keys: Vec<&str> = variants.first()?.settings.iter().map(|(key, _)| key.as_str()).collect();
         let same = |v: &Variant| v.settings.iter().map(|(key, _)| key.as_str()).eq(keys.iter().copied());
-        if !variants.iter().all(same) {
+        if variants.len() > MOST_POINTS || !variants.iter().all(same) {
             return None;
         }
         let (x, _) = (0..keys.len())
@@ -83,24 +86,17 @@ impl Sweep {
         let label = format!("{name} over {}", self.key);
         let legend = if self.curves.len() > 1 { ENTRY * (self.curves.len() as f64 + 0.5) } else { 0.0 };
         Some(picture((WIDTH, HEIGHT + legend), &label, |area, extras| {
-            let scale = frame(area, legend, &XAxis::of(&self.values()), y, &self.key)?;
+            let scale = frame(area, legend, &XAxis::of(&self.values()), y, &legible(&self.key, 30))?;
             for (c, curve) in self.curves.iter().enumerate() {
                 let points: Vec<(f64, usize, &Measured)> =
                     curve.points.iter().filter_map(|&(x, v)| Some((x, v, measured(v)?))).collect();
                 let only = self.curves.len() == 1;
                 draw_curve(area, if only { NEUTRAL } else { c }, &points, &scale)?;
-                for &(x, v, m) in &points {
-                    let look = if only { v } else { c };
-                    if m.mean.is_finite() {
-                        fill(area, marker::at(scale((x, m.mean)), 48.0, look), Ink::Variant(look))?;
-                    }
-
-                    let place =
-                        format!("{} {}={}", legible(&curve.label, 60), legible(&self.key, 40), shortest(x));
-                    extras.spot(
-                        scale((x, m.mean)),
-                        &format!("{}: {} {}", place.trim_start(), m.text(), metric.unit),
-                    );
+                if experiment.variants.len() <= MARKED_POINTS {
+                    let called = format!("{} {}", legible(&curve.label, 60), legible(&self.key, 40));
+                    mark_points(area, extras, &points, (!only).then_some(c), &scale, |x, m| {
+                        format!("{}={}: {} {}", called.trim_start(), shortest(x), m.text(), metric.unit)
+                    })?;
                 }
             }
             if legend > 0.0 { self.legend(area) } else { Ok(()) }
@@ -212,6 +208,23 @@ fn draw_curve(
     if middle.len() >= 2 { line(area, middle, Ink::Variant(c), 2.0) } else { Ok(()) }
 }
 
+/// Marks the points of a curve, each with the look of `curve`, or of its variant where there is but one curve.
+fn mark_points(
+    area: &Area<'_>,
+    extras: &mut Extras,
+    points: &[(f64, usize, &Measured)],
+    curve: Option<usize>,
+    scale: &impl Fn((f64, f64)) -> (i32, i32),
+    words: impl Fn(f64, &Measured) -> String,
+) -> Painted {
+    for &(x, variant, measured) in points.iter().filter(|(_, _, m)| m.mean.is_finite()) {
+        let (at, look) = (scale((x, measured.mean)), curve.unwrap_or(variant));
+        fill(area, marker::at(at, 48.0, look), Ink::Variant(look))?;
+        extras.spot(at, &words(x, measured));
+    }
+    Ok(())
+}
+
 type Failed = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
 
 /// Axes and grid, and where a point lies.
@@ -242,7 +255,11 @@ fn frame(
         .y_label_formatter(&|y| shortest(libm::round(y * 1e9) / 1e9))
         .draw()?;
     let foot = (units(WIDTH / 2.0), units(HEIGHT - 8.0));
-    text(area, name, foot, &text_style(Ink::Muted, 11.0, HPos::Center))?;
+    let name = match x.place {
+        Place::Linear { .. } => name.to_owned(),
+        Place::Logarithmic { .. } => format!("{name} (logarithmic)"),
+    };
+    text(area, &name, foot, &text_style(Ink::Muted, 11.0, HPos::Center))?;
     let (x0, y0) = chart.backend_coord(&(0.0, y.start));
     let (x1, y1) = chart.backend_coord(&(1.0, y.end));
     let between = move |from: i32, to: i32, share: f64| {

@@ -255,6 +255,29 @@ fn a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_time() {
 }
 
 #[test]
+fn without_scripts_the_charts_are_there_and_dead_controls_are_not() {
+    if !installed("a report without scripts") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (path, page) = write(folder.path(), &sample::normal(20));
+    let silent = page.replace("script-src 'unsafe-inline'; ", "");
+    assert_ne!(silent, page);
+    std::fs::write(&path, &silent).unwrap();
+    let file = folder.path().join("silent.png");
+    let (_, stderr) = chromium(&path, Scheme::Light, &format!("--screenshot={}", file.display()));
+    assert!(stderr.contains("Refused to execute") || stderr.contains("Content Security Policy"), "{stderr}");
+    let (dom, _) = chromium(&path, Scheme::Light, "--dump-dom");
+    assert!(dom.contains("<html lang=\"en\">"), "the script did not run, so no control is shown");
+    let picture = Picture::read(&file);
+    let all = Place { name: "page".into(), x: 0, y: 0, width: WIDTH, height: HEIGHT };
+    for v in 0..4 {
+        let count = picture.count(&all, colour(&page, &format!("--v{v}"), Scheme::Light));
+        assert!(count > 1000, "{count} pixels of variant {v}");
+    }
+}
+
+#[test]
 fn a_complaint_would_be_noticed() {
     if !installed("a page with errors") {
         return;

@@ -58,6 +58,24 @@ fn five_hundred_walking_nodes_and_many_runs_stay_below_a_megabyte() {
 }
 
 #[test]
+fn ten_thousand_variants_are_cut_and_that_is_said() {
+    let mut report = sample::normal(5);
+    let experiment = &mut report.experiments[0];
+    let first = experiment.variants.clone();
+    experiment.variants = first.iter().cycle().take(10_000).cloned().collect();
+    let page = html(&report);
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    assert!(page.contains("Of 10000 variants the first 300 are listed."));
+    assert!(page.contains("Of 10000 variants the first 60 are drawn."));
+    report.experiments[0].variants.truncate(1000);
+    for (i, variant) in report.experiments[0].variants.iter_mut().enumerate() {
+        variant.settings[0].1 = i.into();
+    }
+    let page = html(&report);
+    assert!(page.contains("Over tcp.window") && page.len() < 1_000_000, "{}", page.len());
+}
+
+#[test]
 fn every_picture_is_well_formed() {
     for report in [sample::normal(20), sample::normal(1), sample::several(), hostile()] {
         let page = html(&report);
