@@ -5,6 +5,7 @@
 //! prints: that is the command line's.
 
 pub mod compare;
+pub mod export;
 pub mod metrics;
 pub mod output;
 pub mod report;

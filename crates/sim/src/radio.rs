@@ -3,7 +3,7 @@
 use crate::fingerprint::Observed;
 use crate::node::{Queued, Radio};
 use crate::packet::Handle;
-use crate::trace::{DropReason, Tracer};
+use crate::trace::{DropReason, Place, Tracer};
 use crate::world::{Air, Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Enqueued;
@@ -201,7 +201,7 @@ impl<T: Tracer> World<T> {
             Enqueued::Displaced(other) | Enqueued::Refused(other) => Some(other),
         };
         if let Some(lost) = lost {
-            self.drop_packet(node, lost.handle, DropReason::QueueFull);
+            self.drop_at(Place::Radio, node, lost.handle, DropReason::QueueFull);
         }
         if self.radio(node).mac.is_ready() {
             self.drive_mac(node);

@@ -4,7 +4,7 @@ use crate::fingerprint::Observed;
 use crate::node::{Node, Queued};
 use crate::outcome::Drops;
 use crate::packet::{Body, Handle, Packet};
-use crate::trace::{DropReason, Tracer};
+use crate::trace::{DropReason, Place, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Class;
@@ -20,6 +20,9 @@ impl<T: Tracer> World<T> {
     /// Sends a packet that `node` itself made.
     pub(crate) fn originate(&mut self, node: NodeId, packet: Packet) {
         let handle = self.packets.insert(packet);
+        if T::ENABLED {
+            self.tracer.originated(self.now, node, self.packets.view(handle));
+        }
         self.route(node.0, handle, Origin::Local);
     }
 
@@ -35,6 +38,14 @@ impl<T: Tracer> World<T> {
     /// A packet arrived at `node` from its neighbour `from`. The caller's hold on it passes on.
     pub(crate) fn receive(&mut self, node: u32, handle: Handle, from: NodeId) {
         let packet = self.packets.get(handle);
+        if T::ENABLED {
+            let view = self.packets.view(handle);
+            if packet.flow.is_some() && packet.ip.dst == NodeId(node).ipv4() {
+                self.tracer.delivered(self.now, NodeId(node), view);
+            } else {
+                self.tracer.arrived(self.now, NodeId(node), view);
+            }
+        }
         if let Body::Aodv(message) = &packet.body {
             let received = aodv::Received {
                 message: message.clone(),
@@ -56,17 +67,17 @@ impl<T: Tracer> World<T> {
     pub(crate) fn link_failed(&mut self, node: u32, handle: Handle, to: MacAddr) {
         let packet = self.packets.get(handle);
         let Some(neighbour) = to.node().map(NodeId::ipv4) else {
-            self.drop_packet(node, handle, DropReason::RetryLimit);
+            self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
             return;
         };
         if self.nodes[node as usize].aodv.is_none() {
-            self.drop_packet(node, handle, DropReason::RetryLimit);
+            self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
             return;
         }
         let carried = match &packet.body {
             Body::Aodv(message) => {
                 let carried = Carried::message(message);
-                self.drop_packet(node, handle, DropReason::RetryLimit);
+                self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
                 carried
             }
             Body::Tcp(_) | Body::Udp { .. } => Carried::Data {
@@ -117,12 +128,17 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    /// Drops a packet. The caller's hold on it ends.
+    /// Drops a packet at the network layer. The caller's hold on it ends.
     pub(crate) fn drop_packet(&mut self, node: u32, handle: Handle, reason: DropReason) {
+        self.drop_at(Place::Network, node, handle, reason);
+    }
+
+    /// Drops a packet at `place`. The caller's hold on it ends.
+    pub(crate) fn drop_at(&mut self, place: Place, node: u32, handle: Handle, reason: DropReason) {
         let packet = self.packets.get(handle);
         self.fingerprint.observe(self.now, Observed::Dropped, node, packet.len_bytes);
         if T::ENABLED {
-            self.tracer.dropped(self.now, NodeId(node), self.packets.view(handle), reason);
+            self.tracer.dropped(self.now, NodeId(node), self.packets.view(handle), reason, place);
         }
         self.nodes[node as usize].drops.count(reason);
         self.packets.release(handle);
@@ -161,8 +177,11 @@ impl<T: Tracer> World<T> {
 
     /// Hands a packet to the interface that leads to `next_hop`: a wired link if there is one, else the radio.
     fn send_to(&mut self, node: u32, handle: Handle, next_hop: Ipv4Addr, class: Class) {
-        let state = &self.nodes[node as usize];
         let neighbour = NodeId::from_ipv4(next_hop);
+        if T::ENABLED {
+            self.tracer.routed(self.now, NodeId(node), self.packets.view(handle), neighbour);
+        }
+        let state = &self.nodes[node as usize];
         let wire = state.wires.iter().find(|(other, _)| Some(*other) == neighbour).map(|&(_, end)| end);
         match (wire, &state.radio) {
             (Some(end), _) => self.send_over_wire(end, handle, class),
@@ -207,7 +226,12 @@ impl<T: Tracer> World<T> {
             aodv::Event::PurgeQueue { next_hop } => {
                 let to = NodeId::from_ipv4(next_hop).map_or(MacAddr::BROADCAST, MacAddr::of_node);
                 for handle in self.purge_queue(node, to) {
-                    self.drop_packet(node, handle, DropReason::Routing(aodv::DropReason::LinkFailure));
+                    self.drop_at(
+                        Place::Radio,
+                        node,
+                        handle,
+                        DropReason::Routing(aodv::DropReason::LinkFailure),
+                    );
                 }
             }
             aodv::Event::RouteFound { .. } | aodv::Event::RouteLost { .. } => {}
@@ -236,10 +260,10 @@ impl Drops {
 }
 
 impl Node {
-    /// Packets in the interface queue; in the longest of them if there are only wires.
+    /// Packets in the interface queue; in the longest of them if there are several.
     pub(crate) fn queue_len(&self, wires: &[crate::wired::Wire]) -> u32 {
         let over_wires =
             self.wires.iter().map(|(_, end)| wires[end.link as usize].queue_len(end.side)).max().unwrap_or(0);
-        self.radio.as_ref().map_or(over_wires, |radio| radio.queue.len()) as u32
+        self.radio.as_ref().map_or(0, |radio| radio.queue.len()).max(over_wires) as u32
     }
 }

@@ -4,9 +4,12 @@ use hopline_core::{Instant, NodeId};
 use hopline_routing::aodv;
 use hopline_wire::dot11::Frame;
 
+mod join;
+mod ns2;
 mod pcap;
 
 pub use crate::packet::{Body, Packet};
+pub use ns2::Ns2;
 pub use pcap::Pcap;
 
 /// Why a packet was dropped.
@@ -39,6 +42,17 @@ impl DropReason {
             Self::Routing(reason) => reason.as_str(),
         }
     }
+}
+
+/// Where in a node a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At its radio: MAC or interface queue.
+    Radio,
+    /// At a wired link or the queue before it.
+    Wire,
+    /// At the network layer.
+    Network,
 }
 
 /// A packet as it passes: its contents, which never change, and the hops it has left.
@@ -75,9 +89,36 @@ pub trait Tracer {
         let _ = (now, node, packet);
     }
 
-    /// `node` dropped a packet.
-    fn dropped(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, reason: DropReason) {
-        let _ = (now, node, packet, reason);
+    /// An application or transport endpoint at `node` hands a packet of a flow to the network layer.
+    fn originated(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        let _ = (now, node, packet);
+    }
+
+    /// A packet that is to be passed on, or a routing message, has come up from an interface of `node`.
+    fn arrived(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        let _ = (now, node, packet);
+    }
+
+    /// The network layer of `node` hands a packet to an interface, for `next_hop` or, if that is `None`, for everybody.
+    fn routed(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, next_hop: Option<NodeId>) {
+        let _ = (now, node, packet, next_hop);
+    }
+
+    /// A packet of a flow has reached `node`, which it is for. A copy that comes again is told again.
+    fn delivered(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        let _ = (now, node, packet);
+    }
+
+    /// `node` dropped a packet, at `place`.
+    fn dropped(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        packet: PacketView<'_>,
+        reason: DropReason,
+        place: Place,
+    ) {
+        let _ = (now, node, packet, reason, place);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::fingerprint::Observed;
 use crate::node::WireEnd;
 use crate::packet::Handle;
 use crate::spec::LinkSpec;
-use crate::trace::{DropReason, Tracer};
+use crate::trace::{DropReason, Place, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_queue::DropTail;
@@ -63,7 +63,7 @@ impl<T: Tracer> World<T> {
         match direction.queue.enqueue(handle, class) {
             Enqueued::Accepted => {}
             Enqueued::Displaced(lost) | Enqueued::Refused(lost) => {
-                self.drop_packet(node.0, lost, DropReason::QueueFull);
+                self.drop_at(Place::Wire, node.0, lost, DropReason::QueueFull);
             }
         }
         self.start_wire(end);
@@ -91,7 +91,7 @@ impl<T: Tracer> World<T> {
         let packet = self.packets.get(handle);
         let (bits, duration) = (8 * u64::from(packet.len_bytes), airtime(packet.len_bytes, rate_bps));
         if direction.errors.corrupts(now, bits, duration, &mut direction.stream) {
-            self.drop_packet(to.0, handle, DropReason::LinkError);
+            self.drop_at(Place::Wire, to.0, handle, DropReason::LinkError);
             return;
         }
         self.fingerprint.observe(now, Observed::WiredArrived, to.0, packet.len_bytes);

@@ -294,9 +294,12 @@ impl RouteTable {
     /// Takes the route to a neighbour that was just heard (§6.5, §6.7): one hop, no sequence number of its own. A known
     /// sequence number stays. Returns whether the neighbour could not be reached, or only farther, before.
     pub(super) fn offer_neighbour(&mut self, now: Instant, neighbour: Ipv4Addr, expires: Instant) -> bool {
-        self.note_expiry(expires);
         let Some(route) = self.get(now, neighbour) else {
-            return self.routes.insert_new(neighbour, Route::new(neighbour, 1, expires));
+            let new = self.routes.insert_new(neighbour, Route::new(neighbour, 1, expires));
+            if new {
+                self.note_expiry(expires);
+            }
+            return new;
         };
         let known = route.is_valid() && route.next_hop == neighbour;
         if !route.is_valid() {
@@ -305,6 +308,9 @@ impl RouteTable {
         }
         (route.next_hop, route.hops) = (neighbour, 1);
         route.renew(expires);
+        if !known {
+            self.note_expiry(expires);
+        }
         !known
     }
 

@@ -1,7 +1,7 @@
 //! Flows over TCP: both endpoints, and the application above them.
 
 use super::exchange::{Exchange, Next};
-use super::{FIRST_CLIENT_PORT, Kind, SERVER_PORT, Side, UNLIMITED};
+use super::{Kind, Side, UNLIMITED};
 use crate::packet::{Body, Packet};
 use crate::stack::header;
 use crate::trace::Tracer;
@@ -38,7 +38,7 @@ struct End {
 
 impl App {
     /// The side that opens the connection, and in the end closes or aborts it.
-    const fn opener(&self) -> Side {
+    pub(super) const fn opener(&self) -> Side {
         match self {
             Self::Bulk { .. } => Side::Source,
             Self::Exchange(_) => Side::Sink,
@@ -50,11 +50,7 @@ impl Connection {
     /// The endpoints of flow number `id`, neither open yet.
     pub(super) fn new(config: Config, app: App, id: u32, stream: &mut Stream) -> Self {
         let config = with_clock_phase(config, stream);
-        let client = FIRST_CLIENT_PORT + (id % 16_384) as u16;
-        let (source, sink) = match app.opener() {
-            Side::Source => (client, SERVER_PORT),
-            Side::Sink => (SERVER_PORT, client),
-        };
+        let [source, sink] = super::ports(app.opener(), id);
         let mut end = |local, remote| End {
             endpoint: Endpoint::new(config, Ports { local, remote }, Seq32(stream.bits() as u32))
                 .expect("a specification holds valid configurations"),

@@ -66,6 +66,25 @@ enum Kind {
     Udp(Datagrams),
 }
 
+impl Kind {
+    /// The side that speaks first.
+    const fn opener(&self) -> Side {
+        match self {
+            Self::Tcp(connection) => connection.app.opener(),
+            Self::Udp(_) => Side::Source,
+        }
+    }
+}
+
+/// Ports of flow number `id` at source and sink, by the side that speaks first.
+fn ports(opener: Side, id: u32) -> [u16; 2] {
+    let client = FIRST_CLIENT_PORT + (id % 16_384) as u16;
+    match opener {
+        Side::Source => [client, SERVER_PORT],
+        Side::Sink => [SERVER_PORT, client],
+    }
+}
+
 impl Flow {
     pub(crate) fn new(spec: &FlowSpec, id: u32, (seed, run): (u64, u64)) -> Self {
         let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
@@ -130,6 +149,7 @@ impl Flow {
             active: end.since(self.start),
             connected: if bytes_received > 0 { Connected::Yes } else { Connected::Never },
             completion: complete.then(|| self.last_delivery.since(self.start)),
+            ports: ports(self.kind.opener(), self.id.0),
             series: self.series,
             ..FlowOutcome::default()
         };
@@ -242,11 +262,8 @@ impl<T: Tracer> World<T> {
         let packet_bytes = datagrams.packet_bytes;
         let (number, due) = datagrams.send(now);
         let (id, src, dst) = (state.id, state.src, state.dst);
-        let datagram = udp::Datagram {
-            src_port: FIRST_CLIENT_PORT + (flow % 16_384) as u16,
-            dst_port: SERVER_PORT,
-            payload: Length(packet_bytes.into()),
-        };
+        let [src_port, dst_port] = ports(Side::Source, flow);
+        let datagram = udp::Datagram { src_port, dst_port, payload: Length(packet_bytes.into()) };
         let packet = Packet {
             ip: header(src.ipv4(), dst.ipv4(), Protocol::Udp),
             body: Body::Udp { datagram, number },

@@ -47,6 +47,8 @@ pub struct FlowOutcome {
     pub connected: Connected,
     /// Time from the start to the last byte, of what had an end and came to it.
     pub completion: Option<Duration>,
+    /// Ports at `src` and at `dst`.
+    pub ports: [u16; 2],
     /// IP packets from the source to the destination of the data.
     pub data: Packets,
     /// IP packets the other way: acknowledgments, requests. Empty for datagrams.
@@ -81,7 +83,7 @@ pub struct FlowSample {
     pub cwnd_bytes: u64,
     /// Smoothed round-trip time, once there is a sample.
     pub srtt: Option<Duration>,
-    /// Packets in the interface queue of the flow's source.
+    /// Packets in the interface queue of the flow's source; in the longest if it has several.
     pub queue_packets: u32,
 }
 

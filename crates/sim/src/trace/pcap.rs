@@ -1,6 +1,6 @@
 //! A capture of everything, in pcapng: what each node sent and received, and what it dropped and why.
 
-use super::{DropReason, PacketView, Tracer};
+use super::{DropReason, PacketView, Place, Tracer};
 use crate::packet::Body;
 use crate::spec::{Interface, Spec};
 use hopline_core::{Instant, NodeId, Seq16};
@@ -14,7 +14,8 @@ use std::io::{self, Write};
 /// node with both has a second interface, named "… (wired)".
 ///
 /// Frames stand at the time at which their transmission begins (sent) or ends (received). A dropped packet stands with
-/// its reason as comment; on an 802.11 interface as a data frame to no one (all zeros), since it was never sent.
+/// its reason as comment, at the interface where it was dropped; what the network layer of a node with both drops is on
+/// the wired one; on an 802.11 interface as a data frame to no one (all zeros), since it was never sent.
 /// After the first write error nothing more is written; [`Pcap::finish`] returns it.
 pub struct Pcap<W: Write> {
     writer: Writer<W>,
@@ -92,9 +93,16 @@ impl<W: Write> Tracer for Pcap<W> {
         self.packet(now, node, packet, None);
     }
 
-    fn dropped(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, reason: DropReason) {
+    fn dropped(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        packet: PacketView<'_>,
+        reason: DropReason,
+        place: Place,
+    ) {
         let comment = Some(reason.describe());
-        if self.wires[node.index()].is_some() {
+        if self.wires[node.index()].is_some() && place != Place::Radio {
             self.packet(now, node, packet, comment);
         } else {
             let frame = Frame::Data {

@@ -1,7 +1,7 @@
 //! A tracer that notes everything.
 
 use hopline_core::{Instant, NodeId};
-use hopline_sim::trace::{DropReason, PacketView};
+use hopline_sim::trace::{DropReason, PacketView, Place};
 use hopline_sim::{Outcome, Spec, Tracer, World};
 use hopline_wire::dot11::Frame;
 
@@ -88,7 +88,14 @@ impl Tracer for Recorder {
         self.note(now, node, What::WireReceived, Some(packet));
     }
 
-    fn dropped(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, reason: DropReason) {
+    fn dropped(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        packet: PacketView<'_>,
+        reason: DropReason,
+        _place: Place,
+    ) {
         self.note(now, node, What::Dropped(reason), Some(packet));
     }
 }

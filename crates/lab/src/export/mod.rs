@@ -1,0 +1,3 @@
+//! Results in the formats of other simulators.
+
+pub mod flowmon;

@@ -1,0 +1,292 @@
+//! A trace in ns-2's old wireless format, for the scripts that read it.
+//!
+//! A line each for what the application (AGT), the network layer (RTR), the MAC and the interface queue (IFQ) send (s),
+//! receive (r), pass on (f) and drop (D):
+//!
+//! ```text
+//! s 1.034543844 _0_ AGT  --- 2 tcp 1500 [0 0 0 0] ------- [0:49152 3:9 64 0] [1 1] 0 0
+//! ```
+//!
+//! Fields: event, time, node, layer, reason, number of the packet, type, bytes; the MAC header in hexadecimal
+//! (duration, to, from, type); source and destination with their ports, hop limit, next hop; of TCP the sequence and
+//! acknowledgment numbers, of datagrams their number; how often the packet was passed on. As ns-2 has it, TCP counts 40
+//! bytes of headers at AGT, datagrams none, and a data frame 58. Sequence numbers count bytes as ns-2's FullTcp does,
+//! the SYN being 0. Wired links have MAC lines without addresses.
+
+use super::{DropReason, PacketView, Place, Tracer};
+use crate::packet::{Body, Packet};
+use crate::spec::Spec;
+use core::fmt::Arguments;
+use hopline_core::{Instant, NodeId, Payload, Seq32};
+use hopline_routing::aodv;
+use hopline_wire::aodv::Message;
+use hopline_wire::dot11::{self, Frame, MacAddr};
+use hopline_wire::tcp::{Flags, Segment};
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+
+/// What ns-2's agents count for the headers of TCP and IP.
+const TCP_HEADERS: u64 = 40;
+/// ns-2's 802.11 header of a data frame, physical layer included.
+const DATA_HEADERS: u32 = 58;
+/// ns-2's physical layer header, in front of control frames.
+const PLCP: usize = 24;
+/// Port of ns-2's routing agents.
+const ROUTING_PORT: u16 = 255;
+
+/// Writes the trace. After the first write error nothing more is written; [`Ns2::finish`] returns it.
+#[derive(Debug)]
+pub struct Ns2<W: Write> {
+    out: W,
+    /// By flow: where its data come from, and the numbers of the SYNs of both ends.
+    flows: Vec<(Ipv4Addr, [Option<Seq32>; 2])>,
+    failed: io::Result<()>,
+}
+
+/// Where on its way a packet is seen.
+#[derive(Clone, Copy)]
+struct Seen {
+    now: Instant,
+    node: NodeId,
+    event: char,
+    layer: &'static str,
+    reason: &'static str,
+    next_hop: Option<NodeId>,
+    mac: (u16, MacAddr, MacAddr),
+}
+
+impl Seen {
+    fn at(now: Instant, node: NodeId, event: char, layer: &'static str) -> Self {
+        let mac = (0, MacAddr::default(), MacAddr::default());
+        Self { now, node, event, layer, reason: "---", next_hop: None, mac }
+    }
+}
+
+impl<W: Write> Ns2<W> {
+    /// A trace of a run of `spec`.
+    pub fn new(out: W, spec: &Spec) -> Self {
+        let flows = spec.flows.iter().map(|flow| (flow.src.ipv4(), [None; 2])).collect();
+        Self { out, flows, failed: Ok(()) }
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// The first error that writing met.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.failed?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn write(&mut self, line: Arguments<'_>) {
+        if self.failed.is_ok() {
+            self.failed = self.out.write_fmt(line);
+        }
+    }
+
+    /// A line about a packet.
+    fn packet(&mut self, seen: Seen, view: PacketView<'_>) {
+        let PacketView { packet, ttl } = view;
+        let (serial, kind, sport, dport) = match &packet.body {
+            Body::Tcp(segment) => (packet.serial, kind(segment), segment.src_port, segment.dst_port),
+            Body::Udp { datagram, .. } => (packet.serial, "cbr", datagram.src_port, datagram.dst_port),
+            Body::Aodv(_) => (0, "AODV", ROUTING_PORT, ROUTING_PORT),
+        };
+        let Seen { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
+        let size = size(packet, layer, event);
+        let ethertype = if to == MacAddr::default() { 0 } else { 0x800 };
+        let next_hop = next_hop.map_or(0, |hop| i64::from(hop.0));
+        let (at, nanos) = (now.as_nanos() / 1_000_000_000, now.as_nanos() % 1_000_000_000);
+        self.write(format_args!(
+            "{event} {at}.{nanos:09} _{}_ {layer}  {reason} {serial} {kind} {size} [{duration_us:x} {:x} {:x} {ethertype:x}] ------- [{}:{sport} {}:{dport} {ttl} {next_hop}] ",
+            node.0, station(to), station(from), host(packet.ip.src), host(packet.ip.dst),
+        ));
+        let forwards = packet.ip.ttl - ttl.min(packet.ip.ttl);
+        match &packet.body {
+            Body::Tcp(segment) => {
+                let (seq, ack) = self.positions(packet, segment);
+                self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
+            }
+            Body::Udp { number, .. } => self.write(format_args!("[{number}] {forwards} 0\n")),
+            Body::Aodv(message) => self.routing(message),
+        }
+    }
+
+    /// What follows the IP header of an AODV message.
+    fn routing(&mut self, message: &Message) {
+        match message {
+            Message::Rreq(m) => self.write(format_args!(
+                "[0x2 {} {} [{} {}] [{} {}]] (REQUEST)\n",
+                m.hop_count,
+                m.id,
+                host(m.destination),
+                m.destination_seq.map_or(0, |seq| seq.0),
+                host(m.originator),
+                m.originator_seq.0
+            )),
+            Message::Rrep(m) => self.write(format_args!(
+                "[0x4 {} [{} {}] {:.6}] ({})\n",
+                m.hop_count,
+                host(m.destination),
+                m.destination_seq.0,
+                m.lifetime.as_secs_f64(),
+                if m.originator == m.destination { "HELLO" } else { "REPLY" }
+            )),
+            Message::Rerr(m) => {
+                let (first, seq) =
+                    m.unreachable.first().copied().unwrap_or((Ipv4Addr::UNSPECIFIED, Seq32(0)));
+                let count = m.unreachable.len();
+                self.write(format_args!("[0x8 {count} [{} {}] 0.000000] (ERROR)\n", host(first), seq.0));
+            }
+            Message::RrepAck => self.write(format_args!("[0x10] (REPLY-ACK)\n")),
+        }
+    }
+
+    /// Sequence and acknowledgment number of a segment, counted from the SYNs.
+    fn positions(&self, packet: &Packet, segment: &Segment<hopline_core::Length>) -> (u32, u32) {
+        let Some((source, starts)) = packet.flow.and_then(|flow| self.flows.get(flow.index())) else {
+            return (segment.seq.0, segment.ack.0);
+        };
+        let own = usize::from(packet.ip.src != *source);
+        let since = |start: Option<Seq32>, seq: Seq32| start.map_or(0, |start| seq.0.wrapping_sub(start.0));
+        let acked = segment.flags.contains(Flags::ACK);
+        (since(starts[own], segment.seq), if acked { since(starts[1 - own], segment.ack) } else { 0 })
+    }
+
+    /// Notes the number of a SYN.
+    fn learn(&mut self, packet: &Packet) {
+        if let Body::Tcp(segment) = &packet.body
+            && segment.flags.contains(Flags::SYN)
+            && let Some((source, starts)) = packet.flow.and_then(|flow| self.flows.get_mut(flow.index()))
+        {
+            starts[usize::from(packet.ip.src != *source)] = Some(segment.seq);
+        }
+    }
+
+    /// A line about a frame.
+    fn frame(&mut self, now: Instant, node: NodeId, event: char, frame: &Frame<PacketView<'_>>) {
+        let (kind, len, ta) = match *frame {
+            Frame::Rts { ta, .. } => ("RTS", dot11::RTS_LEN, ta),
+            Frame::Cts { .. } => ("CTS", dot11::CTS_LEN, MacAddr::default()),
+            Frame::Ack { .. } => ("ACK", dot11::ACK_LEN, MacAddr::default()),
+            Frame::BlockAckReq { ta, .. } => ("BAR", dot11::BLOCK_ACK_REQ_LEN, ta),
+            Frame::BlockAck { ta, .. } => ("BA", dot11::BLOCK_ACK_LEN, ta),
+            Frame::Data { body, ta, .. } | Frame::QosData { body, ta, .. } => {
+                let mac = (frame.duration_us(), frame.ra(), ta);
+                let next_hop = frame.ra().node();
+                self.packet(Seen { mac, next_hop, ..Seen::at(now, node, event, "MAC") }, body);
+                return;
+            }
+        };
+        let (at, nanos) = (now.as_nanos() / 1_000_000_000, now.as_nanos() % 1_000_000_000);
+        self.write(format_args!(
+            "{event} {at}.{nanos:09} _{}_ MAC  --- 0 {kind} {} [{:x} {:x} {:x} 0] \n",
+            node.0,
+            len + PLCP,
+            frame.duration_us(),
+            station(frame.ra()),
+            station(ta)
+        ));
+    }
+}
+
+impl<W: Write> Tracer for Ns2<W> {
+    fn originated(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        self.learn(packet.packet);
+        self.packet(Seen::at(now, node, 's', "AGT"), packet);
+        self.packet(Seen::at(now, node, 'r', "RTR"), packet);
+    }
+
+    fn arrived(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        self.packet(Seen::at(now, node, 'r', "RTR"), packet);
+    }
+
+    fn routed(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, next_hop: Option<NodeId>) {
+        let own = packet.ttl == packet.packet.ip.ttl;
+        let seen = Seen::at(now, node, if own { 's' } else { 'f' }, "RTR");
+        self.packet(Seen { next_hop, ..seen }, packet);
+    }
+
+    fn delivered(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        self.packet(Seen::at(now, node, 'r', "AGT"), packet);
+    }
+
+    fn frame_sent(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
+        self.frame(now, node, 's', frame);
+    }
+
+    fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
+        // ns-2's MAC passes on what is for it, and says nothing of the rest.
+        if frame.ra().node().is_none_or(|to| to == node) {
+            self.frame(now, node, 'r', frame);
+        }
+    }
+
+    fn packet_sent(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        self.packet(Seen::at(now, node, 's', "MAC"), packet);
+    }
+
+    fn packet_received(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        self.packet(Seen::at(now, node, 'r', "MAC"), packet);
+    }
+
+    fn dropped(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        packet: PacketView<'_>,
+        reason: DropReason,
+        _place: Place,
+    ) {
+        let (layer, reason) = names(reason);
+        self.packet(Seen { reason, ..Seen::at(now, node, 'D', layer) }, packet);
+    }
+}
+
+/// Layer and reason of a drop, as ns-2 names them (ns-2.35, trace/cmu-trace.h).
+const fn names(reason: DropReason) -> (&'static str, &'static str) {
+    use aodv::DropReason as Routing;
+    match reason {
+        DropReason::QueueFull => ("IFQ", "---"),
+        DropReason::RetryLimit => ("MAC", "RET"),
+        DropReason::LinkError => ("MAC", "ERR"),
+        DropReason::Ttl => ("RTR", "TTL"),
+        DropReason::NoRoute => ("RTR", "NRTE"),
+        DropReason::Routing(reason) => match reason {
+            Routing::NoRoute | Routing::DiscoveryFailed | Routing::RepairFailed | Routing::Unroutable => {
+                ("RTR", "NRTE")
+            }
+            Routing::BufferFull => ("RTR", "IFQ"),
+            Routing::BufferTimeout => ("RTR", "TOUT"),
+            Routing::LinkFailure => ("RTR", "CBK"),
+            Routing::RoutingLoop => ("RTR", "LOOP"),
+        },
+    }
+}
+
+/// Segments with data and connection requests are "tcp", all others "ack".
+fn kind(segment: &Segment<hopline_core::Length>) -> &'static str {
+    let request = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+    if request || !segment.payload.is_empty() { "tcp" } else { "ack" }
+}
+
+/// Bytes of a packet as `layer` counts them.
+fn size(packet: &Packet, layer: &str, event: char) -> u64 {
+    match (layer, &packet.body) {
+        ("AGT", Body::Tcp(segment)) => segment.payload.len() + TCP_HEADERS,
+        ("AGT", Body::Udp { datagram, .. }) => datagram.payload.len(),
+        ("MAC", _) if event == 's' => u64::from(packet.len_bytes + DATA_HEADERS),
+        _ => packet.len_bytes.into(),
+    }
+}
+
+/// A node's number, as ns-2's flat addresses are; -1 for everybody.
+fn host(address: Ipv4Addr) -> i64 {
+    NodeId::from_ipv4(address).map_or(-1, |node| node.0.into())
+}
+
+/// A node's number; all ones for everybody, 0 for nobody.
+fn station(address: MacAddr) -> u32 {
+    if address == MacAddr::default() { 0 } else { address.node().map_or(u32::MAX, |node| node.0) }
+}
