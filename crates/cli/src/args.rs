@@ -12,7 +12,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   hopline run scenarios/chain/scenario.toml
   hopline run scenarios/chain/scenario.toml --set tcp.window=2 --set duration_s=30
-  hopline run scenarios/walk/scenario.toml -o results/walk --pcap
+  hopline run scenarios/walk/scenario.toml -o results/walk --pcap --ns2-trace --flowmon
   hopline run scenarios/chain/scenario.toml --json | jq .aggregate_goodput_bps
 
 Any key of the scenario can be set; a number picks an entry of a list: --set flow.0.start_s=2.
@@ -126,6 +126,12 @@ pub(crate) struct Run {
     /// Write run.pcapng too: every frame of every node
     #[arg(long, requires = "output")]
     pub(crate) pcap: bool,
+    /// Write run.tr too: a trace in ns-2's wireless format
+    #[arg(long, requires = "output")]
+    pub(crate) ns2_trace: bool,
+    /// Write flowmon.xml too: each flow's packets as ns-3's FlowMonitor has them
+    #[arg(long, requires = "output")]
+    pub(crate) flowmon: bool,
 }
 
 #[derive(Debug, Arguments)]

@@ -5,7 +5,7 @@ use crate::console;
 use crate::problems::Failure;
 use crate::progress::Progress;
 use crate::table::{Align, kbps, render};
-use hopline_lab::output::{self, Directory, Existing, Trace};
+use hopline_lab::output::{self, Directory, Existing, Extra};
 use hopline_lab::summary::never_connected;
 use hopline_lab::{Run, Scenario, Spec, Summary, run};
 use std::fmt::Write;
@@ -18,15 +18,14 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
     let progress = Progress::new(scenario.duration().as_secs_f64(), args.common.quiet);
-    let (done, trace) = match &directory {
-        Some(directory) if args.pcap => {
-            (output::traced(directory, &spec, args.run, &progress)?, Trace::Pcapng)
-        }
-        _ => (run::untraced(&spec, args.run, &progress)?, Trace::None),
+    let extras = extras(args);
+    let done = match &directory {
+        Some(directory) => output::traced(directory, &spec, args.run, &extras, &progress)?,
+        None => run::untraced(&spec, args.run, &progress)?,
     };
     drop(progress);
     if let Some(directory) = directory {
-        output::write(&directory, &scenario, &spec, args.run, &done, trace)?;
+        output::write(&directory, &scenario, &spec, args.run, &done, &extras)?;
         directory.finish()?;
     }
     let summary = Summary::of(&spec, &done);
@@ -39,6 +38,13 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         text.push_str(&nodes(&spec, &done));
     }
     console::print(&text)
+}
+
+/// What the directory is to hold besides tables and manifest.
+fn extras(args: &Args) -> Vec<Extra> {
+    let asked =
+        [(args.pcap, Extra::Capture), (args.ns2_trace, Extra::Ns2Trace), (args.flowmon, Extra::Flowmon)];
+    asked.into_iter().filter(|(asked, _)| *asked).map(|(_, extra)| extra).collect()
 }
 
 fn describe(scenario: &Scenario, spec: &Spec, args: &Args, done: &Run, summary: &Summary) -> String {

@@ -98,7 +98,9 @@ fn a_varied_value_is_checked_before_anything_runs() {
 fn options_that_make_no_sense() {
     contains(&refused(&hopline(["run"])), &["<SCENARIO>"]);
     contains(&refused(&hopline(["walk"])), &["unrecognized subcommand"]);
-    contains(&refused(&run_chain(&["--pcap"])), &["--output"]);
+    for extra in ["--pcap", "--ns2-trace", "--flowmon"] {
+        contains(&refused(&run_chain(&[extra])), &["--output"]);
+    }
     contains(&refused(&run_chain(&["--run", "first"])), &["invalid value 'first'"]);
     contains(&refused(&hopline(["compare", "x.toml", "--runs", "0"])), &["0 is not in 1..=1000000"]);
 }

@@ -114,6 +114,31 @@ fn a_capture_starts_as_pcapng_does_and_changes_nothing() {
 }
 
 #[test]
+fn traces_of_other_simulators_are_written_together_listed_and_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let all = ["-o", target.to_str().unwrap(), "--pcap", "--ns2-trace", "--flowmon", "--json"];
+    let traced = json(&run_chain(&all));
+    assert_eq!(traced["fingerprint"], json(&run_chain(&["--json"]))["fingerprint"]);
+    let trace = fs::read_to_string(target.join("run.tr")).unwrap();
+    assert!(trace.starts_with("s 0.000000000 _0_ AGT  --- 0 tcp 40 "), "{}", &trace[..80]);
+    let received: f64 = traced["flows"][0]["bytes_received"].as_f64().unwrap();
+    let distinct: std::collections::BTreeMap<&str, f64> = trace
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|f| (f[0], f[3], f[6]) == ("r", "AGT", "tcp"))
+        .map(|f| (f[17], f[7].parse::<f64>().unwrap() - 40.0))
+        .collect();
+    assert_eq!(distinct.values().sum::<f64>(), received);
+    let flowmon = fs::read_to_string(target.join("flowmon.xml")).unwrap();
+    assert!(flowmon.starts_with("<?xml version=\"1.0\"?>\n<FlowMonitor>"), "{flowmon}");
+    let manifest = fs::read_to_string(target.join("manifest.json")).unwrap();
+    for file in ["run.pcapng", "run.tr", "flowmon.xml"] {
+        assert!(manifest.contains(&format!("\"{file}\"")), "{manifest}");
+    }
+}
+
+#[test]
 fn an_existing_directory_needs_force() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("out");

@@ -12,11 +12,12 @@ pub use directory::{Directory, Existing, OutputError};
 pub use file::write_file;
 pub use movements::movements;
 
+use crate::export::flowmon;
 use crate::run::{self, Interrupted, Run, Watch};
 use crate::scenario::Scenario;
 use crate::summary::Summary;
 use hopline_sim::Spec;
-use hopline_sim::trace::Pcap;
+use hopline_sim::trace::{Ns2, Pcap};
 use serde::Serialize;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -28,12 +29,17 @@ pub const MANIFEST: &str = "manifest.json";
 pub const FLOWS: &str = "flows.csv";
 /// Name of the table of series.
 pub const SERIES: &str = "series.csv";
-/// Name of the trace.
-pub const TRACE: &str = "run.pcapng";
+/// Name of the capture of every frame.
+pub const CAPTURE: &str = "run.pcapng";
+/// Name of the trace in ns-2's format.
+pub const NS2_TRACE: &str = "run.tr";
+/// Name of the FlowMonitor file.
+pub const FLOWMON: &str = "flowmon.xml";
 /// Value of `format` in a manifest: what wrote it, and the version of the layout.
 pub const FORMAT: &str = "hopline-run-1";
 
-/// Writes the tables and the manifest of `run`. `trace` says whether [`TRACE`] is there already.
+/// Writes the tables, the manifest of `run`, and [`FLOWMON`] if it is among `extras`. The traces among them are there
+/// already: [`traced`] wrote them.
 ///
 /// # Errors
 ///
@@ -44,19 +50,22 @@ pub fn write(
     spec: &Spec,
     number: u64,
     run: &Run,
-    trace: Trace,
+    extras: &[Extra],
 ) -> Result<(), OutputError> {
     let summary = Summary::of(spec, run);
     directory.write(FLOWS, |file| tables::flows(file, &summary))?;
     directory.write(SERIES, |file| tables::series(file, spec, &run.outcome))?;
-    let manifest = Manifest::of(scenario, number, &summary, trace);
+    if extras.contains(&Extra::Flowmon) {
+        directory.write(FLOWMON, |file| flowmon::write(file, spec, &run.outcome))?;
+    }
+    let manifest = Manifest::of(scenario, number, &summary, extras);
     directory.write(MANIFEST, |file| {
         serde_json::to_writer_pretty(&mut *file, &manifest)?;
         file.write_all(b"\n")
     })
 }
 
-/// Runs `spec` as run number `number`, with a capture of everything in [`TRACE`].
+/// Runs `spec` as run number `number`, with the traces among `extras`.
 ///
 /// # Errors
 ///
@@ -65,12 +74,29 @@ pub fn traced(
     directory: &Directory,
     spec: &Spec,
     number: u64,
+    extras: &[Extra],
     watch: &dyn Watch,
 ) -> Result<Run, TracedError> {
-    let path = |error| TracedError::Output(directory.refused(TRACE, error));
-    let capture = Pcap::new(directory.file(TRACE)?, spec).map_err(path)?;
-    let (run, capture) = run::traced(spec, number, capture, watch).map_err(TracedError::Interrupted)?;
-    capture.finish().and_then(|mut file| file.flush()).map_err(path)?;
+    let refused = |name| move |error| TracedError::Output(directory.refused(name, error));
+    let capture = match extras.contains(&Extra::Capture) {
+        true => Some(Pcap::new(directory.file(CAPTURE)?, spec).map_err(refused(CAPTURE))?),
+        false => None,
+    };
+    let ns2 = match extras.contains(&Extra::Ns2Trace) {
+        true => Some(Ns2::new(directory.file(NS2_TRACE)?, spec)),
+        false => None,
+    };
+    if capture.is_none() && ns2.is_none() {
+        return run::untraced(spec, number, watch).map_err(TracedError::Interrupted);
+    }
+    let (run, (capture, ns2)) =
+        run::traced(spec, number, (capture, ns2), watch).map_err(TracedError::Interrupted)?;
+    if let Some(capture) = capture {
+        capture.finish().and_then(|mut file| file.flush()).map_err(refused(CAPTURE))?;
+    }
+    if let Some(ns2) = ns2 {
+        ns2.finish().map_err(refused(NS2_TRACE))?;
+    }
     Ok(run)
 }
 
@@ -79,7 +105,7 @@ pub fn traced(
 pub enum TracedError {
     /// The watcher asked to give up.
     Interrupted(Interrupted),
-    /// The capture cannot be written.
+    /// A trace cannot be written.
     Output(OutputError),
 }
 
@@ -89,13 +115,27 @@ impl From<OutputError> for TracedError {
     }
 }
 
-/// Whether a run was traced.
+/// What a result directory may hold besides tables and manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trace {
-    /// No trace.
-    None,
-    /// [`TRACE`].
-    Pcapng,
+pub enum Extra {
+    /// [`CAPTURE`].
+    Capture,
+    /// [`NS2_TRACE`].
+    Ns2Trace,
+    /// [`FLOWMON`].
+    Flowmon,
+}
+
+impl Extra {
+    /// Name of the file.
+    #[must_use]
+    pub const fn file(self) -> &'static str {
+        match self {
+            Self::Capture => CAPTURE,
+            Self::Ns2Trace => NS2_TRACE,
+            Self::Flowmon => FLOWMON,
+        }
+    }
 }
 
 /// What a result directory says of itself.
@@ -125,7 +165,7 @@ struct Manifest<'a> {
 }
 
 impl<'a> Manifest<'a> {
-    fn of(scenario: &'a Scenario, run: u64, summary: &'a Summary, trace: Trace) -> Self {
+    fn of(scenario: &'a Scenario, run: u64, summary: &'a Summary, extras: &[Extra]) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION"),
@@ -142,10 +182,7 @@ impl<'a> Manifest<'a> {
             aggregate_goodput_bps: summary.aggregate_goodput_bps,
             jain: summary.jain,
             jain_2s: summary.jain_2s,
-            files: match trace {
-                Trace::None => vec![FLOWS, SERIES],
-                Trace::Pcapng => vec![FLOWS, SERIES, TRACE],
-            },
+            files: [FLOWS, SERIES].into_iter().chain(extras.iter().map(|extra| extra.file())).collect(),
             parameters: scenario.parameters(),
         }
     }
