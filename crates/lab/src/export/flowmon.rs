@@ -129,8 +129,10 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
 
-    /// Element path and attributes of every element.
-    fn elements(text: &str) -> Vec<(String, BTreeMap<String, String>)> {
+    /// Path and attributes of every element.
+    type Elements = Vec<(String, BTreeMap<String, String>)>;
+
+    fn elements(text: &str) -> Elements {
         let mut reader = Reader::from_str(text);
         let (mut path, mut found) = (Vec::new(), Vec::new());
         loop {
@@ -181,7 +183,7 @@ dst = \"n1\"
 start_s = 50
 ";
 
-    fn export() -> (Outcome, Vec<(String, BTreeMap<String, String>)>) {
+    fn export() -> (Outcome, Elements) {
         let source = Arc::new(Source { name: "test.toml".into(), text: MIXED.into() });
         let scenario = Scenario::parse(source, PathBuf::new(), &[]).unwrap_or_else(|e| panic!("{e}"));
         let spec = scenario.spec(1).unwrap_or_else(|e| panic!("{e}"));
