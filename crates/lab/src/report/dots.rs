@@ -56,7 +56,7 @@ pub(super) fn dots(rows: &[Row<'_>], axis: &str, origin: Origin) -> String {
     picture((WIDTH, height), &label, |area, extras| {
         let range = extent(rows, origin);
         let scale = axis_below(area, range.clone(), axis, units(ROW * rows.len() as f64))?;
-        if range.contains(&0.0) {
+        if (range.start..=range.end).contains(&0.0) {
             let ink = if origin == Origin::NoDifference { Ink::Zero } else { Ink::Axis };
             let x = scale(0.0);
             line(area, vec![(x, 0), (x, units(ROW * rows.len() as f64))], ink, 1.0)?;
@@ -208,6 +208,13 @@ mod tests {
         assert_eq!(svg.matches(r#"class="v1 l""#).count(), 3, "the interval and its caps");
         assert_eq!(svg.matches(r#"class="v1 f""#).count(), 1, "the mean");
         assert!(svg.contains("<title>a &lt;b&gt;, run 3: 7</title>"), "{svg}");
+    }
+
+    #[test]
+    fn zero_has_its_line_also_at_the_end_of_the_axis() {
+        let measured = Measured { mean: -5.0, interval: None, runs: Vec::new() };
+        let row = Row { variant: 1, label: "x", measured: &measured, words: String::new(), single: "pair" };
+        assert!(dots(&[row], "gain (%)", Origin::NoDifference).contains(r#"class="zero l""#));
     }
 
     #[test]

@@ -106,12 +106,13 @@ impl Projection {
 fn svg(map: &Map, projection: Projection, selected: usize) -> String {
     let mut out = String::new();
     let nodes = map.nodes.len();
+    let class = if map.flows.len() > NAMED_FLOWS { "map crowded" } else { "map" };
     let label =
         format!("Map of {nodes} nodes, {} wired links and {} flows", map.links.len(), map.flows.len());
     write(
         &mut out,
         format_args!(
-            r#"<svg class="map" role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {:.0}">"#,
+            r#"<svg class="{class}" role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {:.0}">"#,
             projection.height
         ),
     );

@@ -78,5 +78,6 @@ fn of_many_flows_the_first_are_drawn_and_that_is_said() {
     let map = Map { nodes: vec![node("a", 0.0, 0.0), node("b", 1.0, 0.0)], flows, ..Map::default() };
     let view = MapView::of(&map).unwrap();
     assert_eq!(view.svg.matches("class=\"arrow\"").count(), MOST_FLOWS);
+    assert!(view.svg.starts_with("<svg class=\"map crowded\""), "their arrows are thin");
     assert!(view.caption.iter().any(|s| s == "Of 1000 flows the first 200 are drawn."));
 }
