@@ -1,7 +1,8 @@
 //! What one run says, as `--json` prints it and result files keep it.
 
 use crate::run::Run;
-use hopline_sim::outcome::{Connected, FlowOutcome};
+use hopline_core::Duration;
+use hopline_sim::outcome::{Connected, Delays, FlowOutcome};
 use hopline_sim::spec::{FlowSpec, Traffic};
 use hopline_sim::{Outcome, Spec};
 use hopline_transport::tcp::Variant;
@@ -51,6 +52,20 @@ pub struct FlowSummary {
     pub timeouts: u64,
     /// Segments sent again per hundred distinct segments received.
     pub rtx_index_pct: f64,
+    /// Packets from `src` to `dst` lost per hundred whose fate is known.
+    pub packet_loss_pct: Option<f64>,
+    /// Median of the one-way delay from `src` to `dst`, in seconds.
+    pub delay_p50_s: Option<f64>,
+    /// 95th percentile of it.
+    pub delay_p95_s: Option<f64>,
+    /// Time to the last byte of what had an end and came to it, in seconds.
+    pub completion_s: Option<f64>,
+    /// Responses that arrived whole; of requests and responses only.
+    pub responses: Option<u64>,
+    /// Median of the response times, in seconds.
+    pub response_p50_s: Option<f64>,
+    /// 95th percentile of them.
+    pub response_p95_s: Option<f64>,
 }
 
 impl Summary {
@@ -94,8 +109,19 @@ impl FlowSummary {
             retransmissions: outcome.retransmissions,
             timeouts: outcome.timeouts,
             rtx_index_pct: outcome.rtx_index_pct(),
+            packet_loss_pct: outcome.data.loss_pct(),
+            delay_p50_s: quantile(&outcome.data.delays, 0.5),
+            delay_p95_s: quantile(&outcome.data.delays, 0.95),
+            completion_s: outcome.completion.map(Duration::as_secs_f64),
+            responses: matches!(flow.traffic, Traffic::Exchange { .. }).then(|| outcome.responses.count()),
+            response_p50_s: quantile(&outcome.responses, 0.5),
+            response_p95_s: quantile(&outcome.responses, 0.95),
         }
     }
+}
+
+fn quantile(delays: &Delays, q: f64) -> Option<f64> {
+    delays.quantile(q).map(Duration::as_secs_f64)
 }
 
 /// The name of a flow's transport, as scenario files write it.

@@ -57,6 +57,10 @@ fn describe(scenario: &Scenario, spec: &Spec, args: &Args, done: &Run, summary: 
         args.run
     );
     text.push_str(&flows(summary));
+    if summary.flows.iter().any(|flow| flow.responses.is_some()) {
+        text.push('\n');
+        text.push_str(&responses(summary));
+    }
     let mut say = |line: String| writeln!(text, "{line}").expect("strings take everything");
     say(String::new());
     for (flow, why) in never_connected(spec, done) {
@@ -105,6 +109,22 @@ fn flows(summary: &Summary) -> String {
         ]
     };
     render(&header, &summary.flows.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Response times of the flows that have them.
+fn responses(summary: &Summary) -> String {
+    let header = [
+        ("flow", Align::Left),
+        ("responses", Align::Right),
+        ("median s", Align::Right),
+        ("95 % within s", Align::Right),
+    ];
+    let seconds = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |t| format!("{t:.3}"));
+    let rows = summary.flows.iter().filter_map(|flow| {
+        let count = flow.responses?.to_string();
+        Some(vec![flow.id.clone(), count, seconds(flow.response_p50_s), seconds(flow.response_p95_s)])
+    });
+    render(&header, &rows.collect::<Vec<_>>())
 }
 
 /// Airtime and drops of each node.

@@ -16,9 +16,16 @@ fn json_has_the_keys_that_others_rely_on() {
         keys(flow),
         [
             "bytes_received",
+            "completion_s",
+            "delay_p50_s",
+            "delay_p95_s",
             "dst",
             "goodput_bps",
             "id",
+            "packet_loss_pct",
+            "response_p50_s",
+            "response_p95_s",
+            "responses",
             "retransmissions",
             "rtx_index_pct",
             "segments_sent",
@@ -27,6 +34,8 @@ fn json_has_the_keys_that_others_rely_on() {
             "transport"
         ]
     );
+    assert!(flow["responses"].is_null() && flow["completion_s"].is_null(), "{flow}");
+    assert!(flow["delay_p50_s"].as_f64() > Some(0.01), "{flow}");
     assert_eq!(json["sim_s"], 2.0);
     assert_eq!(json["fingerprint"].as_str().unwrap().len(), 16);
     assert_eq!((&flow["src"], &flow["transport"]), (&Json::from("n0"), &Json::from("tcp-newreno")));
@@ -111,6 +120,22 @@ fn a_capture_starts_as_pcapng_does_and_changes_nothing() {
     assert!(capture.len() > 10_000);
     let manifest = fs::read_to_string(target.join("manifest.json")).unwrap();
     assert!(manifest.contains("\"run.pcapng\""), "{manifest}");
+}
+
+#[test]
+fn response_times_have_a_table_of_their_own() {
+    let web = scenario("web");
+    let run = ["run", web.to_str().unwrap(), "--set", "duration_s=30", "-q"];
+    let text = stdout(&hopline(run));
+    let header = text.lines().position(|line| line.starts_with("flow   responses")).expect(&text);
+    assert!(text.lines().nth(header + 1).unwrap().starts_with("pages"), "{text}");
+    let json = json(&hopline(run.into_iter().chain(["--json"])));
+    let calls = &json["flows"][1];
+    assert!(
+        calls["responses"].as_u64() > Some(10) && calls["response_p95_s"].as_f64() > Some(0.05),
+        "{calls}"
+    );
+    assert!(json["flows"][2]["responses"].is_null());
 }
 
 #[test]
