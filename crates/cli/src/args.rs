@@ -4,6 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
 use hopline_lab::scenario::json_schema::FILE_KINDS;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
@@ -25,7 +26,8 @@ Examples:
   hopline compare S.toml --vary transport=tcp-newreno,tcp-sack --vary tcp.window=4,32 --json
 
 Several --vary give every combination; the first variant is the baseline. Without --vary the scenario's [sweep] is used.
-Run i of every variant meets the same world (seed, run i), so gains are taken within pairs.
+Run i of every variant meets the same world (seed, run i), so gains are taken within pairs. An HTML report with charts
+is written beside the table, into hopline-NAME.html unless --report or -o says otherwise.
 Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
 
 const SCHEMA_EXAMPLES: &str = "\
@@ -45,6 +47,32 @@ const MAN_EXAMPLES: &str = "\
 Examples:
   hopline man | man -l -
   hopline man -o ~/.local/share/man/man1";
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  hopline sweep plan.toml -o results/plan
+  hopline sweep papers/tpa/chain.toml -o results/chain --quick
+
+Stopped at any moment, even by SIGKILL, the same command goes on where it was. A run that fails is recorded and does
+not stop the rest. The directory gets tables (CSV and Parquet), a manifest and report.html.
+Exit codes: 0 done, 1 failed (a failed run included), 2 wrong usage or wrong input, 130 interrupted.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  hopline report results/plan
+  hopline report results/plan --json | jq '.variants[].goodput_bps'
+
+Works on what there is: a sweep that has not come to its end is reported as far as it is.
+Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input.";
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  hopline reproduce --list
+  hopline reproduce tpa chain --quick
+  hopline reproduce tpa -o results/tpa
+
+Runs the plans of a paper and puts what it claims beside what was measured. With -o it is kept and goes on after an
+interruption, a directory for each figure. --quick runs fewer runs, and says so wherever the numbers stand.
+Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
 
 const MOVEMENTS_EXAMPLES: &str = "\
 Examples:
@@ -85,6 +113,15 @@ pub(crate) enum Command {
     /// Write the movements of a run for ns-2, ns-3 and BonnMotion
     #[command(after_help = MOVEMENTS_EXAMPLES)]
     Movements(Movements),
+    /// Run a plan over many parameters, resumable
+    #[command(after_help = SWEEP_EXAMPLES)]
+    Sweep(Sweep),
+    /// Rebuild the tables and the HTML report of stored results
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(Report),
+    /// Reproduce the figures of a paper: its claims beside our measurements
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(Reproduce),
 }
 
 /// What both commands take.
@@ -167,8 +204,92 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) runs: Option<u64>,
     /// Threads [default: one a core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub(crate) jobs: Option<u16>,
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroU16>,
+    /// Keep records, tables and report in this directory; a comparison that was stopped goes on from there
+    #[arg(short, long, value_name = "DIR", conflicts_with_all = ["report", "no_report"])]
+    pub(crate) output: Option<PathBuf>,
+    /// Begin anew in the directory of an earlier comparison
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Where the HTML report goes [default: hopline-NAME.html; none with --json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// No HTML report
+    #[arg(long, conflicts_with = "report")]
+    pub(crate) no_report: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Sweep {
+    /// The plan file (TOML)
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: PathBuf,
+    /// Directory of the results
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+    /// Begin anew in a directory that holds results of another plan or version
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// What commands that run plans take.
+#[derive(Debug, Arguments)]
+pub(crate) struct Effort {
+    /// Set a key of the scenario at every point, over what the files say; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Few runs of each point, as the plan's quick_runs says
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Threads [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroU16>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Report {
+    /// A directory that compare, sweep or reproduce wrote
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Reproduce {
+    /// The paper; see --list
+    #[arg(value_name = "PAPER", required_unless_present = "list")]
+    pub(crate) paper: Option<String>,
+    /// One of its figures [default: all]
+    #[arg(value_name = "FIGURE")]
+    pub(crate) figure: Option<String>,
+    /// List papers, figures and claims, and run nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Keep the results in this directory
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Begin anew in a directory that holds results of another plan or version
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Where the HTML report goes [default: hopline-PAPER.html, or report.html in the directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Folder of papers, in place of those that hopline brings along
+    #[arg(long, value_name = "DIR")]
+    pub(crate) papers: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) effort: Effort,
 }
 
 #[derive(Debug, Arguments)]

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod console;
 mod doctor;
+mod papers;
 mod problems;
 mod progress;
 mod table;
@@ -21,6 +22,9 @@ fn main() -> ExitCode {
         args::Command::Completions(completions) => commands::completions::execute(&completions),
         args::Command::Man(man) => commands::man::execute(&man),
         args::Command::Movements(movements) => commands::movements::execute(&movements),
+        args::Command::Sweep(sweep) => commands::sweep::execute(&sweep),
+        args::Command::Report(report) => commands::report::execute(&report),
+        args::Command::Reproduce(reproduce) => commands::reproduce::execute(&reproduce),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,10 +1,13 @@
 //! Errors for people: file, line, column, snippet, and what would be right.
 
+use hopline_lab::experiment::ExperimentError;
 use hopline_lab::output::{OutputError, TracedError};
+use hopline_lab::store::StoreError;
 use hopline_lab::{Interrupted, Problem, Problems};
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, ReportHandler, SourceCode};
 use std::fmt;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Why a command did not come to its end.
@@ -14,12 +17,40 @@ pub(crate) enum Failure {
     Input(Problems),
     /// Results cannot be kept.
     Output(OutputError),
+    /// Results of an experiment cannot be kept or read.
+    Store(StoreError),
     /// Standard output cannot be written.
     Stdout(io::Error),
     /// Anything else.
     Other(String),
-    /// Ctrl-C.
+    /// Ctrl-C; nothing was kept.
     Interrupted,
+    /// Ctrl-C; what was run is kept in this directory.
+    Suspended(PathBuf),
+}
+
+impl Failure {
+    /// What became of an experiment whose results are kept in `directory`; empty: nowhere.
+    pub(crate) fn of_experiment(error: ExperimentError, directory: &Path) -> Self {
+        match error {
+            ExperimentError::Interrupted if directory.as_os_str().is_empty() => Self::Interrupted,
+            ExperimentError::Interrupted => Self::Suspended(directory.to_owned()),
+            ExperimentError::Problems(problems) => Self::Input(problems),
+            ExperimentError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        Self::of_experiment(error, Path::new(""))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
 }
 
 impl From<Problems> for Failure {
@@ -77,6 +108,13 @@ impl Failure {
                     OutputError::Io { .. } => ExitCode::from(FAILED),
                 }
             }
+            Self::Store(error) => {
+                say(&format!("{:?}", Rendered(&Problem::new(error.to_string()))));
+                match error {
+                    StoreError::Io { .. } | StoreError::Busy { .. } => ExitCode::from(FAILED),
+                    _ => ExitCode::from(WRONG_INPUT),
+                }
+            }
             // Who reads no further wants no more: `hopline … | head` is no failure.
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Self::Stdout(error) => {
@@ -89,6 +127,11 @@ impl Failure {
             }
             Self::Interrupted => {
                 say("interrupted; nothing was written");
+                ExitCode::from(INTERRUPTED)
+            }
+            Self::Suspended(directory) => {
+                let place = directory.display();
+                say(&format!("interrupted; what was run is kept in {place}, and the same command goes on"));
                 ExitCode::from(INTERRUPTED)
             }
         }

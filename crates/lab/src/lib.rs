@@ -1,20 +1,30 @@
 //! The lab: from a scenario file to an answer one can trust.
 //!
-//! [`scenario`] turns a TOML file into what the simulator takes, [`run`] runs it once, [`compare`] runs variants of it
-//! on all cores over paired runs, [`stats`] says how sure the numbers are, and [`output`] keeps them. Nothing here
-//! prints: that is the command line's.
+//! [`scenario`] turns a TOML file into what the simulator takes, and [`run`] runs it once. A [`plan`] has many points;
+//! [`execute`] runs them on all cores, and a [`store`] keeps the [`record`] of each run while it goes on. A
+//! [`comparison`] says what the records mean, with the help of [`stats`] and in terms of [`metrics`]; [`claims`] holds it
+//! against what papers say, and [`report`] shows it. Nothing here prints: that is the command line's.
 
-pub mod compare;
+pub mod claims;
+pub mod comparison;
+pub mod description;
+pub mod execute;
+pub mod experiment;
 pub mod export;
 pub mod metrics;
 pub mod output;
+pub mod plan;
+pub mod record;
 pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod stats;
+pub mod store;
 pub mod summary;
+pub mod view;
 
-pub use compare::{Comparison, Plan};
+pub use comparison::Comparison;
+pub use plan::Plan;
 pub use hopline_core::Duration as VirtualTime;
 pub use hopline_sim::Spec;
 pub use hopline_sim::outcome::NodeOutcome;

@@ -7,8 +7,13 @@ use std::fmt;
 
 /// Someone who watches runs. Shared by all threads.
 pub trait Watch: Sync {
-    /// A run advanced by `by` of virtual time.
-    fn advanced(&self, by: Duration);
+    /// All runs together will take `total_s` seconds of virtual time, as far as is known now.
+    fn planned(&self, total_s: f64) {
+        let _ = total_s;
+    }
+
+    /// A run advanced by `by` of virtual time and processed `events` events.
+    fn advanced(&self, by: Duration, events: u64);
 
     /// Whether to give up.
     fn interrupted(&self) -> bool;
@@ -19,7 +24,7 @@ pub trait Watch: Sync {
 pub struct Unwatched;
 
 impl Watch for Unwatched {
-    fn advanced(&self, _by: Duration) {}
+    fn advanced(&self, _by: Duration, _events: u64) {}
 
     fn interrupted(&self) -> bool {
         false
@@ -45,6 +50,8 @@ pub struct Run {
     pub outcome: Outcome,
     /// CPU time of the thread, in seconds.
     pub cpu_s: f64,
+    /// Time that passed, in seconds.
+    pub wall_s: f64,
 }
 
 /// How often a watcher hears of a run, in virtual time.
@@ -61,7 +68,7 @@ pub fn traced<T: Tracer>(
     tracer: T,
     watch: &dyn Watch,
 ) -> Result<(Run, T), Interrupted> {
-    let before = cpu_s();
+    let (cpu_before, wall_before) = (seconds(ClockId::ThreadCPUTime), seconds(ClockId::Monotonic));
     let mut world = World::new(spec, number, tracer);
     let end = Instant::ZERO + spec.duration;
     let mut now = Instant::ZERO;
@@ -70,12 +77,15 @@ pub fn traced<T: Tracer>(
             return Err(Interrupted);
         }
         let next = (now + STEP).min(end);
+        let events = world.events();
         world.run_until(next);
-        watch.advanced(next - now);
+        watch.advanced(next - now, world.events() - events);
         now = next;
     }
     let (outcome, tracer) = world.finish();
-    Ok((Run { outcome, cpu_s: cpu_s() - before }, tracer))
+    let cpu_s = seconds(ClockId::ThreadCPUTime) - cpu_before;
+    let wall_s = seconds(ClockId::Monotonic) - wall_before;
+    Ok((Run { outcome, cpu_s, wall_s }, tracer))
 }
 
 /// Runs `spec` as run number `number`.
@@ -88,8 +98,8 @@ pub fn untraced(spec: &Spec, number: u64, watch: &dyn Watch) -> Result<Run, Inte
     Ok(run)
 }
 
-/// CPU time that the calling thread has used, in seconds. Reported, never fed back into a run.
-fn cpu_s() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+/// A clock, in seconds. Reported, never fed back into a run.
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

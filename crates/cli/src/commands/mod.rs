@@ -5,12 +5,17 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod man;
 pub(crate) mod movements;
+mod experiment;
+pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod sweep;
 
-use crate::args::Common;
+use crate::args::{Common, Effort};
 use crate::problems::Failure;
 use hopline_lab::Scenario;
+use hopline_lab::plan;
 use hopline_lab::scenario::document::Setting;
 use std::path::Path;
 
@@ -21,8 +26,18 @@ fn load(common: &Common, more: &[Setting]) -> Result<Scenario, Failure> {
 
 /// The scenario in `path` with what options say put over it: `--set`, `--seed`, then `more`.
 fn load_file(path: &Path, set: &[String], seed: Option<u64>, more: &[Setting]) -> Result<Scenario, Failure> {
-    let mut settings = set.iter().map(|text| Setting::parse("--set", text)).collect::<Result<Vec<_>, _>>()?;
+    let mut settings = settings(set)?;
     settings.extend(seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
     settings.extend_from_slice(more);
     Ok(Scenario::load(path, &settings)?)
+}
+
+/// What `--set` gives.
+fn settings(set: &[String]) -> Result<Vec<Setting>, Failure> {
+    Ok(set.iter().map(|text| Setting::parse("--set", text)).collect::<Result<_, _>>()?)
+}
+
+/// How much of a plan is run.
+const fn effort(args: &Effort) -> plan::Effort {
+    if args.quick { plan::Effort::Quick } else { plan::Effort::Full }
 }

@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::table::{Align, kbps, render};
 use hopline_lab::output::{self, Directory, Existing, Extra};
 use hopline_lab::summary::never_connected;
-use hopline_lab::{Run, Scenario, Spec, Summary, run};
+use hopline_lab::{Run, Scenario, Spec, Summary, Watch, run};
 use std::fmt::Write;
 
 /// Runs a scenario once.
@@ -17,7 +17,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
-    let progress = Progress::new(scenario.duration().as_secs_f64(), args.common.quiet);
+    let progress = Progress::new(args.common.quiet);
+    progress.planned(scenario.duration().as_secs_f64());
     let extras = extras(args);
     let done = match &directory {
         Some(directory) => output::traced(directory, &spec, args.run, &extras, &progress)?,

@@ -24,6 +24,17 @@ pub enum Scope<'a> {
     Node(&'a str),
 }
 
+impl<'a> Scope<'a> {
+    /// Name of the flow or node; empty for the run.
+    #[must_use]
+    pub const fn subject(self) -> &'a str {
+        match self {
+            Self::Run => "",
+            Self::Flow(name) | Self::Node(name) => name,
+        }
+    }
+}
+
 /// A scope without its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -33,6 +44,21 @@ pub enum Level {
     Flow,
     /// One value a node.
     Node,
+}
+
+impl Level {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Run, Self::Flow, Self::Node];
+
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Flow => "flow",
+            Self::Node => "node",
+        }
+    }
 }
 
 /// One value of one run.

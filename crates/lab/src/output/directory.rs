@@ -171,6 +171,22 @@ fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
     }
 }
 
+/// Gives a file that was made as a private draft the mode of any other file.
+#[cfg(unix)]
+pub(super) fn open_up_file(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let probe = path.with_extension("mode");
+    let mode = File::create(&probe)?.metadata()?.permissions().mode();
+    fs::remove_file(&probe)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+/// Gives a file that was made as a private draft the mode of any other file.
+#[cfg(not(unix))]
+pub(super) fn open_up_file(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 #[cfg(unix)]
 fn open_up(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

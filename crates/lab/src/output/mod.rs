@@ -6,11 +6,13 @@
 mod directory;
 mod file;
 mod movements;
+mod page;
 mod tables;
 
 pub use directory::{Directory, Existing, OutputError};
 pub use file::write_file;
 pub use movements::movements;
+pub use page::ReportFile;
 
 use crate::export::flowmon;
 use crate::run::{self, Interrupted, Run, Watch};
@@ -188,6 +190,7 @@ impl<'a> Manifest<'a> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Lower-case hexadecimal digits, two a byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -1,0 +1,24 @@
+//! `hopline report`.
+
+use super::experiment;
+use crate::args::Report as Args;
+use crate::console;
+use crate::problems::Failure;
+use hopline_lab::experiment::stored;
+use hopline_lab::store::{REPORT, Status};
+
+/// Rebuilds the tables and the page of stored results.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    let (comparison, store) = stored(&args.directory)?;
+    store.put(REPORT, experiment::page(&comparison).as_bytes())?;
+    if args.json {
+        return console::print(&format!("{}\n", comparison.json()));
+    }
+    let mut text = experiment::describe(&comparison);
+    if store.status() == Status::Unfinished {
+        let command = comparison.description.command.join(" ");
+        text.push_str(&format!("\nnot complete: {} runs are there; `{command}` goes on\n", store.len()));
+    }
+    text.push_str(&format!("\nreport in {}\n", args.directory.join(REPORT).display()));
+    console::print(&text)
+}

@@ -1,0 +1,154 @@
+//! `hopline reproduce`.
+
+use super::experiment::{self, Kept};
+use crate::args::Reproduce as Args;
+use crate::console;
+use crate::papers::Papers;
+use crate::problems::Failure;
+use crate::progress::Progress;
+use crate::table::{Align, render};
+use hopline_lab::claims::{Evidence, Figure, Register, evaluate};
+use hopline_lab::comparison::Comparison;
+use hopline_lab::experiment::{How, in_memory};
+use hopline_lab::plan::Effort;
+use hopline_lab::{Plan, report, view};
+use serde_json::json;
+use std::path::Path;
+
+/// Runs the plans of a paper and judges its claims.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    let papers = Papers::open(args.papers.as_deref())?;
+    let Some(paper) = args.paper.as_ref().filter(|_| !args.list) else {
+        return list(&papers, args.paper.as_deref());
+    };
+    let register = Register::load(&papers.folder(paper)?)?;
+    let chosen = choose(&register, args.figure.as_deref())?;
+    let effort = super::effort(&args.effort);
+    let over = super::settings(&args.effort.set)?;
+    let plan = |number: &usize| register.plan(&register.figures[*number], &over, effort);
+    // Every plan is read before the first is run: a mistake in the last one shows at once.
+    let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
+    let report = report_file(args, paper);
+    report.as_ref().map(experiment::ReportFile::check).transpose()?;
+    console::catch_interrupts()?;
+    let mut comparisons = Vec::new();
+    for (number, plan) in chosen.iter().zip(&plans) {
+        comparisons.push((*number, run(args, &register.figures[*number], plan)?));
+    }
+    let made: Vec<(usize, &Comparison)> = comparisons.iter().map(|(number, c)| (*number, c)).collect();
+    let evidence = evaluate(&register, &made)?;
+    if let Some(report) = &report {
+        report.write(&report::html(&view::reproduction(&register, &made, &evidence, effort)))?;
+    }
+    if args.effort.json {
+        let claims: Vec<_> = evidence.iter().map(Evidence::json).collect();
+        let figures: Vec<_> = made.iter().map(|(n, c)| json!([register.figures[*n].id, c.json()])).collect();
+        let json = json!({
+            "paper": register.paper,
+            "quick": effort == Effort::Quick,
+            "claims": claims,
+            "figures": figures,
+        });
+        return console::print(&format!("{json}\n"));
+    }
+    let mut text = String::new();
+    for (_, comparison) in &made {
+        text.push_str(&(experiment::describe(comparison) + "\n"));
+    }
+    text.push_str(&verdicts(&register, &evidence, effort));
+    if let Some(report) = &report {
+        text.push_str(&format!("\nreport in {}\n", report.path().display()));
+    }
+    console::print(&text)
+}
+
+/// The numbers of the figures that were asked for.
+fn choose(register: &Register, figure: Option<&str>) -> Result<Vec<usize>, Failure> {
+    let Some(asked) = figure else { return Ok((0..register.figures.len()).collect()) };
+    match register.figures.iter().position(|f| f.id == asked) {
+        Some(number) => Ok(vec![number]),
+        None => {
+            let known: Vec<&str> = register.figures.iter().map(|f| f.id.as_str()).collect();
+            let problem = hopline_lab::Problem::new(format!("{} has no figure `{asked}`", register.id));
+            Err(problem.help(format!("its figures are {}", known.join(", "))).into())
+        }
+    }
+}
+
+fn report_file(args: &Args, paper: &str) -> Option<experiment::ReportFile> {
+    match (&args.report, &args.output) {
+        (Some(_), _) => experiment::report_file(args.report.as_deref(), paper),
+        (None, Some(folder)) => experiment::report_file(Some(&folder.join("report.html")), paper),
+        (None, None) if args.effort.json => None,
+        (None, None) => experiment::report_file(None, paper),
+    }
+}
+
+fn run(args: &Args, figure: &Figure, plan: &Plan) -> Result<Comparison, Failure> {
+    let command = experiment::command();
+    let progress = Progress::new(args.effort.quiet);
+    let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
+    match &args.output {
+        None => Ok(in_memory(plan, how).map_err(|e| Failure::of_experiment(e, Path::new("")))?.0),
+        Some(folder) => {
+            let folder = folder.join(&figure.id);
+            Ok(experiment::kept(plan, how, &folder, args.force, Kept::Report)?.0)
+        }
+    }
+}
+
+fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> String {
+    let header = [
+        ("claim", Align::Left),
+        ("scenario", Align::Left),
+        ("metric", Align::Left),
+        ("claimed", Align::Left),
+        ("measured", Align::Left),
+        ("verdict", Align::Left),
+    ];
+    let row = |e: &Evidence<'_>| {
+        let shown = view::claim(e);
+        let why = if e.why.is_empty() { String::new() } else { format!(": {}", e.why) };
+        vec![
+            shown.id,
+            shown.scenario,
+            shown.metric,
+            shown.claimed,
+            view::measured(e),
+            format!("{}{why}", e.verdict.words()),
+        ]
+    };
+    let quick = match effort {
+        Effort::Quick => "\nQUICK: fewer runs than the plan says; a verdict may change with all of them.\n",
+        Effort::Full => "",
+    };
+    let rows: Vec<Vec<String>> = evidence.iter().map(row).collect();
+    format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
+}
+
+/// Papers, figures and claims.
+fn list(papers: &Papers, only: Option<&str>) -> Result<(), Failure> {
+    let mut text = String::new();
+    for paper in papers.names()? {
+        if only.is_some_and(|only| only != paper) {
+            continue;
+        }
+        let register = Register::load(&papers.folder(&paper)?)?;
+        text.push_str(&format!("{paper}: {}\n", register.paper));
+        for figure in &register.figures {
+            let claims: Vec<&str> = register.claims_of(&figure.id).map(|c| c.id.as_str()).collect();
+            let claims = if claims.is_empty() { String::new() } else { format!(" [{}]", claims.join(", ")) };
+            text.push_str(&format!("  {:<14} {}{claims}\n", figure.id, figure.title));
+        }
+        let waiting = register.claims.iter().filter(|c| matches!(c.test, hopline_lab::claims::Test::Needs(_)));
+        let waiting: Vec<&str> = waiting.map(|c| c.id.as_str()).collect();
+        if !waiting.is_empty() {
+            text.push_str(&format!("  cannot be judged yet: {}\n", waiting.join(", ")));
+        }
+        text.push('\n');
+    }
+    if let (Some(only), true) = (only, text.is_empty()) {
+        papers.folder(only)?;
+    }
+    console::print(&text)
+}

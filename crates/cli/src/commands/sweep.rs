@@ -1,0 +1,31 @@
+//! `hopline sweep`.
+
+use super::experiment::{self, Kept};
+use crate::args::Sweep as Args;
+use crate::console;
+use crate::problems::Failure;
+use crate::progress::Progress;
+use hopline_lab::Plan;
+use hopline_lab::experiment::How;
+
+/// Runs a plan in a directory, or goes on with it.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    let plan = Plan::load(&args.plan, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
+    console::catch_interrupts()?;
+    let command = experiment::command();
+    let progress = Progress::new(args.effort.quiet);
+    let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
+    let (comparison, _store) = experiment::kept(&plan, how, &args.output, args.force, Kept::Report)?;
+    drop(progress);
+    if args.effort.json {
+        console::print(&format!("{}\n", comparison.json()))?;
+    } else {
+        let place = args.output.display();
+        let text = experiment::describe(&comparison);
+        console::print(&format!("{text}\nresults and report.html in {place}\n"))?;
+    }
+    match comparison.failed() {
+        0 => Ok(()),
+        n => Err(Failure::Other(format!("{} failed", experiment::counted(n, "run")))),
+    }
+}

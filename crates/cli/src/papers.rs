@@ -1,0 +1,66 @@
+//! The papers that hopline brings along.
+
+use crate::problems::Failure;
+use hopline_lab::Problem;
+use hopline_lab::claims::FILE;
+use rust_embed::Embed;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The repository's `papers/`, as it was when hopline was built.
+#[derive(Embed)]
+#[folder = "../../papers"]
+#[exclude = "*.md"]
+struct Brought;
+
+/// A folder of papers.
+pub(crate) struct Papers {
+    folder: PathBuf,
+    /// Where the papers that hopline brings along are unpacked; removed at the end.
+    _unpacked: Option<TempDir>,
+}
+
+impl Papers {
+    /// The papers in `folder`, or those that hopline brings along.
+    pub(crate) fn open(folder: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(folder) = folder {
+            return Ok(Self { folder: folder.to_owned(), _unpacked: None });
+        }
+        let unpacked = unpack().map_err(|e| Failure::Other(format!("cannot unpack the papers: {e}")))?;
+        Ok(Self { folder: unpacked.path().to_owned(), _unpacked: Some(unpacked) })
+    }
+
+    /// Names of the papers.
+    pub(crate) fn names(&self) -> Result<Vec<String>, Failure> {
+        let unreadable = |e| Problem::new(format!("{}: {e}", self.folder.display()));
+        let entries = fs::read_dir(&self.folder).map_err(unreadable)?;
+        let folders = entries.flatten().filter(|entry| entry.path().join(FILE).exists());
+        let mut names: Vec<String> =
+            folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The folder of a paper.
+    pub(crate) fn folder(&self, paper: &str) -> Result<PathBuf, Failure> {
+        let names = self.names()?;
+        if names.iter().any(|name| name == paper) {
+            return Ok(self.folder.join(paper));
+        }
+        Err(Problem::new(format!("there is no paper `{paper}`"))
+            .help(format!("the papers are {}", names.join(", ")))
+            .into())
+    }
+}
+
+fn unpack() -> std::io::Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("hopline-papers-").tempdir()?;
+    for name in Brought::iter() {
+        let file = Brought::get(&name).expect("it was just listed");
+        let path = folder.path().join(&*name);
+        fs::create_dir_all(path.parent().expect("it lies in the folder"))?;
+        fs::write(path, file.data)?;
+    }
+    Ok(folder)
+}

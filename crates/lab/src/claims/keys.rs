@@ -1,0 +1,52 @@
+//! Every key of a claims file.
+
+use crate::scenario::schema::Key;
+
+/// The top level.
+pub const CLAIMS: &[Key] = &[
+    Key::text("paper", "authors, title, venue, year").required(),
+    Key::table("rule", RULE, "when a measurement agrees with a claim").required(),
+    Key::tables("figure", FIGURE, "what can be reproduced: figures, tables, experiments").required(),
+    Key::tables("claim", CLAIM, "what the paper says").required(),
+];
+
+/// `[rule]`.
+pub const RULE: &[Key] = &[
+    Key::number("tolerance_pct", 0.0, 1000.0, "a claimed value stands for itself ± so many percent of it")
+        .required(),
+    Key::number(
+        "widest_pct",
+        0.0,
+        1000.0,
+        "an interval whose half-width is above so many percent of the claimed value decides nothing",
+    )
+    .required(),
+];
+
+/// `[[figure]]`.
+pub const FIGURE: &[Key] = &[
+    Key::text("id", "what it is called on the command line").required(),
+    Key::text("title", "what it shows").required(),
+    Key::text("plan", "plan file, beside the claims").required(),
+];
+
+/// `[[claim]]`.
+pub const CLAIM: &[Key] = &[
+    Key::text("id", "as the digest of the paper numbers it; a part of a claim adds a letter").required(),
+    Key::text("figure", "id of the figure whose runs it is judged by"),
+    Key::text("statement", "what the paper says, in our words").required(),
+    Key::text("where", "section, figure or table of the paper"),
+    Key::text("scenario", "the set-up in words; default: the point"),
+    Key::text("metric", "what is measured: a metric of the run, or of `flow`"),
+    Key::text("flow", "name of the flow whose metric it is"),
+    Key::settings("point", "settings of the point that is measured; `variant` names its variant"),
+    Key::settings("against", "settings of the point that it is compared with: the claim is a gain in percent"),
+    Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
+    Key::number("tolerance", 0.0, 1e12, "stands for rule.tolerance_pct, in the unit of `claimed`"),
+    Key::number("low", -1e12, 1e12, "the claim is a range: its lower end"),
+    Key::number("high", -1e12, 1e12, "the claim is a range: its upper end"),
+    Key::number("above", -1e12, 1e12, "the claim is that the value is above this"),
+    Key::number("below", -1e12, 1e12, "the claim is that the value is below this"),
+    Key::text("needs", "what hopline lacks yet to judge it"),
+    Key::text("note", "what a reader of the verdict should know"),
+];

@@ -1,0 +1,328 @@
+//! Published claims, and what our runs say of them.
+//!
+//! A folder a paper: `claims.toml` names its figures, each with a plan, and its claims, each with the point of a plan
+//! that it is about. The rule by which a measurement agrees is part of the file.
+
+mod evaluate;
+pub mod keys;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub use evaluate::{Evidence, Measurement, evaluate};
+pub use verdict::{Claimed, Direction, Verdict, judge};
+
+use crate::metrics::{self, Level, MetricInfo};
+use crate::plan::{Effort, Plan};
+use crate::scenario::document::{self, Setting};
+use crate::scenario::schema::{Section, check_document};
+use crate::scenario::source::{Origin, Problem, Problems, Source, nearest};
+use crate::scenario::settings;
+use crate::stats::Interval;
+use std::path::{Path, PathBuf};
+
+/// Name of the file of claims in a paper's folder.
+pub const FILE: &str = "claims.toml";
+
+/// What a paper claims.
+#[derive(Clone, Debug)]
+pub struct Register {
+    /// Name of the paper's folder.
+    pub id: String,
+    /// Authors, title, venue, year.
+    pub paper: String,
+    /// When a measurement agrees.
+    pub rule: Rule,
+    /// What can be reproduced.
+    pub figures: Vec<Figure>,
+    /// What is claimed.
+    pub claims: Vec<Claim>,
+}
+
+/// When a measurement agrees with a claim.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// A claimed value stands for itself, give or take so many percent of it.
+    pub tolerance_pct: f64,
+    /// An interval whose half-width is above so many percent of the claimed value decides nothing.
+    pub widest_pct: f64,
+}
+
+/// Something that can be reproduced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// What it is called on the command line.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Its plan file.
+    pub plan: PathBuf,
+}
+
+/// One claim.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Its number in the digest of the paper.
+    pub id: String,
+    /// What the paper says.
+    pub statement: String,
+    /// Section, figure or table of the paper; empty if not given.
+    pub place: String,
+    /// The set-up in words; empty: the label of the point.
+    pub scenario: String,
+    /// What a reader of the verdict should know; empty if nothing.
+    pub note: String,
+    /// How it is judged.
+    pub test: Test,
+}
+
+/// How a claim is judged.
+#[derive(Clone, Debug)]
+pub enum Test {
+    /// Not yet: this is missing.
+    Needs(String),
+    /// By a measurement.
+    Measure(Measure),
+}
+
+/// What is measured for a claim.
+#[derive(Clone, Debug)]
+pub struct Measure {
+    /// Id of the figure whose runs it is judged by.
+    pub figure: String,
+    /// The metric.
+    pub metric: &'static MetricInfo,
+    /// The flow whose metric it is; empty for a metric of the run.
+    pub flow: String,
+    /// The point that is measured.
+    pub point: Selector,
+    /// The point that it is compared with, if the claim is a gain.
+    pub against: Option<Selector>,
+    /// What is claimed.
+    pub claimed: Claimed,
+}
+
+/// Picks a point by its settings.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    /// The settings; `variant` is the name of a variant.
+    pub settings: Vec<Setting>,
+    /// Where they were written.
+    pub origin: Origin,
+}
+
+impl Register {
+    /// Reads the claims of the paper in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the file. Plans are read by [`Register::plan`].
+    pub fn load(folder: &Path) -> Result<Self, Problems> {
+        let source = Source::read(&folder.join(FILE))?;
+        let document = document::parse(&source)?;
+        check_document(&document, "the claims", keys::CLAIMS)?;
+        let file = Section::new(&document, keys::CLAIMS);
+        let figures: Vec<Figure> =
+            file.sections("figure").iter().map(|section| Figure::of(section, folder)).collect();
+        let rule = Rule::of(&file.section("rule"));
+        let sections = file.sections("claim");
+        let claims = sections.iter().map(|section| Claim::of(section, &figures, rule));
+        let claims = claims.collect::<Result<Vec<_>, _>>()?;
+        unique(&sections)?;
+        let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let paper = file.word("paper").expect("is required").to_owned();
+        Ok(Self { id, paper, rule, figures, claims })
+    }
+
+    /// The plan of a figure.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it, a claim that picks none or several of its points included.
+    pub fn plan(&self, figure: &Figure, over: &[Setting], effort: Effort) -> Result<Plan, Problems> {
+        let plan = Plan::load(&figure.plan, over, effort)?;
+        for claim in self.claims_of(&figure.id) {
+            let Test::Measure(measure) = &claim.test else { continue };
+            for selector in std::iter::once(&measure.point).chain(&measure.against) {
+                let labels = plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
+                selector.find(labels)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The claims that are judged by the runs of a figure.
+    pub fn claims_of<'a>(&'a self, figure: &'a str) -> impl Iterator<Item = &'a Claim> {
+        self.claims.iter().filter(move |claim| match &claim.test {
+            Test::Needs(_) => false,
+            Test::Measure(measure) => measure.figure == figure,
+        })
+    }
+}
+
+impl Rule {
+    fn of(section: &Section<'_>) -> Self {
+        let percent = |key| section.number(key).expect("is required");
+        Self { tolerance_pct: percent("tolerance_pct"), widest_pct: percent("widest_pct") }
+    }
+
+    /// The rule in a sentence.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        format!(
+            "A claimed value stands for itself ± {} %, unless the claim states another tolerance; a measurement agrees \
+             if its interval meets that range, agrees in direction only if it misses the range but lies wholly on the \
+             claimed side of zero, and differs otherwise; an interval that meets the range but has a half-width above \
+             {} % of the claimed value cannot be judged",
+            self.tolerance_pct, self.widest_pct
+        )
+    }
+}
+
+impl Figure {
+    fn of(section: &Section<'_>, folder: &Path) -> Self {
+        let text = |key| section.word(key).expect("is required");
+        Self { id: text("id").to_owned(), title: text("title").to_owned(), plan: folder.join(text("plan")) }
+    }
+}
+
+impl Claim {
+    fn of(section: &Section<'_>, figures: &[Figure], rule: Rule) -> Result<Self, Problem> {
+        let text = |key| section.word(key).unwrap_or_default().to_owned();
+        let test = match section.word("needs") {
+            Some(needs) => Test::Needs(needs.to_owned()),
+            None => Test::Measure(Measure::of(section, figures, rule)?),
+        };
+        Ok(Self {
+            id: text("id"),
+            statement: text("statement"),
+            place: text("where"),
+            scenario: text("scenario"),
+            note: text("note"),
+            test,
+        })
+    }
+}
+
+impl Measure {
+    fn of(section: &Section<'_>, figures: &[Figure], rule: Rule) -> Result<Self, Problem> {
+        let figure = required(section, "figure")?;
+        if !figures.iter().any(|f| f.id == figure) {
+            let near = nearest(figure, figures.iter().map(|f| f.id.as_str()));
+            let known: Vec<&str> = figures.iter().map(|f| f.id.as_str()).collect();
+            return Err(Problem::new(format!("there is no figure \"{figure}\""))
+                .at(section.origin_of("figure"))
+                .help(match near {
+                    Some(near) => format!("did you mean \"{near}\"?"),
+                    None => format!("the figures are {}", known.join(", ")),
+                }));
+        }
+        let flow = section.word("flow").unwrap_or_default();
+        let level = if flow.is_empty() { Level::Run } else { Level::Flow };
+        Ok(Self {
+            figure: figure.to_owned(),
+            metric: metric(section, level)?,
+            flow: flow.to_owned(),
+            point: Selector::of(section, "point"),
+            against: section.has("against").then(|| Selector::of(section, "against")),
+            claimed: claimed(section, rule)?,
+        })
+    }
+
+    /// Whether the claim is a gain or a loss, or a size.
+    #[must_use]
+    pub const fn direction(&self) -> Direction {
+        if self.against.is_some() { Direction::Signed } else { Direction::Size }
+    }
+}
+
+impl Selector {
+    fn of(section: &Section<'_>, key: &str) -> Self {
+        let settings = section.node(key).map(settings).unwrap_or_default();
+        Self { settings, origin: section.origin_of(key).clone() }
+    }
+
+    /// The number of the one point that it picks, of points given as (variant, settings, label).
+    ///
+    /// # Errors
+    ///
+    /// It picks none, or several.
+    pub fn find<'a>(
+        &self,
+        points: impl Iterator<Item = (Option<&'a str>, serde_json::Value, &'a str)>,
+    ) -> Result<usize, Problem> {
+        let has = |variant: Option<&str>, of: &serde_json::Value, s: &Setting| match s.path.as_str() {
+            "variant" => variant == Some(s.text().as_str()),
+            path => of.get(path) == Some(&s.json()),
+        };
+        let mut labels = Vec::new();
+        let mut found = Vec::new();
+        for (number, (variant, of, label)) in points.enumerate() {
+            labels.push(label.to_owned());
+            if self.settings.iter().all(|s| has(variant, &of, s)) {
+                found.push(number);
+            }
+        }
+        match found[..] {
+            [one] => Ok(one),
+            [] => Err(Problem::new("no point of the plan has these settings")
+                .at(&self.origin)
+                .help(format!("the points are {}", labels.join("; ")))),
+            _ => {
+                let which: Vec<&str> = found.iter().map(|&i| labels[i].as_str()).collect();
+                Err(Problem::new("several points of the plan have these settings")
+                    .at(&self.origin)
+                    .help(format!("add what tells them apart: {}", which.join("; "))))
+            }
+        }
+    }
+}
+
+fn required<'a>(section: &Section<'a>, key: &str) -> Result<&'a str, Problem> {
+    section.word(key).ok_or_else(|| {
+        Problem::new(format!("a claim without `{key}`"))
+            .at(section.origin)
+            .help("a claim that hopline cannot judge yet says what it `needs`")
+    })
+}
+
+fn metric(section: &Section<'_>, level: Level) -> Result<&'static MetricInfo, Problem> {
+    let name = required(section, "metric")?;
+    metrics::find(level, name).ok_or_else(|| {
+        let known = || metrics::CATALOGUE.iter().filter(|m| m.level() == level).map(|m| m.name);
+        let guess = nearest(name, known()).map(|near| format!("did you mean \"{near}\"? "));
+        Problem::new(format!("no {} has a metric \"{name}\"", level.word()))
+            .at(section.origin_of("metric"))
+            .help(guess.unwrap_or_default() + "the metrics are " + &known().collect::<Vec<_>>().join(", "))
+    })
+}
+
+/// What is claimed: exactly one of a value, a range and a bound.
+fn claimed(section: &Section<'_>, rule: Rule) -> Result<Claimed, Problem> {
+    let [value, low, high, above, below] =
+        ["claimed", "low", "high", "above", "below"].map(|key| section.number(key));
+    match (value, low, high, above, below) {
+        (Some(value), None, None, None, None) => {
+            let tolerance = section.number("tolerance").unwrap_or(value.abs() * rule.tolerance_pct / 100.0);
+            Ok(Claimed::Value { value, tolerance })
+        }
+        (None, Some(low), Some(high), None, None) if low <= high => Ok(Claimed::Range(Interval { low, high })),
+        (None, None, None, Some(limit), None) => Ok(Claimed::Above(limit)),
+        (None, None, None, None, Some(limit)) => Ok(Claimed::Below(limit)),
+        _ => Err(Problem::new("what is claimed is not one thing")
+            .at(section.origin_of("id"))
+            .help("give `claimed`, or `low` and `high`, or `above`, or `below`")),
+    }
+}
+
+fn unique(sections: &[Section<'_>]) -> Result<(), Problem> {
+    for (i, section) in sections.iter().enumerate() {
+        let id = section.word("id");
+        if sections[..i].iter().any(|other| other.word("id") == id) {
+            return Err(Problem::new(format!("a second claim \"{}\"", id.unwrap_or_default()))
+                .at(section.origin_of("id"))
+                .help("parts of a claim add a letter: \"E-4a\", \"E-4b\""));
+        }
+    }
+    Ok(())
+}

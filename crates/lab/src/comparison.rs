@@ -1,0 +1,269 @@
+//! What the runs of an experiment say: estimates of each point, and what each gains over its baseline within pairs.
+
+use crate::description::Description;
+use crate::metrics::{self, Level, MetricInfo};
+use crate::record::{Done, Record, Series};
+use crate::stats::{Estimate, Pairs, holm};
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+mod tests;
+
+/// The metric that variants are compared by first.
+pub const GOODPUT: &str = "aggregate_goodput_bps";
+
+/// The result of an experiment.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What was run.
+    pub description: Description,
+    /// Runs of each point, those that failed included.
+    pub runs: u64,
+    /// One entry a point, in order.
+    pub points: Vec<PointResult>,
+}
+
+/// The result of one point.
+#[derive(Clone, Debug, Default)]
+pub struct PointResult {
+    /// By level, subject (empty for the run) and metric: the value of each run; NaN where there is none.
+    values: BTreeMap<(Level, String, &'static str), Vec<f64>>,
+    /// Numbers of the runs that failed, and why.
+    pub failed: Vec<(u64, String)>,
+    /// CPU time of all runs, in seconds.
+    pub cpu_s: f64,
+    /// Hash of the runs' fingerprints, in their order.
+    pub fingerprint: Fingerprint,
+    /// Series of the first run that has any.
+    pub series: Vec<Series>,
+}
+
+/// A point against its baseline in one metric.
+#[derive(Clone, Debug)]
+pub struct Versus {
+    /// Differences within pairs, in the unit of the metric.
+    pub difference: Estimate,
+    /// The same in percent of the baseline's mean. `None` if that mean is not above 0.
+    pub percent: Option<Estimate>,
+    /// The baseline's mean over the pairs.
+    pub baseline_mean: f64,
+    /// Two-sided p value of the paired t test. `None` below two pairs.
+    pub p: Option<f64>,
+    /// The pairs themselves.
+    pub pairs: Pairs,
+}
+
+/// What a comparison keeps of its runs, besides the metrics of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Nothing.
+    Runs,
+    /// The metrics of each flow too.
+    Flows,
+}
+
+impl Comparison {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(description: Description, runs: u64) -> Self {
+        let points = vec![PointResult::default(); description.points.len()];
+        Self { description, runs, points }
+    }
+
+    /// Adds a record. Records come in the order of points and runs.
+    pub fn add(&mut self, record: Record, detail: Detail) {
+        let (runs, point) = (self.runs as usize, &mut self.points[record.point]);
+        match record.result {
+            Ok(done) => point.add(record.run, done, runs, detail),
+            Err(why) => point.failed.push((record.run, why)),
+        }
+    }
+
+    /// The comparison of `records`, in the order of points and runs.
+    #[must_use]
+    pub fn of(description: Description, runs: u64, records: &[Record]) -> Self {
+        let mut comparison = Self::new(description, runs);
+        for record in records {
+            comparison.add(record.clone(), Detail::Flows);
+        }
+        comparison
+    }
+
+    /// `point` against its baseline in a metric of the run; `None` for a baseline, and where there is no pair of runs
+    /// that both have the metric.
+    #[must_use]
+    pub fn versus_baseline(&self, point: usize, metric: &str) -> Option<Versus> {
+        let baseline = self.description.points[point].baseline;
+        let key = (Level::Run, "", metric);
+        (baseline != point).then(|| self.versus(point, baseline, key)).flatten()
+    }
+
+    /// `point` against `baseline` in any metric: (level, subject, name). `None` where there is no pair of runs that both
+    /// have it.
+    #[must_use]
+    pub fn versus(&self, point: usize, baseline: usize, metric: (Level, &str, &str)) -> Option<Versus> {
+        let (a, b) = (self.points[point].all(metric)?, self.points[baseline].all(metric)?);
+        let paired = a.iter().zip(b).filter(|(a, b)| a.is_finite() && b.is_finite());
+        let (values, reference): (Vec<f64>, Vec<f64>) = paired.map(|(a, b)| (*a, *b)).unzip();
+        if values.is_empty() {
+            return None;
+        }
+        let pairs = Pairs::new(&values, &reference).expect("finite and of equal length");
+        let (difference, baseline_mean) = (pairs.difference(), Estimate::of(&reference).mean);
+        Some(Versus {
+            percent: (baseline_mean > 0.0).then(|| difference.scaled(100.0 / baseline_mean)),
+            baseline_mean,
+            p: pairs.t_test().ok().map(|test| test.p),
+            difference,
+            pairs,
+        })
+    }
+
+    /// P values of all points against their baselines in a metric of the run, by Holm's correction; `None` where there
+    /// is none.
+    #[must_use]
+    pub fn corrected_p(&self, metric: &str) -> Vec<Option<f64>> {
+        let versus = (0..self.points.len()).map(|point| self.versus_baseline(point, metric)?.p);
+        let raw: Vec<Option<f64>> = versus.collect();
+        let present: Vec<f64> = raw.iter().flatten().copied().collect();
+        let mut corrected = holm(&present).expect("the p values of tests").into_iter();
+        raw.into_iter().map(|p| p.and_then(|_| corrected.next())).collect()
+    }
+
+    /// Metrics of the run that any point has, in the order of the catalogue.
+    pub fn metrics(&self) -> impl Iterator<Item = &'static MetricInfo> {
+        let any = |info: &&MetricInfo| self.points.iter().any(|p| p.estimate(info.name).is_some());
+        metrics::CATALOGUE.iter().filter(|info| info.level() == Level::Run).filter(any)
+    }
+
+    /// Number of runs that failed, of all points.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        self.points.iter().map(|p| p.failed.len()).sum()
+    }
+
+    /// The whole comparison, as `--json` prints it.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        json!({
+            "name": self.description.name,
+            "scenario": self.description.name,
+            "seed": self.description.seed,
+            "runs": self.runs,
+            "confidence": self.description.confidence,
+            "variants": (0..self.points.len()).map(|point| self.point_json(point)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn point_json(&self, number: usize) -> Json {
+        let (point, description) = (&self.points[number], &self.description.points[number]);
+        let interval = |e: Estimate| self.interval(&e);
+        let versus = self.versus_baseline(number, GOODPUT);
+        let estimates = self.metrics().filter_map(|info| {
+            Some((info.name.to_owned(), interval(point.estimate(info.name)?)))
+        });
+        json!({
+            "variant": description.label,
+            "settings": description.settings,
+            "baseline": self.description.points[description.baseline].label,
+            "goodput_bps": point.estimate(GOODPUT).map(interval),
+            "gain_bps": versus.as_ref().map(|v| interval(v.difference)),
+            "gain_pct": versus.as_ref().and_then(|v| v.percent).map(interval),
+            "gain_p": self.corrected_p(GOODPUT)[number],
+            "metrics": estimates.collect::<Map<_, _>>(),
+            "failed": point.failed.iter().map(|(run, why)| json!({"run": run, "error": why})).collect::<Vec<_>>(),
+            "cpu_s": point.cpu_s,
+            "fingerprint": point.fingerprint.to_string(),
+        })
+    }
+
+    fn interval(&self, e: &Estimate) -> Json {
+        let interval = e.interval(self.description.confidence()).map(|i| [i.low, i.high]);
+        json!({ "n": e.n, "mean": e.mean, "deviation": e.deviation, "interval": interval })
+    }
+}
+
+/// The whole comparison with every run of it, as `compare --json` prints it.
+#[must_use]
+pub fn json_with_runs(comparison: &Comparison, records: &[Record]) -> Json {
+    let mut json = comparison.json();
+    for (number, variant) in json["variants"].as_array_mut().into_iter().flatten().enumerate() {
+        let runs = records.iter().filter(|r| r.point == number).map(Record::json);
+        variant["runs"] = runs.collect();
+    }
+    json
+}
+
+impl PointResult {
+    fn add(&mut self, run: u64, done: Done, runs: usize, detail: Detail) {
+        for value in done.metrics {
+            let level = value.metric.level();
+            if level == Level::Run || (level == Level::Flow && detail == Detail::Flows) {
+                let values = self.values.entry((level, value.subject, value.metric.name));
+                values.or_insert_with(|| vec![f64::NAN; runs])[run as usize - 1] = value.value;
+            }
+        }
+        self.cpu_s += done.cpu_s;
+        self.fingerprint.add(done.fingerprint);
+        if self.series.is_empty() {
+            self.series = done.series;
+        }
+    }
+
+    /// Values of a metric (level, subject, name), one a run; NaN where there is none.
+    #[must_use]
+    pub fn all(&self, (level, subject, name): (Level, &str, &str)) -> Option<&[f64]> {
+        let info = metrics::find(level, name)?;
+        self.values.get(&(level, subject.to_owned(), info.name)).map(Vec::as_slice)
+    }
+
+    /// Values of a metric of the run, of those runs that have it.
+    #[must_use]
+    pub fn values(&self, metric: &str) -> Vec<f64> {
+        let all = self.all((Level::Run, "", metric)).unwrap_or_default();
+        all.iter().copied().filter(|x| x.is_finite()).collect()
+    }
+
+    /// The estimate of a metric of the run, if any run has it.
+    #[must_use]
+    pub fn estimate(&self, metric: &str) -> Option<Estimate> {
+        let values = self.values(metric);
+        (!values.is_empty()).then(|| Estimate::of(&values))
+    }
+
+    /// Names of the flows whose metrics are kept.
+    #[must_use]
+    pub fn flows(&self) -> Vec<&str> {
+        let flows = self.values.keys().filter(|(level, ..)| *level == Level::Flow);
+        let mut names: Vec<&str> = flows.map(|(_, subject, _)| subject.as_str()).collect();
+        names.dedup();
+        names
+    }
+}
+
+/// Hash of the fingerprints of runs: FNV-1a over their bytes, in the order of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fingerprint {
+    /// The next run.
+    pub fn add(&mut self, fingerprint: u64) {
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let bytes = fingerprint.to_le_bytes().into_iter();
+        self.0 = bytes.fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    }
+}
+
+/// 16 hexadecimal digits.
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}

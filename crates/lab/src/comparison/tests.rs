@@ -1,0 +1,161 @@
+use super::*;
+use crate::experiment::{How, in_memory};
+use crate::plan::{Plan, Runs};
+use crate::run::Unwatched;
+use crate::scenario::{Axis, Scenario, parse_vary};
+use crate::testing::{TWO_HOPS, scenario};
+use hopline_sim::simulate;
+use std::num::NonZeroUsize;
+
+fn plan(vary: &[&str]) -> Plan {
+    of(&scenario(TWO_HOPS), vary)
+}
+
+fn of(scenario: &Scenario, vary: &[&str]) -> Plan {
+    let axes: Vec<Axis> = vary.iter().map(|text| parse_vary(text).unwrap()).collect();
+    Plan::new(scenario, &axes).unwrap()
+}
+
+fn run(plan: &Plan, jobs: Option<usize>) -> (Comparison, Vec<Record>) {
+    let how = How { jobs: jobs.and_then(NonZeroUsize::new), command: &[], watch: &Unwatched };
+    in_memory(plan, how).unwrap()
+}
+
+/// What a comparison prints, without what may differ from one execution to the next.
+fn without_cpu(mut json: Json) -> Json {
+    fn strip(json: &mut Json) {
+        match json {
+            Json::Object(map) => {
+                map.remove("cpu_s");
+                map.values_mut().for_each(strip);
+            }
+            Json::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    strip(&mut json);
+    json
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_threads() {
+    let result = |jobs| {
+        let (comparison, records) = run(&plan(&["tcp.window=2,8"]), Some(jobs));
+        without_cpu(json_with_runs(&comparison, &records))
+    };
+    let alone = result(1);
+    assert_eq!(alone, result(2));
+    assert_eq!(alone, result(5));
+}
+
+#[test]
+fn runs_are_numbered_paired_and_those_of_a_single_run() {
+    let (comparison, records) = run(&plan(&["tcp.window=2,8"]), None);
+    let keys: Vec<(usize, u64)> = records.iter().map(|r| (r.point, r.run)).collect();
+    assert_eq!(keys, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 2), (1, 3), (1, 4)]);
+    let fingerprint = |r: &Record| r.result.as_ref().unwrap().fingerprint;
+    let all: std::collections::BTreeSet<u64> = records.iter().map(fingerprint).collect();
+    assert_eq!(all.len(), 8, "every run is another one");
+    let window = crate::scenario::document::Setting::parse("--set", "tcp.window=8").unwrap();
+    let alone = simulate(&scenario(TWO_HOPS).with(&[window]).unwrap().spec(3).unwrap(), 3);
+    assert_eq!(alone.fingerprint, fingerprint(&records[6]));
+    assert_eq!(comparison.points[1].values(GOODPUT)[2], alone.aggregate_goodput_bps());
+}
+
+#[test]
+fn gains_are_taken_within_pairs_against_the_baseline() {
+    let (comparison, _) = run(&plan(&["tcp.window=2,8"]), None);
+    assert!(comparison.versus_baseline(0, GOODPUT).is_none());
+    let versus = comparison.versus_baseline(1, GOODPUT).unwrap();
+    let (a, b) = (comparison.points[1].values(GOODPUT), comparison.points[0].values(GOODPUT));
+    assert_eq!(versus.difference, Estimate::of_differences(&a, &b));
+    let percent = versus.percent.unwrap().mean;
+    assert!((percent - 100.0 * versus.difference.mean / Estimate::of(&b).mean).abs() < 1e-9);
+    assert_eq!(comparison.corrected_p(GOODPUT), [None, versus.p]);
+}
+
+#[test]
+fn a_baseline_that_delivers_nothing_has_no_percentage() {
+    let far = scenario(&TWO_HOPS.replace("spacing_m = 200", "spacing_m = 900"));
+    let (comparison, _) = run(&of(&far, &["tcp.window=2,8"]), None);
+    assert_eq!(comparison.points[0].estimate(GOODPUT).unwrap().mean, 0.0);
+    let versus = comparison.versus_baseline(1, GOODPUT).unwrap();
+    assert_eq!((versus.difference.mean, versus.percent), (0.0, None));
+}
+
+#[test]
+fn a_run_that_failed_leaves_its_pair_out() {
+    let (comparison, mut records) = run(&plan(&["tcp.window=2,8"]), None);
+    records[5].result = Err("no luck".into());
+    let with_failure = Comparison::of(comparison.description.clone(), comparison.runs, &records);
+    assert_eq!(with_failure.points[1].failed, [(2, "no luck".to_owned())]);
+    assert_eq!(with_failure.failed(), 1);
+    let versus = with_failure.versus_baseline(1, GOODPUT).unwrap();
+    assert_eq!(versus.difference.n, 3);
+    let mean = |runs: &[usize]| {
+        let values = comparison.points[1].values(GOODPUT);
+        runs.iter().map(|&i| values[i]).sum::<f64>() / runs.len() as f64
+    };
+    let estimate = with_failure.points[1].estimate(GOODPUT).unwrap();
+    assert!((estimate.mean - mean(&[0, 2, 3])).abs() < 1e-6);
+}
+
+#[test]
+fn json_has_mean_interval_and_runs_of_each_variant() {
+    let (comparison, records) = run(&plan(&["tcp.window=2,unclamped"]), None);
+    let json = json_with_runs(&comparison, &records);
+    let variant = &json["variants"][1];
+    assert_eq!(variant["settings"]["tcp.window"], "unclamped");
+    let mean = variant["goodput_bps"]["mean"].as_f64().unwrap();
+    let [low, high] = [0, 1].map(|i| variant["goodput_bps"]["interval"][i].as_f64().unwrap());
+    assert!(low <= mean && mean <= high && mean > 0.0);
+    assert_eq!(variant["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(variant["runs"][2]["run"], 3);
+    assert_eq!(variant["runs"][2]["flows"][0]["dst"], "n2");
+    let of_flow = variant["runs"][2]["flows"][0]["goodput_bps"].as_f64();
+    assert_eq!(of_flow, variant["runs"][2]["aggregate_goodput_bps"].as_f64());
+    assert_eq!(json["variants"][0]["gain_pct"], Json::Null);
+}
+
+#[test]
+fn the_fingerprint_of_a_point_depends_on_the_order_of_its_runs() {
+    let hash = |fingerprints: &[u64]| {
+        let mut hash = Fingerprint::default();
+        fingerprints.iter().for_each(|&f| hash.add(f));
+        hash.to_string()
+    };
+    assert_ne!(hash(&[1, 2]), hash(&[2, 1]));
+    // FNV-1a of no bytes is its offset basis.
+    assert_eq!(hash(&[]), "cbf29ce484222325");
+}
+
+#[test]
+fn runs_are_added_until_every_point_is_precise_whatever_the_number_of_threads() {
+    let runs = |jobs| {
+        let mut plan = plan(&["tcp.window=2,8"]);
+        plan.runs = Runs::Until {
+            precision: "1%".parse().unwrap(),
+            metric: GOODPUT.into(),
+            first: 2,
+            most: 40,
+        };
+        let (comparison, _) = run(&plan, Some(jobs));
+        for point in &comparison.points {
+            let estimate = point.estimate(GOODPUT).unwrap();
+            let precise = estimate.half_width.unwrap() <= 0.01 * estimate.mean;
+            assert!(precise || comparison.runs == 40, "{estimate:?}");
+        }
+        comparison.runs
+    };
+    let alone = runs(1);
+    assert!(alone >= 10, "{alone}");
+    assert_eq!(alone, runs(3));
+}
+
+#[test]
+fn runs_are_not_added_without_end() {
+    let mut plan = plan(&["tcp.window=2,8"]);
+    plan.runs =
+        Runs::Until { precision: "0.0001%".parse().unwrap(), metric: GOODPUT.into(), first: 2, most: 13 };
+    assert_eq!(run(&plan, None).0.runs, 13);
+}

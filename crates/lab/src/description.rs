@@ -1,0 +1,105 @@
+//! An experiment as its results describe it: a plan without anything that is needed to run it.
+
+use crate::output::hex;
+use crate::plan::Plan;
+use crate::report::Map;
+use crate::stats::Confidence;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map as Object, Value as Json};
+use sha2::{Digest, Sha256};
+
+/// Everything that a reader of results wants to know of the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// Name of the experiment.
+    pub name: String,
+    /// The question in words, if the plan has one.
+    pub title: Option<String>,
+    /// Version of hopline that runs it.
+    pub version: String,
+    /// [`Plan::identity`].
+    pub identity: String,
+    /// The command that makes these results, from the first.
+    pub command: Vec<String>,
+    /// Path of the scenario file, as it was given.
+    pub scenario_file: String,
+    /// As `sha256sum` of the scenario file.
+    pub scenario_sha256: String,
+    /// Seed that all runs share, unless a point sets its own.
+    pub seed: u64,
+    /// Virtual time of a run of the first point, in seconds.
+    pub duration_s: f64,
+    /// Confidence of every interval: a fraction.
+    pub confidence: f64,
+    /// Keys that the points differ in.
+    pub keys: Vec<String>,
+    /// The points.
+    pub points: Vec<PointDescription>,
+    /// Every parameter in effect at the first point.
+    pub parameters: Json,
+    /// The network of run 1 of the first point.
+    pub map: Map,
+}
+
+/// A point as results describe it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointDescription {
+    /// What distinguishes it.
+    pub label: String,
+    /// The variant of the plan that it belongs to, if the plan names any.
+    pub variant: Option<String>,
+    /// The settings that distinguish it.
+    pub settings: Object<String, Json>,
+    /// Number of the point that its gains are taken against; its own if it is a baseline.
+    pub baseline: usize,
+}
+
+impl Description {
+    /// The description of `plan`, which `command` runs.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with run 1 of the first point; a plan that was read without errors has nothing.
+    pub fn of(plan: &Plan, command: Vec<String>) -> Result<Self, crate::Problems> {
+        let first = &plan.points[0].scenario;
+        Ok(Self {
+            name: plan.name.clone(),
+            title: plan.title.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            identity: plan.identity(),
+            command,
+            scenario_file: first.source().name.clone(),
+            scenario_sha256: hex(&Sha256::digest(&first.source().text)),
+            seed: first.seed(),
+            duration_s: first.duration().as_secs_f64(),
+            confidence: plan.confidence.fraction(),
+            keys: plan.keys().into_iter().map(str::to_owned).collect(),
+            points: plan.points.iter().map(PointDescription::of).collect(),
+            parameters: first.parameters(),
+            map: Map::of(&first.spec(1)?),
+        })
+    }
+
+    /// Confidence of every interval.
+    #[must_use]
+    pub fn confidence(&self) -> Confidence {
+        Confidence::new(self.confidence).unwrap_or(crate::stats::CONFIDENCE)
+    }
+
+    /// Whether point `number` is a baseline that others are compared with.
+    #[must_use]
+    pub fn is_baseline(&self, number: usize) -> bool {
+        self.points[number].baseline == number
+    }
+}
+
+impl PointDescription {
+    fn of(point: &crate::plan::Point) -> Self {
+        Self {
+            label: point.label.clone(),
+            variant: point.variant.clone(),
+            settings: point.settings.iter().map(|s| (s.path.clone(), s.json())).collect(),
+            baseline: point.baseline,
+        }
+    }
+}

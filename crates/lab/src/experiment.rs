@@ -1,0 +1,148 @@
+//! From a plan to a comparison: in memory, or in a directory that survives whatever happens.
+
+use crate::comparison::{Comparison, Detail};
+use crate::description::Description;
+use crate::execute::{ExecuteError, Memory, execute};
+use crate::plan::{Plan, Runs};
+use crate::record::Record;
+use crate::run::{Interrupted, Watch, untraced};
+use crate::store::{Start, Status, Store, StoreError};
+use crate::Problems;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// How a plan is run.
+#[derive(Clone, Copy)]
+pub struct How<'a> {
+    /// Threads; `None`: as many as there are cores.
+    pub jobs: Option<NonZeroUsize>,
+    /// The command that was given, for those who want to repeat it.
+    pub command: &'a [String],
+    /// Who watches.
+    pub watch: &'a dyn Watch,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum ExperimentError {
+    /// The watcher asked to give up. What was kept until then stays.
+    Interrupted,
+    /// The plan makes no sense.
+    Problems(Problems),
+    /// Results could not be kept or read.
+    Store(StoreError),
+}
+
+impl From<StoreError> for ExperimentError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Problems> for ExperimentError {
+    fn from(problems: Problems) -> Self {
+        Self::Problems(problems)
+    }
+}
+
+impl From<ExecuteError<StoreError>> for ExperimentError {
+    fn from(error: ExecuteError<StoreError>) -> Self {
+        match error {
+            ExecuteError::Interrupted => Self::Interrupted,
+            ExecuteError::Sink(error) => Self::Store(error),
+        }
+    }
+}
+
+/// Runs `plan` in memory. Returns the comparison and all records, by point and run.
+///
+/// # Errors
+///
+/// [`ExperimentError::Interrupted`], or what is wrong with the plan; nothing is kept then.
+pub fn in_memory(plan: &Plan, how: How<'_>) -> Result<(Comparison, Vec<Record>), ExperimentError> {
+    let description = Description::of(plan, how.command.to_vec())?;
+    let mut memory = Memory::default();
+    let runs = match execute(plan, how.jobs, &mut memory, how.watch) {
+        Ok(runs) => runs,
+        Err(ExecuteError::Interrupted) => return Err(ExperimentError::Interrupted),
+        Err(ExecuteError::Sink(never)) => match never {},
+    };
+    let records = memory.into_records();
+    Ok((Comparison::of(description, runs, &records), records))
+}
+
+/// Runs `plan` in the directory `path`, or goes on with it, and completes its tables. Returns the directory too.
+///
+/// # Errors
+///
+/// [`ExperimentError`]. The runs that ended until then are kept, and the same call goes on from there.
+pub fn in_directory(
+    plan: &Plan,
+    how: How<'_>,
+    path: &Path,
+    start: Start,
+) -> Result<(Comparison, Store), ExperimentError> {
+    let description = Description::of(plan, how.command.to_vec())?;
+    let mut store = Store::open(path, &description, start)?;
+    repeats(plan, &mut store, path, how.watch)?;
+    refuse_fewer(plan, &store, path)?;
+    let runs = execute(plan, how.jobs, &mut store, how.watch)?;
+    store.complete(runs)?;
+    Ok((compared(&mut store, runs)?, store))
+}
+
+/// The comparison of what is stored in `path`, complete or not; a complete one gets its tables anew.
+///
+/// # Errors
+///
+/// What cannot be read or written.
+pub fn stored(path: &Path) -> Result<(Comparison, Store), StoreError> {
+    let mut store = Store::read(path)?;
+    let runs = store.runs();
+    if store.status() == Status::Complete {
+        store.complete(runs)?;
+    }
+    Ok((compared(&mut store, runs)?, store))
+}
+
+fn compared(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
+    let mut comparison = Comparison::new(store.description().clone(), runs);
+    store.each(runs, |record| {
+        comparison.add(record, Detail::Flows);
+        Ok::<(), StoreError>(())
+    })?;
+    Ok(comparison)
+}
+
+/// Whether this build gives the fingerprint of a run that is there already: results of two builds are not mixed.
+fn repeats(plan: &Plan, store: &mut Store, path: &Path, watch: &dyn Watch) -> Result<(), ExperimentError> {
+    let Some((record, done)) = store.cheapest()? else { return Ok(()) };
+    let point = &plan.points[record.0];
+    let spec = point.scenario.spec(record.1)?;
+    let again = untraced(&spec, record.1, &Quietly(watch)).map_err(|Interrupted| ExperimentError::Interrupted)?;
+    if again.outcome.fingerprint == done {
+        return Ok(());
+    }
+    let run = format!("run {} of {}", record.1, point.label);
+    Err(StoreError::OtherBuild { path: path.to_owned(), run }.into())
+}
+
+/// Passes on a wish to give up, and no progress.
+struct Quietly<'a>(&'a dyn Watch);
+
+impl Watch for Quietly<'_> {
+    fn advanced(&self, _by: hopline_core::Duration, _events: u64) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.interrupted()
+    }
+}
+
+fn refuse_fewer(plan: &Plan, store: &Store, path: &Path) -> Result<(), StoreError> {
+    let most = match plan.runs {
+        Runs::Fixed(runs) => runs,
+        Runs::Until { most, .. } => most,
+    };
+    let there = store.runs();
+    if there <= most { Ok(()) } else { Err(StoreError::MoreRuns { path: path.to_owned(), there, asked: most }) }
+}

@@ -1,0 +1,112 @@
+//! The file of an HTML report.
+
+use super::OutputError;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that a report goes to. An earlier report is replaced; nothing else is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportFile {
+    path: PathBuf,
+}
+
+/// Among the first bytes of every report.
+const MARK: &str = "<meta name=\"generator\" content=\"hopline";
+/// How many bytes are looked at for it.
+const HEAD: u64 = 2048;
+
+impl ReportFile {
+    /// The report at `path`.
+    #[must_use]
+    pub const fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a report may be written there.
+    ///
+    /// # Errors
+    ///
+    /// Something else is there, or no file can be made there.
+    pub fn check(&self) -> Result<(), OutputError> {
+        match std::fs::metadata(&self.path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => self.draft().map(drop),
+            Err(error) => Err(self.refused(error)),
+            Ok(_) if self.is_report() => self.draft().map(drop),
+            Ok(_) => Err(OutputError::Foreign {
+                target: self.path.clone(),
+                why: "it is not a report of hopline; choose another name with --report".to_owned(),
+            }),
+        }
+    }
+
+    /// Writes the report: it is there whole, or what was there is still there.
+    ///
+    /// # Errors
+    ///
+    /// [`ReportFile::check`], and what the file system says.
+    pub fn write(&self, html: &str) -> Result<(), OutputError> {
+        self.check()?;
+        let mut draft = self.draft()?;
+        let written = draft.write_all(html.as_bytes()).and_then(|()| {
+            super::directory::open_up_file(draft.path())?;
+            draft.persist(&self.path).map_err(|e| e.error)
+        });
+        written.map(drop).map_err(|e| self.refused(e))
+    }
+
+    fn draft(&self) -> Result<tempfile::NamedTempFile, OutputError> {
+        let folder = match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let draft = tempfile::Builder::new().prefix(".hopline-").tempfile_in(folder);
+        draft.map_err(|error| OutputError::Io { path: folder.to_owned(), error })
+    }
+
+    fn is_report(&self) -> bool {
+        let mut head = Vec::new();
+        let read = File::open(&self.path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+        read.is_ok() && String::from_utf8_lossy(&head).contains(MARK)
+    }
+
+    fn refused(&self, error: io::Error) -> OutputError {
+        OutputError::Io { path: self.path.clone(), error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "<!doctype html><meta name=\"generator\" content=\"hopline 0.1.0\">";
+
+    #[test]
+    fn a_report_replaces_a_report_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = ReportFile::new(folder.path().join("a.html"));
+        file.check().unwrap();
+        assert!(!file.path().exists(), "checking leaves nothing behind");
+        file.write(PAGE).unwrap();
+        file.write(&format!("{PAGE}2")).unwrap();
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), format!("{PAGE}2"));
+        std::fs::write(file.path(), "<p>my own</p>").unwrap();
+        let error = file.check().unwrap_err();
+        assert!(matches!(error, OutputError::Foreign { .. }), "{error}");
+        assert!(file.write(PAGE).is_err());
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "<p>my own</p>");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no drafts are left");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let error = ReportFile::new("/no/such/folder/a.html".into()).check().unwrap_err();
+        assert!(error.to_string().contains("/no/such/folder"), "{error}");
+    }
+}

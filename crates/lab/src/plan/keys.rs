@@ -1,0 +1,35 @@
+//! Every key of a plan file.
+
+use crate::scenario::schema::Default::{Integer, Number, Word};
+use crate::scenario::schema::Key;
+
+/// The top level.
+pub const PLAN: &[Key] = &[
+    Key::text("name", "what the plan is called in results; default: the name of its file"),
+    Key::text("title", "the question in words, for the report"),
+    Key::text("scenario", "the scenario file, beside the plan").required(),
+    Key::integer("seed", 0, i64::MAX as u64, "seed of the experiment; default: the scenario's"),
+    Key::integer("runs", 1, MOST_RUNS, "paired runs of each point; default: the scenario's"),
+    Key::text("precision", "\"5%\": runs are added until the interval of every point is that narrow"),
+    Key::text("precision_metric", "the metric of a run that is to be precise")
+        .or(Word("aggregate_goodput_bps")),
+    Key::number("confidence", 0.5, 0.999, "confidence of every interval").or(Number(0.95)),
+    Key::integer("max_runs", 1, MOST_RUNS, "most runs of each point, however imprecise").or(Integer(200)),
+    Key::integer("quick_runs", 1, MOST_RUNS, "runs of each point under --quick").or(Integer(3)),
+    Key::word("series", &["first-run", "all", "none"], "of which runs the per-second series are kept")
+        .or(Word("first-run")),
+    Key::word("nodes", &["keep", "drop"], "whether the metrics of each node are kept").or(Word("keep")),
+    Key::settings("set", "keys of the scenario, set at every point"),
+    Key::tables("variant", VARIANT, "what is compared; the first is the baseline of the others"),
+    Key::lists("zip", "keys of the scenario that change together: lists of equal length"),
+    Key::lists("grid", "keys of the scenario of which every combination is run"),
+];
+
+/// `[[variant]]`.
+pub const VARIANT: &[Key] = &[
+    Key::text("name", "what the variant is called").required(),
+    Key::settings("set", "keys of the scenario, set in this variant"),
+];
+
+/// Most runs of a point.
+pub const MOST_RUNS: u64 = 1_000_000;

@@ -1,0 +1,231 @@
+//! What an experiment runs: points, each a scenario with settings put over it, and how often to run each.
+//!
+//! Every point meets the same runs: run 3 of each has the same placement, movement and random streams, so that
+//! differences between points are differences within pairs.
+
+mod file;
+pub mod keys;
+#[cfg(test)]
+mod tests;
+
+pub use file::Effort;
+
+use crate::scenario::document::Setting;
+use crate::scenario::source::{Problem, Problems};
+use crate::scenario::{Axis, Scenario};
+use crate::stats::{CONFIDENCE, Confidence, Precision};
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+/// Points and how often to run each.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the experiment.
+    pub name: String,
+    /// The question in words, if the plan has one.
+    pub title: Option<String>,
+    /// The points, at least one.
+    pub points: Vec<Point>,
+    /// How often to run each.
+    pub runs: Runs,
+    /// Confidence of every interval.
+    pub confidence: Confidence,
+    /// What is kept of a run beside the metrics of the run and of its flows.
+    pub keep: Keep,
+}
+
+/// A scenario with settings put over it.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// What distinguishes it: `tcp.window=2`; the name of the scenario if nothing does.
+    pub label: String,
+    /// The variant of the plan that it belongs to, if the plan names any.
+    pub variant: Option<String>,
+    /// The settings that distinguish it.
+    pub settings: Vec<Setting>,
+    /// The scenario with the settings put over it.
+    pub scenario: Scenario,
+    /// The point that its gains are taken against; its own number if it is a baseline.
+    pub baseline: usize,
+}
+
+/// How often each point is run. Runs are numbered from 1.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Runs {
+    /// So often.
+    Fixed(u64),
+    /// Until every point is precise enough.
+    Until {
+        /// Half the width of the interval that is aimed at, relative to the mean.
+        precision: Precision,
+        /// The metric of a run that is to be precise.
+        metric: String,
+        /// Runs to begin with.
+        first: u64,
+        /// Most runs.
+        most: u64,
+    },
+}
+
+/// What is kept of a run beside the metrics of the run and of its flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Per-second series.
+    pub series: KeepSeries,
+    /// Metrics of nodes.
+    pub nodes: KeepNodes,
+}
+
+/// Of which runs the per-second series are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepSeries {
+    /// Of run 1 of each point.
+    FirstRun,
+    /// Of all runs.
+    All,
+    /// Of none.
+    None,
+}
+
+/// Whether the metrics of each node are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepNodes {
+    /// They are.
+    Keep,
+    /// They are not.
+    Drop,
+}
+
+/// What tells one point from another: a name, if it has one, and settings.
+#[derive(Clone, Debug, Default)]
+struct Difference {
+    variant: Option<String>,
+    settings: Vec<Setting>,
+}
+
+/// Most points of one experiment.
+pub const MOST_POINTS: usize = 10_000;
+
+impl Plan {
+    /// The product of `axes` over `scenario`, run as often as the scenario says: the last axis varies fastest. Without
+    /// axes the scenario stands alone. The first point is the baseline of all others.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with any of the points.
+    pub fn new(scenario: &Scenario, axes: &[Axis]) -> Result<Self, Problems> {
+        let points = product(&[Difference::default()], &steps(axes)?)?;
+        Ok(Self {
+            name: scenario.name(),
+            title: None,
+            points: resolve(scenario, &points, |_| 0)?,
+            runs: Runs::Fixed(scenario.runs()),
+            confidence: CONFIDENCE,
+            keep: Keep { series: KeepSeries::FirstRun, nodes: KeepNodes::Keep },
+        })
+    }
+
+    /// Virtual time of `runs` runs of every point together, in seconds.
+    #[must_use]
+    pub fn total_s(&self, runs: u64) -> f64 {
+        runs as f64 * self.points.iter().map(|p| p.scenario.duration().as_secs_f64()).sum::<f64>()
+    }
+
+    /// Keys that the points differ in, in the order in which they were given.
+    #[must_use]
+    pub fn keys(&self) -> Vec<&str> {
+        let mut keys: Vec<&str> = Vec::new();
+        for setting in self.points.iter().flat_map(|p| &p.settings) {
+            if !keys.contains(&setting.path.as_str()) {
+                keys.push(&setting.path);
+            }
+        }
+        keys
+    }
+
+    /// SHA-256 over everything that results depend on but the number of runs: the points with their parameters, and the
+    /// texts of all files. 64 hexadecimal digits.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let mut hash = Sha256::new();
+        for point in &self.points {
+            let parameters = point.scenario.parameters().to_string();
+            hash.update(json!([point.label, point.baseline, parameters]).to_string());
+            for source in point.scenario.sources().into_iter().skip(1) {
+                hash.update(json!(source.text).to_string());
+            }
+        }
+        hash.update(json!([format!("{:?}", self.keep), self.confidence.fraction()]).to_string());
+        crate::output::hex(&hash.finalize())
+    }
+}
+
+impl Point {
+    /// Whether gains are taken against it.
+    #[must_use]
+    pub const fn is_baseline(&self, number: usize) -> bool {
+        self.baseline == number
+    }
+
+    /// Its settings by key.
+    #[must_use]
+    pub fn settings_json(&self) -> Json {
+        self.settings.iter().map(|s| (s.path.clone(), s.json())).collect::<serde_json::Map<_, _>>().into()
+    }
+}
+
+/// The steps of a product: one for each axis, with a difference for each of its values.
+fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
+    let step = |axis: &Axis| {
+        axis.iter().map(|s| Difference { variant: None, settings: vec![s.clone()] }).collect::<Vec<_>>()
+    };
+    Ok(axes.iter().map(step).collect())
+}
+
+/// Every combination of `heads` with one difference of each step; the last step varies fastest.
+fn product(heads: &[Difference], steps: &[Vec<Difference>]) -> Result<Vec<Difference>, Problem> {
+    let counts = steps.iter().map(Vec::len);
+    let count = counts.fold(Some(heads.len()), |product, n| product.and_then(|p| p.checked_mul(n)));
+    if count.is_none_or(|n| n > MOST_POINTS) {
+        return Err(Problem::new(format!("more than {MOST_POINTS} points")).help("vary fewer keys"));
+    }
+    let mut combined = heads.to_vec();
+    for step in steps {
+        let extended = combined.iter().flat_map(|head| step.iter().map(|tail| head.and(tail)));
+        combined = extended.collect();
+    }
+    Ok(combined)
+}
+
+impl Difference {
+    fn and(&self, other: &Self) -> Self {
+        Self {
+            variant: self.variant.clone().or_else(|| other.variant.clone()),
+            settings: [self.settings.as_slice(), &other.settings].concat(),
+        }
+    }
+
+    fn label(&self, scenario: &Scenario) -> String {
+        let settings = self.settings.iter().map(|s| format!("{}={}", s.path, s.text()));
+        let parts: Vec<String> = self.variant.iter().cloned().chain(settings).collect();
+        if parts.is_empty() { scenario.name() } else { parts.join(" ") }
+    }
+}
+
+/// Points of `differences` over `scenario`.
+fn resolve(
+    scenario: &Scenario,
+    differences: &[Difference],
+    baseline: impl Fn(usize) -> usize,
+) -> Result<Vec<Point>, Problems> {
+    let point = |(number, difference): (usize, &Difference)| {
+        Ok(Point {
+            label: difference.label(scenario),
+            variant: difference.variant.clone(),
+            scenario: scenario.with(&difference.settings)?,
+            settings: difference.settings.clone(),
+            baseline: baseline(number),
+        })
+    };
+    differences.iter().enumerate().map(point).collect()
+}

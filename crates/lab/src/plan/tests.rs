@@ -1,0 +1,160 @@
+use super::*;
+use crate::scenario::parse_vary;
+use crate::testing::{TWO_HOPS, scenario, source};
+use std::fs;
+
+fn labels(plan: &Plan) -> Vec<&str> {
+    plan.points.iter().map(|p| p.label.as_str()).collect()
+}
+
+fn baselines(plan: &Plan) -> Vec<usize> {
+    plan.points.iter().map(|p| p.baseline).collect()
+}
+
+/// A folder with a scenario, in which `text` is a plan.
+fn parse(text: &str, effort: Effort) -> Result<Plan, Problems> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("two-hops.toml"), TWO_HOPS).unwrap();
+    Plan::parse(&source("plan.toml", text), folder.path(), "plan", &[], effort)
+}
+
+fn plan(text: &str) -> Plan {
+    parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Full).unwrap()
+}
+
+/// What is wrong with a plan, and where.
+fn problem(text: &str) -> String {
+    parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Full).unwrap_err().to_string()
+}
+
+#[test]
+fn points_are_the_product_of_the_axes_and_the_last_varies_fastest() {
+    let axes = ["transport=tcp-reno,tcp-sack", "tcp.window=2,8"].map(|text| parse_vary(text).unwrap());
+    let plan = Plan::new(&scenario(TWO_HOPS), &axes).unwrap();
+    assert_eq!(
+        labels(&plan),
+        [
+            "transport=tcp-reno tcp.window=2",
+            "transport=tcp-reno tcp.window=8",
+            "transport=tcp-sack tcp.window=2",
+            "transport=tcp-sack tcp.window=8",
+        ]
+    );
+    assert_eq!(baselines(&plan), [0, 0, 0, 0]);
+    assert_eq!(plan.keys(), ["transport", "tcp.window"]);
+    assert_eq!(plan.total_s(4), 4.0 * 4.0 * 5.0);
+}
+
+#[test]
+fn without_axes_the_scenario_stands_alone() {
+    assert_eq!(labels(&Plan::new(&scenario(TWO_HOPS), &[]).unwrap()), ["two hops"]);
+    assert_eq!(labels(&plan("")), ["two hops"]);
+}
+
+#[test]
+fn too_many_points_are_refused_before_they_are_made() {
+    let axis = parse_vary(&format!("seed={}", vec!["1"; 1000].join(","))).unwrap();
+    let error = Plan::new(&scenario(TWO_HOPS), &vec![axis; 8]).unwrap_err();
+    assert!(error.to_string().contains("more than 10000 points"), "{error}");
+    let ones = format!("[{}]", vec!["1"; 10_001].join(","));
+    assert!(problem(&format!("[zip]\nseed = {ones}")).contains("more than 10000 points"));
+}
+
+#[test]
+fn variants_are_compared_within_each_combination_of_the_rest() {
+    let plan = plan(
+        "[grid]\n\"nodes.count\" = [3, 4]\n\
+         [[variant]]\nname = \"narrow\"\nset = { \"tcp.window\" = 2 }\n\
+         [[variant]]\nname = \"wide\"\nset.tcp.window = 8\n",
+    );
+    assert_eq!(
+        labels(&plan),
+        [
+            "narrow tcp.window=2 nodes.count=3",
+            "wide tcp.window=8 nodes.count=3",
+            "narrow tcp.window=2 nodes.count=4",
+            "wide tcp.window=8 nodes.count=4",
+        ]
+    );
+    assert_eq!(baselines(&plan), [0, 0, 2, 2]);
+    assert_eq!(plan.points[2].scenario.spec(1).unwrap().nodes.len(), 4);
+}
+
+#[test]
+fn zipped_keys_change_together_and_combine_with_the_grid() {
+    let plan = plan("[zip]\n\"nodes.count\" = [3, 4]\nduration_s = [5, 9]\n[grid]\ntcp.window = [2, 8]\n");
+    assert_eq!(
+        labels(&plan),
+        [
+            "nodes.count=3 duration_s=5 tcp.window=2",
+            "nodes.count=3 duration_s=5 tcp.window=8",
+            "nodes.count=4 duration_s=9 tcp.window=2",
+            "nodes.count=4 duration_s=9 tcp.window=8",
+        ]
+    );
+    assert_eq!(baselines(&plan), [0, 0, 0, 0]);
+}
+
+#[test]
+fn lists_of_unequal_length_do_not_zip() {
+    let problem = problem("[zip]\n\"nodes.count\" = [3, 4]\nduration_s = [5]\n");
+    assert!(problem.starts_with("plan.toml:4:1: `zip.duration_s` has 1 values"), "{problem}");
+}
+
+#[test]
+fn what_is_set_holds_at_every_point_and_the_seed_over_the_scenarios() {
+    let plan = plan("seed = 7\nruns = 3\n[set]\nduration_s = 2\n[grid]\ntcp.window = [2, 8]\n");
+    assert!(plan.points.iter().all(|p| p.scenario.seed() == 7 && p.scenario.duration().as_secs_f64() == 2.0));
+    assert_eq!(plan.runs, Runs::Fixed(3));
+    assert_eq!(plan.points[0].settings.len(), 1, "only what distinguishes a point is its setting");
+}
+
+#[test]
+fn runs_come_from_the_scenario_where_the_plan_says_nothing_and_quick_is_quick() {
+    assert_eq!(plan("").runs, Runs::Fixed(4));
+    let quick = |text: &str| parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Quick).unwrap().runs;
+    assert_eq!(quick("runs = 50\nprecision = \"5%\""), Runs::Fixed(3));
+    assert_eq!(quick("runs = 50\nquick_runs = 8"), Runs::Fixed(8));
+    assert_eq!(quick("runs = 2"), Runs::Fixed(2));
+    let until = plan("runs = 12\nprecision = \"5%\"\nmax_runs = 60").runs;
+    let precision = "5%".parse().unwrap();
+    let metric = "aggregate_goodput_bps".to_owned();
+    assert_eq!(until, Runs::Until { precision, metric, first: 12, most: 60 });
+}
+
+#[test]
+fn mistakes_are_shown_where_they_are() {
+    for (text, expected) in [
+        ("runs = 0", "plan.toml:2:8: `runs` = 0 is out of range"),
+        ("rums = 5", "plan.toml:2:1: unknown key `rums` (did you mean `runs`?)"),
+        ("precision = \"0.05\"", "plan.toml:2:13: \"0.05\" is not a percentage"),
+        ("precision = \"5%\"\nprecision_metric = \"jian\"", "plan.toml:3:20: no run has a metric \"jian\""),
+        ("[grid]\ntcp.window = 2", "plan.toml:3:14: `grid.tcp.window` takes a list of values"),
+        ("[grid]\ntcp.window = []", "plan.toml:3:14: `grid.tcp.window` takes a list of values, not an empty one"),
+        ("[grid]\ntcp.widnow = [2]", "plan.toml:3:5: unknown key `widnow` in `tcp` (did you mean `window`?)"),
+        ("[[variant]]\nset.tcp.window = 2", "plan.toml:2:1: `variant.0` has no `name`"),
+        ("[set]\nduration_s = -1", "plan.toml:3:14: `duration_s` = -1 is out of range"),
+    ] {
+        let problem = problem(text);
+        assert!(problem.starts_with(expected), "{text}: {problem}");
+    }
+    let missing = parse("runs = 3", Effort::Full).unwrap_err().to_string();
+    assert!(missing.starts_with("plan.toml:1:1: the plan has no `scenario`"), "{missing}");
+    let absent = parse("scenario = \"three-hops.toml\"", Effort::Full).unwrap_err().to_string();
+    assert!(absent.starts_with("plan.toml:1:12:") && absent.contains("there is no such file"), "{absent}");
+}
+
+#[test]
+fn plans_are_known_by_what_results_depend_on() {
+    let one = plan("runs = 3\n[grid]\ntcp.window = [2, 8]").identity();
+    assert_eq!(one.len(), 64);
+    assert_eq!(one, plan("runs = 9\n[grid]\ntcp.window = [2, 8]").identity(), "more runs are the same plan");
+    for other in [
+        "[grid]\ntcp.window = [2, 9]",
+        "seed = 2\n[grid]\ntcp.window = [2, 8]",
+        "[grid]\ntcp.window = [2, 8]\n[set]\nduration_s = 6",
+        "series = \"all\"\n[grid]\ntcp.window = [2, 8]",
+    ] {
+        assert_ne!(one, plan(other).identity(), "{other}");
+    }
+}

@@ -1,0 +1,225 @@
+//! What is kept of a run.
+
+use crate::metrics::{self, Level, MetricInfo};
+use crate::plan::{Keep, KeepNodes, KeepSeries};
+use crate::run::Run;
+use crate::summary::transport;
+use hopline_sim::Spec;
+use hopline_sim::spec::Traffic;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+/// A run of a point that came to its end, well or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Number of the point, from 0.
+    pub point: usize,
+    /// Number of the run, from 1.
+    pub run: u64,
+    /// What came of it, or why nothing did.
+    pub result: Result<Done, String>,
+}
+
+impl Record {
+    /// The run as `--json` prints it: metrics of the run by name, and an object for each flow.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        match &self.result {
+            Ok(done) => done.json(self.run),
+            Err(why) => json!({ "run": self.run, "error": why }),
+        }
+    }
+}
+
+/// A run that was simulated to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// Hash of the event trajectory.
+    pub fingerprint: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Virtual time simulated, in seconds.
+    pub sim_s: f64,
+    /// CPU time used, in seconds.
+    pub cpu_s: f64,
+    /// Time that passed, in seconds.
+    pub wall_s: f64,
+    /// Metrics of the run, its flows and, if they are kept, its nodes.
+    pub metrics: Vec<Value>,
+    /// The flows, in scenario order.
+    pub flows: Vec<FlowEnds>,
+    /// Per-second series, if they are kept: one a flow.
+    pub series: Vec<Series>,
+}
+
+/// A flow and its ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowEnds {
+    /// Name of the flow.
+    pub id: String,
+    /// Name of the sending node.
+    pub src: String,
+    /// Name of the receiving node.
+    pub dst: String,
+    /// What it is carried by, as scenario files write it.
+    pub transport: String,
+}
+
+/// One value of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
+pub struct Value {
+    /// What was measured.
+    pub metric: &'static MetricInfo,
+    /// Name of the flow or node that it belongs to; empty if it belongs to the run.
+    pub subject: String,
+    /// The value, finite.
+    pub value: f64,
+}
+
+/// A value as a record is written: level, subject, metric, value.
+type Written = (String, String, String, f64);
+
+impl From<Value> for Written {
+    fn from(v: Value) -> Self {
+        (v.metric.level().word().to_owned(), v.subject, v.metric.name.to_owned(), v.value)
+    }
+}
+
+impl TryFrom<Written> for Value {
+    type Error = String;
+
+    fn try_from((level, subject, name, value): Written) -> Result<Self, String> {
+        let metric = Level::ALL.into_iter().find(|l| l.word() == level).and_then(|l| metrics::find(l, &name));
+        let metric = metric.ok_or_else(|| format!("there is no metric \"{name}\" of a {level}"))?;
+        Ok(Self { metric, subject, value })
+    }
+}
+
+/// State of a flow, second by second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Name of the flow.
+    pub flow: String,
+    /// Bytes of a full segment; 0 for a flow without a congestion window.
+    pub segment_bytes: u32,
+    /// Ends of the seconds.
+    pub time_s: Vec<f64>,
+    /// Bytes delivered by then, in all.
+    pub bytes_received: Vec<u64>,
+    /// Congestion window in bytes; 0 for a flow without one.
+    pub cwnd_bytes: Vec<u64>,
+    /// Smoothed round-trip time in seconds, once there is a sample.
+    pub srtt_s: Vec<Option<f64>>,
+    /// Packets in the interface queue of the flow's source.
+    pub queue_packets: Vec<u32>,
+}
+
+impl Done {
+    /// What is kept of `run` of `spec`, its number being `number`.
+    #[must_use]
+    pub fn of(spec: &Spec, run: &Run, number: u64, keep: Keep) -> Self {
+        let kept = |v: &metrics::Metric<'_>| keep.nodes == KeepNodes::Keep || v.info.level() != Level::Node;
+        let value = |v: metrics::Metric<'_>| Value {
+            metric: v.info,
+            subject: v.scope.subject().to_owned(),
+            value: v.value,
+        };
+        let series = match keep.series {
+            KeepSeries::All => Series::of(spec, run),
+            KeepSeries::FirstRun if number == 1 => Series::of(spec, run),
+            KeepSeries::FirstRun | KeepSeries::None => Vec::new(),
+        };
+        Self {
+            fingerprint: run.outcome.fingerprint,
+            events: run.outcome.events,
+            sim_s: run.outcome.sim_time.as_secs_f64(),
+            cpu_s: run.cpu_s,
+            wall_s: run.wall_s,
+            flows: FlowEnds::of(spec),
+            metrics: metrics::of(spec, run).into_iter().filter(kept).map(value).collect(),
+            series,
+        }
+    }
+
+    fn json(&self, run: u64) -> Json {
+        let mut json = json!({
+            "run": run,
+            "fingerprint": format!("{:016x}", self.fingerprint),
+            "sim_s": self.sim_s,
+            "cpu_s": self.cpu_s,
+            "events": self.events,
+            "flows": self.flows,
+        });
+        for value in &self.metrics {
+            let flow = self.flows.iter().position(|f| f.id == value.subject);
+            match (value.metric.level(), flow) {
+                (Level::Run, _) => json[value.metric.name] = value.value.into(),
+                (Level::Flow, Some(flow)) => json["flows"][flow][value.metric.name] = value.value.into(),
+                _ => {}
+            }
+        }
+        json
+    }
+
+    /// A metric of the whole run, if it has it.
+    #[must_use]
+    pub fn of_run(&self, name: &str) -> Option<f64> {
+        let found = |v: &&Value| v.metric.level() == Level::Run && v.metric.name == name;
+        self.metrics.iter().find(found).map(|v| v.value)
+    }
+}
+
+impl FlowEnds {
+    fn of(spec: &Spec) -> Vec<Self> {
+        let name = |id: hopline_core::NodeId| spec.nodes[id.index()].name.clone();
+        let ends = spec.flows.iter().map(|flow| Self {
+            id: flow.name.clone(),
+            src: name(flow.src),
+            dst: name(flow.dst),
+            transport: transport(&flow.traffic).to_owned(),
+        });
+        ends.collect()
+    }
+}
+
+const fn segment_bytes(traffic: &Traffic) -> u32 {
+    match traffic {
+        Traffic::Bulk { tcp, .. } => tcp.mss,
+        Traffic::Cbr { .. } => 0,
+    }
+}
+
+impl Series {
+    /// The series of all flows of `run`.
+    #[must_use]
+    pub fn of(spec: &Spec, run: &Run) -> Vec<Self> {
+        let flows = spec.flows.iter().zip(&run.outcome.flows);
+        let series = flows.map(|(flow, outcome)| {
+            let samples = &outcome.series;
+            Self {
+                flow: flow.name.clone(),
+                segment_bytes: segment_bytes(&flow.traffic),
+                time_s: samples.iter().map(|s| s.at.as_secs_f64()).collect(),
+                bytes_received: samples.iter().map(|s| s.bytes_received).collect(),
+                cwnd_bytes: samples.iter().map(|s| s.cwnd_bytes).collect(),
+                srtt_s: samples.iter().map(|s| s.srtt.map(|t| t.as_secs_f64())).collect(),
+                queue_packets: samples.iter().map(|s| s.queue_packets).collect(),
+            }
+        });
+        series.collect()
+    }
+
+    /// Goodput of each second, in bits per second.
+    #[must_use]
+    pub fn goodput_bps(&self) -> Vec<f64> {
+        let (mut bytes_before, mut time_before) = (0, 0.0);
+        let rate = |(&bytes, &time): (&u64, &f64)| {
+            let elapsed = time - time_before;
+            let rate = if elapsed > 0.0 { (bytes - bytes_before) as f64 * 8.0 / elapsed } else { 0.0 };
+            (bytes_before, time_before) = (bytes, time);
+            rate
+        };
+        self.bytes_received.iter().zip(&self.time_s).map(rate).collect()
+    }
+}

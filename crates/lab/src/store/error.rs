@@ -1,0 +1,127 @@
+//! Why results could not be kept or read.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why results could not be kept or read.
+#[derive(Debug)]
+pub enum StoreError {
+    /// What is there is no experiment.
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// What it has or lacks.
+        why: String,
+    },
+    /// It holds results of another version of hopline.
+    OtherVersion {
+        /// The directory.
+        path: PathBuf,
+        /// The version.
+        theirs: String,
+    },
+    /// It holds results of another plan.
+    OtherPlan {
+        /// The directory.
+        path: PathBuf,
+        /// The first difference.
+        why: String,
+    },
+    /// This build of hopline does not repeat what is there.
+    OtherBuild {
+        /// The directory.
+        path: PathBuf,
+        /// The run that came out otherwise.
+        run: String,
+    },
+    /// It holds more runs than are asked for.
+    MoreRuns {
+        /// The directory.
+        path: PathBuf,
+        /// Runs of each point that are there.
+        there: u64,
+        /// Runs of each point that are asked for.
+        asked: u64,
+    },
+    /// Another process writes it.
+    Busy {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file is not as it was written.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file system refused.
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
+}
+
+impl StoreError {
+    pub(super) fn io(path: &Path, error: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), error }
+    }
+
+    pub(super) fn foreign(path: &Path, why: &str) -> Self {
+        Self::Foreign { path: path.to_owned(), why: why.to_owned() }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign { path, why } => {
+                write!(f, "{} is not a directory of results: {why}; choose another name", path.display())
+            }
+            Self::OtherVersion { path, theirs } => {
+                let ours = env!("CARGO_PKG_VERSION");
+                write!(
+                    f,
+                    "{} holds results of hopline {theirs}, this is {ours}, and results of two versions are not mixed; \
+                     choose another name, or add --force to begin anew",
+                    path.display()
+                )
+            }
+            Self::OtherPlan { path, why } => {
+                write!(
+                    f,
+                    "{} holds results of another plan: {why}; choose another name, or add --force to begin anew",
+                    path.display()
+                )
+            }
+            Self::OtherBuild { path, run } => {
+                write!(
+                    f,
+                    "{} holds results of another build of hopline: {run} has another fingerprint now, and results of \
+                     two builds are not mixed; choose another name, or add --force to begin anew",
+                    path.display()
+                )
+            }
+            Self::MoreRuns { path, there, asked } => {
+                write!(
+                    f,
+                    "{} holds {there} runs of each point, and {asked} are asked for; ask for {there} or more, or \
+                     choose another name",
+                    path.display()
+                )
+            }
+            Self::Busy { path } => write!(f, "another hopline is writing {}", path.display()),
+            Self::Damaged { path, line, why } => {
+                write!(f, "{}, line {line} is damaged: {why}; restore the file, or remove that line", path.display())
+            }
+            Self::Io { path, error } => write!(f, "cannot read or write {}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}

@@ -1,0 +1,119 @@
+//! The records of an experiment, in a file to which each is appended as it ends.
+//!
+//! A line a record. A process that is killed leaves at most its last line unfinished, which is cut off when the file is
+//! opened again; where each record lies is kept in memory, the records are not.
+
+use super::StoreError;
+use crate::record::Record;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The records of an experiment.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Start and length of each record, by point and run.
+    places: BTreeMap<(usize, u64), (u64, usize)>,
+    /// Where the next record goes.
+    end: u64,
+}
+
+/// What is needed to know a record by.
+#[derive(Deserialize)]
+struct Known {
+    point: usize,
+    run: u64,
+}
+
+/// Whether a journal may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// It may, and is made if it is not there.
+    Append,
+    /// It may not.
+    Read,
+}
+
+impl Journal {
+    pub(super) fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
+        let append = access == Access::Append;
+        let options = OpenOptions::new().read(true).write(append).create(append).truncate(false).open(path);
+        let file = options.map_err(|e| StoreError::io(path, e))?;
+        let mut journal = Self { path: path.to_owned(), file, places: BTreeMap::new(), end: 0 };
+        journal.scan()?;
+        if append {
+            journal.cut()?;
+        }
+        Ok(journal)
+    }
+
+    pub(super) fn has(&self, point: usize, run: u64) -> bool {
+        self.places.contains_key(&(point, run))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Points and runs of all records, in this order.
+    pub(super) fn keys(&self) -> Vec<(usize, u64)> {
+        self.places.keys().copied().collect()
+    }
+
+    pub(super) fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(record).expect("a record is made of strings and numbers");
+        line.push(b'\n');
+        if let Err(error) = self.file.write_all(&line) {
+            // What was stored before stays readable even if this fails too: an unfinished line is cut off later.
+            let _ = self.cut();
+            return Err(StoreError::io(&self.path, error));
+        }
+        self.places.insert((record.point, record.run), (self.end, line.len()));
+        self.end += line.len() as u64;
+        Ok(())
+    }
+
+    /// The record of `run` of `point`.
+    pub(super) fn read(&mut self, point: usize, run: u64) -> Result<Option<Record>, StoreError> {
+        let Some(&(start, len)) = self.places.get(&(point, run)) else { return Ok(None) };
+        let mut line = vec![0; len];
+        let read = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.read_exact(&mut line));
+        let back = read.and_then(|()| self.file.seek(SeekFrom::Start(self.end)));
+        back.map_err(|e| StoreError::io(&self.path, e))?;
+        serde_json::from_slice(&line).map(Some).map_err(|e| self.damaged(point, run, &e))
+    }
+
+    /// Finds the records.
+    fn scan(&mut self) -> Result<(), StoreError> {
+        let mut reader = BufReader::new(&self.file);
+        let mut line = Vec::new();
+        for number in 1usize.. {
+            line.clear();
+            let len = reader.read_until(b'\n', &mut line).map_err(|e| StoreError::io(&self.path, e))?;
+            if line.last() != Some(&b'\n') {
+                break;
+            }
+            let known: Known = serde_json::from_slice(&line)
+                .map_err(|e| StoreError::Damaged { path: self.path.clone(), line: number, why: e.to_string() })?;
+            self.places.insert((known.point, known.run), (self.end, len));
+            self.end += len as u64;
+        }
+        Ok(())
+    }
+
+    /// Cuts off what follows the last whole record.
+    fn cut(&mut self) -> Result<(), StoreError> {
+        let end = self.end;
+        let cut = self.file.set_len(end).and_then(|()| self.file.seek(SeekFrom::Start(end)));
+        cut.map(drop).map_err(|e| StoreError::io(&self.path, e))
+    }
+
+    fn damaged(&self, point: usize, run: u64, error: &serde_json::Error) -> StoreError {
+        let line = self.places.values().filter(|place| **place < self.places[&(point, run)]).count() + 1;
+        StoreError::Damaged { path: self.path.clone(), line, why: error.to_string() }
+    }
+}

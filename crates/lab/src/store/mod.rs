@@ -1,0 +1,364 @@
+//! A directory that keeps an experiment while it runs and after: what was run stays, whatever happens.
+//!
+//! `manifest.json` says what the experiment is, `records.jsonl` has a line a run, appended as runs end. When the
+//! experiment is complete, tables are made of the records: `runs`, `metrics` and `series`, each as CSV and as Parquet,
+//! which depend on the plan alone, and `timing.csv`, which does not.
+
+mod error;
+mod journal;
+mod table;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use error::StoreError;
+
+use crate::description::Description;
+use crate::execute::Sink;
+use crate::record::Record;
+use journal::{Access, Journal};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the file by which a directory is known.
+pub const MANIFEST: &str = "manifest.json";
+/// Name of the file of records.
+pub const RECORDS: &str = "records.jsonl";
+/// Name of the HTML report.
+pub const REPORT: &str = "report.html";
+/// Records among which [`Store::cheapest`] looks.
+const MOST_COMPARED: usize = 100;
+/// Value of `format` in a manifest: what wrote it, and the version of the layout.
+pub const FORMAT: &str = "hopline-experiment-1";
+
+/// A directory of results.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    manifest: Manifest,
+    journal: Journal,
+    /// Held while the directory is written.
+    _lock: Option<File>,
+}
+
+/// What a directory says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    status: Status,
+    /// Runs of each point; 0 while that is not known.
+    runs: u64,
+    #[serde(flatten)]
+    description: Description,
+    /// By point, once it is complete: the hash of the fingerprints of its runs.
+    fingerprints: Vec<String>,
+    failed_runs: u64,
+    cpu_s: f64,
+}
+
+/// How far an experiment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Runs are missing.
+    Unfinished,
+    /// All runs are there, and so are the tables.
+    Complete,
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Go on with what is there, if it is the same experiment.
+    Resume,
+    /// Begin anew, even over results of another experiment.
+    Anew,
+}
+
+impl Store {
+    /// Opens `path` to keep the experiment of `description` in, making it if need be.
+    ///
+    /// # Errors
+    ///
+    /// It holds something else, another process writes it, or the file system refuses.
+    pub fn open(path: &Path, description: &Description, start: Start) -> Result<Self, StoreError> {
+        let found = Self::found(path)?;
+        fs::create_dir_all(path).map_err(|e| StoreError::io(path, e))?;
+        let lock = lock(path)?;
+        match (&found, start) {
+            (Some(found), Start::Resume) => found.matches(path, description)?,
+            (Some(_), Start::Anew) => clear(path)?,
+            (None, _) => {}
+        }
+        let manifest = Manifest::new(description);
+        write(path, MANIFEST, |file| manifest.write(file))?;
+        let journal = Journal::open(&path.join(RECORDS), Access::Append)?;
+        Ok(Self { path: path.to_owned(), manifest, journal, _lock: Some(lock) })
+    }
+
+    /// Opens `path` to read what is there.
+    ///
+    /// # Errors
+    ///
+    /// It holds no results, or results of another version, or the file system refuses.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        let manifest = Self::found(path)?.ok_or_else(|| StoreError::foreign(path, "it holds no manifest.json"))?;
+        manifest.of_this_version(path)?;
+        let journal = Journal::open(&path.join(RECORDS), Access::Read)?;
+        Ok(Self { path: path.to_owned(), manifest, journal, _lock: None })
+    }
+
+    /// The manifest in `path`; `None` if there is nothing there.
+    fn found(path: &Path) -> Result<Option<Manifest>, StoreError> {
+        let mut entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
+                return Err(StoreError::foreign(path, "it is not a directory"));
+            }
+            Err(e) => return Err(StoreError::io(path, e)),
+        };
+        let text = match fs::read(path.join(MANIFEST)) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let left_over = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|e| e.file_name() == LOCK);
+                return if entries.all(left_over) {
+                    Ok(None)
+                } else {
+                    Err(StoreError::foreign(path, "it holds files but no manifest.json of an experiment"))
+                };
+            }
+            Err(e) => return Err(StoreError::io(path, e)),
+        };
+        let format = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).map(|m| m["format"].clone());
+        match (serde_json::from_slice(&text), format(&text)) {
+            (Ok(manifest), _) => Ok(Some(manifest)),
+            (Err(_), Ok(format)) if format == crate::output::FORMAT => {
+                Err(StoreError::foreign(path, "it holds a single run, of `hopline run`"))
+            }
+            (Err(e), Ok(format)) if format == FORMAT => Err(StoreError::Damaged {
+                path: path.join(MANIFEST),
+                line: e.line(),
+                why: e.to_string(),
+            }),
+            _ => Err(StoreError::foreign(path, "its manifest.json is not that of an experiment")),
+        }
+    }
+
+    /// What the experiment is.
+    #[must_use]
+    pub const fn description(&self) -> &Description {
+        &self.manifest.description
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        self.manifest.status
+    }
+
+    /// Number of runs that are there, of all points.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.journal.len()
+    }
+
+    /// Whether nothing is there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Runs of each point: as many as the complete experiment has, or as any point has so far.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        match self.manifest.status {
+            Status::Complete => self.manifest.runs,
+            Status::Unfinished => self.journal.keys().into_iter().map(|(_, run)| run).max().unwrap_or(0),
+        }
+    }
+
+    /// Point, run and fingerprint of the run with the fewest events, among the first that did not fail.
+    ///
+    /// # Errors
+    ///
+    /// Records that cannot be read.
+    pub fn cheapest(&mut self) -> Result<Option<((usize, u64), u64)>, StoreError> {
+        let mut cheapest: Option<(u64, (usize, u64), u64)> = None;
+        for (point, run) in self.journal.keys().into_iter().take(MOST_COMPARED) {
+            let Some(Record { result: Ok(done), .. }) = self.journal.read(point, run)? else { continue };
+            if cheapest.is_none_or(|(events, ..)| done.events < events) {
+                cheapest = Some((done.events, (point, run), done.fingerprint));
+            }
+        }
+        Ok(cheapest.map(|(_, key, fingerprint)| (key, fingerprint)))
+    }
+
+    /// Hands every record up to run `runs` to `each`, by point and run.
+    ///
+    /// # Errors
+    ///
+    /// Records that cannot be read, and what `each` says.
+    pub fn each<E: From<StoreError>>(
+        &mut self,
+        runs: u64,
+        mut each: impl FnMut(Record) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (point, run) in self.journal.keys().into_iter().filter(|(_, run)| *run <= runs) {
+            if let Some(record) = self.journal.read(point, run)? {
+                each(record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The experiment is complete with `runs` runs of each point: writes the tables and says so.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be written; the records stay.
+    pub fn complete(&mut self, runs: u64) -> Result<(), StoreError> {
+        let totals = tables::write(self, runs)?;
+        self.manifest.status = Status::Complete;
+        self.manifest.runs = runs;
+        self.manifest.fingerprints = totals.fingerprints.iter().map(ToString::to_string).collect();
+        self.manifest.failed_runs = totals.failed;
+        self.manifest.cpu_s = totals.cpu_s;
+        write(&self.path, MANIFEST, |file| self.manifest.write(file))
+    }
+
+    /// Puts a file beside the tables.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn put(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        write(&self.path, name, |file| file.write_all(content))
+    }
+}
+
+impl Sink for Store {
+    type Error = StoreError;
+
+    fn has(&self, point: usize, run: u64) -> bool {
+        self.journal.has(point, run)
+    }
+
+    fn values(&mut self, point: usize, metric: &str, runs: u64) -> Result<Vec<f64>, StoreError> {
+        let mut values = Vec::new();
+        for run in 1..=runs {
+            let record = self.journal.read(point, run)?;
+            values.extend(record.and_then(|r| r.result.ok()).and_then(|done| done.of_run(metric)));
+        }
+        Ok(values)
+    }
+
+    fn take(&mut self, record: Record) -> Result<(), StoreError> {
+        self.journal.append(&record)
+    }
+}
+
+impl Manifest {
+    fn new(description: &Description) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            status: Status::Unfinished,
+            runs: 0,
+            description: description.clone(),
+            fingerprints: Vec::new(),
+            failed_runs: 0,
+            cpu_s: 0.0,
+        }
+    }
+
+    /// Whether results of `asked` may join those that are there.
+    fn matches(&self, path: &Path, asked: &Description) -> Result<(), StoreError> {
+        self.of_this_version(path)?;
+        if self.description.identity == asked.identity {
+            return Ok(());
+        }
+        Err(StoreError::OtherPlan { path: path.to_owned(), why: difference(&self.description, asked) })
+    }
+
+    fn of_this_version(&self, path: &Path) -> Result<(), StoreError> {
+        let ours = env!("CARGO_PKG_VERSION");
+        if self.format == FORMAT && self.description.version == ours {
+            return Ok(());
+        }
+        let theirs = self.description.version.clone();
+        Err(StoreError::OtherVersion { path: path.to_owned(), theirs })
+    }
+
+    fn write(&self, file: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *file, self)?;
+        file.write_all(b"\n")
+    }
+}
+
+/// The first thing in which two experiments differ.
+fn difference(theirs: &Description, ours: &Description) -> String {
+    let differ = |what: &str, a: &dyn std::fmt::Display, b: &dyn std::fmt::Display| {
+        format!("{what} {a}, this plan has {b}")
+    };
+    if theirs.points.len() != ours.points.len() {
+        return differ("it has points:", &theirs.points.len(), &ours.points.len());
+    }
+    if theirs.seed != ours.seed {
+        return differ("it has seed", &theirs.seed, &ours.seed);
+    }
+    let labels = theirs.points.iter().zip(&ours.points);
+    if let Some((a, b)) = labels.map(|(a, b)| (&a.label, &b.label)).find(|(a, b)| a != b) {
+        return differ("it has a point", a, b);
+    }
+    if theirs.scenario_sha256 != ours.scenario_sha256 {
+        return "the scenario file was another".to_owned();
+    }
+    "a parameter, a file that the scenario names, or what is kept of a run was another".to_owned()
+}
+
+/// Name of the file that is locked while the directory is written.
+const LOCK: &str = ".lock";
+
+/// The lock of a directory, which goes with the process.
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let name = path.join(LOCK);
+    let file = File::create(&name).map_err(|e| StoreError::io(&name, e))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Busy { path: path.to_owned() }),
+        Err(e) => Err(StoreError::io(&name, e.into())),
+    }
+}
+
+/// Removes the results in `path`.
+fn clear(path: &Path) -> Result<(), StoreError> {
+    for name in [RECORDS, REPORT].into_iter().chain(tables::FILES) {
+        let name = path.join(name);
+        match fs::remove_file(&name) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(StoreError::io(&name, e)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file beside its place and renames it: it is there whole, or as it was.
+fn write(
+    folder: &Path,
+    name: &str,
+    content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let (draft, target) = (folder.join(format!(".{name}.draft")), folder.join(name));
+    let written = File::create(&draft).map(BufWriter::new).and_then(|mut file| {
+        content(&mut file)?;
+        file.flush()?;
+        fs::rename(&draft, &target)
+    });
+    written.map_err(|e| {
+        let _ = fs::remove_file(&draft);
+        StoreError::io(&target, e)
+    })
+}

@@ -1,0 +1,216 @@
+//! The tables of an experiment, made of its records in the order of points and runs.
+
+use super::table::{Cell, Kind, Table};
+use super::{Store, StoreError};
+use crate::comparison::Fingerprint;
+use crate::description::Description;
+use crate::metrics::Level;
+use crate::record::{Done, Record};
+use serde_json::Value as Json;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Every file that [`write`] makes.
+pub(super) const FILES: [&str; 7] = [
+    "runs.csv",
+    "runs.parquet",
+    "metrics.csv",
+    "metrics.parquet",
+    "series.csv",
+    "series.parquet",
+    "timing.csv",
+];
+
+/// What is said of the whole.
+pub(super) struct Totals {
+    pub(super) fingerprints: Vec<Fingerprint>,
+    pub(super) failed: u64,
+    pub(super) cpu_s: f64,
+}
+
+/// Writes all tables of runs 1 to `runs`.
+pub(super) fn write(store: &mut Store, runs: u64) -> Result<Totals, StoreError> {
+    let path = store.path.clone();
+    let drafts = tempfile::Builder::new().prefix(".tables-").tempdir_in(&path);
+    let drafts = drafts.map_err(|e| StoreError::io(&path, e))?;
+    let failed = |e: io::Error| StoreError::io(&path, e);
+    let mut tables = Tables::new(drafts.path(), &store.manifest.description).map_err(failed)?;
+    store.each(runs, |record| tables.add(&record).map_err(failed))?;
+    let totals = tables.finish().map_err(failed)?;
+    for name in FILES {
+        fs::rename(drafts.path().join(name), path.join(name)).map_err(failed)?;
+    }
+    Ok(totals)
+}
+
+struct Tables {
+    points: Vec<Vec<OwnedCell>>,
+    runs: Table,
+    metrics: Table,
+    series: Table,
+    timing: csv::Writer<File>,
+    fingerprints: Vec<Fingerprint>,
+    failed: u64,
+    cpu_s: f64,
+}
+
+/// A setting of a point, as it stands in every row of the point.
+enum OwnedCell {
+    Text(String),
+    Real(f64),
+    Empty,
+}
+
+impl Tables {
+    fn new(folder: &Path, description: &Description) -> io::Result<Self> {
+        let keys = Key::of(description);
+        let table = |name: &str, columns: &[(&str, Kind)]| {
+            let key = keys.iter().map(|key| (key.name.clone(), key.kind));
+            let own = columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind));
+            let head = [("point".to_owned(), Kind::Whole), ("variant".to_owned(), Kind::Text)];
+            let columns: Vec<_> = head.into_iter().chain(key).chain(own).collect();
+            let file = |extension: &str| File::create(folder.join(format!("{name}.{extension}")));
+            Table::new(file("csv")?, file("parquet")?, &columns)
+        };
+        use Kind::{Real, Text, Whole};
+        let mut timing = csv::Writer::from_writer(File::create(folder.join("timing.csv"))?);
+        timing.write_record(["point", "run", "cpu_s", "wall_s"])?;
+        Ok(Self {
+            points: (0..description.points.len()).map(|i| settings(description, &keys, i)).collect(),
+            runs: table(
+                "runs",
+                &[
+                    ("run", Whole),
+                    ("fingerprint", Text),
+                    ("events", Whole),
+                    ("sim_s", Real),
+                    ("error", Text),
+                ],
+            )?,
+            metrics: table(
+                "metrics",
+                &[("run", Whole), ("flow", Text), ("node", Text), ("metric", Text), ("value", Real)],
+            )?,
+            series: table(
+                "series",
+                &[
+                    ("run", Whole),
+                    ("flow", Text),
+                    ("time_s", Real),
+                    ("goodput_bps", Real),
+                    ("cwnd_bytes", Whole),
+                    ("srtt_s", Real),
+                    ("queue_packets", Whole),
+                ],
+            )?,
+            timing,
+            fingerprints: vec![Fingerprint::default(); description.points.len()],
+            failed: 0,
+            cpu_s: 0.0,
+        })
+    }
+
+    fn add(&mut self, record: &Record) -> io::Result<()> {
+        match &record.result {
+            Ok(done) => {
+                self.fingerprints[record.point].add(done.fingerprint);
+                self.cpu_s += done.cpu_s;
+                self.add_done(record.point, record.run, done)
+            }
+            Err(why) => {
+                self.failed += 1;
+                let own = [Cell::Whole(record.run), Cell::Empty, Cell::Empty, Cell::Empty, Cell::Text(why)];
+                self.runs.row(&cells(&self.points, record.point, &own))
+            }
+        }
+    }
+
+    fn add_done(&mut self, point: usize, run: u64, done: &Done) -> io::Result<()> {
+        let fingerprint = format!("{:016x}", done.fingerprint);
+        let own = [
+            Cell::Whole(run),
+            Cell::Text(&fingerprint),
+            Cell::Whole(done.events),
+            Cell::Real(done.sim_s),
+            Cell::Empty,
+        ];
+        self.runs.row(&cells(&self.points, point, &own))?;
+        for value in &done.metrics {
+            let subject = Cell::Text(&value.subject);
+            let (flow, node) = match value.metric.level() {
+                Level::Run => (Cell::Empty, Cell::Empty),
+                Level::Flow => (subject, Cell::Empty),
+                Level::Node => (Cell::Empty, subject),
+            };
+            let own = [Cell::Whole(run), flow, node, Cell::Text(value.metric.name), Cell::Real(value.value)];
+            self.metrics.row(&cells(&self.points, point, &own))?;
+        }
+        for series in &done.series {
+            for (i, goodput_bps) in series.goodput_bps().into_iter().enumerate() {
+                let cwnd = series.cwnd_bytes[i];
+                let own = [
+                    Cell::Whole(run),
+                    Cell::Text(&series.flow),
+                    Cell::Real(series.time_s[i]),
+                    Cell::Real(goodput_bps),
+                    if cwnd > 0 { Cell::Whole(cwnd) } else { Cell::Empty },
+                    series.srtt_s[i].map_or(Cell::Empty, Cell::Real),
+                    Cell::Whole(series.queue_packets[i].into()),
+                ];
+                self.series.row(&cells(&self.points, point, &own))?;
+            }
+        }
+        let times = [point.to_string(), run.to_string(), done.cpu_s.to_string(), done.wall_s.to_string()];
+        Ok(self.timing.write_record(times)?)
+    }
+
+    fn finish(mut self) -> io::Result<Totals> {
+        self.runs.finish()?;
+        self.metrics.finish()?;
+        self.series.finish()?;
+        self.timing.flush()?;
+        Ok(Totals { fingerprints: self.fingerprints, failed: self.failed, cpu_s: self.cpu_s })
+    }
+}
+
+/// A column of settings.
+struct Key {
+    name: String,
+    kind: Kind,
+}
+
+impl Key {
+    /// A column for each key: of numbers where every point that has the key has a number.
+    fn of(description: &Description) -> Vec<Self> {
+        let key = |name: &String| {
+            let mut values = description.points.iter().filter_map(|p| p.settings.get(name));
+            let kind = if values.all(Json::is_number) { Kind::Real } else { Kind::Text };
+            Self { name: name.clone(), kind }
+        };
+        description.keys.iter().map(key).collect()
+    }
+}
+
+/// Label and settings of a point, one a column.
+fn settings(description: &Description, keys: &[Key], point: usize) -> Vec<OwnedCell> {
+    let point = &description.points[point];
+    let label = point.variant.as_ref().unwrap_or(&point.label);
+    let cell = |key: &Key| match (key.kind, point.settings.get(&key.name)) {
+        (_, None) => OwnedCell::Empty,
+        (Kind::Real, Some(value)) => value.as_f64().map_or(OwnedCell::Empty, OwnedCell::Real),
+        (_, Some(Json::String(text))) => OwnedCell::Text(text.clone()),
+        (_, Some(value)) => OwnedCell::Text(value.to_string()),
+    };
+    std::iter::once(OwnedCell::Text(label.clone())).chain(keys.iter().map(cell)).collect()
+}
+
+/// A whole row: the point, its settings, and what the row itself has.
+fn cells<'a>(points: &'a [Vec<OwnedCell>], point: usize, own: &[Cell<'a>]) -> Vec<Cell<'a>> {
+    let settings = points[point].iter().map(|cell| match cell {
+        OwnedCell::Text(text) => Cell::Text(text),
+        OwnedCell::Real(x) => Cell::Real(*x),
+        OwnedCell::Empty => Cell::Empty,
+    });
+    std::iter::once(Cell::Whole(point as u64)).chain(settings).chain(own.iter().copied()).collect()
+}

@@ -1,0 +1,254 @@
+//! Comparisons as the report shows them: units for people, and one section for variants that belong together.
+
+use crate::claims::{Evidence, Register, Test, Verdict};
+use crate::comparison::{Comparison, GOODPUT};
+use crate::metrics::{self, Level, MetricInfo};
+use crate::plan::Effort;
+use crate::record::Series;
+use crate::report::{
+    Better, Claim, Claims, Experiment, FlowSeries, Measured, Metric, Report, Reproduce, RunSeries, Value,
+    Variant, Versus,
+};
+use crate::stats::Estimate;
+
+/// The metrics that a report has columns for, the first of which decides.
+const SHOWN: [&str; 9] = [
+    GOODPUT,
+    "rtx_index_pct",
+    "timeouts",
+    "jain",
+    "jain_2s",
+    "delay_p50_s",
+    "delay_p95_s",
+    "response_p50_s",
+    "frames_per_segment",
+];
+/// Groups of points beyond which a plan is shown as one.
+const MOST_SECTIONS: usize = 12;
+
+/// The report of one experiment.
+#[must_use]
+pub fn report(comparison: &Comparison) -> Report {
+    let description = &comparison.description;
+    Report {
+        title: description.title.clone().unwrap_or_else(|| description.name.clone()),
+        intro: failures(comparison).into_iter().collect(),
+        version: description.version.clone(),
+        claims: None,
+        experiments: sections(comparison),
+    }
+}
+
+/// The report of a paper: its claims, then the figures that were run.
+#[must_use]
+pub fn reproduction(
+    register: &Register,
+    figures: &[(usize, &Comparison)],
+    evidence: &[Evidence<'_>],
+    effort: Effort,
+) -> Report {
+    let mut experiments = Vec::new();
+    let mut first_of = Vec::new();
+    for (number, comparison) in figures {
+        first_of.push((*number, experiments.len()));
+        let title = &register.figures[*number].title;
+        experiments.extend(sections(comparison).into_iter().map(|section| Experiment {
+            name: if section.name.is_empty() { title.clone() } else { format!("{title}: {}", section.name) },
+            ..section
+        }));
+    }
+    let claims = evidence.iter().map(|e| {
+        let figure = e.measurement.as_ref().map(|m| m.figure);
+        let experiment = first_of.iter().find(|(number, _)| Some(*number) == figure);
+        Claim { experiment: experiment.map(|(_, first)| *first), ..claim(e) }
+    });
+    Report {
+        title: format!("{}: claims and measurements", register.id),
+        intro: std::iter::once(register.paper.clone())
+            .chain(figures.iter().filter_map(|(_, c)| failures(c)))
+            .collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        claims: Some(Claims { note: note(register, effort), claims: claims.collect() }),
+        experiments,
+    }
+}
+
+fn note(register: &Register, effort: Effort) -> String {
+    let quick = match effort {
+        Effort::Quick => "QUICK: fewer runs than the plans say; verdicts may change with all of them. ",
+        Effort::Full => "",
+    };
+    format!("{quick}{}.", register.rule.describe())
+}
+
+/// A claim and what became of it.
+#[must_use]
+pub fn claim(evidence: &Evidence<'_>) -> Claim {
+    let claim = evidence.claim;
+    let metric = match &claim.test {
+        Test::Needs(_) => String::new(),
+        Test::Measure(m) if m.flow.is_empty() => m.metric.name.to_owned(),
+        Test::Measure(m) => format!("{} of {}", m.metric.name, m.flow),
+    };
+    let parts = [claim.statement.as_str(), claim.place.as_str(), evidence.why.as_str(), claim.note.as_str()];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let (factor, unit) = evidence.measurement.as_ref().map_or((1.0, ""), |m| people(m.unit));
+    Claim {
+        id: claim.id.clone(),
+        scenario: evidence.scenario(),
+        metric,
+        claimed: evidence.claimed(),
+        measured: evidence.measurement.as_ref().map(|m| Measured {
+            mean: m.estimate.mean * factor,
+            interval: m.interval.map(|i| [i.low * factor, i.high * factor]),
+            runs: Vec::new(),
+        }),
+        unit: unit.to_owned(),
+        verdict: match evidence.verdict {
+            Verdict::Agrees => crate::report::Verdict::Agrees,
+            Verdict::DirectionOnly => crate::report::Verdict::DirectionOnly,
+            Verdict::Differs => crate::report::Verdict::Differs,
+            Verdict::CannotBeJudged => crate::report::Verdict::CannotBeJudged,
+        },
+        rule: parts.join("; "),
+        experiment: None,
+    }
+}
+
+/// What was measured for a claim, in a word or two.
+#[must_use]
+pub fn measured(evidence: &Evidence<'_>) -> String {
+    let shown = claim(evidence);
+    let Some(measured) = shown.measured else { return "-".to_owned() };
+    let text = if shown.unit == "%" { measured.signed() } else { measured.text() };
+    format!("{text} {}", shown.unit).trim_end().to_owned()
+}
+
+/// The factor and the unit in which people read a value of `unit`.
+fn people(unit: &str) -> (f64, &str) {
+    match unit {
+        "bit/s" | "bps" | "b/s" => (1e-3, "kb/s"),
+        "s" => (1e3, "ms"),
+        "1" => (1.0, ""),
+        other => (1.0, other),
+    }
+}
+
+fn failures(comparison: &Comparison) -> Option<String> {
+    let failed = comparison.failed();
+    let first = comparison.points.iter().find_map(|p| p.failed.first());
+    first.map(|(_, why)| format!("{failed} runs failed and are not counted in; the first: {why}"))
+}
+
+/// A section for each baseline and what is compared with it; one for all if there are many.
+fn sections(comparison: &Comparison) -> Vec<Experiment> {
+    let description = &comparison.description;
+    let baselines: Vec<usize> =
+        (0..description.points.len()).filter(|&point| description.is_baseline(point)).collect();
+    if baselines.len() == 1 || baselines.len() > MOST_SECTIONS {
+        return vec![section(comparison, &(0..description.points.len()).collect::<Vec<_>>(), "")];
+    }
+    let members = |baseline: usize| -> Vec<usize> {
+        (0..description.points.len()).filter(|&point| description.points[point].baseline == baseline).collect()
+    };
+    let of = |&baseline: &usize| section(comparison, &members(baseline), &common(comparison, baseline));
+    baselines.iter().map(of).collect()
+}
+
+/// What the points of a baseline have in common: its settings without those of its variant.
+fn common(comparison: &Comparison, baseline: usize) -> String {
+    let point = &comparison.description.points[baseline];
+    let label = point.label.strip_prefix(point.variant.as_deref().unwrap_or_default());
+    label.unwrap_or(&point.label).trim().to_owned()
+}
+
+fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment {
+    let description = &comparison.description;
+    let metrics: Vec<&'static MetricInfo> = SHOWN
+        .iter()
+        .filter_map(|name| metrics::find(Level::Run, name))
+        .filter(|info| points.iter().any(|&p| comparison.points[p].estimate(info.name).is_some()))
+        .collect();
+    let corrected: Vec<Vec<Option<f64>>> =
+        metrics.iter().map(|info| comparison.corrected_p(info.name)).collect();
+    let variant = |&point: &usize| {
+        let values = metrics.iter().zip(&corrected);
+        variant(comparison, point, values.map(|(info, p)| value(comparison, point, info, p[point])).collect())
+    };
+    let series = points.iter().enumerate().filter_map(|(i, &p)| series(i, &comparison.points[p].series));
+    Experiment {
+        name: name.to_owned(),
+        intro: String::new(),
+        runs: comparison.runs,
+        duration_s: description.duration_s,
+        metrics: metrics.iter().map(|info| metric(info)).collect(),
+        variants: points.iter().map(variant).collect(),
+        series: series.collect(),
+        map: (points.first() == Some(&0)).then(|| description.map.clone()),
+        parameters: description.parameters.clone(),
+        reproduce: Reproduce {
+            command: description.command.join(" "),
+            scenario_sha256: description.scenario_sha256.clone(),
+            seed: description.seed,
+        },
+    }
+}
+
+fn metric(info: &MetricInfo) -> Metric {
+    let better = match info.better {
+        metrics::Better::Higher => Better::Higher,
+        metrics::Better::Lower => Better::Lower,
+        metrics::Better::Neither => Better::Neither,
+    };
+    let (_, unit) = people(info.unit);
+    let name = if info.name == GOODPUT { "goodput" } else { info.name };
+    let name = ["_bps", "_pct", "_s"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
+    Metric::new(&name.replace('_', " "), unit, better)
+}
+
+fn variant(comparison: &Comparison, point: usize, values: Vec<Option<Value>>) -> Variant {
+    let (description, result) = (&comparison.description.points[point], &comparison.points[point]);
+    Variant {
+        label: description.label.clone(),
+        settings: description.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+        values,
+        fingerprint: result.fingerprint.to_string(),
+        cpu_s: result.cpu_s,
+    }
+}
+
+fn value(comparison: &Comparison, point: usize, info: &MetricInfo, p: Option<f64>) -> Option<Value> {
+    let result = &comparison.points[point];
+    let (factor, _) = people(info.unit);
+    let estimate = result.estimate(info.name)?;
+    let versus = comparison.versus_baseline(point, info.name).map(|versus| {
+        let scaled = |factor: f64| versus.pairs.differences().iter().map(|d| d * factor).collect();
+        let to_percent = 100.0 / versus.baseline_mean;
+        let percent = versus.percent.map(|e| measured_of(comparison, &e, 1.0, scaled(to_percent)));
+        Versus { difference: measured_of(comparison, &versus.difference, factor, scaled(factor)), percent, p }
+    });
+    let runs = result.values(info.name).into_iter().map(|x| x * factor).collect();
+    Some(Value { measured: measured_of(comparison, &estimate, factor, runs), versus })
+}
+
+fn measured_of(comparison: &Comparison, estimate: &Estimate, factor: f64, runs: Vec<f64>) -> Measured {
+    let interval = estimate.interval(comparison.description.confidence());
+    Measured {
+        mean: estimate.mean * factor,
+        interval: interval.map(|i| [i.low * factor, i.high * factor]),
+        runs,
+    }
+}
+
+fn series(variant: usize, flows: &[Series]) -> Option<RunSeries> {
+    let step_s = *flows.first()?.time_s.first()?;
+    let flow = |series: &Series| FlowSeries {
+        name: series.flow.clone(),
+        goodput_kbps: series.goodput_bps().into_iter().map(|x| x / 1e3).collect(),
+        cwnd_segments: match series.segment_bytes {
+            0 => Vec::new(),
+            segment => series.cwnd_bytes.iter().map(|&b| b as f64 / f64::from(segment)).collect(),
+        },
+    };
+    Some(RunSeries { variant, run: 1, step_s, flows: flows.iter().map(flow).collect() })
+}
