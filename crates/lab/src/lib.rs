@@ -21,6 +21,8 @@ pub mod scenario;
 pub mod stats;
 pub mod store;
 pub mod summary;
+#[cfg(test)]
+mod testing;
 pub mod view;
 
 pub use comparison::Comparison;

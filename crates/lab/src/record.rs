@@ -35,6 +35,7 @@ impl Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// Hash of the event trajectory.
+    #[serde(with = "hexadecimal")]
     pub fingerprint: u64,
     /// Events processed.
     pub events: u64,
@@ -50,6 +51,21 @@ pub struct Done {
     pub flows: Vec<FlowEnds>,
     /// Per-second series, if they are kept: one a flow.
     pub series: Vec<Series>,
+}
+
+/// Fingerprints in 16 digits: a number of this size is not safe in JSON.
+mod hexadecimal {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{value:016x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+        u64::from_str_radix(&text, 16).map_err(D::Error::custom)
+    }
 }
 
 /// A flow and its ends.

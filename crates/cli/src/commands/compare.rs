@@ -1,6 +1,6 @@
 //! `hopline compare`.
 
-use super::experiment::{self, Kept};
+use super::experiment;
 use crate::args::Compare as Args;
 use crate::console;
 use crate::problems::Failure;
@@ -32,7 +32,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let (comparison, records) = match &args.output {
         None => hopline_lab::experiment::in_memory(&plan, how)?,
         Some(path) => {
-            let (comparison, mut store) = experiment::kept(&plan, how, path, args.force, Kept::Report)?;
+            let (comparison, mut store) = experiment::kept(&plan, how, path, args.force)?;
             let mut records = Vec::new();
             store.each(comparison.runs, |record| {
                 records.push(record);

@@ -12,29 +12,17 @@ use std::path::Path;
 
 pub(crate) use hopline_lab::output::ReportFile;
 
-/// Whether a page is put beside the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
-    /// It is.
-    Report,
-    /// Somebody else makes one of several experiments.
-    Tables,
-}
-
-/// Runs `plan` in a directory.
+/// Runs `plan` in a directory, and puts the page beside its tables.
 pub(crate) fn kept(
     plan: &Plan,
     how: How<'_>,
     path: &Path,
     force: bool,
-    kept: Kept,
 ) -> Result<(Comparison, Store), Failure> {
     let start = if force { Start::Anew } else { Start::Resume };
     let (comparison, store) = hopline_lab::experiment::in_directory(plan, how, path, start)
         .map_err(|error| Failure::of_experiment(error, path))?;
-    if kept == Kept::Report {
-        store.put(REPORT, page(&comparison).as_bytes())?;
-    }
+    store.put(REPORT, page(&comparison).as_bytes())?;
     Ok((comparison, store))
 }
 

@@ -1,6 +1,6 @@
 //! `hopline reproduce`.
 
-use super::experiment::{self, Kept};
+use super::experiment;
 use crate::args::Reproduce as Args;
 use crate::console;
 use crate::papers::Papers;
@@ -92,7 +92,7 @@ fn run(args: &Args, figure: &Figure, plan: &Plan) -> Result<Comparison, Failure>
         None => Ok(in_memory(plan, how).map_err(|e| Failure::of_experiment(e, Path::new("")))?.0),
         Some(folder) => {
             let folder = folder.join(&figure.id);
-            Ok(experiment::kept(plan, how, &folder, args.force, Kept::Report)?.0)
+            Ok(experiment::kept(plan, how, &folder, args.force)?.0)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `hopline sweep`.
 
-use super::experiment::{self, Kept};
+use super::experiment;
 use crate::args::Sweep as Args;
 use crate::console;
 use crate::problems::Failure;
@@ -15,7 +15,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let command = experiment::command();
     let progress = Progress::new(args.effort.quiet);
     let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
-    let (comparison, _store) = experiment::kept(&plan, how, &args.output, args.force, Kept::Report)?;
+    let (comparison, _store) = experiment::kept(&plan, how, &args.output, args.force)?;
     drop(progress);
     if args.effort.json {
         console::print(&format!("{}\n", comparison.json()))?;

@@ -166,8 +166,13 @@ fn results_of_another_build_are_noticed_by_their_fingerprint() {
     run(&plan(), folder.path()).unwrap();
     let records = folder.path().join(RECORDS);
     let text = fs::read_to_string(&records).unwrap();
-    let changed = text.replace("\"fingerprint\":", "\"fingerprint\":1");
-    fs::write(&records, changed).unwrap();
+    // The first digit of every fingerprint becomes another one.
+    let digit = text.split("\"fingerprint\":\"").map(|part| match part.split_at_checked(1) {
+        Some(("0", rest)) => format!("1{rest}"),
+        Some((digit, rest)) if digit != "{" => format!("0{rest}"),
+        _ => part.to_owned(),
+    });
+    fs::write(&records, digit.collect::<Vec<_>>().join("\"fingerprint\":\"")).unwrap();
     let refused = refusal(run(&plan(), folder.path()));
     assert!(refused.contains("another build") && refused.contains("fingerprint"), "{refused}");
 }
@@ -212,24 +217,6 @@ fn two_processes_do_not_write_one_directory() {
     let description = Description::of(&plan(), Vec::new()).unwrap();
     let _held = Store::open(folder.path(), &description, Start::Resume).unwrap();
     assert!(refusal(run(&plan(), folder.path())).contains("another hopline is writing"));
-}
-
-#[test]
-fn a_full_disk_stops_with_one_error_and_leaves_what_was_stored() {
-    // /dev/full takes nothing, as a full disk does.
-    if !Path::new("/dev/full").exists() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    run(&plan(), folder.path()).unwrap();
-    let record = Store::read(folder.path()).unwrap().journal.read(0, 1).unwrap().unwrap();
-    let mut full = Journal::open(Path::new("/dev/full"), Access::Append);
-    // The device cannot be cut to a length; a journal on it does not even open, or refuses the record.
-    let refused = match &mut full {
-        Ok(journal) => journal.append(&record).unwrap_err().to_string(),
-        Err(error) => error.to_string(),
-    };
-    assert!(refused.contains("/dev/full"), "{refused}");
 }
 
 #[test]

@@ -1,0 +1,144 @@
+use super::*;
+use crate::comparison::Comparison;
+use crate::experiment::{How, in_memory};
+use crate::run::Unwatched;
+use crate::testing::TWO_HOPS;
+use std::fs;
+
+const PLAN: &str = "\
+scenario = \"two-hops.toml\"
+runs = 4
+[grid]
+\"nodes.count\" = [3, 4]
+[[variant]]
+name = \"narrow\"
+set = { \"tcp.window\" = 2 }
+[[variant]]
+name = \"wide\"
+set = { \"tcp.window\" = 8 }
+";
+
+const HEAD: &str = "\
+paper = \"Somebody, Something, Somewhere 2003\"
+rule = { tolerance_pct = 20, widest_pct = 50 }
+[[figure]]
+id = \"chain\"
+title = \"A chain\"
+plan = \"chain.toml\"
+";
+
+/// A paper whose claims are `claims`.
+fn paper(claims: &str) -> (tempfile::TempDir, Result<Register, Problems>) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("two-hops.toml"), TWO_HOPS).unwrap();
+    fs::write(folder.path().join("chain.toml"), PLAN).unwrap();
+    fs::write(folder.path().join(FILE), format!("{HEAD}{claims}")).unwrap();
+    let register = Register::load(folder.path());
+    (folder, register)
+}
+
+fn claim(what: &str) -> String {
+    format!("[[claim]]\nid = \"X-1\"\nfigure = \"chain\"\nstatement = \"as it is said\"\nmetric = \"aggregate_goodput_bps\"\n{what}\n")
+}
+
+fn problem(claims: &str) -> String {
+    paper(claims).1.unwrap_err().to_string()
+}
+
+fn run(register: &Register) -> Comparison {
+    let plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
+    in_memory(&plan, How { jobs: None, command: &[], watch: &Unwatched }).unwrap().0
+}
+
+const NARROW: &str = "point = { variant = \"narrow\", \"nodes.count\" = 3 }";
+const WIDE: &str = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nagainst = { variant = \"narrow\", \"nodes.count\" = 3 }";
+
+#[test]
+fn a_size_is_measured_at_its_point() {
+    let (_folder, register) = paper(&claim(&format!("{NARROW}\nlow = 100000\nhigh = 2000000")));
+    let register = register.unwrap();
+    let comparison = run(&register);
+    let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
+    let measured = evidence[0].measurement.as_ref().unwrap();
+    let expected = comparison.points[0].estimate("aggregate_goodput_bps").unwrap();
+    assert_eq!((measured.estimate, measured.point.as_str()), (expected, "narrow tcp.window=2 nodes.count=3"));
+    assert_eq!(evidence[0].verdict, Verdict::Agrees);
+}
+
+#[test]
+fn a_gain_is_measured_within_pairs_in_percent() {
+    let (_folder, register) = paper(&claim(&format!("{WIDE}\nclaimed = 1000\ntolerance = 1")));
+    let register = register.unwrap();
+    let comparison = run(&register);
+    let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
+    let measured = evidence[0].measurement.as_ref().unwrap();
+    let versus = comparison.versus_baseline(1, "aggregate_goodput_bps").unwrap();
+    assert_eq!((measured.estimate, measured.unit), (versus.percent.unwrap(), "%"));
+    assert!(matches!(evidence[0].verdict, Verdict::Differs | Verdict::DirectionOnly));
+    assert_eq!(evidence[0].claimed(), "+1000 ± 1 %");
+}
+
+#[test]
+fn what_is_missing_or_single_cannot_be_judged() {
+    let missing = "[[claim]]\nid = \"X-2\"\nstatement = \"TPA is better\"\nneeds = \"TPA\"\n";
+    let (_folder, register) = paper(&(missing.to_owned() + &claim(&format!("{NARROW}\nabove = 1"))));
+    let register = register.unwrap();
+    let mut plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
+    plan.runs = crate::plan::Runs::Fixed(1);
+    let comparison = in_memory(&plan, How { jobs: None, command: &[], watch: &Unwatched }).unwrap().0;
+    let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
+    let said: Vec<(Verdict, &str)> = evidence.iter().map(|e| (e.verdict, e.why.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (Verdict::CannotBeJudged, "needs TPA"),
+            (Verdict::CannotBeJudged, "a single run has no interval")
+        ]
+    );
+    assert!(evaluate(&register, &[]).unwrap().is_empty(), "figures that were not run judge nothing");
+}
+
+#[test]
+fn the_metric_of_a_flow_is_asked_for_by_its_name() {
+    let of_flow = claim(&format!("{NARROW}\nflow = \"f0\"\nabove = 1")).replace("aggregate_goodput_bps", "goodput_bps");
+    let (_folder, register) = paper(&of_flow);
+    let register = register.unwrap();
+    let comparison = run(&register);
+    let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
+    let whole = comparison.points[0].estimate("aggregate_goodput_bps").unwrap();
+    assert_eq!(evidence[0].measurement.as_ref().unwrap().estimate, whole, "there is one flow");
+    assert_eq!(evidence[0].verdict, Verdict::Agrees);
+}
+
+#[test]
+fn mistakes_are_shown_where_they_are() {
+    for (text, expected) in [
+        (claim(NARROW), "what is claimed is not one thing"),
+        (claim(&format!("{NARROW}\nabove = 1\nbelow = 2")), "what is claimed is not one thing"),
+        (claim(&format!("{NARROW}\nlow = 5\nhigh = 4")), "what is claimed is not one thing"),
+        (claim(&format!("{NARROW}\nabove = 1")).replace("\"chain\"", "\"chian\""), "there is no figure \"chian\""),
+        (
+            claim(&format!("{NARROW}\nabove = 1")).replace("aggregate_goodput_bps", "goodput_bps"),
+            "no run has a metric \"goodput_bps\"",
+        ),
+        (claim(&format!("{NARROW}\nabove = 1")).repeat(2), "a second claim \"X-1\""),
+        (claim("claimed = true"), "`claim.0.claimed` takes a number"),
+        ("[[claim]]\nstatement = \"x\"\nneeds = \"y\"\n".into(), "`claim.0` has no `id`"),
+    ] {
+        let problem = problem(&text);
+        assert!(problem.contains(expected) && problem.contains("claims.toml:"), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn a_claim_that_picks_no_point_or_several_is_refused_before_anything_runs() {
+    for (point, expected) in [
+        ("point = { variant = \"wide\", \"nodes.count\" = 5 }", "no point of the plan has these settings"),
+        ("point = { variant = \"wide\" }", "several points of the plan have these settings"),
+    ] {
+        let (_folder, register) = paper(&claim(&format!("{point}\nabove = 1")));
+        let register = register.unwrap();
+        let error = register.plan(&register.figures[0], &[], Effort::Full).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("wide tcp.window=8 nodes.count=4"), "{error}");
+    }
+}
