@@ -5,7 +5,6 @@ use crate::plan::{Keep, KeepNodes, KeepSeries};
 use crate::run::Run;
 use crate::summary::transport;
 use hopline_sim::Spec;
-use hopline_sim::spec::Traffic;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -199,13 +198,6 @@ impl FlowEnds {
     }
 }
 
-const fn segment_bytes(traffic: &Traffic) -> u32 {
-    match traffic {
-        Traffic::Bulk { tcp, .. } => tcp.mss,
-        Traffic::Cbr { .. } => 0,
-    }
-}
-
 impl Series {
     /// The series of all flows of `run`.
     #[must_use]
@@ -215,7 +207,7 @@ impl Series {
             let samples = &outcome.series;
             Self {
                 flow: flow.name.clone(),
-                segment_bytes: segment_bytes(&flow.traffic),
+                segment_bytes: flow.traffic.tcp().map_or(0, |tcp| tcp.mss),
                 time_s: samples.iter().map(|s| s.at.as_secs_f64()).collect(),
                 bytes_received: samples.iter().map(|s| s.bytes_received).collect(),
                 cwnd_bytes: samples.iter().map(|s| s.cwnd_bytes).collect(),
