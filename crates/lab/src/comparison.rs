@@ -160,9 +160,9 @@ impl Comparison {
         let (point, description) = (&self.points[number], &self.description.points[number]);
         let interval = |e: Estimate| self.interval(&e);
         let versus = self.versus_baseline(number, GOODPUT);
-        let estimates = self.metrics().filter_map(|info| {
-            Some((info.name.to_owned(), interval(point.estimate(info.name)?)))
-        });
+        let estimates = self
+            .metrics()
+            .filter_map(|info| Some((info.name.to_owned(), interval(point.estimate(info.name)?))));
         json!({
             "variant": description.label,
             "settings": description.settings,

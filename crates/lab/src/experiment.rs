@@ -1,5 +1,6 @@
 //! From a plan to a comparison: in memory, or in a directory that survives whatever happens.
 
+use crate::Problems;
 use crate::comparison::{Comparison, Detail};
 use crate::description::Description;
 use crate::execute::{ExecuteError, Memory, execute};
@@ -7,7 +8,6 @@ use crate::plan::{Plan, Runs};
 use crate::record::Record;
 use crate::run::{Interrupted, Watch, untraced};
 use crate::store::{Start, Status, Store, StoreError};
-use crate::Problems;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -119,7 +119,8 @@ fn repeats(plan: &Plan, store: &mut Store, path: &Path, watch: &dyn Watch) -> Re
     let Some((record, done)) = store.cheapest()? else { return Ok(()) };
     let point = &plan.points[record.0];
     let spec = point.scenario.spec(record.1)?;
-    let again = untraced(&spec, record.1, &Quietly(watch)).map_err(|Interrupted| ExperimentError::Interrupted)?;
+    let again =
+        untraced(&spec, record.1, &Quietly(watch)).map_err(|Interrupted| ExperimentError::Interrupted)?;
     if again.outcome.fingerprint == done {
         return Ok(());
     }
@@ -144,5 +145,9 @@ fn refuse_fewer(plan: &Plan, store: &Store, path: &Path) -> Result<(), StoreErro
         Runs::Until { most, .. } => most,
     };
     let there = store.runs();
-    if there <= most { Ok(()) } else { Err(StoreError::MoreRuns { path: path.to_owned(), there, asked: most }) }
+    if there <= most {
+        Ok(())
+    } else {
+        Err(StoreError::MoreRuns { path: path.to_owned(), there, asked: most })
+    }
 }

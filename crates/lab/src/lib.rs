@@ -26,11 +26,11 @@ mod testing;
 pub mod view;
 
 pub use comparison::Comparison;
-pub use plan::Plan;
 pub use hopline_core::Duration as VirtualTime;
 pub use hopline_sim::Spec;
 pub use hopline_sim::outcome::NodeOutcome;
 pub use hopline_sim::spec::NodeSpec;
+pub use plan::Plan;
 pub use run::{Interrupted, Run, Watch};
 pub use scenario::Scenario;
 pub use scenario::source::{Problem, Problems};

@@ -149,7 +149,9 @@ fn sections(comparison: &Comparison) -> Vec<Experiment> {
         return vec![section(comparison, &(0..description.points.len()).collect::<Vec<_>>(), "")];
     }
     let members = |baseline: usize| -> Vec<usize> {
-        (0..description.points.len()).filter(|&point| description.points[point].baseline == baseline).collect()
+        (0..description.points.len())
+            .filter(|&point| description.points[point].baseline == baseline)
+            .collect()
     };
     let of = |&baseline: &usize| section(comparison, &members(baseline), &common(comparison, baseline));
     baselines.iter().map(of).collect()

@@ -124,7 +124,9 @@ fn failures(comparison: &Comparison) -> String {
     const SHOWN: usize = 5;
     let points = comparison.points.iter().zip(&comparison.description.points);
     let failed: Vec<String> = points
-        .flat_map(|(p, d)| p.failed.iter().map(move |(run, why)| format!("  {}, run {run}: {why}\n", d.label)))
+        .flat_map(|(p, d)| {
+            p.failed.iter().map(move |(run, why)| format!("  {}, run {run}: {why}\n", d.label))
+        })
         .collect();
     if failed.is_empty() {
         return String::new();

@@ -140,7 +140,8 @@ fn list(papers: &Papers, only: Option<&str>) -> Result<(), Failure> {
             let claims = if claims.is_empty() { String::new() } else { format!(" [{}]", claims.join(", ")) };
             text.push_str(&format!("  {:<14} {}{claims}\n", figure.id, figure.title));
         }
-        let waiting = register.claims.iter().filter(|c| matches!(c.test, hopline_lab::claims::Test::Needs(_)));
+        let waiting =
+            register.claims.iter().filter(|c| matches!(c.test, hopline_lab::claims::Test::Needs(_)));
         let waiting: Vec<&str> = waiting.map(|c| c.id.as_str()).collect();
         if !waiting.is_empty() {
             text.push_str(&format!("  cannot be judged yet: {}\n", waiting.join(", ")));

@@ -6,6 +6,8 @@ use crate::problems::Failure;
 use crate::progress::Progress;
 use crate::table::{Align, kbps, render};
 use hopline_lab::output::{self, Directory, Existing, Extra};
+use hopline_lab::plan::{Keep, KeepNodes, KeepSeries};
+use hopline_lab::record::{Done, Record};
 use hopline_lab::summary::never_connected;
 use hopline_lab::{Run, Scenario, Spec, Summary, Watch, run};
 use std::fmt::Write;
@@ -31,8 +33,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
     let summary = Summary::of(&spec, &done);
     if args.common.json {
-        let json = serde_json::to_string(&summary).expect("a summary is made of strings and numbers");
-        return console::print(&format!("{json}\n"));
+        let keep = Keep { series: KeepSeries::None, nodes: KeepNodes::Drop };
+        let result = Ok(Done::of(&spec, &done, args.run, keep));
+        return console::print(&format!("{}\n", Record { point: 0, run: args.run, result }.json()));
     }
     let mut text = describe(&scenario, &spec, args, &done, &summary);
     if args.common.verbose {

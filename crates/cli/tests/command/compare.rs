@@ -8,7 +8,7 @@ fn compare_chain(more: &[&str]) -> Output {
 
 fn compare_chain_over(runs: &str, more: &[&str]) -> Output {
     let file = scenario("chain");
-    let start = ["compare", file.to_str().unwrap(), "--set", "duration_s=2", "--runs", runs];
+    let start = ["compare", file.to_str().unwrap(), "--set", "duration_s=2", "--runs", runs, "--no-report"];
     hopline(start.iter().chain(more))
 }
 
@@ -43,16 +43,17 @@ fn vary_takes_the_place_of_the_sweep_and_multiplies() {
     assert_eq!(
         keys(&variants[0]),
         [
+            "baseline",
             "cpu_s",
+            "failed",
             "fingerprint",
             "gain_bps",
+            "gain_p",
             "gain_pct",
             "goodput_bps",
-            "jain",
-            "rtx_index_pct",
+            "metrics",
             "runs",
             "settings",
-            "timeouts",
             "variant"
         ]
     );
@@ -100,4 +101,52 @@ fn one_run_has_no_interval_and_says_so() {
 fn verbose_lists_every_run() {
     let text = stdout(&compare_chain(&["-v"]));
     assert_eq!(text.lines().filter(|l| l.starts_with("tcp.window=3 ")).count(), 1 + 3, "{text}");
+}
+
+/// `hopline compare` of the chain scenario for two seconds and two runs, in `folder`.
+fn compare_in(folder: &Path, more: &[&str]) -> Output {
+    let file = std::fs::canonicalize(scenario("chain")).unwrap();
+    let start = ["compare", file.to_str().unwrap(), "--set", "duration_s=2", "--runs", "2"];
+    command().current_dir(folder).args(start.iter().chain(more)).output().unwrap()
+}
+
+#[test]
+fn a_report_is_written_beside_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = compare_in(folder.path(), &[]);
+    assert!(stdout(&output).ends_with("\nreport in hopline-chain.html\n"), "{}", stdout(&output));
+    assert_eq!(names(folder.path()), ["hopline-chain.html"]);
+    let page = std::fs::read_to_string(folder.path().join("hopline-chain.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.len() < 1_000_000, "{}", page.len());
+    for word in ["tcp.window=unclamped", "<svg", "hopline compare", "fingerprint"] {
+        assert!(page.contains(word), "{word}");
+    }
+    compare_in(folder.path(), &["--report", "another.html"]);
+    compare_in(folder.path(), &["--no-report"]);
+    compare_in(folder.path(), &["--json"]);
+    assert_eq!(names(folder.path()), ["another.html", "hopline-chain.html"]);
+}
+
+#[test]
+fn a_file_that_is_no_report_is_not_replaced_and_nothing_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("hopline-chain.html"), "my homepage").unwrap();
+    let output = compare_in(folder.path(), &[]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
+    assert!(stderr(&output).contains("it is not a report of hopline"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(folder.path().join("hopline-chain.html")).unwrap(), "my homepage");
+}
+
+#[test]
+fn a_comparison_can_be_kept_and_taken_up_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = json(&compare_in(folder.path(), &["-o", "kept", "--json"]));
+    assert_eq!(names(folder.path()), ["kept"]);
+    let records = std::fs::read_to_string(folder.path().join("kept/records.jsonl")).unwrap();
+    let again = json(&compare_in(folder.path(), &["-o", "kept", "--json"]));
+    assert_eq!(first, again, "CPU seconds included: nothing was run again");
+    assert_eq!(records, std::fs::read_to_string(folder.path().join("kept/records.jsonl")).unwrap());
+    let other = compare_in(folder.path(), &["-o", "kept", "--vary", "tcp.window=5,6"]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("holds results of another plan"), "{}", stderr(&other));
 }

@@ -5,7 +5,9 @@
 mod compare;
 mod errors;
 mod movements;
+mod reproduce;
 mod run;
+mod sweep;
 mod tools;
 
 use serde_json::Value as Json;

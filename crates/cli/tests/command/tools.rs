@@ -4,7 +4,8 @@ use super::*;
 use std::io::Write;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 7] = ["run", "compare", "schema", "doctor", "completions", "man", "movements"];
+const COMMANDS: [&str; 10] =
+    ["run", "compare", "sweep", "report", "reproduce", "schema", "doctor", "completions", "man", "movements"];
 
 /// What `program` says of `input`; `None` where there is no such program.
 #[allow(clippy::print_stderr, reason = "a test that did not look must say so")]
@@ -32,7 +33,7 @@ fn a_schema_is_printed_for_every_kind_of_file() {
     for key in ["duration_s", "radio", "flow", "sweep"] {
         assert!(schema["properties"].get(key).is_some(), "{key}");
     }
-    assert!(stdout(&hopline(["schema", "--help"])).contains("possible values: scenario"));
+    assert!(stdout(&hopline(["schema", "--help"])).contains("possible values: scenario, plan, claims"));
 }
 
 #[test]

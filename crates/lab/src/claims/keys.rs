@@ -40,7 +40,10 @@ pub const CLAIM: &[Key] = &[
     Key::text("metric", "what is measured: a metric of the run, or of `flow`"),
     Key::text("flow", "name of the flow whose metric it is"),
     Key::settings("point", "settings of the point that is measured; `variant` names its variant"),
-    Key::settings("against", "settings of the point that it is compared with: the claim is a gain in percent"),
+    Key::settings(
+        "against",
+        "settings of the point that it is compared with: the claim is a gain in percent",
+    ),
     Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
     Key::number("tolerance", 0.0, 1e12, "stands for rule.tolerance_pct, in the unit of `claimed`"),
     Key::number("low", -1e12, 1e12, "the claim is a range: its lower end"),

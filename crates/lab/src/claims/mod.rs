@@ -16,8 +16,8 @@ use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::{Effort, Plan};
 use crate::scenario::document::{self, Setting};
 use crate::scenario::schema::{Section, check_document};
-use crate::scenario::source::{Origin, Problem, Problems, Source, nearest};
 use crate::scenario::settings;
+use crate::scenario::source::{Origin, Problem, Problems, Source, nearest};
 use crate::stats::Interval;
 use std::path::{Path, PathBuf};
 
@@ -144,7 +144,8 @@ impl Register {
         for claim in self.claims_of(&figure.id) {
             let Test::Measure(measure) = &claim.test else { continue };
             for selector in std::iter::once(&measure.point).chain(&measure.against) {
-                let labels = plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
+                let labels =
+                    plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
                 selector.find(labels)?;
             }
         }
@@ -306,7 +307,9 @@ fn claimed(section: &Section<'_>, rule: Rule) -> Result<Claimed, Problem> {
             let tolerance = section.number("tolerance").unwrap_or(value.abs() * rule.tolerance_pct / 100.0);
             Ok(Claimed::Value { value, tolerance })
         }
-        (None, Some(low), Some(high), None, None) if low <= high => Ok(Claimed::Range(Interval { low, high })),
+        (None, Some(low), Some(high), None, None) if low <= high => {
+            Ok(Claimed::Range(Interval { low, high }))
+        }
         (None, None, None, Some(limit), None) => Ok(Claimed::Above(limit)),
         (None, None, None, None, Some(limit)) => Ok(Claimed::Below(limit)),
         _ => Err(Problem::new("what is claimed is not one thing")

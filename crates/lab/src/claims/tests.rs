@@ -38,7 +38,9 @@ fn paper(claims: &str) -> (tempfile::TempDir, Result<Register, Problems>) {
 }
 
 fn claim(what: &str) -> String {
-    format!("[[claim]]\nid = \"X-1\"\nfigure = \"chain\"\nstatement = \"as it is said\"\nmetric = \"aggregate_goodput_bps\"\n{what}\n")
+    format!(
+        "[[claim]]\nid = \"X-1\"\nfigure = \"chain\"\nstatement = \"as it is said\"\nmetric = \"aggregate_goodput_bps\"\n{what}\n"
+    )
 }
 
 fn problem(claims: &str) -> String {
@@ -90,17 +92,15 @@ fn what_is_missing_or_single_cannot_be_judged() {
     let said: Vec<(Verdict, &str)> = evidence.iter().map(|e| (e.verdict, e.why.as_str())).collect();
     assert_eq!(
         said,
-        [
-            (Verdict::CannotBeJudged, "needs TPA"),
-            (Verdict::CannotBeJudged, "a single run has no interval")
-        ]
+        [(Verdict::CannotBeJudged, "needs TPA"), (Verdict::CannotBeJudged, "a single run has no interval")]
     );
     assert!(evaluate(&register, &[]).unwrap().is_empty(), "figures that were not run judge nothing");
 }
 
 #[test]
 fn the_metric_of_a_flow_is_asked_for_by_its_name() {
-    let of_flow = claim(&format!("{NARROW}\nflow = \"f0\"\nabove = 1")).replace("aggregate_goodput_bps", "goodput_bps");
+    let of_flow =
+        claim(&format!("{NARROW}\nflow = \"f0\"\nabove = 1")).replace("aggregate_goodput_bps", "goodput_bps");
     let (_folder, register) = paper(&of_flow);
     let register = register.unwrap();
     let comparison = run(&register);
@@ -116,7 +116,10 @@ fn mistakes_are_shown_where_they_are() {
         (claim(NARROW), "what is claimed is not one thing"),
         (claim(&format!("{NARROW}\nabove = 1\nbelow = 2")), "what is claimed is not one thing"),
         (claim(&format!("{NARROW}\nlow = 5\nhigh = 4")), "what is claimed is not one thing"),
-        (claim(&format!("{NARROW}\nabove = 1")).replace("\"chain\"", "\"chian\""), "there is no figure \"chian\""),
+        (
+            claim(&format!("{NARROW}\nabove = 1")).replace("\"chain\"", "\"chian\""),
+            "there is no figure \"chian\"",
+        ),
         (
             claim(&format!("{NARROW}\nabove = 1")).replace("aggregate_goodput_bps", "goodput_bps"),
             "no run has a metric \"goodput_bps\"",

@@ -133,12 +133,8 @@ fn the_fingerprint_of_a_point_depends_on_the_order_of_its_runs() {
 fn runs_are_added_until_every_point_is_precise_whatever_the_number_of_threads() {
     let runs = |jobs| {
         let mut plan = plan(&["tcp.window=2,8"]);
-        plan.runs = Runs::Until {
-            precision: "1%".parse().unwrap(),
-            metric: GOODPUT.into(),
-            first: 2,
-            most: 40,
-        };
+        plan.runs =
+            Runs::Until { precision: "1%".parse().unwrap(), metric: GOODPUT.into(), first: 2, most: 40 };
         let (comparison, _) = run(&plan, Some(jobs));
         for point in &comparison.points {
             let estimate = point.estimate(GOODPUT).unwrap();

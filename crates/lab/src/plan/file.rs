@@ -150,9 +150,9 @@ fn runs(plan: Section<'_>, scenario: &Scenario, effort: Effort) -> Result<Runs, 
 fn unknown_metric(plan: Section<'_>, metric: &str) -> Problem {
     let known = || metrics::CATALOGUE.iter().filter(|m| m.level() == Level::Run).map(|m| m.name);
     let guess = nearest(metric, known()).map(|near| format!("did you mean \"{near}\"? "));
-    Problem::new(format!("no run has a metric \"{metric}\"")).at(plan.origin_of("precision_metric")).help(
-        format!("{}there are {}", guess.unwrap_or_default(), known().collect::<Vec<_>>().join(", ")),
-    )
+    Problem::new(format!("no run has a metric \"{metric}\""))
+        .at(plan.origin_of("precision_metric"))
+        .help(format!("{}there are {}", guess.unwrap_or_default(), known().collect::<Vec<_>>().join(", ")))
 }
 
 fn keep(plan: Section<'_>) -> Keep {

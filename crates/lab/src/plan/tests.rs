@@ -112,7 +112,8 @@ fn what_is_set_holds_at_every_point_and_the_seed_over_the_scenarios() {
 #[test]
 fn runs_come_from_the_scenario_where_the_plan_says_nothing_and_quick_is_quick() {
     assert_eq!(plan("").runs, Runs::Fixed(4));
-    let quick = |text: &str| parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Quick).unwrap().runs;
+    let quick =
+        |text: &str| parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Quick).unwrap().runs;
     assert_eq!(quick("runs = 50\nprecision = \"5%\""), Runs::Fixed(3));
     assert_eq!(quick("runs = 50\nquick_runs = 8"), Runs::Fixed(8));
     assert_eq!(quick("runs = 2"), Runs::Fixed(2));
@@ -130,7 +131,10 @@ fn mistakes_are_shown_where_they_are() {
         ("precision = \"0.05\"", "plan.toml:2:13: \"0.05\" is not a percentage"),
         ("precision = \"5%\"\nprecision_metric = \"jian\"", "plan.toml:3:20: no run has a metric \"jian\""),
         ("[grid]\ntcp.window = 2", "plan.toml:3:14: `grid.tcp.window` takes a list of values"),
-        ("[grid]\ntcp.window = []", "plan.toml:3:14: `grid.tcp.window` takes a list of values, not an empty one"),
+        (
+            "[grid]\ntcp.window = []",
+            "plan.toml:3:14: `grid.tcp.window` takes a list of values, not an empty one",
+        ),
         ("[grid]\ntcp.widnow = [2]", "plan.toml:3:5: unknown key `widnow` in `tcp` (did you mean `window`?)"),
         ("[[variant]]\nset.tcp.window = 2", "plan.toml:2:1: `variant.0` has no `name`"),
         ("[set]\nduration_s = -1", "plan.toml:3:14: `duration_s` = -1 is out of range"),

@@ -4,12 +4,13 @@ use hopline_core::{Instant, NodeId};
 use hopline_radio::mobility::Trajectory;
 use hopline_sim::Spec;
 use hopline_sim::spec::{Interface, RoutingSpec};
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
 
 /// A network.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Map {
     /// The nodes.
     pub nodes: Vec<MapNode>,
@@ -28,18 +29,27 @@ pub struct Map {
 }
 
 /// A node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapNode {
     /// Its name.
     pub name: String,
     /// What it is attached to.
+    #[serde(with = "Attached")]
     pub interface: Interface,
     /// Where it is when its velocity changes, in the order of time; straight lines between. At least one.
     pub path: Vec<Waypoint>,
 }
 
+/// How an interface is written in a file.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Interface", rename_all = "lowercase")]
+enum Attached {
+    Wireless,
+    Wired,
+}
+
 /// A place at a time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waypoint {
     /// Seconds since the start of the run.
     pub at_s: f64,
@@ -50,7 +60,7 @@ pub struct Waypoint {
 }
 
 /// A wired link between two nodes, by index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapLink {
     /// One end.
     pub a: usize,
@@ -59,7 +69,7 @@ pub struct MapLink {
 }
 
 /// A flow between two nodes, by index.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapFlow {
     /// Its name.
     pub name: String,

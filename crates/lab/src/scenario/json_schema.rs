@@ -3,6 +3,7 @@
 
 use super::keys;
 use super::schema::{Default, Key, Takes};
+use crate::{claims, plan};
 use serde_json::{Map, Value as Json, json};
 
 /// A kind of file that has a schema.
@@ -18,7 +19,8 @@ pub struct FileKind {
 /// Every kind of file; the first is the one meant if none is named.
 pub const FILE_KINDS: &[FileKind] = &[
     FileKind { name: "scenario", title: "a scenario of hopline", keys: keys::SCENARIO },
-    // One line a kind: its name, what it is, its key table.
+    FileKind { name: "plan", title: "a plan of hopline", keys: plan::keys::PLAN },
+    FileKind { name: "claims", title: "what a paper claims, for hopline", keys: claims::keys::CLAIMS },
 ];
 
 /// The dialect.

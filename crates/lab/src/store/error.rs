@@ -117,7 +117,11 @@ impl fmt::Display for StoreError {
             }
             Self::Busy { path } => write!(f, "another hopline is writing {}", path.display()),
             Self::Damaged { path, line, why } => {
-                write!(f, "{}, line {line} is damaged: {why}; restore the file, or remove that line", path.display())
+                write!(
+                    f,
+                    "{}, line {line} is damaged: {why}; restore the file, or remove that line",
+                    path.display()
+                )
             }
             Self::Io { path, error } => write!(f, "cannot read or write {}: {error}", path.display()),
         }

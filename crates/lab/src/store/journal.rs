@@ -97,8 +97,11 @@ impl Journal {
             if line.last() != Some(&b'\n') {
                 break;
             }
-            let known: Known = serde_json::from_slice(&line)
-                .map_err(|e| StoreError::Damaged { path: self.path.clone(), line: number, why: e.to_string() })?;
+            let known: Known = serde_json::from_slice(&line).map_err(|e| StoreError::Damaged {
+                path: self.path.clone(),
+                line: number,
+                why: e.to_string(),
+            })?;
             self.places.insert((known.point, known.run), (self.end, len));
             self.end += len as u64;
         }

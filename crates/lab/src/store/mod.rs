@@ -105,7 +105,8 @@ impl Store {
     ///
     /// It holds no results, or results of another version, or the file system refuses.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        let manifest = Self::found(path)?.ok_or_else(|| StoreError::foreign(path, "it holds no manifest.json"))?;
+        let manifest =
+            Self::found(path)?.ok_or_else(|| StoreError::foreign(path, "it holds no manifest.json"))?;
         manifest.of_this_version(path)?;
         let journal = Journal::open(&path.join(RECORDS), Access::Read)?;
         Ok(Self { path: path.to_owned(), manifest, journal, _lock: None })
@@ -133,17 +134,16 @@ impl Store {
             }
             Err(e) => return Err(StoreError::io(path, e)),
         };
-        let format = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).map(|m| m["format"].clone());
+        let format =
+            |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).map(|m| m["format"].clone());
         match (serde_json::from_slice(&text), format(&text)) {
             (Ok(manifest), _) => Ok(Some(manifest)),
             (Err(_), Ok(format)) if format == crate::output::FORMAT => {
                 Err(StoreError::foreign(path, "it holds a single run, of `hopline run`"))
             }
-            (Err(e), Ok(format)) if format == FORMAT => Err(StoreError::Damaged {
-                path: path.join(MANIFEST),
-                line: e.line(),
-                why: e.to_string(),
-            }),
+            (Err(e), Ok(format)) if format == FORMAT => {
+                Err(StoreError::Damaged { path: path.join(MANIFEST), line: e.line(), why: e.to_string() })
+            }
             _ => Err(StoreError::foreign(path, "its manifest.json is not that of an experiment")),
         }
     }

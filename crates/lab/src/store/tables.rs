@@ -80,13 +80,7 @@ impl Tables {
             points: (0..description.points.len()).map(|i| settings(description, &keys, i)).collect(),
             runs: table(
                 "runs",
-                &[
-                    ("run", Whole),
-                    ("fingerprint", Text),
-                    ("events", Whole),
-                    ("sim_s", Real),
-                    ("error", Text),
-                ],
+                &[("run", Whole), ("fingerprint", Text), ("events", Whole), ("sim_s", Real), ("error", Text)],
             )?,
             metrics: table(
                 "metrics",

@@ -41,7 +41,8 @@ fn a_complete_experiment_has_tables_and_a_manifest() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results");
     let comparison = run(&plan(), &path).unwrap();
-    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(path.join(MANIFEST)).unwrap()).unwrap();
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&fs::read(path.join(MANIFEST)).unwrap()).unwrap();
     assert_eq!((&manifest["format"], &manifest["status"]), (&FORMAT.into(), &"complete".into()));
     assert_eq!((&manifest["runs"], &manifest["failed_runs"]), (&4.into(), &0.into()));
     assert_eq!(manifest["fingerprints"][1], comparison.points[1].fingerprint.to_string());
@@ -71,7 +72,11 @@ fn parquet_holds_what_csv_holds() {
         for i in 0..batch.num_rows() {
             let text = |column: usize| {
                 let column = batch.column(column).as_string::<i32>();
-                if arrow_array::Array::is_null(column, i) { String::new() } else { column.value(i).to_owned() }
+                if arrow_array::Array::is_null(column, i) {
+                    String::new()
+                } else {
+                    column.value(i).to_owned()
+                }
             };
             rows.push(format!(
                 "{},{},{},{},{},{},{},{}",
