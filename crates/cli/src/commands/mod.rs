@@ -3,9 +3,9 @@
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
-pub(crate) mod movements;
 mod experiment;
 pub(crate) mod man;
+pub(crate) mod movements;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

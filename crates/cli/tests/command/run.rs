@@ -7,7 +7,9 @@ use std::process::Stdio;
 #[test]
 fn json_has_the_keys_that_others_rely_on() {
     let json = json(&run_chain(&["--json"]));
-    for key in ["aggregate_goodput_bps", "cpu_s", "events", "fingerprint", "flows", "run", "sim_s", "timeouts"] {
+    for key in
+        ["aggregate_goodput_bps", "cpu_s", "events", "fingerprint", "flows", "run", "sim_s", "timeouts"]
+    {
         assert!(json.get(key).is_some(), "{key} is not in {json}");
     }
     let flow = &json["flows"][0];
