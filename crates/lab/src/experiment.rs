@@ -116,15 +116,15 @@ fn compared(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
 
 /// Whether this build gives the fingerprint of a run that is there already: results of two builds are not mixed.
 fn repeats(plan: &Plan, store: &mut Store, path: &Path, watch: &dyn Watch) -> Result<(), ExperimentError> {
-    let Some((record, done)) = store.cheapest()? else { return Ok(()) };
-    let point = &plan.points[record.0];
-    let spec = point.scenario.spec(record.1)?;
-    let again =
-        untraced(&spec, record.1, &Quietly(watch)).map_err(|Interrupted| ExperimentError::Interrupted)?;
-    if again.outcome.fingerprint == done {
+    let Some(stored) = store.cheapest()? else { return Ok(()) };
+    let point = &plan.points[stored.point];
+    let spec = point.scenario.spec(stored.run)?;
+    let again = untraced(&spec, stored.run, &Quietly(watch));
+    let again = again.map_err(|Interrupted| ExperimentError::Interrupted)?;
+    if again.outcome.fingerprint == stored.fingerprint {
         return Ok(());
     }
-    let run = format!("run {} of {}", record.1, point.label);
+    let run = format!("run {} of {}", stored.run, point.label);
     Err(StoreError::OtherBuild { path: path.to_owned(), run }.into())
 }
 

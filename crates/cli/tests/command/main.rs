@@ -5,7 +5,6 @@
 mod compare;
 mod errors;
 mod movements;
-mod reproduce;
 mod run;
 mod sweep;
 mod tools;

@@ -51,7 +51,7 @@ impl Plan {
         let scenario = base(plan, folder, over)?;
         let variants = variants(plan);
         let rest = product(&[Difference::default()], &rest(plan)?)?;
-        let points = product(&variants, &[rest.clone()])?;
+        let points = product(&variants, std::slice::from_ref(&rest))?;
         // Points of one combination stand together: its variants are compared with each other.
         let (across, count) = (variants.len(), rest.len());
         let grouped: Vec<Difference> =

@@ -184,8 +184,7 @@ fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
 
 /// Every combination of `heads` with one difference of each step; the last step varies fastest.
 fn product(heads: &[Difference], steps: &[Vec<Difference>]) -> Result<Vec<Difference>, Problem> {
-    let counts = steps.iter().map(Vec::len);
-    let count = counts.fold(Some(heads.len()), |product, n| product.and_then(|p| p.checked_mul(n)));
+    let count = steps.iter().map(Vec::len).try_fold(heads.len(), usize::checked_mul);
     if count.is_none_or(|n| n > MOST_POINTS) {
         return Err(Problem::new(format!("more than {MOST_POINTS} points")).help("vary fewer keys"));
     }

@@ -69,6 +69,17 @@ pub enum Status {
     Complete,
 }
 
+/// A stored run that can be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Its point.
+    pub point: usize,
+    /// Its number.
+    pub run: u64,
+    /// Its fingerprint.
+    pub fingerprint: u64,
+}
+
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
@@ -181,20 +192,20 @@ impl Store {
         }
     }
 
-    /// Point, run and fingerprint of the run with the fewest events, among the first that did not fail.
+    /// The run with the fewest events among the first that did not fail: the cheapest to repeat.
     ///
     /// # Errors
     ///
     /// Records that cannot be read.
-    pub fn cheapest(&mut self) -> Result<Option<((usize, u64), u64)>, StoreError> {
-        let mut cheapest: Option<(u64, (usize, u64), u64)> = None;
+    pub fn cheapest(&mut self) -> Result<Option<Sample>, StoreError> {
+        let mut cheapest: Option<(u64, Sample)> = None;
         for (point, run) in self.journal.keys().into_iter().take(MOST_COMPARED) {
             let Some(Record { result: Ok(done), .. }) = self.journal.read(point, run)? else { continue };
-            if cheapest.is_none_or(|(events, ..)| done.events < events) {
-                cheapest = Some((done.events, (point, run), done.fingerprint));
+            if cheapest.as_ref().is_none_or(|(events, _)| done.events < *events) {
+                cheapest = Some((done.events, Sample { point, run, fingerprint: done.fingerprint }));
             }
         }
-        Ok(cheapest.map(|(_, key, fingerprint)| (key, fingerprint)))
+        Ok(cheapest.map(|(_, sample)| sample))
     }
 
     /// Hands every record up to run `runs` to `each`, by point and run.
