@@ -169,8 +169,8 @@ impl Done {
         for value in &self.metrics {
             let flow = self.flows.iter().position(|f| f.id == value.subject);
             match (value.metric.level(), flow) {
-                (Level::Run, _) => json[value.metric.name] = value.value.into(),
-                (Level::Flow, Some(flow)) => json["flows"][flow][value.metric.name] = value.value.into(),
+                (Level::Run, _) => json[value.metric.name] = number(value.value),
+                (Level::Flow, Some(flow)) => json["flows"][flow][value.metric.name] = number(value.value),
                 _ => {}
             }
         }
@@ -183,6 +183,12 @@ impl Done {
         let found = |v: &&Value| v.metric.level() == Level::Run && v.metric.name == name;
         self.metrics.iter().find(found).map(|v| v.value)
     }
+}
+
+/// Counts without a point.
+fn number(x: f64) -> Json {
+    const EXACT: f64 = (1u64 << 53) as f64;
+    if libm::floor(x) == x && x.abs() < EXACT { json!(x as i64) } else { json!(x) }
 }
 
 impl FlowEnds {
