@@ -69,6 +69,16 @@ pub(crate) struct Queued {
     pub(crate) class: Class,
 }
 
+impl Node {
+    /// Counts anew from `now` on.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        (self.drops, self.frames, self.routing_packets) = Default::default();
+        if let Some(radio) = &mut self.radio {
+            radio.mac.restart_airtime(now);
+        }
+    }
+}
+
 impl Radio {
     pub(crate) fn new(spec: &RadioSpec, node: NodeId, (seed, run): (u64, u64)) -> Self {
         let backoff = Stream::new(seed, run, node, Purpose::Backoff);

@@ -15,6 +15,9 @@ use hopline_transport::tcp;
 pub struct Spec {
     /// Virtual time to simulate.
     pub duration: Duration,
+    /// What happens before this moment does not count in the outcome; the per-second series alone show it. Below
+    /// `duration`. Default 0.
+    pub warmup: Duration,
     /// Seed of the experiment. Runs of one seed are numbered; equal (seed, run) give equal results.
     pub seed: u64,
     /// The nodes; a node's index is its [`NodeId`].

@@ -51,6 +51,8 @@ pub(crate) enum Event {
     Application { flow: u32 },
     /// The state of all flows is sampled.
     Sample,
+    /// The warm-up is over.
+    WarmedUp,
 }
 
 /// A network in the middle of a run.
@@ -67,6 +69,7 @@ pub struct World<T> {
     pub(crate) flows: Vec<Flow>,
     pub(crate) packets: Slab,
     pub(crate) extra_header_bytes: u32,
+    warmup: Duration,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) events: u64,
     pub(crate) tracer: T,
@@ -96,10 +99,15 @@ impl<T: Tracer> World<T> {
             flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, key)).collect(),
             packets: Slab::default(),
             extra_header_bytes: spec.extra_header_bytes,
+            warmup: spec.warmup,
             fingerprint: Fingerprint::new(),
             events: 0,
             tracer,
         };
+        // First of all that happens at its moment: a flow that starts then counts whole.
+        if !spec.warmup.is_zero() {
+            world.scheduler.schedule(Instant::ZERO + spec.warmup, Event::WarmedUp);
+        }
         for (flow, spec) in (0..).zip(&spec.flows) {
             world.scheduler.schedule(spec.start, Event::FlowStart { flow });
             if spec.stop != Instant::FAR_FUTURE {
@@ -152,11 +160,15 @@ impl<T: Tracer> World<T> {
     #[must_use]
     pub fn finish(mut self) -> (Outcome, T) {
         let now = self.now;
-        self.settle_packets();
+        let held = self.held();
+        for (flow, held) in self.flows.iter_mut().zip(held) {
+            flow.settle(held);
+        }
         let flows = core::mem::take(&mut self.flows);
         let outcome = Outcome {
             fingerprint: self.fingerprint.value(),
             sim_time: now.since(Instant::ZERO),
+            warmup: self.warmup,
             events: self.events,
             flows: flows.into_iter().map(|flow| flow.outcome(now)).collect(),
             nodes: self
@@ -173,9 +185,8 @@ impl<T: Tracer> World<T> {
         (outcome, self.tracer)
     }
 
-    /// Tells the flows what became of their packets.
-    fn settle_packets(&mut self) {
-        // Per flow, packets and bytes that the source and the sink sent and that are under way.
+    /// Per flow, packets and bytes that the source and the sink sent and that are under way.
+    fn held(&self) -> Vec<[(u64, u64); 2]> {
         let mut held = vec![[(0, 0); 2]; self.flows.len()];
         for packet in self.packets.under_way() {
             if let Some(flow) = packet.flow {
@@ -185,8 +196,17 @@ impl<T: Tracer> World<T> {
                 *bytes += u64::from(packet.len_bytes);
             }
         }
-        for (flow, held) in self.flows.iter_mut().zip(held) {
-            flow.settle(held);
+        held
+    }
+
+    /// Everything that is counted is counted anew.
+    fn warmed_up(&mut self) {
+        let now = self.now;
+        for (flow, held) in self.held().into_iter().enumerate() {
+            self.flows[flow].restart(now, held);
+        }
+        for node in &mut self.nodes {
+            node.restart(now);
         }
     }
 
@@ -206,6 +226,7 @@ impl<T: Tracer> World<T> {
             Event::FlowStop { flow } => self.stop_flow(flow),
             Event::Application { flow } => self.wake_application(flow),
             Event::Sample => self.sample(),
+            Event::WarmedUp => self.warmed_up(),
         }
     }
 

@@ -147,7 +147,7 @@ fn nodes(spec: &Spec, done: &Run) -> String {
     ];
     let row = |(node, outcome): (&hopline_lab::NodeSpec, &hopline_lab::NodeOutcome)| {
         let air = &outcome.airtime;
-        let total = done.outcome.sim_time.as_secs_f64();
+        let total = (done.outcome.sim_time - done.outcome.warmup).as_secs_f64();
         let states = [air.transmitting, air.receiving, air.sensing, air.nav, air.idle];
         let shares = states.map(|t| format!("{:.1}", 100.0 * t.as_secs_f64() / total));
         let drops = &outcome.drops;

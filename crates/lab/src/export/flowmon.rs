@@ -54,7 +54,7 @@ fn directions<'a>(spec: &Spec, outcome: &'a Outcome) -> Vec<Direction<'a>> {
         ]
     };
     let all = spec.flows.iter().zip(&outcome.flows).flat_map(both);
-    let seen = all.filter(|(_, _, _, packets)| packets.sent > 0);
+    let seen = all.filter(|(_, _, _, packets)| packets.carried + packets.sent > 0);
     seen.zip(1..)
         .map(|((addresses, ports, protocol, packets), id)| Direction {
             id,

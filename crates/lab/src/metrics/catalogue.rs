@@ -1,7 +1,7 @@
 //! The catalogue: a line a metric.
 
 use super::Better::{Higher, Lower, Neither};
-use super::{Better, Measure, MetricInfo};
+use super::{Better, Measure, MetricInfo, steady};
 use hopline_core::Duration;
 use hopline_radio::mac::Airtime;
 use hopline_sim::Outcome;
@@ -104,6 +104,14 @@ pub const CATALOGUE: &[MetricInfo] = &[
     flow("goodput_bps", "bit/s", Higher, "bytes delivered over the time the flow was active", |_, f| {
         (!f.active.is_zero()).then(|| f.goodput_bps())
     }),
+    flow(
+        "warm_up_s",
+        "s",
+        Neither,
+        "when the flow's start-up ends: MSER-5 on its goodput per second; of 30 s or more that settle",
+        |_, f| steady::warm_up(f).map(Duration::as_secs_f64),
+    ),
+    flow("steady_goodput_bps", "bit/s", Higher, "goodput from `warm_up_s` on", |_, f| steady::goodput_bps(f)),
     flow("bytes_received", "B", Higher, "bytes delivered", |_, f| count(f.bytes_received)),
     flow(
         "completion_s",
@@ -158,15 +166,15 @@ pub const CATALOGUE: &[MetricInfo] = &[
         "srtt_mean_s",
         "s",
         Lower,
-        "smoothed round-trip time of the data's source, mean of its samples",
-        |_, f| mean(f.series.iter().filter_map(|sample| sample.srtt).map(Duration::as_secs_f64)),
+        "smoothed round-trip time of the data's source, mean of its samples while it counts",
+        |_, f| mean(f.counted_series().iter().filter_map(|sample| sample.srtt).map(Duration::as_secs_f64)),
     ),
     flow(
         "cwnd_mean_bytes",
         "B",
         Neither,
-        "congestion window of the data's source, mean of its samples",
-        |s, f| mean(f.series.iter().map(|sample| sample.cwnd_bytes as f64)).filter(|_| is_tcp(s)),
+        "congestion window of the data's source, mean of its samples while it counts",
+        |s, f| mean(f.counted_series().iter().map(|sample| sample.cwnd_bytes as f64)).filter(|_| is_tcp(s)),
     ),
     flow("packets_sent", "1", Neither, "IP packets from src to dst handed to the IP layer", |_, f| {
         count(f.data.sent)

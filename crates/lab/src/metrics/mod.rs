@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod reference;
+mod steady;
 #[cfg(test)]
 mod tests;
 

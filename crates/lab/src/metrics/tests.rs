@@ -2,6 +2,7 @@ use super::*;
 use crate::run::{Unwatched, untraced};
 use crate::scenario::Scenario;
 use crate::scenario::source::Source;
+use hopline_core::Duration;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,6 +133,29 @@ fn values_are_those_of_the_outcome() {
             let total: f64 = shares.iter().filter_map(|share| value(all, scope, share)).sum();
             assert!((total - 100.0).abs() < 1e-9, "{scope:?}: {total}");
         }
+    });
+}
+
+#[test]
+fn what_happens_in_the_warm_up_does_not_count() {
+    let later = MIXED.replace("duration_s = 20", "duration_s = 20\nwarmup_s = 15");
+    with_run(MIXED, |_, whole, _| {
+        with_run(&later, |_, run, all| {
+            assert_eq!(run.outcome.fingerprint, whole.outcome.fingerprint);
+            let flow = |name, metric| value(all, Scope::Flow(name), metric);
+            // The file had arrived by then.
+            assert!(whole.outcome.flows[0].completion.is_some_and(|t| t < Duration::from_secs(15)));
+            assert_eq!(
+                (flow("file", "bytes_received"), flow("file", "packets_sent")),
+                (Some(0.0), Some(0.0))
+            );
+            for absent in ["goodput_bps", "completion_s", "delay_mean_s", "srtt_mean_s", "cwnd_mean_bytes"] {
+                assert_eq!(flow("file", absent), None, "{absent}");
+            }
+            // 16 kb/s in packets of 200 bytes: ten a second, the first and the last included.
+            assert_eq!(flow("voice", "packets_sent"), Some(51.0));
+            assert!((flow("voice", "goodput_bps").unwrap() - 16_000.0).abs() <= 320.0);
+        });
     });
 }
 

@@ -17,6 +17,13 @@ pub const NODES: u64 = 0x00ff_fffe;
 pub const SCENARIO: &[Key] = &[
     Key::text("name", "what the scenario is called in results; default: the name of its folder"),
     Key::number("duration_s", 1e-6, LONGEST_S, "virtual time to simulate").required(),
+    Key::number(
+        "warmup_s",
+        0.0,
+        LONGEST_S,
+        "what happens before this moment does not count; below duration_s",
+    )
+    .or(Number(0.0)),
     Key::integer("seed", 0, MANY, "seed of the experiment; its runs are numbered").or(Integer(1)),
     Key::integer("runs", 1, 1_000_000, "how many paired runs `hopline compare` makes of each variant")
         .or(Integer(1)),

@@ -57,6 +57,12 @@ impl Clock {
         self.activity = next;
     }
 
+    /// Counts anew from `now` on.
+    pub fn restart(&mut self, now: Instant) {
+        self.total = Airtime::default();
+        self.since = now;
+    }
+
     /// The totals at `now`.
     #[must_use]
     pub fn read(&self, now: Instant, nav_until: Instant) -> Airtime {
@@ -83,5 +89,19 @@ mod tests {
         let expected =
             Airtime { transmitting: ms(1), receiving: ms(4), sensing: ms(2), nav: ms(6), idle: ms(20) };
         assert_eq!(total, expected);
+    }
+
+    #[test]
+    fn a_restart_forgets_what_was_booked_and_not_what_goes_on() {
+        let at = Instant::from_millis;
+        let mut clock = Clock::default();
+        clock.switch(at(10), Activity::Receiving, Instant::ZERO);
+        clock.restart(at(12));
+        clock.switch(at(15), Activity::Quiet, at(40));
+        clock.restart(at(30));
+        let ms = Duration::from_millis;
+        assert_eq!(clock.read(at(42), at(40)), Airtime { nav: ms(10), idle: ms(2), ..Airtime::default() });
+        clock.restart(at(42));
+        assert_eq!(clock.read(at(42), at(40)), Airtime::default());
     }
 }

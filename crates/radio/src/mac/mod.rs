@@ -198,10 +198,15 @@ impl<M: Copy + Debug> Mac<M> {
         &self.stats
     }
 
-    /// Radio time by state, up to `now`.
+    /// Radio time by state, up to `now`, since the start or the last [`restart_airtime`](Self::restart_airtime).
     #[must_use]
     pub fn airtime(&self, now: Instant) -> Airtime {
         self.clock.read(now, self.nav_until)
+    }
+
+    /// Counts radio time anew from `now` on.
+    pub fn restart_airtime(&mut self, now: Instant) {
+        self.clock.restart(now);
     }
 
     fn is_transmitting(&self) -> bool {

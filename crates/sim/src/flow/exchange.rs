@@ -102,6 +102,11 @@ impl Exchange {
         self.segments + (self.message - self.missing).div_ceil(mss.into())
     }
 
+    /// Forgets the response times.
+    pub(super) fn restart(&mut self) {
+        self.responses = Delays::default();
+    }
+
     fn expect(&mut self, message: u64) {
         (self.message, self.missing) = (message, message);
     }

@@ -1,6 +1,7 @@
 //! Flows: the applications at both ends, what is between them and the network layer, and what they measure.
 
 mod connection;
+mod counters;
 mod datagrams;
 mod exchange;
 
@@ -12,6 +13,7 @@ use crate::stack::header;
 use crate::trace::Tracer;
 use crate::world::{Event, World};
 use connection::{App, Connection};
+use counters::Counters;
 use datagrams::{Bursts, Datagrams};
 use exchange::Exchange;
 use hopline_core::{FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
@@ -58,6 +60,10 @@ pub(crate) struct Flow {
     /// By the side that sends.
     packets: [Packets; 2],
     series: Vec<FlowSample>,
+    /// Since when it counts.
+    since: Instant,
+    /// What it had counted before.
+    before: Counters,
 }
 
 #[derive(Debug)]
@@ -116,6 +122,8 @@ impl Flow {
             last_delivery: spec.start,
             packets: Default::default(),
             series: Vec::new(),
+            since: spec.start,
+            before: Counters::default(),
         }
     }
 
@@ -132,6 +140,20 @@ impl Flow {
         self.series.push(FlowSample { at: now, bytes_received, cwnd_bytes, srtt, queue_packets });
     }
 
+    /// The warm-up is over: counts anew from `now` on. `held`: packets and bytes under way, by the side that sent them.
+    pub(crate) fn restart(&mut self, now: Instant, held: [(u64, u64); 2]) {
+        self.since = self.start.max(now);
+        self.before = self.counters();
+        for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
+            packets.restart(held, held_bytes);
+        }
+        if let Kind::Tcp(connection) = &mut self.kind
+            && let App::Exchange(exchange) = &mut connection.app
+        {
+            exchange.restart();
+        }
+    }
+
     /// The run is over. `held`: packets and bytes under way, by the side that sent them.
     pub(crate) fn settle(&mut self, held: [(u64, u64); 2]) {
         for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
@@ -141,40 +163,60 @@ impl Flow {
 
     /// The result at the end of the run, `now`.
     pub(crate) fn outcome(self, now: Instant) -> FlowOutcome {
-        let bytes_received = self.bytes_received;
+        let counters = self.counters() - self.before;
         let complete = self.is_complete();
         let end = if complete { self.last_delivery } else { self.stop.min(now) };
+        let counted = complete && end >= self.since;
         let mut outcome = FlowOutcome {
-            bytes_received,
-            active: end.since(self.start),
-            connected: if bytes_received > 0 { Connected::Yes } else { Connected::Never },
-            completion: complete.then(|| self.last_delivery.since(self.start)),
+            bytes_received: counters.bytes_received,
+            since: self.since,
+            active: end.since(self.since),
+            segments_sent: counters.segments_sent,
+            retransmissions: counters.retransmissions,
+            timeouts: counters.timeouts,
+            segments_received: counters.segments_received,
+            connected: if self.bytes_received > 0 { Connected::Yes } else { Connected::Never },
+            completion: counted.then(|| end.since(self.start)),
             ports: ports(self.kind.opener(), self.id.0),
+            requests: counters.requests,
             series: self.series,
             ..FlowOutcome::default()
         };
         [outcome.data, outcome.back] = self.packets;
-        match self.kind {
-            Kind::Tcp(connection) => {
-                outcome.segments_sent = connection.count(|stats| stats.segments_sent);
-                outcome.retransmissions = connection.count(|stats| stats.retransmissions);
-                outcome.timeouts = connection.count(|stats| stats.timeouts);
-                let mss = connection.source().effective_mss();
-                match connection.app {
-                    App::Bulk { .. } => outcome.segments_received = bytes_received.div_ceil(mss.into()),
-                    App::Exchange(exchange) => {
-                        outcome.segments_received = exchange.segments_received(mss);
-                        outcome.requests = exchange.requests;
-                        outcome.responses = exchange.responses;
-                    }
-                }
-            }
-            Kind::Udp(datagrams) => {
-                outcome.segments_sent = datagrams.sent.into();
-                outcome.segments_received = datagrams.received;
-            }
+        if let Kind::Tcp(connection) = self.kind
+            && let App::Exchange(exchange) = connection.app
+        {
+            outcome.responses = exchange.responses;
         }
         outcome
+    }
+
+    /// What has been counted since the start of the run.
+    fn counters(&self) -> Counters {
+        let bytes_received = self.bytes_received;
+        match &self.kind {
+            Kind::Tcp(connection) => {
+                let mss = connection.source().effective_mss();
+                let (segments_received, requests) = match &connection.app {
+                    App::Bulk { .. } => (bytes_received.div_ceil(mss.into()), 0),
+                    App::Exchange(exchange) => (exchange.segments_received(mss), exchange.requests),
+                };
+                Counters {
+                    bytes_received,
+                    segments_sent: connection.count(|stats| stats.segments_sent),
+                    retransmissions: connection.count(|stats| stats.retransmissions),
+                    timeouts: connection.count(|stats| stats.timeouts),
+                    segments_received,
+                    requests,
+                }
+            }
+            Kind::Udp(datagrams) => Counters {
+                bytes_received,
+                segments_sent: datagrams.sent.into(),
+                segments_received: datagrams.received,
+                ..Counters::default()
+            },
+        }
     }
 
     /// The end that has this address.

@@ -16,6 +16,8 @@ pub struct Outcome {
     pub fingerprint: u64,
     /// Virtual time simulated.
     pub sim_time: Duration,
+    /// What happened before this moment does not count anywhere; the series alone show it.
+    pub warmup: Duration,
     /// Events processed.
     pub events: u64,
     /// One entry a flow, in the order of the specification.
@@ -30,7 +32,9 @@ pub struct FlowOutcome {
     /// Distinct bytes delivered in order to the application at `dst` (datagrams: all distinct bytes). Of requests and
     /// responses these are the responses.
     pub bytes_received: u64,
-    /// Time over which goodput counts: from the flow's start to its end, which is the last delivery of what had an end
+    /// Since when the flow counts: its start, or the end of the warm-up if that is later.
+    pub since: Instant,
+    /// Time over which goodput counts: from `since` to the flow's end, which is the last delivery of what had an end
     /// and came to it (a transfer of given size, a given number of transactions), otherwise the stop time or the end of
     /// the run.
     pub active: Duration,
@@ -43,9 +47,9 @@ pub struct FlowOutcome {
     /// Distinct segments with data (datagrams: packets) received: bytes delivered over what a full segment carries,
     /// rounded up, for each message on its own.
     pub segments_received: u64,
-    /// Whether anything at all arrived.
+    /// Whether anything at all arrived, be it during the warm-up.
     pub connected: Connected,
-    /// Time from the start to the last byte, of what had an end and came to it.
+    /// Time from the flow's start to the last byte, of what had an end and came to it after the warm-up.
     pub completion: Option<Duration>,
     /// Ports at `src` and at `dst`.
     pub ports: [u16; 2],
@@ -149,6 +153,15 @@ impl Drops {
 }
 
 impl FlowOutcome {
+    /// The samples of the time over which goodput counts.
+    #[must_use]
+    pub fn counted_series(&self) -> &[FlowSample] {
+        let until = self.since + self.active;
+        let begin = self.series.partition_point(|sample| sample.at <= self.since);
+        let end = self.series.partition_point(|sample| sample.at <= until);
+        &self.series[begin.min(end)..end]
+    }
+
     /// Goodput in bits per second: distinct bytes delivered over the time the flow was active.
     #[must_use]
     pub fn goodput_bps(&self) -> f64 {
@@ -181,7 +194,7 @@ impl Outcome {
     }
 
     /// Jain's index of the bytes delivered in each 2 s interval, averaged over the intervals in which anything was
-    /// (TPA's instantaneous fairness).
+    /// (TPA's instantaneous fairness). The first begins with the first second after the warm-up.
     #[must_use]
     pub fn jain_2s(&self) -> f64 {
         let samples = self.flows.iter().map(|f| f.series.len()).min().unwrap_or(0);
@@ -189,7 +202,12 @@ impl Outcome {
             0 => 0,
             _ => flow.series[until - 1].bytes_received,
         };
-        let indices: Vec<f64> = (2..=samples)
+        let warmup = Instant::ZERO + self.warmup;
+        let first = match self.flows.first() {
+            Some(flow) if warmup > Instant::ZERO => flow.series.partition_point(|s| s.at < warmup) + 1,
+            _ => 0,
+        };
+        let indices: Vec<f64> = (first + 2..=samples)
             .step_by(2)
             .filter_map(|end| {
                 let in_interval = |f: &FlowOutcome| (delivered(f, end) - delivered(f, end - 2)) as f64;

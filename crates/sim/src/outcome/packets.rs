@@ -8,6 +8,11 @@ use hopline_core::{Duration, Instant};
 /// which needs no time-out: a simulator knows where its packets are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packets {
+    /// Packets under way when counting began, at the end of a warm-up. They arrive or are lost as others:
+    /// `carried + sent` is what `received`, `lost` and what is under way add up to.
+    pub carried: u64,
+    /// Their bytes.
+    pub carried_bytes: u64,
     /// Packets handed to the IP layer.
     pub sent: u64,
     /// Their bytes.
@@ -60,10 +65,15 @@ impl Packets {
         self.last_received = Some(now);
     }
 
+    /// Counts anew, with `held` packets of `held_bytes` under way.
+    pub(crate) fn restart(&mut self, held: u64, held_bytes: u64) {
+        *self = Self { carried: held, carried_bytes: held_bytes, ..Self::default() };
+    }
+
     /// The run is over: what was sent and has not arrived is lost, unless it is `held` somewhere.
     pub(crate) fn settle(&mut self, held: u64, held_bytes: u64) {
-        self.lost = self.sent - self.received - held;
-        self.lost_bytes = self.sent_bytes - self.received_bytes - held_bytes;
+        self.lost = self.carried + self.sent - self.received - held;
+        self.lost_bytes = self.carried_bytes + self.sent_bytes - self.received_bytes - held_bytes;
     }
 
     /// Lost packets per hundred whose fate is known. `None` if there are none.

@@ -63,6 +63,7 @@ fn node(index: usize, trajectory: Trajectory, interface: Interface) -> NodeSpec 
 fn empty() -> Spec {
     Spec {
         duration: Duration::from_secs(10),
+        warmup: Duration::ZERO,
         seed: 1,
         nodes: Vec::new(),
         radio: None,
@@ -129,6 +130,10 @@ pub(crate) trait Build: Sized {
 
     fn seconds(self, secs: u64) -> Self {
         self.change(|spec| spec.duration = Duration::from_secs(secs))
+    }
+
+    fn warmup(self, secs: f64) -> Self {
+        self.change(|spec| spec.warmup = Duration::from_secs_f64(secs))
     }
 
     fn aodv(self, config: aodv::Config) -> Self {

@@ -90,7 +90,8 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     }
     let routing = scenario.section("routing");
     Ok(Spec {
-        duration: Duration::from_secs_f64(scenario.number("duration_s").expect("is required")),
+        duration: seconds(&scenario, "duration_s").expect("is required"),
+        warmup: warmup(scenario)?,
         seed,
         routing: routing::resolve(routing, &nodes)?,
         nodes,
@@ -99,6 +100,16 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         extra_header_bytes: routing.small("extra_header_bytes").expect("has a default"),
         flows,
     })
+}
+
+fn warmup(scenario: Section<'_>) -> Result<Duration, Problem> {
+    let [warmup_s, duration_s] = ["warmup_s", "duration_s"].map(|key| scenario.number(key).unwrap_or(0.0));
+    if warmup_s < duration_s {
+        return Ok(Duration::from_secs_f64(warmup_s));
+    }
+    Err(Problem::new(format!("`warmup_s` = {warmup_s} leaves nothing that counts"))
+        .at(scenario.origin_of("warmup_s"))
+        .help(format!("it must be below duration_s = {duration_s}")))
 }
 
 /// The node that `section.key` names.

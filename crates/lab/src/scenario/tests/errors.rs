@@ -51,6 +51,10 @@ wrong! {
         "4:9 `nodes.count` takes a whole number from 1 to 16777214, not a date | nodes of a chain or a random network";
     a_run_of_no_time: chain("duration_s = 10", "duration_s = 0") =>
         "1:14 `duration_s` = 0 is out of range | it takes a number from 0.000001 to 10000000";
+    a_warm_up_as_long_as_the_run: chain("duration_s = 10", "duration_s = 10\nwarmup_s = 10") =>
+        "2:12 `warmup_s` = 10 leaves nothing that counts | it must be below duration_s = 10";
+    a_warm_up_before_the_start: chain("duration_s = 10", "duration_s = 10\nwarmup_s = -1") =>
+        "2:12 `warmup_s` = -1 is out of range | it takes a number from 0 to 10000000";
     no_number_at_all: chain("duration_s = 10", "duration_s = nan") =>
         "1:14 `duration_s` = NaN is out of range | it takes a number from 0.000001 to 10000000";
     a_negative_count: chain("count = 3", "count = -3") =>

@@ -1,0 +1,31 @@
+//! What a flow counts that only grows.
+
+use core::ops::Sub;
+
+/// Counters since the start of the run, or, as a difference, since a later moment. Their meaning is that of the fields of
+/// [`FlowOutcome`](crate::outcome::FlowOutcome).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    pub(super) bytes_received: u64,
+    pub(super) segments_sent: u64,
+    pub(super) retransmissions: u64,
+    pub(super) timeouts: u64,
+    pub(super) segments_received: u64,
+    pub(super) requests: u64,
+}
+
+impl Sub for Counters {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            bytes_received: self.bytes_received - earlier.bytes_received,
+            segments_sent: self.segments_sent - earlier.segments_sent,
+            retransmissions: self.retransmissions - earlier.retransmissions,
+            timeouts: self.timeouts - earlier.timeouts,
+            // The segment size is agreed on in the handshake, and with it how many segments some bytes are.
+            segments_received: self.segments_received.saturating_sub(earlier.segments_received),
+            requests: self.requests - earlier.requests,
+        }
+    }
+}
