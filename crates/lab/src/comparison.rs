@@ -3,7 +3,7 @@
 use crate::description::Description;
 use crate::metrics::{self, Level, MetricInfo};
 use crate::record::{Done, Record, Series};
-use crate::stats::{Estimate, Pairs, holm};
+use crate::stats::{Bootstrap, Estimate, Pairs, holm};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -125,10 +125,7 @@ impl Comparison {
     #[must_use]
     pub fn corrected_p(&self, metric: &str) -> Vec<Option<f64>> {
         let versus = (0..self.points.len()).map(|point| self.versus_baseline(point, metric)?.p);
-        let raw: Vec<Option<f64>> = versus.collect();
-        let present: Vec<f64> = raw.iter().flatten().copied().collect();
-        let mut corrected = holm(&present).expect("the p values of tests").into_iter();
-        raw.into_iter().map(|p| p.and_then(|_| corrected.next())).collect()
+        corrected(&versus.collect::<Vec<_>>())
     }
 
     /// Metrics of the run that any point has, in the order of the catalogue.
@@ -146,31 +143,47 @@ impl Comparison {
     /// The whole comparison, as `--json` prints it.
     #[must_use]
     pub fn json(&self) -> Json {
+        let versus: Vec<_> = (0..self.points.len()).map(|p| self.versus_baseline(p, GOODPUT)).collect();
+        let all = |of: fn(&Versus) -> Option<f64>| {
+            corrected(&versus.iter().map(|v| of(v.as_ref()?)).collect::<Vec<_>>())
+        };
+        let (p, sign_p) = (all(|v| v.p), all(|v| Some(v.pairs.sign_test().p)));
+        let gain = |point: usize| Gain { versus: versus[point].as_ref(), p: p[point], sign_p: sign_p[point] };
+        let metrics: Vec<_> = self.metrics().collect();
+        let variants = (0..self.points.len()).map(|point| self.point_json(point, &gain(point), &metrics));
         json!({
             "name": self.description.name,
             "scenario": self.description.name,
             "seed": self.description.seed,
             "runs": self.runs,
             "confidence": self.description.confidence,
-            "variants": (0..self.points.len()).map(|point| self.point_json(point)).collect::<Vec<_>>(),
+            "variants": variants.collect::<Vec<_>>(),
         })
     }
 
-    fn point_json(&self, number: usize) -> Json {
+    fn point_json(&self, number: usize, gain: &Gain<'_>, metrics: &[&'static MetricInfo]) -> Json {
         let (point, description) = (&self.points[number], &self.description.points[number]);
         let interval = |e: Estimate| self.interval(&e);
-        let versus = self.versus_baseline(number, GOODPUT);
-        let estimates = self
-            .metrics()
+        let per_pair = gain.versus.map(|v| {
+            let gains = v.pairs.gains();
+            let mut json = interval(gains.estimate());
+            json["mean"] = json!((!gains.pct.is_empty()).then_some(gains.estimate().mean));
+            json["excluded"] = json!(gains.excluded);
+            json
+        });
+        let estimates = metrics
+            .iter()
             .filter_map(|info| Some((info.name.to_owned(), interval(point.estimate(info.name)?))));
         json!({
             "variant": description.label,
             "settings": description.settings,
             "baseline": self.description.points[description.baseline].label,
-            "goodput_bps": point.estimate(GOODPUT).map(interval),
-            "gain_bps": versus.as_ref().map(|v| interval(v.difference)),
-            "gain_pct": versus.as_ref().and_then(|v| v.percent).map(interval),
-            "gain_p": self.corrected_p(GOODPUT)[number],
+            "goodput_bps": self.goodput_json(point),
+            "gain_bps": gain.versus.map(|v| interval(v.difference)),
+            "gain_pct": gain.versus.and_then(|v| v.percent).map(interval),
+            "gain_p": gain.p,
+            "gain_sign_p": gain.sign_p,
+            "gain_per_pair_pct": per_pair,
             "metrics": estimates.collect::<Map<_, _>>(),
             "failed": point.failed.iter().map(|(run, why)| json!({"run": run, "error": why})).collect::<Vec<_>>(),
             "cpu_s": point.cpu_s,
@@ -178,10 +191,34 @@ impl Comparison {
         })
     }
 
+    /// The estimate of goodput with a second interval that takes no normal distribution for granted.
+    fn goodput_json(&self, point: &PointResult) -> Option<Json> {
+        let mut json = self.interval(&point.estimate(GOODPUT)?);
+        let confidence = self.description.confidence();
+        let bootstrap = Bootstrap { confidence, ..Bootstrap::new(self.description.seed) };
+        let interval = bootstrap.interval(&point.values(GOODPUT)).ok();
+        json["bootstrap_interval"] = json!(interval.map(|i| [i.low, i.high]));
+        Some(json)
+    }
+
     fn interval(&self, e: &Estimate) -> Json {
         let interval = e.interval(self.description.confidence()).map(|i| [i.low, i.high]);
         json!({ "n": e.n, "mean": e.mean, "deviation": e.deviation, "interval": interval })
     }
+}
+
+/// What a point gains in goodput, and how probable that is by chance.
+struct Gain<'a> {
+    versus: Option<&'a Versus>,
+    p: Option<f64>,
+    sign_p: Option<f64>,
+}
+
+/// P values after Holm's correction for their number; none where there is none.
+fn corrected(raw: &[Option<f64>]) -> Vec<Option<f64>> {
+    let present: Vec<f64> = raw.iter().flatten().copied().collect();
+    let mut corrected = holm(&present).expect("the p values of tests").into_iter();
+    raw.iter().map(|p| p.and_then(|_| corrected.next())).collect()
 }
 
 /// The whole comparison with every run of it, as `compare --json` prints it.

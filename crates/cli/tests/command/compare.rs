@@ -50,6 +50,8 @@ fn vary_takes_the_place_of_the_sweep_and_multiplies() {
             "gain_bps",
             "gain_p",
             "gain_pct",
+            "gain_per_pair_pct",
+            "gain_sign_p",
             "goodput_bps",
             "metrics",
             "runs",

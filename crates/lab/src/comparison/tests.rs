@@ -118,6 +118,49 @@ fn json_has_mean_interval_and_runs_of_each_variant() {
 }
 
 #[test]
+fn json_has_intervals_and_tests_that_need_no_normal_distribution() {
+    let (comparison, _) = run(&plan(&["tcp.window=2,8,unclamped"]), None);
+    let json = comparison.json();
+    for (point, variant) in comparison.points.iter().zip(json["variants"].as_array().unwrap()) {
+        let expected = Bootstrap::new(1).interval(&point.values(GOODPUT)).unwrap();
+        let goodput = &variant["goodput_bps"];
+        assert_eq!(goodput["bootstrap_interval"], json!([expected.low, expected.high]));
+    }
+    let differs = &json["variants"][2]["goodput_bps"];
+    assert_ne!(differs["bootstrap_interval"], differs["interval"], "{differs}");
+    let raw = [1, 2].map(|point| comparison.versus_baseline(point, GOODPUT).unwrap().pairs.sign_test().p);
+    let corrected = holm(&raw).unwrap();
+    for (point, sign_p) in [1, 2].into_iter().zip(corrected) {
+        let variant = &json["variants"][point];
+        assert_eq!(variant["gain_sign_p"], json!(sign_p));
+        let (values, baseline) =
+            (comparison.points[point].values(GOODPUT), comparison.points[0].values(GOODPUT));
+        let gains = values.iter().zip(&baseline).map(|(x, b)| (x / b - 1.0) * 100.0);
+        let (mean, per_pair) = (gains.sum::<f64>() / 4.0, &variant["gain_per_pair_pct"]);
+        assert!((per_pair["mean"].as_f64().unwrap() - mean).abs() < 1e-9, "{per_pair}");
+        assert_eq!((&per_pair["n"], &per_pair["excluded"]), (&json!(4), &json!(0)));
+        assert_eq!(json!(comparison.corrected_p(GOODPUT)[point]), variant["gain_p"]);
+    }
+    let baseline = &json["variants"][0];
+    assert_eq!((&baseline["gain_sign_p"], &baseline["gain_per_pair_pct"]), (&Json::Null, &Json::Null));
+}
+
+#[test]
+fn of_one_run_there_is_no_bootstrap_and_of_nothing_no_gain() {
+    let far =
+        scenario(&TWO_HOPS.replace("spacing_m = 200", "spacing_m = 900").replace("runs = 4", "runs = 1"));
+    let json = run(&of(&far, &["tcp.window=2,8"]), None).0.json();
+    let variant = &json["variants"][1];
+    assert_eq!(variant["goodput_bps"]["mean"], 0.0);
+    assert_eq!(variant["goodput_bps"]["bootstrap_interval"], Json::Null);
+    assert_eq!(
+        (&variant["gain_per_pair_pct"]["n"], &variant["gain_per_pair_pct"]["excluded"]),
+        (&json!(0), &json!(1))
+    );
+    assert_eq!((&variant["gain_per_pair_pct"]["mean"], &variant["gain_sign_p"]), (&Json::Null, &json!(1.0)));
+}
+
+#[test]
 fn the_fingerprint_of_a_point_depends_on_the_order_of_its_runs() {
     let hash = |fingerprints: &[u64]| {
         let mut hash = Fingerprint::default();
