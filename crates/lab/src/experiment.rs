@@ -87,8 +87,7 @@ pub fn in_directory(
     repeats(plan, &mut store, path, how.watch)?;
     refuse_fewer(plan, &store, path)?;
     let runs = execute(plan, how.jobs, &mut store, how.watch)?;
-    store.complete(runs)?;
-    Ok((compared(&mut store, runs)?, store))
+    Ok((complete(&mut store, runs)?, store))
 }
 
 /// The comparison of what is stored in `path`, complete or not; a complete one gets its tables anew.
@@ -99,10 +98,18 @@ pub fn in_directory(
 pub fn stored(path: &Path) -> Result<(Comparison, Store), StoreError> {
     let mut store = Store::read(path)?;
     let runs = store.runs();
-    if store.status() == Status::Complete {
-        store.complete(runs)?;
-    }
-    Ok((compared(&mut store, runs)?, store))
+    let comparison = match store.status() {
+        Status::Complete => complete(&mut store, runs)?,
+        Status::Unfinished => compared(&mut store, runs)?,
+    };
+    Ok((comparison, store))
+}
+
+/// Writes the tables, and compares on the way.
+fn complete(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
+    let mut comparison = Comparison::new(store.description().clone(), runs);
+    store.complete(runs, &mut |record| comparison.add(record, Detail::Flows))?;
+    Ok(comparison)
 }
 
 fn compared(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {

@@ -5,8 +5,10 @@ use crate::plan::{Keep, KeepNodes, KeepSeries};
 use crate::run::Run;
 use crate::summary::transport;
 use hopline_sim::Spec;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value as Json, json};
+use std::borrow::Cow;
 
 /// A run of a point that came to its end, well or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +64,7 @@ mod hexadecimal {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+        let text = String::deserialize(from)?;
         u64::from_str_radix(&text, 16).map_err(D::Error::custom)
     }
 }
@@ -81,8 +83,7 @@ pub struct FlowEnds {
 }
 
 /// One value of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     /// What was measured.
     pub metric: &'static MetricInfo,
@@ -93,21 +94,29 @@ pub struct Value {
 }
 
 /// A value as a record is written: level, subject, metric, value.
-type Written = (String, String, String, f64);
+#[derive(Serialize, Deserialize)]
+struct Written<'a>(
+    #[serde(borrow)] Cow<'a, str>,
+    #[serde(borrow)] Cow<'a, str>,
+    #[serde(borrow)] Cow<'a, str>,
+    f64,
+);
 
-impl From<Value> for Written {
-    fn from(v: Value) -> Self {
-        (v.metric.level().word().to_owned(), v.subject, v.metric.name.to_owned(), v.value)
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { metric, subject, value } = self;
+        Written(metric.level().word().into(), subject.as_str().into(), metric.name.into(), *value)
+            .serialize(to)
     }
 }
 
-impl TryFrom<Written> for Value {
-    type Error = String;
-
-    fn try_from((level, subject, name, value): Written) -> Result<Self, String> {
-        let metric = Level::ALL.into_iter().find(|l| l.word() == level).and_then(|l| metrics::find(l, &name));
-        let metric = metric.ok_or_else(|| format!("there is no metric \"{name}\" of a {level}"))?;
-        Ok(Self { metric, subject, value })
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Written(level, subject, name, value) = Written::deserialize(from)?;
+        let known = Level::ALL.into_iter().find(|l| l.word() == level);
+        let metric = known.and_then(|level| metrics::find(level, &name));
+        let unknown = || D::Error::custom(format!("there is no metric \"{name}\" of a {level}"));
+        Ok(Self { metric: metric.ok_or_else(unknown)?, subject: subject.into_owned(), value })
     }
 }
 

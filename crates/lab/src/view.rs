@@ -12,15 +12,14 @@ use crate::report::{
 use crate::stats::Estimate;
 
 /// The metrics that a report has columns for, the first of which decides.
-const SHOWN: [&str; 9] = [
+const SHOWN: [&str; 8] = [
     GOODPUT,
     "rtx_index_pct",
     "timeouts",
     "jain",
     "jain_2s",
-    "delay_p50_s",
-    "delay_p95_s",
-    "response_p50_s",
+    "delay_mean_s",
+    "packet_loss_pct",
     "frames_per_segment",
 ];
 /// Groups of points beyond which a plan is shown as one.

@@ -226,13 +226,14 @@ impl Store {
         Ok(())
     }
 
-    /// The experiment is complete with `runs` runs of each point: writes the tables and says so.
+    /// The experiment is complete with `runs` runs of each point: writes the tables and says so. Hands every record to
+    /// `each` on the way, by point and run.
     ///
     /// # Errors
     ///
     /// Files that cannot be written; the records stay.
-    pub fn complete(&mut self, runs: u64) -> Result<(), StoreError> {
-        let totals = tables::write(self, runs)?;
+    pub fn complete(&mut self, runs: u64, each: &mut dyn FnMut(Record)) -> Result<(), StoreError> {
+        let totals = tables::write(self, runs, each)?;
         self.manifest.status = Status::Complete;
         self.manifest.runs = runs;
         self.manifest.fingerprints = totals.fingerprints.iter().map(ToString::to_string).collect();

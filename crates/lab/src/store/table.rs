@@ -6,8 +6,9 @@ use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Write as _};
 use std::sync::Arc;
 
 /// Rows that wait for the Parquet file. A fixed number, so that the file depends on the rows alone.
@@ -44,6 +45,8 @@ pub(super) struct Table {
     schema: Arc<Schema>,
     columns: Vec<Column>,
     rows: usize,
+    /// The number that is being written.
+    number: String,
 }
 
 enum Column {
@@ -65,16 +68,17 @@ impl Table {
             .build();
         let parquet = ArrowWriter::try_new(parquet, schema.clone(), Some(properties))?;
         let columns = columns.iter().map(|(_, kind)| Column::new(*kind)).collect();
-        Ok(Self { csv, parquet, schema, columns, rows: 0 })
+        Ok(Self { csv, parquet, schema, columns, rows: 0, number: String::new() })
     }
 
     /// Adds a row: a cell for each column, of its kind or empty.
     pub(super) fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.csv.write_record(cells.iter().map(Cell::text))?;
         for (column, cell) in self.columns.iter_mut().zip(cells) {
+            self.csv.write_field(cell.text(&mut self.number))?;
             column.push(*cell);
         }
+        self.csv.write_record(None::<&[u8]>)?;
         self.rows += 1;
         if self.rows == BATCH_ROWS { self.flush() } else { Ok(()) }
     }
@@ -105,14 +109,20 @@ impl Kind {
     }
 }
 
-impl Cell<'_> {
-    fn text(&self) -> String {
+impl<'a> Cell<'a> {
+    /// The cell in words; a number is written into `number`.
+    fn text<'t>(&self, number: &'t mut String) -> &'t str
+    where
+        'a: 't,
+    {
+        number.clear();
         match self {
-            Self::Text(text) => (*text).to_owned(),
-            Self::Whole(i) => i.to_string(),
-            Self::Real(x) => x.to_string(),
-            Self::Empty => String::new(),
+            Self::Text(text) => return text,
+            Self::Whole(i) => write!(number, "{i}").expect("strings take everything"),
+            Self::Real(x) => write!(number, "{x}").expect("strings take everything"),
+            Self::Empty => {}
         }
+        number
     }
 }
 

@@ -29,14 +29,22 @@ pub(super) struct Totals {
     pub(super) cpu_s: f64,
 }
 
-/// Writes all tables of runs 1 to `runs`.
-pub(super) fn write(store: &mut Store, runs: u64) -> Result<Totals, StoreError> {
+/// Writes all tables of runs 1 to `runs`, and hands every record on to `each`.
+pub(super) fn write(
+    store: &mut Store,
+    runs: u64,
+    each: &mut dyn FnMut(Record),
+) -> Result<Totals, StoreError> {
     let path = store.path.clone();
     let drafts = tempfile::Builder::new().prefix(".tables-").tempdir_in(&path);
     let drafts = drafts.map_err(|e| StoreError::io(&path, e))?;
     let failed = |e: io::Error| StoreError::io(&path, e);
     let mut tables = Tables::new(drafts.path(), &store.manifest.description).map_err(failed)?;
-    store.each(runs, |record| tables.add(&record).map_err(failed))?;
+    store.each(runs, |record| {
+        tables.add(&record).map_err(failed)?;
+        each(record);
+        Ok::<(), StoreError>(())
+    })?;
     let totals = tables.finish().map_err(failed)?;
     for name in FILES {
         fs::rename(drafts.path().join(name), path.join(name)).map_err(failed)?;
