@@ -21,7 +21,7 @@ help: ## List these targets
 demo: tools ## Build, then compare four TCP windows over a chain of four wireless hops
 	cargo build --locked --release --package hopline-cli
 	@echo
-	$(TARGET)/release/hopline compare scenarios/chain/scenario.toml
+	$(TARGET)/release/hopline compare scenarios/chain/scenario.toml --report $(TARGET)/demo.html
 	@echo
 	@echo 'That was scenarios/chain/scenario.toml; others lie beside it, and README.md says how to run your own network.'
 	@echo 'The program is $(TARGET)/release/hopline; try --help.'

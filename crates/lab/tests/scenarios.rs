@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use hopline_lab::scenario::document::Setting;
+use hopline_lab::scenario::json_schema::FileKind;
 use hopline_lab::scenario::parse_vary;
 use hopline_lab::scenario::source::Source;
 use hopline_lab::{Plan, Scenario};
@@ -95,17 +96,23 @@ proptest! {
     }
 }
 
-/// To bring the page up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test scenarios reference`.
+/// To bring the pages up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test scenarios reference`.
 #[test]
-fn the_reference_in_the_readme_is_that_of_the_key_tables() {
-    const HEADING: &str = "## Every key\n";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/README.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (before, after) = text.split_once(HEADING).expect("the page has a reference");
-    let expected = hopline_lab::scenario::reference();
-    if std::env::var_os("UPDATE_REFERENCE").is_some() {
-        std::fs::write(&path, format!("{before}{HEADING}{expected}")).unwrap();
-    } else {
-        assert!(after == expected, "scenarios/README.md is out of date; see the comment above this test");
+fn the_references_in_the_pages_are_those_of_the_key_tables() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (page, heading, kind) in [
+        ("scenarios/README.md", "## Every key\n", "scenario"),
+        ("docs/plans.md", "## Every key of a plan\n", "plan"),
+        ("docs/claims.md", "## Every key of a claims file\n", "claims"),
+    ] {
+        let path = root.join(page);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (before, after) = text.split_once(heading).expect("the page has a reference");
+        let expected = FileKind::named(kind).unwrap().reference();
+        if std::env::var_os("UPDATE_REFERENCE").is_some() {
+            std::fs::write(&path, format!("{before}{heading}{expected}")).unwrap();
+        } else {
+            assert!(after == expected, "{page} is out of date; see the comment above this test");
+        }
     }
 }

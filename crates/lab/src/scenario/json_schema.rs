@@ -13,7 +13,7 @@ pub struct FileKind {
     pub name: &'static str,
     /// What such a file is.
     pub title: &'static str,
-    keys: &'static [Key],
+    pub(super) keys: &'static [Key],
 }
 
 /// Every kind of file; the first is the one meant if none is named.

@@ -16,8 +16,6 @@ pub mod source;
 #[cfg(test)]
 mod tests;
 
-pub use reference::reference;
-
 use document::{Node, Setting, Value};
 use hopline_core::Duration;
 use hopline_sim::spec::Spec;

@@ -1,18 +1,20 @@
 //! The reference of all keys, for people.
 
-use super::keys::SCENARIO;
+use super::json_schema::FileKind;
 use super::schema::{Default, Key, Takes};
 use std::fmt::Write;
 
-/// Every key of a scenario file as Markdown: a table for the top level and one for each section.
-#[must_use]
-pub fn reference() -> String {
-    let mut text = String::new();
-    // Tables that occur in several places, such as error models, are written once.
-    let mut written: Vec<&'static [Key]> = Vec::new();
-    section(&mut text, "Top level", SCENARIO);
-    below(&mut text, "", SCENARIO, &mut written);
-    text
+impl FileKind {
+    /// Every key of such a file as Markdown: a table for the top level and one for each section.
+    #[must_use]
+    pub fn reference(&self) -> String {
+        let mut text = String::new();
+        // Tables that occur in several places, such as error models, are written once.
+        let mut written: Vec<&'static [Key]> = Vec::new();
+        section(&mut text, "Top level", self.keys);
+        below(&mut text, "", self.keys, &mut written);
+        text
+    }
 }
 
 fn below(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<&'static [Key]>) {
