@@ -46,7 +46,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         report.write(&experiment::page(&comparison))?;
     }
     if args.common.json {
-        return console::print(&format!("{}\n", comparison::json_with_runs(&comparison, &records)));
+        console::print(&format!("{}\n", comparison::json_with_runs(&comparison, &records)))?;
+        return experiment::all_ran(&comparison);
     }
     let mut text = experiment::describe(&comparison);
     if args.common.verbose {
@@ -57,7 +58,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     for place in written.into_iter().chain(kept) {
         text.push_str(&format!("\nreport in {place}\n"));
     }
-    console::print(&text)
+    console::print(&text)?;
+    experiment::all_ran(&comparison)
 }
 
 fn every_run(comparison: &Comparison, records: &[Record]) -> String {

@@ -57,8 +57,16 @@ pub(crate) fn describe(comparison: &Comparison) -> String {
     head + &table(comparison) + &failures(comparison)
 }
 
+/// What the exit code says of runs that failed.
+pub(crate) fn all_ran(comparison: &Comparison) -> Result<(), Failure> {
+    match comparison.failed() {
+        0 => Ok(()),
+        n => Err(Failure::Other(format!("{} failed", counted(n, "run")))),
+    }
+}
+
 /// "1 run", "2 runs".
-pub(crate) fn counted(n: usize, what: &str) -> String {
+fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 

@@ -24,8 +24,5 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         let text = experiment::describe(&comparison);
         console::print(&format!("{text}\nresults and report.html in {place}\n"))?;
     }
-    match comparison.failed() {
-        0 => Ok(()),
-        n => Err(Failure::Other(format!("{} failed", experiment::counted(n, "run")))),
-    }
+    experiment::all_ran(&comparison)
 }

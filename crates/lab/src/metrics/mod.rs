@@ -13,6 +13,7 @@ use crate::run::Run;
 use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
 use hopline_sim::spec::FlowSpec;
 use hopline_sim::{Outcome, Spec};
+use std::sync::LazyLock;
 
 /// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,7 +137,14 @@ enum Measure {
 /// The metric `name` of `level`, if there is one.
 #[must_use]
 pub fn find(level: Level, name: &str) -> Option<&'static MetricInfo> {
-    CATALOGUE.iter().find(|info| info.level() == level && info.name == name)
+    let key = |info: &&MetricInfo| (info.level(), info.name);
+    // Every value of every record that is read asks.
+    static BY_NAME: LazyLock<Vec<&MetricInfo>> = LazyLock::new(|| {
+        let mut sorted: Vec<&MetricInfo> = CATALOGUE.iter().collect();
+        sorted.sort_by_key(|info| (info.level(), info.name));
+        sorted
+    });
+    BY_NAME.binary_search_by(|info| key(info).cmp(&(level, name))).ok().map(|i| BY_NAME[i])
 }
 
 /// Every value of `run`: those of the run, then flow by flow, then node by node, each in the order of the catalogue. What
