@@ -3,12 +3,14 @@
 use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::{Keep, KeepNodes, KeepSeries};
 use crate::run::Run;
-use crate::summary::transport;
 use hopline_sim::Spec;
+use hopline_sim::spec::Traffic;
+use hopline_transport::tcp::Variant;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A run of a point that came to its end, well or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,6 +122,9 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
+/// Metrics to look up by level, subject (empty for the run) and name.
+pub type ByKey<'a> = BTreeMap<(Level, &'a str, &'static str), f64>;
+
 /// State of a flow, second by second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
@@ -175,15 +180,31 @@ impl Done {
             "events": self.events,
             "flows": self.flows,
         });
-        for value in &self.metrics {
-            let flow = self.flows.iter().position(|f| f.id == value.subject);
-            match (value.metric.level(), flow) {
-                (Level::Run, _) => json[value.metric.name] = number(value.value),
-                (Level::Flow, Some(flow)) => json["flows"][flow][value.metric.name] = number(value.value),
-                _ => {}
+        for (name, value) in self.totals() {
+            json[name] = value;
+        }
+        for value in self.metrics.iter().filter(|v| v.metric.level() == Level::Flow) {
+            if let Some(flow) = self.flows.iter().position(|f| f.id == value.subject) {
+                json["flows"][flow][value.metric.name] = number(value.value);
             }
         }
         json
+    }
+
+    /// The metrics of the whole run, counts without a point.
+    #[must_use]
+    pub fn totals(&self) -> Map<String, Json> {
+        let of_run = self.metrics.iter().filter(|v| v.metric.level() == Level::Run);
+        of_run.map(|v| (v.metric.name.to_owned(), number(v.value))).collect()
+    }
+
+    /// All metrics, to look them up.
+    #[must_use]
+    pub fn by_key(&self) -> ByKey<'_> {
+        self.metrics
+            .iter()
+            .map(|v| ((v.metric.level(), v.subject.as_str(), v.metric.name), v.value))
+            .collect()
     }
 
     /// A metric of the whole run, if it has it.
@@ -195,7 +216,7 @@ impl Done {
 }
 
 /// Counts without a point.
-fn number(x: f64) -> Json {
+pub(crate) fn number(x: f64) -> Json {
     const EXACT: f64 = (1u64 << 53) as f64;
     if libm::floor(x) == x && x.abs() < EXACT { json!(x as i64) } else { json!(x) }
 }
@@ -210,6 +231,20 @@ impl FlowEnds {
             transport: transport(&flow.traffic).to_owned(),
         });
         ends.collect()
+    }
+}
+
+/// The name of a flow's transport, as scenario files write it.
+fn transport(traffic: &Traffic) -> &'static str {
+    let tcp = match traffic {
+        Traffic::Cbr { .. } => return "udp-cbr",
+        Traffic::OnOff { .. } => return "udp-on-off",
+        Traffic::Bulk { tcp, .. } | Traffic::Exchange { tcp, .. } => tcp,
+    };
+    match tcp.variant {
+        Variant::NewReno(_) => "tcp-newreno",
+        Variant::Sack(_) => "tcp-sack",
+        Variant::Reno(_) => "tcp-reno",
     }
 }
 

@@ -1,6 +1,8 @@
 //! One run, watched from outside.
 
 use hopline_core::{Duration, Instant};
+use hopline_sim::outcome::Connected;
+use hopline_sim::spec::FlowSpec;
 use hopline_sim::{NoTrace, Outcome, Spec, Tracer, World};
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
@@ -52,6 +54,22 @@ pub struct Run {
     pub cpu_s: f64,
     /// Time that passed, in seconds.
     pub wall_s: f64,
+}
+
+impl Run {
+    /// The flows of `spec` that never delivered a byte, and why that may be.
+    pub fn never_connected<'a>(
+        &'a self,
+        spec: &'a Spec,
+    ) -> impl Iterator<Item = (&'a FlowSpec, &'static str)> {
+        let why = |flow: &FlowSpec| match flow.start < Instant::ZERO + spec.duration {
+            true => "not one byte arrived",
+            false => "it would have started after the end of the run",
+        };
+        let flows = spec.flows.iter().zip(&self.outcome.flows);
+        let never = flows.filter(|(_, outcome)| outcome.connected == Connected::Never);
+        never.map(move |(flow, _)| (flow, why(flow)))
+    }
 }
 
 /// How often a watcher hears of a run, in virtual time.

@@ -92,14 +92,77 @@ fn output_holds_manifest_flows_and_series() {
     assert_eq!(manifest["parameters"]["tcp"]["window"], 3);
     assert_eq!(manifest["settings"], Json::from(vec!["duration_s=2", "tcp.window=3"]));
     assert_eq!(manifest["scenario_sha256"].as_str().unwrap().len(), 64);
-    let flows = fs::read_to_string(target.join("flows.csv")).unwrap();
-    assert!(flows.starts_with("id,src,dst,transport,goodput_bps,bytes_received,segments_sent,"), "{flows}");
+    for key in ["aggregate_goodput_bps", "timeouts", "frames_per_segment", "events", "sim_s"] {
+        assert_eq!(manifest[key], summary[key], "{key}");
+        assert!(manifest[key].is_number(), "{key}");
+    }
     let series = fs::read_to_string(target.join("series.csv")).unwrap();
     let rows: Vec<&str> = series.lines().collect();
     assert_eq!(rows[0], "time_s,flow,goodput_bps,cwnd_bytes,srtt_s,queue_packets");
     assert!(rows[1].starts_with("1.0,f0,") && rows[2].starts_with("2.0,f0,") && rows.len() == 3, "{series}");
     let bits: f64 = rows[1..].iter().map(|row| row.split(',').nth(2).unwrap().parse::<f64>().unwrap()).sum();
     assert_eq!(bits / 8.0, summary["flows"][0]["bytes_received"].as_f64().unwrap());
+}
+
+#[test]
+fn the_table_of_flows_has_every_metric_that_json_has_and_is_empty_where_there_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let web = scenario("web");
+    let output = hopline([
+        "run",
+        web.to_str().unwrap(),
+        "--set",
+        "duration_s=30",
+        "--json",
+        "-qo",
+        target.to_str().unwrap(),
+    ]);
+    let summary = json(&output);
+    let text = fs::read_to_string(target.join("flows.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let header = &rows[0];
+    assert_eq!(header[..5], ["id", "src", "dst", "transport", "goodput_bps"]);
+    let flows = summary["flows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1 + flows.len());
+    let mut empty = 0;
+    for (row, flow) in rows[1..].iter().zip(flows) {
+        for (name, cell) in header.iter().zip(row) {
+            match flow.get(name) {
+                Some(Json::String(text)) => assert_eq!(cell, text),
+                // The last digit of a number may be lost when JSON is read.
+                Some(value) => {
+                    let (cell, value) = (cell.parse::<f64>().unwrap(), value.as_f64().unwrap());
+                    assert!((cell - value).abs() <= 1e-12 * value.abs(), "{name}: {cell} {value}");
+                }
+                None => {
+                    assert_eq!(*cell, "", "{name}");
+                    empty += 1;
+                }
+            }
+        }
+        let known = flow.as_object().unwrap().keys().filter(|key| !header.contains(&key.as_str()));
+        assert_eq!(known.count(), 0, "every key is a column");
+    }
+    assert!(empty > 0);
+}
+
+#[test]
+fn what_the_warm_up_hides_is_said_and_a_dash_stands_for_what_does_not_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    let text = "duration_s = 10\nwarmup_s = 4\n[radio]\n[nodes]\nlayout = \"chain\"\ncount = 2\nspacing_m = 200\n\
+        [[flow]]\nsrc = \"n0\"\ndst = \"n1\"\nkind = \"cbr\"\nrate_kbps = 16\npacket_bytes = 200\n";
+    fs::write(&file, text).unwrap();
+    let text = stdout(&hopline(["run", file.to_str().unwrap(), "-v"]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].ends_with(": 2 nodes, 10 s of which the first 4 do not count, seed 1, run 1"), "{text}");
+    let cells: Vec<&str> = lines[3].split_whitespace().collect();
+    assert_eq!(cells[..4], ["f0", "n0", "n1", "udp-cbr"]);
+    assert_eq!(cells[6..], ["61", "-", "-", "-"], "{text}");
+    let node = lines.iter().find(|line| line.starts_with("n0 ")).unwrap();
+    let shares = node.split_whitespace().skip(1).take(5).map(|share| share.parse::<f64>().unwrap());
+    assert!((shares.sum::<f64>() - 100.0).abs() < 0.3, "{text}");
 }
 
 #[test]

@@ -15,13 +15,13 @@ pub use movements::movements;
 pub use page::ReportFile;
 
 use crate::export::flowmon;
+use crate::record::Done;
 use crate::run::{self, Interrupted, Run, Watch};
 use crate::scenario::Scenario;
-use crate::summary::Summary;
 use hopline_sim::Spec;
 use hopline_sim::trace::{Ns2, Pcap};
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
@@ -40,7 +40,7 @@ pub const FLOWMON: &str = "flowmon.xml";
 /// Value of `format` in a manifest: what wrote it, and the version of the layout.
 pub const FORMAT: &str = "hopline-run-1";
 
-/// Writes the tables, the manifest of `run`, and [`FLOWMON`] if it is among `extras`. The traces among them are there
+/// Writes the tables and the manifest of `done`, which was run number `number` of `scenario`. The `extras` are there
 /// already: [`traced`] wrote them.
 ///
 /// # Errors
@@ -49,30 +49,39 @@ pub const FORMAT: &str = "hopline-run-1";
 pub fn write(
     directory: &Directory,
     scenario: &Scenario,
-    spec: &Spec,
     number: u64,
-    run: &Run,
+    done: &Done,
     extras: &[Extra],
 ) -> Result<(), OutputError> {
-    let summary = Summary::of(spec, run);
-    directory.write(FLOWS, |file| tables::flows(file, &summary))?;
-    directory.write(SERIES, |file| tables::series(file, spec, &run.outcome))?;
-    if extras.contains(&Extra::Flowmon) {
-        directory.write(FLOWMON, |file| flowmon::write(file, spec, &run.outcome))?;
-    }
-    let manifest = Manifest::of(scenario, number, &summary, extras);
+    directory.write(FLOWS, |file| tables::flows(file, done))?;
+    directory.write(SERIES, |file| tables::series(file, &done.series))?;
+    let manifest = Manifest::of(scenario, number, done, extras);
     directory.write(MANIFEST, |file| {
         serde_json::to_writer_pretty(&mut *file, &manifest)?;
         file.write_all(b"\n")
     })
 }
 
-/// Runs `spec` as run number `number`, with the traces among `extras`.
+/// Runs `spec` as run number `number`, and writes the `extras`.
 ///
 /// # Errors
 ///
 /// A file that cannot be written, or [`Interrupted`].
 pub fn traced(
+    directory: &Directory,
+    spec: &Spec,
+    number: u64,
+    extras: &[Extra],
+    watch: &dyn Watch,
+) -> Result<Run, TracedError> {
+    let run = with_traces(directory, spec, number, extras, watch)?;
+    if extras.contains(&Extra::Flowmon) {
+        directory.write(FLOWMON, |file| flowmon::write(file, spec, &run.outcome))?;
+    }
+    Ok(run)
+}
+
+fn with_traces(
     directory: &Directory,
     spec: &Spec,
     number: u64,
@@ -154,20 +163,20 @@ struct Manifest<'a> {
     settings: Vec<String>,
     seed: u64,
     run: u64,
-    fingerprint: &'a str,
+    fingerprint: String,
     sim_s: f64,
     cpu_s: f64,
     events: u64,
-    aggregate_goodput_bps: f64,
-    jain: f64,
-    jain_2s: f64,
+    /// Metrics of the run.
+    #[serde(flatten)]
+    totals: Map<String, Json>,
     files: Vec<&'static str>,
     /// Every parameter that is given or has a default.
     parameters: Json,
 }
 
 impl<'a> Manifest<'a> {
-    fn of(scenario: &'a Scenario, run: u64, summary: &'a Summary, extras: &[Extra]) -> Self {
+    fn of(scenario: &'a Scenario, run: u64, done: &Done, extras: &[Extra]) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION"),
@@ -177,13 +186,11 @@ impl<'a> Manifest<'a> {
             settings: scenario.settings().iter().map(|s| format!("{}={}", s.path, s.text())).collect(),
             seed: scenario.seed(),
             run,
-            fingerprint: &summary.fingerprint,
-            sim_s: summary.sim_s,
-            cpu_s: summary.cpu_s,
-            events: summary.events,
-            aggregate_goodput_bps: summary.aggregate_goodput_bps,
-            jain: summary.jain,
-            jain_2s: summary.jain_2s,
+            fingerprint: format!("{:016x}", done.fingerprint),
+            sim_s: done.sim_s,
+            cpu_s: done.cpu_s,
+            events: done.events,
+            totals: done.totals(),
             files: [FLOWS, SERIES].into_iter().chain(extras.iter().map(|extra| extra.file())).collect(),
             parameters: scenario.parameters(),
         }

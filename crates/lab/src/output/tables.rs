@@ -1,16 +1,20 @@
 //! The tables of a run, one row per flow and one per flow and second.
 
-use crate::summary::Summary;
-use hopline_sim::outcome::{FlowOutcome, FlowSample};
-use hopline_sim::{Outcome, Spec};
+use crate::metrics::{CATALOGUE, Level};
+use crate::record::{Done, Series, number};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// One row per flow, with the keys of `--json` as header.
-pub(super) fn flows(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+/// One row per flow: its ends, and every metric of flows in the order of the catalogue; empty where a flow has it not.
+pub(super) fn flows(out: &mut dyn Write, done: &Done) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
-    for flow in &summary.flows {
-        table.serialize(flow).map_err(io::Error::from)?;
+    let metrics = || CATALOGUE.iter().filter(|info| info.level() == Level::Flow).map(|info| info.name);
+    table.write_record(["id", "src", "dst", "transport"].into_iter().chain(metrics()))?;
+    let values = done.by_key();
+    for flow in &done.flows {
+        let cell = |name| values.get(&(Level::Flow, flow.id.as_str(), name)).map(|&x| number(x).to_string());
+        let ends = [&flow.id, &flow.src, &flow.dst, &flow.transport].map(String::clone);
+        table.write_record(ends.into_iter().chain(metrics().map(|name| cell(name).unwrap_or_default())))?;
     }
     table.flush()
 }
@@ -32,35 +36,21 @@ struct Row<'a> {
 }
 
 /// The state of every flow, second by second.
-pub(super) fn series(out: &mut dyn Write, spec: &Spec, outcome: &Outcome) -> io::Result<()> {
+pub(super) fn series(out: &mut dyn Write, flows: &[Series]) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
-    let seconds = outcome.flows.iter().map(|f| f.series.len()).max().unwrap_or(0);
+    let goodput: Vec<Vec<f64>> = flows.iter().map(Series::goodput_bps).collect();
+    let seconds = flows.iter().map(|flow| flow.time_s.len()).max().unwrap_or(0);
     for second in 0..seconds {
-        for (flow, result) in spec.flows.iter().zip(&outcome.flows) {
-            if let Some(row) = row(&flow.name, result, second) {
-                table.serialize(row).map_err(io::Error::from)?;
-            }
+        for (flow, goodput) in flows.iter().zip(&goodput) {
+            table.serialize(Row {
+                time_s: flow.time_s[second],
+                flow: &flow.flow,
+                goodput_bps: goodput[second],
+                cwnd_bytes: Some(flow.cwnd_bytes[second]).filter(|&cwnd| cwnd > 0),
+                srtt_s: flow.srtt_s[second],
+                queue_packets: flow.queue_packets[second],
+            })?;
         }
     }
     table.flush()
-}
-
-fn row<'a>(flow: &'a str, result: &FlowOutcome, second: usize) -> Option<Row<'a>> {
-    let sample = result.series.get(second)?;
-    let before = second.checked_sub(1).map(|i| result.series[i]);
-    Some(Row {
-        time_s: sample.at.as_secs_f64(),
-        flow,
-        goodput_bps: rate(before, sample),
-        cwnd_bytes: (sample.cwnd_bytes > 0).then_some(sample.cwnd_bytes),
-        srtt_s: sample.srtt.map(|t| t.as_secs_f64()),
-        queue_packets: sample.queue_packets,
-    })
-}
-
-/// What arrived since `before`, or since the start of the run.
-fn rate(before: Option<FlowSample>, sample: &FlowSample) -> f64 {
-    let (bytes, at) = before.map_or((0, hopline_core::Instant::ZERO), |b| (b.bytes_received, b.at));
-    let elapsed = sample.at.since(at).as_secs_f64();
-    if elapsed > 0.0 { (sample.bytes_received - bytes) as f64 * 8.0 / elapsed } else { 0.0 }
 }
