@@ -225,6 +225,27 @@ fn two_processes_do_not_write_one_directory() {
 }
 
 #[test]
+fn what_is_read_back_is_what_was_measured_to_the_last_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = run(&plan(), folder.path()).unwrap();
+    let (in_memory, _) = crate::experiment::in_memory(&plan(), how(&Unwatched)).unwrap();
+    for (kept, in_memory) in kept.points.iter().zip(&in_memory.points) {
+        for info in in_memory_metrics(in_memory) {
+            assert_eq!(kept.values(info), in_memory.values(info), "{info}");
+        }
+        assert_eq!(kept.series, in_memory.series);
+    }
+}
+
+/// Names of the metrics of the run that a point has.
+fn in_memory_metrics(point: &crate::comparison::PointResult) -> Vec<&'static str> {
+    let names = crate::metrics::CATALOGUE.iter().map(|info| info.name);
+    let names: Vec<&str> = names.filter(|name| !point.values(name).is_empty()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    names
+}
+
+#[test]
 fn unfinished_results_can_be_reported() {
     let folder = tempfile::tempdir().unwrap();
     let stopped = in_directory(&plan(), how(&Impatient::after_s(12)), folder.path(), Start::Resume);
