@@ -20,7 +20,7 @@ pub enum Purpose {
     Backoff = 3,
     /// Jitter of a routing agent.
     Routing = 4,
-    /// Start times and sizes of an application.
+    /// Sizes and times of an application; start times of random flows.
     Traffic = 5,
     /// Bit errors and error bursts on what a node receives.
     Errors = 6,
@@ -34,6 +34,8 @@ pub enum Purpose {
     Emulation = 10,
     /// Resampling in statistics.
     Bootstrap = 11,
+    /// How much later than planned an application starts.
+    Start = 12,
 }
 
 /// One stream of random numbers.

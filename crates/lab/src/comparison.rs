@@ -103,7 +103,18 @@ impl Comparison {
     /// have it.
     #[must_use]
     pub fn versus(&self, point: usize, baseline: usize, metric: (Level, &str, &str)) -> Option<Versus> {
-        let (a, b) = (self.points[point].all(metric)?, self.points[baseline].all(metric)?);
+        self.between((point, metric), (baseline, metric))
+    }
+
+    /// Any metric of a point against any of another, or of the same: one flow against another. `None` where there is no
+    /// run that has both.
+    #[must_use]
+    pub fn between(
+        &self,
+        (point, metric): (usize, (Level, &str, &str)),
+        (baseline, reference): (usize, (Level, &str, &str)),
+    ) -> Option<Versus> {
+        let (a, b) = (self.points[point].all(metric)?, self.points[baseline].all(reference)?);
         let paired = a.iter().zip(b).filter(|(a, b)| a.is_finite() && b.is_finite());
         let (values, reference): (Vec<f64>, Vec<f64>) = paired.map(|(a, b)| (*a, *b)).unzip();
         if values.is_empty() {

@@ -48,17 +48,40 @@ fn every_schema_is_right_by_the_metaschema() {
 
 #[test]
 fn every_shipped_scenario_validates() {
-    let validator = validator();
     let folders = std::fs::read_dir(scenarios()).unwrap().map(|e| e.unwrap().path());
     let mut seen = 0;
     for file in folders.map(|folder| folder.join("scenario.toml")).filter(|file| file.is_file()) {
-        let scenario: Json = toml::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-        let errors: Vec<String> =
-            validator.iter_errors(&scenario).map(|e| format!("{}: {e}", e.instance_path())).collect();
-        assert!(errors.is_empty(), "{}: {errors:#?}", file.display());
+        assert_valid(&file, "scenario");
         seen += 1;
     }
     assert!(seen >= 10, "{seen}");
+}
+
+#[test]
+fn every_shipped_plan_and_register_of_claims_validates_and_so_do_their_scenarios() {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let mut seen = [0; 3];
+    for folder in std::fs::read_dir(papers).unwrap().map(|e| e.unwrap().path()).filter(|path| path.is_dir()) {
+        for (folder, plain) in [(folder.join("scenarios"), "scenario"), (folder, "plan")] {
+            for file in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+                if file.extension().is_none_or(|e| e != "toml") {
+                    continue;
+                }
+                let kind = if file.ends_with("claims.toml") { "claims" } else { plain };
+                assert_valid(&file, kind);
+                seen[["scenario", "plan", "claims"].iter().position(|k| *k == kind).unwrap()] += 1;
+            }
+        }
+    }
+    assert!(seen[0] >= 15 && seen[1] >= 20 && seen[2] >= 3, "{seen:?}");
+}
+
+fn assert_valid(file: &Path, kind: &str) {
+    let validator = jsonschema::draft202012::new(&FileKind::named(kind).unwrap().schema()).unwrap();
+    let text: Json = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&text).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{}: {errors:#?}", file.display());
 }
 
 #[test]

@@ -135,10 +135,11 @@ fn list(papers: &Papers, only: Option<&str>) -> Result<(), Failure> {
         }
         let register = Register::load(&papers.folder(&paper)?)?;
         text.push_str(&format!("{paper}: {}\n", register.paper));
+        let width = register.figures.iter().map(|f| f.id.chars().count()).max().unwrap_or(0);
         for figure in &register.figures {
             let claims: Vec<&str> = register.claims_of(&figure.id).map(|c| c.id.as_str()).collect();
             let claims = if claims.is_empty() { String::new() } else { format!(" [{}]", claims.join(", ")) };
-            text.push_str(&format!("  {:<14} {}{claims}\n", figure.id, figure.title));
+            text.push_str(&format!("  {:<width$}  {}{claims}\n", figure.id, figure.title));
         }
         let waiting =
             register.claims.iter().filter(|c| matches!(c.test, hopline_lab::claims::Test::Needs(_)));

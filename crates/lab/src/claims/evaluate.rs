@@ -1,6 +1,6 @@
 //! What our runs say of a paper's claims.
 
-use super::{Claim, Claimed, Measure, Register, Test, Verdict, judge};
+use super::{Against, Claim, Claimed, Measure, Register, Test, Verdict, judge};
 use crate::comparison::Comparison;
 use crate::metrics::Level;
 use crate::scenario::source::Problem;
@@ -27,7 +27,7 @@ pub struct Measurement {
     pub figure: usize,
     /// Label of the point.
     pub point: String,
-    /// Label of the point that it is compared with.
+    /// Label of what it is compared with: a point, a flow.
     pub against: Option<String>,
     /// The estimate: in the unit of the metric, or in percent of `against`.
     pub estimate: Estimate,
@@ -109,9 +109,11 @@ fn measured(
     };
     let point = measure.point.find(points())?;
     let level = if measure.flow.is_empty() { Level::Run } else { Level::Flow };
-    let metric = (level, measure.flow.as_str(), measure.metric.name);
-    let against = measure.against.as_ref().map(|selector| selector.find(points())).transpose()?;
-    let (estimate, unit) = match against {
+    let metric_of = |flow| (level, flow, measure.metric.name);
+    let metric = metric_of(measure.flow.as_str());
+    let found = |against: &Against| against.point.find(points()).map(|i| (i, against.flow.clone()));
+    let against = measure.against.as_ref().map(found).transpose()?;
+    let (estimate, unit) = match &against {
         None => {
             let values = comparison.points[point].all(metric).unwrap_or_default();
             let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
@@ -120,7 +122,7 @@ fn measured(
             }
             (Estimate::of(&values), measure.metric.unit)
         }
-        Some(against) => match comparison.versus(point, against, metric) {
+        Some((other, flow)) => match comparison.between((point, metric), (*other, metric_of(flow))) {
             None => return Ok(Err("no pair of runs has the metric".to_owned())),
             Some(versus) => match versus.percent {
                 None => return Ok(Err("what it is compared with is zero".to_owned())),
@@ -132,7 +134,11 @@ fn measured(
     Ok(Ok(Measurement {
         figure,
         point: description.points[point].label.clone(),
-        against: against.map(|i| description.points[i].label.clone()),
+        against: against.map(|(i, flow)| match (&description.points[i].label, flow == measure.flow) {
+            (label, true) => label.clone(),
+            (_, false) if i == point => flow,
+            (label, false) => format!("{flow} of {label}"),
+        }),
         estimate,
         interval: estimate.interval(confidence),
         unit,

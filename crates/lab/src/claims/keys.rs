@@ -44,6 +44,10 @@ pub const CLAIM: &[Key] = &[
         "against",
         "settings of the point that it is compared with: the claim is a gain in percent",
     ),
+    Key::text(
+        "against_flow",
+        "name of the flow that `flow` is compared with, at `against` or at the same point: the claim is a gain in percent",
+    ),
     Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
     Key::number("tolerance", 0.0, 1e12, "stands for rule.tolerance_pct, in the unit of `claimed`"),
     Key::number("low", -1e12, 1e12, "the claim is a range: its lower end"),

@@ -96,10 +96,19 @@ pub struct Measure {
     pub flow: String,
     /// The point that is measured.
     pub point: Selector,
-    /// The point that it is compared with, if the claim is a gain.
-    pub against: Option<Selector>,
+    /// What it is compared with, if the claim is a gain.
+    pub against: Option<Against>,
     /// What is claimed.
     pub claimed: Claimed,
+}
+
+/// What a metric is compared with: the same metric, somewhere else.
+#[derive(Clone, Debug)]
+pub struct Against {
+    /// Of which point.
+    pub point: Selector,
+    /// Of which flow; empty for a metric of the run.
+    pub flow: String,
 }
 
 /// Picks a point by its settings.
@@ -143,7 +152,8 @@ impl Register {
         let plan = Plan::load(&figure.plan, over, effort)?;
         for claim in self.claims_of(&figure.id) {
             let Test::Measure(measure) = &claim.test else { continue };
-            for selector in std::iter::once(&measure.point).chain(&measure.against) {
+            for selector in std::iter::once(&measure.point).chain(measure.against.as_ref().map(|a| &a.point))
+            {
                 let labels =
                     plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
                 selector.find(labels)?;
@@ -225,7 +235,7 @@ impl Measure {
             metric: metric(section, level)?,
             flow: flow.to_owned(),
             point: Selector::of(section, "point"),
-            against: section.has("against").then(|| Selector::of(section, "against")),
+            against: Against::of(section)?,
             claimed: claimed(section, rule)?,
         })
     }
@@ -234,6 +244,21 @@ impl Measure {
     #[must_use]
     pub const fn direction(&self) -> Direction {
         if self.against.is_some() { Direction::Signed } else { Direction::Size }
+    }
+}
+
+impl Against {
+    fn of(section: &Section<'_>) -> Result<Option<Self>, Problem> {
+        let (flow, other) = (section.word("flow"), section.word("against_flow"));
+        if other.is_some() && flow.is_none() {
+            return Err(Problem::new("`against_flow` without `flow`")
+                .at(section.origin_of("against_flow"))
+                .help("say which flow is compared with it"));
+        }
+        let place = if section.has("against") { "against" } else { "point" };
+        let flow = other.or(flow).unwrap_or_default().to_owned();
+        let is_gain = section.has("against") || other.is_some();
+        Ok(is_gain.then(|| Self { point: Selector::of(section, place), flow }))
     }
 }
 

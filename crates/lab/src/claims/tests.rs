@@ -111,6 +111,32 @@ fn the_metric_of_a_flow_is_asked_for_by_its_name() {
 }
 
 #[test]
+fn a_flow_is_compared_with_another_of_the_same_point_or_of_a_second_one() {
+    let of_flow = |what: &str| {
+        let text = claim(&format!("{what}\nflow = \"f0\"\nagainst_flow = \"f1\"\nabove = 0"));
+        text.replace("aggregate_goodput_bps", "goodput_bps")
+    };
+    for (what, against) in [(NARROW, "f1"), (WIDE, "f1 of narrow tcp.window=2 nodes.count=3")] {
+        let (folder, _) = paper(&of_flow(what));
+        let second = "\n[[flow]]\nname = \"f1\"\nsrc = \"n2\"\ndst = \"n0\"\nbytes = 1000\n";
+        fs::write(folder.path().join("two-hops.toml"), TWO_HOPS.to_owned() + second).unwrap();
+        let register = Register::load(folder.path()).unwrap();
+        let comparison = run(&register);
+        let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
+        let measured = evidence[0].measurement.as_ref().unwrap();
+        let point = usize::from(what == WIDE);
+        let expected = comparison
+            .between((point, (Level::Flow, "f0", "goodput_bps")), (0, (Level::Flow, "f1", "goodput_bps")))
+            .unwrap();
+        assert_eq!((measured.estimate, measured.unit), (expected.percent.unwrap(), "%"));
+        assert!(measured.against.as_deref() == Some(against), "{:?}", measured.against);
+        assert_ne!(expected.difference.mean, 0.0);
+    }
+    let alone = claim(&format!("{NARROW}\nagainst_flow = \"f1\"\nabove = 0"));
+    assert!(problem(&alone).contains("`against_flow` without `flow`"));
+}
+
+#[test]
 fn mistakes_are_shown_where_they_are() {
     for (text, expected) in [
         (claim(NARROW), "what is claimed is not one thing"),

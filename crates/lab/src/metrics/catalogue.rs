@@ -15,6 +15,20 @@ pub const CATALOGUE: &[MetricInfo] = &[
     run("aggregate_goodput_bps", "bit/s", Higher, "sum of the flows' goodputs", |o| {
         Some(o.aggregate_goodput_bps())
     }),
+    run(
+        "goodput_max_bps",
+        "bit/s",
+        Neither,
+        "goodput of the flow that has most; of two flows or more",
+        |o| several(o).then(|| o.flows.iter().map(FlowOutcome::goodput_bps).fold(0.0, f64::max)),
+    ),
+    run(
+        "goodput_min_bps",
+        "bit/s",
+        Higher,
+        "goodput of the flow that has least; of two flows or more",
+        |o| several(o).then(|| o.flows.iter().map(FlowOutcome::goodput_bps).fold(f64::INFINITY, f64::min)),
+    ),
     run("jain", "1", Higher, "Jain's fairness index of the goodputs; of two flows or more", |o| {
         several(o).then(|| o.jain())
     }),
@@ -162,6 +176,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
     flow("rtx_index_pct", "%", Lower, "segments sent again per hundred delivered; TCP only", |s, f| {
         tcp(s, f.retransmissions).and_then(|again| per_hundred(again, f.segments_received as f64))
     }),
+    flow(
+        "spurious_rtx_pct",
+        "%",
+        Lower,
+        "segments that arrived though all their data had, per hundred sent again; TCP only",
+        |s, f| tcp(s, f.duplicates).and_then(|again| per_hundred(again, f.retransmissions as f64)),
+    ),
     flow(
         "srtt_mean_s",
         "s",

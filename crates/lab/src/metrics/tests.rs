@@ -160,6 +160,32 @@ fn what_happens_in_the_warm_up_does_not_count() {
 }
 
 #[test]
+fn the_least_and_the_most_goodput_are_those_of_flows() {
+    with_run(MIXED, |_, run, all| {
+        let of_run = |metric| value(all, Scope::Run, metric);
+        let file = run.outcome.flows[0].goodput_bps();
+        assert_eq!((of_run("goodput_max_bps"), of_run("goodput_min_bps")), (Some(file), Some(0.0)));
+    });
+}
+
+#[test]
+fn what_is_resent_in_vain_counts_of_what_is_resent() {
+    let text = "duration_s = 20\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
+        [tcp]\nwindow = 1\n[[link]]\na = \"a\"\nb = \"b\"\nrate_mbps = 1\ndelay_ms = 5\n\
+        errors = { model = \"packet\", packet_loss = 0.1 }\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n";
+    with_run(text, |_, run, all| {
+        let flow = &run.outcome.flows[0];
+        let share = value(all, Scope::Flow("f0"), "spurious_rtx_pct").unwrap();
+        assert_eq!(share, 100.0 * flow.duplicates as f64 / flow.retransmissions as f64);
+        // Data and ACKs are lost alike, and one segment is under way: an ACK lost is a segment resent in vain.
+        assert!((30.0..70.0).contains(&share), "{share}");
+    });
+    with_run(MIXED, |_, _, all| {
+        assert_eq!(value(all, Scope::Flow("voice"), "spurious_rtx_pct"), None);
+    });
+}
+
+#[test]
 fn of_wires_alone_there_is_no_airtime_and_of_one_flow_no_fairness() {
     let text = "duration_s = 2\n[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n\
         [[link]]\na = \"a\"\nb = \"b\"\nrate_mbps = 1\ndelay_ms = 5\n[[flow]]\nsrc = \"a\"\ndst = \"b\"\n";

@@ -264,6 +264,8 @@ pub const FLOW: &[Key] = &[
     Key::text("dst", "name of the receiving node").required(),
     Key::word("kind", FLOW_KINDS, "what is sent; see above").or(Word("bulk")),
     Key::number("start_s", 0.0, LONGEST_S, "when the application starts").or(Number(0.0)),
+    Key::number("start_jitter_s", 0.0, LONGEST_S, "drawn for each run, from 0 to this, and added to start_s")
+        .or(Number(0.0)),
     Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),
     Key::word("transport", TRANSPORTS, "transport, except of cbr and on-off; default: the top level's"),
     Key::integer("bytes", 1, MANY, "of bulk: bytes to transfer; default: as many as the time allows"),

@@ -73,6 +73,15 @@ impl Connection {
         senders.iter().map(|end| of(end.endpoint.stats())).sum()
     }
 
+    /// A counter, summed over the endpoints that receive data.
+    pub(super) fn count_received(&self, of: fn(&tcp::Stats) -> u64) -> u64 {
+        let receivers = match self.app {
+            App::Bulk { .. } => &self.ends[1..],
+            App::Exchange(_) => &self.ends,
+        };
+        receivers.iter().map(|end| of(end.endpoint.stats())).sum()
+    }
+
     fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side as usize]
     }

@@ -9,6 +9,7 @@ pub(super) struct Counters {
     pub(super) bytes_received: u64,
     pub(super) segments_sent: u64,
     pub(super) retransmissions: u64,
+    pub(super) duplicates: u64,
     pub(super) timeouts: u64,
     pub(super) segments_received: u64,
     pub(super) requests: u64,
@@ -22,6 +23,7 @@ impl Sub for Counters {
             bytes_received: self.bytes_received - earlier.bytes_received,
             segments_sent: self.segments_sent - earlier.segments_sent,
             retransmissions: self.retransmissions - earlier.retransmissions,
+            duplicates: self.duplicates - earlier.duplicates,
             timeouts: self.timeouts - earlier.timeouts,
             // The segment size is agreed on in the handshake, and with it how many segments some bytes are.
             segments_received: self.segments_received.saturating_sub(earlier.segments_received),

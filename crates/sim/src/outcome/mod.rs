@@ -42,6 +42,8 @@ pub struct FlowOutcome {
     pub segments_sent: u64,
     /// Segments with data sent again.
     pub retransmissions: u64,
+    /// Segments with data that arrived and held nothing that had not arrived before.
+    pub duplicates: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Distinct segments with data (datagrams: packets) received: bytes delivered over what a full segment carries,

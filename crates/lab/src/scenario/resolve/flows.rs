@@ -3,7 +3,7 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Files, Names, Owned, draw, instant, node_named, refuse_foreign, tcp};
+use super::{Files, Names, Owned, draw, instant, node_named, refuse_foreign, seconds, tcp};
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_sim::spec::{Draw, Exchange, FlowSpec, Traffic};
 use hopline_transport::tcp::Config;
@@ -23,7 +23,8 @@ pub(super) fn resolve(
     let mut flows = Vec::new();
     let mut taken = BTreeSet::new();
     for section in listed.into_iter().chain(from_file) {
-        let flow = flow(scenario, &section, names, flows.len())?;
+        let late = Stream::keyed(seed, run, flows.len() as u64, Purpose::Start).uniform(0.0, 1.0);
+        let flow = flow(scenario, &section, names, flows.len(), late)?;
         if !taken.insert(flow.name.clone()) {
             return Err(Problem::new(format!("a second flow named `{}`", flow.name))
                 .at(section.origin_of("name"))
@@ -40,11 +41,13 @@ pub(super) fn resolve(
     Ok(flows)
 }
 
+/// The flow that `section` describes; it starts at `late` of its jitter, 0 to 1.
 fn flow(
     scenario: Section<'_>,
     section: &Section<'_>,
     names: &Names,
     number: usize,
+    late: f64,
 ) -> Result<FlowSpec, Problem> {
     let src = node_named(section, "src", names)?;
     let dst = node_named(section, "dst", names)?;
@@ -54,12 +57,16 @@ fn flow(
             .help("src and dst are different nodes"));
     }
     let start = instant(section, "start_s").expect("has a default");
+    let jitter = seconds(section, "start_jitter_s").expect("has a default");
     let stop = instant(section, "stop_s").unwrap_or(Instant::FAR_FUTURE);
-    if stop <= start {
+    // Whatever is drawn: a file is right or wrong for all runs.
+    if stop <= start + jitter {
+        let latest = if jitter.is_zero() { "start_s" } else { "start_s + start_jitter_s" };
         return Err(Problem::new("the flow stops before it starts")
             .at(section.origin_of("stop_s"))
-            .help(format!("stop_s must be above start_s = {}", start.as_secs_f64())));
+            .help(format!("stop_s must be above {latest} = {}", (start + jitter).as_secs_f64())));
     }
+    let start = start + Duration::from_secs_f64(jitter.as_secs_f64() * late);
     let name = section.word("name").map_or_else(|| format!("f{number}"), str::to_owned);
     let traffic = traffic(scenario, section)?;
     Ok(FlowSpec { name, src, dst, start, stop, traffic })

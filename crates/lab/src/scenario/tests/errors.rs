@@ -80,6 +80,8 @@ wrong! {
          n0, n1, …";
     two_flows_of_one_name: CHAIN.to_owned() + "[[flow]]\nname = \"f0\"\nsrc = \"n1\"\ndst = \"n0\"\n" =>
         "11:8 a second flow named `f0` | names of flows are unique";
+    a_flow_that_may_stop_before_it_starts: CHAIN.to_owned() + "start_s = 5\nstart_jitter_s = 1\nstop_s = 5.5\n" =>
+        "12:10 the flow stops before it starts | stop_s must be above start_s + start_jitter_s = 6";
     a_flow_that_stops_before_it_starts: CHAIN.to_owned() + "start_s = 5\nstop_s = 4\n" =>
         "11:10 the flow stops before it starts | stop_s must be above start_s = 5";
     a_cbr_flow_without_rate: CHAIN.to_owned() + "kind = \"cbr\"\n" =>

@@ -36,6 +36,23 @@ fn on_and_off_times_are_exponential_unless_said_otherwise() {
 }
 
 #[test]
+fn a_start_is_late_by_a_time_drawn_for_each_run_and_flow_and_by_none_unless_asked_for() {
+    let second = "[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\nstart_s = 3\n";
+    let text = CHAIN.to_owned() + "start_s = 3\nstart_jitter_s = 0.1\n" + second;
+    let starts = |settings: &[&str]| -> Vec<f64> {
+        spec(&text, settings).flows.iter().map(|flow| flow.start.as_secs_f64()).collect()
+    };
+    let once = starts(&[]);
+    assert!(once[0] > 3.0 && once[0] < 3.1, "{once:?}");
+    assert_eq!(once[1], 3.0);
+    assert_eq!(once, starts(&[]), "the same run, the same start");
+    assert_ne!(once[0], starts(&["seed=2"])[0]);
+    let both = starts(&["flow.1.start_jitter_s=0.1"]);
+    assert_eq!(both[0], once[0], "another flow's jitter changes nothing");
+    assert!(both[1] > 3.0 && both[1] != both[0], "{both:?}");
+}
+
+#[test]
 fn requests_and_responses_have_their_sizes_and_no_pause_unless_given() {
     let lines = "kind = \"request-response\"\nrequest_bytes = 100\nresponse_bytes = 5000\ntransactions = 7\n";
     assert_eq!(

@@ -1,0 +1,128 @@
+//! Every paper that is shipped: its claims parse, its plans load, its figures run.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use hopline_lab::claims::{Register, Test, evaluate};
+use hopline_lab::experiment::{How, in_memory};
+use hopline_lab::plan::{Effort, Runs};
+use hopline_lab::run::Unwatched;
+use hopline_lab::scenario::document::Setting;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn papers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers")
+}
+
+fn registers() -> Vec<Register> {
+    let folders = std::fs::read_dir(papers()).unwrap().map(|e| e.unwrap().path());
+    let mut folders: Vec<PathBuf> = folders.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders.iter().map(|folder| Register::load(folder).unwrap_or_else(|e| panic!("{e}"))).collect()
+}
+
+fn register(paper: &str) -> Register {
+    Register::load(&papers().join(paper)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The numbers that a paper's claims have in its digest: what is left of the ids without the letters of their parts, where
+/// the digest has no such letter itself.
+fn numbers(register: &Register, of_the_digest: &[&str]) -> BTreeSet<String> {
+    let whole = |id: &str| of_the_digest.contains(&id);
+    let part_of = |id: &str| id.trim_end_matches(|c: char| c.is_ascii_lowercase()).to_owned();
+    let ids = register.claims.iter().map(|c| c.id.as_str());
+    ids.map(|id| if whole(id) { id.to_owned() } else { part_of(id) }).collect()
+}
+
+fn all_of(of_the_digest: &[&str]) -> BTreeSet<String> {
+    of_the_digest.iter().map(|&id| id.to_owned()).collect()
+}
+
+#[test]
+fn every_claim_of_every_paper_is_registered_and_no_other() {
+    const DOOR: &[&str] = &["D-1", "D-2", "D-3", "D-4", "D-5", "D-6", "D-7", "D-8", "D-9"];
+    const NRED: &[&str] = &[
+        "N-1", "N-2", "N-3", "N-4", "N-5", "N-6", "N-7", "N-8", "N-9", "N-10", "N-11", "N-12", "N-13",
+        "N-14", "N-15", "N-16", "N-17", "N-18", "N-19",
+    ];
+    const TPA: &[&str] = &[
+        "E-1", "E-2", "E-3", "E-4", "E-5", "E-6", "E-7", "E-8", "E-9", "E-10", "E-11", "E-12", "E-13",
+        "E-14", "E-15", "E-16", "S-1", "S-2", "S-2a", "S-2b", "S-3", "S-4", "S-5", "S-5a", "S-6", "S-7",
+        "S-7a", "S-8", "S-9", "S-10",
+    ];
+    for (paper, expected) in [("door", DOOR), ("nred", NRED), ("tpa", TPA)] {
+        assert_eq!(numbers(&register(paper), expected), all_of(expected), "{paper}");
+    }
+    assert_eq!(registers().len(), 3, "a new paper lists its claims here");
+}
+
+#[test]
+fn every_plan_loads_and_every_claim_picks_its_points() {
+    for register in registers() {
+        assert!(!register.figures.is_empty(), "{}", register.id);
+        for figure in &register.figures {
+            for effort in [Effort::Full, Effort::Quick] {
+                let plan = register.plan(figure, &[], effort).unwrap_or_else(|e| panic!("{e}"));
+                assert!(plan.title.is_some(), "{} {} asks no question", register.id, figure.id);
+                if effort == Effort::Quick {
+                    assert!(matches!(plan.runs, Runs::Fixed(5..=10)), "{}: {:?}", figure.id, plan.runs);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_plan_file_belongs_to_a_figure_and_every_scenario_to_a_plan() {
+    for register in registers() {
+        let folder = papers().join(&register.id);
+        let plans: BTreeSet<PathBuf> = register.figures.iter().map(|f| f.plan.clone()).collect();
+        assert_eq!(plans.len(), register.figures.len(), "a figure, a plan");
+        let mut files = toml_files(&folder);
+        assert!(files.remove(&folder.join("claims.toml")));
+        assert_eq!(files, plans);
+        let texts: Vec<String> = plans.iter().map(|plan| std::fs::read_to_string(plan).unwrap()).collect();
+        for scenario in toml_files(&folder.join("scenarios")) {
+            let name = format!("\"scenarios/{}\"", scenario.file_name().unwrap().to_string_lossy());
+            assert!(texts.iter().any(|text| text.contains(&name)), "no plan of {} has {name}", register.id);
+        }
+        assert!(folder.join("README.md").is_file(), "{} is not explained", register.id);
+    }
+}
+
+fn toml_files(folder: &Path) -> BTreeSet<PathBuf> {
+    let files = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect()
+}
+
+#[test]
+fn a_claim_that_cannot_be_judged_says_what_is_missing_and_the_others_say_where_they_stand() {
+    for register in registers() {
+        for claim in &register.claims {
+            assert!(!claim.statement.is_empty() && !claim.place.is_empty(), "{}", claim.id);
+            if let Test::Needs(needs) = &claim.test {
+                assert!(!needs.is_empty(), "{}", claim.id);
+            }
+        }
+    }
+}
+
+/// Not what the figures show: that every point of every one of them runs, and that claims find what they measure.
+#[test]
+fn every_figure_runs() {
+    let short = [Setting::parse("--set", "duration_s=0.3").unwrap()];
+    for register in registers() {
+        let mut comparisons = Vec::new();
+        for (number, figure) in register.figures.iter().enumerate() {
+            let mut plan = register.plan(figure, &short, Effort::Quick).unwrap_or_else(|e| panic!("{e}"));
+            plan.runs = Runs::Fixed(2);
+            let how = How { jobs: None, command: &[], watch: &Unwatched };
+            let (comparison, _) = in_memory(&plan, how).unwrap();
+            assert_eq!(comparison.failed(), 0, "{} {}", register.id, figure.id);
+            comparisons.push((number, comparison));
+        }
+        let made: Vec<_> = comparisons.iter().map(|(number, comparison)| (*number, comparison)).collect();
+        let evidence = evaluate(&register, &made).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(evidence.len(), register.claims.len(), "{}", register.id);
+    }
+}
