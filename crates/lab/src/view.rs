@@ -91,7 +91,7 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
     };
     let parts = [claim.statement.as_str(), claim.place.as_str(), evidence.why.as_str(), claim.note.as_str()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let (factor, unit) = evidence.measurement.as_ref().map_or((1.0, ""), |m| people(m.unit));
+    let (factor, unit) = evidence.measurement.as_ref().map_or((1.0, ""), |m| metrics::for_people(m.unit));
     Claim {
         id: claim.id.clone(),
         scenario: evidence.scenario(),
@@ -121,16 +121,6 @@ pub fn measured(evidence: &Evidence<'_>) -> String {
     let Some(measured) = shown.measured else { return "-".to_owned() };
     let text = if shown.unit == "%" { measured.signed() } else { measured.text() };
     format!("{text} {}", shown.unit).trim_end().to_owned()
-}
-
-/// The factor and the unit in which people read a value of `unit`.
-fn people(unit: &str) -> (f64, &str) {
-    match unit {
-        "bit/s" | "bps" | "b/s" => (1e-3, "kb/s"),
-        "s" => (1e3, "ms"),
-        "1" => (1.0, ""),
-        other => (1.0, other),
-    }
 }
 
 fn failures(comparison: &Comparison) -> Option<String> {
@@ -201,7 +191,7 @@ fn metric(info: &MetricInfo) -> Metric {
         metrics::Better::Lower => Better::Lower,
         metrics::Better::Neither => Better::Neither,
     };
-    let (_, unit) = people(info.unit);
+    let (_, unit) = metrics::for_people(info.unit);
     let name = if info.name == GOODPUT { "goodput" } else { info.name };
     let name = ["_bps", "_pct", "_s"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
     Metric::new(&name.replace('_', " "), unit, better)
@@ -220,7 +210,7 @@ fn variant(comparison: &Comparison, point: usize, values: Vec<Option<Value>>) ->
 
 fn value(comparison: &Comparison, point: usize, info: &MetricInfo, p: Option<f64>) -> Option<Value> {
     let result = &comparison.points[point];
-    let (factor, _) = people(info.unit);
+    let (factor, _) = metrics::for_people(info.unit);
     let estimate = result.estimate(info.name)?;
     let versus = comparison.versus_baseline(point, info.name).map(|versus| {
         let scaled = |factor: f64| versus.pairs.differences().iter().map(|d| d * factor).collect();

@@ -2,7 +2,7 @@
 
 use super::{Against, Claim, Claimed, Measure, Register, Test, Verdict, judge};
 use crate::comparison::Comparison;
-use crate::metrics::Level;
+use crate::metrics::{self, Level};
 use crate::scenario::source::Problem;
 use crate::stats::{Confidence, Estimate, Interval};
 use serde_json::{Value as Json, json};
@@ -186,8 +186,11 @@ impl Evidence<'_> {
         match &self.claim.test {
             Test::Needs(_) => self.claim.statement.clone(),
             Test::Measure(measure) => {
-                let unit = if measure.against.is_some() { "%" } else { measure.metric.unit };
-                measure.claimed.describe(unit, measure.against.is_some())
+                let (factor, unit) = match measure.against {
+                    Some(_) => (1.0, "%"),
+                    None => metrics::for_people(measure.metric.unit),
+                };
+                measure.claimed.scaled(factor).describe(unit, measure.against.is_some())
             }
         }
     }
@@ -207,11 +210,24 @@ impl Evidence<'_> {
 }
 
 impl Claimed {
-    /// In words: "−70 ± 10 %", "45 to 57 %", "above 700".
+    fn scaled(self, factor: f64) -> Self {
+        match self {
+            Self::Value { value, tolerance } => {
+                Self::Value { value: value * factor, tolerance: tolerance * factor }
+            }
+            Self::Range(range) => {
+                Self::Range(Interval { low: range.low * factor, high: range.high * factor })
+            }
+            Self::Above(limit) => Self::Above(limit * factor),
+            Self::Below(limit) => Self::Below(limit * factor),
+        }
+    }
+
+    /// In words, with a unit as people write it: "−70 ± 10 %", "45 to 57 %", "above 700".
     #[must_use]
     pub fn describe(&self, unit: &str, signed: bool) -> String {
         let number = |x: f64| if signed { format!("{x:+}") } else { x.to_string() };
-        let unit = if unit == "1" { String::new() } else { format!(" {unit}") };
+        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         match self {
             Self::Value { value, tolerance } => format!("{} ± {}{unit}", number(*value), round(*tolerance)),
             Self::Range(range) => format!("{} to {}{unit}", number(range.low), number(range.high)),

@@ -147,6 +147,17 @@ pub fn find(level: Level, name: &str) -> Option<&'static MetricInfo> {
     BY_NAME.binary_search_by(|info| key(info).cmp(&(level, name))).ok().map(|i| BY_NAME[i])
 }
 
+/// The factor and the unit in which people read a value of `unit`.
+#[must_use]
+pub fn for_people(unit: &str) -> (f64, &str) {
+    match unit {
+        "bit/s" => (1e-3, "kb/s"),
+        "s" => (1e3, "ms"),
+        "1" => (1.0, ""),
+        other => (1.0, other),
+    }
+}
+
 /// Every value of `run`: those of the run, then flow by flow, then node by node, each in the order of the catalogue. What
 /// does not exist (a delay where nothing arrived, the airtime of a node without a radio) is left out.
 #[must_use]
