@@ -10,6 +10,7 @@ use crate::table::{Align, render};
 use hopline_lab::claims::{Evidence, Figure, Register, evaluate};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
+use hopline_lab::output::OutputError;
 use hopline_lab::plan::Effort;
 use hopline_lab::{Plan, report, view};
 use serde_json::json;
@@ -28,6 +29,10 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = |number: &usize| register.plan(&register.figures[*number], &over, effort);
     // Every plan is read before the first is run: a mistake in the last one shows at once.
     let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
+    if let Some(folder) = &args.output {
+        let refused = |error| OutputError::Io { path: folder.clone(), error };
+        std::fs::create_dir_all(folder).map_err(refused)?;
+    }
     let report = report_file(args, paper);
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
     console::catch_interrupts()?;

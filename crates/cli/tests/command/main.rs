@@ -5,6 +5,7 @@
 mod compare;
 mod errors;
 mod movements;
+mod reproduce;
 mod run;
 mod sweep;
 mod tools;

@@ -1,0 +1,105 @@
+//! `hopline reproduce`.
+
+use super::*;
+
+#[test]
+fn papers_figures_and_claims_are_listed() {
+    let text = stdout(&hopline(["reproduce", "--list"]));
+    for word in ["tpa: ", "nred: ", "door: ", "cannot be judged yet: "] {
+        assert!(text.contains(word), "{word} is not in\n{text}");
+    }
+    let one = stdout(&hopline(["reproduce", "nred", "--list"]));
+    assert!(one.starts_with("nred: ") && !one.contains("tpa: "), "{one}");
+}
+
+#[test]
+fn an_unknown_paper_or_figure_is_refused_with_those_that_there_are() {
+    for (args, known) in [(["reproduce", "tap"], "the papers are"), (["reproduce", "tpa/"], "the papers are")]
+    {
+        let output = hopline(args);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));
+        assert!(stderr(&output).contains(known) && stderr(&output).contains("tpa"), "{}", stderr(&output));
+    }
+    let output = hopline(["reproduce", "tpa", "chian"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("tpa has no figure `chian`"), "{}", stderr(&output));
+}
+
+const CLAIMS: &str = "\
+paper = \"Somebody, Something, Somewhere 2003\"
+rule = { tolerance_pct = 20, widest_pct = 50 }
+
+[[figure]]
+id = \"windows\"
+title = \"Windows over a chain\"
+plan = \"windows.toml\"
+
+[[claim]]
+id = \"X-1\"
+figure = \"windows\"
+statement = \"a small window is no worse\"
+metric = \"aggregate_goodput_bps\"
+point = { \"tcp.window\" = 2 }
+above = 1000
+
+[[claim]]
+id = \"X-2\"
+figure = \"windows\"
+statement = \"a small window carries a gigabit\"
+metric = \"aggregate_goodput_bps\"
+point = { \"tcp.window\" = 2 }
+above = 1e9
+
+[[claim]]
+id = \"X-3\"
+statement = \"TPA is better still\"
+needs = \"TPA\"
+";
+
+/// A folder of papers with one paper, `mine`.
+fn papers() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mine = folder.path().join("papers/mine");
+    std::fs::create_dir_all(&mine).unwrap();
+    std::fs::copy(scenario("chain"), mine.join("chain.toml")).unwrap();
+    let plan = "scenario = \"chain.toml\"\nruns = 6\n[set]\nduration_s = 2\n[grid]\ntcp.window = [2, 8]\n";
+    std::fs::write(mine.join("windows.toml"), plan).unwrap();
+    std::fs::write(mine.join("claims.toml"), CLAIMS).unwrap();
+    folder
+}
+
+fn reproduce(folder: &Path, more: &[&str]) -> Output {
+    let start = ["reproduce", "mine", "--papers", "papers"];
+    command().current_dir(folder).args(start.iter().chain(more)).output().unwrap()
+}
+
+#[test]
+fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
+    let folder = papers();
+    let output = reproduce(folder.path(), &[]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let row =
+        |id: &str| text.lines().find(|line| line.starts_with(id)).unwrap_or_else(|| panic!("{id}: {text}"));
+    assert!(row("X-1 ").contains("agrees"), "{text}");
+    assert!(row("X-2 ").contains("differs"), "{text}");
+    assert!(row("X-3 ").contains("cannot be judged: needs TPA"), "{text}");
+    assert!(text.contains("± 20 %") && text.contains("Somebody, Something"), "{text}");
+    assert!(!text.contains("QUICK") && text.contains("6 paired runs"), "{text}");
+    assert!(text.ends_with("\nreport in hopline-mine.html\n"), "{text}");
+    let page = std::fs::read_to_string(folder.path().join("hopline-mine.html")).unwrap();
+    assert!(page.contains("X-2") && page.contains("differs"), "{} bytes", page.len());
+}
+
+#[test]
+fn quick_says_that_it_is_quick_and_a_directory_is_taken_up_again() {
+    let folder = papers();
+    let more = ["--quick", "-o", "out", "--json"];
+    let first = json(&reproduce(folder.path(), &more));
+    assert_eq!((&first["quick"], &first["figures"][0][1]["runs"]), (&Json::from(true), &Json::from(3)));
+    assert_eq!(first["claims"][1]["verdict"], "differs");
+    assert_eq!(names(&folder.path().join("out")), ["report.html", "windows"]);
+    assert_eq!(first, json(&reproduce(folder.path(), &more)), "CPU seconds included: nothing was run again");
+    let text = stdout(&reproduce(folder.path(), &["windows", "--quick"]));
+    assert!(text.contains("QUICK"), "{text}");
+}
