@@ -1,6 +1,6 @@
 //! Comparisons as the report shows them: units for people, and one section for variants that belong together.
 
-use crate::claims::{Evidence, Register, Test, Verdict};
+use crate::claims::{Evidence, Register, Test};
 use crate::comparison::{Comparison, GOODPUT};
 use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::Effort;
@@ -12,16 +12,8 @@ use crate::report::{
 use crate::stats::Estimate;
 
 /// The metrics that a report has columns for, the first of which decides.
-const SHOWN: [&str; 8] = [
-    GOODPUT,
-    "rtx_index_pct",
-    "timeouts",
-    "jain",
-    "jain_2s",
-    "delay_mean_s",
-    "packet_loss_pct",
-    "frames_per_segment",
-];
+const SHOWN: [&str; 7] =
+    [GOODPUT, "rtx_index_pct", "timeouts", "jain", "jain_2s", "delay_mean_s", "frames_per_segment"];
 /// Groups of points beyond which a plan is shown as one.
 const MOST_SECTIONS: usize = 12;
 
@@ -103,12 +95,7 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
             runs: Vec::new(),
         }),
         unit: unit.to_owned(),
-        verdict: match evidence.verdict {
-            Verdict::Agrees => crate::report::Verdict::Agrees,
-            Verdict::DirectionOnly => crate::report::Verdict::DirectionOnly,
-            Verdict::Differs => crate::report::Verdict::Differs,
-            Verdict::CannotBeJudged => crate::report::Verdict::CannotBeJudged,
-        },
+        verdict: evidence.verdict,
         rule: parts.join("; "),
         experiment: None,
     }

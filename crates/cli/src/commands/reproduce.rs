@@ -120,7 +120,7 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
             shown.metric,
             shown.claimed,
             view::measured(e),
-            format!("{}{why}", e.verdict.words()),
+            format!("{}{why}", e.verdict.word()),
         ]
     };
     let quick = match effort {

@@ -36,14 +36,28 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All of them, best first.
+    pub const ALL: [Self; 4] = [Self::Agrees, Self::DirectionOnly, Self::Differs, Self::CannotBeJudged];
+
     /// In words.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
             Self::DirectionOnly => "direction only",
             Self::Differs => "differs",
             Self::CannotBeJudged => "cannot be judged",
+        }
+    }
+
+    /// As a character.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Agrees => "✓",
+            Self::DirectionOnly => "↗",
+            Self::Differs => "✗",
+            Self::CannotBeJudged => "?",
         }
     }
 }

@@ -19,6 +19,7 @@ mod series;
 mod sweep;
 mod thin;
 
+pub use crate::claims::Verdict;
 pub use crate::metrics::Better;
 pub use answer::{Answer, Part, Verdict as AnswerVerdict};
 pub use map::{Map, MapFlow, MapLink, MapNode, Waypoint};
@@ -187,44 +188,4 @@ pub struct Claim {
     pub rule: String,
     /// Index of the experiment that it was measured in.
     pub experiment: Option<usize>,
-}
-
-/// What becomes of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Ours agrees with it.
-    Agrees,
-    /// The direction is the same, the size is not.
-    DirectionOnly,
-    /// Ours differs.
-    Differs,
-    /// Not enough is known.
-    CannotBeJudged,
-}
-
-impl Verdict {
-    /// All of them, best first.
-    pub const ALL: [Self; 4] = [Self::Agrees, Self::DirectionOnly, Self::Differs, Self::CannotBeJudged];
-
-    /// In words.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Agrees => "agrees",
-            Self::DirectionOnly => "direction only",
-            Self::Differs => "differs",
-            Self::CannotBeJudged => "cannot be judged",
-        }
-    }
-
-    /// As a character.
-    #[must_use]
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Agrees => "✓",
-            Self::DirectionOnly => "↗",
-            Self::Differs => "✗",
-            Self::CannotBeJudged => "?",
-        }
-    }
 }
