@@ -3,4 +3,7 @@
 //! Each endpoint keeps the contract of [`hopline_core::machine`]: the simulator, the tests and the Linux daemons drive
 //! the same value.
 
+mod signal;
 pub mod tcp;
+
+pub use signal::Signal;

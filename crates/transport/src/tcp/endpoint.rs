@@ -8,7 +8,7 @@ use super::scoreboard::Scoreboard;
 use super::send_queue::SendQueue;
 use super::state::{CloseError, CloseReason, Event, OpenError, SendError, State, Timer};
 use super::stats::{DropReason, Stats};
-use core::convert::Infallible;
+use crate::Signal;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerTable};
 use hopline_wire::tcp::{Flags, Options, Segment};
 
@@ -433,7 +433,7 @@ impl<P: Payload> Endpoint<P> {
 impl<P: Payload> Machine for Endpoint<P> {
     type Packet = Segment<P>;
     type Transmit = Segment<P>;
-    type Signal = Infallible;
+    type Signal = Signal;
     type Event = Event;
     type Timer = Timer;
 
@@ -445,9 +445,8 @@ impl<P: Payload> Machine for Endpoint<P> {
         self.on_time(now);
     }
 
-    fn handle_signal(&mut self, _now: Instant, signal: Infallible) {
-        match signal {}
-    }
+    /// TCP takes every silence for congestion, whatever the network layer knows (RFC 6298).
+    fn handle_signal(&mut self, _now: Instant, _signal: Signal) {}
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
         self.next_segment(now)
