@@ -12,6 +12,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 FUZZ := --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $(TARGET)
 FUZZ_SECONDS ?= 30
+# Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
+# `make explore` draws others.
+export PROPTEST_RNG_SEED ?= 3561
 
 .PHONY: help
 help: ## List these targets
@@ -30,6 +33,12 @@ demo: tools ## Build, then compare four TCP windows over a chain of four wireles
 test: tools ## Run all tests, and replay the fuzz targets on their seeds
 	cargo test --locked --workspace
 	cargo test --locked $(FUZZ)
+
+.PHONY: explore
+explore: tools ## Run all tests with new cases in the property tests
+	@seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); \
+	echo "To repeat: make test PROPTEST_RNG_SEED=$$seed"; \
+	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
 check: lint tshark chromium test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
