@@ -3,6 +3,8 @@
 //! Each endpoint keeps the contract of [`hopline_core::machine`]: the simulator, the tests and the Linux daemons drive
 //! the same value.
 
+pub mod connection;
+mod send_queue;
 mod signal;
 pub mod tcp;
 

@@ -4,8 +4,9 @@
 use super::congestion::{Ack, Response};
 use super::endpoint::Endpoint;
 use super::scoreboard::Reneging;
-use super::state::{CloseReason, Event, State, Timer};
 use super::stats::DropReason;
+use super::timer::Timer;
+use crate::connection::{CloseReason, Event, State};
 use core::ops::ControlFlow;
 use hopline_core::{Instant, Payload};
 use hopline_wire::tcp::{Flags, Segment};

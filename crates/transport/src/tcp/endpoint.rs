@@ -5,13 +5,16 @@ use super::congestion::{Control, Phase, Variant};
 use super::receive::Receiver;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
-use super::send_queue::SendQueue;
-use super::state::{CloseError, CloseReason, Event, OpenError, SendError, State, Timer};
 use super::stats::{DropReason, Stats};
+use super::timer::Timer;
 use crate::Signal;
+use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
+use crate::send_queue::SendQueue;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerTable};
 use hopline_wire::tcp::{Flags, Options, Segment};
 
+/// Position of the first data byte in the stream: the SYN takes position 0.
+pub(super) const FIRST_DATA: u64 = 1;
 /// Most bytes an unlimited send buffer takes: far from where positions would overflow.
 const UNLIMITED: u64 = 1 << 62;
 
@@ -140,7 +143,7 @@ impl<P: Payload> Endpoint<P> {
                 una: 0,
                 nxt: 0,
                 max: 0,
-                queue: SendQueue::new(),
+                queue: SendQueue::new(FIRST_DATA),
                 fin: None,
                 window: 0,
                 max_window: 0,
@@ -458,36 +461,5 @@ impl<P: Payload> Machine for Endpoint<P> {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
-    }
-}
-
-/// Events waiting for the user: each at most once, told in the order in which a connection lives.
-#[derive(Clone, Copy, Debug, Default)]
-struct Events {
-    connected: bool,
-    readable: bool,
-    writable: bool,
-    peer_closed: bool,
-    closed: Option<CloseReason>,
-}
-
-impl Events {
-    fn push(&mut self, event: Event) {
-        match event {
-            Event::Connected => self.connected = true,
-            Event::Readable => self.readable = true,
-            Event::Writable => self.writable = true,
-            Event::PeerClosed => self.peer_closed = true,
-            Event::Closed(reason) => self.closed = Some(reason),
-        }
-    }
-
-    fn pop(&mut self) -> Option<Event> {
-        let mut take = |flag: fn(&mut Self) -> &mut bool, event| core::mem::take(flag(self)).then_some(event);
-        take(|e| &mut e.connected, Event::Connected)
-            .or_else(|| take(|e| &mut e.readable, Event::Readable))
-            .or_else(|| take(|e| &mut e.writable, Event::Writable))
-            .or_else(|| take(|e| &mut e.peer_closed, Event::PeerClosed))
-            .or_else(|| self.closed.take().map(Event::Closed))
     }
 }

@@ -2,7 +2,8 @@
 
 use super::endpoint::Endpoint;
 use super::receive::OwedAck;
-use super::state::{CloseReason, State, Timer};
+use super::timer::Timer;
+use crate::connection::{CloseReason, State};
 use hopline_core::{Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {

@@ -7,14 +7,14 @@
 //! | file | idea |
 //! |---|---|
 //! | `config`, `presets` | parameters, and their values by period |
-//! | `state`, `stats` | states, timers, events, errors, counters |
+//! | `timer`, `stats` | timers, counters |
 //! | `endpoint` | the machine: application calls and getters |
 //! | `input` | segment arrives (RFC 9293 §3.10.7) |
 //! | `acknowledge` | the ACK field: window, round trip, congestion control |
 //! | `receive` | the data: reassembly, when to acknowledge, the window to announce |
 //! | `output` | what to send next |
 //! | `expire` | what timers do |
-//! | `send_queue`, `reassembly`, `scoreboard`, `rto` | the data structures |
+//! | `reassembly`, `scoreboard`, `rto` | the data structures |
 //! | `congestion` | RFC 5681 and the recovery strategies |
 //!
 //! Inside, positions in a stream are `u64` offsets from the initial sequence number: the SYN is 0, the first byte 1.
@@ -32,18 +32,18 @@ mod reassembly;
 mod receive;
 mod rto;
 mod scoreboard;
-mod send_queue;
-mod state;
 mod stats;
+mod timer;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
     AckPolicy, Config, ConfigError, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
     InitialWindow, LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
 };
 pub use congestion::{Phase, Variant};
 pub use endpoint::{Endpoint, Ports};
-pub use state::{CloseError, CloseReason, Event, OpenError, SendError, State, Timer};
 pub use stats::{DropReason, Drops, Stats};
+pub use timer::Timer;

@@ -4,7 +4,8 @@ use super::config::{IdleRestart, Nagle};
 use super::congestion::Fresh;
 use super::endpoint::Endpoint;
 use super::receive::{OwedAck, Receiver};
-use super::state::{State, Timer};
+use super::timer::Timer;
+use crate::connection::State;
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Segment, Timestamps};
 

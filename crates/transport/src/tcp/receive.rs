@@ -3,8 +3,9 @@
 use super::config::{AckPolicy, Config, Offer};
 use super::endpoint::Endpoint;
 use super::reassembly::{Reassembly, Stored};
-use super::state::{Event, State, Timer};
 use super::stats::DropReason;
+use super::timer::Timer;
+use crate::connection::{Event, State};
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 use std::collections::VecDeque;

@@ -3,9 +3,6 @@
 use hopline_core::Payload;
 use std::collections::VecDeque;
 
-/// Position of the first data byte in the stream: the SYN takes position 0.
-pub(crate) const FIRST_DATA: u64 = 1;
-
 /// Chunks as the user handed them over. One huge chunk of length-only payload costs nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct SendQueue<P> {
@@ -23,8 +20,9 @@ struct Chunk<P> {
 }
 
 impl<P: Payload> SendQueue<P> {
-    pub(crate) fn new() -> Self {
-        Self { chunks: VecDeque::new(), start: FIRST_DATA, end: FIRST_DATA }
+    /// An empty queue whose first byte has position `first`.
+    pub(crate) fn new(first: u64) -> Self {
+        Self { chunks: VecDeque::new(), start: first, end: first }
     }
 
     /// Position after the last byte handed over.

@@ -1,6 +1,4 @@
-//! Connection states, timers, events and the errors of application calls.
-
-use hopline_core::TimerKind;
+//! What every transport's connections have in common: states, events and the errors of application calls.
 
 /// Connection state (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,40 +53,50 @@ impl State {
     }
 }
 
-/// Why an endpoint wants to be woken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Timer {
-    /// Retransmission (RFC 6298).
-    Retransmit,
-    /// Delayed acknowledgment (RFC 1122 §4.2.3.2).
-    DelayedAck,
-    /// Zero-window probe or silly-window override (RFC 9293 §3.8.6).
-    Persist,
-    /// End of TIME-WAIT.
-    TimeWait,
-}
-
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[Self::Retransmit, Self::DelayedAck, Self::Persist, Self::TimeWait];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
 /// What an endpoint tells its user. Equal events that the user has not yet taken are told once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// The handshake is complete.
     Connected,
-    /// In-order data is waiting in [`recv`](super::Endpoint::recv).
+    /// In-order data is waiting in `recv`.
     Readable,
-    /// A [`send`](super::Endpoint::send) was refused for want of space; there is space again.
+    /// A `send` was refused for want of space; there is space again.
     Writable,
     /// The peer closed its direction; all its data was received.
     PeerClosed,
     /// The connection is over. No event follows.
     Closed(CloseReason),
+}
+
+/// Events waiting for the user: each at most once, told in the order in which a connection lives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Events {
+    connected: bool,
+    readable: bool,
+    writable: bool,
+    peer_closed: bool,
+    closed: Option<CloseReason>,
+}
+
+impl Events {
+    pub(crate) fn push(&mut self, event: Event) {
+        match event {
+            Event::Connected => self.connected = true,
+            Event::Readable => self.readable = true,
+            Event::Writable => self.writable = true,
+            Event::PeerClosed => self.peer_closed = true,
+            Event::Closed(reason) => self.closed = Some(reason),
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        let mut take = |flag: fn(&mut Self) -> &mut bool, event| core::mem::take(flag(self)).then_some(event);
+        take(|e| &mut e.connected, Event::Connected)
+            .or_else(|| take(|e| &mut e.readable, Event::Readable))
+            .or_else(|| take(|e| &mut e.writable, Event::Writable))
+            .or_else(|| take(|e| &mut e.peer_closed, Event::PeerClosed))
+            .or_else(|| self.closed.take().map(Event::Closed))
+    }
 }
 
 /// How a connection ended.
