@@ -25,6 +25,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "udp", run: wire::udp },
     Target { name: "dot11", run: wire::dot11 },
     Target { name: "aodv", run: wire::aodv },
+    Target { name: "olsr", run: wire::olsr },
     Target { name: "tcp_endpoint", run: hopline_testkit::fuzz::tcp_endpoint },
     Target { name: "aodv_machine", run: hopline_routing::aodv::fuzzing::drive },
     Target { name: "mac", run: mac::mac },

@@ -9,7 +9,7 @@ use hopline_wire::dot11::Frame;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::tcp::Segment;
 use hopline_wire::udp::Datagram;
-use hopline_wire::{ParseError, aodv as routing};
+use hopline_wire::{ParseError, aodv as routing, olsr as link_state};
 use std::net::Ipv4Addr;
 
 /// IPv4 headers.
@@ -69,6 +69,19 @@ pub fn aodv(data: &[u8]) {
         assert_eq!(out.len(), message.wire_len());
     };
     round_trip(data.to_vec(), |bytes| routing::Message::parse(bytes), emit);
+}
+
+/// OLSR packets; as they came, and with the length of the packet made right.
+pub fn olsr(data: &[u8]) {
+    let emit = |packet: &link_state::Packet, out: &mut Vec<u8>| {
+        packet.emit(out);
+        assert_eq!(out.len(), packet.wire_len());
+    };
+    let parse = |bytes: &Bytes| link_state::Packet::parse(bytes);
+    round_trip(data.to_vec(), parse, emit);
+    if let (Ok(len), [_, _, rest @ ..]) = (u16::try_from(data.len()), data) {
+        round_trip([&len.to_be_bytes(), rest].concat(), parse, emit);
+    }
 }
 
 /// What `parse` makes of `data`, `emit` must write such that `parse` makes the same of it.

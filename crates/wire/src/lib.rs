@@ -11,6 +11,7 @@ pub mod aodv;
 pub mod checksum;
 pub mod dot11;
 pub mod ipv4;
+pub mod olsr;
 pub mod pcapng;
 pub mod tcp;
 pub mod udp;

@@ -7,6 +7,9 @@ use hopline_testkit::tshark;
 use hopline_wire::aodv::{self, Rerr, Rrep, Rreq};
 use hopline_wire::dot11::{Bitmap, Frame, MacAddr, QosAck};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::olsr::{
+    self, CodedTime, LinkCode, LinkMessage, LinkType as Link, NeighbourType, Willingness,
+};
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
 use hopline_wire::tcp::{self, Flags, SackBlock, Timestamps};
 use hopline_wire::{Emit, udp};
@@ -65,6 +68,12 @@ impl Capture {
         let mut payload = Vec::new();
         message.emit(&mut payload);
         self.udp(aodv::PORT, Bytes::from(payload), "wlan:llc:ip:udp:aodv", "raw:ip:udp:aodv");
+    }
+
+    fn olsr(&mut self, messages: Vec<olsr::Message>) {
+        let mut payload = Vec::new();
+        olsr::Packet { seq: Seq16(7), messages }.emit(&mut payload);
+        self.udp(olsr::PORT, Bytes::from(payload), "wlan:llc:ip:udp:olsr", "raw:ip:udp:olsr");
     }
 
     fn write(&mut self, interface: InterfaceId, bytes: &[u8], comment: Option<&str>, expected: &'static str) {
@@ -173,6 +182,65 @@ fn datagrams(capture: &mut Capture) {
     ] {
         capture.aodv(&message);
     }
+}
+
+/// HELLO of a neighbour, links of every kind.
+fn hello() -> olsr::Message {
+    let code = |link, neighbour| LinkCode::Valid { link, neighbour };
+    let link = |code, node: u32| LinkMessage { code, neighbours: vec![NodeId(node).ipv4()] };
+    let links = vec![
+        link(code(Link::Symmetric, NeighbourType::Relay), 1),
+        link(code(Link::Symmetric, NeighbourType::Symmetric), 2),
+        link(code(Link::Asymmetric, NeighbourType::NotNeighbour), 3),
+        link(code(Link::Lost, NeighbourType::NotNeighbour), 4),
+    ];
+    let interval = CodedTime::at_least(Duration::from_secs(2));
+    let hello = olsr::Hello { interval, willingness: Willingness::DEFAULT, links };
+    let validity = CodedTime::at_least(Duration::from_secs(6));
+    let body = olsr::Body::Hello(hello);
+    olsr::Message { validity, originator: A.ipv4(), ttl: 1, hop_count: 0, seq: Seq16(8), body }
+}
+
+/// Every other message, in one packet.
+fn passed_on() -> Vec<olsr::Message> {
+    let network =
+        olsr::Network { address: "192.168.0.0".parse().unwrap(), mask: "255.255.0.0".parse().unwrap() };
+    let tc = olsr::Tc { ansn: Seq16(9), neighbours: vec![A.ipv4(), B.ipv4()] };
+    let bodies = [olsr::Body::Tc(tc), olsr::Body::Mid(vec![B.ipv4()]), olsr::Body::Hna(vec![network])];
+    let validity = CodedTime::at_least(Duration::from_secs(15));
+    let message = |(n, body)| olsr::Message {
+        validity,
+        originator: A.ipv4(),
+        ttl: 255,
+        hop_count: 3,
+        seq: Seq16(n),
+        body,
+    };
+    (10..).zip(bodies).map(message).collect()
+}
+
+#[test]
+fn tshark_reads_olsr_as_it_was_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("olsr.pcapng");
+    let mut capture = Capture::new(&path);
+    capture.olsr(vec![hello()]);
+    capture.olsr(passed_on());
+    let Capture { writer, expected, .. } = capture;
+    writer.finish().unwrap();
+
+    let Some(decoded) = tshark::assert_well_formed(&path) else { return };
+    let protocols: Vec<_> = decoded.into_iter().map(|packet| packet.protocols).collect();
+    assert_eq!(protocols, expected);
+    let header =
+        ["olsr.packet_len", "olsr.packet_seq_num", "olsr.message_type", "olsr.vtime", "olsr.message_seq_num"];
+    let hello = ["olsr.htime", "olsr.willingness", "olsr.link_type", "olsr.neighbor_addr"];
+    let others = ["olsr.ansn", "olsr.hop_count", "olsr.interface_addr", "olsr.network_addr", "olsr.netmask"];
+    let rows = tshark::fields(&path, &[&header[..], &hello[..], &others[..]].concat());
+    let neighbours = "10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5";
+    assert_eq!(rows[0][..9], ["52", "7", "1", "6", "8", "2", "3", "10,6,1,3", neighbours]);
+    assert_eq!(rows[2][..5], ["64", "7", "2,3,4", "15,15,15", "10,11,12"]);
+    assert_eq!(rows[2][8..], ["10.0.0.1,10.0.0.2", "9", "3,3,3", "10.0.0.2", "192.168.0.0", "255.255.0.0"]);
 }
 
 #[test]

@@ -1,0 +1,266 @@
+//! OLSR packets and messages (RFC 3626 §3.3, §5, §6.1, §9.1, §12.1), IPv4.
+
+mod hello;
+mod time;
+
+pub use hello::{Hello, LinkCode, LinkMessage, LinkType, NeighbourType, Willingness};
+pub use time::CodedTime;
+
+use crate::emit::{address, be16};
+use crate::error::{ParseError, require};
+use hopline_core::Seq16;
+use std::net::Ipv4Addr;
+
+/// UDP port of OLSR.
+pub const PORT: u16 = 698;
+/// Length of the packet header in bytes.
+pub const PACKET_HEADER_LEN: usize = 4;
+/// Length of a message header in bytes.
+pub const MESSAGE_HEADER_LEN: usize = 12;
+
+const HELLO: u8 = 1;
+const TC: u8 = 2;
+const MID: u8 = 3;
+const HNA: u8 = 4;
+
+const ADDRESS_LEN: usize = 4;
+const NETWORK_LEN: usize = 8;
+const TC_HEADER_LEN: usize = 4;
+
+/// What one datagram to [`PORT`] carries (RFC 3626 §3.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// One more for each packet that the interface sends (§3.3.1).
+    pub seq: Seq16,
+    /// One message or more.
+    pub messages: Vec<Message>,
+}
+
+/// One message with its header (RFC 3626 §3.3.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Vtime: for how long the content holds after it was received.
+    pub validity: CodedTime,
+    /// Main address of the node that made the message; the same at every hop.
+    pub originator: Ipv4Addr,
+    /// How many more times the message may be sent, this time included.
+    pub ttl: u8,
+    /// Hops it has taken; 0 where it was made.
+    pub hop_count: u8,
+    /// One more for each message that the originator makes.
+    pub seq: Seq16,
+    /// The content.
+    pub body: Body,
+}
+
+/// The content of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Type 1: the sender's links and neighbours. Never passed on.
+    Hello(Hello),
+    /// Type 2: links of the originator to its MPR selectors.
+    Tc(Tc),
+    /// Type 3: the originator's other interfaces (§5.1).
+    Mid(Vec<Ipv4Addr>),
+    /// Type 4: networks reached through the originator (§12.1).
+    Hna(Vec<Network>),
+    /// Another type: passed on as it is (§3.4).
+    Unknown {
+        /// The message type.
+        kind: u8,
+        /// What follows the message header.
+        bytes: Vec<u8>,
+    },
+}
+
+/// Topology control (RFC 3626 §9.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tc {
+    /// ANSN: one more whenever the advertised neighbours change.
+    pub ansn: Seq16,
+    /// Main addresses of the advertised neighbours. None: what was advertised before no longer holds.
+    pub neighbours: Vec<Ipv4Addr>,
+}
+
+/// A network outside of OLSR (RFC 3626 §12.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its netmask, as it came: not necessarily contiguous.
+    pub mask: Ipv4Addr,
+}
+
+impl Packet {
+    /// Parses the payload of a datagram to [`PORT`]. Reserved fields are ignored.
+    ///
+    /// # Errors
+    /// `Truncated` of the packet header or of the first message's; `BadLength` of a packet length that is not that of the
+    /// datagram, and of message and link message sizes that do not fit what they are in or what they hold.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        // RFC 3626 §3.4: a packet without a message is nothing.
+        require(bytes, PACKET_HEADER_LEN + MESSAGE_HEADER_LEN)?;
+        let len = usize::from(be16(bytes, 0));
+        if len > bytes.len() {
+            return Err(ParseError::Truncated { needed: len, got: bytes.len() });
+        }
+        if len < bytes.len() {
+            return Err(ParseError::BadLength { what: "olsr packet", value: len });
+        }
+        let mut messages = Vec::new();
+        let mut rest = &bytes[PACKET_HEADER_LEN..];
+        while !rest.is_empty() {
+            let (message, len) = Message::parse(rest)?;
+            messages.push(message);
+            rest = &rest[len..];
+        }
+        Ok(Self { seq: Seq16(be16(bytes, 2)), messages })
+    }
+
+    /// Appends the packet.
+    ///
+    /// # Panics
+    /// If it holds no message, or is longer than 65,535 bytes.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        assert!(!self.messages.is_empty(), "an OLSR packet holds a message");
+        out.extend(size(self.wire_len()));
+        out.extend(self.seq.0.to_be_bytes());
+        for message in &self.messages {
+            message.emit(out);
+        }
+    }
+
+    /// Length on the wire, in bytes.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        PACKET_HEADER_LEN + self.messages.iter().map(Message::wire_len).sum::<usize>()
+    }
+}
+
+impl Message {
+    /// The message at the start of `bytes`, and its length.
+    fn parse(bytes: &[u8]) -> Result<(Self, usize), ParseError> {
+        require(bytes, MESSAGE_HEADER_LEN)?;
+        let len = usize::from(be16(bytes, 2));
+        if len < MESSAGE_HEADER_LEN || len > bytes.len() {
+            return Err(ParseError::BadLength { what: "olsr message", value: len });
+        }
+        let message = Self {
+            validity: CodedTime::from_bits(bytes[1]),
+            originator: address(bytes, 4),
+            ttl: bytes[8],
+            hop_count: bytes[9],
+            seq: Seq16(be16(bytes, 10)),
+            body: Body::parse(bytes[0], &bytes[MESSAGE_HEADER_LEN..len])?,
+        };
+        Ok((message, len))
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        out.extend([self.body.kind(), self.validity.bits()]);
+        out.extend(size(self.wire_len()));
+        out.extend(self.originator.octets());
+        out.extend([self.ttl, self.hop_count]);
+        out.extend(self.seq.0.to_be_bytes());
+        self.body.emit(out);
+    }
+
+    /// Length on the wire, in bytes, header included.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        MESSAGE_HEADER_LEN + self.body.wire_len()
+    }
+}
+
+impl Body {
+    fn parse(kind: u8, bytes: &[u8]) -> Result<Self, ParseError> {
+        Ok(match kind {
+            HELLO => Self::Hello(Hello::parse(bytes)?),
+            TC => Self::Tc(Tc::parse(bytes)?),
+            MID => Self::Mid(addresses(bytes, "olsr mid")?),
+            HNA => Self::Hna(networks(bytes)?),
+            kind => Self::Unknown { kind, bytes: bytes.to_vec() },
+        })
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Hello(hello) => hello.emit(out),
+            Self::Tc(tc) => tc.emit(out),
+            Self::Mid(interfaces) => emit_addresses(interfaces, out),
+            Self::Hna(networks) => {
+                for network in networks {
+                    out.extend(network.address.octets());
+                    out.extend(network.mask.octets());
+                }
+            }
+            Self::Unknown { bytes, .. } => out.extend(bytes),
+        }
+    }
+
+    fn wire_len(&self) -> usize {
+        match self {
+            Self::Hello(hello) => hello.wire_len(),
+            Self::Tc(tc) => TC_HEADER_LEN + ADDRESS_LEN * tc.neighbours.len(),
+            Self::Mid(interfaces) => ADDRESS_LEN * interfaces.len(),
+            Self::Hna(networks) => NETWORK_LEN * networks.len(),
+            Self::Unknown { bytes, .. } => bytes.len(),
+        }
+    }
+
+    /// The message type.
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        match self {
+            Self::Hello(_) => HELLO,
+            Self::Tc(_) => TC,
+            Self::Mid(_) => MID,
+            Self::Hna(_) => HNA,
+            Self::Unknown { kind, .. } => *kind,
+        }
+    }
+}
+
+impl Tc {
+    fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        require(bytes, TC_HEADER_LEN)?;
+        let neighbours = addresses(&bytes[TC_HEADER_LEN..], "olsr tc")?;
+        Ok(Self { ansn: Seq16(be16(bytes, 0)), neighbours })
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        out.extend(self.ansn.0.to_be_bytes());
+        out.extend([0, 0]);
+        emit_addresses(&self.neighbours, out);
+    }
+}
+
+/// Nothing but addresses.
+fn addresses(bytes: &[u8], what: &'static str) -> Result<Vec<Ipv4Addr>, ParseError> {
+    if !bytes.len().is_multiple_of(ADDRESS_LEN) {
+        return Err(ParseError::BadLength { what, value: bytes.len() });
+    }
+    Ok(bytes.chunks_exact(ADDRESS_LEN).map(|entry| address(entry, 0)).collect())
+}
+
+fn emit_addresses(addresses: &[Ipv4Addr], out: &mut Vec<u8>) {
+    for address in addresses {
+        out.extend(address.octets());
+    }
+}
+
+fn networks(bytes: &[u8]) -> Result<Vec<Network>, ParseError> {
+    if !bytes.len().is_multiple_of(NETWORK_LEN) {
+        return Err(ParseError::BadLength { what: "olsr hna", value: bytes.len() });
+    }
+    let entries = bytes.chunks_exact(NETWORK_LEN);
+    Ok(entries.map(|entry| Network { address: address(entry, 0), mask: address(entry, 4) }).collect())
+}
+
+/// A length as a 16-bit field.
+fn size(len: usize) -> [u8; 2] {
+    u16::try_from(len).expect("an OLSR packet has at most 65,535 bytes").to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests;
