@@ -14,6 +14,7 @@ pub mod ipv4;
 pub mod olsr;
 pub mod pcapng;
 pub mod tcp;
+pub mod tpa;
 pub mod udp;
 
 mod emit;

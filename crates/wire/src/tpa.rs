@@ -1,0 +1,352 @@
+//! Segments of TPA, the Transport Protocol for Ad hoc networks (Anastasi, Ancillotti, Conti, Passarella 2009, §3.1 and
+//! appendix A).
+//!
+//! The paper lists the fields and gives the width of some; the widths of the others and the order of all are ours. Ten
+//! bytes are common to both forms:
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------+---------------+---------------+---------------+
+//! | BlockSeqNumber| AckBlockSeqNr |  TxSeqNumber  | AckTxSeqNumber|
+//! +---------------+-------+-------+---------------+-+-+-+-+-+-+-+-+
+//! |      BitmapData       |       BitmapAck       |A|R|S|F|C|E|O|T|
+//! +-----------------------+-------+---------------+-+-+-+-+-+-+-+-+
+//! |            WinSize            |
+//! +-------------------------------+
+//! ```
+//!
+//! `A`CK, `R`ST, `S`YN, `F`IN as the paper has them; `C` is txStat (1: congested). The three bits that the paper leaves
+//! unused say: `E`, this is the last segment of its block; `O`, opening parameters follow the header; `T`, a connection tag follows it.
+//! Bit 0 of a bitmap, the least significant, is the first segment of the block. BitmapData has the one bit of the segment's position set,
+//! or none if the segment carries no data.
+//!
+//! * The **native form** (protocol 253, RFC 3692: for experiments) is 16 bytes: source and destination port, the ten
+//!   bytes, and the Internet checksum over pseudo header, header and data.
+//! * The **UDP form** is 12 bytes, without ports and checksum, which UDP has. The paper says 12, its fields come to 10;
+//!   we put the upper eight bits of BlockSeqNumber and AckBlockSeqNumber into bytes 10 and 11, since 256 blocks are
+//!   soon over on a fast path.
+//!
+//! Behind the header: the tag, 8 bytes, if `T`; then the opening parameters, 16 bytes, if `O`; then data.
+
+use crate::checksum::Sum;
+use crate::emit::{Emit, array, be16};
+use crate::error::{ParseError, require};
+use crate::ipv4;
+use bytes::Bytes;
+use core::num::NonZeroU64;
+use hopline_core::Payload;
+
+mod bitmap;
+
+pub use bitmap::{Bitmap, POSITIONS};
+
+/// Length of the native header, in bytes.
+pub const NATIVE_HEADER_LEN: usize = 16;
+/// Length of the UDP form's header, in bytes: with UDP's 8 as long as TCP's.
+pub const UDP_HEADER_LEN: usize = 12;
+/// Length of a connection tag, in bytes.
+pub const TAG_LEN: usize = 8;
+/// Length of the opening parameters, in bytes.
+pub const OPENING_LEN: usize = 16;
+/// IP protocol of the native form: one for experiments (RFC 3692 §2.1).
+pub const PROTOCOL: ipv4::Protocol = ipv4::Protocol::Other(253);
+/// UDP port of servers, if nothing else is said. Not registered.
+pub const PORT: u16 = 7172;
+
+/// Version of the opening parameters, and of the protocol as far as peers must agree on it.
+const VERSION: u8 = 1;
+/// Where the flags are in the ten common bytes.
+const FLAGS: usize = 7;
+
+/// Control bits other than ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Control {
+    /// None.
+    #[default]
+    None,
+    /// SYN: opens a connection.
+    Syn,
+    /// FIN: the last data of its sender; occupies a position in a block.
+    Fin,
+    /// RST: ends the connection at once.
+    Rst,
+}
+
+/// txStat: what the sender tells the receiver of itself (§3.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum TxStat {
+    /// Not congested.
+    #[default]
+    Normal,
+    /// Congested: acknowledge every segment.
+    Congested,
+}
+
+/// Where a data segment stands in its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Position, 0 to 11.
+    pub position: u8,
+    /// Whether it is the last segment of the block.
+    pub last: bool,
+}
+
+/// An acknowledgment (§3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Ack {
+    /// AckBlockSeqNumber: the block it is about.
+    pub block: u16,
+    /// BitmapAck: the segments of that block received so far.
+    pub bitmap: Bitmap,
+    /// AckTxSeqNumber: TxSeqNumber of the segment that brought it about.
+    pub tx: u8,
+}
+
+/// A connection tag: names a connection to the one who chose it, and proves that the sender was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub NonZeroU64);
+
+/// What each end tells the other when a connection opens.
+///
+/// On the wire: tag (8 bytes, 0: none), largest segment (2), version (1), block size (1), cwndmax (1), 3 bytes of zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Opening {
+    /// Tag to put into every segment to the sender of this.
+    pub tag: Option<Tag>,
+    /// Largest payload the sender of this takes, bytes.
+    pub mss: u16,
+    /// Segments in its blocks at most, 1 to 12.
+    pub block_segments: u8,
+    /// Its largest window, segments; 1 to 255.
+    pub cwnd_max: u8,
+}
+
+/// A segment: header values and payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Segment<P> {
+    /// BlockSeqNumber; of the native form the lower eight bits only.
+    pub block: u16,
+    /// BitmapData; `None` without data.
+    pub place: Option<Place>,
+    /// TxSeqNumber.
+    pub tx: u8,
+    /// The acknowledgment; `None` without the ACK flag.
+    pub ack: Option<Ack>,
+    /// SYN, FIN or RST.
+    pub control: Control,
+    /// txStat.
+    pub tx_stat: TxStat,
+    /// WinSize: room for data at the sender of this, bytes.
+    pub window: u16,
+    /// The connection tag of the receiver of this.
+    pub tag: Option<Tag>,
+    /// Opening parameters.
+    pub opening: Option<Opening>,
+    /// Data.
+    pub payload: P,
+}
+
+/// Ports of the native form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ports {
+    /// Source port.
+    pub src: u16,
+    /// Destination port.
+    pub dst: u16,
+}
+
+impl<P> Segment<P> {
+    /// Length of the UDP form's header with what follows before the data, in bytes.
+    #[must_use]
+    pub const fn udp_header_len(&self) -> usize {
+        UDP_HEADER_LEN + self.extensions_len()
+    }
+
+    const fn extensions_len(&self) -> usize {
+        let tag = if self.tag.is_some() { TAG_LEN } else { 0 };
+        let opening = if self.opening.is_some() { OPENING_LEN } else { 0 };
+        tag + opening
+    }
+
+    /// The ten bytes that both forms have.
+    fn common(&self) -> [u8; 10] {
+        let ack = self.ack.unwrap_or_default();
+        let data = self.place.map_or(0, |place| Bitmap::of(place.position).bits());
+        let ack_bits = ack.bitmap.bits();
+        let bitmaps = u32::from(data) << 12 | u32::from(ack_bits);
+        let [_, b4, b5, b6] = bitmaps.to_be_bytes();
+        let [w0, w1] = self.window.to_be_bytes();
+        [self.block as u8, ack.block as u8, self.tx, ack.tx, b4, b5, b6, self.flags(), w0, w1]
+    }
+
+    fn flags(&self) -> u8 {
+        let bit = |set: bool, bit: u32| u8::from(set) << bit;
+        bit(self.ack.is_some(), 7)
+            | bit(self.control == Control::Rst, 6)
+            | bit(self.control == Control::Syn, 5)
+            | bit(self.control == Control::Fin, 4)
+            | bit(self.tx_stat == TxStat::Congested, 3)
+            | bit(self.place.is_some_and(|place| place.last), 2)
+            | bit(self.opening.is_some(), 1)
+            | bit(self.tag.is_some(), 0)
+    }
+
+    fn emit_extensions(&self, out: &mut Vec<u8>) {
+        if let Some(tag) = self.tag {
+            out.extend(tag.0.get().to_be_bytes());
+        }
+        if let Some(opening) = self.opening {
+            out.extend(opening.tag.map_or(0, |tag| tag.0.get()).to_be_bytes());
+            out.extend(opening.mss.to_be_bytes());
+            out.extend([VERSION, opening.block_segments, opening.cwnd_max, 0, 0, 0]);
+        }
+    }
+}
+
+impl<P: Emit> Segment<P> {
+    /// Appends the UDP form: what the payload of a UDP datagram is.
+    pub fn emit_udp(&self, out: &mut Vec<u8>) {
+        out.extend(self.common());
+        out.extend([(self.block >> 8) as u8, (self.ack.unwrap_or_default().block >> 8) as u8]);
+        self.emit_extensions(out);
+        self.payload.emit(out);
+    }
+
+    /// Appends the native form, to follow the IP header `ip`, which the checksum covers.
+    pub fn emit_native(&self, ip: &ipv4::Header, ports: Ports, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend(ports.src.to_be_bytes());
+        out.extend(ports.dst.to_be_bytes());
+        out.extend(self.common());
+        out.extend([0, 0]);
+        self.emit_extensions(out);
+        self.payload.emit(out);
+        let mut sum = Sum::pseudo_header(ip, out.len() - start);
+        sum.add(&out[start..]);
+        out[start + 14..start + 16].copy_from_slice(&sum.finish().to_be_bytes());
+    }
+}
+
+impl Segment<Bytes> {
+    /// Parses the payload of a UDP datagram.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` flags, positions, versions or tags that make no sense.
+    pub fn parse_udp(bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, UDP_HEADER_LEN)?;
+        let mut segment = Self::parse_common(&array(bytes, 0))?;
+        segment.block |= u16::from(bytes[10]) << 8;
+        if let Some(ack) = &mut segment.ack {
+            ack.block |= u16::from(bytes[11]) << 8;
+        }
+        segment.parse_rest(bytes[FLAGS], bytes, UDP_HEADER_LEN)?;
+        Ok(segment)
+    }
+
+    /// Parses the payload of the IP packet with header `ip`.
+    ///
+    /// # Errors
+    /// As [`parse_udp`](Self::parse_udp); and `BadChecksum`.
+    pub fn parse_native(ip: &ipv4::Header, bytes: &Bytes) -> Result<(Ports, Self), ParseError> {
+        require(bytes, NATIVE_HEADER_LEN)?;
+        let mut sum = Sum::pseudo_header(ip, bytes.len());
+        sum.add(bytes);
+        if sum.finish() != 0 {
+            return Err(ParseError::BadChecksum);
+        }
+        let mut segment = Self::parse_common(&array(bytes, 4))?;
+        segment.parse_rest(bytes[4 + FLAGS], bytes, NATIVE_HEADER_LEN)?;
+        Ok((Ports { src: be16(bytes, 0), dst: be16(bytes, 2) }, segment))
+    }
+
+    fn parse_common(common: &[u8; 10]) -> Result<Self, ParseError> {
+        let flags = common[FLAGS];
+        let bitmaps = u32::from_be_bytes([0, common[4], common[5], common[6]]);
+        let data = Bitmap::from_bits((bitmaps >> 12) as u16);
+        let last = flags & 4 != 0;
+        let place = match (data.count(), last) {
+            (0, false) => None,
+            (1, last) => data.positions().next().map(|position| Place { position, last }),
+            _ => return Err(unsupported("tpa position", bitmaps >> 12)),
+        };
+        let control = match flags >> 4 & 7 {
+            0 => Control::None,
+            1 => Control::Fin,
+            2 => Control::Syn,
+            4 => Control::Rst,
+            several => return Err(unsupported("tpa flags", several.into())),
+        };
+        let ack = Ack {
+            block: common[1].into(),
+            bitmap: Bitmap::from_bits((bitmaps & 0xfff) as u16),
+            tx: common[3],
+        };
+        Ok(Self {
+            block: common[0].into(),
+            place,
+            tx: common[2],
+            ack: (flags & 0x80 != 0).then_some(ack),
+            control,
+            tx_stat: if flags & 8 != 0 { TxStat::Congested } else { TxStat::Normal },
+            window: be16(common, 8),
+            tag: None,
+            opening: None,
+            payload: Bytes::new(),
+        })
+    }
+
+    fn parse_rest(&mut self, flags: u8, bytes: &Bytes, mut at: usize) -> Result<(), ParseError> {
+        if flags & 1 != 0 {
+            require(bytes, at + TAG_LEN)?;
+            self.tag = Some(parse_tag(bytes, at).ok_or(unsupported("tpa tag", 0))?);
+            at += TAG_LEN;
+        }
+        if flags & 2 != 0 {
+            require(bytes, at + OPENING_LEN)?;
+            self.opening = Some(parse_opening(bytes, at)?);
+            at += OPENING_LEN;
+        }
+        self.payload = bytes.slice(at..);
+        // Data belong to a position; only a FIN may have a position and no data.
+        match (self.place, self.control, self.payload.is_empty()) {
+            (None, Control::Fin, _) => Err(unsupported("tpa FIN without position", 0)),
+            (None, _, false) => Err(unsupported("tpa data without position", 0)),
+            (Some(_), Control::Syn | Control::Rst, _) => Err(unsupported("tpa position of SYN or RST", 0)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn parse_tag(bytes: &[u8], at: usize) -> Option<Tag> {
+    NonZeroU64::new(u64::from_be_bytes(array(bytes, at))).map(Tag)
+}
+
+fn parse_opening(bytes: &[u8], at: usize) -> Result<Opening, ParseError> {
+    let [version, block_segments, cwnd_max] = array(bytes, at + 10);
+    if version != VERSION {
+        return Err(unsupported("tpa version", version.into()));
+    }
+    if !(1..=POSITIONS).contains(&block_segments) {
+        return Err(unsupported("tpa block size", block_segments.into()));
+    }
+    if cwnd_max == 0 {
+        return Err(unsupported("tpa cwndmax", 0));
+    }
+    Ok(Opening { tag: parse_tag(bytes, at), mss: be16(bytes, at + 8), block_segments, cwnd_max })
+}
+
+const fn unsupported(what: &'static str, value: u32) -> ParseError {
+    ParseError::Unsupported { what, value }
+}
+
+impl<P: Payload> Segment<P> {
+    /// Length of the UDP form, in bytes, UDP's own header not counted.
+    #[must_use]
+    pub fn udp_len(&self) -> usize {
+        self.udp_header_len() + self.payload.len() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;
