@@ -1,0 +1,72 @@
+use std::io::{self, ErrorKind};
+
+/// Why the system did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// This process may not, or this kernel cannot: another user, or another machine, could.
+    #[error("needs CAP_NET_ADMIN and /dev/net/tun: {doing}: {source}")]
+    Unavailable {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// What stands in the way of someone who tried `doing` and got `source`.
+    pub(crate) fn new(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let (doing, source) = (doing.into(), source.into());
+        if lacks_privilege_or_support(&source) {
+            Self::Unavailable { doing, source }
+        } else {
+            Self::System { doing, source }
+        }
+    }
+
+    /// Whether a test that needs the system's help should be skipped rather than fail.
+    #[must_use]
+    pub const fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+}
+
+fn lacks_privilege_or_support(error: &io::Error) -> bool {
+    // ENODEV, ENXIO: there is a node, and no driver behind it. EINVAL is unshare's word for a kernel without namespaces,
+    // but also everybody's word for a mistake: not counted.
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound)
+        || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_lacks_a_privilege_is_told_which() {
+        let error = Error::new("opening /dev/net/tun", io::Error::from_raw_os_error(libc::EACCES));
+        assert!(error.is_unavailable());
+        assert_eq!(
+            error.to_string(),
+            "needs CAP_NET_ADMIN and /dev/net/tun: opening /dev/net/tun: Permission denied (os error 13)"
+        );
+        for lacking in [libc::EPERM, libc::ENOENT, libc::ENODEV] {
+            assert!(Error::new("", io::Error::from_raw_os_error(lacking)).is_unavailable());
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_no_lack_of_privilege() {
+        let error = Error::new("setting the MTU of tun0", io::Error::from_raw_os_error(libc::EINVAL));
+        assert!(!error.is_unavailable());
+        assert_eq!(error.to_string(), "setting the MTU of tun0: Invalid argument (os error 22)");
+    }
+}

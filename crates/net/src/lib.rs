@@ -1,0 +1,19 @@
+//! What the protocol machines need of Linux: network namespaces, TUN interfaces, scheduling, sockets.
+//!
+//! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
+//! `unsafe`, all of it in one private module of system calls. Empty on other systems.
+
+#![cfg(target_os = "linux")]
+
+mod error;
+pub mod interface;
+pub mod netns;
+pub mod sched;
+mod sys;
+pub mod tcp;
+pub mod tun;
+
+pub use error::Error;
+pub use interface::Interface;
+pub use netns::Namespace;
+pub use tun::Tun;

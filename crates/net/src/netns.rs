@@ -1,0 +1,64 @@
+//! Network namespaces without names: a host of its own, that is gone when nobody holds it.
+
+use crate::error::Error;
+use crate::interface::Interface;
+use crate::sys;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::resume_unwind;
+use std::thread;
+
+/// A network namespace. It lives until this value, every thread inside and every socket and interface made inside are
+/// gone; nothing has to be cleaned up.
+#[derive(Debug)]
+pub struct Namespace(OwnedFd);
+
+impl Namespace {
+    /// An empty namespace with its loopback interface up.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_SYS_ADMIN` or on a kernel without namespaces.
+    pub fn new() -> Result<Self, Error> {
+        // Leaving a namespace concerns the calling thread; a thread of our own does it and ends.
+        in_a_thread(|| {
+            sys::leave_network_namespace()
+                .map_err(|e| Error::new("making a network namespace (unshare CLONE_NEWNET)", e))?;
+            let path = "/proc/thread-self/ns/net";
+            let file = File::open(path).map_err(|e| Error::new(format!("opening {path}"), e))?;
+            Interface::named("lo")?.up()?;
+            Ok(Self(file.into()))
+        })?
+    }
+
+    /// Runs `what` in a thread inside the namespace and waits for it. Sockets belong to the namespace in which they are
+    /// made, for as long as they live. Threads that `what` starts are inside too.
+    ///
+    /// # Errors
+    /// If the system refuses a thread, or that it enters.
+    ///
+    /// # Panics
+    /// If `what` does.
+    pub fn run<T: Send>(&self, what: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        in_a_thread(|| self.enter().map(|()| what()))?
+    }
+
+    /// Moves the calling thread into the namespace, for good.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_SYS_ADMIN`.
+    pub fn enter(&self) -> Result<(), Error> {
+        move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|e| Error::new("entering a network namespace (setns)", e))
+    }
+}
+
+fn in_a_thread<T: Send>(what: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new()
+            .name("namespace".into())
+            .spawn_scoped(scope, what)
+            .map_err(|e| Error::new("starting a thread", e))?;
+        Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}

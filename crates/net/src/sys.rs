@@ -1,0 +1,131 @@
+//! System calls that no crate wraps safely. All the `unsafe` there is.
+
+#![allow(unsafe_code, reason = "ioctl, unshare, sched_setscheduler and getsockopt are C")]
+
+use libc::{c_char, c_int, ifreq, rtentry, sockaddr};
+use rustix::thread::UnshareFlags;
+use std::ffi::CString;
+use std::io;
+use std::mem;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// Lowest real-time priority: above every ordinary thread, below whoever cares more.
+const PRIORITY: c_int = 1;
+
+/// Puts the calling thread into a new network namespace.
+pub(crate) fn leave_network_namespace() -> io::Result<()> {
+    // SAFETY: only CLONE_FILES is dangerous, by dividing the table of descriptors between threads.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
+    Ok(())
+}
+
+/// Makes `tun`, an open `/dev/net/tun`, the far end of an interface; gives the interface's name.
+pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+    ioctl(tun, libc::TUNSETIFF, &mut request)?;
+    Ok(name_of(&request))
+}
+
+pub(crate) fn set_address(socket: impl AsFd, name: &str, address: Ipv4Addr) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_addr = socket_address(address);
+    ioctl(socket.as_fd(), libc::SIOCSIFADDR, &mut request)
+}
+
+pub(crate) fn set_netmask(socket: impl AsFd, name: &str, mask: Ipv4Addr) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_netmask = socket_address(mask);
+    ioctl(socket.as_fd(), libc::SIOCSIFNETMASK, &mut request)
+}
+
+pub(crate) fn set_mtu(socket: impl AsFd, name: &str, bytes: u16) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_mtu = bytes.into();
+    ioctl(socket.as_fd(), libc::SIOCSIFMTU, &mut request)
+}
+
+/// Up, and without multicast: no interface of ours should announce group memberships.
+pub(crate) fn bring_up(socket: impl AsFd, name: &str) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    ioctl(socket.as_fd(), libc::SIOCSIFFLAGS, &mut request)
+}
+
+pub(crate) fn add_route(
+    socket: impl AsFd,
+    name: &str,
+    destination: Ipv4Addr,
+    mask: Ipv4Addr,
+) -> io::Result<()> {
+    let name = CString::new(name)?;
+    // SAFETY: a C structure of numbers and pointers, for which all zeros are a value.
+    let mut route: rtentry = unsafe { mem::zeroed() };
+    route.rt_dst = socket_address(destination);
+    route.rt_genmask = socket_address(mask);
+    route.rt_flags = libc::RTF_UP;
+    // `name` outlives the call, and the kernel only reads it.
+    route.rt_dev = name.as_ptr().cast_mut();
+    ioctl(socket.as_fd(), libc::SIOCADDRT, &mut route)
+}
+
+/// `SCHED_FIFO` for the calling thread.
+pub(crate) fn become_real_time() -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: 0 is the calling thread, and the parameter is only read, during the call.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) };
+    answer(result)
+}
+
+pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<libc::tcp_info> {
+    // SAFETY: a C structure of numbers, for which all zeros are a value.
+    let mut info: libc::tcp_info = unsafe { mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the descriptor is open, and the kernel writes at most `len` bytes, the size of `info`.
+    let result = unsafe {
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len)
+    };
+    answer(result).map(|()| info)
+}
+
+/// An argument for requests about the interface `name`.
+fn request(name: &str) -> io::Result<ifreq> {
+    // SAFETY: a C structure of numbers and pointers, for which all zeros are a value.
+    let mut request: ifreq = unsafe { mem::zeroed() };
+    // The last byte stays zero.
+    if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as c_char;
+    }
+    Ok(request)
+}
+
+fn name_of(request: &ifreq) -> String {
+    let bytes: Vec<u8> = request.ifr_name.iter().take_while(|&&c| c != 0).map(|&c| c as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The layout of `sockaddr_in`: two bytes of port, four of address.
+fn socket_address(address: Ipv4Addr) -> sockaddr {
+    let mut data = [0; 14];
+    for (to, from) in data[2..6].iter_mut().zip(address.octets()) {
+        *to = from as c_char;
+    }
+    sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: data }
+}
+
+/// `T` must be what `request` takes: every caller stands above, with `ifreq` or `rtentry` as netdevice(7) and rtnetlink's
+/// predecessor want.
+fn ioctl<T>(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
+    // SAFETY: the descriptor is open; `argument` is of the type that belongs to the request, and is ours alone.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), request, std::ptr::from_mut(argument)) };
+    answer(result)
+}
+
+fn answer(result: c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

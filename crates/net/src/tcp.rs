@@ -1,0 +1,54 @@
+//! What the kernel's TCP is told and tells.
+
+use crate::error::Error;
+use crate::sys;
+use rustix::net::sockopt;
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// What the kernel knows about a connection (`TCP_INFO`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+    /// Mean deviation of the round-trip time.
+    pub rtt_var: Duration,
+    /// Congestion window, in segments.
+    pub cwnd: u32,
+    /// Payload of a full segment, in bytes.
+    pub mss: u32,
+    /// Segments sent again so far.
+    pub retransmitted: u32,
+}
+
+/// What the kernel knows about `connection`.
+///
+/// # Errors
+/// If the system fails.
+pub fn info(connection: &TcpStream) -> Result<Info, Error> {
+    let info = sys::tcp_info(connection).map_err(|e| Error::new("reading TCP_INFO", e))?;
+    Ok(Info {
+        srtt: Duration::from_micros(info.tcpi_rtt.into()),
+        rtt_var: Duration::from_micros(info.tcpi_rttvar.into()),
+        cwnd: info.tcpi_snd_cwnd,
+        mss: info.tcpi_snd_mss,
+        retransmitted: info.tcpi_total_retrans,
+    })
+}
+
+/// Sets the congestion control of a socket, such as `cubic`.
+///
+/// # Errors
+/// [`Error::Unavailable`] if this kernel does not have it, or only root may use it.
+pub fn set_congestion_control(socket: &socket2::Socket, name: &str) -> Result<(), Error> {
+    sockopt::set_tcp_congestion(socket, name)
+        .map_err(|e| Error::new(format!("setting the congestion control {name}"), e))
+}
+
+/// The congestion control of a socket: this system's default, unless it was set.
+///
+/// # Errors
+/// If the system fails.
+pub fn congestion_control(socket: &socket2::Socket) -> Result<String, Error> {
+    sockopt::tcp_congestion(socket).map_err(|e| Error::new("reading the congestion control", e))
+}

@@ -1,0 +1,69 @@
+//! TUN: an interface whose far end is this process. What the kernel sends through it can be read, a packet at a time;
+//! what is written to it arrives in the kernel.
+
+use crate::error::Error;
+use crate::sys;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// A TUN interface of the namespace in which it was opened; it goes when this value does. It has no virtual-network
+/// header, so that the kernel segments and completes checksums before we see a packet.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+}
+
+impl Tun {
+    /// Makes an interface in the calling thread's namespace. `name` has at most 15 bytes; a `%d` in it becomes the
+    /// first free number. Reading and writing do not block.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` or `/dev/net/tun`; [`Error::System`] if the name is taken.
+    pub fn open(name: &str) -> Result<Self, Error> {
+        let path = "/dev/net/tun";
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)
+            .map_err(|e| Error::new(format!("opening {path}"), e))?;
+        let name = sys::attach_tun(file.as_fd(), name)
+            .map_err(|e| Error::new(format!("making the TUN interface {name}"), e))?;
+        Ok(Self { file, name })
+    }
+
+    /// What the interface is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads the next packet that the kernel sent, cut to the buffer's length; `None` if there is none now.
+    ///
+    /// # Errors
+    /// If the interface is down, or the system fails.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match (&self.file).read(buffer) {
+            Ok(len) => Ok(Some(len)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Has the kernel receive a packet.
+    ///
+    /// # Errors
+    /// If it is not an IP packet, or the kernel has no room.
+    pub fn send(&self, packet: &[u8]) -> io::Result<()> {
+        (&self.file).write(packet).map(|_| ())
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
