@@ -44,6 +44,7 @@ explore: tools ## Run all tests with new cases in the property tests
 check: lint tshark chromium test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
+	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
 .PHONY: lint
 lint: tools

@@ -1,28 +1,49 @@
-//! A seeded emulated link: rate, latency, loss, reordering, duplication, corruption, blackouts.
+//! A seeded emulated link: rate, queue, latency, loss at random or in bursts, reordering, duplication, corruption,
+//! blackouts. One model for virtual time ([`Pair`](crate::Pair)) and for real sockets (`NamespaceLink`).
 
+use crate::loss::Losses;
 use hopline_core::{Duration, Instant, Purpose, Stream};
+use std::collections::VecDeque;
 
-/// What one direction of a link does to packets. The default is perfect and instant.
+/// What one direction of a link does to packets, in this order: queue, rate, blackouts, loss, corruption, reordering,
+/// duplication. A packet that is lost has used the rate, as one lost in the air has. The default is perfect and
+/// instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emulation {
     /// Propagation delay.
     pub latency: Duration,
-    /// Bits per second; `None`: no serialisation delay. Packets wait for each other without limit.
+    /// Bits per second; `None`: no serialisation delay.
     pub rate: Option<u64>,
-    /// Most packets waiting for the rate; `None`: no limit.
+    /// Most packets waiting for the rate, beside the one that is being sent; `None`: no limit.
     pub queue: Option<usize>,
-    /// Probability that a packet is lost.
+    /// Share of packets that are lost, 0 to 1.
     pub loss: f64,
-    /// Probability that a packet takes `extra_delay` longer, uniformly drawn, and so may be overtaken.
+    /// Mean length of a burst of losses, in packets (Gilbert–Elliott: nothing passes in the bad state, everything in
+    /// the good one). `None`: each packet is lost for itself. A burst shorter than what independent losses have by
+    /// themselves, 1 / (1 − `loss`), counts as that.
+    pub burst: Option<f64>,
+    /// Probability that a packet takes extra time, and so may be overtaken.
     pub reorder: f64,
-    /// Largest additional delay of a reordered packet.
+    /// Additional delay of a reordered packet.
     pub extra_delay: Duration,
+    /// How the additional delay is drawn.
+    pub extra: Extra,
     /// Probability that a packet arrives twice; the copy is delayed like a reordered packet.
     pub duplicate: f64,
     /// Probability that a bit is flipped.
     pub corrupt: f64,
-    /// Times at which nothing gets through: from, until.
+    /// Times at which nothing gets through: from, until. What would have been sent meanwhile is lost.
     pub blackouts: Vec<(Instant, Instant)>,
+}
+
+/// How the additional delay of a reordered packet is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extra {
+    /// Uniformly from zero to `extra_delay`.
+    #[default]
+    UpTo,
+    /// Always `extra_delay`.
+    Exactly,
 }
 
 impl Emulation {
@@ -33,8 +54,48 @@ impl Emulation {
     }
 }
 
+/// What one direction of a link has done. Every packet that was sent was dropped by the queue, blacked out, lost or
+/// delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets handed to the link.
+    pub sent: u64,
+    /// Bytes handed to the link, from the network layer's header on.
+    pub sent_bytes: u64,
+    /// Packets that will arrive or have arrived, whole or not; a duplicated one counts once.
+    pub delivered: u64,
+    /// Packets that found the queue full.
+    pub queue_drops: u64,
+    /// Packets that fell into a blackout.
+    pub blacked_out: u64,
+    /// Packets that were lost at random or in a burst.
+    pub lost: u64,
+    /// Bursts of losses: packets that were lost after one that was not.
+    pub bursts: u64,
+    /// Packets that took extra time.
+    pub reordered: u64,
+    /// Packets that arrive twice.
+    pub duplicated: u64,
+    /// Packets with a flipped bit.
+    pub corrupted: u64,
+    /// Most packets that waited at once.
+    pub longest_queue: u64,
+    /// What packets waited for the rate before their own serialisation, all together.
+    pub waited: Duration,
+}
+
+impl Counts {
+    /// Mean time a packet waited in the queue; zero if there was none.
+    #[must_use]
+    pub fn mean_wait(&self) -> Duration {
+        Duration::from_nanos(self.waited.as_nanos() / (self.sent - self.queue_drops).max(1))
+    }
+}
+
 /// What becomes of one packet: its copies, each with its time of arrival and fate.
 pub(crate) type Copies = [Option<(Instant, Fate)>; 2];
+
+const GONE: Copies = [None, None];
 
 /// Whether a copy arrives whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,40 +107,87 @@ pub(crate) enum Fate {
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Direction {
-    pub(crate) emulation: Emulation,
+    emulation: Emulation,
     pub(crate) random: Stream,
+    losses: Losses,
     /// When the sender has serialised everything handed over.
     free_at: Instant,
+    /// When those that wait will begin to be sent.
+    waiting: VecDeque<Instant>,
+    counts: Counts,
 }
 
 impl Direction {
     pub(crate) fn new(emulation: Emulation, seed: u64, owner: u64) -> Self {
-        Self { emulation, random: Stream::keyed(seed, 0, owner, Purpose::Emulation), free_at: Instant::ZERO }
+        let mut random = Stream::keyed(seed, 0, owner, Purpose::Emulation);
+        Self {
+            losses: Losses::new(emulation.loss, emulation.burst, &mut random),
+            emulation,
+            random,
+            free_at: Instant::ZERO,
+            waiting: VecDeque::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// Sends `len` bytes at `now`.
     pub(crate) fn carry(&mut self, now: Instant, len: usize) -> Copies {
-        let e = &self.emulation;
-        let mut at = now;
-        if let Some(rate) = e.rate {
-            let time = Duration::of_bits(len as u64 * 8, rate);
-            let start = self.free_at.max(now);
-            if e.queue.is_some_and(|most| (start - now) / time.max(Duration::from_nanos(1)) > most as u64) {
-                return [None, None];
+        self.counts.sent += 1;
+        self.counts.sent_bytes += len as u64;
+        let Some(sent_at) = self.serialise(now, len) else {
+            self.counts.queue_drops += 1;
+            return GONE;
+        };
+        if self.emulation.blackouts.iter().any(|&(from, until)| (from..until).contains(&sent_at)) {
+            self.counts.blacked_out += 1;
+            return GONE;
+        }
+        if let Some(position) = self.losses.next(&mut self.random) {
+            self.counts.lost += 1;
+            self.counts.bursts += u64::from(position == 0);
+            return GONE;
+        }
+        self.counts.delivered += 1;
+        self.propagate(sent_at)
+    }
+
+    /// When the last bit leaves the sender, or `None` if the queue is full.
+    fn serialise(&mut self, now: Instant, len: usize) -> Option<Instant> {
+        let Some(rate) = self.emulation.rate else { return Some(now) };
+        while self.waiting.front().is_some_and(|&start| start <= now) {
+            self.waiting.pop_front();
+        }
+        let start = self.free_at.max(now);
+        if start > now {
+            if self.emulation.queue.is_some_and(|most| self.waiting.len() >= most) {
+                return None;
             }
-            self.free_at = start + time;
-            at = self.free_at;
+            self.waiting.push_back(start);
+            self.counts.longest_queue = self.counts.longest_queue.max(self.waiting.len() as u64);
+            self.counts.waited += start - now;
         }
-        if e.blackouts.iter().any(|&(from, until)| (from..until).contains(&at))
-            || self.random.bernoulli(e.loss)
-        {
-            return [None, None];
-        }
+        self.free_at = start + Duration::of_bits(len as u64 * 8, rate);
+        Some(self.free_at)
+    }
+
+    /// The copies of a packet that gets through.
+    fn propagate(&mut self, sent_at: Instant) -> Copies {
+        let e = &self.emulation;
         let fate = if self.random.bernoulli(e.corrupt) { Fate::Corrupt } else { Fate::Whole };
         let late = self.random.bernoulli(e.reorder);
         let twice = self.random.bernoulli(e.duplicate);
-        let mut extra = || self.random.duration_below(e.extra_delay);
-        let arrival = at + e.latency;
+        self.counts.corrupted += u64::from(fate == Fate::Corrupt);
+        self.counts.reordered += u64::from(late);
+        self.counts.duplicated += u64::from(twice);
+        let mut extra = || match e.extra {
+            Extra::UpTo => self.random.duration_below(e.extra_delay),
+            Extra::Exactly => e.extra_delay,
+        };
+        let arrival = sent_at + e.latency;
         let first = if late { arrival + extra() } else { arrival };
         [Some((first, fate)), twice.then(|| (arrival + extra(), Fate::Whole))]
     }
@@ -110,6 +218,31 @@ mod tests {
         assert_eq!(first(d.carry(ms(0), 1000)), Some(ms(12)));
         assert_eq!(first(d.carry(ms(0), 1000)), None);
         assert_eq!(first(d.carry(ms(5), 1000)), Some(ms(16)));
+        let counts = d.counts();
+        assert_eq!((counts.sent, counts.delivered, counts.queue_drops), (4, 3, 1));
+        assert_eq!((counts.sent_bytes, counts.longest_queue), (4000, 1));
+        assert_eq!(counts.waited, Duration::from_millis(1));
+        assert_eq!(counts.mean_wait(), Duration::from_micros(333) + Duration::from_nanos(333));
+    }
+
+    #[test]
+    fn the_queue_counts_packets_whatever_their_length() {
+        let e = Emulation { rate: Some(8_000_000), queue: Some(2), ..Emulation::default() };
+        let mut d = Direction::new(e, 1, 0);
+        assert_eq!(first(d.carry(ms(0), 10_000)), Some(ms(10)));
+        assert!(first(d.carry(ms(0), 1)).is_some());
+        assert!(first(d.carry(ms(0), 10_000)).is_some());
+        assert_eq!(first(d.carry(ms(9), 1)), None);
+        assert!(first(d.carry(ms(10), 1)).is_some(), "the first two are out of the queue by now");
+    }
+
+    #[test]
+    fn a_queue_of_none_sends_only_when_idle() {
+        let e = Emulation { rate: Some(8_000_000), queue: Some(0), ..Emulation::default() };
+        let mut d = Direction::new(e, 1, 0);
+        assert_eq!(first(d.carry(ms(0), 1000)), Some(ms(1)));
+        assert_eq!(first(d.carry(ms(0), 1000)), None);
+        assert_eq!(first(d.carry(ms(1), 1000)), Some(ms(2)));
     }
 
     #[test]
@@ -119,8 +252,20 @@ mod tests {
         assert_eq!(first(d.carry(ms(0), 1)), Some(ms(0)));
         assert_eq!(first(d.carry(ms(1), 1)), None);
         assert_eq!(first(d.carry(ms(2), 1)), Some(ms(2)));
-        let mut d = Direction::new(Emulation { loss: 1.0, ..Emulation::default() }, 1, 0);
-        assert_eq!(first(d.carry(ms(0), 1)), None);
+        assert_eq!(d.counts().blacked_out, 1);
+        for burst in [None, Some(4.0)] {
+            let mut d = Direction::new(Emulation { loss: 1.0, burst, ..Emulation::default() }, 1, 0);
+            assert!((0..100).all(|n| first(d.carry(ms(n), 1)).is_none()));
+            assert_eq!((d.counts().lost, d.counts().bursts), (100, 1));
+        }
+    }
+
+    #[test]
+    fn what_is_lost_has_used_the_rate() {
+        let e = Emulation { rate: Some(8_000_000), loss: 0.5, ..Emulation::default() };
+        let mut d = Direction::new(e, 1, 0);
+        let arrivals: Vec<Instant> = (0..100).filter_map(|_| first(d.carry(ms(0), 1000))).collect();
+        assert!(arrivals.len() < 70 && arrivals.last() > Some(&ms(90)), "{arrivals:?}");
     }
 
     #[test]
@@ -132,10 +277,26 @@ mod tests {
             extra_delay: Duration::from_millis(50),
             ..Emulation::delay(Duration::from_millis(10))
         };
-        let mut d = Direction::new(e, 1, 0);
+        let mut d = Direction::new(e.clone(), 1, 0);
         let [a, b] = d.carry(ms(0), 1);
         let (a, b) = (a.expect("arrives"), b.expect("arrives twice"));
         assert_eq!((a.1, b.1), (Fate::Corrupt, Fate::Whole));
         assert!(a.0 > ms(10) && a.0 < ms(60) && b.0 < ms(60) && a.0 != b.0);
+        let counts = d.counts();
+        assert_eq!((counts.delivered, counts.duplicated, counts.corrupted, counts.reordered), (1, 1, 1, 1));
+        let mut d = Direction::new(Emulation { extra: Extra::Exactly, ..e }, 1, 0);
+        assert_eq!(d.carry(ms(0), 1), [Some((ms(60), Fate::Corrupt)), Some((ms(60), Fate::Whole))]);
+    }
+
+    #[test]
+    fn same_seed_same_fates_and_each_direction_its_own() {
+        let e = Emulation { loss: 0.2, burst: Some(3.0), reorder: 0.1, ..Emulation::default() };
+        let fates = |seed, owner| {
+            let mut d = Direction::new(e.clone(), seed, owner);
+            (0..200).map(|n| d.carry(ms(n), 1)).collect::<Vec<_>>()
+        };
+        assert_eq!(fates(1, 0), fates(1, 0));
+        assert_ne!(fates(1, 0), fates(2, 0));
+        assert_ne!(fates(1, 0), fates(1, 1));
     }
 }

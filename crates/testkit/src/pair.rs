@@ -1,6 +1,6 @@
 //! Two machines in virtual time over an emulated link.
 
-use crate::emulation::{Direction, Emulation, Fate};
+use crate::emulation::{Counts, Direction, Emulation, Fate};
 use crate::packet::Packet;
 use hopline_core::{Duration, Instant, LinkId, Machine};
 use std::collections::BTreeMap;
@@ -120,6 +120,12 @@ where
             Side::A => &mut self.a,
             Side::B => &mut self.b,
         }
+    }
+
+    /// What the link did to what `from` sent.
+    #[must_use]
+    pub fn counts(&self, from: Side) -> Counts {
+        self.directions[from as usize].counts()
     }
 
     /// What the record holds.

@@ -1,0 +1,221 @@
+//! The thread that is the link.
+
+use super::damage::Damage;
+use super::lateness::Recorder;
+use super::nat::{Nat, OldPorts, Passage};
+use super::{LinkStats, NamespaceLink, Setup};
+use crate::emulation::{Direction, Fate};
+use crate::pair::Side;
+use hopline_core::Instant;
+use hopline_net::{Error, Tun, sched};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+
+/// Packets taken from one side before those that are due are delivered.
+const BATCH: usize = 64;
+/// Longest IP packet there is.
+const LONGEST: usize = 65_535;
+
+/// Holds the thread; stops it when dropped.
+#[derive(Debug)]
+pub(super) struct Forwarder {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and its holder both see.
+#[derive(Debug)]
+struct Shared {
+    clock: Clock,
+    /// Readable: end.
+    stop: OwnedFd,
+    link: Mutex<Link>,
+}
+
+/// Everything but the packets under way.
+#[derive(Debug)]
+struct Link {
+    directions: [Direction; 2],
+    damage: Damage,
+    nat: Nat,
+    lateness: Recorder,
+    priority: sched::Priority,
+    refused: u64,
+}
+
+impl Forwarder {
+    pub(super) fn start(ends: [Tun; 2], setup: Setup) -> Result<Self, Error> {
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| system("making an eventfd", e.into()))?;
+        let shared = Arc::new(Shared { clock: Clock::start(), stop, link: Mutex::new(Link::new(setup)) });
+        let seen = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("link".into())
+            .spawn(move || Carrier { ends, shared: seen, under_way: BTreeMap::new(), taken: 0 }.run())
+            .map_err(|e| system("starting a thread", e))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
+    pub(super) fn stats(&self) -> LinkStats {
+        let link = self.shared.link();
+        LinkStats {
+            forth: link.directions[Side::A as usize].counts(),
+            back: link.directions[Side::B as usize].counts(),
+            lateness: link.lateness.lateness(),
+            priority: link.priority,
+            unknown_port: link.nat.unknown(),
+            refused: link.refused,
+        }
+    }
+
+    pub(super) fn rebind(&self, old: OldPorts) {
+        self.shared.link().nat.rebind(old);
+    }
+}
+
+fn system(doing: &str, source: io::Error) -> Error {
+    Error::System { doing: doing.into(), source }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        // A counter that was never written takes eight bytes at once.
+        let written = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
+        if let (Some(thread), Ok(_)) = (self.thread.take(), written) {
+            // A link that panicked has said so on stderr, and the test without a link fails by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn link(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().expect("nobody panics while holding the link")
+    }
+}
+
+impl Link {
+    fn new(setup: Setup) -> Self {
+        let direction = |emulation, side| Direction::new(emulation, setup.seed, side as u64);
+        Self {
+            directions: [direction(setup.forth, Side::A), direction(setup.back, Side::B)],
+            damage: setup.damage,
+            nat: Nat::default(),
+            lateness: Recorder::default(),
+            priority: sched::Priority::Ordinary,
+            refused: 0,
+        }
+    }
+}
+
+/// The real clock, counted from the making of the link.
+#[derive(Clone, Copy, Debug)]
+struct Clock(std::time::Instant);
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "this link is in real time")]
+    fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    fn now(self) -> Instant {
+        Instant::from_nanos(self.0.elapsed().as_nanos() as u64)
+    }
+}
+
+struct Carrier {
+    ends: [Tun; 2],
+    shared: Arc<Shared>,
+    /// Packets by time of arrival and order of sending, with whom they are for.
+    under_way: BTreeMap<(Instant, u64), (Side, Vec<u8>)>,
+    taken: u64,
+}
+
+impl Carrier {
+    fn run(mut self) {
+        self.shared.link().priority = sched::be_on_time();
+        let mut buffer = vec![0; LONGEST];
+        while self.wait() {
+            for side in [Side::A, Side::B] {
+                self.take_from(side, &mut buffer);
+            }
+            self.deliver_due();
+        }
+    }
+
+    /// Waits until a packet comes or is due. False: the end.
+    fn wait(&self) -> bool {
+        let timeout = self.under_way.keys().next().map(|&(due, _)| {
+            let left = due.since(self.shared.clock.now()).as_nanos();
+            Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
+        });
+        let [a, b] = &self.ends;
+        let mut fds = [a.as_fd(), b.as_fd(), self.shared.stop.as_fd()]
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => fds[2].revents().is_empty(),
+            Err(error) => panic!("the link cannot wait for packets: {error}"),
+        }
+    }
+
+    fn take_from(&mut self, from: Side, buffer: &mut [u8]) {
+        for _ in 0..BATCH {
+            // An interface that fails sends nothing more; its host sees a dead link.
+            let Ok(Some(len)) = self.ends[from as usize].receive(buffer) else { return };
+            let packet = &mut buffer[..len];
+            if is_for(packet, from.other()) {
+                self.carry(from, packet);
+            }
+        }
+    }
+
+    fn carry(&mut self, from: Side, packet: &mut [u8]) {
+        let now = self.shared.clock.now();
+        let mut link = self.shared.link.lock().expect("nobody panics while holding the link");
+        if from == Side::B {
+            link.nat.outward(packet);
+        }
+        let damage = link.damage;
+        let direction = &mut link.directions[from as usize];
+        for (at, fate) in direction.carry(now, packet.len()).into_iter().flatten() {
+            let mut copy = packet.to_vec();
+            if fate == Fate::Corrupt {
+                damage.corrupt(&mut copy, &mut direction.random);
+            }
+            self.under_way.insert((at, self.taken), (from.other(), copy));
+            self.taken += 1;
+        }
+    }
+
+    fn deliver_due(&mut self) {
+        while let Some(next) = self.under_way.first_entry() {
+            let (due, now) = (next.key().0, self.shared.clock.now());
+            if due > now {
+                return;
+            }
+            let (to, mut packet) = next.remove();
+            let mut link = self.shared.link();
+            link.lateness.record(now - due);
+            let passage = if to == Side::B { link.nat.inward(&mut packet) } else { Passage::Open };
+            drop(link);
+            if passage == Passage::Open && self.ends[to as usize].send(&packet).is_err() {
+                self.shared.link().refused += 1;
+            }
+        }
+    }
+}
+
+/// Whether this is IPv4 for the host on `side`. The kernel also speaks IPv6 to whoever may be there.
+fn is_for(packet: &[u8], side: Side) -> bool {
+    let to = NamespaceLink::address(side).octets();
+    packet.first().is_some_and(|first| first >> 4 == 4) && packet.get(16..20) == Some(&to)
+}

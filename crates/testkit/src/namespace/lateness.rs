@@ -1,0 +1,117 @@
+use hdrhistogram::Histogram;
+use hopline_core::Duration;
+use std::fmt;
+
+/// Later than this is late: as much as a packet of 250 bytes takes at 2 Mb/s.
+const BOUND: Duration = Duration::from_millis(1);
+/// Share of packets that may be late.
+const TOLERATED: f64 = 0.02;
+
+/// How late packets were delivered, against their schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lateness {
+    /// Packets delivered.
+    pub packets: u64,
+    /// Mean.
+    pub mean: Duration,
+    /// Of 100 packets the second latest.
+    pub p99: Duration,
+    /// The latest.
+    pub max: Duration,
+    /// Share of packets that were more than 1 ms late, 0 to 1.
+    pub over_1_ms: f64,
+}
+
+impl Lateness {
+    /// Whether the machine was too busy for what was measured to mean anything: more than 2 % of packets were more than
+    /// 1 ms late.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.over_1_ms > TOLERATED
+    }
+}
+
+impl fmt::Display for Lateness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |d: Duration| d.as_secs_f64() * 1e3;
+        write!(
+            f,
+            "{} packets late by {:.3} ms in the mean, {:.3} ms at p99, {:.1} ms at most, {:.2} % by more than 1 ms",
+            self.packets,
+            ms(self.mean),
+            ms(self.p99),
+            ms(self.max),
+            self.over_1_ms * 100.0
+        )
+    }
+}
+
+/// Collects lateness.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    nanos: Histogram<u64>,
+    total: u128,
+    over: u64,
+    max: Duration,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        let minute = Duration::from_secs(60).as_nanos();
+        let nanos = Histogram::new_with_bounds(1, minute, 2).expect("1 < a minute; 2 digits are not over 5");
+        Self { nanos, total: 0, over: 0, max: Duration::ZERO }
+    }
+}
+
+impl Recorder {
+    pub(super) fn record(&mut self, late: Duration) {
+        self.nanos.saturating_record(late.as_nanos());
+        self.total += u128::from(late.as_nanos());
+        self.over += u64::from(late > BOUND);
+        self.max = self.max.max(late);
+    }
+
+    pub(super) fn lateness(&self) -> Lateness {
+        let packets = self.nanos.len();
+        let n = packets.max(1);
+        Lateness {
+            packets,
+            mean: Duration::from_nanos((self.total / u128::from(n)) as u64),
+            p99: Duration::from_nanos(self.nanos.value_at_quantile(0.99)).min(self.max),
+            max: self.max,
+            over_1_ms: self.over as f64 / n as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_delivered_is_not_late() {
+        assert_eq!(Recorder::default().lateness(), Lateness::default());
+        assert!(!Lateness::default().is_late());
+    }
+
+    #[test]
+    fn three_of_a_hundred_a_little_over_a_millisecond_are_too_many() {
+        let mut recorder = Recorder::default();
+        for n in 0..100 {
+            recorder.record(if n < 3 { Duration::from_micros(1500) } else { Duration::from_micros(500) });
+        }
+        let lateness = recorder.lateness();
+        assert_eq!((lateness.packets, lateness.mean), (100, Duration::from_micros(530)));
+        assert_eq!((lateness.max, lateness.over_1_ms), (Duration::from_micros(1500), 0.03));
+        assert!(lateness.p99.as_micros().abs_diff(1500) <= 15, "{}", lateness.p99);
+        assert!(lateness.is_late());
+        for _ in 0..50 {
+            recorder.record(Duration::ZERO);
+        }
+        assert!(!recorder.lateness().is_late());
+        assert_eq!(
+            recorder.lateness().to_string(),
+            "150 packets late by 0.353 ms in the mean, 1.500 ms at p99, 1.5 ms at most, 2.00 % by more than 1 ms"
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! The address translator before host B, for UDP ports.
+
+use super::damage::{Transport, UDP, write_checked};
+use std::collections::BTreeMap;
+
+/// What becomes of the ports by which B was known before it was rebound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldPorts {
+    /// The translator has forgotten them: what is sent there is dropped. A restarted home router does this.
+    Forgotten,
+    /// They still lead to B, though B's packets come from the new ones.
+    Kept,
+}
+
+/// Whether a packet may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passage {
+    Open,
+    Closed,
+}
+
+/// Ports below are not rewritten: they are those of services.
+const FIRST: u16 = 1024;
+/// How far ports move with each rebinding. Odd, so that they come round only after all others.
+const STEP: u16 = 20_011;
+
+/// Ports of B, rotated among those from [`FIRST`] on.
+#[derive(Debug, Default)]
+pub(super) struct Nat {
+    /// How often B was rebound.
+    rebound: u16,
+    /// What the old ports are worth; `None` before the first rebinding.
+    old: Option<OldPorts>,
+    /// Public ports that B has sent from since, with its own.
+    known: BTreeMap<u16, u16>,
+    unknown: u64,
+}
+
+impl Nat {
+    pub(super) fn rebind(&mut self, old: OldPorts) {
+        self.rebound = self.rebound.wrapping_add(1);
+        self.old = Some(old);
+        self.known.clear();
+    }
+
+    pub(super) fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Rewrites the source of a packet that B sends.
+    pub(super) fn outward(&mut self, packet: &mut [u8]) {
+        let Some(at) = self.port_at(packet, 0) else { return };
+        let private = port(packet, at);
+        let public = rotated(private, self.rebound);
+        self.known.insert(public, private);
+        set_port(packet, at, public);
+    }
+
+    /// Rewrites the destination of a packet for B.
+    pub(super) fn inward(&mut self, packet: &mut [u8]) -> Passage {
+        let Some(at) = self.port_at(packet, 2) else { return Passage::Open };
+        let public = port(packet, at);
+        let private = match (self.known.get(&public), self.old) {
+            (Some(&private), _) => private,
+            (None, Some(OldPorts::Kept)) => unrotated(public, self.rebound.wrapping_sub(1)),
+            _ => {
+                self.unknown += 1;
+                return Passage::Closed;
+            }
+        };
+        set_port(packet, at, private);
+        Passage::Open
+    }
+
+    /// Where the port that concerns us is, if one does.
+    fn port_at(&self, packet: &[u8], offset: usize) -> Option<usize> {
+        self.old?;
+        let transport = Transport::of(packet).filter(|t| t.protocol == UDP)?;
+        Some(transport.header + offset)
+    }
+}
+
+fn port(packet: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([packet[at], packet[at + 1]])
+}
+
+fn set_port(packet: &mut [u8], at: usize, port: u16) {
+    for (index, byte) in port.to_be_bytes().into_iter().enumerate() {
+        write_checked(packet, at + index, byte);
+    }
+}
+
+fn rotated(port: u16, times: u16) -> u16 {
+    moved(port, u64::from(times) * u64::from(STEP))
+}
+
+fn unrotated(port: u16, times: u16) -> u16 {
+    let all = u64::from(u16::MAX - FIRST) + 1;
+    moved(port, all - u64::from(times) * u64::from(STEP) % all)
+}
+
+fn moved(port: u16, by: u64) -> u16 {
+    let all = u64::from(u16::MAX - FIRST) + 1;
+    match port.checked_sub(FIRST) {
+        Some(offset) => FIRST + ((u64::from(offset) + by) % all) as u16,
+        None => port,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::damage::tests::{packet, sum};
+    use super::*;
+
+    fn out(nat: &mut Nat, from: u16) -> u16 {
+        let mut datagram = packet(UDP, [from, 7], b"data");
+        nat.outward(&mut datagram);
+        assert_eq!(sum(&datagram), 0);
+        assert_eq!(port(&datagram, 22), 7);
+        port(&datagram, 20)
+    }
+
+    fn into(nat: &mut Nat, to: u16) -> Option<u16> {
+        let mut datagram = packet(UDP, [7, to], b"data");
+        let passage = nat.inward(&mut datagram);
+        assert_eq!(sum(&datagram), 0);
+        (passage == Passage::Open).then(|| port(&datagram, 22))
+    }
+
+    #[test]
+    fn at_first_every_port_is_what_it_is() {
+        let mut nat = Nat::default();
+        assert_eq!(
+            (out(&mut nat, 5000), into(&mut nat, 5000), into(&mut nat, 6000)),
+            (5000, Some(5000), Some(6000))
+        );
+        assert_eq!(nat.unknown(), 0);
+    }
+
+    #[test]
+    fn a_forgotten_port_is_dead_and_the_new_one_opens_when_b_speaks() {
+        let mut nat = Nat::default();
+        nat.rebind(OldPorts::Forgotten);
+        assert_eq!(into(&mut nat, 5000), None);
+        assert_eq!(into(&mut nat, 5000 + STEP), None);
+        assert_eq!(out(&mut nat, 5000), 5000 + STEP);
+        assert_eq!((into(&mut nat, 5000 + STEP), into(&mut nat, 5000)), (Some(5000), None));
+        nat.rebind(OldPorts::Forgotten);
+        assert_eq!(into(&mut nat, 5000 + STEP), None);
+        assert_eq!(nat.unknown(), 4);
+    }
+
+    #[test]
+    fn a_kept_port_still_leads_to_b() {
+        let mut nat = Nat::default();
+        for _ in 0..10 {
+            let before = out(&mut nat, 60_000);
+            nat.rebind(OldPorts::Kept);
+            assert_eq!(into(&mut nat, before), Some(60_000));
+            let after = out(&mut nat, 60_000);
+            assert_ne!(after, before);
+            assert_eq!((into(&mut nat, before), into(&mut nat, after)), (Some(60_000), Some(60_000)));
+        }
+    }
+
+    #[test]
+    fn tcp_services_and_damaged_checksums_are_left_as_they_are() {
+        let mut nat = Nat::default();
+        nat.rebind(OldPorts::Forgotten);
+        let whole = packet(6, [5000, 7], b"data");
+        let mut passed = whole.clone();
+        nat.outward(&mut passed);
+        assert_eq!((&passed, nat.inward(&mut whole.clone())), (&whole, Passage::Open));
+        assert_eq!(out(&mut nat, 80), 80);
+        let mut damaged = packet(UDP, [5000, 7], b"data");
+        damaged[30] ^= 1;
+        nat.outward(&mut damaged);
+        assert_ne!(sum(&damaged), 0);
+    }
+}
