@@ -9,6 +9,7 @@ mod fingerprint;
 mod flow;
 mod medium;
 mod node;
+mod outage;
 pub mod outcome;
 mod packet;
 mod radio;

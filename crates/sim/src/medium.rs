@@ -1,5 +1,6 @@
 //! The air between the nodes: who hears whom, how strongly and how late; and what is in the air.
 
+use crate::outage::Schedule;
 use crate::packet::Handle;
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_radio::Rate;
@@ -16,8 +17,18 @@ const SLACK_M: f64 = 50.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
     pub(crate) node: u32,
+    pub(crate) link: Link,
     pub(crate) delay: Duration,
     pub(crate) power_w: f64,
+}
+
+/// The link from the sender of a transmission to a receiver, when it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// As the propagation has it.
+    Up,
+    /// In an outage: what arrives is sensed and cannot be decoded.
+    Down,
 }
 
 /// A transmission in the air.
@@ -52,6 +63,7 @@ pub(crate) struct Medium {
     chance: Option<ShadowingDraw>,
     /// Deviations of shadowing drawn per frame, by receiver.
     shadowing: Vec<Stream>,
+    outages: Schedule,
     key: (u64, u64),
 }
 
@@ -69,6 +81,7 @@ impl Medium {
         config: phy::Config,
         trajectories: Vec<Trajectory>,
         wireless: &[NodeId],
+        outages: Schedule,
         (seed, run): (u64, u64),
     ) -> Self {
         let reach_m = config.propagation.reach_m(&config.radio, config.radio.cs_threshold_w);
@@ -97,6 +110,7 @@ impl Medium {
             shadowing: (0..nodes as u32)
                 .map(|n| Stream::new(seed, run, NodeId(n), Purpose::Shadowing))
                 .collect(),
+            outages,
             key: (seed, run),
         }
     }
@@ -118,6 +132,14 @@ impl Medium {
         });
         let mut heard = core::mem::take(&mut self.flights[id as usize].heard);
         self.hear(now, from, &mut heard);
+        if !self.outages.is_empty() {
+            for h in heard
+                .iter_mut()
+                .filter(|h| self.outages.covers(now + airtime + h.delay, from, NodeId(h.node)))
+            {
+                h.link = Link::Down;
+            }
+        }
         self.flights[id as usize] =
             Flight { frame, rate, bits, start: now, end: now + airtime, order, heard };
         id
@@ -195,7 +217,7 @@ impl Medium {
         near.retain(|&node| node != from);
         let mut heard: Vec<Heard> = near
             .into_iter()
-            .map(|node| Heard { node: node.0, delay: Duration::ZERO, power_w: 0.0 })
+            .map(|node| Heard { node: node.0, link: Link::Up, delay: Duration::ZERO, power_w: 0.0 })
             .collect();
         let valid_until = if moving {
             // Two nodes can approach each other at twice the highest speed.

@@ -1,6 +1,7 @@
 //! The wireless side of the world: frames in the air, receivers, MACs and interface queues.
 
 use crate::fingerprint::Observed;
+use crate::medium::Link;
 use crate::node::{Queued, Radio};
 use crate::packet::Handle;
 use crate::trace::{DropReason, Place, Tracer};
@@ -102,7 +103,7 @@ impl<T: Tracer> World<T> {
             }
             self.now = at;
             self.events += 1;
-            self.land_at(flight, heard.node);
+            self.land_at(flight, heard.node, heard.link);
             next += 1;
         }
         let medium = &mut self.air.as_mut().expect("there is a flight, so there is air").medium;
@@ -123,7 +124,7 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    fn land_at(&mut self, flight: u32, node: u32) {
+    fn land_at(&mut self, flight: u32, node: u32, link: Link) {
         let now = self.now;
         let air = self.air.as_ref().expect("there is a flight, so there is air");
         let in_flight = air.medium.flight(flight);
@@ -134,8 +135,10 @@ impl<T: Tracer> World<T> {
             Verdict::Damaged => Some(Reception::Undecodable),
             Verdict::Decodable { probability } => {
                 let airtime = in_flight.end - in_flight.start;
+                // The outage last: errors are drawn as without it.
                 let intact = (probability >= 1.0 || radio.error_stream.bernoulli(probability))
-                    && !radio.errors.corrupts(now, in_flight.bits.into(), airtime, &mut radio.error_stream);
+                    && !radio.errors.corrupts(now, in_flight.bits.into(), airtime, &mut radio.error_stream)
+                    && link == Link::Up;
                 Some(if intact { Reception::Frame(in_flight.frame) } else { Reception::Undecodable })
             }
         };

@@ -1,12 +1,15 @@
 //! Static routes over a network's geometry.
 
-use crate::spec::{Interface, Spec};
+use crate::outage;
+use crate::spec::{Blocks, Interface, Spec};
 use hopline_core::{Instant, NodeId};
 use hopline_radio::phy::grid::CellGrid;
 use hopline_routing::static_routes::{Edge, StaticRoutes};
 
 /// Shortest paths to every end of a flow: over the radio where the receive threshold is reached at the start of the
-/// run, and over wired links. Ties go to the shorter total distance; a wired link counts as no distance.
+/// run, and over wired links. Ties go to the shorter total distance; a wired link counts as no distance. A way that an
+/// outage blocks during the whole run is none; over the radio, where frames are acknowledged, neither is the way back of
+/// blocked frames.
 #[must_use]
 pub fn shortest(spec: &Spec) -> StaticRoutes {
     let edges = neighbours(spec);
@@ -18,9 +21,18 @@ pub fn shortest(spec: &Spec) -> StaticRoutes {
 
 fn neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
     let mut edges = radio_neighbours(spec);
+    for outage in outage::permanent(spec) {
+        edges[outage.from.index()].retain(|edge| edge.to != outage.to);
+        if outage.blocks == Blocks::Frames {
+            edges[outage.to.index()].retain(|edge| edge.to != outage.from);
+        }
+    }
+    let blocked = |from, to| outage::permanent(spec).any(|o| (o.from, o.to) == (from, to));
     for link in &spec.links {
         for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-            edges[from.index()].push(Edge { to, weight: 0 });
+            if !blocked(from, to) {
+                edges[from.index()].push(Edge { to, weight: 0 });
+            }
         }
     }
     edges

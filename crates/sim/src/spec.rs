@@ -26,6 +26,8 @@ pub struct Spec {
     pub radio: Option<RadioSpec>,
     /// Wired links.
     pub links: Vec<LinkSpec>,
+    /// When which node does not hear which, in any order.
+    pub outages: Vec<OutageSpec>,
     /// How packets find their way.
     pub routing: RoutingSpec,
     /// Bytes that every network-layer packet carries beyond its own headers. Default 0; ns-2's routing agents count
@@ -94,6 +96,33 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// Errors on each direction, drawn independently.
     pub errors: ErrorModel,
+}
+
+/// A time during which nothing gets through from one node to another, over the air or over a wire. The way back is not
+/// affected: that would be another outage. What counts is the moment at which a frame has arrived whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutageSpec {
+    /// Who is not heard.
+    pub from: NodeId,
+    /// Who does not hear.
+    pub to: NodeId,
+    /// First moment.
+    pub start: Instant,
+    /// The moment at which it is over; after `start`. [`Instant::FAR_FUTURE`]: never.
+    pub end: Instant,
+    /// What does not get through.
+    pub blocks: Blocks,
+}
+
+/// What an outage keeps from getting through. Over a wire there is no difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Frames, as on a link that is too weak in one direction: they occupy the medium, are sensed and interfere, and
+    /// cannot be decoded. So the MAC answers none, and its own answers do not get through in an outage of the way back.
+    Frames,
+    /// Packets, as a filter by MAC address between MAC and network layer does (`iptables -m mac`; the test bed of the
+    /// TPA paper, §4.1): frames are received, answered and heeded, and the packets in them are dropped.
+    Packets,
 }
 
 /// How packets find their way.

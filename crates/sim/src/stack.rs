@@ -32,6 +32,10 @@ impl<T: Tracer> World<T> {
             self.packets.release(handle);
             return;
         };
+        if !self.filters.is_empty() && self.filters.covers(self.now, from, NodeId(node)) {
+            self.drop_at(Place::Radio, node, handle, DropReason::Outage);
+            return;
+        }
         self.receive(node, handle, from);
     }
 
@@ -254,6 +258,7 @@ impl Drops {
             DropReason::NoRoute | DropReason::Routing(_) => &mut self.no_route,
             DropReason::Ttl => &mut self.ttl,
             DropReason::LinkError => &mut self.link_error,
+            DropReason::Outage => &mut self.outage,
         };
         *counter += 1;
     }

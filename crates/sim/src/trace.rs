@@ -25,6 +25,8 @@ pub enum DropReason {
     Ttl,
     /// Damaged on a wired link.
     LinkError,
+    /// Came from a node that is not heard at the time ([`OutageSpec`](crate::spec::OutageSpec)).
+    Outage,
     /// The routing agent gave it up.
     Routing(aodv::DropReason),
 }
@@ -39,6 +41,7 @@ impl DropReason {
             Self::NoRoute => "no route",
             Self::Ttl => "hop limit exceeded",
             Self::LinkError => "damaged on the link",
+            Self::Outage => "link outage",
             Self::Routing(reason) => reason.as_str(),
         }
     }

@@ -94,11 +94,15 @@ impl<T: Tracer> World<T> {
             self.drop_at(Place::Wire, to.0, handle, DropReason::LinkError);
             return;
         }
+        let from = direction.from;
+        if !self.cuts.is_empty() && self.cuts.covers(now, from, to) {
+            self.drop_at(Place::Wire, to.0, handle, DropReason::Outage);
+            return;
+        }
         self.fingerprint.observe(now, Observed::WiredArrived, to.0, packet.len_bytes);
         if T::ENABLED {
             self.tracer.packet_received(now, to, self.packets.view(handle));
         }
-        let from = direction.from;
         self.receive(to.0, handle, from);
     }
 

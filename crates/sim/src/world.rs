@@ -4,11 +4,12 @@ use crate::fingerprint::Fingerprint;
 use crate::flow::{Flow, Side};
 use crate::medium::Medium;
 use crate::node::{Agent, Node, Radio, WireEnd};
+use crate::outage::Schedule;
 use crate::outcome::{NodeOutcome, Outcome};
 use crate::packet::Slab;
 use crate::routes;
 use crate::scheduler::Scheduler;
-use crate::spec::{Interface, RoutingSpec, Spec};
+use crate::spec::{Blocks, Interface, RoutingSpec, Spec};
 use crate::trace::Tracer;
 use crate::wired::Wire;
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
@@ -65,6 +66,10 @@ pub struct World<T> {
     pub(crate) nodes: Vec<Node>,
     pub(crate) air: Option<Air>,
     pub(crate) wires: Vec<Wire>,
+    /// Who does not get whose packets, though their frames arrive.
+    pub(crate) filters: Schedule,
+    /// Who gets nothing over a wire.
+    pub(crate) cuts: Schedule,
     pub(crate) routes: Option<StaticRoutes>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) packets: Slab,
@@ -95,6 +100,8 @@ impl<T: Tracer> World<T> {
             nodes: nodes(spec, key),
             air: air(spec, key),
             wires: spec.links.iter().zip(0..).map(|(link, n)| Wire::new(link, n, key)).collect(),
+            filters: Schedule::new(&spec.outages, |blocks| blocks == Blocks::Packets),
+            cuts: Schedule::new(&spec.outages, |_any| true),
             routes: matches!(spec.routing, RoutingSpec::Static).then(|| routes::shortest(spec)),
             flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, key)).collect(),
             packets: Slab::default(),
@@ -280,8 +287,9 @@ fn air(spec: &Spec, key: (u64, u64)) -> Option<Air> {
         .map(|(id, _)| id)
         .collect();
     let trajectories = spec.nodes.iter().map(|node| node.trajectory.clone()).collect();
+    let outages = Schedule::new(&spec.outages, |blocks| blocks == Blocks::Frames);
     Some(Air {
-        medium: Medium::new(radio.phy, trajectories, &wireless, key),
+        medium: Medium::new(radio.phy, trajectories, &wireless, outages, key),
         thresholds: Thresholds::new(radio.phy.reception, &radio.phy.radio),
         link_layer_delay: radio.link_layer_delay,
     })

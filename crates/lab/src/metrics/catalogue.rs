@@ -114,6 +114,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
     run("drops_link_error", "1", Lower, "packets dropped: damaged on a wired link", |o| {
         Some(over_nodes(o, |n| n.drops.link_error))
     }),
+    run(
+        "drops_outage",
+        "1",
+        Lower,
+        "packets dropped: came in an outage over a wire, or through a filter",
+        |o| Some(over_nodes(o, |n| n.drops.outage)),
+    ),
     // ---- flows ----
     flow("goodput_bps", "bit/s", Higher, "bytes delivered over the time the flow was active", |_, f| {
         (!f.active.is_zero()).then(|| f.goodput_bps())
@@ -278,6 +285,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
     node("drops_link_error", "1", Lower, "packets dropped: damaged on a wired link", |n| {
         dropped(n, |d| d.link_error)
     }),
+    node(
+        "drops_outage",
+        "1",
+        Lower,
+        "packets dropped: came in an outage over a wire, or through a filter",
+        |n| dropped(n, |d| d.outage),
+    ),
 ];
 
 type OfRun = fn(&Outcome) -> Option<f64>;

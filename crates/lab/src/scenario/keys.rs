@@ -40,6 +40,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("flows", FLOWS, "flows made by a rule or listed in a file; after those of [[flow]]"),
     Key::tables("flow", FLOW, "flows listed one by one"),
     Key::tables("link", LINK, "wired full-duplex links"),
+    Key::tables("outage", OUTAGE, "times during which one node does not hear another; see above"),
     Key::lists(
         "sweep",
         "values that `hopline compare` tries when no --vary is given: \"key.path\" = [values]",
@@ -349,6 +350,21 @@ pub const LINK: &[Key] = &[
     Key::number("delay_ms", 0.0, 1e6, "propagation delay").required(),
     Key::table("queue", QUEUE, "queue in front of each direction"),
     Key::table("errors", ERRORS, "errors on each direction, drawn independently"),
+];
+
+/// `[[outage]]`.
+pub const OUTAGE: &[Key] = &[
+    Key::text("from", "name of the node that is not heard").required(),
+    Key::text("to", "name of the node that does not hear it").required(),
+    Key::number("start_s", 0.0, LONGEST_S, "when it begins").or(Number(0.0)),
+    Key::number("end_s", 0.0, LONGEST_S, "when it is over; default: never"),
+    Key::flag("both_ways", "whether `from` does not hear `to` either; default: false"),
+    Key::word(
+        "blocks",
+        &["frames", "packets"],
+        "frames: a link too weak to decode; packets: a filter by MAC address above the MAC, which goes on answering",
+    )
+    .or(Word("frames")),
 ];
 
 /// `radio.errors` and `link.errors`.

@@ -4,7 +4,7 @@ use super::document::{Node, Value};
 use super::schema::{Default, Section, Takes};
 use serde_json::{Map, Value as Json, json};
 
-/// Every key of `section` that is given or has a default, and those below. Lists of nodes, flows and links are as they
+/// Every key of `section` that is given or has a default, and those below. Lists of tables are as they
 /// were given; what is left to a preset is named by the preset.
 pub(super) fn of(section: Section<'_>) -> Json {
     let mut map = Map::new();

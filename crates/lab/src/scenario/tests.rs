@@ -12,6 +12,7 @@ use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
 mod errors;
 mod files;
+mod outages;
 mod settings;
 mod traffic;
 

@@ -136,6 +136,9 @@ pub struct Drops {
     pub ttl: u64,
     /// Damaged on a wired link.
     pub link_error: u64,
+    /// Came in an outage over a wired link, or over the air in one that blocks packets. Frames that an outage blocks are
+    /// not packets dropped: they count where the sender gives up.
+    pub outage: u64,
 }
 
 impl Frames {
@@ -150,7 +153,7 @@ impl Drops {
     /// Packets dropped for any reason.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.queue_full + self.retry_limit + self.no_route + self.ttl + self.link_error
+        self.queue_full + self.retry_limit + self.no_route + self.ttl + self.link_error + self.outage
     }
 }
 

@@ -250,7 +250,7 @@ const fn names(reason: DropReason) -> (&'static str, &'static str) {
     match reason {
         DropReason::QueueFull => ("IFQ", "---"),
         DropReason::RetryLimit => ("MAC", "RET"),
-        DropReason::LinkError => ("MAC", "ERR"),
+        DropReason::LinkError | DropReason::Outage => ("MAC", "ERR"),
         DropReason::Ttl => ("RTR", "TTL"),
         DropReason::NoRoute => ("RTR", "NRTE"),
         DropReason::Routing(reason) => match reason {

@@ -68,6 +68,7 @@ fn empty() -> Spec {
         nodes: Vec::new(),
         radio: None,
         links: Vec::new(),
+        outages: Vec::new(),
         routing: RoutingSpec::Static,
         extra_header_bytes: 0,
         flows: Vec::new(),

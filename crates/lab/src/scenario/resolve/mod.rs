@@ -5,6 +5,7 @@ mod flows;
 mod links;
 mod mobility;
 mod nodes;
+mod outages;
 mod radio;
 mod routing;
 mod tcp;
@@ -80,6 +81,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     let (nodes, names) = nodes::resolve(scenario, files, seed, run)?;
     let radio = radio::resolve(scenario)?;
     let links = links::resolve(scenario, &names)?;
+    let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let flows = flows::resolve(scenario, files, &names, seed, run)?;
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
         return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")
@@ -97,6 +99,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         nodes,
         radio,
         links,
+        outages,
         extra_header_bytes: routing.small("extra_header_bytes").expect("has a default"),
         flows,
     })

@@ -20,6 +20,11 @@ fn chain(old: &str, new: &str) -> String {
     CHAIN.replace(old, new)
 }
 
+/// `CHAIN` with an outage from n0 and `rest` of it.
+fn with_outage(rest: &str) -> String {
+    format!("{CHAIN}[[outage]]\nfrom = \"n0\"\n{rest}\n")
+}
+
 macro_rules! wrong {
     ($($name:ident: $text:expr => $expected:expr;)*) => {
         $(#[test] fn $name() { assert_eq!(first_problem(&$text), $expected); })*
@@ -57,6 +62,23 @@ wrong! {
         "2:12 `warmup_s` = -1 is out of range | it takes a number from 0 to 10000000";
     no_number_at_all: chain("duration_s = 10", "duration_s = nan") =>
         "1:14 `duration_s` = NaN is out of range | it takes a number from 0.000001 to 10000000";
+    an_outage_of_no_node: with_outage("to = \"n9\"") =>
+        "12:6 there is no node `n9` | did you mean `n0`? the nodes are n0, n1, n2";
+    an_outage_without_an_end_of_it: with_outage("start_s = 1") =>
+        "10:1 `outage.0` has no `to` | add `to = …`, a string: name of the node that does not hear it";
+    an_outage_of_no_time: with_outage("to = \"n1\"\nstart_s = 3\nend_s = 3") =>
+        "14:9 the outage is over before it begins | end_s must be above start_s = 3";
+    an_outage_that_ends_at_the_start: with_outage("to = \"n1\"\nend_s = 0") =>
+        "13:9 the outage is over before it begins | end_s must be above start_s = 0";
+    an_outage_between_a_node_and_itself: with_outage("to = \"n0\"") =>
+        "12:6 an outage between a node and itself | from and to are different nodes";
+    an_outage_of_something_else: with_outage("to = \"n1\"\nblocks = \"frame\"") =>
+        "13:10 `outage.0.blocks` does not know \"frame\" | did you mean \"frames\"? it takes one of \"frames\", \"packets\"";
+    an_outage_between_nodes_that_have_no_link: with_outage(
+        "to = \"w\"\n[[node]]\nname = \"w\"\ninterface = \"wired\""
+    ) =>
+        "12:6 an outage between `n0` and `w`, which have no link | \
+         an outage is of a [[link]], or of the air between two wireless nodes";
     a_negative_count: chain("count = 3", "count = -3") =>
         "4:9 `nodes.count` = -3 is out of range | it takes a whole number from 1 to 16777214";
     a_number_too_large_for_toml: chain("count = 3", "count = 99999999999999999999") =>

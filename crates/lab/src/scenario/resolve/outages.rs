@@ -1,0 +1,60 @@
+//! `[[outage]]`.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::{Names, instant, node_named};
+use hopline_core::Instant;
+use hopline_sim::spec::{Blocks, Interface, LinkSpec, NodeSpec, OutageSpec};
+
+/// All outages, one for each direction.
+pub(super) fn resolve(
+    scenario: Section<'_>,
+    nodes: &[NodeSpec],
+    links: &[LinkSpec],
+    names: &Names,
+) -> Result<Vec<OutageSpec>, Problem> {
+    let mut outages = Vec::new();
+    for section in scenario.sections("outage") {
+        let outage = outage(&section, nodes, links, names)?;
+        outages.push(outage);
+        if section.flag("both_ways") == Some(true) {
+            outages.push(OutageSpec { from: outage.to, to: outage.from, ..outage });
+        }
+    }
+    Ok(outages)
+}
+
+fn outage(
+    section: &Section<'_>,
+    nodes: &[NodeSpec],
+    links: &[LinkSpec],
+    names: &Names,
+) -> Result<OutageSpec, Problem> {
+    let from = node_named(section, "from", names)?;
+    let to = node_named(section, "to", names)?;
+    if from == to {
+        return Err(Problem::new("an outage between a node and itself")
+            .at(section.origin_of("to"))
+            .help("from and to are different nodes"));
+    }
+    let linked = links.iter().any(|link| [(link.a, link.b), (link.b, link.a)].contains(&(from, to)));
+    let over_the_air = [from, to].iter().all(|node| nodes[node.index()].interface == Interface::Wireless);
+    if !linked && !over_the_air {
+        let [from, to] = [from, to].map(|node| &nodes[node.index()].name);
+        return Err(Problem::new(format!("an outage between `{from}` and `{to}`, which have no link"))
+            .at(section.origin_of("to"))
+            .help("an outage is of a [[link]], or of the air between two wireless nodes"));
+    }
+    let start = instant(section, "start_s").expect("has a default");
+    let end = instant(section, "end_s").unwrap_or(Instant::FAR_FUTURE);
+    if end <= start {
+        return Err(Problem::new("the outage is over before it begins")
+            .at(section.origin_of("end_s"))
+            .help(format!("end_s must be above start_s = {}", start.as_secs_f64())));
+    }
+    let blocks = match section.word("blocks").expect("has a default") {
+        "packets" => Blocks::Packets,
+        _frames => Blocks::Frames,
+    };
+    Ok(OutageSpec { from, to, start, end, blocks })
+}

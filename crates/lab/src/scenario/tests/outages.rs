@@ -1,0 +1,46 @@
+//! `[[outage]]`.
+
+use super::*;
+use hopline_sim::spec::{Blocks, OutageSpec};
+
+const OUTAGE: &str = "[[outage]]\nfrom = \"n1\"\nto = \"n0\"\n";
+
+/// `CHAIN` with an outage from n1 to n0 that also says `more`.
+fn with(more: &str) -> String {
+    format!("{CHAIN}{OUTAGE}{more}")
+}
+
+fn from_n1_to_n0() -> OutageSpec {
+    OutageSpec {
+        from: NodeId(1),
+        to: NodeId(0),
+        start: Instant::ZERO,
+        end: Instant::FAR_FUTURE,
+        blocks: Blocks::Frames,
+    }
+}
+
+#[test]
+fn an_outage_is_of_frames_one_way_and_lasts_unless_it_says_otherwise() {
+    assert_eq!(spec(CHAIN, &[]).outages, []);
+    assert_eq!(spec(&with(""), &[]).outages, [from_n1_to_n0()]);
+    let timed = spec(&with("start_s = 2\nend_s = 3.5\nblocks = \"packets\"\nboth_ways = false\n"), &[]);
+    let [start, end] = [2000, 3500].map(Instant::from_millis);
+    assert_eq!(timed.outages, [OutageSpec { start, end, blocks: Blocks::Packets, ..from_n1_to_n0() }]);
+}
+
+#[test]
+fn both_ways_are_two_outages() {
+    let both = spec(&with("both_ways = true\n"), &[]).outages;
+    let one = from_n1_to_n0();
+    assert_eq!(both, [one, OutageSpec { from: one.to, to: one.from, ..one }]);
+}
+
+#[test]
+fn several_may_overlap_and_settings_reach_each() {
+    let text = with("end_s = 4\n") + OUTAGE;
+    let spec = spec(&text, &["outage.1.start_s=3", "outage.1.end_s=6"]);
+    let times: Vec<_> = spec.outages.iter().map(|o| (o.start, o.end)).collect();
+    let ms = Instant::from_millis;
+    assert_eq!(times, [(ms(0), ms(4000)), (ms(3000), ms(6000))]);
+}
