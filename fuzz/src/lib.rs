@@ -28,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "olsr", run: wire::olsr },
     Target { name: "tcp_endpoint", run: hopline_testkit::fuzz::tcp_endpoint },
     Target { name: "aodv_machine", run: hopline_routing::aodv::fuzzing::drive },
+    Target { name: "olsr_machine", run: hopline_routing::olsr::fuzzing::drive },
     Target { name: "mac", run: mac::mac },
     Target { name: "receiver", run: receiver::receiver },
     Target { name: "ns_movements", run: files::ns_movements },

@@ -1,0 +1,97 @@
+//! Which messages were heard before (RFC 3626 §3.4).
+
+use hopline_core::{Duration, Instant, Seq16};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
+
+type Key = (Ipv4Addr, u16);
+
+/// The messages of the last DUP_HOLD_TIME.
+///
+/// With one interface a message is processed and considered for passing on at one and the same time, so its entry is
+/// never touched again and entries expire in the order in which they came.
+#[derive(Clone, Debug)]
+pub(super) struct Duplicates {
+    heard: BTreeSet<Key>,
+    by_age: VecDeque<(Instant, Key)>,
+    hold_time: Duration,
+    limit: usize,
+}
+
+/// Whether a message is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sighting {
+    First,
+    Again,
+    /// There is no room to remember it.
+    Full,
+}
+
+impl Duplicates {
+    pub(super) fn new(hold_time: Duration, limit: u32) -> Self {
+        Self { heard: BTreeSet::new(), by_age: VecDeque::new(), hold_time, limit: limit as usize }
+    }
+
+    pub(super) fn note(&mut self, now: Instant, originator: Ipv4Addr, seq: Seq16) -> Sighting {
+        self.expire(now);
+        let key = (originator, seq.0);
+        if self.heard.contains(&key) {
+            return Sighting::Again;
+        }
+        if self.heard.len() >= self.limit {
+            return Sighting::Full;
+        }
+        self.heard.insert(key);
+        self.by_age.push_back((now + self.hold_time, key));
+        Sighting::First
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.heard.len()
+    }
+
+    fn expire(&mut self, now: Instant) {
+        while let Some((_, key)) = self.by_age.pop_front_if(|(end, _)| *end <= now) {
+            self.heard.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    fn at(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    #[test]
+    fn a_message_is_new_once_for_each_originator_until_it_is_forgotten() {
+        let mut heard = Duplicates::new(Duration::from_secs(30), 9);
+        assert_eq!(heard.note(at(0), A, Seq16(7)), Sighting::First);
+        assert_eq!(heard.note(at(0), B, Seq16(7)), Sighting::First);
+        assert_eq!(heard.note(at(29), A, Seq16(7)), Sighting::Again);
+        assert_eq!(heard.note(at(30), A, Seq16(7)), Sighting::First);
+    }
+
+    #[test]
+    fn numbers_that_were_overtaken_and_numbers_past_the_wrap_are_new() {
+        let mut heard = Duplicates::new(Duration::from_secs(30), 9);
+        for seq in [65_535, 0, 65_534] {
+            assert_eq!(heard.note(at(0), A, Seq16(seq)), Sighting::First);
+        }
+        assert_eq!(heard.note(at(1), A, Seq16(65_535)), Sighting::Again);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_freed_by_age() {
+        let mut heard = Duplicates::new(Duration::from_secs(30), 1);
+        assert_eq!(heard.note(at(0), A, Seq16(1)), Sighting::First);
+        assert_eq!(heard.note(at(1), A, Seq16(2)), Sighting::Full);
+        assert_eq!(heard.note(at(30), A, Seq16(2)), Sighting::First);
+        assert_eq!((heard.len(), heard.by_age.len()), (1, 1));
+    }
+}

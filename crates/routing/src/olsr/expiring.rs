@@ -1,0 +1,144 @@
+//! Sets whose members expire.
+
+use core::ops::RangeBounds;
+use hopline_core::Instant;
+use std::collections::BTreeMap;
+
+/// At most `limit` members, each until its time.
+#[derive(Clone, Debug)]
+pub(super) struct ExpiringSet<K> {
+    members: BTreeMap<K, Instant>,
+    limit: usize,
+    /// Nobody expires before this. May be too early: whoever wakes up then finds out.
+    earliest: Instant,
+}
+
+/// What became of a member that was to be noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Noted {
+    New,
+    /// It was there: its time has been set anew.
+    Known,
+    /// There is no room for it.
+    Full,
+}
+
+impl<K: Ord + Copy> ExpiringSet<K> {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { members: BTreeMap::new(), limit: limit as usize, earliest: Instant::FAR_FUTURE }
+    }
+
+    /// Keeps `member` until `until`.
+    pub(super) fn note(&mut self, member: K, until: Instant) -> Noted {
+        let noted = if let Some(end) = self.members.get_mut(&member) {
+            *end = until;
+            Noted::Known
+        } else if self.members.len() < self.limit {
+            self.members.insert(member, until);
+            Noted::New
+        } else {
+            return Noted::Full;
+        };
+        self.earliest = self.earliest.min(until);
+        noted
+    }
+
+    /// Whether it was there.
+    pub(super) fn remove(&mut self, member: &K) -> bool {
+        self.members.remove(member).is_some()
+    }
+
+    /// Whether any were there.
+    pub(super) fn remove_range(&mut self, range: impl RangeBounds<K>) -> bool {
+        let gone: Vec<K> = self.members.range(range).map(|(member, _)| *member).collect();
+        for member in &gone {
+            self.members.remove(member);
+        }
+        !gone.is_empty()
+    }
+
+    /// Removes those whose time is over. Whether there were any.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        if self.earliest > now {
+            return false;
+        }
+        let before = self.members.len();
+        self.members.retain(|_, end| *end > now);
+        self.earliest = self.members.values().copied().min().unwrap_or(Instant::FAR_FUTURE);
+        self.members.len() != before
+    }
+
+    /// When [`expire`](Self::expire) is to be called next.
+    pub(super) const fn next_expiry(&self) -> Instant {
+        self.earliest
+    }
+
+    pub(super) fn contains(&self, member: &K) -> bool {
+        self.members.contains_key(member)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// In order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = K> {
+        self.members.keys().copied()
+    }
+
+    /// In order.
+    pub(super) fn range(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = K> {
+        self.members.range(range).map(|(member, _)| *member)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    #[test]
+    fn members_stay_until_their_time_and_are_renewed() {
+        let mut set = ExpiringSet::new(9);
+        assert_eq!(set.next_expiry(), Instant::FAR_FUTURE);
+        assert_eq!(set.note(1, at(10)), Noted::New);
+        assert_eq!(set.note(2, at(5)), Noted::New);
+        assert_eq!(set.note(2, at(12)), Noted::Known);
+        assert_eq!(set.next_expiry(), at(5), "too early, and cheap");
+        assert!(!set.expire(at(5)));
+        assert_eq!(set.next_expiry(), at(10));
+        assert!(set.expire(at(10)));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [2]);
+        assert!(set.expire(at(99)));
+        assert!(set.is_empty());
+    }
+
+    #[test]
+    fn a_full_set_renews_and_takes_nobody() {
+        let mut set = ExpiringSet::new(1);
+        assert_eq!(set.note(1, at(10)), Noted::New);
+        assert_eq!(set.note(2, at(10)), Noted::Full);
+        assert_eq!(set.note(1, at(11)), Noted::Known);
+        assert!(set.remove(&1));
+        assert!(!set.remove(&1));
+        assert_eq!(set.note(2, at(10)), Noted::New);
+    }
+
+    #[test]
+    fn a_range_is_removed_whole() {
+        let mut set = ExpiringSet::new(9);
+        for member in 0..6 {
+            set.note(member, at(10));
+        }
+        assert!(set.remove_range(2..4));
+        assert!(!set.remove_range(2..4));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 1, 4, 5]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Packets that arrive, and messages that are passed on (RFC 3626 §3.4).
+
+use super::duplicates::Sighting;
+use super::machine::Olsr;
+use super::stats::Ignored;
+use hopline_core::{Instant, Seq16};
+use hopline_wire::olsr::{Body, Message, Packet};
+use std::net::Ipv4Addr;
+
+impl Olsr {
+    pub(super) fn receive(&mut self, now: Instant, from: Ipv4Addr, packet: &Packet) {
+        if !self.is_other_host(from) {
+            return self.stats.ignore(Ignored::BadAddress);
+        }
+        if let Some(change) = self.links.packet(now, from, packet.seq) {
+            self.neighbour_changed(now, from, change);
+        }
+        for message in &packet.messages {
+            if let Err(reason) = self.receive_message(now, from, packet.seq, message) {
+                self.stats.ignore(reason);
+            }
+        }
+    }
+
+    fn receive_message(
+        &mut self,
+        now: Instant,
+        from: Ipv4Addr,
+        packet_seq: Seq16,
+        message: &Message,
+    ) -> Result<(), Ignored> {
+        // §3.4 (2).
+        if message.originator == self.address {
+            return Err(Ignored::OwnMessage);
+        }
+        if !self.is_other_host(message.originator) {
+            return Err(Ignored::BadAddress);
+        }
+        if message.ttl == 0 {
+            return Err(Ignored::TtlExpired);
+        }
+        // A HELLO is never passed on; heard twice it says the same.
+        if let Body::Hello(hello) = &message.body {
+            self.handle_hello(now, from, packet_seq, message, hello);
+            return Ok(());
+        }
+        // §3.4.1 (1) and §9.5 (1). Not remembered: it may still come over a link that is symmetric.
+        if !self.links.is_symmetric(from) {
+            return Err(Ignored::NotSymmetric);
+        }
+        match self.duplicates.note(now, message.originator, message.seq) {
+            Sighting::First => {}
+            Sighting::Again => return Err(Ignored::Duplicate),
+            // What could not be remembered would be passed on in circles.
+            Sighting::Full => return Err(Ignored::TableFull),
+        }
+        if let Body::Tc(tc) = &message.body {
+            self.handle_tc(now, message, tc);
+        }
+        self.pass_on(now, from, message)
+    }
+
+    /// §3.4.1 (4): the default forwarding algorithm. Only relays of the node that sent the message pass it on, and only if
+    /// its first copy came from there.
+    fn pass_on(&mut self, now: Instant, from: Ipv4Addr, message: &Message) -> Result<(), Ignored> {
+        if !self.selectors.contains(&from) || message.ttl == 1 {
+            return Ok(());
+        }
+        let due = now + self.stream.duration_below(self.config.max_jitter());
+        let hop_count = message.hop_count.saturating_add(1);
+        let passed_on = Message { ttl: message.ttl - 1, hop_count, ..message.clone() };
+        if !self.outbox.send_by(due, passed_on) {
+            return Err(Ignored::OutboxFull);
+        }
+        self.stats.messages_forwarded += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,297 @@
+//! The link set and, since every neighbour has one link, the neighbour set (RFC 3626 §4.2, §4.3.1, §7, §13, §14).
+
+use super::config::Hysteresis;
+use super::types::{LinkState, LinkView};
+use hopline_core::{Duration, Instant, Seq16};
+use hopline_wire::olsr::{LinkType, Willingness};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// More losses in a row than this are no worse: the quality is as good as 0.
+const MOST_LOSSES: i16 = 64;
+/// A neighbour that announces shorter intervals is not watched more closely.
+const SHORTEST_SILENCE: Duration = Duration::from_millis(1);
+
+/// The links of this node, by the neighbour's address.
+#[derive(Clone, Debug)]
+pub(super) struct Links {
+    links: BTreeMap<Ipv4Addr, Link>,
+    limit: usize,
+    hold_time: Duration,
+    hysteresis: Option<Hysteresis>,
+    /// Nothing happens by itself before this. May be too early: whoever wakes up then finds out.
+    earliest: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// L_SYM_time: the neighbour has said that it hears this node.
+    symmetric_until: Instant,
+    /// L_ASYM_time: the neighbour is heard.
+    heard_until: Instant,
+    /// L_LOST_LINK_time (§13, §14).
+    lost_until: Instant,
+    /// L_time: when the link is forgotten.
+    expires: Instant,
+    /// N_willingness.
+    willingness: Willingness,
+    /// N_status, as the rest of the machine knows it.
+    status: Status,
+    /// With hysteresis only.
+    quality: Option<Quality>,
+}
+
+/// Whether a neighbour is a symmetric one (N_status).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Symmetric,
+    NotSymmetric,
+}
+
+/// How well a link works (§14.1).
+#[derive(Clone, Copy, Debug)]
+struct Quality {
+    /// L_link_quality.
+    value: f64,
+    /// L_link_pending: it has not been trusted yet, or is not any more.
+    pending: bool,
+    latest: Seq16,
+    /// The neighbour's HELLO interval, and when it must have been heard again.
+    interval: Duration,
+    overdue: Instant,
+}
+
+/// What a HELLO says of the link it came over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    /// How long that holds.
+    pub(super) validity: Duration,
+    /// When the next is to be expected.
+    pub(super) interval: Duration,
+    pub(super) willingness: Willingness,
+    /// Number of the packet that it came in.
+    pub(super) packet_seq: Seq16,
+    /// What the neighbour says of its link to this node, if it says anything.
+    pub(super) back: Option<LinkType>,
+}
+
+/// What became of a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It has become a symmetric neighbour.
+    Appeared,
+    /// It no longer is one.
+    Lost,
+    /// It still is, and is more or less willing than before.
+    Willingness,
+}
+
+impl Links {
+    pub(super) fn new(limit: u8, hold_time: Duration, hysteresis: Option<Hysteresis>) -> Self {
+        Self {
+            links: BTreeMap::new(),
+            limit: usize::from(limit),
+            hold_time,
+            hysteresis,
+            earliest: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// §7.1.1: a HELLO of `neighbour`. `Err` if there is no room for another link.
+    pub(super) fn hello(
+        &mut self,
+        now: Instant,
+        neighbour: Ipv4Addr,
+        heard: Heard,
+    ) -> Result<Option<Change>, Full> {
+        if !self.links.contains_key(&neighbour) && self.links.len() >= self.limit {
+            return Err(Full);
+        }
+        let hysteresis = self.hysteresis;
+        let link = self.links.entry(neighbour).or_insert_with(|| Link::new(now, &heard, hysteresis));
+        link.hello(now, &heard, self.hold_time);
+        let willingness = core::mem::replace(&mut link.willingness, heard.willingness);
+        let change = self.settle(now, neighbour);
+        let keeps = change.is_none() && self.is_symmetric(neighbour) && willingness != heard.willingness;
+        Ok(if keeps { Some(Change::Willingness) } else { change })
+    }
+
+    /// §14.3: some packet of `neighbour` arrived.
+    pub(super) fn packet(&mut self, now: Instant, neighbour: Ipv4Addr, seq: Seq16) -> Option<Change> {
+        let hysteresis = self.hysteresis?;
+        let link = self.links.get_mut(&neighbour)?;
+        link.packet(now, seq, &hysteresis, self.hold_time);
+        self.settle(now, neighbour)
+    }
+
+    /// §13: the link layer has lost `neighbour`.
+    pub(super) fn failed(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<Change> {
+        let link = self.links.get_mut(&neighbour)?;
+        link.lose(now, self.hold_time);
+        self.settle(now, neighbour)
+    }
+
+    /// What the passing of time has done.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<(Ipv4Addr, Change)> {
+        if self.earliest > now {
+            return Vec::new();
+        }
+        self.earliest = Instant::FAR_FUTURE;
+        let neighbours: Vec<Ipv4Addr> = self.links.keys().copied().collect();
+        let mut changes = Vec::new();
+        for neighbour in neighbours {
+            if let (Some(link), Some(hysteresis)) = (self.links.get_mut(&neighbour), &self.hysteresis) {
+                link.silence(now, hysteresis, self.hold_time);
+            }
+            changes.extend(self.settle(now, neighbour).map(|change| (neighbour, change)));
+        }
+        self.links.retain(|_, link| link.expires > now);
+        changes
+    }
+
+    /// When [`expire`](Self::expire) is to be called next.
+    pub(super) const fn next_expiry(&self) -> Instant {
+        self.earliest
+    }
+
+    pub(super) fn is_symmetric(&self, neighbour: Ipv4Addr) -> bool {
+        self.links.get(&neighbour).is_some_and(|link| link.status == Status::Symmetric)
+    }
+
+    /// The symmetric neighbours and their willingness, in the order of their addresses.
+    pub(super) fn neighbours(&self) -> impl Iterator<Item = (Ipv4Addr, Willingness)> {
+        let symmetric = self.links.iter().filter(|(_, link)| link.status == Status::Symmetric);
+        symmetric.map(|(address, link)| (*address, link.willingness))
+    }
+
+    /// All links, in the order of their addresses.
+    pub(super) fn iter(&self, now: Instant) -> impl Iterator<Item = LinkView> {
+        self.links.iter().map(move |(neighbour, link)| LinkView {
+            neighbour: *neighbour,
+            state: link.state(now),
+            willingness: link.willingness,
+            expires: link.expires,
+        })
+    }
+
+    /// Finds out whether `neighbour` has come or gone, and when to look again.
+    fn settle(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<Change> {
+        let link = self.links.get_mut(&neighbour)?;
+        let status = match link.state(now) {
+            LinkState::Symmetric => Status::Symmetric,
+            _ => Status::NotSymmetric,
+        };
+        let before = core::mem::replace(&mut link.status, status);
+        self.earliest = self.earliest.min(link.next_change(now));
+        match (before, status) {
+            (Status::NotSymmetric, Status::Symmetric) => Some(Change::Appeared),
+            (Status::Symmetric, Status::NotSymmetric) => Some(Change::Lost),
+            _ => None,
+        }
+    }
+}
+
+/// There is no room for another link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+impl Link {
+    /// A link over which nothing was ever heard.
+    fn new(now: Instant, heard: &Heard, hysteresis: Option<Hysteresis>) -> Self {
+        Self {
+            symmetric_until: now,
+            heard_until: now,
+            lost_until: now,
+            expires: now + heard.validity,
+            willingness: heard.willingness,
+            status: Status::NotSymmetric,
+            quality: hysteresis.map(|hysteresis| Quality {
+                value: hysteresis.scaling,
+                pending: true,
+                latest: heard.packet_seq,
+                interval: heard.interval.max(SHORTEST_SILENCE),
+                overdue: now + heard.interval.max(SHORTEST_SILENCE),
+            }),
+        }
+    }
+
+    fn hello(&mut self, now: Instant, heard: &Heard, hold_time: Duration) {
+        let until = now + heard.validity;
+        self.heard_until = until;
+        match heard.back {
+            Some(LinkType::Lost) => self.symmetric_until = now,
+            Some(LinkType::Symmetric | LinkType::Asymmetric) => {
+                self.symmetric_until = until;
+                // §7.1.1: when the link is no longer symmetric, HELLOs still say so for a while.
+                self.expires = until + hold_time;
+            }
+            Some(LinkType::Unspecified) | None => {}
+        }
+        self.expires = self.expires.max(until);
+        if let Some(quality) = &mut self.quality {
+            quality.interval = heard.interval.max(SHORTEST_SILENCE);
+            quality.overdue = now + quality.interval;
+        }
+    }
+
+    /// §14.3: packets are missing where a number was skipped.
+    fn packet(&mut self, now: Instant, seq: Seq16, hysteresis: &Hysteresis, hold_time: Duration) {
+        let Some(quality) = &mut self.quality else { return };
+        let losses = (seq.distance_from(quality.latest).saturating_sub(1)).clamp(0, MOST_LOSSES);
+        for _ in 0..losses {
+            quality.value *= 1.0 - hysteresis.scaling;
+        }
+        quality.value = (1.0 - hysteresis.scaling) * quality.value + hysteresis.scaling;
+        quality.latest = seq;
+        quality.overdue = now + quality.interval;
+        self.judge(now, hysteresis, hold_time);
+    }
+
+    /// §14.3: nothing within the neighbour's HELLO interval counts as a loss.
+    fn silence(&mut self, now: Instant, hysteresis: &Hysteresis, hold_time: Duration) {
+        let Some(quality) = &mut self.quality else { return };
+        if quality.overdue > now {
+            return;
+        }
+        quality.value *= 1.0 - hysteresis.scaling;
+        quality.overdue = now + quality.interval;
+        self.judge(now, hysteresis, hold_time);
+    }
+
+    fn judge(&mut self, now: Instant, hysteresis: &Hysteresis, hold_time: Duration) {
+        let Some(quality) = &mut self.quality else { return };
+        if quality.value > hysteresis.threshold_high {
+            quality.pending = false;
+            self.lost_until = self.lost_until.min(now);
+        } else if quality.value < hysteresis.threshold_low && !quality.pending {
+            quality.pending = true;
+            self.lose(now, hold_time);
+        }
+    }
+
+    fn lose(&mut self, now: Instant, hold_time: Duration) {
+        self.lost_until = self.expires.min(now + hold_time);
+    }
+
+    /// §6.2, §14.2.
+    fn state(&self, now: Instant) -> LinkState {
+        if self.lost_until > now {
+            LinkState::Lost
+        } else if self.quality.is_some_and(|quality| quality.pending) {
+            LinkState::Pending
+        } else if self.symmetric_until > now {
+            LinkState::Symmetric
+        } else if self.heard_until > now {
+            LinkState::Asymmetric
+        } else {
+            LinkState::Lost
+        }
+    }
+
+    /// When time alone may change what this link is good for.
+    fn next_change(&self, now: Instant) -> Instant {
+        let overdue = self.quality.map_or(Instant::FAR_FUTURE, |quality| quality.overdue);
+        let ends = [self.symmetric_until, self.lost_until, self.expires, overdue];
+        ends.into_iter().filter(|end| *end > now).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+}

@@ -1,0 +1,34 @@
+//! OLSR, the optimized link state routing protocol (RFC 3626), as a machine for one node with one interface.
+//!
+//! Nodes say HELLO to their neighbours, learn from each other's HELLOs whom they reach in two hops, and choose a few
+//! neighbours as multipoint relays (MPRs). Only MPRs pass messages on, and only they tell the network of their links, to
+//! the nodes that chose them (TC messages). From that every node computes a shortest path to every other one.
+//!
+//! The machine never sees data packets: a node asks [`Olsr::route`] for the next hop.
+//!
+//! Not here: several interfaces (MID, §5) and outside networks (HNA, §12), whose messages are passed on and not
+//! processed; redundant topology information and MPRs (§15, §16: `TC_REDUNDANCY` 0, `MPR_COVERAGE` 1).
+
+pub mod config;
+mod duplicates;
+mod expiring;
+mod forwarding;
+mod hello;
+mod links;
+mod machine;
+mod outbox;
+mod relays;
+mod stats;
+mod table;
+mod tc;
+mod topology;
+mod types;
+
+pub use config::Config;
+pub use machine::Olsr;
+pub use stats::{Ignored, Stats};
+pub use types::{Event, LinkState, LinkView, Received, Route, Signal, Timer, Transmit};
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+#[cfg(test)]
+mod tests;

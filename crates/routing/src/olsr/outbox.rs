@@ -1,0 +1,83 @@
+//! Messages on their way out: each waits for its jitter, and whatever waits goes along with the next packet.
+
+use super::types::Transmit;
+use hopline_core::{Instant, Seq16};
+use hopline_wire::olsr::{Message, PACKET_HEADER_LEN, Packet};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+#[derive(Clone, Debug)]
+pub(super) struct Outbox {
+    waiting: Vec<Message>,
+    /// When the first of them is due.
+    due: Instant,
+    transmits: VecDeque<Transmit>,
+    /// Packet sequence number of the next packet (RFC 3626 §3.3.1).
+    pub(super) packet_seq: Seq16,
+    limit: usize,
+    max_packet_bytes: usize,
+}
+
+impl Outbox {
+    pub(super) fn new(limit: u32, max_packet_bytes: u16) -> Self {
+        Self {
+            waiting: Vec::new(),
+            due: Instant::FAR_FUTURE,
+            transmits: VecDeque::new(),
+            packet_seq: Seq16(0),
+            limit: limit as usize,
+            max_packet_bytes: usize::from(max_packet_bytes),
+        }
+    }
+
+    /// Sends `message` at `due` or earlier. `false` if too many messages wait already.
+    pub(super) fn send_by(&mut self, due: Instant, message: Message) -> bool {
+        if self.waiting.len() >= self.limit {
+            return false;
+        }
+        self.send(due, message);
+        true
+    }
+
+    /// The same for a message that this node has made: there is always room for the two kinds there are.
+    pub(super) fn send(&mut self, due: Instant, message: Message) {
+        self.waiting.push(message);
+        self.due = self.due.min(due);
+    }
+
+    /// If anything is due, sends everything, in as few packets as it takes. Returns how many.
+    pub(super) fn depart(&mut self, now: Instant, source: Ipv4Addr) -> u64 {
+        if self.due > now {
+            return 0;
+        }
+        self.due = Instant::FAR_FUTURE;
+        let mut packets = 0;
+        let mut len = PACKET_HEADER_LEN;
+        let mut messages = Vec::new();
+        for message in core::mem::take(&mut self.waiting) {
+            let more = message.wire_len();
+            if !messages.is_empty() && len + more > self.max_packet_bytes {
+                self.pack(core::mem::take(&mut messages), source);
+                (len, packets) = (PACKET_HEADER_LEN, packets + 1);
+            }
+            len += more;
+            messages.push(message);
+        }
+        self.pack(messages, source);
+        packets + 1
+    }
+
+    pub(super) const fn next_departure(&self) -> Instant {
+        self.due
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    fn pack(&mut self, messages: Vec<Message>, source: Ipv4Addr) {
+        let packet = Packet { seq: self.packet_seq, messages };
+        self.packet_seq += 1;
+        self.transmits.push_back(Transmit { packet, source });
+    }
+}

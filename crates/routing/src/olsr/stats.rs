@@ -1,0 +1,73 @@
+//! What an OLSR machine has counted.
+
+/// Why a message, or a part of it, had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Ignored {
+    /// A message that was processed before (RFC 3626 §3.4).
+    Duplicate,
+    /// This node's own message, passed on by a neighbour.
+    OwnMessage,
+    /// A message whose time to live was over.
+    TtlExpired,
+    /// A message to pass on or a TC message over a link that is not symmetric (§3.4.1, §9.5).
+    NotSymmetric,
+    /// A TC message older than what is known of its originator (§9.5).
+    StaleTopology,
+    /// A HELLO of a node that does not speak for itself: it would have several interfaces.
+    OtherInterface,
+    /// Neighbours listed under a link code that means nothing (§6.1.1).
+    BadLinkCode,
+    /// An address that cannot be a host's, or that is this node's where it must not be.
+    BadAddress,
+    /// No room in a table.
+    TableFull,
+    /// A message that found too many others waiting for their jitter to pass.
+    OutboxFull,
+}
+
+impl Ignored {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Duplicate,
+        Self::OwnMessage,
+        Self::TtlExpired,
+        Self::NotSymmetric,
+        Self::StaleTopology,
+        Self::OtherInterface,
+        Self::BadLinkCode,
+        Self::BadAddress,
+        Self::TableFull,
+        Self::OutboxFull,
+    ];
+}
+
+/// Counters of one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// HELLO messages made.
+    pub hellos_sent: u64,
+    /// TC messages made.
+    pub tcs_sent: u64,
+    /// Messages of other nodes passed on.
+    pub messages_forwarded: u64,
+    /// Neighbours lost: links that were symmetric and no longer are.
+    pub neighbours_lost: u64,
+    /// How often the routing table was computed.
+    pub table_computations: u64,
+    ignored: [u64; Ignored::ALL.len()],
+}
+
+impl Stats {
+    /// How many messages or parts of one had no effect for this reason.
+    #[must_use]
+    pub const fn ignored(&self, reason: Ignored) -> u64 {
+        self.ignored[reason as usize]
+    }
+
+    pub(super) fn ignore(&mut self, reason: Ignored) {
+        self.ignored[reason as usize] += 1;
+    }
+}

@@ -1,0 +1,81 @@
+//! TC messages (RFC 3626 §9): what a relay tells of the nodes that chose it, and what it hears of others.
+
+use super::config::EarlyTc;
+use super::machine::{Olsr, Outdated, is_host};
+use super::stats::Ignored;
+use super::topology::Told;
+use super::types::Timer;
+use hopline_core::{Instant, Seq16};
+use hopline_wire::olsr::{Body, Message, Tc};
+
+/// As far as a message can go.
+const WHOLE_NETWORK: u8 = 255;
+
+/// What this node has told of its MPR selectors.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Advertising {
+    /// ANSN.
+    pub(super) ansn: Seq16,
+    latest: Option<Instant>,
+    /// As long as others may believe what no longer holds, empty messages tell them.
+    taking_back_until: Instant,
+}
+
+impl Olsr {
+    /// The selectors are others than before.
+    pub(super) fn selectors_changed(&mut self, now: Instant) {
+        // Next hops depend on who the selectors are, where paths are equally long.
+        self.outdate(Outdated::Table);
+        self.advertising.ansn += 1;
+        if self.selectors.is_empty() && self.advertising.latest.is_some() {
+            self.advertising.taking_back_until = now + self.config.topology_hold_time();
+        }
+    }
+
+    /// §9.3: a selector was lost with its link.
+    pub(super) fn hurry_tc(&mut self, now: Instant) {
+        let EarlyTc::OnLinkFailure { spacing } = self.config.early_tc else { return };
+        let earliest = self.advertising.latest.map_or(now, |latest| now.max(latest + spacing));
+        // Both ends of a lost link find out at about the same time.
+        let early = earliest + self.stream.duration_below(self.config.max_jitter());
+        if self.timers.get(Timer::Tc).is_none_or(|due| early < due) {
+            self.timers.set(Timer::Tc, early);
+        }
+    }
+
+    /// §9.3.
+    pub(super) fn send_tc(&mut self, now: Instant) {
+        let next = self.emission_interval(self.config.tc_interval);
+        self.timers.set(Timer::Tc, now + next);
+        if self.selectors.is_empty() && self.advertising.taking_back_until <= now {
+            return;
+        }
+        let tc = Tc { ansn: self.advertising.ansn, neighbours: self.selectors.iter().collect() };
+        self.advertising.latest = Some(now);
+        self.stats.tcs_sent += 1;
+        self.originate(now, WHOLE_NETWORK, self.config.topology_hold_time(), Body::Tc(tc));
+    }
+
+    /// §9.5, once the message has come over a symmetric link and for the first time.
+    pub(super) fn handle_tc(&mut self, now: Instant, message: &Message, tc: &Tc) {
+        let (own, last) = (self.address, message.originator);
+        let (hosts, rest): (Vec<_>, Vec<_>) =
+            tc.neighbours.iter().partition(|to| is_host(**to) && **to != last);
+        for _ in rest {
+            self.stats.ignore(Ignored::BadAddress);
+        }
+        // A link back to this node leads nowhere new.
+        let told = hosts.into_iter().copied().filter(|to| *to != own);
+        let until = now + message.validity.duration();
+        let told = self.topology.tell(last, tc.ansn, told, until);
+        match told {
+            Told::Stale => self.stats.ignore(Ignored::StaleTopology),
+            Told::Nothing => {}
+            Told::Changed => self.outdate(Outdated::Table),
+            Told::Overflowed => {
+                self.stats.ignore(Ignored::TableFull);
+                self.outdate(Outdated::Table);
+            }
+        }
+    }
+}

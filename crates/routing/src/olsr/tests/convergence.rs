@@ -1,0 +1,191 @@
+//! Every node finds a shortest path to every other one, and finds it again when links break.
+
+use super::dialogue::*;
+use super::network::Network;
+use crate::olsr::config::Hysteresis;
+use crate::olsr::*;
+use hopline_core::{Duration, Seq16};
+use hopline_wire::olsr::Willingness;
+use proptest::prelude::*;
+
+const NODES: u32 = 8;
+
+/// HELLOs must tell that a neighbour is there, that it is heard, whom it reaches, and whom it has chosen; then a TC
+/// message crosses the network, with jitter at every hop but the first.
+fn time_to_find(nodes: u32) -> Duration {
+    secs(4 * 2 + 5) + ms(500 * u64::from(nodes)) + ms(100)
+}
+
+/// A link is missed when NEIGHB_HOLD_TIME is over. HELLOs tell the neighbours, which choose other relays and say so, and
+/// these tell the network. What others had told is forgotten after TOP_HOLD_TIME, which is no later.
+fn time_to_heal(nodes: u32) -> Duration {
+    secs(6 + 2 * 2 + 5) + ms(500 * u64::from(nodes)) + ms(100)
+}
+
+/// A random tree, and some links more.
+fn connected() -> impl Strategy<Value = Vec<(u32, u32)>> {
+    let parents = prop::collection::vec(any::<u32>(), NODES as usize - 1);
+    let extra = prop::collection::vec((0..NODES, 0..NODES), 0..14);
+    (parents, extra).prop_map(|(parents, extra)| {
+        let tree = parents.iter().enumerate().map(|(i, parent)| (i as u32 + 1, parent % (i as u32 + 1)));
+        tree.chain(extra).filter(|(a, b)| a != b).collect()
+    })
+}
+
+fn network(links: &[(u32, u32)], config: Config, seed: u64) -> Network {
+    let mut network = Network::new(NODES, config, seed);
+    for &(a, b) in links {
+        network.link(a, b);
+    }
+    network
+}
+
+#[test]
+fn a_chain_finds_its_routes_and_tells_of_them() {
+    let mut network = Network::chain(5, Config::rfc3626(), 1);
+    let took = network.settle(time_to_find(5)).expect("in time");
+    assert_eq!((network.route(0, 4), network.route(4, 0)), (Some((1, 4)), Some((3, 4))));
+    let found = |event: &&(hopline_core::Instant, u32, Event)| {
+        event.1 == 0 && event.2 == Event::RouteFound { destination: n(4), hops: 4 }
+    };
+    assert_eq!(network.events.iter().filter(found).count(), 1);
+    assert!(took > secs(4), "two rounds of HELLO at least");
+    // The nodes in the middle, and only they, pass messages on.
+    network.run(secs(60));
+    let forwards = network.nodes.iter().map(|node| node.stats().messages_forwarded > 0);
+    assert_eq!(forwards.collect::<Vec<_>>(), [false, true, true, true, false]);
+}
+
+#[test]
+fn a_node_alone_says_hello_and_nothing_else() {
+    let mut network = Network::new(1, Config::rfc3626(), 1);
+    network.run(secs(100));
+    assert!(network.sent.len() >= 49);
+    assert!(network.sent.iter().all(|(_, _, packet)| packet.wire_len() == 4 + 16));
+    assert_eq!(network.nodes[0].routes().count(), 0);
+}
+
+#[test]
+fn a_link_that_works_one_way_is_not_used() {
+    let mut network = Network::new(3, Config::rfc3626(), 1);
+    network.link(0, 1);
+    network.link(1, 2);
+    network.link(0, 2);
+    network.cut_one_way(2, 0);
+    network.settle(time_to_find(3)).expect("in time");
+    assert_eq!((network.route(0, 2), network.route(2, 0)), (Some((1, 2)), Some((1, 2))));
+}
+
+#[test]
+fn a_chain_that_breaks_loses_what_was_behind_the_break() {
+    let mut network = Network::chain(5, Config::rfc3626(), 3);
+    network.settle(time_to_find(5)).expect("in time");
+    network.cut(2, 3);
+    let took = network.settle(time_to_heal(5)).expect("in time");
+    assert!(took > secs(4), "{took}: silence is noticed after NEIGHB_HOLD_TIME");
+    assert_eq!((network.route(0, 2), network.route(0, 3), network.route(0, 4)), (Some((1, 2)), None, None));
+    network.link(2, 3);
+    network.settle(time_to_find(5)).expect("in time");
+    assert_eq!(network.route(0, 4), Some((1, 4)));
+}
+
+#[test]
+fn routes_stay_when_sequence_numbers_wrap_around() {
+    let mut network = Network::chain(5, Config::rfc3626(), 1);
+    for node in &mut network.nodes {
+        (node.message_seq, node.outbox.packet_seq) = (Seq16(65_530), Seq16(65_530));
+        node.advertising.ansn = Seq16(65_535);
+    }
+    network.settle(time_to_find(5)).expect("in time");
+    let events = network.events.len();
+    network.run(secs(120));
+    assert!(network.nodes.iter().all(|node| node.message_seq.0 < 65_530));
+    assert_eq!((network.wrong_routes(), network.events.len()), (0, events));
+}
+
+#[test]
+fn a_grid_floods_through_few() {
+    let mut network = Network::new(25, Config::rfc3626(), 7);
+    for node in 0..25 {
+        let (x, y) = (node % 5, node / 5);
+        for other in node + 1..25 {
+            if u32::abs_diff(x, other % 5) <= 1 && u32::abs_diff(y, other / 5) <= 1 {
+                network.link(node, other);
+            }
+        }
+    }
+    network.settle(time_to_find(25)).expect("in time");
+    network.run(secs(100));
+    let sum = |count: fn(&Stats) -> u64| network.nodes.iter().map(|node| count(node.stats())).sum::<u64>();
+    let (made, passed_on) = (sum(|stats| stats.tcs_sent), sum(|stats| stats.messages_forwarded));
+    // Blind flooding would repeat each message at all 24 others.
+    assert!(passed_on < made * 16, "{made} made, {passed_on} passed on");
+}
+
+#[test]
+fn with_hysteresis_a_lossless_chain_is_found_two_hellos_later() {
+    let config = Config { hysteresis: Some(Hysteresis::RFC3626), ..Config::rfc3626() };
+    let mut network = Network::chain(4, config, 1);
+    network.settle(time_to_find(4) + secs(4)).expect("in time");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(80))]
+
+    #[test]
+    fn in_a_connected_network_that_holds_still_every_route_is_shortest_in_time_and_stays(
+        links in connected(),
+        seed in any::<u64>(),
+    ) {
+        let mut network = network(&links, Config::rfc3626(), seed);
+        prop_assert!(network.settle(time_to_find(NODES)).is_some(), "{} routes wrong", network.wrong_routes());
+        network.run(time_to_find(NODES));
+        let events = network.events.len();
+        network.run(secs(60));
+        prop_assert_eq!((network.wrong_routes(), network.events.len()), (0, events));
+    }
+
+    #[test]
+    fn willingness_changes_who_carries_and_not_whether_routes_are_shortest(
+        links in connected(),
+        levels in prop::collection::vec(1u8..8, NODES as usize),
+        seed in any::<u64>(),
+    ) {
+        let mut network = network(&links, Config::rfc3626(), seed);
+        for (node, level) in network.nodes.iter_mut().zip(levels) {
+            let willingness = Willingness::new(level);
+            node.config = Config { willingness, ..Config::rfc3626() }.into();
+        }
+        prop_assert!(network.settle(time_to_find(NODES)).is_some(), "{} routes wrong", network.wrong_routes());
+    }
+
+    #[test]
+    fn routes_heal_within_the_hold_times_whatever_links_break(
+        links in connected(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+        seed in any::<u64>(),
+    ) {
+        let mut network = network(&links, Config::rfc3626(), seed);
+        network.run(time_to_find(NODES));
+        for cut in cuts {
+            let (a, b) = links[cut.index(links.len())];
+            network.cut(a, b);
+        }
+        network.run(time_to_heal(NODES));
+        prop_assert_eq!(network.wrong_routes(), 0);
+    }
+
+    #[test]
+    fn routes_are_found_again_after_heavy_loss(
+        links in connected(),
+        seed in any::<u64>(),
+        p in 0.3f64..0.9,
+    ) {
+        let mut network = network(&links, Config::rfc3626(), seed);
+        network.lose(seed, p);
+        network.run(secs(40));
+        network.lose(seed, 0.0);
+        network.run(time_to_find(NODES) + time_to_heal(NODES));
+        prop_assert_eq!(network.wrong_routes(), 0);
+    }
+}

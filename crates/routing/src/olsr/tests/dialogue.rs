@@ -1,0 +1,176 @@
+//! One machine and a script: what it hears, when, and what it does.
+
+use crate::olsr::*;
+use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
+use hopline_wire::olsr::{
+    Body, CodedTime, Hello, LinkCode, LinkMessage, LinkType, Message, NeighbourType, Packet, Tc, Willingness,
+};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+pub(super) const ME: Ipv4Addr = n(0);
+pub(super) const HEARD: LinkCode = code(LinkType::Asymmetric, NeighbourType::NotNeighbour);
+pub(super) const SYMMETRIC: LinkCode = code(LinkType::Symmetric, NeighbourType::Symmetric);
+pub(super) const RELAY: LinkCode = code(LinkType::Symmetric, NeighbourType::Relay);
+pub(super) const LOST: LinkCode = code(LinkType::Lost, NeighbourType::NotNeighbour);
+
+const fn code(link: LinkType, neighbour: NeighbourType) -> LinkCode {
+    LinkCode::Valid { link, neighbour }
+}
+
+/// The address of node `index`.
+pub(super) const fn n(index: u32) -> Ipv4Addr {
+    NodeId(index).ipv4()
+}
+
+/// The nodes of these addresses.
+pub(super) fn indices(addresses: impl IntoIterator<Item = Ipv4Addr>) -> Vec<u32> {
+    addresses.into_iter().map(|address| NodeId::from_ipv4(address).unwrap().0).collect()
+}
+
+pub(super) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(super) fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// What is said exactly when it is planned, so that tests can count seconds.
+pub(super) fn punctual() -> Config {
+    Config { max_jitter: Some(Duration::ZERO), ..Config::rfc3626() }
+}
+
+/// Node 0 and its clock. Its neighbours number their packets and messages as one.
+pub(super) struct Node {
+    pub(super) olsr: Olsr,
+    pub(super) now: Instant,
+    pub(super) seq: Seq16,
+}
+
+impl Node {
+    pub(super) fn new(config: Config) -> Self {
+        let olsr = Olsr::new(config, ME, Stream::new(1, 1, NodeId(0), Purpose::Routing));
+        let mut node = Self { olsr, now: Instant::ZERO, seq: Seq16(0) };
+        // Past the random phase of the first messages.
+        node.skip(secs(100));
+        node
+    }
+
+    /// Lets time pass; returns the messages that were sent, and when.
+    pub(super) fn pass(&mut self, time: Duration) -> Vec<(Instant, Message)> {
+        let end = self.now + time;
+        let mut sent = Vec::new();
+        while let Some((due, _)) = self.olsr.poll_timeout().filter(|(due, _)| *due <= end) {
+            self.now = self.now.max(due);
+            self.olsr.handle_timeout(self.now);
+            sent.extend(self.sent().into_iter().map(|message| (self.now, message)));
+        }
+        self.now = end;
+        sent
+    }
+
+    /// Lets time pass and forgets what happens.
+    pub(super) fn skip(&mut self, time: Duration) {
+        self.pass(time);
+        self.events();
+    }
+
+    pub(super) fn packets(&mut self) -> Vec<Packet> {
+        core::iter::from_fn(|| self.olsr.poll_transmit(self.now)).map(|transmit| transmit.packet).collect()
+    }
+
+    fn sent(&mut self) -> Vec<Message> {
+        self.packets().into_iter().flat_map(|packet| packet.messages).collect()
+    }
+
+    pub(super) fn events(&mut self) -> Vec<Event> {
+        core::iter::from_fn(|| self.olsr.poll_event()).collect()
+    }
+
+    /// A message arrives from neighbour `from`, in a packet of its own.
+    pub(super) fn take(&mut self, from: Ipv4Addr, message: Message) {
+        let packet = Arc::new(Packet { seq: message.seq, messages: vec![message] });
+        self.olsr.handle_packet(self.now, LinkId::ONLY, Received { packet, from });
+    }
+
+    pub(super) fn message(&mut self, originator: u32, validity: Duration, body: Body) -> Message {
+        self.seq += 1;
+        let validity = CodedTime::at_least(validity);
+        Message { validity, originator: n(originator), ttl: 9, hop_count: 2, seq: self.seq, body }
+    }
+
+    /// Neighbour `from` says HELLO, and this of these nodes.
+    pub(super) fn hear_hello(&mut self, from: u32, links: &[(LinkCode, &[u32])]) {
+        self.hear_willing(from, Willingness::DEFAULT, links);
+    }
+
+    pub(super) fn hear_willing(&mut self, from: u32, willingness: Willingness, links: &[(LinkCode, &[u32])]) {
+        let link = |(code, nodes): &(LinkCode, &[u32])| LinkMessage {
+            code: *code,
+            neighbours: nodes.iter().map(|node| n(*node)).collect(),
+        };
+        let interval = CodedTime::at_least(secs(2));
+        let body = Body::Hello(Hello { interval, willingness, links: links.iter().map(link).collect() });
+        let message = self.message(from, secs(6), body);
+        self.take(n(from), message);
+    }
+
+    /// Neighbour `from` hands on a TC message of `originator`.
+    pub(super) fn hear_tc(&mut self, from: u32, originator: u32, ansn: u16, neighbours: &[u32]) {
+        let message = self.tc(originator, ansn, neighbours);
+        self.take(n(from), message);
+    }
+
+    pub(super) fn tc(&mut self, originator: u32, ansn: u16, neighbours: &[u32]) -> Message {
+        let neighbours = neighbours.iter().map(|node| n(*node)).collect();
+        self.message(originator, secs(15), Body::Tc(Tc { ansn: Seq16(ansn), neighbours }))
+    }
+
+    /// Next hop and hops to `destination`.
+    pub(super) fn route(&self, destination: u32) -> Option<(u32, u8)> {
+        let route = self.olsr.route(n(destination))?;
+        Some((NodeId::from_ipv4(route.next_hop).unwrap().0, route.hops))
+    }
+
+    /// State of the link to `neighbour`.
+    pub(super) fn link(&self, neighbour: u32) -> Option<LinkState> {
+        self.olsr.links(self.now).find(|link| link.neighbour == n(neighbour)).map(|link| link.state)
+    }
+
+    /// What the next HELLO says: code and node.
+    pub(super) fn next_hello(&mut self) -> Vec<(LinkCode, u32)> {
+        let sent = self.pass(secs(2));
+        let hello = sent.iter().find_map(|(_, message)| match &message.body {
+            Body::Hello(hello) => Some(hello),
+            _ => None,
+        });
+        let links = &hello.expect("a HELLO every two seconds").links;
+        links
+            .iter()
+            .flat_map(|link| indices(link.neighbours.clone()).into_iter().map(|node| (link.code, node)))
+            .collect()
+    }
+
+    pub(super) fn relays(&self) -> Vec<u32> {
+        indices(self.olsr.relays())
+    }
+
+    pub(super) fn selectors(&self) -> Vec<u32> {
+        indices(self.olsr.selectors())
+    }
+
+    pub(super) fn ignored(&self, reason: Ignored) -> u64 {
+        self.olsr.stats().ignored(reason)
+    }
+}
+
+/// The TC messages of node 0 among what was sent: when, ANSN, neighbours.
+pub(super) fn tcs(sent: &[(Instant, Message)]) -> Vec<(Instant, u16, Vec<u32>)> {
+    let own = sent.iter().filter(|(_, message)| message.originator == ME);
+    own.filter_map(|(at, message)| match &message.body {
+        Body::Tc(tc) => Some((*at, tc.ansn.0, indices(tc.neighbours.clone()))),
+        _ => None,
+    })
+    .collect()
+}

@@ -1,0 +1,158 @@
+//! The topology set: links that TC messages told of (RFC 3626 §4.4, §9.5).
+
+use super::expiring::{ExpiringSet, Noted};
+use hopline_core::{Instant, Seq16};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+const FIRST: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+const LAST: Ipv4Addr = Ipv4Addr::BROADCAST;
+
+/// Links from a node to its MPR selectors.
+#[derive(Clone, Debug)]
+pub(super) struct Topology {
+    /// (T_last_addr, T_dest_addr) until T_time.
+    links: ExpiringSet<(Ipv4Addr, Ipv4Addr)>,
+    /// T_seq, the same for all links from one node. Only of nodes that have any.
+    ansns: BTreeMap<Ipv4Addr, Seq16>,
+}
+
+/// What a TC message has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Nothing: it is older than what is known.
+    Stale,
+    /// It renewed what was known.
+    Nothing,
+    /// Links have come or gone.
+    Changed,
+    /// The same, and some did not fit.
+    Overflowed,
+}
+
+impl Topology {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { links: ExpiringSet::new(limit), ansns: BTreeMap::new() }
+    }
+
+    /// §9.5: `last` tells that it has links to `neighbours`.
+    pub(super) fn tell(
+        &mut self,
+        last: Ipv4Addr,
+        ansn: Seq16,
+        neighbours: impl Iterator<Item = Ipv4Addr>,
+        until: Instant,
+    ) -> Told {
+        let mut told = Told::Nothing;
+        match self.ansns.get(&last) {
+            Some(known) if known.after(ansn) => return Told::Stale,
+            Some(known) if known.before(ansn) && self.links.remove_range((last, FIRST)..=(last, LAST)) => {
+                told = Told::Changed;
+            }
+            _ => {}
+        }
+        for neighbour in neighbours {
+            match self.links.note((last, neighbour), until) {
+                Noted::Known => {}
+                Noted::New if told == Told::Nothing => told = Told::Changed,
+                Noted::New => {}
+                Noted::Full => told = Told::Overflowed,
+            }
+        }
+        if self.from(last).next().is_some() {
+            self.ansns.insert(last, ansn);
+        } else {
+            self.ansns.remove(&last);
+        }
+        told
+    }
+
+    /// Removes what is over. Whether there was anything.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        let changed = self.links.expire(now);
+        if changed {
+            let links = &self.links;
+            self.ansns.retain(|last, _| links.range((*last, FIRST)..=(*last, LAST)).next().is_some());
+        }
+        changed
+    }
+
+    pub(super) const fn next_expiry(&self) -> Instant {
+        self.links.next_expiry()
+    }
+
+    /// Where links from `last` lead, in order.
+    pub(super) fn from(&self, last: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> {
+        self.links.range((last, FIRST)..=(last, LAST)).map(|(_, destination)| destination)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// All links, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> {
+        self.links.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+
+    fn at(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    fn tell(topology: &mut Topology, ansn: u16, neighbours: &[Ipv4Addr], until: u64) -> Told {
+        topology.tell(A, Seq16(ansn), neighbours.iter().copied(), at(until))
+    }
+
+    #[test]
+    fn a_higher_number_replaces_what_was_told() {
+        let mut topology = Topology::new(9);
+        assert_eq!(tell(&mut topology, 1, &[B], 15), Told::Changed);
+        assert_eq!(tell(&mut topology, 1, &[B], 20), Told::Nothing);
+        assert_eq!(tell(&mut topology, 2, &[C], 20), Told::Changed);
+        assert_eq!(topology.from(A).collect::<Vec<_>>(), [C]);
+        assert_eq!(tell(&mut topology, 3, &[], 20), Told::Changed, "an empty message takes all back");
+        assert_eq!((topology.len(), topology.ansns.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_same_number_adds() {
+        let mut topology = Topology::new(9);
+        tell(&mut topology, 1, &[B], 15);
+        assert_eq!(tell(&mut topology, 1, &[C], 20), Told::Changed, "the rest of a message in two parts");
+        assert!(topology.expire(at(15)));
+        assert_eq!(topology.from(A).collect::<Vec<_>>(), [C]);
+    }
+
+    #[test]
+    fn a_lower_number_is_stale_also_around_the_wrap() {
+        let mut topology = Topology::new(9);
+        tell(&mut topology, 65_535, &[B], 15);
+        assert_eq!(tell(&mut topology, 65_534, &[C], 99), Told::Stale);
+        assert_eq!(tell(&mut topology, 0, &[C], 15), Told::Changed, "0 follows 65,535");
+        assert_eq!(tell(&mut topology, 65_535, &[B], 99), Told::Stale);
+        assert!(topology.expire(at(15)));
+        assert_eq!(
+            tell(&mut topology, 65_535, &[B], 30),
+            Told::Changed,
+            "what expired is forgotten, its number too"
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut topology = Topology::new(1);
+        assert_eq!(tell(&mut topology, 1, &[B, C], 15), Told::Overflowed);
+        assert_eq!(topology.from(A).collect::<Vec<_>>(), [B]);
+        assert_eq!(topology.tell(B, Seq16(1), [C].into_iter(), at(15)), Told::Overflowed);
+        assert_eq!(topology.ansns.len(), 1);
+    }
+}
