@@ -8,6 +8,7 @@ use hopline_wire::checksum::{self, Sum};
 use hopline_wire::dot11::Frame;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::tcp::Segment;
+use hopline_wire::tpa::{self as tpa_wire, Ports};
 use hopline_wire::udp::Datagram;
 use hopline_wire::{ParseError, aodv as routing, olsr as link_state};
 use std::net::Ipv4Addr;
@@ -53,6 +54,47 @@ pub fn udp(data: &[u8]) {
         let len = usize::from(u16::from_be_bytes([high, low])).clamp(8, data.len());
         round_trip(with_checksum(data, 6, |bytes| transport_checksum(&ip, &bytes[..len])), parse, emit);
     }
+}
+
+/// TPA segments, over UDP and native. Over UDP what was understood is also written as the bytes that it came from.
+pub fn tpa(data: &[u8]) {
+    let parse = |bytes: &Bytes| tpa_wire::Segment::parse_udp(bytes);
+    let emit = |segment: &tpa_wire::Segment<Bytes>, out: &mut Vec<u8>| {
+        segment.emit_udp(out);
+        assert_eq!(out.len(), segment.udp_len());
+    };
+    round_trip(data.to_vec(), parse, emit);
+    if let Ok(segment) = parse(&Bytes::copy_from_slice(data)) {
+        let mut out = Vec::new();
+        emit(&segment, &mut out);
+        assert_eq!(out, without_ignored(data, &segment));
+    }
+
+    let ip = ip(tpa_wire::PROTOCOL);
+    let parse = |bytes: &Bytes| tpa_wire::Segment::parse_native(&ip, bytes);
+    let emit = |(ports, segment): &(Ports, tpa_wire::Segment<Bytes>), out: &mut Vec<u8>| {
+        segment.emit_native(&ip, *ports, out);
+    };
+    round_trip(data.to_vec(), parse, emit);
+    if data.len() >= tpa_wire::NATIVE_HEADER_LEN {
+        round_trip(with_checksum(data, 14, |bytes| transport_checksum(&ip, bytes)), parse, emit);
+    }
+}
+
+/// The bytes of a TPA segment over UDP, with zeros for what its parser does not look at.
+fn without_ignored(data: &[u8], segment: &tpa_wire::Segment<Bytes>) -> Vec<u8> {
+    let mut bytes = data.to_vec();
+    if segment.ack.is_none() {
+        for at in [1, 3, 6, 11] {
+            bytes[at] = 0;
+        }
+        bytes[5] &= 0xf0;
+    }
+    if segment.opening.is_some() {
+        let end = segment.udp_header_len();
+        bytes[end - 3..end].fill(0);
+    }
+    bytes
 }
 
 /// 802.11 frames.

@@ -1,5 +1,6 @@
 //! A second opinion on captures: what tshark, the decoder of Wireshark, makes of them.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -40,6 +41,17 @@ pub fn installed() -> bool {
     quiet.is_ok_and(|status| status.success())
 }
 
+/// Whether `tshark` can be run to look at `capture`; says on stderr that nobody did, if not.
+#[must_use]
+#[allow(clippy::print_stderr, reason = "a test that did not look must say so")]
+pub fn installed_to_read(capture: &Path) -> bool {
+    let installed = installed();
+    if !installed {
+        eprintln!("SKIPPED: tshark is not installed; nobody looked at {}", capture.display());
+    }
+    installed
+}
+
 /// Has tshark decode every packet of `capture` and gives what it found, in order. `None`, said on stderr, where tshark
 /// is not installed.
 ///
@@ -47,8 +59,7 @@ pub fn installed() -> bool {
 /// If tshark fails, finds a packet malformed, or finds a checksum or frame check sequence that is not right.
 #[must_use]
 pub fn assert_well_formed(capture: &Path) -> Option<Vec<Decoded>> {
-    if !installed() {
-        say_skipped(capture);
+    if !installed_to_read(capture) {
         return None;
     }
     let lines = fields(capture, &FIELDS);
@@ -56,23 +67,75 @@ pub fn assert_well_formed(capture: &Path) -> Option<Vec<Decoded>> {
     Some(decoded.collect())
 }
 
-/// What tshark prints for `names` (see `tshark -G fields`), a row a packet. Of a field that occurs in a packet several
-/// times, all values separated by commas.
+/// What tshark prints for `names`, as [`Reading::fields`] has it.
 ///
 /// # Panics
 /// If tshark cannot be run, or fails.
 #[must_use]
 pub fn fields(capture: &Path, names: &[&str]) -> Vec<Vec<String>> {
-    let mut command = Command::new("tshark");
-    // The user's own Wireshark profile must not matter.
-    command.env("WIRESHARK_CONFIG_DIR", "/nonexistent").args(["-n", "-T", "fields", "-r"]).arg(capture);
-    command.args(PREFERENCES.iter().flat_map(|preference| ["-o", preference]));
-    command.args(names.iter().flat_map(|name| ["-e", name]));
-    let output = command.output().expect("tshark runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "tshark failed on {}: {errors}", capture.display());
-    let rows = String::from_utf8_lossy(&output.stdout);
-    rows.lines().map(|row| row.split('\t').map(str::to_owned).collect()).collect()
+    Reading::of(capture).fields(names)
+}
+
+/// A capture, and how tshark is to read it.
+#[derive(Clone, Debug)]
+pub struct Reading<'a> {
+    capture: &'a Path,
+    arguments: Vec<OsString>,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads `capture` as stock tshark does, with the checks done that are off by default.
+    #[must_use]
+    pub fn of(capture: &'a Path) -> Self {
+        let preferences = PREFERENCES.iter().flat_map(|&preference| ["-o".into(), preference.into()]);
+        Self { capture, arguments: preferences.collect() }
+    }
+
+    /// With a script in Lua, such as a dissector. Where tshark runs as root, it runs scripts if
+    /// `run_user_scripts_when_superuser` is true in its `init.lua`, as it is unless a distribution changed it.
+    #[must_use]
+    pub fn with_script(self, script: &Path) -> Self {
+        let mut value = OsString::from("lua_script:");
+        value.push(script);
+        self.with("-X", value)
+    }
+
+    /// With a preference, as in `tpa.udp_port:9000`.
+    #[must_use]
+    pub fn with_preference(self, preference: &str) -> Self {
+        self.with("-o", preference)
+    }
+
+    /// With a protocol chosen by hand, as in `udp.port==9000,tpa`.
+    #[must_use]
+    pub fn decoding_as(self, rule: &str) -> Self {
+        self.with("-d", rule)
+    }
+
+    fn with(mut self, option: &str, value: impl Into<OsString>) -> Self {
+        self.arguments.extend([option.into(), value.into()]);
+        self
+    }
+
+    /// What tshark prints for `names` (see `tshark -G fields`), a row a packet. Of a field that occurs in a packet
+    /// several times, all values separated by commas.
+    ///
+    /// # Panics
+    /// If tshark cannot be run, or fails, or has something to say about a script.
+    #[must_use]
+    pub fn fields(&self, names: &[&str]) -> Vec<Vec<String>> {
+        let mut command = Command::new("tshark");
+        // The user's own Wireshark profile must not matter.
+        command.env("WIRESHARK_CONFIG_DIR", "/nonexistent").args(&self.arguments);
+        command.args(["-n", "-T", "fields", "-r"]).arg(self.capture);
+        command.args(names.iter().flat_map(|name| ["-e", name]));
+        let output = command.output().expect("tshark runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let well = output.status.success() && !errors.contains("Lua");
+        assert!(well, "tshark failed on {}: {errors}", self.capture.display());
+        let rows = String::from_utf8_lossy(&output.stdout);
+        rows.lines().map(|row| row.split('\t').map(str::to_owned).collect()).collect()
+    }
 }
 
 /// The packet with this 1-based number, if nothing is wrong with it.
@@ -84,9 +147,4 @@ fn judged(number: usize, values: &[String]) -> Decoded {
     }
     assert!(values[1].is_empty(), "packet {number} ({protocols}) is malformed");
     Decoded { protocols: protocols.clone() }
-}
-
-#[allow(clippy::print_stderr, reason = "a test that did not look must say so")]
-fn say_skipped(capture: &Path) {
-    eprintln!("SKIPPED: tshark is not installed; nobody looked at {}", capture.display());
 }

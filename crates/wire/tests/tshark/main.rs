@@ -16,6 +16,8 @@ use hopline_wire::{Emit, udp};
 use std::fs::File;
 use std::path::Path;
 
+mod tpa;
+
 const A: NodeId = NodeId(0);
 const B: NodeId = NodeId(1);
 

@@ -1,0 +1,453 @@
+//! The Wireshark dissector of TPA shows what was written, and objects to what the parser refuses and nothing else.
+
+use super::{A, B, Capture, ip_packet};
+use bytes::Bytes;
+use hopline_core::{Purpose, Stream};
+use hopline_testkit::tshark::{self, Reading};
+use hopline_wire::checksum::Sum;
+use hopline_wire::ipv4::{Ecn, Header};
+use hopline_wire::tpa::{
+    self, Ack, Bitmap, Control, NATIVE_HEADER_LEN, Opening, POSITIONS, Place, Ports, Segment, Tag, TxStat,
+    UDP_HEADER_LEN,
+};
+use hopline_wire::{ipv4, udp};
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionBlock;
+use std::borrow::Cow;
+use std::fs::File;
+use std::num::NonZeroU64;
+use std::path::Path;
+
+const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/tpa.lua");
+const PORTS: Ports = Ports { src: 40_000, dst: tpa::PORT };
+/// How tshark prints that an expert information is an error.
+const ERROR: &str = "8388608";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Udp,
+    Native,
+}
+
+const FORMS: [Form; 2] = [Form::Udp, Form::Native];
+
+impl Form {
+    fn emit(self, segment: &Segment<Bytes>) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Udp => segment.emit_udp(&mut out),
+            Self::Native => segment.emit_native(&native_ip(), PORTS, &mut out),
+        }
+        out
+    }
+
+    fn refuses(self, bytes: &[u8]) -> bool {
+        let bytes = Bytes::copy_from_slice(bytes);
+        match self {
+            Self::Udp => Segment::parse_udp(&bytes).is_err(),
+            Self::Native => Segment::parse_native(&native_ip(), &bytes).is_err(),
+        }
+    }
+
+    fn packet(self, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Udp => udp_packet(PORTS, bytes),
+            Self::Native => ip_packet(tpa::PROTOCOL, bytes.len(), |_, out| out.extend(bytes)),
+        }
+    }
+
+    /// What tshark calls the protocols of such a packet.
+    const fn protocols(self, has_data: bool) -> &'static str {
+        match (self, has_data) {
+            (Self::Udp, true) => "raw:ip:udp:tpa:data",
+            (Self::Udp, false) => "raw:ip:udp:tpa",
+            (Self::Native, true) => "raw:ip:tpa.native:data",
+            (Self::Native, false) => "raw:ip:tpa.native",
+        }
+    }
+}
+
+fn udp_packet(ports: Ports, bytes: &[u8]) -> Vec<u8> {
+    let payload = Bytes::copy_from_slice(bytes);
+    let datagram = udp::Datagram { src_port: ports.src, dst_port: ports.dst, payload };
+    ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out))
+}
+
+/// What the pseudo header of the native form is made of; the header that `ip_packet` writes.
+fn native_ip() -> Header {
+    let protocol = tpa::PROTOCOL;
+    Header { src: A.ipv4(), dst: B.ipv4(), ttl: 64, protocol, ecn: Ecn::Capable0, id: 7 }
+}
+
+fn tag(n: u64) -> Option<Tag> {
+    NonZeroU64::new(n).map(Tag)
+}
+
+fn data() -> Segment<Bytes> {
+    Segment {
+        block: 131,
+        place: Some(Place { position: 9, last: false }),
+        tx: 12,
+        ack: Some(Ack { block: 131, bitmap: Bitmap::first(9), tx: 11 }),
+        window: 17_520,
+        payload: Bytes::from_static(b"ad hoc"),
+        ..Segment::default()
+    }
+}
+
+fn syn() -> Segment<Bytes> {
+    let opening = Opening { tag: tag(7), mss: 1452, block_segments: 12, cwnd_max: 3 };
+    Segment {
+        control: Control::Syn,
+        window: 0xffff,
+        tag: tag(1),
+        opening: Some(opening),
+        ..Segment::default()
+    }
+}
+
+/// Any segment that makes sense.
+fn random_segment(stream: &mut Stream) -> Segment<Bytes> {
+    let ack = Ack {
+        block: stream.bits() as u16,
+        bitmap: Bitmap::from_bits(stream.bits() as u16),
+        tx: stream.bits() as u8,
+    };
+    let opening = Opening {
+        tag: tag(stream.bits() * u64::from(stream.below(2))),
+        mss: stream.bits() as u16,
+        block_segments: 1 + stream.below(POSITIONS.into()) as u8,
+        cwnd_max: 1 + stream.below(255) as u8,
+    };
+    let control = [Control::None, Control::Syn, Control::Fin, Control::Rst][stream.below(4) as usize];
+    let may_have_data = matches!(control, Control::None | Control::Fin);
+    let has_place = control == Control::Fin || may_have_data && stream.below(3) > 0;
+    let place = Place { position: stream.below(POSITIONS.into()) as u8, last: stream.below(2) == 1 };
+    let len = if has_place { stream.below(40) as usize } else { 0 };
+    Segment {
+        block: stream.bits() as u16,
+        place: has_place.then_some(place),
+        tx: stream.bits() as u8,
+        ack: (stream.below(2) == 1).then_some(ack),
+        control,
+        tx_stat: [TxStat::Normal, TxStat::Congested][stream.below(2) as usize],
+        window: stream.bits() as u16,
+        tag: tag(stream.bits() * u64::from(stream.below(2))),
+        opening: (stream.below(3) == 0).then_some(opening),
+        payload: (0..len).map(|_| stream.bits() as u8).collect(),
+    }
+}
+
+fn random_segments(run: u64, count: usize) -> Vec<Segment<Bytes>> {
+    let mut stream = Stream::keyed(1, run, 0, Purpose::Emulation);
+    (0..count).map(|_| random_segment(&mut stream)).collect()
+}
+
+/// What the dissector must show of a segment: filter names and values as tshark prints them.
+fn shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
+    let bytes = form.emit(segment);
+    let native = |value: String| if form == Form::Native { value } else { String::new() };
+    let mut fields = vec![
+        ("tpa.srcport", native(PORTS.src.to_string())),
+        ("tpa.dstport", native(PORTS.dst.to_string())),
+        ("tpa.port", native(format!("{},{}", PORTS.src, PORTS.dst))),
+        (
+            "tpa.checksum",
+            native(format!("0x{:02x}{:02x}", bytes.get(14).unwrap_or(&0), bytes.get(15).unwrap_or(&0))),
+        ),
+        ("tpa.checksum.status", native("1".into())),
+    ];
+    fields.extend(numbers_shown(form, segment));
+    fields.extend(flags_shown(segment));
+    fields.extend(extensions_shown(segment));
+    fields.extend([
+        ("data.data", segment.payload.iter().map(|byte| format!("{byte:02x}")).collect()),
+        ("_ws.expert.message", String::new()),
+        ("_ws.lua.error", String::new()),
+    ]);
+    fields
+}
+
+fn numbers_shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
+    // The native form has the lower eight bits only.
+    let block = |number: u16| if form == Form::Udp { number } else { number & 0xff };
+    let upper = |number: u16| if form == Form::Udp { (number >> 8).to_string() } else { String::new() };
+    let ack = |show: &dyn Fn(Ack) -> String| segment.ack.map(show).unwrap_or_default();
+    let bitmap_data = segment.place.map_or(0, |place| Bitmap::of(place.position).bits());
+    let positions = |set: Bitmap| set.positions().map(|p| p.to_string()).collect::<Vec<_>>().join(",");
+    vec![
+        ("tpa.block", block(segment.block).to_string()),
+        ("tpa.block.upper", upper(segment.block)),
+        ("tpa.bitmap_data", format!("0x{bitmap_data:04x}")),
+        ("tpa.position", segment.place.map(|place| place.position.to_string()).unwrap_or_default()),
+        ("tpa.tx", segment.tx.to_string()),
+        ("tpa.ack_block", ack(&|ack| block(ack.block).to_string())),
+        ("tpa.ack_block.upper", ack(&|ack| upper(ack.block))),
+        ("tpa.bitmap_ack", ack(&|ack| format!("0x{:04x}", ack.bitmap.bits()))),
+        ("tpa.ack_position", ack(&|ack| positions(ack.bitmap))),
+        ("tpa.ack_tx", ack(&|ack| ack.tx.to_string())),
+        ("tpa.window", segment.window.to_string()),
+        ("tpa.len", segment.payload.len().to_string()),
+    ]
+}
+
+fn flags_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
+    let flags = [
+        ("tpa.flags.ack", segment.ack.is_some()),
+        ("tpa.flags.rst", segment.control == Control::Rst),
+        ("tpa.flags.syn", segment.control == Control::Syn),
+        ("tpa.flags.fin", segment.control == Control::Fin),
+        ("tpa.txstat", segment.tx_stat == TxStat::Congested),
+        ("tpa.flags.last", segment.place.is_some_and(|place| place.last)),
+        ("tpa.flags.opening", segment.opening.is_some()),
+        ("tpa.flags.tag", segment.tag.is_some()),
+    ];
+    let byte = flags.iter().fold(0, |byte: u8, (_, set)| byte << 1 | u8::from(*set));
+    let mut fields = vec![("tpa.flags", format!("0x{byte:02x}"))];
+    fields.extend(flags.map(|(name, set)| (name, u8::from(set).to_string())));
+    fields
+}
+
+fn extensions_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
+    let tag = |tag: Option<Tag>| format!("0x{:016x}", tag.map_or(0, |tag| tag.0.get()));
+    let opening = |show: &dyn Fn(Opening) -> String| segment.opening.map(show).unwrap_or_default();
+    vec![
+        ("tpa.tag", segment.tag.map(|own| tag(Some(own))).unwrap_or_default()),
+        ("tpa.opening.tag", opening(&|opening| tag(opening.tag))),
+        ("tpa.opening.mss", opening(&|opening| opening.mss.to_string())),
+        ("tpa.opening.version", opening(&|_| "1".into())),
+        ("tpa.opening.block_segments", opening(&|opening| opening.block_segments.to_string())),
+        ("tpa.opening.cwnd_max", opening(&|opening| opening.cwnd_max.to_string())),
+        ("tpa.opening.reserved", opening(&|_| "000000".into())),
+    ]
+}
+
+/// A capture of these packets, to be read with the dissector; gives what `read` gives, or nothing without tshark.
+fn with_capture<T>(packets: &[Vec<u8>], read: impl Fn(Reading<'_>) -> T) -> Option<T> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tpa.pcapng");
+    let mut capture = Capture::new(&path);
+    for packet in packets {
+        capture.write(capture.wired, packet, None, "");
+    }
+    capture.writer.finish().unwrap();
+    tshark::installed_to_read(&path).then(|| read(dissecting(&path)))
+}
+
+fn dissecting(path: &Path) -> Reading<'_> {
+    Reading::of(path).with_script(DISSECTOR.as_ref())
+}
+
+#[test]
+fn every_field_is_shown_as_it_was_written() {
+    let segments = [vec![data(), syn(), Segment::default()], random_segments(0, 300)].concat();
+    for form in FORMS {
+        let packets: Vec<_> = segments.iter().map(|segment| form.packet(&form.emit(segment))).collect();
+        let names: Vec<_> = shown(form, &data()).iter().map(|(name, _)| *name).collect();
+        let names = [&["frame.protocols"], &names[..]].concat();
+        let Some(rows) = with_capture(&packets, |reading| reading.fields(&names)) else { return };
+        assert_eq!(rows.len(), segments.len());
+        for (segment, row) in segments.iter().zip(rows) {
+            assert_eq!(row[0], form.protocols(!segment.payload.is_empty()), "{segment:?}");
+            // Since Wireshark 4.2 flags are words.
+            let values = row[1..].iter().map(|value| value.replace("True", "1").replace("False", "0"));
+            let read: Vec<_> = names[1..].iter().copied().zip(values).collect();
+            assert_eq!(read, shown(form, segment), "{form:?} {segment:?}");
+        }
+    }
+}
+
+#[test]
+fn every_broken_rule_has_its_name() {
+    let (data, syn) = (data(), syn());
+    let opening = UDP_HEADER_LEN + tpa::TAG_LEN;
+    let broken: [(&str, &Segment<Bytes>, &[(usize, u8)]); 12] = [
+        ("tpa.malformed.position", &data, &[(4, 0x30)]),
+        ("tpa.malformed.position", &data, &[(4, 0), (7, 0x84)]),
+        ("tpa.malformed.control", &data, &[(7, 0xe0)]),
+        ("tpa.malformed.control_position", &data, &[(7, 0xa0)]),
+        ("tpa.malformed.control_position", &data, &[(7, 0xc0)]),
+        ("tpa.malformed.fin", &data, &[(4, 0), (7, 0x90)]),
+        ("tpa.malformed.data", &data, &[(4, 0)]),
+        ("tpa.malformed.tag", &syn, &[(opening - 1, 0)]),
+        ("tpa.malformed.version", &syn, &[(opening + 10, 2)]),
+        ("tpa.malformed.block_segments", &syn, &[(opening + 11, 0)]),
+        ("tpa.malformed.block_segments", &syn, &[(opening + 11, 13)]),
+        ("tpa.malformed.cwnd_max", &syn, &[(opening + 12, 0)]),
+    ];
+    let mut names: Vec<_> = broken.iter().map(|(name, ..)| *name).collect();
+    let mut packets = Vec::new();
+    for (name, segment, changes) in broken {
+        let mut bytes = Form::Udp.emit(segment);
+        changes.iter().for_each(|&(at, value)| bytes[at] = value);
+        assert!(Form::Udp.refuses(&bytes), "{name}");
+        packets.push(Form::Udp.packet(&bytes));
+    }
+    names.push("tpa.malformed.truncated");
+    packets.push(Form::Udp.packet(&Form::Udp.emit(&syn)[..20]));
+    names.push("tpa.checksum.bad");
+    let mut bytes = Form::Native.emit(&data);
+    bytes[NATIVE_HEADER_LEN] ^= 1;
+    packets.push(Form::Native.packet(&bytes));
+
+    let mut asked = names.clone();
+    asked.dedup();
+    let Some(rows) = with_capture(&packets, |reading| reading.fields(&asked)) else { return };
+    assert_eq!(rows.len(), names.len());
+    for (row, broken) in rows.iter().zip(&names) {
+        for (value, name) in row.iter().zip(&asked) {
+            assert_eq!(!value.is_empty(), name == broken, "{name} of a segment that breaks {broken}");
+        }
+    }
+}
+
+#[test]
+fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
+    for (run, form) in (1..).zip(FORMS) {
+        let mut stream = Stream::keyed(1, run, 1, Purpose::Emulation);
+        let segments = random_segments(run, 600);
+        let mut all: Vec<_> = segments.iter().map(|segment| damaged(form, segment, &mut stream)).collect();
+        let whole = form.emit(&syn());
+        all.extend((0..=whole.len()).map(|len| whole[..len].to_vec()));
+        // Wireshark does not show an empty payload to anyone.
+        all.retain(|bytes| !bytes.is_empty());
+        let packets: Vec<_> = all.iter().map(|bytes| form.packet(bytes)).collect();
+        let names = ["_ws.expert.severity", "_ws.lua.error", "tpa.checksum.status"];
+        let Some(rows) = with_capture(&packets, |reading| reading.fields(&names)) else { return };
+        assert_eq!(rows.len(), all.len());
+        let refused = all.iter().filter(|bytes| form.refuses(bytes)).count();
+        assert!(refused > 100 && all.len() - refused > 100, "{refused} of {} refused", all.len());
+        for (bytes, row) in all.iter().zip(rows) {
+            assert_eq!(row[0].contains(ERROR), form.refuses(bytes), "{form:?} {bytes:02x?}");
+            assert_eq!(row[1], "", "{form:?} {bytes:02x?}");
+            let has_checksum = form == Form::Native && bytes.len() >= NATIVE_HEADER_LEN;
+            let status =
+                if has_checksum { u8::from(checksum_sum(bytes) == 0).to_string() } else { String::new() };
+            assert_eq!(row[2], status, "{form:?} {bytes:02x?}");
+        }
+    }
+}
+
+/// The bytes of a segment after up to three accidents; nine times in ten with a right checksum.
+fn damaged(form: Form, segment: &Segment<Bytes>, stream: &mut Stream) -> Vec<u8> {
+    let mut bytes = form.emit(segment);
+    for _ in 0..stream.below(4) {
+        let at = stream.below(bytes.len() as u32) as usize;
+        match stream.below(8) {
+            0 => bytes.truncate(at.max(1)),
+            1 => bytes[at] = stream.bits() as u8,
+            _ => bytes[at] ^= 1 << stream.below(8),
+        }
+    }
+    if form == Form::Native && bytes.len() >= NATIVE_HEADER_LEN && stream.below(10) > 0 {
+        bytes[14..16].fill(0);
+        let right = checksum_sum(&bytes);
+        bytes[14..16].copy_from_slice(&right.to_be_bytes());
+    }
+    bytes
+}
+
+fn checksum_sum(bytes: &[u8]) -> u16 {
+    let mut sum = Sum::pseudo_header(&native_ip(), bytes.len());
+    sum.add(bytes);
+    sum.finish()
+}
+
+#[test]
+fn the_info_column_can_be_read() {
+    let only_ack = Segment {
+        ack: Some(Ack { block: 2, bitmap: Bitmap::from_bits(0b1000_0011_0111), tx: 3 }),
+        tx_stat: TxStat::Congested,
+        ..Segment::default()
+    };
+    let last = Place { position: 11, last: true };
+    let fin = Segment { control: Control::Fin, place: Some(last), tx: 40, block: 999, ..Segment::default() };
+    let rst = Segment { control: Control::Rst, tag: tag(3), ..Segment::default() };
+    let expected = [
+        (data(), "DATA 131:9 tx 12 | ACK 131 [0-8] tx 11 | win 17520 | len 6"),
+        (syn(), "SYN | mss 1452 block 12 cwndmax 3 | win 65535"),
+        (only_ack, "ACK 2 [0-2,4-5,11] tx 3 | congested | win 0"),
+        (fin, "FIN 999:11 last tx 40 | win 0"),
+        (rst, "RST | win 0"),
+    ];
+    let mut packets: Vec<_> =
+        expected.iter().map(|(segment, _)| Form::Udp.packet(&Form::Udp.emit(segment))).collect();
+    packets.push(Form::Udp.packet(&Form::Udp.emit(&data())[..7]));
+    let read = |reading: Reading<'_>| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]);
+    let Some(rows) = with_capture(&packets, read) else { return };
+    for (row, (_, info)) in rows.iter().zip(&expected) {
+        assert_eq!(row[..], ["TPA", info]);
+    }
+    assert_eq!(rows[5], ["TPA", "[malformed: truncated: 12 bytes needed, 7 present]"]);
+}
+
+#[test]
+fn other_ports_are_known_from_the_syn_by_preference_or_by_hand() {
+    let packet =
+        |src, segment: &Segment<Bytes>| udp_packet(Ports { src, dst: 9000 }, &Form::Udp.emit(segment));
+    let packets = [packet(1000, &syn()), packet(1000, &data()), answer(9000, 1000), packet(2000, &data())];
+    let protocols = |reading: Reading<'_>| -> Vec<String> {
+        reading.fields(&["_ws.col.Protocol"]).into_iter().flatten().collect()
+    };
+    let Some(known) = with_capture(&packets, protocols) else { return };
+    assert_eq!(known, ["TPA", "TPA", "TPA", "UDP"]);
+    let by_preference = |reading: Reading<'_>| protocols(reading.with_preference("tpa.udp_port:9000"));
+    assert_eq!(with_capture(&packets, by_preference).unwrap(), ["TPA"; 4]);
+    let by_hand = |reading: Reading<'_>| protocols(reading.decoding_as("udp.port==9000,tpa"));
+    assert_eq!(with_capture(&packets, by_hand).unwrap(), ["TPA"; 4]);
+
+    let native = [Form::Native.packet(&Form::Native.emit(&data()))];
+    let off = |reading: Reading<'_>| protocols(reading.with_preference("tpa.native:FALSE"));
+    assert_eq!(with_capture(&native, off).unwrap(), ["IPv4"]);
+}
+
+/// Data the other way.
+fn answer(src_port: u16, dst_port: u16) -> Vec<u8> {
+    let payload = Bytes::from(Form::Udp.emit(&data()));
+    let datagram = udp::Datagram { src_port, dst_port, payload };
+    let ip = Header { src: B.ipv4(), dst: A.ipv4(), protocol: ipv4::Protocol::Udp, ..native_ip() };
+    let mut out = Vec::new();
+    ip.emit(datagram.wire_len(), &mut out);
+    datagram.emit(&ip, &mut out);
+    out
+}
+
+#[test]
+fn a_packet_cut_by_the_capture_is_not_called_malformed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cut.pcapng");
+    let mut writer = PcapNgWriter::new(File::create(&path).unwrap()).unwrap();
+    writer.write_pcapng_block(InterfaceDescriptionBlock::new(DataLink::RAW, 0)).unwrap();
+    for form in FORMS {
+        for segment in [data(), syn()] {
+            let packet = form.packet(&form.emit(&segment));
+            for len in ipv4::HEADER_LEN..packet.len() {
+                let block = EnhancedPacketBlock {
+                    interface_id: 0,
+                    timestamp: std::time::Duration::ZERO,
+                    original_len: packet.len() as u32,
+                    data: Cow::Borrowed(&packet[..len]),
+                    options: Vec::new(),
+                };
+                writer.write_pcapng_block(block).unwrap();
+            }
+        }
+    }
+    drop(writer);
+    if !tshark::installed_to_read(&path) {
+        return;
+    }
+    let rows = dissecting(&path).fields(&[
+        "_ws.expert.severity",
+        "_ws.lua.error",
+        "tpa.cut",
+        "tpa.checksum.status",
+        "tpa.len",
+    ]);
+    assert!(rows.iter().all(|row| !row[0].contains(ERROR) && row[1].is_empty() && row[3] != "0"));
+    assert!(rows.iter().any(|row| row[2] == "1") && rows.iter().any(|row| row[3] == "2"));
+    // What was on the wire counts, not what is left of it.
+    assert!(rows.iter().any(|row| row[4] == "6"));
+}

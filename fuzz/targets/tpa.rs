@@ -1,0 +1,4 @@
+//! TPA segments, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::wire::tpa(data));
