@@ -259,11 +259,14 @@ fn every_field_is_shown_as_it_was_written() {
     }
 }
 
+/// The filter name of a rule, a segment, and the bytes that make it break that rule: where, and which.
+type Broken<'a> = (&'static str, &'a Segment<Bytes>, &'a [(usize, u8)]);
+
 #[test]
 fn every_broken_rule_has_its_name() {
     let (data, syn) = (data(), syn());
     let opening = UDP_HEADER_LEN + tpa::TAG_LEN;
-    let broken: [(&str, &Segment<Bytes>, &[(usize, u8)]); 12] = [
+    let broken: [Broken<'_>; 12] = [
         ("tpa.malformed.position", &data, &[(4, 0x30)]),
         ("tpa.malformed.position", &data, &[(4, 0), (7, 0x84)]),
         ("tpa.malformed.control", &data, &[(7, 0xe0)]),
