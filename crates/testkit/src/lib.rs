@@ -2,8 +2,9 @@
 //!
 //! [`Pair`] drives two machines of any kind in virtual time over an emulated link; [`oracle`] says what must hold
 //! whatever the link does; `NamespaceLink` (feature `namespaces`) is the same link in real time, for
-//! real sockets; [`fuzz`] holds the bodies of the fuzz targets, so that ordinary tests run them too.
+//! real sockets; [`cases`] are test bodies for both; [`fuzz`] holds the bodies of the fuzz targets, so that ordinary tests run them too.
 
+pub mod cases;
 pub mod emulation;
 pub mod fuzz;
 mod loss;

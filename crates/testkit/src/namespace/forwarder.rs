@@ -2,8 +2,9 @@
 
 use super::damage::Damage;
 use super::lateness::Recorder;
-use super::nat::{Nat, OldPorts, Passage};
+use super::nat::{Nat, Passage};
 use super::{LinkStats, NamespaceLink, Setup};
+use crate::cases::OldPorts;
 use crate::emulation::{Direction, Fate};
 use crate::pair::Side;
 use hopline_core::Instant;

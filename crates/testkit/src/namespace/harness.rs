@@ -5,6 +5,9 @@ use libtest_mimic::{Arguments, Trial};
 use std::io::Write;
 use std::process::ExitCode;
 
+/// Tests that run at the same time, unless the command line says otherwise.
+const AT_ONCE: usize = 8;
+
 /// The `main` of a test without harness (`harness = false`): runs `tests`, each a name and a body that panics if it
 /// fails, with the options of `cargo test`. Where there can be no [`NamespaceLink`] they are reported as ignored, and
 /// the reason is printed.
@@ -26,6 +29,8 @@ pub fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
         // Even if they were asked for.
         (arguments.ignored, arguments.include_ignored) = (false, false);
     }
+    // They wait for the link, not for the processor.
+    arguments.test_threads.get_or_insert(AT_ONCE);
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
@@ -40,7 +45,7 @@ pub fn if_on_time(link: &NamespaceLink, what: &str, check: impl FnOnce()) {
 }
 
 /// To people, past the capture of tests' output.
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     let mut stderr = std::io::stderr();
     // Nobody to tell: nothing to do about it.
     let _ = writeln!(stderr, "{line}");

@@ -6,12 +6,14 @@ mod forwarder;
 mod harness;
 mod lateness;
 mod nat;
+mod sockets;
 
 pub use damage::Damage;
 pub use harness::{if_on_time, run_tests};
 pub use lateness::Lateness;
-pub use nat::OldPorts;
+pub use sockets::{OverSockets, Sockets, Talk};
 
+use crate::cases::OldPorts;
 use crate::emulation::{Counts, Emulation};
 use crate::pair::Side;
 use forwarder::Forwarder;

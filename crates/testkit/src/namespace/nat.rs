@@ -1,16 +1,8 @@
 //! The address translator before host B, for UDP ports.
 
 use super::damage::{Transport, UDP, write_checked};
+use crate::cases::OldPorts;
 use std::collections::BTreeMap;
-
-/// What becomes of the ports by which B was known before it was rebound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OldPorts {
-    /// The translator has forgotten them: what is sent there is dropped. A restarted home router does this.
-    Forgotten,
-    /// They still lead to B, though B's packets come from the new ones.
-    Kept,
-}
 
 /// Whether a packet may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,65 @@
+//! Our TCP, in virtual time, through everything a reliable transport must stand.
+
+use bytes::Bytes;
+use hopline_core::{Instant, Seq32};
+use hopline_testkit::cases::{Case, InVirtualTime, arrives_byte_exact, must_hold};
+use hopline_transport::tcp::{Config, Endpoint, Ports};
+
+fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
+    let end = |local, remote| {
+        Endpoint::new(Config::modern(), Ports { local, remote }, Seq32(7)).expect("presets are valid")
+    };
+    let (mut a, mut b) = (end(1, 2), end(2, 1));
+    b.listen().expect("it is closed");
+    a.connect(Instant::ZERO).expect("it is closed");
+    (a, b)
+}
+
+/// TCP gets through, at a few hundred bytes a second: its time-outs grow to a minute each. A retransmission that is alone on the
+/// link meets the same burst again, three times in four; and where ACKs are lost, one that repeats a lost one echoes a
+/// timestamp of before the time-out (RFC 7323 §4.3), so that the round trip seems to have taken that long.
+const TOO_MUCH_FOR_TCP: [&str; 2] = ["20 % lost in bursts of 4", "20 % lost, both ways"];
+
+#[test]
+fn ten_megabytes_arrive_byte_exact_whatever_the_link_does() {
+    for case in must_hold().into_iter().filter(|case| !case.needs_sockets()) {
+        let case = if TOO_MUCH_FOR_TCP.contains(&case.name) { case.with_bytes(500_000) } else { case };
+        let outcome = arrives_byte_exact(&InVirtualTime(ends), &case);
+        assert!(outcome.counts[0].sent >= case.bytes / 1448, "{}: {outcome:?}", case.name);
+        // 2 Mb/s.
+        assert!(outcome.at > Instant::from_millis(case.bytes / 250), "{}: {outcome:?}", case.name);
+    }
+}
+
+#[test]
+fn cases_do_what_their_names_say() {
+    let forth = |name: &str| {
+        let case = must_hold().into_iter().find(|case| case.name == name).expect("it is one of them");
+        arrives_byte_exact(&InVirtualTime(ends), &case.with_bytes(3_000_000)).counts[0]
+    };
+    let counts = forth("nothing lost");
+    assert_eq!((counts.lost, counts.blacked_out, counts.reordered, counts.duplicated), (0, 0, 0, 0));
+    let counts = forth("10 % lost");
+    assert!(counts.lost > 150 && counts.bursts * 10 > counts.lost * 8, "{counts:?}");
+    let bursts = forth("10 % lost in bursts of 4");
+    assert!(bursts.lost > 2 * bursts.bursts && bursts.bursts > 20, "{bursts:?}");
+    assert!(forth("5 % reordered by 30 ms").reordered > 70);
+    assert!(forth("1 % duplicated").duplicated > 8);
+    assert!(forth("an outage of 10 s, both ways").blacked_out > 5);
+}
+
+#[test]
+fn same_case_same_outcome() {
+    let case = must_hold().remove(3).with_bytes(500_000);
+    let run = |case: &Case| arrives_byte_exact(&InVirtualTime(ends), case);
+    assert_eq!(run(&case), run(&case));
+    assert_ne!(run(&case), run(&Case { seed: 2, ..case.clone() }));
+}
+
+#[test]
+#[should_panic(expected = "too little time (seed 1)")]
+fn a_transfer_that_is_not_done_in_time_fails() {
+    let case = must_hold().remove(0);
+    let hurried = Case { name: "too little time", deadline: Instant::from_secs(3), ..case };
+    arrives_byte_exact(&InVirtualTime(ends), &hurried);
+}
