@@ -134,24 +134,23 @@ fn assert_share(n: u64, of: u64, p: f64) {
 fn packets_take_the_rate() {
     let rate = 8_000_000;
     let d = Datagrams::over(Emulation { rate: Some(rate), ..Emulation::default() });
-    let (n, len) = (300, 1000);
-    let begin = d.link.now();
-    let mut arrived = 0;
-    for number in 0..n {
-        d.a.send_to(&datagram(number, len), d.to_b).unwrap();
-        // 1 ms a packet: the link never idles, no buffer overflows.
-        d.wait(|counts| counts.sent == number + 1);
-        while d.link.now() < begin + ms(number.saturating_sub(20)) {
-            thread::sleep(std::time::Duration::from_micros(200));
+    // As many as B's socket holds.
+    let (n, len) = (60, 1000);
+    let took = |_| {
+        let (begin, before) = (d.link.now(), d.counts().sent);
+        for number in 0..n {
+            d.a.send_to(&datagram(number, len), d.to_b).unwrap();
         }
-        arrived += d.take().len() as u64;
-    }
-    d.wait_until_idle();
-    let took = d.link.now() - begin;
-    assert_eq!(arrived + d.take().len() as u64, n);
+        d.wait(|counts| counts.sent == before + n);
+        d.wait_until_idle();
+        let took = d.link.now() - begin;
+        assert_eq!(d.take().len() as u64, n);
+        took
+    };
+    let best = (0..5).map(took).min().unwrap();
     let expected = Duration::of_bits(n * (len + HEADERS) as u64 * 8, rate);
-    assert!(took >= expected, "{n} packets took {took}, the rate allows {expected}");
-    if_on_time(&d.link, "rate", || assert!(took < expected + ms(15), "{took} instead of {expected}"));
+    assert!(best >= expected, "{n} packets took {best}, the rate allows {expected}");
+    if_on_time(&d.link, "rate", || assert!(best < expected + ms(3), "{best} instead of {expected}"));
 }
 
 fn a_round_trip_takes_both_latencies() {
@@ -159,20 +158,19 @@ fn a_round_trip_takes_both_latencies() {
     let a = link.run_in_a(|| UdpSocket::bind((link.address_a(), 0)).unwrap());
     let b = link.run_in_b(|| UdpSocket::bind((link.address_b(), 0)).unwrap());
     let mut buffer = [0; 64];
-    let mut times: Vec<Duration> = (0..20)
-        .map(|_| {
-            let begin = link.now();
-            a.send_to(b"ping", b.local_addr().unwrap()).unwrap();
-            let (len, from) = b.recv_from(&mut buffer).unwrap();
-            assert_eq!((&buffer[..len], from.ip()), (&b"ping"[..], link.address_a().into()));
-            b.send_to(b"pong", from).unwrap();
-            assert_eq!(a.recv(&mut buffer).unwrap(), 4);
-            link.now() - begin
-        })
-        .collect();
-    times.sort_unstable();
-    assert!(times[0] >= ms(25), "{}", times[0]);
-    if_on_time(&link, "delay", || assert!(times[10] < ms(27), "{}", times[10]));
+    let times = (0..20).map(|_| {
+        let begin = link.now();
+        a.send_to(b"ping", b.local_addr().unwrap()).unwrap();
+        let (len, from) = b.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], from.ip()), (&b"ping"[..], link.address_a().into()));
+        b.send_to(b"pong", from).unwrap();
+        assert_eq!(a.recv(&mut buffer).unwrap(), 4);
+        link.now() - begin
+    });
+    // The link may be on time and this test's own threads not: the best of them counts.
+    let best = times.min().unwrap();
+    assert!(best >= ms(25), "{best}");
+    if_on_time(&link, "delay", || assert!(best < ms(27), "{best}"));
 }
 
 fn independent_losses_have_their_share() {
