@@ -13,6 +13,7 @@ pub mod namespace;
 pub mod oracle;
 pub mod packet;
 pub mod pair;
+pub mod transfer;
 pub mod tshark;
 
 pub use emulation::{Counts, Emulation, Extra};

@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use hopline_core::{Length, Payload, Stream};
-use hopline_wire::ipv4;
-use hopline_wire::tcp::{Flags, Segment};
+use hopline_wire::ipv4::{self, Protocol};
+use hopline_wire::tcp::Flags;
+use hopline_wire::tpa::{Bitmap, Control, TxStat};
+use hopline_wire::{tcp, tpa, udp};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
@@ -24,57 +26,120 @@ pub trait Packet: Clone {
     fn describe(&self) -> String;
 }
 
-impl Packet for Segment<Length> {
-    fn link_len(&self) -> usize {
-        ipv4::HEADER_LEN + self.wire_len()
-    }
+/// A packet of which only the length is known: the same after the wire, and not worth damaging, since without bytes there is
+/// no checksum to fool.
+macro_rules! length_only {
+    ($segment:ty, $link_len:expr) => {
+        impl Packet for $segment {
+            fn link_len(&self) -> usize {
+                $link_len(self)
+            }
 
-    fn through_bytes(self) -> Self {
-        self
-    }
+            fn through_bytes(self) -> Self {
+                self
+            }
 
-    /// Without bytes there is no checksum to fool: the far end drops it.
-    fn corrupted(&self, _random: &mut Stream) -> Option<Self> {
-        None
-    }
+            fn corrupted(&self, _random: &mut Stream) -> Option<Self> {
+                None
+            }
 
-    fn describe(&self) -> String {
-        describe(self)
-    }
+            fn describe(&self) -> String {
+                self.to_line()
+            }
+        }
+    };
 }
 
-impl Packet for Segment<Bytes> {
+length_only!(tcp::Segment<Length>, |s: &tcp::Segment<Length>| ipv4::HEADER_LEN + s.wire_len());
+length_only!(tpa::Segment<Length>, |s: &tpa::Segment<Length>| ipv4::HEADER_LEN
+    + udp::HEADER_LEN
+    + s.udp_len());
+
+impl Packet for tcp::Segment<Bytes> {
     fn link_len(&self) -> usize {
         ipv4::HEADER_LEN + self.wire_len()
     }
 
     fn through_bytes(self) -> Self {
         let mut out = Vec::new();
-        self.emit(&header(), &mut out);
-        let parsed = Self::parse(&header(), &Bytes::from(out)).expect("what was emitted can be parsed");
+        self.emit(&header(Protocol::Tcp), &mut out);
+        let parsed =
+            Self::parse(&header(Protocol::Tcp), &Bytes::from(out)).expect("what was emitted can be parsed");
         assert_eq!(parsed, self, "a segment changes on the wire");
         parsed
     }
 
     fn corrupted(&self, random: &mut Stream) -> Option<Self> {
         let mut out = Vec::new();
-        self.emit(&header(), &mut out);
-        let bit = random.below(out.len() as u32 * 8);
-        out[bit as usize / 8] ^= 1 << (bit % 8);
-        Self::parse(&header(), &Bytes::from(out)).ok()
+        self.emit(&header(Protocol::Tcp), &mut out);
+        Self::parse(&header(Protocol::Tcp), &with_flipped_bit(out, random)).ok()
     }
 
     fn describe(&self) -> String {
+        self.to_line()
+    }
+}
+
+/// Over UDP, whose checksum tells of damage.
+impl Packet for tpa::Segment<Bytes> {
+    fn link_len(&self) -> usize {
+        ipv4::HEADER_LEN + udp::HEADER_LEN + self.udp_len()
+    }
+
+    fn through_bytes(self) -> Self {
+        let mut out = Vec::new();
+        self.emit_udp(&mut out);
+        let parsed = Self::parse_udp(&Bytes::from(out)).expect("what was emitted can be parsed");
+        assert_eq!(parsed, self, "a segment changes on the wire");
+        parsed
+    }
+
+    fn corrupted(&self, random: &mut Stream) -> Option<Self> {
+        let mut payload = Vec::new();
+        self.emit_udp(&mut payload);
+        let mut out = Vec::new();
+        let datagram =
+            udp::Datagram { src_port: tpa::PORT, dst_port: tpa::PORT, payload: Bytes::from(payload) };
+        datagram.emit(&header(Protocol::Udp), &mut out);
+        let damaged = with_flipped_bit(out, random);
+        let datagram = udp::Datagram::parse(&header(Protocol::Udp), &damaged).ok()?;
+        Self::parse_udp(&datagram.payload).ok()
+    }
+
+    fn describe(&self) -> String {
+        self.to_line()
+    }
+}
+
+fn with_flipped_bit(mut bytes: Vec<u8>, random: &mut Stream) -> Bytes {
+    let bit = random.below(bytes.len() as u32 * 8);
+    bytes[bit as usize / 8] ^= 1 << (bit % 8);
+    Bytes::from(bytes)
+}
+
+/// A segment in one line.
+trait Line {
+    fn to_line(&self) -> String;
+}
+
+impl<P: Payload> Line for tcp::Segment<P> {
+    fn to_line(&self) -> String {
         describe(self)
     }
 }
 
-fn header() -> ipv4::Header {
+impl<P: Payload> Line for tpa::Segment<P> {
+    fn to_line(&self) -> String {
+        describe_tpa(self)
+    }
+}
+
+fn header(protocol: Protocol) -> ipv4::Header {
     ipv4::Header {
         src: Ipv4Addr::new(10, 0, 0, 1),
         dst: Ipv4Addr::new(10, 0, 0, 2),
         ttl: 64,
-        protocol: ipv4::Protocol::Tcp,
+        protocol,
         ecn: ipv4::Ecn::NotCapable,
         id: 0,
     }
@@ -82,7 +147,7 @@ fn header() -> ipv4::Header {
 
 /// A segment in one line, much like tcpdump: flags, sequence range, ACK, window, options.
 #[must_use]
-pub fn describe<P: Payload>(segment: &Segment<P>) -> String {
+pub fn describe<P: Payload>(segment: &tcp::Segment<P>) -> String {
     let mut text = flag_letters(segment.flags);
     let len = segment.payload.len();
     let _ = write!(text, " {}", segment.seq);
@@ -121,4 +186,44 @@ pub fn flag_letters(flags: Flags) -> String {
         .map(|&(_, letter)| letter)
         .collect();
     if letters.is_empty() { ".".into() } else { letters }
+}
+
+/// A segment in one line: `S`, `F` or `R`, or the place in its block; transmission; what it acknowledges. As in `131:9 (1460) tx
+/// 12 ack 7:[0-3 5] tx 4`; `!` marks a congested sender, `.` after a position the end of the block.
+#[must_use]
+pub fn describe_tpa<P: Payload>(segment: &tpa::Segment<P>) -> String {
+    let mut text = match segment.control {
+        Control::None => String::new(),
+        Control::Syn => "S ".into(),
+        Control::Fin => "F ".into(),
+        Control::Rst => "R ".into(),
+    };
+    if let Some(place) = segment.place {
+        let end = if place.last { "." } else { "" };
+        let (block, position, tx) = (segment.block, place.position, segment.tx);
+        let _ = write!(text, "{block}:{position}{end} ({}) tx {tx} ", segment.payload.len());
+    }
+    if let Some(ack) = segment.ack {
+        let _ = write!(text, "ack {}:{} tx {} ", ack.block as i16, ranges(ack.bitmap), ack.tx);
+    }
+    if segment.tx_stat == TxStat::Congested {
+        text.push_str("! ");
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// `[0-3 5]`.
+fn ranges(bitmap: Bitmap) -> String {
+    let mut runs: Vec<(u8, u8)> = Vec::new();
+    for position in bitmap.positions() {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == position => *last = position,
+            _ => runs.push((position, position)),
+        }
+    }
+    let run = |&(first, last): &(u8, u8)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    format!("[{}]", runs.iter().map(run).collect::<Vec<_>>().join(" "))
 }

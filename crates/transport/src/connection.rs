@@ -1,5 +1,84 @@
 //! What every transport's connections have in common: states, events and the errors of application calls.
 
+use crate::Signal;
+use hopline_core::{Instant, Machine, Payload};
+
+/// What the endpoints of all transports offer to their user, beside the contract of machines.
+pub trait Connection<P: Payload>: Machine<Signal = Signal, Event = Event> {
+    /// Opens the connection.
+    ///
+    /// # Errors
+    /// Already open.
+    fn connect(&mut self, now: Instant) -> Result<(), OpenError>;
+
+    /// Waits for the peer to open the connection.
+    ///
+    /// # Errors
+    /// Already open.
+    fn listen(&mut self) -> Result<(), OpenError>;
+
+    /// Takes data to send, all of it or none.
+    ///
+    /// # Errors
+    /// Not open for sending, or no room.
+    fn send(&mut self, now: Instant, data: P) -> Result<(), SendError>;
+
+    /// The next piece of received data, in order.
+    fn recv(&mut self) -> Option<P>;
+
+    /// Closes our direction once all data handed over is sent.
+    ///
+    /// # Errors
+    /// Not open, or already closed by the user.
+    fn close(&mut self, now: Instant) -> Result<(), CloseError>;
+
+    /// Ends the connection at once.
+    fn abort(&mut self, now: Instant);
+
+    /// Connection state.
+    fn state(&self) -> State;
+}
+
+/// The methods of the same name are those of the endpoint itself.
+macro_rules! connection_of {
+    ($endpoint:ty) => {
+        impl<P: hopline_core::Payload> crate::connection::Connection<P> for $endpoint {
+            fn connect(&mut self, now: hopline_core::Instant) -> Result<(), crate::connection::OpenError> {
+                self.connect(now)
+            }
+
+            fn listen(&mut self) -> Result<(), crate::connection::OpenError> {
+                self.listen()
+            }
+
+            fn send(
+                &mut self,
+                now: hopline_core::Instant,
+                data: P,
+            ) -> Result<(), crate::connection::SendError> {
+                self.send(now, data)
+            }
+
+            fn recv(&mut self) -> Option<P> {
+                self.recv()
+            }
+
+            fn close(&mut self, now: hopline_core::Instant) -> Result<(), crate::connection::CloseError> {
+                self.close(now)
+            }
+
+            fn abort(&mut self, now: hopline_core::Instant) {
+                self.abort(now);
+            }
+
+            fn state(&self) -> crate::connection::State {
+                self.state()
+            }
+        }
+    };
+}
+pub(crate) use connection_of;
+
 /// Connection state (RFC 9293 §3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {

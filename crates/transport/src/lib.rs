@@ -4,8 +4,11 @@
 //! the same value.
 
 pub mod connection;
+mod drops;
 mod send_queue;
 mod signal;
 pub mod tcp;
+pub mod tpa;
 
+pub use drops::{Drops, Reason};
 pub use signal::Signal;

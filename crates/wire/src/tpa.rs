@@ -116,7 +116,7 @@ pub struct Opening {
     pub tag: Option<Tag>,
     /// Largest payload the sender of this takes, bytes.
     pub mss: u16,
-    /// Segments in its blocks at most, 1 to 12.
+    /// Segments in a block at most, 1 to 12: it keeps room for so many.
     pub block_segments: u8,
     /// Its largest window, segments; 1 to 255.
     pub cwnd_max: u8,

@@ -433,6 +433,8 @@ impl<P: Payload> Endpoint<P> {
     }
 }
 
+crate::connection::connection_of!(Endpoint<P>);
+
 impl<P: Payload> Machine for Endpoint<P> {
     type Packet = Segment<P>;
     type Transmit = Segment<P>;

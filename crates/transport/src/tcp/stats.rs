@@ -1,5 +1,7 @@
 //! Counters.
 
+use crate::drops::Reason;
+
 /// What an endpoint counted since it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
@@ -81,24 +83,11 @@ impl DropReason {
     ];
 }
 
-/// Dropped segments, by reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Drops([u64; DropReason::ALL.len()]);
-
-impl Drops {
-    /// Segments dropped for `reason`.
-    #[must_use]
-    pub const fn count(&self, reason: DropReason) -> u64 {
-        self.0[reason as usize]
-    }
-
-    /// Segments dropped for any reason.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    pub(crate) fn add(&mut self, reason: DropReason) {
-        self.0[reason as usize] += 1;
+impl Reason for DropReason {
+    fn index(self) -> usize {
+        self as usize
     }
 }
+
+/// Dropped segments, by reason.
+pub type Drops = crate::drops::Drops<DropReason, { DropReason::ALL.len() }>;

@@ -7,7 +7,6 @@ mod congestion;
 mod hostile;
 mod newreno;
 mod open;
-mod oracle;
 mod persist;
 mod reno;
 mod reset;

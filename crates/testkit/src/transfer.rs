@@ -1,0 +1,102 @@
+//! Two users over two endpoints of any transport: both write, read, and close at the end.
+
+use crate::{Emulation, Packet, Pair, Side};
+use bytes::Bytes;
+use hopline_core::{Instant, Machine};
+use hopline_transport::connection::{Connection, Event, SendError, State};
+
+use crate::oracle::InOrder;
+
+/// Most bytes a user hands over at once: no divisor or multiple of usual segment sizes.
+const PIECE: u64 = 1777;
+
+/// A transfer in both directions.
+pub struct Transfer<C: Connection<Bytes>> {
+    /// The endpoints and the link.
+    pub pair: Pair<C>,
+    flows: [Flow; 2],
+    invariant: fn(&C),
+}
+
+/// One direction: what is still to be handed over, what has arrived.
+struct Flow {
+    total: u64,
+    handed: u64,
+    oracle: InOrder,
+}
+
+impl<C> Transfer<C>
+where
+    C: Connection<Bytes> + Machine<Transmit = <C as Machine>::Packet>,
+    C::Packet: Packet,
+{
+    /// `a` connects to `b`, which listens; `totals` bytes go from `a` to `b` and from `b` to `a`. `invariant` is checked
+    /// of both after each step.
+    pub fn new(mut a: C, mut b: C, totals: [u64; 2], link: &Emulation, seed: u64, invariant: fn(&C)) -> Self {
+        b.listen().expect("a new endpoint can listen");
+        a.connect(Instant::ZERO).expect("a new endpoint can connect");
+        Self::of(Pair::new(a, b, link, seed), totals, invariant)
+    }
+
+    /// The same over endpoints that are open or opening.
+    pub fn of(pair: Pair<C>, totals: [u64; 2], invariant: fn(&C)) -> Self {
+        let flow = |total| Flow { total, handed: 0, oracle: InOrder::default() };
+        Self { pair, flows: totals.map(flow), invariant }
+    }
+
+    /// Runs until nothing happens any more, at most until `limit`.
+    pub fn run(&mut self, limit: Instant) {
+        self.act();
+        while self.pair.step(limit) {
+            self.act();
+        }
+    }
+
+    /// What the two users do after each step.
+    pub fn act(&mut self) {
+        for (i, side) in [Side::A, Side::B].into_iter().enumerate() {
+            self.write(i, side);
+            while let Some(data) = self.pair.side(side).recv() {
+                self.flows[1 - i].oracle.take(&data);
+            }
+            (self.invariant)(self.pair.side(side));
+        }
+    }
+
+    fn write(&mut self, i: usize, side: Side) {
+        let now = self.pair.now();
+        let (end, flow) = (self.pair.side(side), &mut self.flows[i]);
+        while flow.handed < flow.total && end.state().may_send() && end.state() != State::Listen {
+            let n = (flow.total - flow.handed).min(PIECE);
+            match end.send(now, InOrder::bytes(flow.handed, n as usize)) {
+                Ok(()) => flow.handed += n,
+                Err(SendError::Full { .. }) => break,
+                Err(SendError::NotOpen) => panic!("closed too early"),
+            }
+        }
+        if flow.handed == flow.total && matches!(end.state(), State::Established | State::CloseWait) {
+            end.close(now).expect("open");
+        }
+    }
+
+    /// Bytes that arrived, from A to B and from B to A.
+    #[must_use]
+    pub fn received(&self) -> [u64; 2] {
+        [self.flows[0].oracle.received(), self.flows[1].oracle.received()]
+    }
+
+    /// Panics unless all has arrived, both ends are closed and at rest, and each was told once of opening and of the other's end.
+    pub fn assert_complete(&mut self) {
+        for flow in &self.flows {
+            assert_eq!(flow.oracle.received(), flow.total, "everything arrives");
+        }
+        assert_eq!((self.pair.a.state(), self.pair.b.state()), (State::Closed, State::Closed), "both end");
+        let rest = |end: &C| end.poll_timeout().is_none();
+        assert!(rest(&self.pair.a) && rest(&self.pair.b), "and rest");
+        let events = self.pair.take_events();
+        for side in [Side::A, Side::B] {
+            let of = |e: Event| events.iter().filter(|(_, s, x)| *s == side && *x == e).count();
+            assert_eq!((of(Event::Connected), of(Event::PeerClosed)), (1, 1));
+        }
+    }
+}

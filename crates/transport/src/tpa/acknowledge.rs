@@ -1,0 +1,105 @@
+//! The acknowledgment in a segment: round trip, window, the block (TPA §3.2 to §3.5).
+
+use super::block::{Block, End};
+use super::endpoint::{Closing, Endpoint};
+use super::rto::Sampled;
+use super::stats::DropReason;
+use super::timer::Timer;
+use super::window::{Answers, Change};
+use crate::connection::{CloseReason, Event, State};
+use hopline_core::{Instant, Payload};
+use hopline_wire::tpa::Ack;
+
+impl<P: Payload> Endpoint<P> {
+    /// Takes an acknowledgment with the window that came with it.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: Ack, window: u16) {
+        let of_block = ack.block == self.snd.number;
+        let Some(block) = self.snd.block.as_mut().filter(|_| of_block) else {
+            return self.on_ack_of_other_block(ack, window);
+        };
+        let Some(news) = block.acknowledge(ack.bitmap) else {
+            return self.drop_segment(DropReason::BadAck);
+        };
+        let answers = if block.is_latest(ack.tx) { Answers::Latest } else { Answers::Earlier };
+        let round_trip = block.round_trip(now, ack.tx);
+        self.stats.bytes_acked += block.bytes_of(news);
+        self.set_peer_window(window);
+        if let Some(rtt) = round_trip
+            && self.rto.sample(rtt) == Sampled::RouteChange
+        {
+            self.stats.route_changes += 1;
+        }
+        if !news.is_empty() {
+            let change = self.window.acknowledged(answers);
+            self.follow(change);
+        }
+        if self.snd.block.as_ref().is_some_and(Block::is_acknowledged) {
+            self.end_block(now);
+        }
+        self.arm_retransmit();
+    }
+
+    /// The block before, whose last ACK may come again; anything else makes no sense.
+    fn on_ack_of_other_block(&mut self, ack: Ack, window: u16) {
+        let mask = self.config.block_numbers.mask();
+        if self.snd.number.wrapping_sub(ack.block) & mask == 1 {
+            self.set_peer_window(window);
+        } else {
+            self.drop_segment(DropReason::OldAck);
+        }
+    }
+
+    fn set_peer_window(&mut self, window: u16) {
+        self.snd.peer_window = window.into();
+        self.snd.questions = 0;
+        self.timers.stop(Timer::Probe);
+    }
+
+    /// Does what a change of the path asks for.
+    pub(super) fn follow(&mut self, change: Change) {
+        match change {
+            Change::None => {}
+            Change::Congested => self.stats.congestions += 1,
+            Change::Frozen => self.stats.freezes += 1,
+            Change::Relieved => self.rto.end_back_off(),
+            Change::NewRoute => {
+                self.rto.end_back_off();
+                self.rto.route_changed();
+                self.stats.route_changes += 1;
+            }
+        }
+    }
+
+    /// All of the block has arrived: on to the next (§3.2).
+    fn end_block(&mut self, now: Instant) {
+        let Some(block) = self.snd.block.take() else { return };
+        self.stats.blocks += 1;
+        self.snd.number = self.snd.number.wrapping_add(1) & self.config.block_numbers.mask();
+        self.snd.queue.advance(block.start + block.bytes);
+        if core::mem::take(&mut self.snd.refused) {
+            self.event(Event::Writable);
+        }
+        if block.end == End::Fin {
+            self.snd.closing = Closing::FinAcked;
+            self.fin_acknowledged(now);
+        } else {
+            self.form_block(now);
+        }
+    }
+
+    /// Our FIN arrived (as RFC 9293 §3.10.7.4).
+    fn fin_acknowledged(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.finish(CloseReason::Finished),
+            _ => {}
+        }
+    }
+
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers.stop_all();
+        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+    }
+}

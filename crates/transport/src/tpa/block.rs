@@ -1,0 +1,297 @@
+//! The block in transmission: which segment is sent next, which are in flight, which have timed out (TPA §3.2).
+
+use super::config::RoundStart;
+use hopline_core::{Duration, Instant};
+use hopline_wire::tpa::{Bitmap, POSITIONS};
+
+/// Transmissions whose time is remembered: the whole of a largest window, and as many before.
+const REMEMBERED: usize = 2 * POSITIONS as usize;
+
+/// A block in transmission.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// Stream offset of its first byte.
+    pub(super) start: u64,
+    /// Bytes in it.
+    pub(super) bytes: u64,
+    /// Segments in it.
+    pub(super) segments: u8,
+    /// Bytes of each segment but the last.
+    mss: u16,
+    /// What the end of the last segment is.
+    pub(super) end: End,
+    acked: Bitmap,
+    /// Sent at least once.
+    sent: Bitmap,
+    /// Sent, and neither acknowledged nor timed out.
+    flying: Bitmap,
+    /// To be sent in this round.
+    round: Bitmap,
+    /// The retransmission stream: timed out, to be sent in the next round.
+    timed_out: Bitmap,
+    /// When each segment in flight times out.
+    deadlines: [Instant; POSITIONS as usize],
+    /// Sent to find out whether the path works again.
+    probes: Bitmap,
+    log: [Transmission; REMEMBERED],
+    /// TxSeqNumber of the next transmission.
+    next_tx: u8,
+}
+
+/// What follows the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// More data, sooner or later.
+    Open,
+    /// Nothing: the last segment carries the FIN.
+    Fin,
+}
+
+/// When a transmission left, for the round-trip time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Transmission {
+    tx: u8,
+    /// `None`: not made, or its sample was taken.
+    sent: Option<Instant>,
+}
+
+/// A segment of the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) position: u8,
+    /// Stream offset.
+    pub(super) start: u64,
+    pub(super) len: u16,
+    pub(super) last: bool,
+}
+
+/// What a segment is sent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To arrive.
+    Data,
+    /// Also to find out whether the path works again.
+    Probe,
+}
+
+/// Whether a segment goes out for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Time {
+    First,
+    Again,
+}
+
+impl Block {
+    /// The block of the `bytes` from offset `start`, at most as many as fit.
+    pub(super) fn new(start: u64, bytes: u64, mss: u16, end: End) -> Self {
+        let segments = bytes.div_ceil(u64::from(mss)).clamp(1, u64::from(POSITIONS)) as u8;
+        Self {
+            start,
+            bytes,
+            segments,
+            mss,
+            end,
+            acked: Bitmap::EMPTY,
+            sent: Bitmap::EMPTY,
+            flying: Bitmap::EMPTY,
+            round: Bitmap::first(segments),
+            timed_out: Bitmap::EMPTY,
+            deadlines: [Instant::FAR_FUTURE; POSITIONS as usize],
+            probes: Bitmap::EMPTY,
+            log: [Transmission::default(); REMEMBERED],
+            next_tx: 0,
+        }
+    }
+
+    /// The segment to send next, beginning a new round if it is time.
+    pub(super) fn next(&mut self, rounds: RoundStart) -> Option<Piece> {
+        if self.round.is_empty() && (rounds == RoundStart::AllSent || self.flying.is_empty()) {
+            self.round = core::mem::take(&mut self.timed_out);
+        }
+        self.round.lowest().map(|position| self.piece(position))
+    }
+
+    fn piece(&self, position: u8) -> Piece {
+        let offset = u64::from(position) * u64::from(self.mss);
+        let len = (self.bytes - offset).min(u64::from(self.mss)) as u16;
+        Piece { position, start: self.start + offset, len, last: position + 1 == self.segments }
+    }
+
+    /// Notes that `position` leaves at `now`, and is to be answered within `timeout`. Returns its TxSeqNumber.
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        position: u8,
+        purpose: Purpose,
+        timeout: Duration,
+    ) -> (u8, Time) {
+        let time = if self.sent.contains(position) { Time::Again } else { Time::First };
+        let tx = self.next_tx;
+        self.next_tx = tx.wrapping_add(1);
+        self.log[usize::from(tx) % REMEMBERED] = Transmission { tx, sent: Some(now) };
+        self.round.remove(position);
+        self.sent.insert(position);
+        self.flying.insert(position);
+        match purpose {
+            Purpose::Data => self.probes.remove(position),
+            Purpose::Probe => self.probes.insert(position),
+        }
+        self.deadlines[usize::from(position)] = now + timeout;
+        (tx, time)
+    }
+
+    /// Takes a BitmapAck. Returns the segments it acknowledges for the first time, `None` if it speaks of segments never
+    /// sent.
+    pub(super) fn acknowledge(&mut self, bitmap: Bitmap) -> Option<Bitmap> {
+        if !bitmap.without(self.sent).is_empty() {
+            return None;
+        }
+        let news = bitmap.without(self.acked);
+        self.acked = self.acked.or(news);
+        self.flying = self.flying.without(news);
+        self.round = self.round.without(news);
+        self.timed_out = self.timed_out.without(news);
+        Some(news)
+    }
+
+    /// The round-trip time that an acknowledgment of transmission `tx` shows, once.
+    pub(super) fn round_trip(&mut self, now: Instant, tx: u8) -> Option<Duration> {
+        let entry = &mut self.log[usize::from(tx) % REMEMBERED];
+        let sent = if entry.tx == tx { entry.sent.take() } else { None };
+        sent.map(|sent| now - sent)
+    }
+
+    /// Whether `tx` is the latest transmission.
+    pub(super) fn is_latest(&self, tx: u8) -> bool {
+        tx == self.next_tx.wrapping_sub(1)
+    }
+
+    /// Takes one segment whose time is up out of the window and into the retransmission stream. Call until `None`.
+    pub(super) fn take_timed_out(&mut self, now: Instant) -> Option<Purpose> {
+        let position = self.flying.positions().find(|&p| self.deadlines[usize::from(p)] <= now)?;
+        self.flying.remove(position);
+        self.timed_out.insert(position);
+        Some(if self.probes.contains(position) { Purpose::Probe } else { Purpose::Data })
+    }
+
+    /// When the next segment times out.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.flying.positions().map(|p| self.deadlines[usize::from(p)]).min()
+    }
+
+    /// Segments in flight: they fill the window (B4: what has timed out does not).
+    pub(super) fn in_flight(&self) -> u8 {
+        self.flying.count()
+    }
+
+    /// Bytes in flight.
+    pub(super) fn bytes_in_flight(&self) -> u64 {
+        self.flying.positions().map(|p| u64::from(self.piece(p).len)).sum()
+    }
+
+    /// Bytes of the segments in `set`.
+    pub(super) fn bytes_of(&self, set: Bitmap) -> u64 {
+        set.positions().map(|p| u64::from(self.piece(p).len)).sum()
+    }
+
+    pub(super) fn is_acknowledged(&self) -> bool {
+        self.acked == Bitmap::first(self.segments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTO: Duration = Duration::from_millis(200);
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn send(block: &mut Block, now: u64) -> Option<u8> {
+        let piece = block.next(RoundStart::AllSent)?;
+        block.transmit(at(now), piece.position, Purpose::Data, RTO);
+        Some(piece.position)
+    }
+
+    #[test]
+    fn a_block_is_cut_into_full_segments_and_a_rest() {
+        let mut block = Block::new(5000, 2500, 1000, End::Open);
+        let mut pieces = Vec::new();
+        while let Some(piece) = block.next(RoundStart::AllSent) {
+            block.transmit(at(0), piece.position, Purpose::Data, RTO);
+            pieces.push((piece.start, piece.len, piece.last));
+        }
+        assert_eq!(pieces, [(5000, 1000, false), (6000, 1000, false), (7000, 500, true)]);
+        assert_eq!((block.in_flight(), block.bytes_in_flight()), (3, 2500));
+        let fin = Block::new(9, 0, 1000, End::Fin).piece(0);
+        assert_eq!(fin, Piece { position: 0, start: 9, len: 0, last: true });
+    }
+
+    #[test]
+    fn timed_out_segments_wait_for_the_end_of_the_round() {
+        let mut block = Block::new(0, 4000, 1000, End::Open);
+        assert_eq!((send(&mut block, 0), send(&mut block, 10)), (Some(0), Some(1)));
+        assert_eq!(block.take_timed_out(at(199)), None);
+        assert_eq!(block.take_timed_out(at(200)), Some(Purpose::Data));
+        assert_eq!(block.in_flight(), 1);
+        let sent: Vec<_> = (0..4).map(|_| send(&mut block, 200)).collect();
+        assert_eq!(sent, [Some(2), Some(3), Some(0), None]);
+        // The strict reading waits until all of the round is settled.
+        let mut strict = Block::new(0, 2000, 1000, End::Open);
+        send(&mut strict, 0);
+        send(&mut strict, 10);
+        strict.take_timed_out(at(200));
+        assert!(strict.next(RoundStart::AllSettled).is_none());
+        strict.acknowledge(Bitmap::of(1));
+        assert_eq!(strict.next(RoundStart::AllSettled).map(|p| p.position), Some(0));
+    }
+
+    #[test]
+    fn an_acknowledged_segment_leaves_the_retransmission_stream() {
+        let mut block = Block::new(0, 3000, 1000, End::Open);
+        (0..3).for_each(|_| {
+            send(&mut block, 0);
+        });
+        while block.take_timed_out(at(200)).is_some() {}
+        assert_eq!(block.acknowledge(Bitmap::first(2)), Some(Bitmap::first(2)));
+        assert_eq!((send(&mut block, 201), send(&mut block, 201)), (Some(2), None));
+        assert_eq!(block.acknowledge(Bitmap::first(3)), Some(Bitmap::of(2)));
+        assert!(block.is_acknowledged());
+    }
+
+    #[test]
+    fn an_acknowledgment_of_what_was_never_sent_is_refused() {
+        let mut block = Block::new(0, 3000, 1000, End::Open);
+        send(&mut block, 0);
+        assert_eq!(block.acknowledge(Bitmap::first(2)), None);
+        assert_eq!(block.acknowledge(Bitmap::first(1)), Some(Bitmap::of(0)));
+        assert_eq!(block.acknowledge(Bitmap::first(1)), Some(Bitmap::EMPTY));
+    }
+
+    #[test]
+    fn each_transmission_gives_one_sample_also_when_it_was_sent_again() {
+        let mut block = Block::new(0, 1000, 1000, End::Open);
+        send(&mut block, 0);
+        block.take_timed_out(at(200));
+        send(&mut block, 200);
+        assert!(block.is_latest(1) && !block.is_latest(0));
+        assert_eq!(block.round_trip(at(250), 0), Some(Duration::from_millis(250)));
+        assert_eq!(block.round_trip(at(250), 0), None);
+        assert_eq!(block.round_trip(at(260), 1), Some(Duration::from_millis(60)));
+        assert_eq!(block.round_trip(at(260), 9), None);
+    }
+
+    #[test]
+    fn transmission_numbers_wrap_around() {
+        let mut block = Block::new(0, 1000, 1000, End::Open);
+        for i in 0..300u64 {
+            send(&mut block, i * 200);
+            assert!(block.is_latest(i as u8));
+            block.take_timed_out(at(i * 200 + 200));
+        }
+        assert_eq!(block.round_trip(at(60_000), (299 % 256) as u8), Some(Duration::from_millis(200)));
+        assert_eq!(block.round_trip(at(60_000), 0), None, "forgotten");
+    }
+}

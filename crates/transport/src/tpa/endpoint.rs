@@ -1,0 +1,480 @@
+//! The machine: its parts, application calls and getters.
+
+use super::block::Block;
+use super::config::{Config, ConfigError};
+use super::receive::Receiver;
+use super::rto::Rto;
+use super::stats::{DropReason, Stats};
+use super::timer::Timer;
+use super::window::{Path, Window};
+use crate::Signal;
+use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
+use crate::send_queue::SendQueue;
+use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
+use hopline_wire::tpa::{Control, Segment, Tag, TxStat};
+
+/// Most bytes an unlimited send buffer takes: far from where positions would overflow.
+const UNLIMITED: u64 = 1 << 62;
+
+/// One end of one TPA connection.
+///
+/// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
+/// [`close`](Self::close). Addresses and ports are not its business.
+#[derive(Clone, Debug)]
+pub struct Endpoint<P: Payload> {
+    pub(super) config: Config,
+    pub(super) state: State,
+    pub(super) opening: Opening,
+    pub(super) tags: Tags,
+    pub(super) snd: Sender<P>,
+    pub(super) rcv: Receiver<P>,
+    pub(super) window: Window,
+    pub(super) rto: Rto,
+    pub(super) timers: TimerTable<Timer, 8>,
+    /// What is owed to the peer apart from data.
+    pub(super) owed: Owed,
+    /// When the peer was last heard.
+    pub(super) heard: Instant,
+    pub(super) stats: Stats,
+    events: Events,
+}
+
+/// How the connection is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Opening {
+    pub(super) role: Role,
+    /// When the first SYN left, until it was sent again: its round trip is the first sample.
+    pub(super) syn_sent: Option<Instant>,
+    /// Times a SYN, or what completes the handshake, was sent again.
+    pub(super) retries: u32,
+    /// Whether the peer is known to hold the connection.
+    pub(super) confirmed: Confirmed,
+}
+
+/// Who began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    NotYet,
+    Active,
+    Passive,
+}
+
+/// Whether the peer is known to hold the connection. A listener that keeps no state learns of it from us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Confirmed {
+    Yes,
+    /// Every segment repeats the opening parameters.
+    NotYet,
+}
+
+/// Connection tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tags {
+    /// Ours: the peer must show it. `None`: tags are not in use.
+    pub(super) local: Option<Tag>,
+    /// The peer's: we show it.
+    pub(super) peer: Option<Tag>,
+}
+
+/// What is owed to the peer apart from data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(super) struct Owed {
+    pub(super) syn: bool,
+    pub(super) ack: bool,
+    /// A question for its window or a sign of life.
+    pub(super) question: bool,
+    pub(super) reset: bool,
+}
+
+/// The sending half. Positions are stream offsets.
+#[derive(Clone, Debug)]
+pub(super) struct Sender<P> {
+    pub(super) queue: SendQueue<P>,
+    /// The block in transmission.
+    pub(super) block: Option<Block>,
+    /// Number of the block in transmission, or of the next.
+    pub(super) number: u16,
+    /// When the latest block was begun.
+    pub(super) begun: Instant,
+    /// Offset of the first byte that is in no block yet.
+    pub(super) unblocked: u64,
+    /// Since when bytes wait to become a block.
+    pub(super) waiting: Option<Instant>,
+    /// The user wants what waits to go without delay.
+    pub(super) flush: Flush,
+    /// Whether the user closed.
+    pub(super) closing: Closing,
+    /// Bytes the peer has room for.
+    pub(super) peer_window: u64,
+    /// Bytes of a full segment.
+    pub(super) mss: u16,
+    /// Segments in a block: no more than the peer has room for, whatever arrives first.
+    pub(super) block_segments: u8,
+    /// Questions in a row without an answer.
+    pub(super) questions: u32,
+    /// A `send` was refused for want of space.
+    pub(super) refused: bool,
+}
+
+/// Whether a short block may go before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flush {
+    No,
+    /// What was handed over up to this offset.
+    UpTo(u64),
+}
+
+/// What became of the user's close.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// The user has not closed.
+    Open,
+    /// A FIN will end the stream.
+    FinDue,
+    /// The FIN is in the block in transmission.
+    FinSent,
+    /// The peer has it.
+    FinAcked,
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// A closed endpoint without connection tag, as in the paper: anyone who knows addresses and ports can write to the
+    /// connection. For the simulator, and for networks where nobody forges packets.
+    ///
+    /// # Errors
+    /// A parameter out of its range.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        Self::with_tag(config, None)
+    }
+
+    /// A closed endpoint that accepts only segments with the connection tag `local`. The tag must be unpredictable.
+    ///
+    /// # Errors
+    /// A parameter out of its range.
+    pub fn tagged(config: Config, local: Tag) -> Result<Self, ConfigError> {
+        Self::with_tag(config, Some(local))
+    }
+
+    fn with_tag(config: Config, local: Option<Tag>) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self {
+            config,
+            state: State::Closed,
+            opening: Opening { role: Role::NotYet, syn_sent: None, retries: 0, confirmed: Confirmed::Yes },
+            tags: Tags { local, peer: None },
+            snd: Sender {
+                queue: SendQueue::new(0),
+                block: None,
+                number: 0,
+                begun: Instant::ZERO,
+                unblocked: 0,
+                waiting: None,
+                flush: Flush::No,
+                closing: Closing::Open,
+                peer_window: 0,
+                mss: config.mss,
+                block_segments: config.block_segments,
+                questions: 0,
+                refused: false,
+            },
+            rcv: Receiver::new(&config),
+            window: Window::new(config.failures, config.cwnd_max),
+            rto: Rto::new(config.rto),
+            timers: TimerTable::new(),
+            owed: Owed::default(),
+            heard: Instant::ZERO,
+            stats: Stats::default(),
+            events: Events::default(),
+        })
+    }
+
+    /// Opens the connection: sends a SYN.
+    ///
+    /// # Errors
+    /// Already open.
+    pub fn connect(&mut self, now: Instant) -> Result<(), OpenError> {
+        self.open(Role::Active, State::SynSent)?;
+        self.opening.syn_sent = Some(now);
+        self.send_syn(now);
+        Ok(())
+    }
+
+    /// Waits for the peer's SYN.
+    ///
+    /// # Errors
+    /// Already open.
+    pub fn listen(&mut self) -> Result<(), OpenError> {
+        self.open(Role::Passive, State::Listen)
+    }
+
+    /// The endpoint of a peer that has proved to have received our `local` tag, which it was told in answer to its SYN.
+    pub(super) fn accepted(
+        now: Instant,
+        config: Config,
+        local: Tag,
+        opening: hopline_wire::tpa::Opening,
+        window: u16,
+    ) -> Self {
+        let mut endpoint = Self::tagged(config, local).expect("the listener's configuration is valid");
+        endpoint.opening.role = Role::Passive;
+        endpoint.take_opening(opening, window);
+        endpoint.establish(now);
+        endpoint.owed.ack = true; // the peer repeats its parameters until it hears of us
+        endpoint
+    }
+
+    fn open(&mut self, role: Role, state: State) -> Result<(), OpenError> {
+        if self.opening.role != Role::NotYet {
+            return Err(OpenError::AlreadyOpen);
+        }
+        self.opening.role = role;
+        self.state = state;
+        Ok(())
+    }
+
+    /// Takes data to send, all of it or none. It may be handed over before the handshake is complete. It leaves as soon
+    /// as it fills a block, after [`Config::block_fill`], or on [`flush`](Self::flush).
+    ///
+    /// # Errors
+    /// Not open for sending, or no room.
+    pub fn send(&mut self, now: Instant, data: P) -> Result<(), SendError> {
+        if !self.state.may_send() || self.snd.closing != Closing::Open {
+            return Err(SendError::NotOpen);
+        }
+        let free = self.send_capacity();
+        if data.len() > free {
+            self.snd.refused = true;
+            return Err(SendError::Full { free });
+        }
+        self.snd.queue.push(data);
+        self.form_block(now);
+        Ok(())
+    }
+
+    /// Lets what was handed over go without waiting for a full block.
+    pub fn flush(&mut self, now: Instant) {
+        self.snd.flush = Flush::UpTo(self.snd.queue.end());
+        self.form_block(now);
+    }
+
+    /// The next piece of received data, in order.
+    pub fn recv(&mut self) -> Option<P> {
+        let data = self.rcv.read()?;
+        if self.state.may_receive() && self.rcv.has_news_of_window() {
+            self.owed.ack = true;
+        }
+        Some(data)
+    }
+
+    /// Closes our direction once all data handed over is sent; data of the peer is still received. Before the
+    /// connection is open, and with nothing to send, it simply ends.
+    ///
+    /// # Errors
+    /// Not open, or already closed by the user.
+    pub fn close(&mut self, now: Instant) -> Result<(), CloseError> {
+        if !self.state.may_send() || self.snd.closing != Closing::Open {
+            return Err(CloseError::NotOpen);
+        }
+        if matches!(self.state, State::Listen | State::SynSent) && self.snd.queue.len() == 0 {
+            self.finish(CloseReason::Finished);
+            return Ok(());
+        }
+        self.snd.closing = Closing::FinDue;
+        self.enter_closing();
+        self.form_block(now);
+        Ok(())
+    }
+
+    /// Moves on from an open state once the user closed.
+    pub(super) fn enter_closing(&mut self) {
+        if self.snd.closing != Closing::Open {
+            match self.state {
+                State::Established => self.state = State::FinWait1,
+                State::CloseWait => self.state = State::LastAck,
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the connection at once, with a reset to the peer if it knows of us. Does nothing when closed.
+    pub fn abort(&mut self, _now: Instant) {
+        let tells_peer = self.state.is_synchronized() || self.state == State::SynReceived;
+        if self.state != State::Closed {
+            self.finish(CloseReason::Aborted);
+            self.owed.reset = tells_peer;
+        }
+    }
+
+    /// Connection state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Our connection tag.
+    #[must_use]
+    pub fn tag(&self) -> Option<Tag> {
+        self.tags.local
+    }
+
+    /// The peer's connection tag, once known.
+    #[must_use]
+    pub fn peer_tag(&self) -> Option<Tag> {
+        self.tags.peer
+    }
+
+    /// Congestion window, segments.
+    #[must_use]
+    pub fn cwnd(&self) -> u8 {
+        self.window.cwnd()
+    }
+
+    /// What the sender believes of the path.
+    #[must_use]
+    pub fn path(&self) -> Path {
+        self.window.path()
+    }
+
+    /// Mean round-trip time (ERTT); `None` before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rto.ertt()
+    }
+
+    /// Retransmission timeout as it would be set now, back-off included.
+    #[must_use]
+    pub fn rto(&self) -> Duration {
+        self.rto.timeout()
+    }
+
+    /// Back-off factor of the retransmission timer: 1, 2, 4, …
+    #[must_use]
+    pub fn backoff(&self) -> u32 {
+        self.rto.factor()
+    }
+
+    /// Segments in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> u8 {
+        self.snd.block.as_ref().map_or(0, Block::in_flight)
+    }
+
+    /// Room for data at the peer, as it announced last, bytes.
+    #[must_use]
+    pub fn peer_window(&self) -> u64 {
+        self.snd.peer_window
+    }
+
+    /// Data bytes of a full segment.
+    #[must_use]
+    pub fn effective_mss(&self) -> u32 {
+        self.snd.mss.into()
+    }
+
+    /// Bytes that [`send`](Self::send) would take now.
+    #[must_use]
+    pub fn send_capacity(&self) -> u64 {
+        self.config.send_buffer.unwrap_or(UNLIMITED).saturating_sub(self.snd.queue.len())
+    }
+
+    /// Bytes taken from the user and not yet acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        self.snd.queue.len()
+    }
+
+    /// Bytes received and kept, read or not in order: what the receive buffer holds.
+    #[must_use]
+    pub fn received_unread(&self) -> u64 {
+        self.rcv.unread()
+    }
+
+    // ---- shared by the other files ----
+
+    pub(super) fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    pub(super) fn drop_segment(&mut self, reason: DropReason) {
+        self.stats.drops.add(reason);
+    }
+
+    /// Ends the connection and forgets everything that waits.
+    pub(super) fn finish(&mut self, reason: CloseReason) {
+        self.state = State::Closed;
+        self.timers.stop_all();
+        self.snd.queue.clear();
+        self.snd.block = None;
+        self.owed = Owed::default();
+        self.rcv.forget_unordered();
+        self.event(Event::Closed(reason));
+    }
+
+    pub(super) fn send_syn(&mut self, now: Instant) {
+        self.owed.syn = true;
+        self.timers.set(Timer::Open, now + self.rto.timeout());
+    }
+
+    /// A segment that says where we stand and nothing more.
+    pub(super) fn bare_segment(&mut self, control: Control) -> Segment<P> {
+        let repeats_opening = control == Control::Syn || self.opening.confirmed == Confirmed::NotYet;
+        Segment {
+            block: self.snd.number,
+            place: None,
+            tx: 0,
+            ack: None,
+            control,
+            tx_stat: if self.window.path() == Path::Normal { TxStat::Normal } else { TxStat::Congested },
+            window: self.rcv.announce(),
+            tag: self.tags.peer,
+            opening: repeats_opening.then(|| self.config.opening(self.tags.local)),
+            payload: P::default(),
+        }
+    }
+}
+
+crate::connection::connection_of!(Endpoint<P>);
+
+impl<P: Payload> Machine for Endpoint<P> {
+    type Packet = Segment<P>;
+    type Transmit = Segment<P>;
+    type Signal = Signal;
+    type Event = Event;
+    type Timer = Timer;
+
+    fn handle_packet(&mut self, now: Instant, _link: LinkId, segment: Segment<P>) {
+        self.on_segment(now, segment);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.on_time(now);
+    }
+
+    fn handle_signal(&mut self, _now: Instant, signal: Signal) {
+        self.on_signal(signal);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
+        self.next_segment(now)
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        self.timers.next()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+}

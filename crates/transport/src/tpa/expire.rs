@@ -1,0 +1,106 @@
+//! What timers do.
+
+use super::block::Purpose;
+use super::config::Simultaneous;
+use super::endpoint::Endpoint;
+use super::timer::Timer;
+use crate::connection::{CloseReason, State};
+use hopline_core::{Instant, Payload};
+
+impl<P: Payload> Endpoint<P> {
+    pub(super) fn on_time(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.take_expired(now) {
+            match timer {
+                Timer::Open => self.open_again(now),
+                Timer::Retransmit => self.time_out_segments(now),
+                Timer::BlockFill => self.form_block(now),
+                Timer::DelayedAck => self.owed.ack = self.rcv.has_pending() || self.owed.ack,
+                Timer::Probe => self.ask_for_window(),
+                Timer::KeepAlive => self.keep_alive(now),
+                Timer::Silence => self.on_silence(now),
+                Timer::TimeWait => self.finish(CloseReason::Finished),
+            }
+        }
+    }
+
+    /// A SYN, or what completes the handshake, was not answered.
+    fn open_again(&mut self, now: Instant) {
+        if self.config.syn_retries.is_some_and(|most| self.opening.retries >= most) {
+            return self.finish(CloseReason::TimedOut);
+        }
+        self.opening.retries += 1;
+        self.opening.syn_sent = None;
+        self.rto.back_off();
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            self.send_syn(now);
+        } else {
+            self.owed.ack = true;
+            self.timers.set(Timer::Open, now + self.rto.timeout());
+        }
+    }
+
+    /// §3.2: each leaves the window as if it were acknowledged, and is not sent again before the next round.
+    fn time_out_segments(&mut self, now: Instant) {
+        let mut counted = false;
+        while let Some(purpose) = self.snd.block.as_mut().and_then(|block| block.take_timed_out(now)) {
+            self.stats.timeouts += 1;
+            if purpose == Purpose::Probe && self.window.backs_off() {
+                self.rto.back_off();
+            }
+            if !counted || self.config.failures.simultaneous == Simultaneous::Each {
+                let change = self.window.timed_out();
+                self.follow(change);
+                counted = true;
+            }
+        }
+        self.arm_retransmit();
+    }
+
+    /// The window may have opened and the word of it been lost.
+    fn ask_for_window(&mut self) {
+        self.snd.questions = self.snd.questions.saturating_add(1);
+        self.ask();
+    }
+
+    fn keep_alive(&mut self, now: Instant) {
+        let Some(interval) = self.config.keep_alive else { return };
+        if self.config.silence_limit.is_some_and(|limit| now >= self.heard + limit) {
+            return self.finish(CloseReason::TimedOut);
+        }
+        let due = self.heard + interval;
+        if now < due {
+            return self.timers.set(Timer::KeepAlive, due);
+        }
+        self.timers.set(Timer::KeepAlive, now + interval);
+        self.ask();
+    }
+
+    fn ask(&mut self) {
+        self.stats.probes += 1;
+        self.owed.question = true;
+    }
+
+    /// Sets the timer for the peer's silence if the peer owes us something. It is not moved with each sign of life: when
+    /// it fires, it is seen whether there was one.
+    pub(super) fn watch_silence(&mut self) {
+        if let Some(at) = self.silence_ends()
+            && !self.timers.is_set(Timer::Silence)
+        {
+            self.timers.set(Timer::Silence, at);
+        }
+    }
+
+    fn on_silence(&mut self, now: Instant) {
+        match self.silence_ends() {
+            Some(at) if at <= now => self.finish(CloseReason::TimedOut),
+            Some(at) => self.timers.set(Timer::Silence, at),
+            None => {}
+        }
+    }
+
+    /// When silence has lasted too long; `None` if the peer owes us nothing.
+    fn silence_ends(&self) -> Option<Instant> {
+        let limit = self.config.silence_limit.filter(|_| self.awaits_peer())?;
+        Some(self.heard.max(self.snd.begun) + limit)
+    }
+}

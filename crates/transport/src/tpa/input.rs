@@ -1,0 +1,213 @@
+//! A segment arrives: opening, data, closing.
+
+use super::endpoint::{Confirmed, Endpoint, Role};
+use super::receive::{Reply, Taken, What};
+use super::stats::DropReason;
+use super::timer::Timer;
+use crate::Signal;
+use crate::connection::{CloseReason, Event, State};
+use hopline_core::{Instant, Payload};
+use hopline_wire::tpa::{Control, Opening, Segment};
+
+impl<P: Payload> Endpoint<P> {
+    pub(super) fn on_segment(&mut self, now: Instant, segment: Segment<P>) {
+        self.stats.segments_received += 1;
+        match self.state {
+            State::Closed => self.drop_segment(DropReason::Closed),
+            State::Listen => self.on_segment_in_listen(now, segment),
+            State::SynSent => self.on_segment_in_syn_sent(now, segment),
+            _ => self.on_segment_in_connection(now, segment),
+        }
+    }
+
+    fn on_segment_in_listen(&mut self, now: Instant, segment: Segment<P>) {
+        match (segment.control, segment.opening, segment.ack) {
+            (Control::Syn, Some(opening), None) => {
+                self.take_opening(opening, segment.window);
+                self.state = State::SynReceived;
+                self.heard = now;
+                self.opening.syn_sent = Some(now);
+                self.send_syn(now);
+            }
+            _ => self.drop_segment(DropReason::Unexpected),
+        }
+    }
+
+    fn on_segment_in_syn_sent(&mut self, now: Instant, segment: Segment<P>) {
+        if segment.control == Control::Syn && segment.ack.is_none() {
+            return self.on_simultaneous_syn(now, &segment);
+        }
+        if segment.tag != self.tags.local {
+            return self.drop_segment(DropReason::WrongTag);
+        }
+        match (segment.control, segment.opening, segment.ack) {
+            (Control::Syn, Some(opening), Some(_)) => {
+                self.take_opening(opening, segment.window);
+                // Whoever keeps no state until it hears from us must hear from us.
+                if self.tags.local.is_some() {
+                    self.opening.confirmed = Confirmed::NotYet;
+                }
+                self.sample_handshake(now);
+                self.establish(now);
+                self.owed.ack = true;
+            }
+            (Control::Rst, ..) => self.finish(CloseReason::Refused),
+            _ => self.drop_segment(DropReason::Unexpected),
+        }
+    }
+
+    /// Both ends began at once (RFC 9293 §3.5, figure 7).
+    fn on_simultaneous_syn(&mut self, now: Instant, segment: &Segment<P>) {
+        let Some(opening) = segment.opening else { return self.drop_segment(DropReason::Unexpected) };
+        self.take_opening(opening, segment.window);
+        self.state = State::SynReceived;
+        self.heard = now;
+        self.send_syn(now);
+    }
+
+    pub(super) fn take_opening(&mut self, opening: Opening, window: u16) {
+        self.tags.peer = opening.tag;
+        self.snd.mss = self.config.mss.min(opening.mss.max(1));
+        self.snd.block_segments = self.config.block_segments.min(opening.block_segments);
+        self.snd.peer_window = window.into();
+        self.rcv.peer_cwnd_max = opening.cwnd_max;
+    }
+
+    /// The round trip of SYN and answer is the first sample, unless one of them was sent again.
+    fn sample_handshake(&mut self, now: Instant) {
+        if let Some(sent) = self.opening.syn_sent.take() {
+            self.rto.sample(now - sent);
+        }
+        self.rto.end_back_off();
+    }
+
+    pub(super) fn establish(&mut self, now: Instant) {
+        self.state = State::Established;
+        self.heard = now;
+        if self.opening.confirmed == Confirmed::Yes {
+            self.timers.stop(Timer::Open);
+        } else {
+            self.timers.set(Timer::Open, now + self.rto.timeout());
+        }
+        self.event(Event::Connected);
+        self.enter_closing();
+        self.form_block(now);
+        self.watch_silence();
+        if let Some(interval) = self.config.keep_alive {
+            self.timers.set(Timer::KeepAlive, now + interval);
+        }
+    }
+
+    /// A segment in SYN-RECEIVED or later.
+    fn on_segment_in_connection(&mut self, now: Instant, segment: Segment<P>) {
+        if segment.control == Control::Syn && segment.ack.is_none() && self.is_syn_again(&segment) {
+            return self.owed.syn = true;
+        }
+        if segment.tag != self.tags.local {
+            return self.drop_segment(DropReason::WrongTag);
+        }
+        match segment.control {
+            Control::Rst => self.on_reset(&segment),
+            Control::Syn => self.on_syn_ack(now),
+            Control::None | Control::Fin => self.on_ordinary(now, segment),
+        }
+    }
+
+    /// The peer did not get our answer to its SYN.
+    fn is_syn_again(&self, segment: &Segment<P>) -> bool {
+        self.state == State::SynReceived
+            && segment.opening.is_some_and(|opening| opening.tag == self.tags.peer)
+    }
+
+    fn on_reset(&mut self, segment: &Segment<P>) {
+        // Without tags the only proof is to know about where the connection stands (compare RFC 5961 §3).
+        if self.tags.local.is_none() && !self.rcv.is_current(segment.block) {
+            return self.drop_segment(DropReason::BadReset);
+        }
+        let refused = self.state == State::SynReceived && self.opening.role == Role::Active;
+        self.finish(if refused { CloseReason::Refused } else { CloseReason::Reset });
+    }
+
+    /// A SYN-ACK: of a simultaneous open, or because our ACK was lost.
+    fn on_syn_ack(&mut self, now: Instant) {
+        if self.state == State::SynReceived {
+            self.sample_handshake(now);
+            self.establish(now);
+        }
+        self.owed.ack = true;
+    }
+
+    fn on_ordinary(&mut self, now: Instant, segment: Segment<P>) {
+        let Some(ack) = segment.ack else { return self.drop_segment(DropReason::Unexpected) };
+        if self.state == State::SynReceived {
+            self.sample_handshake(now);
+            self.establish(now);
+        }
+        self.heard = now;
+        self.confirm();
+        self.on_ack(now, ack, segment.window);
+        if self.state == State::Closed {
+            return;
+        }
+        if let Some(place) = segment.place {
+            let taken = self.rcv.take(segment, place);
+            self.on_taken(now, taken);
+        }
+    }
+
+    /// The peer holds the connection: nothing needs to be repeated.
+    fn confirm(&mut self) {
+        if self.opening.confirmed == Confirmed::NotYet {
+            self.opening.confirmed = Confirmed::Yes;
+            self.timers.stop(Timer::Open);
+        }
+    }
+
+    fn on_taken(&mut self, now: Instant, taken: Taken) {
+        match taken.what {
+            What::New { in_order, overtook } => {
+                self.stats.bytes_received += in_order;
+                self.stats.out_of_order += u64::from(overtook);
+                if in_order > 0 {
+                    self.event(Event::Readable);
+                }
+                if self.rcv.is_finished() {
+                    self.on_end_of_stream(now);
+                }
+            }
+            What::Duplicate => self.stats.duplicates_received += 1,
+            What::Question => {}
+            What::Dropped(reason) => self.drop_segment(reason),
+        }
+        if self.state == State::TimeWait {
+            self.enter_time_wait(now); // RFC 9293 §3.10.7.4: the peer did not get our last ACK
+        }
+        match taken.reply {
+            Reply::None => {}
+            Reply::Now => self.owed.ack = true,
+            Reply::Delayed if self.timers.is_set(Timer::DelayedAck) => {}
+            Reply::Delayed => self.timers.set(Timer::DelayedAck, now + self.config.ack.timer),
+        }
+    }
+
+    /// All data of the peer are here, and it will send no more.
+    fn on_end_of_stream(&mut self, now: Instant) {
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => return,
+        }
+        self.event(Event::PeerClosed);
+    }
+
+    pub(super) fn on_signal(&mut self, signal: Signal) {
+        let sending = self.state.may_transmit() && self.snd.block.is_some();
+        let change = match signal {
+            Signal::RouteLost if sending => self.window.route_lost(),
+            Signal::RouteFound => self.window.route_found(),
+            Signal::RouteLost | Signal::PathLength { .. } => return,
+        };
+        self.follow(change);
+    }
+}

@@ -1,0 +1,218 @@
+//! Round-trip time, route changes and the retransmission timeout (TPA §3.4).
+
+use super::config::RtoConfig;
+use hopline_core::Duration;
+
+/// Estimator and back-off of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Rto {
+    config: RtoConfig,
+    estimate: Option<Estimate>,
+    /// Back-off factor, a power of two.
+    factor: u32,
+    /// Samples in a row outside the interval.
+    row: u8,
+    side: Side,
+    /// Updates left with the greater weights.
+    quick: u8,
+}
+
+/// Mean and deviation, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    ertt: f64,
+    dev: f64,
+}
+
+/// Where a sample lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Early,
+    Inside,
+    Late,
+}
+
+/// What a sample told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sampled {
+    Plain,
+    RouteChange,
+}
+
+impl Rto {
+    pub(super) fn new(config: RtoConfig) -> Self {
+        Self { config, estimate: None, factor: 1, row: 0, side: Side::Inside, quick: 0 }
+    }
+
+    /// Takes a round-trip time.
+    pub(super) fn sample(&mut self, rtt: Duration) -> Sampled {
+        let r = rtt.as_nanos() as f64;
+        let Some(before) = self.estimate else {
+            self.estimate = Some(Estimate { ertt: r, dev: r / 2.0 }); // RFC 6298 §2.2
+            return Sampled::Plain;
+        };
+        let told = self.judge(before.side_of(r));
+        let (g, h) = self.weights();
+        self.estimate = Some(Estimate {
+            ertt: (1.0 - g) * before.ertt + g * r,
+            dev: (1.0 - h) * before.dev + h * (r - before.ertt).abs(),
+        });
+        told
+    }
+
+    /// A route change: the coming samples weigh more.
+    pub(super) fn route_changed(&mut self) {
+        self.quick = self.config.n_rc;
+        self.row = 0;
+    }
+
+    /// The timeout to set now.
+    pub(super) fn timeout(&self) -> Duration {
+        let base = match self.estimate {
+            Some(e) => Duration::from_nanos((e.ertt + 4.0 * e.dev) as u64),
+            None => self.config.initial,
+        };
+        base.max(self.config.min).saturating_mul(u64::from(self.factor)).min(self.config.max)
+    }
+
+    /// Doubles the timeout.
+    pub(super) fn back_off(&mut self) {
+        if self.timeout() < self.config.max {
+            self.factor = self.factor.saturating_mul(2);
+        }
+    }
+
+    pub(super) fn end_back_off(&mut self) {
+        self.factor = 1;
+    }
+
+    pub(super) fn factor(&self) -> u32 {
+        self.factor
+    }
+
+    pub(super) fn ertt(&self) -> Option<Duration> {
+        self.estimate.map(|e| Duration::from_nanos(e.ertt as u64))
+    }
+
+    /// Counts samples in a row on one side.
+    fn judge(&mut self, side: Side) -> Sampled {
+        self.row = if side == self.side { self.row.saturating_add(1) } else { 1 };
+        self.side = side;
+        if side == Side::Inside || self.row < self.config.th_rc {
+            return Sampled::Plain;
+        }
+        self.route_changed();
+        Sampled::RouteChange
+    }
+
+    /// g and h for this update.
+    fn weights(&mut self) -> (f64, f64) {
+        match self.quick.checked_sub(1) {
+            Some(left) => {
+                self.quick = left;
+                (self.config.g1, self.config.h1)
+            }
+            None => (self.config.g, self.config.h),
+        }
+    }
+}
+
+impl Estimate {
+    fn side_of(self, r: f64) -> Side {
+        if r > self.ertt + self.dev {
+            Side::Late
+        } else if r < self.ertt - self.dev {
+            Side::Early
+        } else {
+            Side::Inside
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tpa::Config;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn settled_at(rtt: u64) -> Rto {
+        let mut rto = Rto::new(RtoConfig { min: ms(1), ..Config::tpa(3).rto });
+        for _ in 0..200 {
+            rto.sample(ms(rtt));
+        }
+        rto
+    }
+
+    #[test]
+    fn the_first_samples_follow_the_formulas_of_the_paper() {
+        let mut rto = Rto::new(Config::tpa(3).rto);
+        assert_eq!(rto.timeout(), ms(1000));
+        rto.sample(ms(100));
+        assert_eq!((rto.ertt(), rto.timeout()), (Some(ms(100)), ms(300)));
+        // ERTT = 7/8·100 + 1/8·140, DEV = 3/4·50 + 1/4·40
+        rto.sample(ms(140));
+        assert_eq!(
+            (rto.ertt(), rto.timeout()),
+            (Some(ms(105)), ms(105 + 4 * 47) + Duration::from_micros(2_000))
+        );
+    }
+
+    #[test]
+    fn limits_hold_with_and_without_back_off() {
+        let mut rto = Rto::new(RtoConfig { max: ms(1000), ..Config::tpa(3).rto });
+        rto.sample(ms(1));
+        assert_eq!(rto.timeout(), ms(200));
+        for (factor, timeout) in [(2, 400), (4, 800), (8, 1000), (8, 1000)] {
+            rto.back_off();
+            assert_eq!((rto.factor(), rto.timeout()), (factor, ms(timeout)));
+        }
+        rto.end_back_off();
+        assert_eq!(rto.timeout(), ms(200));
+    }
+
+    #[test]
+    fn three_late_samples_in_a_row_are_a_route_change_and_five_updates_follow_quickly() {
+        let mut rto = settled_at(50);
+        let told: Vec<_> = (0..3).map(|_| rto.sample(ms(150))).collect();
+        assert_eq!(told, [Sampled::Plain, Sampled::Plain, Sampled::RouteChange]);
+        let slow = {
+            let mut slow = Rto::new(RtoConfig { th_rc: 200, ..rto.config });
+            (0..200).for_each(|_| {
+                slow.sample(ms(50));
+            });
+            (0..7).for_each(|_| {
+                slow.sample(ms(150));
+            });
+            slow.ertt().unwrap()
+        };
+        (0..4).for_each(|_| {
+            rto.sample(ms(150));
+        });
+        // Five updates with 1/2 leave 1/32 of the distance to two updates with 1/8.
+        let left = 100.0 * (7.0_f64 / 8.0).powi(2) / 32.0;
+        assert_eq!(rto.ertt().unwrap().as_nanos(), ((150.0 - left) * 1e6) as u64);
+        assert!(slow < ms(115));
+        assert_eq!(rto.quick, 0);
+    }
+
+    #[test]
+    fn early_samples_count_too_and_a_change_of_side_starts_anew() {
+        let mut rto = settled_at(100);
+        assert_eq!(rto.sample(ms(20)), Sampled::Plain);
+        let mut rto = Rto { row: 0, ..rto };
+        rto.estimate = Some(Estimate { ertt: 100e6, dev: 1e6 });
+        assert_eq!(rto.sample(ms(20)), Sampled::Plain);
+        rto.estimate = Some(Estimate { ertt: 100e6, dev: 1e6 });
+        assert_eq!(rto.sample(ms(200)), Sampled::Plain);
+        let told: Vec<_> = (0..3)
+            .map(|_| {
+                rto.estimate = Some(Estimate { ertt: 100e6, dev: 1e6 });
+                rto.sample(ms(20))
+            })
+            .collect();
+        assert_eq!(told, [Sampled::Plain, Sampled::Plain, Sampled::RouteChange]);
+    }
+}

@@ -1,0 +1,26 @@
+//! Two endpoints over a bad link: every byte arrives once and in order, both ways, and both sides come to rest.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod tcp;
+mod tpa;
+
+use hopline_core::Duration;
+use hopline_testkit::Emulation;
+use proptest::prelude::*;
+
+/// Anything from perfect to hardly usable.
+fn any_link() -> impl Strategy<Value = Emulation> {
+    let rate = prop_oneof![Just(None), (50_000u64..10_000_000).prop_map(Some)];
+    (0u64..200, rate, 0.0..0.25f64, 0.0..0.3f64, 0.0..0.1f64, 0.0..0.1f64, 0u64..300).prop_map(
+        |(latency, rate, loss, reorder, duplicate, corrupt, extra)| Emulation {
+            latency: Duration::from_millis(latency),
+            rate,
+            loss,
+            reorder,
+            duplicate,
+            corrupt,
+            extra_delay: Duration::from_millis(extra),
+            ..Emulation::default()
+        },
+    )
+}

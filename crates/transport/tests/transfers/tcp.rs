@@ -1,0 +1,132 @@
+//! TCP.
+
+use crate::any_link;
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, Machine, Seq32};
+use hopline_testkit::transfer::Transfer;
+use hopline_testkit::{Emulation, Pair, Recording};
+use hopline_transport::tcp::{AckPolicy, Config, Endpoint, InitialWindow, Nagle, Offer, Ports, State};
+use proptest::prelude::*;
+
+type End = Endpoint<Bytes>;
+
+fn transfer(
+    config: [Config; 2],
+    iss: [u32; 2],
+    totals: [u64; 2],
+    link: &Emulation,
+    seed: u64,
+) -> Transfer<End> {
+    let ports = |local, remote| Ports { local, remote };
+    let a = End::new(config[0], ports(1, 2), Seq32(iss[0])).unwrap();
+    let b = End::new(config[1], ports(2, 1), Seq32(iss[1])).unwrap();
+    Transfer::new(a, b, totals, link, seed, invariants)
+}
+
+fn invariants(end: &End) {
+    if end.flight_size() > 0 && end.state() != State::Closed {
+        assert!(end.poll_timeout().is_some(), "data in flight and no timer in {:?}", end.state());
+    }
+    assert!(end.received_unread() <= u64::from(end.config().receive_buffer) + (1 << 14));
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let preset = prop_oneof![
+        Just(Config::modern()),
+        Just(Config::modern().with_newreno()),
+        Just(Config::modern().with_reno()),
+        Just(Config::ns2_235()),
+        Just(Config::ns2_235().with_reno()),
+        Just(Config::ns2_235().with_sack()),
+        Just(Config::ns2_2001()),
+    ];
+    (preset, 60u32..1461, prop_oneof![Just(3000u32), Just(20_000), Just(200_000)], any::<[bool; 4]>())
+        .prop_map(|(mut c, mss, buffer, [delay, nagle, small, scale])| {
+            c.mss = mss;
+            c.receive_buffer = buffer;
+            c.send_buffer = Some(30_000);
+            c.ack_policy = if delay {
+                AckPolicy::Delayed { timer: Duration::from_millis(100) }
+            } else {
+                AckPolicy::EverySegment
+            };
+            c.nagle = if nagle { Nagle::On } else { Nagle::Off };
+            c.window_scale = if scale { Offer::Yes } else { Offer::No };
+            if small {
+                c.initial_window = InitialWindow::Segments(1);
+            }
+            (c.syn_retries, c.data_retries) = (None, None);
+            c.time_wait = Duration::from_secs(240);
+            c.rto.max = Duration::from_secs(10);
+            c
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn every_byte_once_and_in_order(
+        a in any_config(), b in any_config(), link in any_link(), seed in any::<u64>(),
+        iss in any::<[u32; 2]>(), there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
+    ) {
+        let mut t = transfer([a, b], iss, [there, back], &link, seed);
+        t.run(Instant::from_secs(100_000));
+        t.assert_complete();
+    }
+}
+
+#[test]
+fn sequence_numbers_wrap_around_in_the_middle() {
+    for before in [1u32, 2, 1000, 30_000] {
+        let link = Emulation { loss: 0.05, ..Emulation::delay(Duration::from_millis(20)) };
+        let iss = [0u32.wrapping_sub(before), 0u32.wrapping_sub(before + 7)];
+        let mut t = transfer([Config::modern(); 2], iss, [60_000, 60_000], &link, 5);
+        t.run(Instant::from_secs(10_000));
+        t.assert_complete();
+    }
+}
+
+#[test]
+fn a_blackout_is_survived() {
+    let link = Emulation {
+        rate: Some(1_000_000),
+        blackouts: vec![(Instant::from_millis(200), Instant::from_secs(40))],
+        ..Emulation::delay(Duration::from_millis(20))
+    };
+    let mut t = transfer([Config::modern(); 2], [1, 2], [200_000, 0], &link, 5);
+    t.run(Instant::from_secs(1000));
+    t.assert_complete();
+    assert!(t.pair.a.stats().timeouts >= 5);
+}
+
+#[test]
+fn same_seed_same_dialogue() {
+    let run = |seed| {
+        let link = Emulation { loss: 0.1, reorder: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
+        let mut t = transfer([Config::modern(); 2], [1, 2], [50_000, 0], &link, seed);
+        t.pair.record(Recording::On);
+        t.run(Instant::from_secs(1000));
+        t.pair.dialogue()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+    assert!(run(1).lines().next().unwrap().contains("A ->   S 1 win 65535 mss 1460"));
+}
+
+#[test]
+fn both_may_open_at_once() {
+    let ports = |local, remote| Ports { local, remote };
+    let config = Config { time_wait: Duration::from_secs(1), ..Config::modern() };
+    let mut a = End::new(config, ports(1, 2), Seq32(5)).unwrap();
+    let mut b = End::new(config, ports(2, 1), Seq32(9)).unwrap();
+    a.connect(Instant::ZERO).unwrap();
+    b.connect(Instant::ZERO).unwrap();
+    let mut pair = Pair::new(a, b, &Emulation::delay(Duration::from_millis(30)), 1);
+    pair.run_until(Instant::from_millis(200));
+    assert_eq!((pair.a.state(), pair.b.state()), (State::Established, State::Established));
+    pair.a.close(pair.now()).unwrap();
+    pair.b.close(pair.now()).unwrap();
+    pair.run_until(Instant::from_secs(3));
+    assert_eq!((pair.a.state(), pair.b.state()), (State::Closed, State::Closed));
+}

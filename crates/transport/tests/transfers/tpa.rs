@@ -1,0 +1,163 @@
+//! TPA.
+
+use crate::any_link;
+use bytes::Bytes;
+use core::num::NonZeroU64;
+use hopline_core::{Duration, Instant, LinkId, Machine};
+use hopline_testkit::transfer::Transfer;
+use hopline_testkit::{Emulation, Pair, Recording};
+use hopline_transport::tpa::{
+    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, Endpoint, FreezeExit, Listener,
+    Notification, RoundStart, RowEnds, Secret, Simultaneous, State, Verdict,
+};
+use hopline_wire::tpa::Tag;
+use proptest::prelude::*;
+
+type End = Endpoint<Bytes>;
+
+fn tag(n: u64) -> Tag {
+    Tag(NonZeroU64::new(n).unwrap())
+}
+
+fn transfer(config: [Config; 2], totals: [u64; 2], link: &Emulation, seed: u64) -> Transfer<End> {
+    let [a, b] = config.map(|config| End::new(config).unwrap());
+    Transfer::new(a, b, totals, link, seed, invariants)
+}
+
+fn invariants(end: &End) {
+    if end.in_flight() > 0 {
+        assert!(end.poll_timeout().is_some(), "data in flight and no timer in {:?}", end.state());
+    }
+    assert!(end.in_flight() <= end.config().cwnd_max);
+    assert!(end.received_unread() <= u64::from(end.config().receive_buffer));
+}
+
+/// Never gives up; ends soon.
+fn patient(config: Config) -> Config {
+    let mut config = Config { syn_retries: None, silence_limit: None, ..config };
+    config.time_wait = Duration::from_secs(240);
+    config.rto.max = Duration::from_secs(10);
+    config
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let sizes = (20u16..1461, 1u8..=12, 1u8..=12, prop_oneof![Just(1u32), Just(3)]);
+    (sizes, any::<[bool; 9]>(), 0..3u8, 1..4u8, 1..4u8).prop_map(
+        |((mss, k, cwnd, room), b, elfn, cong, ack)| {
+            let mut c = patient(Config::tpa(cwnd));
+            (c.mss, c.block_segments) = (mss, k);
+            c.receive_buffer = u32::from(mss) * u32::from(k) * room;
+            c.send_buffer = Some(30_000);
+            let pick = |i: usize| b[i];
+            c.ack.every = if pick(0) { AckEvery::Other } else { AckEvery::Window };
+            c.ack.complete_block = if pick(1) { CompleteBlock::AckAtOnce } else { CompleteBlock::AckAsUsual };
+            c.ack.echo = if pick(2) { Echo::Last } else { Echo::First };
+            c.rounds = if pick(3) { RoundStart::AllSent } else { RoundStart::AllSettled };
+            c.failures.row_ends = if pick(4) { RowEnds::AnyNews } else { RowEnds::LatestTransmission };
+            c.failures.simultaneous = if pick(5) { Simultaneous::Each } else { Simultaneous::Once };
+            c.failures.freeze_exit =
+                if pick(6) { FreezeExit::LatestTransmission } else { FreezeExit::AnyNews };
+            c.failures.congested_backoff =
+                if pick(7) { CongestedBackoff::Always } else { CongestedBackoff::WhenMerged };
+            (c.failures.th_cong, c.failures.th_ack) = (cong, ack);
+            // Nobody tells of a recovery here, so that nobody may wait for one.
+            c.failures.notification = if elfn == 0 { Notification::None } else { Notification::Elfn };
+            c.failures.th_route = (elfn == 2).then_some(5);
+            c.block_numbers = if pick(8) { BlockNumbers::Bits16 } else { BlockNumbers::Bits8 };
+            c
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn every_byte_once_and_in_order(
+        a in any_config(), mut b in any_config(), link in any_link(), seed in any::<u64>(),
+        there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
+    ) {
+        b.block_numbers = a.block_numbers;
+        let mut t = transfer([a, b], [there, back], &link, seed);
+        t.run(Instant::from_secs(100_000));
+        t.assert_complete();
+    }
+}
+
+#[test]
+fn block_numbers_wrap_around() {
+    let narrow =
+        Config { block_numbers: BlockNumbers::Bits8, mss: 100, block_segments: 1, ..patient(Config::tpa(2)) };
+    let link = Emulation { loss: 0.05, duplicate: 0.05, ..Emulation::delay(Duration::from_millis(2)) };
+    let mut t = transfer([narrow; 2], [100_000, 100_000], &link, 5);
+    t.run(Instant::from_secs(100_000));
+    t.assert_complete();
+    assert!(t.pair.a.stats().blocks > 3 * 256);
+}
+
+#[test]
+fn a_blackout_is_survived_without_repeating_anything_that_arrived() {
+    let link = Emulation {
+        rate: Some(1_000_000),
+        blackouts: vec![(Instant::from_millis(200), Instant::from_secs(40))],
+        ..Emulation::delay(Duration::from_millis(20))
+    };
+    let mut t = transfer([Config::tpa(3); 2], [200_000, 0], &link, 5);
+    t.run(Instant::from_secs(1000));
+    t.assert_complete();
+    assert!(t.pair.a.stats().timeouts >= 5);
+    assert_eq!(t.pair.b.stats().duplicates_received, 0);
+}
+
+#[test]
+fn same_seed_same_dialogue() {
+    let run = |seed| {
+        let link = Emulation { loss: 0.1, reorder: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
+        let mut t = transfer([Config::tpa(3); 2], [50_000, 0], &link, seed);
+        t.pair.record(Recording::On);
+        t.run(Instant::from_secs(1000));
+        t.pair.dialogue()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn both_may_open_and_close_at_once_with_and_without_tags() {
+    let config = Config { time_wait: Duration::from_secs(1), ..Config::tpa(3) };
+    let plain = || End::new(config).unwrap();
+    let tagged = |n| End::tagged(config, tag(n)).unwrap();
+    for (mut a, mut b) in [(plain(), plain()), (tagged(1), tagged(2))] {
+        a.connect(Instant::ZERO).unwrap();
+        b.connect(Instant::ZERO).unwrap();
+        let mut pair = Pair::new(a, b, &Emulation::delay(Duration::from_millis(30)), 1);
+        pair.run_until(Instant::from_millis(200));
+        assert_eq!((pair.a.state(), pair.b.state()), (State::Established, State::Established));
+        pair.a.close(pair.now()).unwrap();
+        pair.b.close(pair.now()).unwrap();
+        pair.run_until(Instant::from_secs(3));
+        assert_eq!((pair.a.state(), pair.b.state()), (State::Closed, State::Closed));
+    }
+}
+
+#[test]
+fn a_connection_made_by_a_listener_without_state_carries_both_ways() {
+    let listener = Listener::new(patient(Config::tpa(3)), Secret([7; 16])).unwrap();
+    for seed in 0..40 {
+        let link = Emulation { loss: 0.2, duplicate: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
+        let mut a = End::tagged(patient(Config::tpa(2)), tag(99)).unwrap();
+        a.connect(Instant::ZERO).unwrap();
+        let syn = a.poll_transmit(Instant::ZERO).unwrap();
+        let Verdict::Reply(answer) = listener.handle(Instant::ZERO, b"address", syn) else {
+            panic!("no answer")
+        };
+        a.handle_packet(Instant::ZERO, LinkId::ONLY, answer);
+        let first = a.poll_transmit(Instant::ZERO).unwrap();
+        let Verdict::Accepted(b) = listener.handle(Instant::from_secs(20), b"address", first) else {
+            panic!("refused")
+        };
+        let mut t = Transfer::of(Pair::new(a, b, &link, seed), [60_000, 30_000], invariants);
+        t.run(Instant::from_secs(10_000));
+        t.assert_complete();
+    }
+}
