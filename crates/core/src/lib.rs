@@ -6,6 +6,7 @@
 pub mod id;
 pub mod machine;
 pub mod payload;
+pub mod rate;
 pub mod rng;
 pub mod seq;
 pub mod time;
@@ -14,6 +15,7 @@ pub mod timer;
 pub use id::{FlowId, LinkId, NodeId};
 pub use machine::Machine;
 pub use payload::{Length, Payload};
+pub use rate::RateLimit;
 pub use rng::{Purpose, Stream};
 pub use seq::{Seq16, Seq32};
 pub use time::{Duration, Instant};

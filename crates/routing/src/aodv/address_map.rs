@@ -38,6 +38,10 @@ impl<V> AddressMap<V> {
         }
     }
 
+    pub(super) fn get(&self, address: Ipv4Addr) -> Option<&V> {
+        self.position(address).map(|at| &self.entries[at].1)
+    }
+
     pub(super) fn get_mut(&mut self, address: Ipv4Addr) -> Option<&mut V> {
         self.position(address).map(|at| &mut self.entries[at].1)
     }

@@ -4,14 +4,13 @@ use super::buffer::SendBuffer;
 use super::config::Config;
 use super::neighbours::{AckWaits, Blacklist, Watch};
 use super::outbox::Outbox;
-use super::rate::RateLimit;
 use super::repair::RepairEnds;
 use super::search::Searches;
 use super::seen::Seen;
 use super::stats::{Ignored, Stats};
 use super::table::{RouteState, RouteTable};
 use super::types::{Event, Received, Signal, Timer, Transmit};
-use hopline_core::{Instant, LinkId, Machine, Seq32, Stream, TimerTable};
+use hopline_core::{Instant, LinkId, Machine, RateLimit, Seq32, Stream, TimerTable};
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -142,6 +141,12 @@ impl<M: Copy> Aodv<M> {
             },
             expires: route.expires,
         })
+    }
+
+    /// Whether packets for `destination` would be sent at `now`, and not wait or be dropped.
+    #[must_use]
+    pub fn has_route(&self, now: Instant, destination: Ipv4Addr) -> bool {
+        self.routes.find(destination).is_some_and(|route| self.routes.is_usable(now, route))
     }
 
     /// Whether `address` can be another node's.

@@ -16,7 +16,6 @@ mod hello;
 mod machine;
 mod neighbours;
 mod outbox;
-mod rate;
 mod repair;
 mod reply;
 mod request;

@@ -5,6 +5,7 @@ use super::error::{Casualties, Deletion, Pace};
 use super::machine::Aodv;
 use super::search::Goal;
 use super::table::RouteState;
+use super::types::Event;
 use hopline_core::Instant;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -154,6 +155,7 @@ impl<M: Copy> Aodv<M> {
         let mut casualties = Casualties::default();
         casualties.add(destination, route.seq(), route.precursors());
         route.clear_precursors();
+        self.outbox.events.push_back(Event::RouteLost { destination });
         self.routes.note_expiry(forget);
         if !matches!(self.config.local_repair, LocalRepair::WhenPastHalfWay { .. }) {
             self.send_error(now, casualties, Pace::Immediate);

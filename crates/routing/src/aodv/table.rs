@@ -251,6 +251,11 @@ impl RouteTable {
         Some(route)
     }
 
+    /// The route to `destination` as it was left.
+    pub(super) fn find(&self, destination: Ipv4Addr) -> Option<&Route> {
+        self.routes.get(destination)
+    }
+
     /// The route to `destination` if packets may take it.
     pub(super) fn valid(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Route> {
         self.get(now, destination).filter(|route| route.is_valid())

@@ -184,7 +184,7 @@ pub enum Event<M> {
         /// How far that is.
         hops: u8,
     },
-    /// A route in use broke or was reported broken.
+    /// A route in use broke, was reported broken, or was not repaired. Not: a route that nobody used any more.
     RouteLost {
         /// Where it led.
         destination: Ipv4Addr,

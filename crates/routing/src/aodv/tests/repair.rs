@@ -74,7 +74,8 @@ fn s6_12_a_repair_that_fails_becomes_a_route_error() {
     assert_eq!(sent[0].0 - start, ms(2 * 40 * (5 + 2)), "RING_TRAVERSAL_TIME");
     let sent = [sent[0].1.clone()];
     assert_eq!(only_error(&sent).0.unreachable, [(n(9), Seq32(8))]);
-    assert_eq!(node.events(), [Event::Drop { packet: 5, reason: DropReason::RepairFailed }]);
+    let dropped = Event::Drop { packet: 5, reason: DropReason::RepairFailed };
+    assert_eq!(node.events(), [dropped, Event::RouteLost { destination: n(9) }]);
     assert_eq!(node.valid(9), None);
 }
 

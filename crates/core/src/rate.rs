@@ -1,25 +1,31 @@
-//! Rate limits: so many messages in any one second (RFC 3561 §6.3, §6.11).
+//! Rate limits: so many messages in any one second (RFC 3561 §6.3, §6.11; RFC 1812 §4.3.2.8).
 
+use crate::time::{Duration, Instant};
 use core::num::NonZeroU16;
-use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Leave to send so many messages in any one second.
 #[derive(Clone, Debug)]
-pub(super) struct RateLimit {
+pub struct RateLimit {
     per_second: Option<NonZeroU16>,
     /// When the last `per_second` messages went out.
     sent: VecDeque<Instant>,
 }
 
 impl RateLimit {
-    pub(super) fn new(per_second: Option<NonZeroU16>) -> Self {
+    /// At most `per_second`; `None`: as many as one likes.
+    #[must_use]
+    pub fn new(per_second: Option<NonZeroU16>) -> Self {
         Self { per_second, sent: VecDeque::new() }
     }
 
-    /// Takes leave to send at `now`. `Err`: not before that instant.
-    pub(super) fn take(&mut self, now: Instant) -> Result<(), Instant> {
+    /// Takes leave to send at `now`.
+    ///
+    /// # Errors
+    /// Not before that instant.
+    pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
         let Some(limit) = self.per_second else { return Ok(()) };
         if self.sent.len() >= usize::from(limit.get()) {
             let oldest = *self.sent.front().expect("a limit is at least one");
