@@ -12,6 +12,8 @@ pub const HEADER_LEN: usize = 20;
 /// Protocol numbers hopline uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
+    /// ICMP, 1.
+    Icmp,
     /// TCP, 6.
     Tcp,
     /// UDP, 17.
@@ -56,6 +58,7 @@ impl Protocol {
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
+            Self::Icmp => 1,
             Self::Tcp => 6,
             Self::Udp => 17,
             Self::Other(number) => number,
@@ -66,6 +69,7 @@ impl Protocol {
 impl From<u8> for Protocol {
     fn from(number: u8) -> Self {
         match number {
+            1 => Self::Icmp,
             6 => Self::Tcp,
             17 => Self::Udp,
             other => Self::Other(other),
@@ -108,24 +112,23 @@ impl Header {
     /// `Truncated`; `BadLength` of the header or the total; `BadChecksum` of the header; `Unsupported` for another IP
     /// version and for a fragment, whose value is then the flags and offset word.
     pub fn parse(packet: &Bytes) -> Result<(Self, Bytes), ParseError> {
-        require(packet, HEADER_LEN)?;
-        let version = packet[0] >> 4;
-        if version != 4 {
-            return Err(ParseError::Unsupported { what: "ip version", value: u32::from(version) });
-        }
-        let header_len = usize::from(packet[0] & 0xf) * 4;
-        if header_len < HEADER_LEN {
-            return Err(ParseError::BadLength { what: "ip header", value: header_len });
-        }
-        require(packet, header_len)?;
+        let header_len = header_len(packet)?;
         if checksum::internet(&packet[..header_len]) != 0 {
             return Err(ParseError::BadChecksum);
         }
+        let (header, header_len, total) = Self::read(packet)?;
+        require(packet, total)?;
+        Ok((header, packet.slice(header_len..total)))
+    }
+
+    /// Reads a header that may be quoted: its checksum may be stale and its packet cut short. Returns with it its length
+    /// and that of the packet.
+    pub(crate) fn read(packet: &[u8]) -> Result<(Self, usize, usize), ParseError> {
+        let header_len = header_len(packet)?;
         let total = usize::from(be16(packet, 2));
         if total < header_len {
             return Err(ParseError::BadLength { what: "ip total", value: total });
         }
-        require(packet, total)?;
         let fragment = be16(packet, 6);
         if fragment & FRAGMENT != 0 {
             return Err(ParseError::Unsupported { what: "ip fragment", value: u32::from(fragment) });
@@ -138,7 +141,7 @@ impl Header {
             ecn: Ecn::from_bits(packet[1]),
             id: be16(packet, 4),
         };
-        Ok((header, packet.slice(header_len..total)))
+        Ok((header, header_len, total))
     }
 
     /// Appends the header of a packet with `payload_len` bytes of payload; the payload is to follow. DSCP is 0, Don't
@@ -159,6 +162,21 @@ impl Header {
         let checksum = checksum::internet(&out[start..]);
         out[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
     }
+}
+
+/// The length of the header at the start of `packet`, which is all there.
+fn header_len(packet: &[u8]) -> Result<usize, ParseError> {
+    require(packet, HEADER_LEN)?;
+    let version = packet[0] >> 4;
+    if version != 4 {
+        return Err(ParseError::Unsupported { what: "ip version", value: u32::from(version) });
+    }
+    let header_len = usize::from(packet[0] & 0xf) * 4;
+    if header_len < HEADER_LEN {
+        return Err(ParseError::BadLength { what: "ip header", value: header_len });
+    }
+    require(packet, header_len)?;
+    Ok(header_len)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use hopline_wire::olsr::{
 };
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
 use hopline_wire::tcp::{self, Flags, SackBlock, Timestamps};
-use hopline_wire::{Emit, udp};
+use hopline_wire::{Emit, icmp, udp};
 use std::fs::File;
 use std::path::Path;
 
@@ -139,6 +139,19 @@ fn segments(capture: &mut Capture) {
     capture.tcp(&segment);
 }
 
+fn reports(capture: &mut Capture) {
+    let about = ip_packet(Protocol::Tcp, 20, |ip, out| {
+        let segment =
+            tcp::Segment { src_port: 49_152, dst_port: 9, payload: Length(0), ..tcp::Segment::default() };
+        segment.emit(ip, out);
+    });
+    for reason in [icmp::Reason::Network, icmp::Reason::Host] {
+        let report = icmp::Unreachable::about(reason, &about).unwrap();
+        let packet = ip_packet(Protocol::Icmp, icmp::Unreachable::LEN, |_, out| report.emit(out));
+        capture.packet(packet, "wlan:llc:ip:icmp:ip:tcp", "raw:ip:icmp:ip:tcp");
+    }
+}
+
 fn datagrams(capture: &mut Capture) {
     capture.udp(4000, Length(512), "wlan:llc:ip:udp:data", "raw:ip:udp:data");
     let rreq = Rreq {
@@ -253,6 +266,7 @@ fn tshark_decodes_every_kind_of_packet_with_right_checksums() {
     control_frames(&mut capture);
     segments(&mut capture);
     datagrams(&mut capture);
+    reports(&mut capture);
     let Capture { writer, expected, .. } = capture;
     writer.finish().unwrap();
 

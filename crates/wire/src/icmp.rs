@@ -1,0 +1,99 @@
+//! ICMP Destination Unreachable (RFC 792): a node could not pass a packet on, and tells the packet's source.
+
+use crate::checksum;
+use crate::emit::{array, be16};
+use crate::error::{ParseError, require};
+use crate::ipv4;
+use bytes::Bytes;
+
+/// Bytes before the quotation.
+const HEADER_LEN: usize = 8;
+/// Bytes quoted after the IP header: RFC 792's 64 bits. They hold the ports. RFC 1812 §4.3.2.3 would have more quoted,
+/// for protocols whose ports are farther back; ours are not, and air time is dear.
+const QUOTED_LEN: usize = 8;
+/// Type of the message.
+const DESTINATION_UNREACHABLE: u8 = 3;
+
+/// A packet did not get to where it was to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Unreachable {
+    /// Why.
+    pub reason: Reason,
+    /// IP header of the packet, as it arrived at the node that reports.
+    pub ip: ipv4::Header,
+    /// Bytes the packet had after its IP header.
+    pub payload_len: u16,
+    /// The first of them.
+    pub start: [u8; QUOTED_LEN],
+}
+
+/// Why a packet did not get there (RFC 1812 §5.2.7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// There is no route, code 0.
+    Network,
+    /// There is a route, and the next host on it does not answer, code 1.
+    Host,
+}
+
+impl Unreachable {
+    /// Length of every such message, in bytes.
+    pub const LEN: usize = HEADER_LEN + ipv4::HEADER_LEN + QUOTED_LEN;
+
+    /// The report about `packet`, which begins with its IP header.
+    ///
+    /// # Errors
+    /// What [`parse`](Self::parse) says of quotations: there is nothing to be said about a packet without ports.
+    pub fn about(reason: Reason, packet: &[u8]) -> Result<Self, ParseError> {
+        let (ip, header_len, total) = ipv4::Header::read(packet)?;
+        require(packet, header_len + QUOTED_LEN)?;
+        let payload_len = u16::try_from(total - header_len).expect("a length of 16 bits less something");
+        Ok(Self { reason, ip, payload_len, start: array(packet, header_len) })
+    }
+
+    /// Parses the payload of an IP packet. The checksum of the quoted header is not looked at, as routers may leave it
+    /// stale; the message has its own.
+    ///
+    /// # Errors
+    /// `Truncated`; `BadChecksum`; `Unsupported` of another type or code; what the quoted IP header may be refused for,
+    /// a fragment included, which has no ports.
+    pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, Self::LEN)?;
+        if checksum::internet(bytes) != 0 {
+            return Err(ParseError::BadChecksum);
+        }
+        if bytes[0] != DESTINATION_UNREACHABLE {
+            return Err(ParseError::Unsupported { what: "icmp type", value: u32::from(bytes[0]) });
+        }
+        let reason = match bytes[1] {
+            0 => Reason::Network,
+            1 => Reason::Host,
+            code => return Err(ParseError::Unsupported { what: "icmp code", value: u32::from(code) }),
+        };
+        Self::about(reason, &bytes[HEADER_LEN..])
+    }
+
+    /// Appends the message, to follow an IP header.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let code = match self.reason {
+            Reason::Network => 0,
+            Reason::Host => 1,
+        };
+        out.extend([DESTINATION_UNREACHABLE, code, 0, 0, 0, 0, 0, 0]);
+        self.ip.emit(self.payload_len.into(), out);
+        out.extend(self.start);
+        let checksum = checksum::internet(&out[start..]);
+        out[start + 2..start + 4].copy_from_slice(&checksum.to_be_bytes());
+    }
+
+    /// Source and destination port of the packet, if it is one of TCP or UDP.
+    #[must_use]
+    pub fn ports(&self) -> Option<[u16; 2]> {
+        let has_ports = matches!(self.ip.protocol, ipv4::Protocol::Tcp | ipv4::Protocol::Udp);
+        has_ports.then(|| [be16(&self.start, 0), be16(&self.start, 2)])
+    }
+}
+
+#[cfg(test)]
+mod tests;
