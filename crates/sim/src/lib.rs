@@ -9,6 +9,7 @@ mod fingerprint;
 mod flow;
 mod medium;
 mod node;
+mod notify;
 mod outage;
 pub mod outcome;
 mod packet;

@@ -3,7 +3,7 @@
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_wire::ipv4::Header;
-use hopline_wire::{aodv, tcp, udp};
+use hopline_wire::{aodv, icmp, tcp, udp};
 
 /// A packet on its way: which one, and how many hops it may still take. The packet itself never changes, so that all
 /// copies in queues and in the air share it.
@@ -22,7 +22,7 @@ pub struct Packet {
     pub body: Body,
     /// Length in bytes, IP header included.
     pub len_bytes: u32,
-    /// The flow it belongs to; `None` for routing messages.
+    /// The flow it belongs to; `None` for routing messages and ICMP.
     pub flow: Option<FlowId>,
     /// When its source made it.
     pub made: Instant,
@@ -44,6 +44,8 @@ pub enum Body {
     },
     /// A routing message.
     Aodv(aodv::Message),
+    /// A report that another packet could not be passed on.
+    Icmp(icmp::Unreachable),
 }
 
 /// All packets in existence.

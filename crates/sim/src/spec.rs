@@ -30,6 +30,8 @@ pub struct Spec {
     pub outages: Vec<OutageSpec>,
     /// How packets find their way.
     pub routing: RoutingSpec,
+    /// What transport endpoints are told of routes that fail and return.
+    pub failure_notification: FailureNotification,
     /// Bytes that every network-layer packet carries beyond its own headers. Default 0; ns-2's routing agents count
     /// the IP header a second time, 20.
     pub extra_header_bytes: u32,
@@ -133,6 +135,19 @@ pub enum RoutingSpec {
     Static,
     /// AODV on every node. Wireless networks only.
     Aodv(aodv::Config),
+}
+
+/// What transport endpoints are told of the way to their peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FailureNotification {
+    /// Nothing.
+    #[default]
+    None,
+    /// Explicit link failure notification: with AODV an end is told by the routing agent of its own node that the route
+    /// to its peer is lost, and that there is one again. With static routes the node whose MAC gave a packet up, or that
+    /// has no route for it, sends ICMP Destination Unreachable (RFC 792) to the packet's source; of a return nobody
+    /// tells. TCP takes no notice.
+    Elfn,
 }
 
 /// One flow.

@@ -10,6 +10,7 @@ use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Class;
 use hopline_routing::aodv::{self, Carried, Decision, Origin};
 use hopline_wire::dot11::MacAddr;
+use hopline_wire::icmp::Reason;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use std::net::Ipv4Addr;
 
@@ -75,6 +76,7 @@ impl<T: Tracer> World<T> {
             return;
         };
         if self.nodes[node as usize].aodv.is_none() {
+            self.report_unreachable(node, handle, Reason::Host);
             self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
             return;
         }
@@ -84,7 +86,7 @@ impl<T: Tracer> World<T> {
                 self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
                 carried
             }
-            Body::Tcp(_) | Body::Udp { .. } => Carried::Data {
+            Body::Tcp(_) | Body::Udp { .. } | Body::Icmp(_) => Carried::Data {
                 packet: handle,
                 destination: packet.ip.dst,
                 source: packet.ip.src,
@@ -130,6 +132,7 @@ impl<T: Tracer> World<T> {
             agent.armed = at;
             self.scheduler.schedule(at, Event::Routing { node });
         }
+        self.tell_of_routes(node);
     }
 
     /// Drops a packet at the network layer. The caller's hold on it ends.
@@ -175,7 +178,10 @@ impl<T: Tracer> World<T> {
             .and_then(|to| routes.and_then(|routes| routes.next_hop(NodeId(node), to)));
         match next_hop {
             Some(next_hop) => self.send_to(node, handle, next_hop.ipv4(), Class::Data),
-            None => self.drop_packet(node, handle, DropReason::NoRoute),
+            None => {
+                self.report_unreachable(node, handle, Reason::Network);
+                self.drop_packet(node, handle, DropReason::NoRoute);
+            }
         }
     }
 
@@ -225,6 +231,11 @@ impl<T: Tracer> World<T> {
         match event {
             aodv::Event::Release { packet, next_hop } => self.send_to(node, packet, next_hop, Class::Data),
             aodv::Event::Drop { packet, reason } => {
+                let ip = self.packets.get(packet).ip;
+                // RFC 3561 §6.3: whoever sent what nobody could be found for is told.
+                if reason == aodv::DropReason::DiscoveryFailed && ip.src == NodeId(node).ipv4() {
+                    self.note_broken_route(node, ip.dst);
+                }
                 self.drop_packet(node, packet, DropReason::Routing(reason));
             }
             aodv::Event::PurgeQueue { next_hop } => {
@@ -238,7 +249,9 @@ impl<T: Tracer> World<T> {
                     );
                 }
             }
-            aodv::Event::RouteFound { .. } | aodv::Event::RouteLost { .. } => {}
+            aodv::Event::RouteLost { destination } => self.note_broken_route(node, destination),
+            // Routes return in other ways too; whoever waits for one asks the agent.
+            aodv::Event::RouteFound { .. } => {}
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Looking over the simulator's shoulder. Costs nothing when nobody looks.
 
-use hopline_core::{Instant, NodeId};
+use hopline_core::{FlowId, Instant, NodeId};
 use hopline_routing::aodv;
+use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
 
 mod join;
@@ -11,6 +12,7 @@ mod pcap;
 pub use crate::packet::{Body, Packet};
 pub use ns2::Ns2;
 pub use pcap::Pcap;
+pub(crate) use pcap::emit;
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +112,11 @@ pub trait Tracer {
     /// A packet of a flow has reached `node`, which it is for. A copy that comes again is told again.
     fn delivered(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
         let _ = (now, node, packet);
+    }
+
+    /// The network layer of `node` tells the end of `flow` there of its route.
+    fn signalled(&mut self, now: Instant, node: NodeId, flow: FlowId, signal: Signal) {
+        let _ = (now, node, flow, signal);
     }
 
     /// `node` dropped a packet, at `place`.

@@ -4,6 +4,7 @@ use crate::fingerprint::Fingerprint;
 use crate::flow::{Flow, Side};
 use crate::medium::Medium;
 use crate::node::{Agent, Node, Radio, WireEnd};
+use crate::notify::Notifier;
 use crate::outage::Schedule;
 use crate::outcome::{NodeOutcome, Outcome};
 use crate::packet::Slab;
@@ -66,6 +67,8 @@ pub struct World<T> {
     pub(crate) nodes: Vec<Node>,
     pub(crate) air: Option<Air>,
     pub(crate) wires: Vec<Wire>,
+    /// If endpoints are told of failures at all.
+    pub(crate) notifier: Option<Box<Notifier>>,
     /// Who does not get whose packets, though their frames arrive.
     pub(crate) filters: Schedule,
     /// Who gets nothing over a wire.
@@ -100,6 +103,7 @@ impl<T: Tracer> World<T> {
             nodes: nodes(spec, key),
             air: air(spec, key),
             wires: spec.links.iter().zip(0..).map(|(link, n)| Wire::new(link, n, key)).collect(),
+            notifier: Notifier::new(spec),
             filters: Schedule::new(&spec.outages, |blocks| blocks == Blocks::Packets),
             cuts: Schedule::new(&spec.outages, |_any| true),
             routes: matches!(spec.routing, RoutingSpec::Static).then(|| routes::shortest(spec)),

@@ -2,8 +2,9 @@
 
 mod support;
 
-use hopline_core::{Duration, Instant};
+use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::aodv;
+use hopline_sim::spec::{Blocks, OutageSpec};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Spec, World};
 use hopline_testkit::tshark::{self, Decoded};
@@ -105,6 +106,24 @@ fn a_base_station_has_an_interface_of_each_kind() {
     let dropped: Vec<_> = rows.iter().filter(|row| !row[2].is_empty()).collect();
     assert!(!dropped.is_empty());
     assert!(dropped.iter().all(|row| row[0] == "n1 (wired)" && row[2] == "interface queue full"));
+}
+
+#[test]
+fn a_report_of_a_cut_link_is_icmp_about_a_segment() {
+    let cut = OutageSpec {
+        from: NodeId(2),
+        to: NodeId(1),
+        start: Instant::from_millis(1500),
+        end: Instant::from_millis(2500),
+        blocks: Blocks::Frames,
+    };
+    let spec = chain(2).elfn().bulk(0, 2, ns2_tcp(8)).seconds(3).change(|spec| spec.outages.push(cut));
+    let file = capture(&spec);
+    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    assert!(has(&decoded, "wlan:llc:ip:icmp:ip:tcp"));
+    let names = ["icmp.type", "icmp.code", "tcp.srcport", "icmp.checksum.status"];
+    let rows = field(&file, &names);
+    assert!(rows.iter().all(|row| *row == ["3", "1", "49152", "1"]), "{rows:?}");
 }
 
 #[test]

@@ -180,6 +180,20 @@ pub const CATALOGUE: &[MetricInfo] = &[
     flow("timeouts", "1", Lower, "expirations of the retransmission timer; TCP only", |s, f| {
         tcp(s, f.timeouts)
     }),
+    flow(
+        "route_losses_told",
+        "1",
+        Neither,
+        "times an end was told that its route was lost (ELFN); TCP only",
+        |s, f| tcp(s, f.route_losses_told),
+    ),
+    flow(
+        "route_returns_told",
+        "1",
+        Neither,
+        "times an end was told that it has a route again; TCP only",
+        |s, f| tcp(s, f.route_returns_told),
+    ),
     flow("rtx_index_pct", "%", Lower, "segments sent again per hundred delivered; TCP only", |s, f| {
         tcp(s, f.retransmissions).and_then(|again| per_hundred(again, f.segments_received as f64))
     }),

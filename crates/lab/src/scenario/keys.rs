@@ -162,6 +162,12 @@ pub const ROUTING: &[Key] = &[
         "bytes every packet carries beyond its headers; ns-2's DSDV: 20",
     )
     .or(Integer(0)),
+    Key::word(
+        "failure_notification",
+        &["none", "elfn"],
+        "elfn: transports are told of lost routes: by AODV, which also tells of their return, or with static routes by ICMP",
+    )
+    .or(Word("none")),
     Key::table("aodv", AODV, "parameters of AODV"),
 ];
 

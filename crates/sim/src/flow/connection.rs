@@ -7,6 +7,7 @@ use crate::stack::header;
 use crate::trace::Tracer;
 use crate::world::{Event, World};
 use hopline_core::{FlowId, Instant, Length, LinkId, Machine, Payload, Seq32, Stream};
+use hopline_transport::Signal;
 use hopline_transport::tcp::{self, Config, Endpoint, Estimator, Ports};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::tcp::Segment;
@@ -186,6 +187,28 @@ impl<T: Tracer> World<T> {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
         connection.end(side).endpoint.handle_packet(now, LinkId::ONLY, segment);
+        self.drive_endpoint(flow, side);
+    }
+
+    /// The network layer tells the end at `side` of its route. Datagrams have no endpoint that could be told, and what
+    /// has not begun or is over does not care.
+    pub(crate) fn signal(&mut self, flow: u32, side: Side, signal: Signal) {
+        let now = self.now;
+        let state = &mut self.flows[flow as usize];
+        if !(state.start..state.stop).contains(&now) {
+            return;
+        }
+        let Kind::Tcp(connection) = &mut state.kind else { return };
+        connection.end(side).endpoint.handle_signal(now, signal);
+        match signal {
+            Signal::RouteLost => state.told.losses += 1,
+            Signal::RouteFound => state.told.returns += 1,
+            Signal::PathLength { .. } => {}
+        }
+        if T::ENABLED {
+            let node = if side == Side::Source { state.src } else { state.dst };
+            self.tracer.signalled(now, node, FlowId(flow), signal);
+        }
         self.drive_endpoint(flow, side);
     }
 

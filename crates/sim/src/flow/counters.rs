@@ -13,6 +13,14 @@ pub(super) struct Counters {
     pub(super) timeouts: u64,
     pub(super) segments_received: u64,
     pub(super) requests: u64,
+    pub(super) told: Told,
+}
+
+/// What the network layer told the ends of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) losses: u64,
+    pub(super) returns: u64,
 }
 
 impl Sub for Counters {
@@ -28,6 +36,10 @@ impl Sub for Counters {
             // The segment size is agreed on in the handshake, and with it how many segments some bytes are.
             segments_received: self.segments_received.saturating_sub(earlier.segments_received),
             requests: self.requests - earlier.requests,
+            told: Told {
+                losses: self.told.losses - earlier.told.losses,
+                returns: self.told.returns - earlier.told.returns,
+            },
         }
     }
 }

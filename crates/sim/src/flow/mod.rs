@@ -13,7 +13,7 @@ use crate::stack::header;
 use crate::trace::Tracer;
 use crate::world::{Event, World};
 use connection::{App, Connection};
-use counters::Counters;
+use counters::{Counters, Told};
 use datagrams::{Bursts, Datagrams};
 use exchange::Exchange;
 use hopline_core::{FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
@@ -60,6 +60,8 @@ pub(crate) struct Flow {
     /// By the side that sends.
     packets: [Packets; 2],
     series: Vec<FlowSample>,
+    /// How often its ends were told that their route was lost, and that there was one again.
+    told: Told,
     /// Since when it counts.
     since: Instant,
     /// What it had counted before.
@@ -122,6 +124,7 @@ impl Flow {
             last_delivery: spec.start,
             packets: Default::default(),
             series: Vec::new(),
+            told: Told::default(),
             since: spec.start,
             before: Counters::default(),
         }
@@ -180,6 +183,8 @@ impl Flow {
             completion: counted.then(|| end.since(self.start)),
             ports: ports(self.kind.opener(), self.id.0),
             requests: counters.requests,
+            route_losses_told: counters.told.losses,
+            route_returns_told: counters.told.returns,
             series: self.series,
             ..FlowOutcome::default()
         };
@@ -194,7 +199,7 @@ impl Flow {
 
     /// What has been counted since the start of the run.
     fn counters(&self) -> Counters {
-        let bytes_received = self.bytes_received;
+        let (bytes_received, told) = (self.bytes_received, self.told);
         match &self.kind {
             Kind::Tcp(connection) => {
                 let mss = connection.source().effective_mss();
@@ -210,6 +215,7 @@ impl Flow {
                     timeouts: connection.count(|stats| stats.timeouts),
                     segments_received,
                     requests,
+                    told,
                 }
             }
             Kind::Udp(datagrams) => Counters {
@@ -218,6 +224,15 @@ impl Flow {
                 segments_received: datagrams.received,
                 ..Counters::default()
             },
+        }
+    }
+
+    /// Source and destination port of what the end at `side` sends.
+    pub(crate) fn ports_from(&self, side: Side) -> [u16; 2] {
+        let [source, sink] = ports(self.kind.opener(), self.id.0);
+        match side {
+            Side::Source => [source, sink],
+            Side::Sink => [sink, source],
         }
     }
 
@@ -274,7 +289,12 @@ impl<T: Tracer> World<T> {
         let first = self.packets.arrive(handle) == Arrival::First;
         let packet = self.packets.get(handle);
         self.fingerprint.observe(now, Observed::Delivered, node, packet.len_bytes);
-        let Some(flow) = packet.flow else { return };
+        let Some(flow) = packet.flow else {
+            if let &Body::Icmp(report) = &packet.body {
+                self.receive_report(node, &report);
+            }
+            return;
+        };
         let state = &mut self.flows[flow.index()];
         let from = state.side_of(packet.ip.src);
         if first {

@@ -61,6 +61,11 @@ pub struct FlowOutcome {
     pub back: Packets,
     /// Requests sent.
     pub requests: u64,
+    /// How often an end was told that the route to its peer was lost. 0 where nobody tells
+    /// ([`FailureNotification`](crate::spec::FailureNotification)).
+    pub route_losses_told: u64,
+    /// How often an end was told that there was a route again.
+    pub route_returns_told: u64,
     /// Response times: from the hand-over of a request to TCP to the last byte of its response. One for each
     /// transaction that ended before the flow stopped.
     pub responses: Delays,

@@ -1,7 +1,8 @@
 //! Several tracers at once, each of which may be missing.
 
 use super::{DropReason, PacketView, Place, Tracer};
-use hopline_core::{Instant, NodeId};
+use hopline_core::{FlowId, Instant, NodeId};
+use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
 
 /// A tracer that may be missing.
@@ -36,6 +37,10 @@ impl<T: Tracer> Tracer for Option<T> {
 
     fn delivered(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
         self.iter_mut().for_each(|t| t.delivered(now, node, packet));
+    }
+
+    fn signalled(&mut self, now: Instant, node: NodeId, flow: FlowId, signal: Signal) {
+        self.iter_mut().for_each(|t| t.signalled(now, node, flow, signal));
     }
 
     fn dropped(
@@ -92,6 +97,11 @@ impl<A: Tracer, B: Tracer> Tracer for (A, B) {
     fn delivered(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
         self.0.delivered(now, node, packet);
         self.1.delivered(now, node, packet);
+    }
+
+    fn signalled(&mut self, now: Instant, node: NodeId, flow: FlowId, signal: Signal) {
+        self.0.signalled(now, node, flow, signal);
+        self.1.signalled(now, node, flow, signal);
     }
 
     fn dropped(

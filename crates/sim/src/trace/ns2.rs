@@ -92,6 +92,8 @@ impl<W: Write> Ns2<W> {
             Body::Tcp(segment) => (packet.serial, kind(segment), segment.src_port, segment.dst_port),
             Body::Udp { datagram, .. } => (packet.serial, "cbr", datagram.src_port, datagram.dst_port),
             Body::Aodv(_) => (0, "AODV", ROUTING_PORT, ROUTING_PORT),
+            // ns-2 has the type and no such packet.
+            Body::Icmp(_) => (packet.serial, "icmp", 0, 0),
         };
         let Seen { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
         let size = size(packet, layer, event);
@@ -110,6 +112,7 @@ impl<W: Write> Ns2<W> {
             }
             Body::Udp { number, .. } => self.write(format_args!("[{number}] {forwards} 0\n")),
             Body::Aodv(message) => self.routing(message),
+            Body::Icmp(_) => self.write(format_args!("\n")),
         }
     }
 

@@ -7,7 +7,7 @@ use hopline_core::{Instant, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
 use hopline_wire::ipv4::Header;
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{aodv, udp};
+use hopline_wire::{aodv, icmp, udp};
 use std::io::{self, Write};
 
 /// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
@@ -119,7 +119,7 @@ impl<W: Write> Tracer for Pcap<W> {
 }
 
 /// Appends the packet's bytes, with the hops it has left.
-fn emit(PacketView { packet, ttl }: PacketView<'_>, out: &mut Vec<u8>) {
+pub(crate) fn emit(PacketView { packet, ttl }: PacketView<'_>, out: &mut Vec<u8>) {
     let ip = Header { ttl, ..packet.ip };
     match &packet.body {
         Body::Tcp(segment) => {
@@ -129,6 +129,10 @@ fn emit(PacketView { packet, ttl }: PacketView<'_>, out: &mut Vec<u8>) {
         Body::Udp { datagram, .. } => {
             ip.emit(datagram.wire_len(), out);
             datagram.emit(&ip, out);
+        }
+        Body::Icmp(report) => {
+            ip.emit(icmp::Unreachable::LEN, out);
+            report.emit(out);
         }
         Body::Aodv(message) => {
             let mut payload = Vec::with_capacity(message.wire_len());

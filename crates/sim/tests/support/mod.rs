@@ -14,7 +14,8 @@ use hopline_radio::{mac, phy};
 use hopline_routing::aodv;
 use hopline_sim::Spec;
 use hopline_sim::spec::{
-    Draw, Exchange, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec, RoutingSpec, Traffic,
+    Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec,
+    RoutingSpec, Traffic,
 };
 use hopline_transport::tcp;
 
@@ -70,6 +71,7 @@ fn empty() -> Spec {
         links: Vec::new(),
         outages: Vec::new(),
         routing: RoutingSpec::Static,
+        failure_notification: FailureNotification::None,
         extra_header_bytes: 0,
         flows: Vec::new(),
     }
@@ -139,6 +141,11 @@ pub(crate) trait Build: Sized {
 
     fn aodv(self, config: aodv::Config) -> Self {
         self.change(|spec| spec.routing = RoutingSpec::Aodv(config))
+    }
+
+    /// Endpoints are told of routes that fail.
+    fn elfn(self) -> Self {
+        self.change(|spec| spec.failure_notification = FailureNotification::Elfn)
     }
 
     fn radio(self, change: impl FnOnce(&mut RadioSpec)) -> Self {

@@ -1,8 +1,9 @@
 //! A tracer that notes everything.
 
-use hopline_core::{Instant, NodeId};
+use hopline_core::{FlowId, Instant, NodeId};
 use hopline_sim::trace::{DropReason, PacketView, Place};
 use hopline_sim::{Outcome, Spec, Tracer, World};
+use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
 
 /// What happened.
@@ -19,6 +20,7 @@ pub(crate) enum What {
     WireSent,
     WireReceived,
     Dropped(DropReason),
+    Signalled(Signal),
 }
 
 /// One thing that happened. Of frames without a packet the length is 0.
@@ -86,6 +88,10 @@ impl Tracer for Recorder {
 
     fn packet_received(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
         self.note(now, node, What::WireReceived, Some(packet));
+    }
+
+    fn signalled(&mut self, now: Instant, node: NodeId, _flow: FlowId, signal: Signal) {
+        self.note(now, node, What::Signalled(signal), None);
     }
 
     fn dropped(

@@ -96,6 +96,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         warmup: warmup(scenario)?,
         seed,
         routing: routing::resolve(routing, &nodes)?,
+        failure_notification: routing::failure_notification(routing),
         nodes,
         radio,
         links,

@@ -5,7 +5,7 @@ use super::super::source::Problem;
 use super::seconds;
 use hopline_routing::aodv::Config;
 use hopline_routing::aodv::config::{Hello, LinkSensing};
-use hopline_sim::spec::{Interface, NodeSpec, RoutingSpec};
+use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RoutingSpec};
 use std::num::NonZeroU16;
 
 /// How packets find their way among `nodes`.
@@ -25,6 +25,14 @@ pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<Routin
             .help("use protocol = \"static\" where there are wired nodes"));
     }
     Ok(RoutingSpec::Aodv(config(aodv)))
+}
+
+/// What transports are told of routes.
+pub(super) fn failure_notification(section: Section<'_>) -> FailureNotification {
+    match section.word("failure_notification").expect("has a default") {
+        "elfn" => FailureNotification::Elfn,
+        _none => FailureNotification::None,
+    }
 }
 
 fn config(section: Section<'_>) -> Config {

@@ -1,9 +1,18 @@
 //! `--set`, `--vary` and `[sweep]`.
 
 use super::*;
+use hopline_sim::spec::FailureNotification;
 
 fn problem(setting: &str) -> String {
     parse(CHAIN, &[setting]).expect_err("this is wrong").to_string()
+}
+
+#[test]
+fn failures_are_told_of_if_the_scenario_asks_for_it() {
+    let of = |settings: &[&str]| spec(CHAIN, settings).failure_notification;
+    assert_eq!(of(&[]), FailureNotification::None);
+    assert_eq!(of(&["routing.failure_notification=elfn"]), FailureNotification::Elfn);
+    assert_eq!(of(&["routing.failure_notification=none"]), FailureNotification::None);
 }
 
 #[test]

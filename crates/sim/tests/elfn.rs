@@ -1,0 +1,166 @@
+//! Explicit link failure notification: who is told of a lost route, how soon, and of its return.
+
+mod support;
+
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_routing::aodv;
+use hopline_sim::spec::{Blocks, OutageSpec};
+use hopline_sim::{Outcome, Spec, simulate};
+use hopline_transport::Signal;
+use support::recorder::{Recorder, What, record};
+use support::{Build, at, chain, ns2_tcp};
+
+const LOST: What = What::Signalled(Signal::RouteLost);
+const FOUND: What = What::Signalled(Signal::RouteFound);
+/// IP header and report.
+const ICMP_BYTES: u32 = 56;
+
+/// `spec` with the link between `a` and `b` cut both ways.
+fn cut(spec: Spec, (a, b): (u32, u32), (start_s, end_s): (f64, f64)) -> Spec {
+    spec.change(|spec| {
+        for (from, to) in [(a, b), (b, a)] {
+            let [from, to] = [from, to].map(NodeId);
+            spec.outages.push(OutageSpec {
+                from,
+                to,
+                start: at(start_s),
+                end: at(end_s),
+                blocks: Blocks::Frames,
+            });
+        }
+    })
+}
+
+/// A transfer over three hops, the middle one cut from 5 s to 10 s.
+fn cut_chain() -> Spec {
+    cut(chain(3).bulk(0, 3, ns2_tcp(8)).seconds(30).elfn(), (1, 2), (5.0, 10.0))
+}
+
+fn told(outcome: &Outcome) -> (u64, u64) {
+    (outcome.flows[0].route_losses_told, outcome.flows[0].route_returns_told)
+}
+
+/// Reports that `node` put on the air for the first time.
+fn reports(notes: &Recorder, node: u32) -> Vec<Instant> {
+    let first = What::DataSent { retry: false };
+    let ours =
+        notes.0.iter().filter(|n| n.node == NodeId(node) && n.what == first && n.len_bytes == ICMP_BYTES);
+    ours.map(|note| note.at).collect()
+}
+
+#[test]
+fn over_aodv_the_source_hears_of_the_break_at_once_and_of_the_return() {
+    let (outcome, notes) = record(&cut_chain().aodv(aodv::Config::rfc3561()), 1);
+    let (lost, found) = (notes.times(0, LOST), notes.times(0, FOUND));
+    // Seven attempts at n1, one route error.
+    assert!(lost[0] > at(5.0) && lost[0] < at(5.3), "{:?}", lost[0]);
+    // The sender's next attempt after the end of the outage finds the way: its timeout backs off to 8 s at most.
+    assert!(found[0] > at(10.0) && found[0] < at(20.0), "{:?}", found[0]);
+    assert!(lost.len() == found.len() && lost.iter().zip(&found).all(|(l, f)| l < f), "{lost:?} {found:?}");
+    let sink = notes.times(3, LOST).len() + notes.times(3, FOUND).len();
+    let (losses, returns) = told(&outcome);
+    assert_eq!(losses + returns, (lost.len() + found.len() + sink) as u64);
+    assert!(outcome.flows[0].series[29].bytes_received > outcome.flows[0].series[9].bytes_received);
+}
+
+#[test]
+fn with_hello_the_break_is_known_after_two_lost_ones_and_not_before() {
+    let (_, notes) = record(&cut_chain().aodv(aodv::Config::rfc3561_hello()), 1);
+    let lost = notes.times(0, LOST);
+    // The last HELLO of n2 was heard within the second before the cut, or any message of it just before.
+    assert!(lost[0] > at(6.0) && lost[0] < at(7.3), "{:?}", lost[0]);
+    assert!(notes.times(0, FOUND)[0] > at(10.0));
+}
+
+#[test]
+fn with_static_routes_the_node_before_the_break_reports_by_icmp() {
+    let (outcome, notes) = record(&cut_chain(), 1);
+    let lost = notes.times(0, LOST);
+    assert!(lost[0] > at(5.0) && lost[0] < at(5.3), "{:?}", lost[0]);
+    assert!(reports(&notes, 1)[0] < lost[0], "over the air");
+    assert!(lost.iter().all(|&t| t < at(10.3)));
+    assert_eq!((notes.count(FOUND), told(&outcome).1), (0, 0), "nobody knows of the return");
+    assert_eq!(told(&outcome).0, notes.count(LOST) as u64);
+}
+
+#[test]
+fn a_source_beside_the_break_knows_by_itself() {
+    let spec = cut(chain(1).bulk(0, 1, ns2_tcp(8)).seconds(8).elfn(), (0, 1), (5.0, 7.0));
+    let (_, notes) = record(&spec, 1);
+    let lost = notes.times(0, LOST);
+    assert!(lost[0] > at(5.0) && lost[0] < at(5.2), "{:?}", lost[0]);
+    assert!(reports(&notes, 0).is_empty() && reports(&notes, 1).is_empty());
+}
+
+#[test]
+fn reports_are_limited_to_ten_in_a_second_and_nobody_reports_on_reports() {
+    // Without RTS a packet is given up after some 20 ms.
+    let spec = chain(2).radio(|radio| radio.mac.rts_threshold_bytes = 3000);
+    let spec = spec.cbr(0, 2, 100, Duration::from_millis(20)).seconds(6).elfn();
+    let (outcome, notes) = record(&cut(spec.clone(), (1, 2), (1.0, 5.0)), 1);
+    // Four seconds of the cut, and at its end a queue of what was made before.
+    let (sent, given_up) = (reports(&notes, 1).len() as u64, outcome.nodes[1].drops.retry_limit);
+    assert!(given_up > 60 && (30..=41).contains(&sent), "{sent} reports about {given_up} packets");
+    // n0 goes deaf: what n1 reports gets lost, and that is the end of it.
+    let deaf = cut(spec, (1, 2), (1.0, 5.0)).change(|spec| {
+        let (start, end) = (at(1.0), at(5.0));
+        spec.outages.push(OutageSpec { from: NodeId(1), to: NodeId(0), start, end, blocks: Blocks::Packets });
+    });
+    let (outcome, notes) = record(&deaf, 1);
+    assert!(outcome.nodes[0].drops.outage > 0);
+    assert!(reports(&notes, 0).is_empty() && reports(&notes, 2).is_empty());
+}
+
+#[test]
+fn a_search_that_fails_tells_whoever_sent() {
+    // There never was a route: nothing broke, and nobody answers (RFC 3561 §6.3).
+    let spec = cut(chain(2).bulk(0, 2, ns2_tcp(8)).seconds(60).elfn(), (1, 2), (0.0, 30.0));
+    let (outcome, notes) = record(&spec.aodv(aodv::Config::rfc3561()), 1);
+    let (lost, found) = (notes.times(0, LOST), notes.times(0, FOUND));
+    assert_eq!(lost.len(), 1, "told once, however often the search fails");
+    // Expanding rings, and then the whole network three times, each waited for twice as long: some 20 s.
+    assert!(lost[0] > at(10.0) && lost[0] < at(25.0), "{:?}", lost[0]);
+    assert!(found[0] > at(30.0));
+    assert!(outcome.flows[0].bytes_received > 0);
+}
+
+#[test]
+fn a_route_that_expired_unused_is_not_lost() {
+    // One page, a long silence in which the route expires, another page.
+    let spec = chain(2).transfer(0, 2, ns2_tcp(8), 5_000).transfer(0, 2, ns2_tcp(8), 5_000).from(20.0);
+    let outcome = simulate(&spec.aodv(aodv::Config::rfc3561()).seconds(30).elfn(), 1);
+    assert!(outcome.flows.iter().all(|flow| flow.completion.is_some()));
+    assert!(outcome.flows.iter().all(|flow| flow.route_losses_told == 0));
+}
+
+#[test]
+fn flows_are_told_of_their_own_peer_only_and_while_they_run() {
+    // Two hops: all sense each other, so that no link seems broken but the one that is.
+    let spec = chain(2).aodv(aodv::Config::rfc3561()).bulk(0, 2, ns2_tcp(8)).bulk(0, 1, ns2_tcp(1));
+    let spec = spec.transfer(0, 2, ns2_tcp(1), 5_000).until(4.0).transfer(0, 2, ns2_tcp(1), 5_000).from(25.0);
+    let spec = cut(spec.seconds(30).elfn(), (1, 2), (5.0, 10.0));
+    let outcome = simulate(&spec, 1);
+    let losses: Vec<_> = outcome.flows.iter().map(|flow| flow.route_losses_told).collect();
+    assert!(losses[0] > 0);
+    assert_eq!(losses[1..], [0, 0, 0]);
+}
+
+#[test]
+fn nobody_is_told_unless_the_scenario_asks_for_it() {
+    for aodv in [None, Some(aodv::Config::rfc3561())] {
+        let silent = |spec: Spec| spec.change(|spec| spec.failure_notification = Default::default());
+        let spec = aodv.map_or_else(cut_chain, |config| cut_chain().aodv(config));
+        let (outcome, notes) = record(&silent(spec), 1);
+        assert_eq!((notes.count(LOST), notes.count(FOUND), told(&outcome)), (0, 0, (0, 0)));
+        assert!((0..4).all(|node| reports(&notes, node).is_empty()));
+    }
+}
+
+#[test]
+fn tcp_that_is_told_does_as_tcp_that_is_not() {
+    let told = cut_chain().aodv(aodv::Config::rfc3561());
+    let untold = told.clone().change(|spec| spec.failure_notification = Default::default());
+    let [told, untold] = [told, untold].map(|spec| simulate(&spec, 1));
+    assert_eq!(told.fingerprint, untold.fingerprint);
+    assert!(told.flows[0].route_losses_told > 0 && untold.flows[0].route_losses_told == 0);
+}
