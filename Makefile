@@ -12,13 +12,14 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 FUZZ := --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $(TARGET)
 FUZZ_SECONDS ?= 30
+VERSUS := --manifest-path bench/versus-transports/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
 
 .PHONY: help
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: tools ## Build, then compare four TCP windows over a chain of four wireless hops
@@ -50,8 +51,10 @@ check: lint tshark chromium test fingerprints ## What a change must pass: format
 lint: tools
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path bench/versus-transports/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked $(FUZZ) --all-targets -- -D warnings
+	cargo clippy --locked $(VERSUS) --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 
 .PHONY: tshark
@@ -79,6 +82,12 @@ versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validatio
 	CARGO_TARGET_DIR=target cargo build --locked --release --package hopline-cli
 	python3 bench/versus-ns2/versus_ns2.py --write docs/validation-tables.md
 	python3 docs/agreement.py
+
+.PHONY: versus-transports
+versus-transports: tools ## Measure transports over one real link, and write docs/versus-transports-tables.md (root, 8 minutes)
+	cargo test --locked --release $(VERSUS)
+	cargo build --locked --release $(VERSUS)
+	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md
 
 .PHONY: readme
 readme: tools ## Put what the program prints now into README.md

@@ -7,6 +7,7 @@ use hopline_testkit::namespace::{OverSockets, Sockets, Talk, run_tests};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 fn main() -> ExitCode {
@@ -32,12 +33,16 @@ fn holds(name: &str) {
 struct Kernel;
 
 const LOOK: Duration = Duration::from_millis(100);
+/// Longer than the link is ever silent in these cases.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Sockets for Kernel {
     fn receive(&self, talk: &Talk<'_>, take: &mut dyn FnMut(&Bytes)) -> io::Result<()> {
         let listener = TcpListener::bind(talk.address)?;
+        listener.set_nonblocking(true)?;
         talk.listening();
-        let (mut stream, _) = listener.accept()?;
+        let mut stream = accept(&listener, talk)?;
+        stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(LOOK))?;
         let mut buffer = vec![0; 1 << 16];
         while !talk.is_too_late() {
@@ -53,6 +58,8 @@ impl Sockets for Kernel {
 
     fn send(&self, talk: &Talk<'_>, next: &mut dyn FnMut() -> Option<Bytes>) -> io::Result<()> {
         let mut stream = TcpStream::connect(talk.address)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         while let Some(data) = next() {
             stream.write_all(&data)?;
         }
@@ -62,4 +69,15 @@ impl Sockets for Kernel {
             _ => Err(ErrorKind::InvalidData.into()),
         }
     }
+}
+
+fn accept(listener: &TcpListener, talk: &Talk<'_>) -> io::Result<TcpStream> {
+    while !talk.is_too_late() {
+        match listener.accept() {
+            Ok((stream, _)) => return Ok(stream),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(Duration::from_millis(1)),
+            Err(e) => return Err(e),
+        }
+    }
+    Err(ErrorKind::TimedOut.into())
 }

@@ -1,0 +1,27 @@
+//! The transports that are compared. One more: a file here and a line below.
+
+mod kcp;
+mod quic;
+mod tcp;
+
+use crate::peer::{Failure, Peer};
+use std::future::Future;
+
+/// All of them, in the order of the tables.
+pub(crate) fn all() -> Vec<Box<dyn Peer>> {
+    vec![
+        Box::new(tcp::Kernel::new("reno")),
+        Box::new(tcp::Kernel::new("cubic")),
+        Box::new(tcp::Kernel::new("bbr")),
+        Box::new(quic::Quinn::new(quic::Control::Cubic)),
+        Box::new(quic::Quinn::new(quic::Control::Bbr)),
+        Box::new(kcp::Fast),
+    ]
+}
+
+pub(crate) use tcp::default_congestion_control;
+
+/// Sockets belong to the namespace of the thread that makes them, so everything asynchronous stays on one thread.
+fn block_on<T>(what: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(what)
+}

@@ -1,0 +1,152 @@
+//! One run, and many at once.
+
+use crate::peer::{Failure, Peer, Session};
+use crate::plan::{Condition, Plan, RATE};
+use hopline_testkit::NamespaceLink;
+use hopline_testkit::namespace::LinkStats;
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+const PORT: u16 = 5201;
+/// How often a run is tried when the link was late.
+const TRIES: u32 = 3;
+
+/// What one run gave. Everything about packets is counted on the link, from A to B.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Measured {
+    pub(crate) peer: String,
+    pub(crate) delay_ms: u64,
+    pub(crate) condition: String,
+    pub(crate) seed: u64,
+    /// What B's application got, from the first attempt to connect, in Mb/s.
+    pub(crate) goodput_mbps: f64,
+    /// Packets A sent, for each full packet's worth that B's application got.
+    pub(crate) packets_per_delivered: f64,
+    /// Bytes A sent, IP headers included, for each byte that B's application got.
+    pub(crate) bytes_per_byte: f64,
+    /// Share of A's packets that found the queue full, in per cent.
+    pub(crate) queue_drop_pct: f64,
+    /// Share of the others that was lost, in per cent.
+    pub(crate) lost_pct: f64,
+    /// What the transport says its smoothed round-trip time was at the end.
+    pub(crate) srtt_ms: Option<f64>,
+    /// Mean time A's packets waited in the queue.
+    pub(crate) queue_wait_ms: f64,
+    pub(crate) link_late_mean_ms: f64,
+    pub link_late_p99_ms: f64,
+    pub(crate) link_late_max_ms: f64,
+    pub link_late_over_1ms_pct: f64,
+    /// Whether the link was late beyond its bound, each time it was tried.
+    pub(crate) late: bool,
+}
+
+/// A run to be done.
+struct Job<'a> {
+    peer: &'a dyn Peer,
+    condition: Condition,
+    seed: u64,
+}
+
+/// Does all runs of `plan`, `parallel` at once; those of each peer and condition together, by seed.
+pub(crate) fn all(peers: &[Box<dyn Peer>], plan: &Plan, parallel: usize) -> Result<Vec<Measured>, Failure> {
+    let mut jobs = Vec::new();
+    for condition in &plan.conditions {
+        for peer in peers {
+            for seed in 1..=plan.runs(peer.as_ref(), condition) {
+                jobs.push(Job { peer: peer.as_ref(), condition: *condition, seed });
+            }
+        }
+    }
+    eprintln!("{} runs of {} s, {parallel} at once", jobs.len(), plan.seconds);
+    let next = Mutex::new(0..jobs.len());
+    let results: Mutex<Vec<Option<Measured>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    thread::scope(|scope| {
+        let worker = || -> Result<(), Failure> {
+            loop {
+                let Some(index) = next.lock().expect("no worker panics").next() else { return Ok(()) };
+                let measured = on_time(&jobs[index], plan.seconds)?;
+                let mut results = results.lock().expect("no worker panics");
+                results[index] = Some(measured);
+                let done = results.iter().flatten().count();
+                eprint!("\r{done} of {} ", jobs.len());
+            }
+        };
+        let workers: Vec<_> = (0..parallel).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a run panicked")?)
+    })?;
+    eprintln!();
+    Ok(results.into_inner().expect("no worker panicked").into_iter().flatten().collect())
+}
+
+/// Tries again if the link was late.
+fn on_time(job: &Job, seconds: f64) -> Result<Measured, Failure> {
+    let mut measured = one(job, seconds)?;
+    for _ in 1..TRIES {
+        if !measured.late {
+            break;
+        }
+        measured = one(job, seconds)?;
+    }
+    Ok(measured)
+}
+
+fn one(job: &Job, seconds: f64) -> Result<Measured, Failure> {
+    let [forth, back] = job.condition.link();
+    let link = NamespaceLink::new(forth, back, job.seed)?;
+    let address = SocketAddr::from((link.address_b(), PORT));
+    let round_trip = Duration::from_millis(2 * job.condition.delay_ms);
+    let (session, listening) = Session::new(address, RATE, round_trip);
+    let (sent, received, bytes, stats) = thread::scope(|scope| {
+        let receiver = scope.spawn(|| link.run_in_b(|| job.peer.receive(&session)));
+        if listening.recv_timeout(Duration::from_secs(10)).is_err() {
+            session.end();
+        }
+        let begin = link.now();
+        let sender = scope.spawn(|| link.run_in_a(|| job.peer.send(&session)));
+        let duration = Duration::from_secs_f64(seconds);
+        loop {
+            let left = duration.saturating_sub(Duration::from_nanos((link.now() - begin).as_nanos()));
+            if left.is_zero() || sender.is_finished() {
+                break;
+            }
+            thread::sleep(left.min(Duration::from_millis(100)));
+        }
+        let bytes = session.end();
+        let stats = link.stats();
+        let sent = sender.join();
+        session.close();
+        (sent, receiver.join(), bytes, stats)
+    });
+    let said = |e: Failure| format!("{} at {}: {e}", job.peer.name(), job.condition.name());
+    let srtt = sent.map_err(|_| "the sender panicked")?.map_err(said)?;
+    received.map_err(|_| "the receiver panicked")?.map_err(said)?;
+    Ok(measured(job, seconds, bytes, srtt, &stats))
+}
+
+fn measured(job: &Job, seconds: f64, bytes: u64, srtt: Option<Duration>, stats: &LinkStats) -> Measured {
+    let (forth, late) = (stats.forth, stats.lateness);
+    let useful = (bytes as f64).max(1.0);
+    let share = |n: u64, of: u64| n as f64 / of.max(1) as f64 * 100.0;
+    let ms = |d: hopline_core::Duration| d.as_secs_f64() * 1e3;
+    Measured {
+        peer: job.peer.name().to_owned(),
+        delay_ms: job.condition.delay_ms,
+        condition: job.condition.name(),
+        seed: job.seed,
+        goodput_mbps: bytes as f64 * 8.0 / seconds / 1e6,
+        packets_per_delivered: forth.sent as f64 * job.peer.payload() / useful,
+        bytes_per_byte: forth.sent_bytes as f64 / useful,
+        queue_drop_pct: share(forth.queue_drops, forth.sent),
+        lost_pct: share(forth.lost, forth.sent - forth.queue_drops),
+        srtt_ms: srtt.map(|d| d.as_secs_f64() * 1e3),
+        queue_wait_ms: ms(forth.mean_wait()),
+        link_late_mean_ms: ms(late.mean),
+        link_late_p99_ms: ms(late.p99),
+        link_late_max_ms: ms(late.max),
+        link_late_over_1ms_pct: late.over_1_ms * 100.0,
+        late: late.is_late(),
+    }
+}
