@@ -4,12 +4,20 @@ use std::io::{self, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// This process may not, or this kernel cannot: another user, or another machine, could.
-    #[error("needs CAP_NET_ADMIN and /dev/net/tun: {doing}: {source}")]
+    #[error("needs CAP_NET_ADMIN and /dev/net/tun, and CAP_SYS_ADMIN for namespaces: {doing}: {source}")]
     Unavailable {
         /// What was tried.
         doing: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// This kernel has no such congestion control, or keeps it for root.
+    #[error("there is no congestion control `{name}` here; this kernel has: {offered}")]
+    NoSuchCongestionControl {
+        /// What was asked for.
+        name: String,
+        /// What there is, separated by spaces.
+        offered: String,
     },
     /// Anything else.
     #[error("{doing}: {source}")]
@@ -30,6 +38,11 @@ impl Error {
         } else {
             Self::System { doing, source }
         }
+    }
+
+    /// What stands in the way where no privilege can be missing.
+    pub(crate) fn system(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System { doing: doing.into(), source: source.into() }
     }
 
     /// Whether a test that needs the system's help should be skipped rather than fail.
@@ -56,7 +69,8 @@ mod tests {
         assert!(error.is_unavailable());
         assert_eq!(
             error.to_string(),
-            "needs CAP_NET_ADMIN and /dev/net/tun: opening /dev/net/tun: Permission denied (os error 13)"
+            "needs CAP_NET_ADMIN and /dev/net/tun, and CAP_SYS_ADMIN for namespaces: opening /dev/net/tun: Permission \
+             denied (os error 13)"
         );
         for lacking in [libc::EPERM, libc::ENOENT, libc::ENODEV] {
             assert!(Error::new("", io::Error::from_raw_os_error(lacking)).is_unavailable());

@@ -32,8 +32,8 @@ impl Interface {
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`.
     pub fn set_address(&self, address: Ipv4Addr, prefix: u8) -> Result<(), Error> {
-        self.ask("setting the address", |s| sys::set_address(s, &self.name, address))?;
-        self.ask("setting the netmask", |s| sys::set_netmask(s, &self.name, mask(prefix)))
+        self.ask("setting the address of", |s| sys::set_address(s, &self.name, address))?;
+        self.ask("setting the netmask of", |s| sys::set_netmask(s, &self.name, mask(prefix)))
     }
 
     /// Sets the longest IP packet it takes, in bytes.
@@ -41,7 +41,7 @@ impl Interface {
     /// # Errors
     /// If the kernel finds it too small or too large; [`Error::Unavailable`] without `CAP_NET_ADMIN`.
     pub fn set_mtu(&self, bytes: u16) -> Result<(), Error> {
-        self.ask("setting the MTU", |s| sys::set_mtu(s, &self.name, bytes))
+        self.ask("setting the MTU of", |s| sys::set_mtu(s, &self.name, bytes))
     }
 
     /// Brings it up.
@@ -62,7 +62,7 @@ impl Interface {
     }
 
     fn ask(&self, doing: &str, request: impl FnOnce(&OwnedFd) -> io::Result<()>) -> Result<(), Error> {
-        request(&self.socket).map_err(|e| Error::new(format!("{doing} of {}", self.name), e))
+        request(&self.socket).map_err(|e| Error::new(format!("{doing} {}", self.name), e))
     }
 }
 

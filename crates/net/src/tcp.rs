@@ -2,7 +2,9 @@
 
 use crate::error::Error;
 use crate::sys;
+use rustix::io::Errno;
 use rustix::net::sockopt;
+use std::fs;
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -26,7 +28,7 @@ pub struct Info {
 /// # Errors
 /// If the system fails.
 pub fn info(connection: &TcpStream) -> Result<Info, Error> {
-    let info = sys::tcp_info(connection).map_err(|e| Error::new("reading TCP_INFO", e))?;
+    let info = sys::tcp_info(connection).map_err(|e| Error::system("reading TCP_INFO", e))?;
     Ok(Info {
         srtt: Duration::from_micros(info.tcpi_rtt.into()),
         rtt_var: Duration::from_micros(info.tcpi_rttvar.into()),
@@ -39,10 +41,20 @@ pub fn info(connection: &TcpStream) -> Result<Info, Error> {
 /// Sets the congestion control of a socket, such as `cubic`.
 ///
 /// # Errors
-/// [`Error::Unavailable`] if this kernel does not have it, or only root may use it.
+/// [`Error::NoSuchCongestionControl`] if this kernel does not have it, or only root may use it.
 pub fn set_congestion_control(socket: &socket2::Socket, name: &str) -> Result<(), Error> {
-    sockopt::set_tcp_congestion(socket, name)
-        .map_err(|e| Error::new(format!("setting the congestion control {name}"), e))
+    sockopt::set_tcp_congestion(socket, name).map_err(|e| match e {
+        Errno::NOENT | Errno::PERM => {
+            Error::NoSuchCongestionControl { name: name.into(), offered: offered_congestion_controls() }
+        }
+        _ => Error::system(format!("setting the congestion control {name}"), e),
+    })
+}
+
+/// Those that are loaded; asking for another by name may load it.
+fn offered_congestion_controls() -> String {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    fs::read_to_string(path).map_or_else(|_| "(it does not say)".into(), |text| text.trim().into())
 }
 
 /// The congestion control of a socket: this system's default, unless it was set.
@@ -50,5 +62,5 @@ pub fn set_congestion_control(socket: &socket2::Socket, name: &str) -> Result<()
 /// # Errors
 /// If the system fails.
 pub fn congestion_control(socket: &socket2::Socket) -> Result<String, Error> {
-    sockopt::tcp_congestion(socket).map_err(|e| Error::new("reading the congestion control", e))
+    sockopt::tcp_congestion(socket).map_err(|e| Error::system("reading the congestion control", e))
 }

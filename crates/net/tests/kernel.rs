@@ -1,0 +1,191 @@
+//! What this crate asks of the kernel, asked.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+use hopline_net::sched::{Priority, be_on_time};
+use hopline_net::{Error, Interface, Namespace, Tun, tcp};
+use hopline_testkit::namespace::run_tests;
+use socket2::{Domain, Socket, Type};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+fn main() -> ExitCode {
+    run_tests(&[
+        ("a_namespace_is_empty_but_for_loopback", a_namespace_is_empty_but_for_loopback),
+        ("namespaces_do_not_see_each_other", namespaces_do_not_see_each_other),
+        ("a_panic_inside_comes_out", a_panic_inside_comes_out),
+        ("the_default_route_leads_to_the_tun", the_default_route_leads_to_the_tun),
+        ("what_is_written_to_the_tun_arrives", what_is_written_to_the_tun_arrives),
+        ("mistakes_are_named", mistakes_are_named),
+        ("congestion_control_is_set_for_a_socket", congestion_control_is_set_for_a_socket),
+        ("tcp_tells_its_round_trip", tcp_tells_its_round_trip),
+        ("root_is_on_time", root_is_on_time),
+    ])
+}
+
+const HERE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+
+fn interfaces() -> Vec<String> {
+    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    text.lines().skip(2).map(|line| line.split(':').next().unwrap().trim().to_owned()).collect()
+}
+
+/// A TUN that is up, with a default route.
+fn tun() -> Tun {
+    let tun = Tun::open("tun%d").unwrap();
+    let interface = Interface::named(tun.name()).unwrap();
+    interface.set_mtu(1400).unwrap();
+    interface.set_address(HERE, 24).unwrap();
+    interface.up().unwrap();
+    interface.add_route(Ipv4Addr::UNSPECIFIED, 0).unwrap();
+    tun
+}
+
+/// The next packet that the kernel sends over IPv4.
+fn next_packet(tun: &Tun) -> Vec<u8> {
+    let mut buffer = vec![0; 2000];
+    loop {
+        match tun.receive(&mut buffer).unwrap() {
+            Some(len) if buffer[0] >> 4 == 4 => return buffer[..len].to_vec(),
+            Some(_) => {}
+            None => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+fn a_namespace_is_empty_but_for_loopback() {
+    let host = Namespace::new().unwrap();
+    host.run(|| {
+        assert_eq!(interfaces(), ["lo"]);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(b"me", socket.local_addr().unwrap()).unwrap();
+        assert_eq!(socket.recv(&mut [0; 9]).unwrap(), 2);
+        assert!(UdpSocket::bind((HERE, 0)).is_err(), "nobody has this address");
+    })
+    .unwrap();
+}
+
+fn namespaces_do_not_see_each_other() {
+    let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+    let tuns = hosts.each_ref().map(|host| host.run(tun).unwrap());
+    for (host, tun) in hosts.iter().zip(&tuns) {
+        assert_eq!(tun.name(), "tun0");
+        assert_eq!(host.run(interfaces).unwrap(), ["lo", "tun0"]);
+    }
+    drop(tuns);
+    for host in &hosts {
+        assert_eq!(host.run(interfaces).unwrap(), ["lo"]);
+    }
+}
+
+fn a_panic_inside_comes_out() {
+    let host = Namespace::new().unwrap();
+    let panicked = catch_unwind(|| host.run(|| panic!("meant to"))).unwrap_err();
+    assert_eq!(panicked.downcast_ref::<&str>(), Some(&"meant to"));
+}
+
+fn the_default_route_leads_to_the_tun() {
+    let host = Namespace::new().unwrap();
+    host.run(|| {
+        let tun = tun();
+        let socket = UdpSocket::bind((HERE, 0)).unwrap();
+        socket.send_to(b"anybody?", (ELSEWHERE, 9)).unwrap();
+        let packet = next_packet(&tun);
+        assert_eq!((&packet[12..16], &packet[16..20]), (&HERE.octets()[..], &ELSEWHERE.octets()[..]));
+        assert_eq!(&packet[28..], b"anybody?");
+        // Longer than the MTU: in pieces.
+        socket.send_to(&[7; 2000], (ELSEWHERE, 9)).unwrap();
+        assert_eq!(next_packet(&tun).len(), 20 + 1376);
+        assert_eq!(next_packet(&tun).len(), 20 + 8 + 2000 - 1376);
+    })
+    .unwrap();
+}
+
+fn what_is_written_to_the_tun_arrives() {
+    let host = Namespace::new().unwrap();
+    host.run(|| {
+        let tun = tun();
+        let socket = UdpSocket::bind((HERE, 0)).unwrap();
+        // What comes from elsewhere is what was sent there, turned round: every checksum stays right.
+        socket.send_to(b"echo", (ELSEWHERE, socket.local_addr().unwrap().port())).unwrap();
+        let mut packet = next_packet(&tun);
+        let (source, destination) = packet[12..20].split_at_mut(4);
+        source.swap_with_slice(destination);
+        tun.send(&packet).unwrap();
+        let mut buffer = [0; 9];
+        let (len, from) = socket.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], from.ip()), (&b"echo"[..], ELSEWHERE.into()));
+        assert!(tun.send(&[0xff; 40]).is_err(), "no version of IP");
+    })
+    .unwrap();
+}
+
+fn mistakes_are_named() {
+    let host = Namespace::new().unwrap();
+    host.run(|| {
+        let said = |result: Result<(), Error>| {
+            let error = result.unwrap_err();
+            assert!(!error.is_unavailable(), "{error}");
+            error.to_string()
+        };
+        let _tun = Tun::open("tun0").unwrap();
+        let tun = Interface::named("tun0").unwrap();
+        assert!(said(Tun::open("tun0").map(drop)).starts_with("making the TUN interface tun0: "));
+        assert!(said(Tun::open("sixteen-bytes-xx").map(drop)).contains("Invalid argument"));
+        assert!(said(tun.set_mtu(67)).starts_with("setting the MTU of tun0: Invalid argument"));
+        tun.set_address(HERE, 24).unwrap();
+        assert!(
+            said(tun.add_route(ELSEWHERE, 24)).starts_with("adding a route through tun0: Invalid argument")
+        );
+        assert!(said(Interface::named("").unwrap().up()).starts_with("bringing up : "));
+    })
+    .unwrap();
+}
+
+fn congestion_control_is_set_for_a_socket() {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    tcp::set_congestion_control(&socket, "reno").unwrap();
+    assert_eq!(tcp::congestion_control(&socket).unwrap(), "reno");
+    let error = tcp::set_congestion_control(&socket, "nosuch").unwrap_err().to_string();
+    assert!(error.starts_with("there is no congestion control `nosuch` here; this kernel has: "), "{error}");
+    assert!(error.contains("reno"), "{error}");
+    assert_eq!(tcp::congestion_control(&socket).unwrap(), "reno");
+}
+
+fn tcp_tells_its_round_trip() {
+    let host = Namespace::new().unwrap();
+    host.run(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut a = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut b = listener.accept().unwrap().0;
+        a.write_all(b"there").unwrap();
+        b.read_exact(&mut [0; 5]).unwrap();
+        b.write_all(b"back").unwrap();
+        a.read_exact(&mut [0; 4]).unwrap();
+        let info = tcp::info(&a).unwrap();
+        assert!(info.srtt > Duration::ZERO && info.srtt < Duration::from_secs(60), "{info:?}");
+        assert!(info.cwnd > 0 && info.mss > 500 && info.retransmitted == 0, "{info:?}");
+    })
+    .unwrap();
+}
+
+fn root_is_on_time() {
+    thread::scope(|scope| {
+        let policy = || {
+            let priority = be_on_time();
+            // proc_pid_stat(5): the 41st field is the policy; SCHED_FIFO is 1.
+            let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
+            (priority, stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().to_owned())
+        };
+        match scope.spawn(policy).join().unwrap() {
+            (Priority::RealTime, policy) => assert_eq!(policy, "1"),
+            (Priority::Ordinary, policy) => assert_eq!(policy, "0"),
+        }
+    });
+}
