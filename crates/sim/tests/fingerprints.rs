@@ -14,13 +14,13 @@ use hopline_routing::aodv;
 use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
-use hopline_transport::tcp;
+use hopline_transport::{pacing, tcp};
 use support::recorder::record;
 use support::{Build, chain, disk, grid, link, moving, ns2_tcp, wired};
 
 /// What the scenarios of [`scenarios`] yielded when they were last looked at. A change of behaviour changes them; then
 /// copy what the test prints, and say in the commit why.
-const PINNED: [(&str, u64); 12] = [
+const PINNED: [(&str, u64); 13] = [
     ("chain, static routes", 0x463c_81c6_7b59_d507),
     ("chain, AODV", 0xeab6_f56d_70cb_67b7),
     ("grid", 0xb3b9_c2f2_254b_911e),
@@ -33,6 +33,7 @@ const PINNED: [(&str, u64); 12] = [
     ("error bursts, shadowed links", 0x57c7_dffd_bb1f_bb3a),
     ("bursts", 0xbe60_77a7_f913_da68),
     ("web beside a transfer, base station", 0xb7fb_a381_f800_d22e),
+    ("chain, AODV, paced", 0),
 ];
 
 fn ber(p: f64) -> ErrorModel {
@@ -96,6 +97,11 @@ fn scenarios() -> Vec<Spec> {
             0.5,
         ),
         web(),
+        chain(4).aodv(aodv::Config::rfc3561()).bulk(
+            0,
+            4,
+            tcp::Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS),
+        ),
     ]
 }
 

@@ -7,7 +7,8 @@ use hopline_routing::aodv;
 use hopline_sim::outcome::{Connected, Drops};
 use hopline_sim::trace::DropReason;
 use hopline_sim::{Spec, simulate};
-use hopline_transport::tcp;
+use hopline_transport::pacing::ShortPaths;
+use hopline_transport::{pacing, tcp};
 use support::recorder::{What, record};
 use support::{Build, chain, link, ns2_tcp, standing, wired};
 
@@ -166,4 +167,31 @@ fn a_routing_message_that_the_mac_gives_up_is_counted_as_a_drop() {
     assert_eq!(notes.times(1, What::RtsSent).len(), 7);
     assert_eq!(notes.times(1, What::Dropped(DropReason::RetryLimit)).len(), 1);
     assert_eq!(outcome.nodes[1].drops, Drops { retry_limit: 1, ..Drops::default() });
+}
+
+#[test]
+fn a_paced_sender_knows_over_how_many_hops_its_acknowledgments_come() {
+    // Without loss the round trip over `hops` wires of 10 ms and the spacing that it gives are known: s = (1448 + 112)·8/2 =
+    // 6.24 ms and a = 0.448 ms at 2 Mb/s; tq = ½·(20.1 − 6.688) = 6.7 ms whatever the number of hops; a hop takes 12.95 ms.
+    let sent = |hops: u32, short_paths| {
+        let pacing = pacing::Config { short_paths, ..pacing::Config::AUTHORS };
+        let tcp = tcp::Config::ns2_235().with_adaptive_pacing(pacing);
+        let mut spec = wired(hops as usize + 1).bulk(0, hops, tcp).seconds(20);
+        for n in 0..hops {
+            spec = spec.link(link(n, n + 1, 100_000_000, Duration::from_millis(10), 50));
+        }
+        let flow = simulate(&spec, 1).flows.remove(0);
+        assert_eq!(flow.retransmissions, 0);
+        flow.segments_sent
+    };
+    for (hops, short_paths, spacing_ms) in [
+        (4, ShortPaths::OneHop, 4.0 * 12.95),
+        (6, ShortPaths::OneHop, 4.0 * 12.95),
+        (3, ShortPaths::OneHop, 12.95),
+        (3, ShortPaths::FewerHops, 3.0 * 12.95),
+        (1, ShortPaths::FewerHops, 12.95),
+    ] {
+        let (sent, expected) = (sent(hops, short_paths) as f64, 20_000.0 / spacing_ms);
+        assert!((0.94..1.01).contains(&(sent / expected)), "{hops} hops: {sent} for {expected}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
+use hopline_transport::pacing;
 use hopline_transport::tcp::{Config, Endpoint, Ports, State};
 use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
 
@@ -35,13 +36,15 @@ impl Choices<'_> {
 /// memory within its buffers, and has a timer set while data is in flight.
 pub fn tcp_endpoint(data: &[u8]) {
     let mut choices = Choices(data);
-    let mut config = match choices.byte() % 6 {
+    let mut config = match choices.byte() % 8 {
         0 => Config::modern(),
         1 => Config::modern().with_newreno(),
         2 => Config::modern().with_reno(),
         3 => Config::ns2_235(),
         4 => Config::ns2_2001().with_reno(),
-        _ => Config::ns2_235().with_sack(),
+        5 => Config::ns2_235().with_sack(),
+        6 => Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS),
+        _ => Config::ns2_235().with_adaptive_pacing(pacing::Config::AUTHORS),
     };
     config.receive_buffer = RECEIVE_BUFFER;
     config.send_buffer = Some(50_000);

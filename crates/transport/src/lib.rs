@@ -3,12 +3,15 @@
 //! Each endpoint keeps the contract of [`hopline_core::machine`]: the simulator, the tests and the Linux daemons drive
 //! the same value.
 
+mod config_error;
 pub mod connection;
 mod drops;
+pub mod pacing;
 mod send_queue;
 mod signal;
 pub mod tcp;
 pub mod tpa;
 
+pub use config_error::ConfigError;
 pub use drops::{Drops, Reason};
 pub use signal::Signal;

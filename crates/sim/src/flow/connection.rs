@@ -35,6 +35,18 @@ pub(super) enum App {
 struct End {
     endpoint: Endpoint<Length>,
     armed: Instant,
+    /// Hops over which the last segment came, as the endpoint was told.
+    hops: u8,
+}
+
+impl End {
+    /// Tells the endpoint the length of the path if it has changed; only pacing wants to know.
+    fn tell_path_length(&mut self, now: Instant, hops: u8) {
+        if self.hops != hops && self.endpoint.pacing().is_some() {
+            self.hops = hops;
+            self.endpoint.handle_signal(now, Signal::PathLength { hops });
+        }
+    }
 }
 
 impl App {
@@ -56,6 +68,7 @@ impl Connection {
             endpoint: Endpoint::new(config, Ports { local, remote }, Seq32(stream.bits() as u32))
                 .expect("a specification holds valid configurations"),
             armed: Instant::FAR_FUTURE,
+            hops: 0,
         };
         Self { app, ends: [end(source, sink), end(sink, source)] }
     }
@@ -182,11 +195,13 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    /// A segment has reached the end at `side`.
-    pub(super) fn receive_segment(&mut self, flow: u32, side: Side, segment: Segment<Length>) {
+    /// A segment has reached the end at `side`, over so many hops.
+    pub(super) fn receive_segment(&mut self, flow: u32, side: Side, segment: Segment<Length>, hops: u8) {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
-        connection.end(side).endpoint.handle_packet(now, LinkId::ONLY, segment);
+        let end = connection.end(side);
+        end.tell_path_length(now, hops);
+        end.endpoint.handle_packet(now, LinkId::ONLY, segment);
         self.drive_endpoint(flow, side);
     }
 

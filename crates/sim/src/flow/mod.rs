@@ -297,15 +297,15 @@ impl<T: Tracer> World<T> {
         };
         let state = &mut self.flows[flow.index()];
         let from = state.side_of(packet.ip.src);
+        let forwarded = packet.ip.ttl - handle.ttl;
         if first {
-            let forwarded = packet.ip.ttl - handle.ttl;
             let delay = now.since(packet.made);
             state.packets[from as usize].receive(now, packet.len_bytes, delay, forwarded);
         }
         match (&packet.body, &mut state.kind) {
             (Body::Tcp(segment), Kind::Tcp(_)) => {
                 let segment = *segment;
-                self.receive_segment(flow.0, from.other(), segment);
+                self.receive_segment(flow.0, from.other(), segment, forwarded + 1);
             }
             (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {
                 let bytes = datagrams.take(*number, datagram.payload.len());

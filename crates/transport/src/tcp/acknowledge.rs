@@ -1,6 +1,7 @@
 //! The ACK field: window, selective acknowledgments, round-trip samples, congestion control
 //! (RFC 9293 §3.10.7.4, "fifth, check the ACK field").
 
+use super::config::TimestampEcho;
 use super::congestion::{Ack, Response};
 use super::endpoint::Endpoint;
 use super::scoreboard::Reneging;
@@ -23,6 +24,7 @@ impl<P: Payload> Endpoint<P> {
             self.challenge(now);
             return ControlFlow::Break(());
         }
+        self.resume_pacing();
         let window_before = self.snd.window;
         if ack >= una {
             self.note_window(start, segment);
@@ -35,6 +37,12 @@ impl<P: Payload> Endpoint<P> {
             self.take_new_ack(now, ack as u64, segment);
         } else if ack == una && self.is_duplicate(segment, window_before, sacked) {
             self.stats.dup_acks += 1;
+            // RFC 7323 has a duplicate echo what was acknowledged last: no round trip of what it answers.
+            if self.config.timestamp_echo == TimestampEcho::Latest
+                && let Some(sent) = self.echoed(now, segment)
+            {
+                self.sample_pacing(now.since(sent));
+            }
             let ack = self.ack_info(0, false);
             let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
             self.respond(now, response);
@@ -135,22 +143,30 @@ impl<P: Payload> Endpoint<P> {
             self.snd.timed = None;
         }
         if self.options.timestamps {
-            let Some(ts) = segment.options.timestamps.filter(|ts| ts.echo != 0) else { return };
-            let age = self.timestamp(now).wrapping_sub(ts.echo);
-            let clock = now.as_nanos() / 1_000_000;
-            if age <= i32::MAX as u32 && u64::from(age) <= clock {
-                let share = flight.div_ceil(2 * u64::from(self.snd.mss)).clamp(1, 1 << 20);
-                self.rto.sample(Instant::from_millis(clock - u64::from(age)), now, share as u32);
-            }
+            let Some(sent) = self.echoed(now, segment) else { return };
+            let share = flight.div_ceil(2 * u64::from(self.snd.mss)).clamp(1, 1 << 20);
+            self.rto.sample(sent, now, share as u32);
+            self.sample_pacing(now.since(sent));
         } else if let Some((end, sent)) = timed
             && self.snd.una >= end
         {
             self.rto.sample(sent, now, 1);
+            self.sample_pacing(now.since(sent));
         }
+    }
+
+    /// When what the segment echoes was sent, to a millisecond; `None` if it cannot be.
+    fn echoed(&self, now: Instant, segment: &Segment<P>) -> Option<Instant> {
+        let ts = segment.options.timestamps.filter(|ts| self.options.timestamps && ts.echo != 0)?;
+        let age = self.timestamp(now).wrapping_sub(ts.echo);
+        let clock = now.as_nanos() / 1_000_000;
+        (age <= i32::MAX as u32 && u64::from(age) <= clock)
+            .then(|| Instant::from_millis(clock - u64::from(age)))
     }
 
     fn respond(&mut self, now: Instant, response: Response) {
         if response.entered_recovery {
+            self.stop_pacing();
             self.stats.fast_retransmits += 1;
             self.snd.timed = None;
         }

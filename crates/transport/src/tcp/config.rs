@@ -3,6 +3,7 @@
 //! "Default" in the field descriptions is the value of [`Config::modern`].
 
 use super::congestion::Variant;
+use crate::{ConfigError, pacing};
 use hopline_core::Duration;
 
 /// Parameters of an [`Endpoint`](super::Endpoint). Start from a preset and change fields.
@@ -40,8 +41,12 @@ pub struct Config {
     pub ack_policy: AckPolicy,
     /// Retransmission timer.
     pub rto: RtoConfig,
+    /// How the segments that the window allows are spaced. Default not at all.
+    pub pacing: Pacing,
     /// Whether to offer and use timestamps, with PAWS (RFC 7323). Default offered.
     pub timestamps: Offer,
+    /// Which timestamp an acknowledgment echoes. Default as RFC 7323 says.
+    pub timestamp_echo: TimestampEcho,
     /// Whether to offer window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`.
     /// Default offered.
     pub window_scale: Offer,
@@ -73,7 +78,7 @@ pub struct RtoConfig {
     /// Clock granularity `G`: the RTO is a multiple of it, and the variance term is at least `G`
     /// (RFC 6298 §2). Above zero, default 1 ms.
     pub granularity: Duration,
-    /// Largest back-off factor, a power of two; `None`: doubles until `max`. Default none. ns-2 of 2001: 64.
+    /// Largest back-off factor, a power of two; 1: no back-off; `None`: doubles until `max`. Default none. ns-2 of 2001: 64.
     pub backoff_limit: Option<u32>,
     /// Back-off factor above which the smoothed estimate is forgotten and the next sample starts afresh
     /// (RFC 6298 §5, last paragraph). `None`: never. Default none. ns-2 and BSD: 8.
@@ -212,22 +217,25 @@ pub enum Offer {
     No,
 }
 
-/// A parameter out of its range.
+/// Which timestamp an acknowledgment echoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConfigError {
-    /// Name of the field, with dots: `rto.min`.
-    pub field: &'static str,
-    /// What it must be.
-    pub must: &'static str,
+pub enum TimestampEcho {
+    /// That of the earliest segment that it acknowledges: the round trip includes the delay of the ACK (RFC 7323 §4.3).
+    Earliest,
+    /// That of the segment which it answers, the latest that arrived: ns-2's sinks.
+    Latest,
 }
 
-impl core::fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{} must be {}", self.field, self.must)
-    }
+/// How the segments that the window allows are spaced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// They are not: what the window allows leaves at once.
+    None,
+    /// By the four-hop delay and the contention of the path (TCP-AP). It needs [timestamps](Config::timestamps), and a
+    /// network layer that [says how long the path is](crate::Signal::PathLength); until it does, the spacing is
+    /// [`initial_interval`](pacing::Config::initial_interval). [`Config::with_adaptive_pacing`] sets all that TCP-AP is.
+    Adaptive(pacing::Config),
 }
-
-impl core::error::Error for ConfigError {}
 
 /// Least MSS that leaves room for data beside the longest options (48 − 40 bytes, as Linux).
 pub(crate) const MIN_MSS: u32 = 48;
@@ -239,7 +247,7 @@ impl Config {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let segments = |n: Option<u32>| n.is_none_or(|n| (1..=1 << 20).contains(&n));
-        let rules: [(bool, &'static str, &'static str); 14] = [
+        let rules: [(bool, &'static str, &'static str); 15] = [
             ((MIN_MSS..=65_495).contains(&self.mss), "mss", "48 to 65495 bytes"),
             (
                 self.initial_window.segments().is_none_or(|n| segments(Some(n))),
@@ -277,12 +285,18 @@ impl Config {
                 "rto.estimator.phase",
                 "below rto.granularity",
             ),
+            (
+                self.pacing == Pacing::None || self.timestamps == Offer::Yes,
+                "timestamps",
+                "offered where pacing is adaptive: it takes a round trip from each ACK",
+            ),
             ((1..=1 << 30).contains(&self.receive_buffer), "receive_buffer", "1 to 2^30 bytes"),
             (self.send_buffer != Some(0), "send_buffer", "at least 1 byte"),
         ];
-        match rules.iter().find(|(ok, ..)| !ok) {
-            Some(&(_, field, must)) => Err(ConfigError { field, must }),
-            None => Ok(()),
+        match (rules.iter().find(|(ok, ..)| !ok), self.pacing) {
+            (Some(&(_, field, must)), _) => Err(ConfigError { field, must }),
+            (None, Pacing::Adaptive(pacing)) => pacing.validate(),
+            (None, Pacing::None) => Ok(()),
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The machine: its parts, application calls and getters.
 
-use super::config::{Config, ConfigError, Offer};
+use super::config::{Config, Offer};
 use super::congestion::{Control, Phase, Variant};
+use super::pacing;
 use super::receive::Receiver;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
-use crate::Signal;
 use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
+use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
+use crate::{ConfigError, Signal};
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerTable};
 use hopline_wire::tcp::{Flags, Options, Segment};
 
@@ -42,7 +44,9 @@ pub struct Endpoint<P: Payload> {
     pub(super) control: Control,
     pub(super) board: Scoreboard,
     pub(super) rto: Rto,
-    pub(super) timers: TimerTable<Timer, 4>,
+    pub(super) timers: TimerTable<Timer, 5>,
+    /// `None`: segments are not spaced.
+    pub(super) pacing: Option<Box<AdaptivePacing>>,
     pub(super) options: Negotiated,
     /// A segment owed at once, outside the stream: a reset.
     pub(super) reply: Option<Segment<P>>,
@@ -165,6 +169,7 @@ impl<P: Payload> Endpoint<P> {
             board: Scoreboard::default(),
             rto: Rto::new(config.rto),
             timers: TimerTable::new(),
+            pacing: pacing::of(&config),
             options: Negotiated { timestamps: false, sack: false },
             reply: None,
             challenged: None,
@@ -340,6 +345,12 @@ impl<P: Payload> Endpoint<P> {
         self.rto.factor()
     }
 
+    /// The estimate that spaces segments; `None` if they are not spaced.
+    #[must_use]
+    pub fn pacing(&self) -> Option<&AdaptivePacing> {
+        self.pacing.as_deref()
+    }
+
     /// Sequence space sent and not acknowledged, counted from the position that is sent next: after a time-out what is
     /// to be resent does not count.
     #[must_use]
@@ -450,8 +461,14 @@ impl<P: Payload> Machine for Endpoint<P> {
         self.on_time(now);
     }
 
-    /// TCP takes every silence for congestion, whatever the network layer knows (RFC 6298).
-    fn handle_signal(&mut self, _now: Instant, _signal: Signal) {}
+    /// TCP takes every silence for congestion, whatever the network layer knows (RFC 6298). Pacing wants the length of the
+    /// path.
+    fn handle_signal(&mut self, _now: Instant, signal: Signal) {
+        match signal {
+            Signal::PathLength { hops } => self.note_path_length(hops),
+            Signal::RouteLost | Signal::RouteFound => {}
+        }
+    }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
         self.next_segment(now)

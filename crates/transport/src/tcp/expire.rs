@@ -14,6 +14,7 @@ impl<P: Payload> Endpoint<P> {
                 Timer::DelayedAck => self.rcv.owed = OwedAck::Now,
                 Timer::Persist => self.on_persist(now),
                 Timer::TimeWait => self.finish(CloseReason::Finished),
+                Timer::Release => {} // what waited is chosen when the outputs are drained
             }
         }
     }
@@ -33,6 +34,7 @@ impl<P: Payload> Endpoint<P> {
             self.snd.syn_resent = true;
             return self.send_syn(now);
         }
+        self.stop_pacing();
         let snd = &mut self.snd;
         self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
         snd.nxt = snd.una;

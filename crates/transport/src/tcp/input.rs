@@ -110,6 +110,7 @@ impl<P: Payload> Endpoint<P> {
             Negotiated { timestamps: both_time, sack: self.offers_sack() && options.sack_permitted };
         if let (true, Some(ts)) = (both_time, options.timestamps) {
             self.rcv.ts_recent = Some((ts.value, now));
+            self.rcv.ts_latest = ts.value;
         }
         if let (Some(ours), Some(theirs)) = (Receiver::<P>::shift_for(&self.config), options.window_scale) {
             self.rcv.scale = ours;

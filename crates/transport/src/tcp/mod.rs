@@ -15,6 +15,7 @@
 //! | `output` | what to send next |
 //! | `expire` | what timers do |
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
+//! | `pacing` | when segments leave, if they are spaced |
 //! | `congestion` | RFC 5681 and the recovery strategies |
 //!
 //! Inside, positions in a stream are `u64` offsets from the initial sequence number: the SYN is 0, the first byte 1.
@@ -27,6 +28,7 @@ mod endpoint;
 mod expire;
 mod input;
 mod output;
+mod pacing;
 mod presets;
 mod reassembly;
 mod receive;
@@ -38,10 +40,11 @@ mod timer;
 #[cfg(test)]
 mod tests;
 
+pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
-    AckPolicy, Config, ConfigError, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
-    InitialWindow, LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
+    AckPolicy, Config, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh, InitialWindow,
+    LimitedTransmit, Nagle, Offer, Pacing, Reduction, RepeatedTimeout, RtoConfig, TimestampEcho,
 };
 pub use congestion::{Phase, Variant};
 pub use endpoint::{Endpoint, Ports};

@@ -1,6 +1,6 @@
 //! What to send next.
 
-use super::config::{IdleRestart, Nagle};
+use super::config::{IdleRestart, Nagle, TimestampEcho};
 use super::congestion::Fresh;
 use super::endpoint::Endpoint;
 use super::receive::{OwedAck, Receiver};
@@ -19,10 +19,13 @@ impl<P: Payload> Endpoint<P> {
             return Some(self.syn(now));
         }
         if self.state.may_transmit() {
-            if let Some((at, len)) = self.choose(now) {
-                return Some(self.data_segment(now, at, len));
+            if !self.waits_for_release(now) {
+                if let Some((at, len)) = self.choose(now) {
+                    self.note_release(now);
+                    return Some(self.data_segment(now, at, len));
+                }
+                self.arm_persist(now);
             }
-            self.arm_persist(now);
         }
         if self.rcv.owed == OwedAck::Now {
             return Some(self.pure_ack(now));
@@ -58,9 +61,10 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn stamp(&self, now: Instant, flags: Flags) -> Timestamps {
-        let echo = match self.rcv.ts_recent {
-            Some((recent, _)) if flags.contains(Flags::ACK) => recent,
-            _ => 0,
+        let echo = match self.config.timestamp_echo {
+            _ if !flags.contains(Flags::ACK) => 0,
+            TimestampEcho::Earliest => self.rcv.ts_recent.map_or(0, |(recent, _)| recent),
+            TimestampEcho::Latest => self.rcv.ts_latest,
         };
         Timestamps { value: self.timestamp(now), echo }
     }

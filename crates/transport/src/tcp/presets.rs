@@ -4,9 +4,10 @@
 
 use super::config::{
     AckPolicy, Config, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh, InitialWindow,
-    LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
+    LimitedTransmit, Nagle, Offer, Pacing, Reduction, RepeatedTimeout, RtoConfig, TimestampEcho,
 };
 use super::congestion::{NewRenoConfig, RenoConfig, SackConfig, Variant};
+use crate::pacing;
 use hopline_core::Duration;
 
 impl Config {
@@ -37,7 +38,9 @@ impl Config {
                 forget_above: None,
                 estimator: Estimator::Exact,
             },
+            pacing: Pacing::None,
             timestamps: Offer::Yes,
+            timestamp_echo: TimestampEcho::Earliest,
             window_scale: Offer::Yes,
             receive_buffer: 4 << 20,
             send_buffer: None,
@@ -78,7 +81,9 @@ impl Config {
                 forget_above: Some(8),
                 estimator: Estimator::Ticks { phase: Duration::ZERO },
             },
+            pacing: Pacing::None,
             timestamps: Offer::No,
+            timestamp_echo: TimestampEcho::Latest,
             window_scale: Offer::Yes,
             // ns-2 knows no receive window.
             receive_buffer: 1 << 30,
@@ -147,6 +152,16 @@ impl Config {
             Reduction::FlightSize => SackConfig::RFC6675,
             Reduction::Window | Reduction::WholeWindow => SackConfig::NS2,
         });
+        self
+    }
+    /// The same as TCP-AP: paced, with timestamps for the round trips, no window clamp, and no back-off of the
+    /// retransmission timer. Its authors built it on NewReno.
+    #[must_use]
+    pub const fn with_adaptive_pacing(mut self, pacing: pacing::Config) -> Self {
+        self.pacing = Pacing::Adaptive(pacing);
+        self.timestamps = Offer::Yes;
+        self.window_clamp = None;
+        self.rto.backoff_limit = Some(1);
         self
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Receiver<P> {
     pub(super) acked: u64,
     /// Timestamp to echo ("TS.Recent") and when it was taken.
     pub(super) ts_recent: Option<(u32, Instant)>,
+    /// Timestamp of the segment that arrived last.
+    pub(super) ts_latest: u32,
 }
 
 /// Acknowledgment owed to the peer.
@@ -69,6 +71,7 @@ impl<P: Payload> Receiver<P> {
             owed: OwedAck::None,
             acked: 0,
             ts_recent: None,
+            ts_latest: 0,
         }
     }
 
@@ -146,10 +149,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// RFC 7323 §4.3 (2): remembers the timestamp to echo, if the segment covers the last acknowledgment sent.
     pub(super) fn note_timestamp(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
-        if let (true, Some(ts)) = (self.options.timestamps, segment.options.timestamps)
-            && position <= self.rcv.acked as i64
-            && !self.is_old_timestamp(now, segment)
-        {
+        let (true, Some(ts)) = (self.options.timestamps, segment.options.timestamps) else { return };
+        self.rcv.ts_latest = ts.value;
+        if position <= self.rcv.acked as i64 && !self.is_old_timestamp(now, segment) {
             self.rcv.ts_recent = Some((ts.value, now));
         }
     }

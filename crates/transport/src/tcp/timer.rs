@@ -13,10 +13,13 @@ pub enum Timer {
     Persist,
     /// End of TIME-WAIT.
     TimeWait,
+    /// The next paced segment may leave.
+    Release,
 }
 
 impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[Self::Retransmit, Self::DelayedAck, Self::Persist, Self::TimeWait];
+    const ALL: &'static [Self] =
+        &[Self::Retransmit, Self::DelayedAck, Self::Persist, Self::TimeWait, Self::Release];
 
     fn index(self) -> usize {
         self as usize

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use hopline_core::{Duration, Instant, Machine, Seq32};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
+use hopline_transport::pacing;
 use hopline_transport::tcp::{AckPolicy, Config, Endpoint, InitialWindow, Nagle, Offer, Ports, State};
 use proptest::prelude::*;
 
@@ -39,6 +40,8 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(Config::ns2_235().with_reno()),
         Just(Config::ns2_235().with_sack()),
         Just(Config::ns2_2001()),
+        Just(Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS)),
+        Just(Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS)),
     ];
     (preset, 60u32..1461, prop_oneof![Just(3000u32), Just(20_000), Just(200_000)], any::<[bool; 4]>())
         .prop_map(|(mut c, mss, buffer, [delay, nagle, small, scale])| {

@@ -7,6 +7,7 @@ mod congestion;
 mod hostile;
 mod newreno;
 mod open;
+mod pacing;
 mod persist;
 mod reno;
 mod reset;

@@ -1,0 +1,18 @@
+//! What is wrong with a configuration.
+
+/// A parameter out of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Name of the field, with dots: `rto.min`.
+    pub field: &'static str,
+    /// What it must be.
+    pub must: &'static str,
+}
+
+impl core::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} must be {}", self.field, self.must)
+    }
+}
+
+impl core::error::Error for ConfigError {}

@@ -1,0 +1,104 @@
+//! Parameters of adaptive pacing. Where nothing else is said, defaults are those of the authors' ns-2 code of September
+//! 2005 ("the authors" below), on which the TCP-AP paper and the TPA study stand.
+
+use crate::ConfigError;
+use hopline_core::Duration;
+
+/// Parameters of [`AdaptivePacing`](super::AdaptivePacing). Start from [`Config::AUTHORS`] and change fields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Hops between nodes of a chain that can transmit at the same time: a segment has to be so far away before the next one
+    /// may follow. Range 1–255, default 4, for radios that are received up to 250 m and sensed up to 550 m.
+    pub spatial_factor: u8,
+    /// Bytes on the air that every packet has beside its data: TCP, IP, MAC. An ACK is that long. Range 0–10 000,
+    /// default 112.
+    pub overhead_bytes: u32,
+    /// Rate of the links on the path, bits per second. Range 1000–10¹², default 2 Mb/s.
+    pub link_rate_bps: u64,
+    /// Weight of the past in the average of four-hop delays: α. Range 0 to below 1, default 0.7 (TPA study, footnote 2).
+    pub history_weight: f64,
+    /// Samples of which the variability is taken: N. Range 1–1000, default 50.
+    pub history: u16,
+    /// What measures how much the medium is contended for. Default the authors'.
+    pub variability: Variability,
+    /// How much the variability counts: K of R = 1 / (FHD·(1 + 2·K·cov)). Range 0–1000, default 1. TPA study, Eq. 3, as
+    /// far as its text lets one read it.
+    pub contention_factor: f64,
+    /// What takes the place of the four-hop delay where the path is shorter. Default the authors'.
+    pub short_paths: ShortPaths,
+    /// Four-hop delays from here on are not believed. Above 0, at most 60 s, default 0.5 s.
+    pub sample_limit: Duration,
+    /// Queueing delays of a hop above this are replaced by their smoothed value. At most 60 s, default 0.5 s.
+    pub queueing_limit: Duration,
+    /// Weight of a new queueing delay in the smoothed value. Range 0.01–1, default 0.5.
+    pub queueing_gain: f64,
+    /// Spacing before the first sample. Above 0, at most 60 s, default 0.05 s.
+    pub initial_interval: Duration,
+}
+
+/// What measures how much the medium is contended for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variability {
+    /// Mean absolute deviation over mean of the four-hop delays: what the authors' code uses.
+    MadFhd,
+    /// Standard deviation (of the samples there are, not corrected for their number) over mean of the round-trip times: what
+    /// the papers write.
+    CovRtt,
+}
+
+/// What takes the place of the four-hop delay where the path has fewer than [`Config::spatial_factor`] hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShortPaths {
+    /// The delay of one hop: what the authors' code does. It can ask more of the medium than there is: on a path of two or
+    /// three hops nobody can transmit at the same time.
+    OneHop,
+    /// The delay of the hops there are.
+    FewerHops,
+}
+
+impl Config {
+    /// The authors' values.
+    pub const AUTHORS: Self = Self {
+        spatial_factor: 4,
+        overhead_bytes: 112,
+        link_rate_bps: 2_000_000,
+        history_weight: 0.7,
+        history: 50,
+        variability: Variability::MadFhd,
+        contention_factor: 1.0,
+        short_paths: ShortPaths::OneHop,
+        sample_limit: Duration::from_millis(500),
+        queueing_limit: Duration::from_millis(500),
+        queueing_gain: 0.5,
+        initial_interval: Duration::from_millis(50),
+    };
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    /// The first field that is out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        const MINUTE: Duration = Duration::from_secs(60);
+        let time = |t: Duration| !t.is_zero() && t <= MINUTE;
+        let rules: [(bool, &'static str, &'static str); 10] = [
+            (self.spatial_factor > 0, "pacing.spatial_factor", "1 to 255 hops"),
+            (self.overhead_bytes <= 10_000, "pacing.overhead_bytes", "0 to 10000 bytes"),
+            (
+                (1_000..=1_000_000_000_000).contains(&self.link_rate_bps),
+                "pacing.link_rate_bps",
+                "1000 to 10^12 bits per second",
+            ),
+            ((0.0..1.0).contains(&self.history_weight), "pacing.history_weight", "0 to below 1"),
+            ((1..=1000).contains(&self.history), "pacing.history", "1 to 1000 samples"),
+            ((0.0..=1000.0).contains(&self.contention_factor), "pacing.contention_factor", "0 to 1000"),
+            (time(self.sample_limit), "pacing.sample_limit", "above 0 and at most 60 s"),
+            (self.queueing_limit <= MINUTE, "pacing.queueing_limit", "at most 60 s"),
+            ((0.01..=1.0).contains(&self.queueing_gain), "pacing.queueing_gain", "0.01 to 1"),
+            (time(self.initial_interval), "pacing.initial_interval", "above 0 and at most 60 s"),
+        ];
+        match rules.iter().find(|(ok, ..)| !ok) {
+            Some(&(_, field, must)) => Err(ConfigError { field, must }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! When segments leave, if they are spaced (TCP-AP).
+//!
+//! The authors' code moves the segments that the window allows into a queue and releases them from there. Here what is next is
+//! chosen when it may leave: what they call clearing the queue is that nothing was chosen yet.
+
+use super::config::{Config, Pacing};
+use super::endpoint::Endpoint;
+use super::timer::Timer;
+use crate::pacing::AdaptivePacing;
+use hopline_core::{Duration, Instant, Payload};
+
+/// The machine that `config` asks for.
+pub(super) fn of(config: &Config) -> Option<Box<AdaptivePacing>> {
+    match config.pacing {
+        Pacing::None => None,
+        Pacing::Adaptive(pacing) => Some(Box::new(AdaptivePacing::new(pacing))),
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// Whether the next data segment has to wait; if it does, a timer says when it no longer has to. Window probes do not wait:
+    /// they have a timer of their own.
+    pub(super) fn waits_for_release(&mut self, now: Instant) -> bool {
+        let Some(pacing) = &self.pacing else { return false };
+        let at = pacing.next_release(now);
+        if at == now || self.snd.probe_pending {
+            return false;
+        }
+        if self.snd.una < self.snd.end() {
+            self.timers.set(Timer::Release, at);
+        }
+        true
+    }
+
+    /// A data segment left.
+    pub(super) fn note_release(&mut self, now: Instant) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.released(now);
+        }
+    }
+
+    /// A loss: the lost segment leaves at once, and no other until the next ACK. However large the window is by then: it is
+    /// seldom full where pacing limits the sender, and would leave as one burst.
+    pub(super) fn stop_pacing(&mut self) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.stop();
+            self.timers.stop(Timer::Release);
+        }
+    }
+
+    /// An ACK arrived.
+    pub(super) fn resume_pacing(&mut self) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.resume();
+        }
+    }
+
+    /// A round trip of a full segment was measured.
+    pub(super) fn sample_pacing(&mut self, round_trip: Duration) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.sample(round_trip, self.snd.mss);
+        }
+    }
+
+    pub(super) fn note_path_length(&mut self, hops: u8) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.set_hops(hops);
+        }
+    }
+}
