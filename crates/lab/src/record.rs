@@ -5,7 +5,7 @@ use crate::plan::{Keep, KeepNodes, KeepSeries};
 use crate::run::Run;
 use hopline_sim::Spec;
 use hopline_sim::spec::Traffic;
-use hopline_transport::tcp::Variant;
+use hopline_transport::tcp::{Pacing, Variant};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
@@ -241,10 +241,11 @@ fn transport(traffic: &Traffic) -> &'static str {
         Traffic::OnOff { .. } => return "udp-on-off",
         Traffic::Bulk { tcp, .. } | Traffic::Exchange { tcp, .. } => tcp,
     };
-    match tcp.variant {
-        Variant::NewReno(_) => "tcp-newreno",
-        Variant::Sack(_) => "tcp-sack",
-        Variant::Reno(_) => "tcp-reno",
+    match (tcp.variant, tcp.pacing) {
+        (Variant::NewReno(_), Pacing::Adaptive(_)) => "tcp-ap",
+        (Variant::NewReno(_), Pacing::None) => "tcp-newreno",
+        (Variant::Sack(_), _) => "tcp-sack",
+        (Variant::Reno(_), _) => "tcp-reno",
     }
 }
 

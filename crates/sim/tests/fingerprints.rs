@@ -33,7 +33,7 @@ const PINNED: [(&str, u64); 13] = [
     ("error bursts, shadowed links", 0x57c7_dffd_bb1f_bb3a),
     ("bursts", 0xbe60_77a7_f913_da68),
     ("web beside a transfer, base station", 0xb7fb_a381_f800_d22e),
-    ("chain, AODV, paced", 0),
+    ("chain, AODV, paced", 0x3e99_84dc_3612_eb02),
 ];
 
 fn ber(p: f64) -> ErrorModel {

@@ -34,6 +34,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("queue", QUEUE, "interface queue of wireless nodes, in front of the MAC"),
     Key::table("routing", ROUTING, "how packets find their way"),
     Key::table("tcp", TCP, "TCP of every flow that does not say otherwise"),
+    Key::table("pacing", PACING, "adaptive pacing, of every flow that is paced"),
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
     Key::tables("node", NODE, "nodes placed one by one"),
     Key::table("mobility", MOBILITY, "how wireless nodes move"),
@@ -48,7 +49,7 @@ pub const SCENARIO: &[Key] = &[
 ];
 
 /// Transports of bulk flows.
-pub const TRANSPORTS: &[&str] = &["tcp-newreno", "tcp-sack", "tcp-reno"];
+pub const TRANSPORTS: &[&str] = &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-ap"];
 
 /// `[radio]`.
 pub const RADIO: &[Key] = &[
@@ -204,6 +205,13 @@ pub const TCP: &[Key] = &[
     Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample"),
     Key::number("max_rto_s", 0.1, 1e6, "largest retransmission timeout"),
     Key::number("clock_granularity_s", 1e-6, 1.0, "tick of the retransmission clock"),
+    Key::integer_or(
+        "backoff_limit",
+        1,
+        1 << 16,
+        &["none"],
+        "largest factor of the timeout's back-off, a power of two; 1: no back-off; default of tcp-ap: 1",
+    ),
     Key::integer_or("initial_window", 1, 1 << 20, &["rfc3390", "rfc6928"], "segments in flight at the start"),
     Key::integer("dup_ack_threshold", 1, 255, "duplicate ACKs that stand for a loss"),
     Key::word(
@@ -212,7 +220,42 @@ pub const TCP: &[Key] = &[
         "what the first duplicate ACKs release (RFC 3042)",
     ),
     Key::flag("timestamps", "whether to offer timestamps (RFC 7323)"),
+    Key::word(
+        "timestamp_echo",
+        &["earliest", "latest"],
+        "which segment's timestamp an ACK echoes; RFC 7323: earliest, ns-2: latest",
+    ),
+    Key::word(
+        "pacing",
+        &["none", "adaptive"],
+        "adaptive: as tcp-ap, whatever the recovery; default: none, of tcp-ap: adaptive",
+    ),
     Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application"),
+];
+
+/// `[pacing]`.
+pub const PACING: &[Key] = &[
+    Key::integer("spatial_factor", 1, 255, "hops between nodes that can transmit at once; default: 4"),
+    Key::integer("overhead_bytes", 0, 10_000, "bytes of a packet beside its data; default: 112"),
+    Key::number("link_rate_mbps", 0.001, 1e6, "rate of the links on the path; default: 2"),
+    Key::number("history_weight", 0.0, 0.999_999, "weight of the past in the average delay; default: 0.7"),
+    Key::integer("history_samples", 1, 1000, "samples of which the variability is taken; default: 50"),
+    Key::word(
+        "variability",
+        &["mad-fhd", "cov-rtt"],
+        "mad-fhd: mean absolute deviation of four-hop delays, the authors' code and default; cov-rtt: coefficient of \
+         variation of round-trip times, the papers",
+    ),
+    Key::number("contention_factor", 0.0, 1000.0, "how much the variability counts: K; default: 1"),
+    Key::word(
+        "short_paths",
+        &["one-hop", "fewer-hops"],
+        "the delay that counts on paths of fewer hops than spatial_factor; default: one-hop, the authors' code",
+    ),
+    Key::number("sample_limit_s", 0.000_001, 60.0, "four-hop delays from here on do not count; default: 0.5"),
+    Key::number("queueing_limit_s", 0.0, 60.0, "queueing delays above this are smoothed; default: 0.5"),
+    Key::number("queueing_gain", 0.01, 1.0, "weight of a new queueing delay when smoothed; default: 0.5"),
+    Key::number("initial_interval_s", 0.000_001, 60.0, "spacing before the first sample; default: 0.05"),
 ];
 
 /// `[nodes]`.

@@ -13,6 +13,7 @@ use hopline_transport::tcp::{AckPolicy, Config, Variant};
 mod errors;
 mod files;
 mod outages;
+mod pacing;
 mod settings;
 mod traffic;
 

@@ -137,7 +137,7 @@ fn exchange(
 
 fn tcp(scenario: Section<'_>, section: &Section<'_>) -> Result<Config, Problem> {
     let transport = section.word("transport").or(scenario.word("transport")).expect("has a default");
-    tcp::resolve(transport, scenario.section("tcp"), section.section("tcp"))
+    tcp::resolve(transport, scenario, section.section("tcp"))
 }
 
 /// Bytes of a packet, and the time from one to the next.
@@ -169,8 +169,7 @@ fn add_random(
     let first = section.number("start_min_s").expect("has a default");
     let last = section.number("start_max_s").expect("has a default").max(first);
     let transport = scenario.word("transport").expect("has a default");
-    let general = scenario.section("tcp");
-    let config = tcp::resolve(transport, general, general)?;
+    let config = tcp::resolve(transport, scenario, scenario.section("tcp"))?;
     let mut stream = Stream::global(seed, run, Purpose::Traffic);
     for _ in 0..count {
         let src = stream.below(nodes);

@@ -6,6 +6,7 @@ mod links;
 mod mobility;
 mod nodes;
 mod outages;
+mod pacing;
 mod radio;
 mod routing;
 mod tcp;

@@ -2,12 +2,14 @@
 
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::seconds;
+use super::{pacing, seconds};
 use hopline_core::Duration;
-use hopline_transport::tcp::{AckPolicy, Config, InitialWindow, LimitedTransmit, Offer};
+use hopline_transport::tcp::{AckPolicy, Config, InitialWindow, LimitedTransmit, Offer, TimestampEcho};
 
-/// The configuration of a flow over `transport`: preset, then `general` (`[tcp]`), then `own` (`flow.tcp`).
-pub(super) fn resolve(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
+/// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then
+/// `own` (`flow.tcp`).
+pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
+    let general = scenario.section("tcp");
     let mut config = match own.word("preset").or(general.word("preset")) {
         None | Some("modern") => Config::modern(),
         Some("ns2-2.35") => Config::ns2_235(),
@@ -16,11 +18,14 @@ pub(super) fn resolve(transport: &str, general: Section<'_>, own: Section<'_>) -
         Some(other) => unreachable!("the key table knows no preset {other}"),
     };
     config = match transport {
-        "tcp-newreno" => config.with_newreno(),
+        "tcp-newreno" | "tcp-ap" => config.with_newreno(),
         "tcp-sack" => config.with_sack(),
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
+    if is_paced(transport, general, own)? {
+        config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
+    }
     apply(&mut config, general);
     apply(&mut config, own);
     let section = if own.is_given() { own } else { general };
@@ -28,6 +33,16 @@ pub(super) fn resolve(transport: &str, general: Section<'_>, own: Section<'_>) -
         .validate()
         .map_err(|e| Problem::new(format!("TCP parameters do not fit together: {e}")).at(section.origin))?;
     Ok(config)
+}
+
+fn is_paced(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<bool, Problem> {
+    let section = if own.has("pacing") { own } else { general };
+    match (section.word("pacing"), transport) {
+        (Some("none"), "tcp-ap") => Err(Problem::new("tcp-ap without pacing")
+            .at(section.origin_of("pacing"))
+            .help("transport = \"tcp-newreno\" is what is left of it; or remove `pacing`")),
+        (word, _) => Ok(transport == "tcp-ap" || word == Some("adaptive")),
+    }
 }
 
 fn apply(config: &mut Config, section: Section<'_>) {
@@ -60,6 +75,11 @@ fn apply(config: &mut Config, section: Section<'_>) {
     if let Some(on) = section.flag("timestamps") {
         config.timestamps = if on { Offer::Yes } else { Offer::No };
     }
+    match section.word("timestamp_echo") {
+        Some("earliest") => config.timestamp_echo = TimestampEcho::Earliest,
+        Some(_latest) => config.timestamp_echo = TimestampEcho::Latest,
+        None => {}
+    }
     if let Some(bytes) = section.small("receive_buffer_bytes") {
         config.receive_buffer = bytes;
     }
@@ -68,6 +88,9 @@ fn apply(config: &mut Config, section: Section<'_>) {
 
 fn apply_rto(config: &mut Config, section: Section<'_>) {
     let rto = &mut config.rto;
+    if section.has("backoff_limit") {
+        rto.backoff_limit = section.small("backoff_limit");
+    }
     let fields = [
         ("initial_rto_s", &mut rto.initial),
         ("min_rto_s", &mut rto.min),

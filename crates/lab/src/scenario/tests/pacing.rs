@@ -1,0 +1,95 @@
+//! `tcp-ap`, `tcp.pacing` and `[pacing]`.
+
+use super::*;
+use hopline_transport::pacing::{self, ShortPaths, Variability};
+use hopline_transport::tcp::{Offer, Pacing, TimestampEcho};
+
+fn problem(settings: &[&str]) -> String {
+    parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
+}
+
+fn paced(settings: &[&str]) -> pacing::Config {
+    match tcp(&spec(CHAIN, settings), 0).pacing {
+        Pacing::Adaptive(config) => config,
+        Pacing::None => panic!("not paced: {settings:?}"),
+    }
+}
+
+#[test]
+fn tcp_ap_is_paced_newreno_without_clamp_and_back_off() {
+    let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.preset=ns2-2006"]), 0);
+    assert_eq!(config, Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS));
+    assert_eq!((config.window_clamp, config.rto.backoff_limit), (None, Some(1)));
+    assert_eq!((config.timestamps, config.timestamp_echo), (Offer::Yes, TimestampEcho::Latest));
+}
+
+#[test]
+fn pacing_goes_with_any_recovery() {
+    let config = tcp(&spec(CHAIN, &["transport=tcp-sack", "tcp.pacing=adaptive"]), 0);
+    assert_eq!(config, Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS));
+    let newreno = tcp(&spec(CHAIN, &["transport=tcp-newreno", "tcp.pacing=adaptive"]), 0);
+    assert_eq!(newreno, tcp(&spec(CHAIN, &["transport=tcp-ap"]), 0));
+}
+
+#[test]
+fn what_tcp_ap_sets_can_be_set_otherwise() {
+    let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.window=8", "tcp.backoff_limit=none"]), 0);
+    assert_eq!((config.window_clamp, config.rto.backoff_limit), (Some(8), None));
+    let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.timestamp_echo=latest"]), 0);
+    assert_eq!(config.timestamp_echo, TimestampEcho::Latest);
+}
+
+#[test]
+fn every_parameter_of_pacing_can_be_set() {
+    let config = paced(&[
+        "transport=tcp-ap",
+        "pacing.spatial_factor=3",
+        "pacing.overhead_bytes=0",
+        "pacing.link_rate_mbps=5.5",
+        "pacing.history_weight=0",
+        "pacing.history_samples=10",
+        "pacing.variability=cov-rtt",
+        "pacing.contention_factor=2",
+        "pacing.short_paths=fewer-hops",
+        "pacing.sample_limit_s=1",
+        "pacing.queueing_limit_s=0.25",
+        "pacing.queueing_gain=1",
+        "pacing.initial_interval_s=0.1",
+    ]);
+    let expected = pacing::Config {
+        spatial_factor: 3,
+        overhead_bytes: 0,
+        link_rate_bps: 5_500_000,
+        history_weight: 0.0,
+        history: 10,
+        variability: Variability::CovRtt,
+        contention_factor: 2.0,
+        short_paths: ShortPaths::FewerHops,
+        sample_limit: Duration::from_secs(1),
+        queueing_limit: Duration::from_millis(250),
+        queueing_gain: 1.0,
+        initial_interval: Duration::from_millis(100),
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn pacing_of_a_flow_goes_over_that_of_all() {
+    let two = CHAIN.to_owned() + "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\n";
+    let spec = spec(&two, &["tcp.pacing=adaptive", "flow.1.tcp.pacing=none", "pacing.contention_factor=2"]);
+    assert!(matches!(tcp(&spec, 0).pacing, Pacing::Adaptive(c) if c.contention_factor == 2.0));
+    assert_eq!(tcp(&spec, 1), Config::modern().with_newreno());
+}
+
+#[test]
+fn contradictions_are_refused() {
+    assert_eq!(
+        problem(&["transport=tcp-ap", "tcp.pacing=none"]),
+        "--set tcp.pacing=none: tcp-ap without pacing (transport = \"tcp-newreno\" is what is left of it; or remove `pacing`)"
+    );
+    let without = problem(&["transport=tcp-ap", "tcp.timestamps=false"]);
+    assert!(without.contains("timestamps must be offered where pacing is adaptive"), "{without}");
+    let odd = problem(&["tcp.backoff_limit=3"]);
+    assert!(odd.contains("rto.backoff_limit must be a power of two"), "{odd}");
+    assert!(problem(&["pacing.history_weight=1"]).contains("out of range"));
+}
