@@ -25,13 +25,17 @@ fn register(paper: &str) -> Register {
     Register::load(&papers().join(paper)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The numbers that a paper's claims have in its digest: what is left of the ids without the letters of their parts, where
-/// the digest has no such letter itself.
+/// The numbers that a paper's claims have in its digest: what is left of the ids without the letters of their parts, beyond
+/// those that the digest has itself.
 fn numbers(register: &Register, of_the_digest: &[&str]) -> BTreeSet<String> {
-    let whole = |id: &str| of_the_digest.contains(&id);
-    let part_of = |id: &str| id.trim_end_matches(|c: char| c.is_ascii_lowercase()).to_owned();
-    let ids = register.claims.iter().map(|c| c.id.as_str());
-    ids.map(|id| if whole(id) { id.to_owned() } else { part_of(id) }).collect()
+    let is_part_of = |id: &str, number: &str| {
+        id.strip_prefix(number).is_some_and(|part| part.chars().all(|c| c.is_ascii_lowercase()))
+    };
+    let number_of = |id: &str| {
+        let numbers = of_the_digest.iter().filter(|number| is_part_of(id, number));
+        numbers.max_by_key(|number| number.len()).map_or(id, |number| number).to_owned()
+    };
+    register.claims.iter().map(|c| number_of(&c.id)).collect()
 }
 
 fn all_of(of_the_digest: &[&str]) -> BTreeSet<String> {

@@ -18,14 +18,12 @@ impl<P: Payload> Endpoint<P> {
         if self.snd.syn_pending {
             return Some(self.syn(now));
         }
-        if self.state.may_transmit() {
-            if !self.waits_for_release(now) {
-                if let Some((at, len)) = self.choose(now) {
-                    self.note_release(now);
-                    return Some(self.data_segment(now, at, len));
-                }
-                self.arm_persist(now);
+        if self.state.may_transmit() && !self.waits_for_release(now) {
+            if let Some((at, len)) = self.choose(now) {
+                self.note_release(now);
+                return Some(self.data_segment(now, at, len));
             }
+            self.arm_persist(now);
         }
         if self.rcv.owed == OwedAck::Now {
             return Some(self.pure_ack(now));
