@@ -3,15 +3,17 @@
 use crate::outcome::{Drops, Frames};
 use crate::packet::Handle;
 use crate::spec::RadioSpec;
-use hopline_core::{Instant, NodeId, Purpose, Stream};
+use hopline_core::{Instant, Machine, NodeId, Purpose, Stream};
 use hopline_queue::DropTail;
 use hopline_queue::drop_tail::Class;
 use hopline_radio::mac::{Activity, Mac};
 use hopline_radio::phy::errors::ErrorProcess;
 use hopline_radio::phy::reception::Receiver;
 use hopline_routing::aodv::Aodv;
+use hopline_routing::olsr::Olsr;
 use hopline_wire::dot11::MacAddr;
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
 /// A node: its interfaces and its routing agent. Transport endpoints belong to the flows.
 #[derive(Debug)]
@@ -20,11 +22,13 @@ pub(crate) struct Node {
     /// Neighbours over wired links, and which end of which link leads there.
     pub(crate) wires: Vec<(NodeId, WireEnd)>,
     /// Boxed: most events of a node do not touch it.
-    pub(crate) aodv: Option<Box<Agent>>,
+    pub(crate) agent: Option<Box<Agent>>,
     pub(crate) drops: Drops,
     pub(crate) frames: Frames,
-    /// Routing messages sent, those passed on included.
+    /// Routing packets sent, those passed on included.
     pub(crate) routing_packets: u64,
+    /// Their bytes, IP headers included.
+    pub(crate) routing_bytes: u64,
 }
 
 /// One end of a wired link.
@@ -38,8 +42,40 @@ pub(crate) struct WireEnd {
 /// A routing agent and when it will be woken.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    pub(crate) machine: Aodv<Handle>,
+    pub(crate) machine: Routing,
     pub(crate) armed: Instant,
+}
+
+/// The machine of a routing agent.
+#[derive(Debug)]
+pub(crate) enum Routing {
+    Aodv(Aodv<Handle>),
+    Olsr(Olsr),
+}
+
+impl Routing {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Aodv(aodv) => aodv.handle_timeout(now),
+            Self::Olsr(olsr) => olsr.handle_timeout(now),
+        }
+    }
+
+    /// Whether there is a route to `peer`.
+    pub(crate) fn has_route(&self, now: Instant, peer: Ipv4Addr) -> bool {
+        match self {
+            Self::Aodv(aodv) => aodv.has_route(now, peer),
+            Self::Olsr(olsr) => olsr.route(peer).is_some(),
+        }
+    }
+
+    /// When the machine is to be woken.
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        match self {
+            Self::Aodv(aodv) => aodv.poll_timeout().map(|(at, _)| at),
+            Self::Olsr(olsr) => olsr.poll_timeout().map(|(at, _)| at),
+        }
+    }
 }
 
 /// Radio, MAC and interface queue of a node. Laid out as written: what every signal touches comes first.
@@ -72,7 +108,8 @@ pub(crate) struct Queued {
 impl Node {
     /// Counts anew from `now` on.
     pub(crate) fn restart(&mut self, now: Instant) {
-        (self.drops, self.frames, self.routing_packets) = Default::default();
+        (self.drops, self.frames) = Default::default();
+        (self.routing_packets, self.routing_bytes) = (0, 0);
         if let Some(radio) = &mut self.radio {
             radio.mac.restart_airtime(now);
         }

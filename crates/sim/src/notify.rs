@@ -4,7 +4,8 @@
 //! Where AODV routes, the source's own routing agent knows: its link broke, a route error came, or nobody answered its
 //! search (RFC 3561 §6.3: the application is to be told). It also knows of the return, however it came about. A route
 //! that expired unused has not failed, and one that is being repaired elsewhere not yet. An agent looks for a route
-//! when there is a packet to send, so an endpoint that only waits for the return may wait forever.
+//! when there is a packet to send, so an endpoint that only waits for the return may wait forever. Where OLSR routes,
+//! the agent of every node knows all routes that there are.
 //!
 //! Static routes know nothing of the link layer. There the node that gives up a packet tells its source by ICMP
 //! Destination Unreachable, which travels as any packet does. Of a return nobody tells.
@@ -101,7 +102,7 @@ impl<T: Tracer> World<T> {
         loop {
             let Some(notifier) = &mut self.notifier else { return };
             let lost = &mut notifier.nodes[node as usize].lost;
-            let Some(agent) = &self.nodes[node as usize].aodv else { return };
+            let Some(agent) = &self.nodes[node as usize].agent else { return };
             let Some(at) = lost.iter().position(|peer| agent.machine.has_route(now, *peer)) else { return };
             let peer = lost.remove(at);
             self.tell(node, peer, Signal::RouteFound);

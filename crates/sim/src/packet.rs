@@ -3,7 +3,8 @@
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_wire::ipv4::Header;
-use hopline_wire::{aodv, icmp, tcp, udp};
+use hopline_wire::{aodv, icmp, olsr, tcp, udp};
+use std::sync::Arc;
 
 /// A packet on its way: which one, and how many hops it may still take. The packet itself never changes, so that all
 /// copies in queues and in the air share it.
@@ -44,6 +45,8 @@ pub enum Body {
     },
     /// A routing message.
     Aodv(aodv::Message),
+    /// Routing messages; all that hear them share them.
+    Olsr(Arc<olsr::Packet>),
     /// A report that another packet could not be passed on.
     Icmp(icmp::Unreachable),
 }

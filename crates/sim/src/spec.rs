@@ -7,7 +7,7 @@ use hopline_queue::drop_tail::Service;
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::{mac, phy};
-use hopline_routing::aodv;
+use hopline_routing::{aodv, olsr};
 use hopline_transport::tcp;
 
 /// One network, its protocols and its traffic. Everything but the run number, which is given to the world.
@@ -129,12 +129,13 @@ pub enum Blocks {
 
 /// How packets find their way.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a run has one of them")]
 pub enum RoutingSpec {
     /// Shortest paths over the positions at the start of the run, never changed.
     Static,
     /// AODV on every node. Wireless networks only.
     Aodv(aodv::Config),
+    /// OLSR on every node. Wireless networks only.
+    Olsr(olsr::Config),
 }
 
 /// What transport endpoints are told of the way to their peer.
@@ -143,7 +144,7 @@ pub enum FailureNotification {
     /// Nothing.
     #[default]
     None,
-    /// Explicit link failure notification: with AODV an end is told by the routing agent of its own node that the route
+    /// Explicit link failure notification: with AODV or OLSR an end is told by the routing agent of its own node that the route
     /// to its peer is lost, and that there is one again. With static routes the node whose MAC gave a packet up, or that
     /// has no route for it, sends ICMP Destination Unreachable (RFC 792) to the packet's source; of a return nobody
     /// tells. TCP takes no notice.

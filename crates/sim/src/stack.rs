@@ -1,7 +1,7 @@
 //! The network layer of a node: local delivery, forwarding, and the routing agent.
 
 use crate::fingerprint::Observed;
-use crate::node::{Node, Queued};
+use crate::node::{Node, Queued, Routing};
 use crate::outcome::Drops;
 use crate::packet::{Body, Handle, Packet};
 use crate::trace::{DropReason, Place, Tracer};
@@ -9,10 +9,13 @@ use crate::world::{Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Class;
 use hopline_routing::aodv::{self, Carried, Decision, Origin};
+use hopline_routing::olsr;
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::icmp::Reason;
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ipv4::{Ecn, HEADER_LEN, Header, Protocol};
+use hopline_wire::udp;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// Hops a packet may take (RFC 1700: 64).
 const DEFAULT_TTL: u8 = 64;
@@ -51,20 +54,13 @@ impl<T: Tracer> World<T> {
                 self.tracer.arrived(self.now, NodeId(node), view);
             }
         }
-        if let Body::Aodv(message) = &packet.body {
-            let received = aodv::Received {
-                message: message.clone(),
-                from: packet.ip.src,
-                to: packet.ip.dst,
-                ttl: handle.ttl,
-            };
-            self.packets.release(handle);
-            self.receive_routing(node, received);
-        } else if packet.ip.dst == NodeId(node).ipv4() {
-            self.deliver(node, handle);
-            self.packets.release(handle);
-        } else {
-            self.forward(node, handle, from);
+        match &packet.body {
+            Body::Aodv(_) | Body::Olsr(_) => self.receive_routing(node, handle),
+            _ if packet.ip.dst == NodeId(node).ipv4() => {
+                self.deliver(node, handle);
+                self.packets.release(handle);
+            }
+            _ => self.forward(node, handle, from),
         }
     }
 
@@ -75,34 +71,43 @@ impl<T: Tracer> World<T> {
             self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
             return;
         };
-        if self.nodes[node as usize].aodv.is_none() {
-            self.report_unreachable(node, handle, Reason::Host);
+        let agent = self.nodes[node as usize].agent.as_deref_mut().map(|agent| &mut agent.machine);
+        let Some(Routing::Aodv(_)) = agent else {
+            match agent {
+                Some(Routing::Olsr(olsr)) => {
+                    olsr.handle_signal(self.now, olsr::Signal::LinkFailed { neighbour });
+                }
+                _ => self.report_unreachable(node, handle, Reason::Host),
+            }
             self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
+            self.drive_agent(node);
             return;
-        }
+        };
         let carried = match &packet.body {
             Body::Aodv(message) => {
                 let carried = Carried::message(message);
                 self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
                 carried
             }
-            Body::Tcp(_) | Body::Udp { .. } | Body::Icmp(_) => Carried::Data {
+            // OLSR is not heard by who runs AODV.
+            Body::Tcp(_) | Body::Udp { .. } | Body::Icmp(_) | Body::Olsr(_) => Carried::Data {
                 packet: handle,
                 destination: packet.ip.dst,
                 source: packet.ip.src,
                 travelled: packet.ip.ttl - handle.ttl,
             },
         };
-        if let Some(agent) = &mut self.nodes[node as usize].aodv {
-            agent.machine.handle_signal(self.now, aodv::Signal::LinkFailed { neighbour, carried });
-            self.drive_agent(node);
+        let now = self.now;
+        if let Some(Routing::Aodv(aodv)) = self.routing(node) {
+            aodv.handle_signal(now, aodv::Signal::LinkFailed { neighbour, carried });
         }
+        self.drive_agent(node);
     }
 
     /// A routing agent's wake-up is due.
     pub(crate) fn wake_agent(&mut self, node: u32) {
         let now = self.now;
-        let Some(agent) = &mut self.nodes[node as usize].aodv else { return };
+        let Some(agent) = &mut self.nodes[node as usize].agent else { return };
         if agent.armed == now {
             agent.armed = Instant::FAR_FUTURE;
             agent.machine.handle_timeout(now);
@@ -114,17 +119,32 @@ impl<T: Tracer> World<T> {
     pub(crate) fn drive_agent(&mut self, node: u32) {
         let now = self.now;
         loop {
-            let Some(agent) = &mut self.nodes[node as usize].aodv else { return };
-            if let Some(transmit) = agent.machine.poll_transmit(now) {
-                self.send_routing(node, transmit);
-            } else if let Some(event) = agent.machine.poll_event() {
-                self.handle_agent_event(node, event);
-            } else {
-                break;
+            let Some(agent) = &mut self.nodes[node as usize].agent else { return };
+            match &mut agent.machine {
+                Routing::Aodv(aodv) => {
+                    if let Some(transmit) = aodv.poll_transmit(now) {
+                        self.send_aodv(node, transmit);
+                    } else if let Some(event) = aodv.poll_event() {
+                        self.handle_aodv_event(node, event);
+                    } else {
+                        break;
+                    }
+                }
+                Routing::Olsr(olsr) => {
+                    if let Some(transmit) = olsr.poll_transmit(now) {
+                        self.send_olsr(node, transmit);
+                    } else if let Some(event) = olsr.poll_event() {
+                        if let olsr::Event::RouteLost { destination } = event {
+                            self.note_broken_route(node, destination);
+                        }
+                    } else {
+                        break;
+                    }
+                }
             }
         }
-        if let Some(agent) = &mut self.nodes[node as usize].aodv
-            && let Some((at, _)) = agent.machine.poll_timeout()
+        if let Some(agent) = &mut self.nodes[node as usize].agent
+            && let Some(at) = agent.machine.next_wake()
             && at < agent.armed
         {
             // What has become due without the agent being asked is due at once.
@@ -163,26 +183,42 @@ impl<T: Tracer> World<T> {
 
     fn route(&mut self, node: u32, handle: Handle, origin: Origin) {
         let destination = self.packets.get(handle).ip.dst;
-        if let Some(agent) = &mut self.nodes[node as usize].aodv {
-            let decision = agent.machine.route(self.now, destination, origin, handle);
-            match decision {
-                Decision::Forward { next_hop } => self.send_to(node, handle, next_hop, Class::Data),
-                Decision::Buffered => {}
-                Decision::Dropped { reason } => self.drop_packet(node, handle, DropReason::Routing(reason)),
-            }
-            self.drive_agent(node);
-            return;
-        }
-        let routes = self.routes.as_ref();
-        let next_hop = NodeId::from_ipv4(destination)
-            .and_then(|to| routes.and_then(|routes| routes.next_hop(NodeId(node), to)));
-        match next_hop {
-            Some(next_hop) => self.send_to(node, handle, next_hop.ipv4(), Class::Data),
+        let next_hop = match self.routing(node) {
+            Some(Routing::Aodv(_)) => return self.route_by_aodv(node, handle, origin),
+            Some(Routing::Olsr(olsr)) => olsr.route(destination).map(|route| route.next_hop),
             None => {
-                self.report_unreachable(node, handle, Reason::Network);
+                let routes = self.routes.as_ref();
+                let next_hop = NodeId::from_ipv4(destination)
+                    .and_then(|to| routes.and_then(|routes| routes.next_hop(NodeId(node), to)));
+                next_hop.map(NodeId::ipv4)
+            }
+        };
+        match next_hop {
+            Some(next_hop) => self.send_to(node, handle, next_hop, Class::Data),
+            None => {
+                if self.routing(node).is_none() {
+                    self.report_unreachable(node, handle, Reason::Network);
+                }
                 self.drop_packet(node, handle, DropReason::NoRoute);
             }
         }
+    }
+
+    /// AODV may keep the packet until it has found a route.
+    fn route_by_aodv(&mut self, node: u32, handle: Handle, origin: Origin) {
+        let destination = self.packets.get(handle).ip.dst;
+        let now = self.now;
+        let Some(Routing::Aodv(aodv)) = self.routing(node) else { return };
+        match aodv.route(now, destination, origin, handle) {
+            Decision::Forward { next_hop } => self.send_to(node, handle, next_hop, Class::Data),
+            Decision::Buffered => {}
+            Decision::Dropped { reason } => self.drop_packet(node, handle, DropReason::Routing(reason)),
+        }
+        self.drive_agent(node);
+    }
+
+    fn routing(&mut self, node: u32) -> Option<&mut Routing> {
+        self.nodes[node as usize].agent.as_deref_mut().map(|agent| &mut agent.machine)
     }
 
     /// Hands a packet to the interface that leads to `next_hop`: a wired link if there is one, else the radio.
@@ -203,31 +239,50 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    fn receive_routing(&mut self, node: u32, received: aodv::Received) {
-        if let Some(agent) = &mut self.nodes[node as usize].aodv {
-            agent.machine.handle_packet(self.now, LinkId::ONLY, received);
-            self.drive_agent(node);
+    /// A routing message arrived. What another protocol says goes unheard.
+    fn receive_routing(&mut self, node: u32, handle: Handle) {
+        let (now, packet) = (self.now, self.packets.get(handle));
+        let (from, to) = (packet.ip.src, packet.ip.dst);
+        let machine = self.nodes[node as usize].agent.as_deref_mut().map(|agent| &mut agent.machine);
+        match (machine, &packet.body) {
+            (Some(Routing::Aodv(aodv)), Body::Aodv(message)) => {
+                let received = aodv::Received { message: message.clone(), from, to, ttl: handle.ttl };
+                aodv.handle_packet(now, LinkId::ONLY, received);
+            }
+            (Some(Routing::Olsr(olsr)), Body::Olsr(packet)) => {
+                let received = olsr::Received { packet: Arc::clone(packet), from };
+                olsr.handle_packet(now, LinkId::ONLY, received);
+            }
+            _ => {}
         }
+        self.packets.release(handle);
+        self.drive_agent(node);
     }
 
-    fn send_routing(&mut self, node: u32, transmit: aodv::Transmit) {
-        let Some(agent) = &self.nodes[node as usize].aodv else { return };
-        let len_bytes = agent.machine.config().encapsulation.packet_len(&transmit.message) as u32;
+    fn send_aodv(&mut self, node: u32, transmit: aodv::Transmit) {
+        let Some(Routing::Aodv(aodv)) = self.routing(node) else { return };
+        let len = aodv.config().encapsulation.packet_len(&transmit.message);
         let ip = Header { ttl: transmit.ttl, ..header(transmit.source, transmit.destination, Protocol::Udp) };
-        let packet = Packet {
-            ip,
-            body: Body::Aodv(transmit.message),
-            len_bytes: len_bytes + self.extra_header_bytes,
-            flow: None,
-            made: self.now,
-            serial: 0,
-        };
+        self.send_routing(node, ip, Body::Aodv(transmit.message), len, transmit.next_hop);
+    }
+
+    fn send_olsr(&mut self, node: u32, transmit: olsr::Transmit) {
+        let everybody = Ipv4Addr::BROADCAST;
+        let ip = Header { ttl: 1, ..header(transmit.source, everybody, Protocol::Udp) };
+        let len = HEADER_LEN + udp::HEADER_LEN + transmit.packet.wire_len();
+        self.send_routing(node, ip, Body::Olsr(Arc::new(transmit.packet)), len, everybody);
+    }
+
+    fn send_routing(&mut self, node: u32, ip: Header, body: Body, len: usize, next_hop: Ipv4Addr) {
+        let len_bytes = len as u32 + self.extra_header_bytes;
+        let packet = Packet { ip, body, len_bytes, flow: None, made: self.now, serial: 0 };
         let handle = self.packets.insert(packet);
         self.nodes[node as usize].routing_packets += 1;
-        self.send_to(node, handle, transmit.next_hop, Class::Routing);
+        self.nodes[node as usize].routing_bytes += u64::from(len_bytes);
+        self.send_to(node, handle, next_hop, Class::Routing);
     }
 
-    fn handle_agent_event(&mut self, node: u32, event: aodv::Event<Handle>) {
+    fn handle_aodv_event(&mut self, node: u32, event: aodv::Event<Handle>) {
         match event {
             aodv::Event::Release { packet, next_hop } => self.send_to(node, packet, next_hop, Class::Data),
             aodv::Event::Drop { packet, reason } => {

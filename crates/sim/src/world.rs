@@ -3,7 +3,7 @@
 use crate::fingerprint::Fingerprint;
 use crate::flow::{Flow, Side};
 use crate::medium::Medium;
-use crate::node::{Agent, Node, Radio, WireEnd};
+use crate::node::{Agent, Node, Radio, Routing, WireEnd};
 use crate::notify::Notifier;
 use crate::outage::Schedule;
 use crate::outcome::{NodeOutcome, Outcome};
@@ -17,6 +17,7 @@ use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_radio::mac::Airtime;
 use hopline_radio::phy::reception::Thresholds;
 use hopline_routing::aodv::Aodv;
+use hopline_routing::olsr::Olsr;
 use hopline_routing::static_routes::StaticRoutes;
 
 /// Time between two samples of a flow's state.
@@ -190,6 +191,7 @@ impl<T: Tracer> World<T> {
                     drops: node.drops,
                     frames: node.frames,
                     routing_packets: node.routing_packets,
+                    routing_bytes: node.routing_bytes,
                 })
                 .collect(),
         };
@@ -257,21 +259,23 @@ fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
         .map(|(id, node)| {
             let wireless = node.interface == Interface::Wireless;
             let radio = spec.radio.as_ref().filter(|_| wireless).map(|radio| Radio::new(radio, id, key));
-            let aodv = match &spec.routing {
-                RoutingSpec::Aodv(config) if wireless => {
-                    let stream = Stream::new(key.0, key.1, id, Purpose::Routing);
-                    let machine = Aodv::new(*config, id.ipv4(), stream);
-                    Some(Box::new(Agent { machine, armed: Instant::FAR_FUTURE }))
-                }
-                _ => None,
+            let jitter = || Stream::new(key.0, key.1, id, Purpose::Routing);
+            let machine = match &spec.routing {
+                RoutingSpec::Aodv(config) => Some(Routing::Aodv(Aodv::new(*config, id.ipv4(), jitter()))),
+                RoutingSpec::Olsr(config) => Some(Routing::Olsr(Olsr::new(*config, id.ipv4(), jitter()))),
+                RoutingSpec::Static => None,
             };
+            let agent = machine
+                .filter(|_| wireless)
+                .map(|machine| Box::new(Agent { machine, armed: Instant::FAR_FUTURE }));
             Node {
                 radio,
                 wires: Vec::new(),
-                aodv,
+                agent,
                 drops: Default::default(),
                 frames: Default::default(),
                 routing_packets: 0,
+                routing_bytes: 0,
             }
         })
         .collect();

@@ -3,7 +3,7 @@
 mod support;
 
 use hopline_core::{Duration, Instant, NodeId};
-use hopline_routing::aodv;
+use hopline_routing::{aodv, olsr};
 use hopline_sim::spec::{Blocks, OutageSpec};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Spec, World};
@@ -45,6 +45,21 @@ fn a_chain_over_aodv_is_tcp_aodv_and_all_frames_of_the_mac() {
     assert!(has(&decoded, "wlan:llc:ip:tcp"));
     let interfaces: Vec<_> = field(&file, &["frame.interface_name"]);
     assert!((0..4).all(|n| interfaces.iter().any(|row| row[0] == format!("n{n}"))));
+}
+
+#[test]
+fn a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything() {
+    let spec = chain(3).olsr(olsr::Config::rfc3626()).bulk(0, 3, ns2_tcp(8)).from(20.0).seconds(21);
+    let file = capture(&spec);
+    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    assert!(has(&decoded, "wlan:llc:ip:udp:olsr") && has(&decoded, "wlan:llc:ip:tcp"));
+    let messages = field(&file, &["olsr.message_type", "ip.dst", "ip.ttl", "udp.dstport", "olsr.vtime"]);
+    assert!(messages.iter().all(|row| row[1..4] == ["255.255.255.255", "1", "698"]));
+    assert!(messages.iter().any(|row| (&row[0][..], &row[4][..]) == ("1", "6")), "HELLO, alone");
+    assert!(messages.iter().any(|row| row[0].split(',').any(|kind| kind == "2")), "TC");
+    // n3 hears of n0 what only n1 says, and n1 is two hops away.
+    let tc = field(&file, &["olsr.ansn", "olsr.origin_addr", "olsr.hop_count", "frame.interface_name"]);
+    assert!(tc.iter().any(|row| row[1].contains("10.0.0.2") && row[2].contains('1') && row[3] == "n3"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, Probability};
 use hopline_radio::phy::propagation::{LogDistance, Propagation, Shadowing, ShadowingDraw};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{mac, phy};
-use hopline_routing::aodv;
+use hopline_routing::{aodv, olsr};
 use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
@@ -20,7 +20,7 @@ use support::{Build, chain, disk, grid, link, moving, ns2_tcp, wired};
 
 /// What the scenarios of [`scenarios`] yielded when they were last looked at. A change of behaviour changes them; then
 /// copy what the test prints, and say in the commit why.
-const PINNED: [(&str, u64); 13] = [
+const PINNED: [(&str, u64); 14] = [
     ("chain, static routes", 0x463c_81c6_7b59_d507),
     ("chain, AODV", 0xeab6_f56d_70cb_67b7),
     ("grid", 0xb3b9_c2f2_254b_911e),
@@ -34,6 +34,7 @@ const PINNED: [(&str, u64); 13] = [
     ("bursts", 0xbe60_77a7_f913_da68),
     ("web beside a transfer, base station", 0xb7fb_a381_f800_d22e),
     ("chain, AODV, paced", 0x3e99_84dc_3612_eb02),
+    ("mobile, OLSR", 0x5563_3451_74f4_de20),
 ];
 
 fn ber(p: f64) -> ErrorModel {
@@ -102,6 +103,7 @@ fn scenarios() -> Vec<Spec> {
             4,
             tcp::Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS),
         ),
+        by_olsr(),
     ]
 }
 
@@ -134,6 +136,23 @@ fn mobile() -> Spec {
         .collect();
     let spec = moving(walks).aodv(aodv::Config::rfc3561()).bulk(0, 14, ns2_tcp(20).with_sack());
     (1..6).fold(spec, |spec, n| spec.cbr(n, n + 6, 512, Duration::from_millis(250)))
+}
+
+/// Two nodes walk by a chain over OLSR: links come and go.
+fn by_olsr() -> Spec {
+    let config = olsr::Config {
+        hello_interval: Duration::from_millis(500),
+        tc_interval: Duration::from_secs(1),
+        link_sensing: olsr::config::LinkSensing::HelloAndLinkLayer,
+        ..olsr::Config::rfc3626()
+    };
+    chain(3)
+        .wireless_node(support::walk(&[(0.0, 0.0, 150.0), (20.0, 600.0, 150.0)]))
+        .wireless_node(support::walk(&[(0.0, 600.0, -150.0), (20.0, 0.0, -150.0)]))
+        .olsr(config)
+        .bulk(0, 3, ns2_tcp(8))
+        .cbr(4, 5, 200, Duration::from_millis(100))
+        .seconds(20)
 }
 
 fn base_station() -> Spec {
@@ -169,7 +188,7 @@ fn every_pinned_scenario_delivers() {
 
 #[test]
 fn a_run_repeated_is_equal_in_everything() {
-    for spec in [busy(), mobile(), base_station(), web()] {
+    for spec in [busy(), mobile(), base_station(), web(), by_olsr()] {
         assert_eq!(simulate(&spec, 3), simulate(&spec, 3));
     }
 }
@@ -186,7 +205,7 @@ fn another_seed_and_another_run_differ() {
 
 #[test]
 fn a_trace_changes_nothing() {
-    for spec in [busy(), mobile(), base_station()] {
+    for spec in [busy(), mobile(), base_station(), by_olsr()] {
         let pcap = Pcap::new(Vec::new(), &spec).expect("memory takes everything");
         let mut world = World::new(&spec, 1, pcap);
         world.run_until(Instant::ZERO + spec.duration);

@@ -4,7 +4,7 @@ mod support;
 
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
-use hopline_routing::aodv;
+use hopline_routing::{aodv, olsr};
 use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::trace::{Ns2, Pcap};
 use hopline_sim::{Outcome, Spec, World, simulate};
@@ -68,6 +68,26 @@ fn routing_messages_are_written_with_their_numbers() {
     assert!(find("MAC  --- 0 AODV").contains(" ffffffff 0 800]"));
     assert!(find("(REPLY)").contains("[0x4 "));
     assert!(lines.iter().any(|line| line.starts_with("f ") && line.contains(" _1_ RTR  --- 0 tcp ")));
+}
+
+#[test]
+fn olsr_is_written_with_what_its_headers_say() {
+    let spec = chain(2).olsr(olsr::Config::rfc3626()).bulk(0, 2, ns2_tcp(4)).from(15.0).seconds(16);
+    let (_, lines) = trace(&spec);
+    let olsr: Vec<_> = lines.iter().filter(|line| line.contains(" RTR  --- 0 OLSR ")).collect();
+    // The first HELLO: 28 bytes of headers, 20 of OLSR, one of its own type, from n0 to everybody.
+    let first = olsr.iter().find(|line| line.starts_with("s ") && line.contains(" _0_ ")).expect("a HELLO");
+    assert!(
+        first.contains("OLSR 48 [0 0 0 0] ------- [0:255 -1:255 1 0] [0] [0x1 0 0 1 0] (OLSR)"),
+        "{first}"
+    );
+    // What n0 or n2 hears of n1, and what n1 passes on for the others: TC messages with 255 hops to go.
+    assert!(olsr.iter().any(|line| line.contains(" [0x2 1 ") && line.contains(" 255 0]")));
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("f ") && line.contains(" _1_ RTR ") && line.contains(" tcp "))
+    );
 }
 
 /// Throughput as an awk script over the trace has it: distinct bytes that agents received, over the time from the start

@@ -145,4 +145,6 @@ fn every_frame_is_counted_by_its_kind() {
     let aodv = simulate(&chain(2).aodv(aodv::Config::rfc3561()).bulk(0, 2, ns2_tcp(8)).seconds(2), 1);
     // n0 asks its neighbours, then farther (RFC 3561 §6.4); n1 passes on the request, n2 answers, n1 passes that on.
     assert_eq!(aodv.nodes.iter().map(|node| node.routing_packets).collect::<Vec<_>>(), [2, 2, 1]);
+    // 24 bytes of RREQ, 20 of RREP, and 28 of UDP and IP each.
+    assert_eq!(aodv.nodes.iter().map(|node| node.routing_bytes).collect::<Vec<_>>(), [104, 100, 48]);
 }

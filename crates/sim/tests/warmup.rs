@@ -108,6 +108,7 @@ fn what_counts_is_the_whole_less_what_came_before() {
         assert_eq!(of_frames(&after.frames), minus(of_frames(&whole.frames), of_frames(&before.frames)));
         assert_eq!(of_drops(&after.drops), minus(of_drops(&whole.drops), of_drops(&before.drops)));
         assert_eq!(after.routing_packets, whole.routing_packets - before.routing_packets);
+        assert_eq!(after.routing_bytes, whole.routing_bytes - before.routing_bytes);
         assert_eq!(
             of_airtime(&after.airtime),
             minus(of_airtime(&whole.airtime), of_airtime(&before.airtime))

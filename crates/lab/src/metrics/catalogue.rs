@@ -98,6 +98,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
     run("routing_packets", "1", Lower, "routing messages sent, each hop counted", |o| {
         Some(over_nodes(o, |n| n.routing_packets))
     }),
+    run(
+        "routing_bytes",
+        "B",
+        Lower,
+        "bytes of routing messages sent, IP headers included, each hop counted",
+        |o| Some(over_nodes(o, |n| n.routing_bytes)),
+    ),
     run("drops", "1", Lower, "packets dropped, any reason", |o| Some(over_nodes(o, |n| n.drops.total()))),
     run("drops_queue_full", "1", Lower, "packets dropped: interface queue full", |o| {
         Some(over_nodes(o, |n| n.drops.queue_full))
@@ -285,6 +292,9 @@ pub const CATALOGUE: &[MetricInfo] = &[
     }),
     node("rts_sent", "1", Neither, "requests to send", |n| of_radio(n, n.frames.rts)),
     node("routing_packets", "1", Lower, "routing messages sent", |n| count(n.routing_packets)),
+    node("routing_bytes", "B", Lower, "bytes of routing messages sent, IP headers included", |n| {
+        count(n.routing_bytes)
+    }),
     node("drops", "1", Lower, "packets dropped, any reason", |n| count(n.drops.total())),
     node("drops_queue_full", "1", Lower, "packets dropped: interface queue full", |n| {
         dropped(n, |d| d.queue_full)

@@ -154,7 +154,7 @@ pub const QUEUE: &[Key] = &[
 
 /// `[routing]`.
 pub const ROUTING: &[Key] = &[
-    Key::word("protocol", &["static", "aodv"], "static: shortest paths over the first positions")
+    Key::word("protocol", &["static", "aodv", "olsr"], "static: shortest paths over the first positions")
         .or(Word("static")),
     Key::integer(
         "extra_header_bytes",
@@ -166,10 +166,11 @@ pub const ROUTING: &[Key] = &[
     Key::word(
         "failure_notification",
         &["none", "elfn"],
-        "elfn: transports are told of lost routes: by AODV, which also tells of their return, or with static routes by ICMP",
+        "elfn: transports are told of lost routes: by AODV or OLSR, which also tell of their return, or with static routes by ICMP",
     )
     .or(Word("none")),
     Key::table("aodv", AODV, "parameters of AODV"),
+    Key::table("olsr", OLSR, "parameters of OLSR"),
 ];
 
 /// `[routing.aodv]`.
@@ -187,6 +188,43 @@ pub const AODV: &[Key] = &[
     Key::number("broadcast_jitter_s", 0.0, 10.0, "relayed broadcasts wait a random time below this"),
     Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
     Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
+];
+
+/// `[routing.olsr]`.
+pub const OLSR: &[Key] = &[
+    Key::word("preset", &["rfc3626"], "starting point").or(Word("rfc3626")),
+    Key::word(
+        "link_sensing",
+        &["hello", "hello-and-link-layer"],
+        "how a broken link is noticed; default: hello",
+    ),
+    Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL; default: 2"),
+    Key::number("tc_interval_s", 0.01, 1000.0, "TC_INTERVAL; default: 5"),
+    Key::integer("neighbour_hold_intervals", 1, 255, "NEIGHB_HOLD_TIME in HELLO intervals; default: 3"),
+    Key::integer("topology_hold_intervals", 1, 255, "TOP_HOLD_TIME in TC intervals; default: 3"),
+    Key::number("duplicate_hold_time_s", 0.01, LONGEST_S, "DUP_HOLD_TIME; default: 30"),
+    Key::number("max_jitter_s", 0.0, 1000.0, "MAXJITTER; default: a quarter of hello_interval_s"),
+    Key::integer("willingness", 0, 7, "of every node to pass on what others send; default: 3"),
+    Key::word("hysteresis", &["off", "on"], "whether links must prove their quality; default: off"),
+    Key::number(
+        "hysteresis_scaling",
+        0.001,
+        0.999,
+        "HYST_SCALING: weight of the latest packet; default: 0.5",
+    ),
+    Key::number("hysteresis_threshold_high", 0.0, 1.0, "HYST_THRESHOLD_HIGH: a link is used; default: 0.8"),
+    Key::number("hysteresis_threshold_low", 0.0, 1.0, "HYST_THRESHOLD_LOW: it no longer is; default: 0.3"),
+    Key::word(
+        "early_tc",
+        &["never", "on-link-failure"],
+        "whether a lost link is told before the next TC message is due; default: on-link-failure",
+    ),
+    Key::number(
+        "early_tc_spacing_s",
+        0.0,
+        1000.0,
+        "least time between TC messages; default: a quarter of tc_interval_s",
+    ),
 ];
 
 /// `[tcp]` and `flow.tcp`.

@@ -274,7 +274,7 @@ fn aodv_takes_a_preset_and_keys_over_it() {
             assert_eq!((config.net_diameter, config.rreq_retries), (12, 3));
             assert_eq!(config.link_sensing, LinkSensing::LinkLayer);
         }
-        RoutingSpec::Static => panic!("static"),
+        other => panic!("{other:?}"),
     }
     let settings =
         ["routing.protocol=aodv", "routing.aodv.link_sensing=hello", "routing.aodv.hello_interval_s=0.5"];
@@ -282,8 +282,47 @@ fn aodv_takes_a_preset_and_keys_over_it() {
         RoutingSpec::Aodv(config) => {
             assert_eq!(config.link_sensing.hello().unwrap().interval, Duration::from_millis(500));
         }
-        RoutingSpec::Static => panic!("static"),
+        other => panic!("{other:?}"),
     }
+}
+
+fn olsr(settings: &[&str]) -> hopline_routing::olsr::Config {
+    match spec(CHAIN, &[&["routing.protocol=olsr"], settings].concat()).routing {
+        RoutingSpec::Olsr(config) => config,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn olsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
+    use hopline_routing::olsr::Config;
+    use hopline_routing::olsr::config::{EarlyTc, Hysteresis, LinkSensing, Willingness};
+    assert_eq!(olsr(&[]), Config::rfc3626());
+    let config = olsr(&[
+        "routing.olsr.hello_interval_s=1",
+        "routing.olsr.tc_interval_s=2",
+        "routing.olsr.neighbour_hold_intervals=4",
+        "routing.olsr.topology_hold_intervals=5",
+        "routing.olsr.duplicate_hold_time_s=20",
+        "routing.olsr.max_jitter_s=0.1",
+        "routing.olsr.willingness=6",
+        "routing.olsr.link_sensing=hello-and-link-layer",
+        "routing.olsr.hysteresis=on",
+        "routing.olsr.hysteresis_threshold_low=0.4",
+    ]);
+    assert_eq!(config.neighbour_hold_time(), Duration::from_secs(4));
+    assert_eq!(config.topology_hold_time(), Duration::from_secs(10));
+    assert_eq!(config.duplicate_hold_time, Duration::from_secs(20));
+    assert_eq!(config.max_jitter(), Duration::from_millis(100));
+    assert_eq!(config.willingness, Willingness::HIGH);
+    assert_eq!(config.link_sensing, LinkSensing::HelloAndLinkLayer);
+    assert_eq!(config.hysteresis, Some(Hysteresis { threshold_low: 0.4, ..Hysteresis::RFC3626 }));
+    assert_eq!(config.early_tc, EarlyTc::OnLinkFailure { spacing: Duration::from_millis(500) });
+    assert_eq!(olsr(&["routing.olsr.hello_interval_s=1"]).max_jitter(), Duration::from_millis(250));
+    assert_eq!(olsr(&["routing.olsr.early_tc=never"]).early_tc, EarlyTc::Never);
+    let spacing = Duration::from_secs(3);
+    assert_eq!(olsr(&["routing.olsr.early_tc_spacing_s=3"]).early_tc, EarlyTc::OnLinkFailure { spacing });
+    assert_eq!(olsr(&["routing.olsr.hysteresis=off"]).hysteresis, None);
 }
 
 #[test]

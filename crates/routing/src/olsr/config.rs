@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU8;
 use hopline_core::Duration;
-use hopline_wire::olsr::Willingness;
+pub use hopline_wire::olsr::Willingness;
 
 /// How a node learns that a link is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Hysteresis {
 }
 
 impl Hysteresis {
-    /// RFC 3626 §14.3: a new link is used after three packets, and given up after two losses.
+    /// RFC 3626 §18.7: a new link is used after three packets, and given up after two losses.
     pub const RFC3626: Self = Self { scaling: 0.5, threshold_high: 0.8, threshold_low: 0.3 };
 }
 
@@ -38,7 +38,7 @@ pub enum EarlyTc {
     Never,
     /// Yes (RFC 3626 §9.3), but TC messages are not closer to each other than `spacing`.
     OnLinkFailure {
-        /// RFC 3626 names no value; default TC_INTERVAL / 4, the TC_MIN_INTERVAL of RFC 7181 §5.4.1: 1.25 s.
+        /// RFC 3626 names no value; default TC_INTERVAL / 4, the TC_MIN_INTERVAL of RFC 7181: 1.25 s.
         spacing: Duration,
     },
 }
@@ -78,7 +78,7 @@ pub struct Config {
     /// DUP_HOLD_TIME: how long a message is remembered. 30 s.
     pub duplicate_hold_time: Duration,
     /// MAXJITTER: each message of this node is early, and each that it passes on late, by a random time below this.
-    /// `None`: HELLO_INTERVAL / 4, as RFC 3626 §18.1.
+    /// `None`: HELLO_INTERVAL / 4, as RFC 3626 proposes (§3.5).
     pub max_jitter: Option<Duration>,
     /// WILLINGNESS: whether this node carries traffic for others. [`Willingness::DEFAULT`].
     pub willingness: Willingness,

@@ -172,7 +172,7 @@ impl Olsr {
         self.outbox.send(now, message);
     }
 
-    /// §18.1: the time from one message to the next.
+    /// §3.5: the time from one message to the next.
     pub(super) fn emission_interval(&mut self, interval: Duration) -> Duration {
         let jitter = self.stream.duration_below(self.config.max_jitter());
         interval.saturating_sub(jitter).max(SHORTEST_INTERVAL)

@@ -107,8 +107,10 @@ pub struct NodeOutcome {
     pub drops: Drops,
     /// Frames sent over the radio, by kind.
     pub frames: Frames,
-    /// Routing messages sent, those passed on included.
+    /// Packets of routing protocols sent, those passed on included.
     pub routing_packets: u64,
+    /// Their bytes, IP headers included.
+    pub routing_bytes: u64,
 }
 
 /// Counts of frames sent over a radio, by kind.

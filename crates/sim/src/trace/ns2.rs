@@ -21,6 +21,7 @@ use hopline_core::{Instant, NodeId, Payload, Seq32};
 use hopline_routing::aodv;
 use hopline_wire::aodv::Message;
 use hopline_wire::dot11::{self, Frame, MacAddr};
+use hopline_wire::olsr;
 use hopline_wire::tcp::{Flags, Segment};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -92,6 +93,7 @@ impl<W: Write> Ns2<W> {
             Body::Tcp(segment) => (packet.serial, kind(segment), segment.src_port, segment.dst_port),
             Body::Udp { datagram, .. } => (packet.serial, "cbr", datagram.src_port, datagram.dst_port),
             Body::Aodv(_) => (0, "AODV", ROUTING_PORT, ROUTING_PORT),
+            Body::Olsr(_) => (0, "OLSR", ROUTING_PORT, ROUTING_PORT),
             // ns-2 has the type and no such packet.
             Body::Icmp(_) => (packet.serial, "icmp", 0, 0),
         };
@@ -112,8 +114,23 @@ impl<W: Write> Ns2<W> {
             }
             Body::Udp { number, .. } => self.write(format_args!("[{number}] {forwards} 0\n")),
             Body::Aodv(message) => self.routing(message),
+            Body::Olsr(packet) => self.link_state(packet),
             Body::Icmp(_) => self.write(format_args!("\n")),
         }
+    }
+
+    /// What follows the IP header of an OLSR packet. ns-2.35 has no OLSR and so no form for it: packet number, and of
+    /// each message type, originator, number, hops left and hops taken.
+    fn link_state(&mut self, packet: &olsr::Packet) {
+        self.write(format_args!("[{}]", packet.seq));
+        for message in &packet.messages {
+            let (kind, from) = (message.body.kind(), host(message.originator));
+            self.write(format_args!(
+                " [0x{kind:x} {from} {} {} {}]",
+                message.seq, message.ttl, message.hop_count
+            ));
+        }
+        self.write(format_args!(" (OLSR)\n"));
     }
 
     /// What follows the IP header of an AODV message.

@@ -7,7 +7,7 @@ use hopline_core::{Instant, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
 use hopline_wire::ipv4::Header;
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{aodv, icmp, udp};
+use hopline_wire::{aodv, icmp, olsr, udp};
 use std::io::{self, Write};
 
 /// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
@@ -137,10 +137,19 @@ pub(crate) fn emit(PacketView { packet, ttl }: PacketView<'_>, out: &mut Vec<u8>
         Body::Aodv(message) => {
             let mut payload = Vec::with_capacity(message.wire_len());
             message.emit(&mut payload);
-            let payload = bytes::Bytes::from(payload);
-            let datagram = udp::Datagram { src_port: aodv::PORT, dst_port: aodv::PORT, payload };
-            ip.emit(datagram.wire_len(), out);
-            datagram.emit(&ip, out);
+            emit_routing(&ip, aodv::PORT, payload, out);
+        }
+        Body::Olsr(packet) => {
+            let mut payload = Vec::with_capacity(packet.wire_len());
+            packet.emit(&mut payload);
+            emit_routing(&ip, olsr::PORT, payload, out);
         }
     }
+}
+
+/// Routing protocols over UDP use one port at both ends.
+fn emit_routing(ip: &Header, port: u16, payload: Vec<u8>, out: &mut Vec<u8>) {
+    let datagram = udp::Datagram { src_port: port, dst_port: port, payload: bytes::Bytes::from(payload) };
+    ip.emit(datagram.wire_len(), out);
+    datagram.emit(ip, out);
 }

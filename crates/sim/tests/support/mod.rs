@@ -11,7 +11,7 @@ use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::{mac, phy};
-use hopline_routing::aodv;
+use hopline_routing::{aodv, olsr};
 use hopline_sim::Spec;
 use hopline_sim::spec::{
     Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec,
@@ -141,6 +141,10 @@ pub(crate) trait Build: Sized {
 
     fn aodv(self, config: aodv::Config) -> Self {
         self.change(|spec| spec.routing = RoutingSpec::Aodv(config))
+    }
+
+    fn olsr(self, config: olsr::Config) -> Self {
+        self.change(|spec| spec.routing = RoutingSpec::Olsr(config))
     }
 
     /// Endpoints are told of routes that fail.

@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_times_of_the_rfc_have_their_codes() {
-        // RFC 3626 §18.2: HELLO_INTERVAL 2 s, TC_INTERVAL 5 s, NEIGHB_HOLD_TIME 6 s, TOP_HOLD_TIME 15 s.
+        // RFC 3626 §18.2 and §18.3: HELLO_INTERVAL 2 s, TC_INTERVAL 5 s, NEIGHB_HOLD_TIME 6 s, TOP_HOLD_TIME 15 s.
         for (secs, bits) in [(1, 0x04), (2, 0x05), (5, 0x46), (6, 0x86), (15, 0xe7), (30, 0xe8)] {
             let time = Duration::from_secs(secs);
             assert_eq!(CodedTime::at_least(time).bits(), bits, "{time}");

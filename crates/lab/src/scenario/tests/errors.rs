@@ -160,6 +160,14 @@ wrong! {
          nodes";
     aodv_parameters_for_static_routes: CHAIN.to_owned() + "[routing.aodv]\nnet_diameter = 5\n" =>
         "10:1 [routing.aodv] is given but the protocol is static | set routing.protocol = \"aodv\"";
+    olsr_parameters_for_aodv: CHAIN.to_owned() + "[routing]\nprotocol = \"aodv\"\n[routing.olsr]\nwillingness = 3\n" =>
+        "12:1 [routing.olsr] is given but the protocol is aodv | set routing.protocol = \"olsr\"";
+    olsr_in_a_wired_network: WIRED.to_owned() + "[routing]\nprotocol = \"olsr\"\n" =>
+        "15:12 OLSR runs on wireless nodes only, and `server` is wired | use protocol = \"static\" where there are wired \
+         nodes";
+    hysteresis_upside_down: CHAIN.to_owned() + "[routing]\nprotocol = \"olsr\"\nolsr.hysteresis_threshold_low = 0.9\n" =>
+        "12:33 hysteresis_threshold_low (0.9) is above hysteresis_threshold_high (0.8) | a link is used above the high \
+         threshold and given up below the low one";
     a_link_to_a_node_that_does_not_exist: WIRED.replace("b = \"client\"", "b = \"cleint\"") =>
         "8:5 there is no node `cleint` | did you mean `client`? the nodes are server, client";
     a_link_to_itself: WIRED.replace("b = \"client\"", "b = \"server\"") =>
