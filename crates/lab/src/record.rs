@@ -4,8 +4,10 @@ use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::{Keep, KeepNodes, KeepSeries};
 use crate::run::Run;
 use hopline_sim::Spec;
-use hopline_sim::spec::Traffic;
-use hopline_transport::tcp::{Pacing, Variant};
+use hopline_sim::spec::{Traffic, Transport};
+use hopline_transport::pacing::Pacing;
+use hopline_transport::tcp::Variant;
+use hopline_transport::tpa::AckEvery;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
@@ -236,16 +238,23 @@ impl FlowEnds {
 
 /// The name of a flow's transport, as scenario files write it.
 fn transport(traffic: &Traffic) -> &'static str {
-    let tcp = match traffic {
+    let over = match traffic {
         Traffic::Cbr { .. } => return "udp-cbr",
         Traffic::OnOff { .. } => return "udp-on-off",
-        Traffic::Bulk { tcp, .. } | Traffic::Exchange { tcp, .. } => tcp,
+        Traffic::Bulk { over, .. } | Traffic::Exchange { over, .. } => over,
     };
-    match (tcp.variant, tcp.pacing) {
-        (Variant::NewReno(_), Pacing::Adaptive(_)) => "tcp-ap",
-        (Variant::NewReno(_), Pacing::None) => "tcp-newreno",
-        (Variant::Sack(_), _) => "tcp-sack",
-        (Variant::Reno(_), _) => "tcp-reno",
+    match over {
+        Transport::Tpa(config) => match (config.ack.every, config.pacing) {
+            (_, Pacing::Adaptive(_)) => "tpa-ap",
+            (AckEvery::Window, Pacing::None) => "tpa-star",
+            (AckEvery::Other, Pacing::None) => "tpa",
+        },
+        Transport::Tcp(config) => match (config.variant, config.pacing) {
+            (Variant::NewReno(_), Pacing::Adaptive(_)) => "tcp-ap",
+            (Variant::NewReno(_), Pacing::None) => "tcp-newreno",
+            (Variant::Sack(_), _) => "tcp-sack",
+            (Variant::Reno(_), _) => "tcp-reno",
+        },
     }
 }
 
@@ -258,7 +267,7 @@ impl Series {
             let samples = &outcome.series;
             Self {
                 flow: flow.name.clone(),
-                segment_bytes: flow.traffic.tcp().map_or(0, |tcp| tcp.mss),
+                segment_bytes: flow.traffic.transport().map_or(0, Transport::mss),
                 time_s: samples.iter().map(|s| s.at.as_secs_f64()).collect(),
                 bytes_received: samples.iter().map(|s| s.bytes_received).collect(),
                 cwnd_bytes: samples.iter().map(|s| s.cwnd_bytes).collect(),

@@ -2,8 +2,9 @@
 
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
+use hopline_transport::tcp::Ports;
 use hopline_wire::ipv4::Header;
-use hopline_wire::{aodv, icmp, olsr, tcp, udp};
+use hopline_wire::{aodv, icmp, olsr, tcp, tpa, udp};
 use std::sync::Arc;
 
 /// A packet on its way: which one, and how many hops it may still take. The packet itself never changes, so that all
@@ -36,6 +37,13 @@ pub struct Packet {
 pub enum Body {
     /// A TCP segment.
     Tcp(tcp::Segment<Length>),
+    /// A TPA segment over UDP.
+    Tpa {
+        /// UDP ports: local is the source's.
+        ports: Ports,
+        /// The segment.
+        segment: tpa::Segment<Length>,
+    },
     /// A datagram of a flow.
     Udp {
         /// The datagram.

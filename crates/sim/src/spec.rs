@@ -8,7 +8,7 @@ use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, olsr};
-use hopline_transport::tcp;
+use hopline_transport::{tcp, tpa};
 
 /// One network, its protocols and its traffic. Everything but the run number, which is given to the world.
 #[derive(Clone, Debug)]
@@ -172,10 +172,10 @@ pub struct FlowSpec {
 /// The traffic of a flow.
 #[derive(Clone, Debug)]
 pub enum Traffic {
-    /// A bulk transfer over TCP.
+    /// A bulk transfer.
     Bulk {
-        /// Configuration of both endpoints.
-        tcp: tcp::Config,
+        /// Transport and configuration of both endpoints.
+        over: Transport,
         /// Bytes to transfer; `None`: as many as the time allows.
         bytes: Option<u64>,
     },
@@ -197,11 +197,11 @@ pub enum Traffic {
         /// Lengths of off times in seconds.
         off: Draw,
     },
-    /// Requests and responses over one TCP connection. The flow's `dst` is the client: it opens the connection and
+    /// Requests and responses over one connection. The flow's `dst` is the client: it opens the connection and
     /// asks; its `src` is the server, where the data come from.
     Exchange {
-        /// Configuration of both endpoints.
-        tcp: tcp::Config,
+        /// Transport and configuration of both endpoints.
+        over: Transport,
         /// Who says what, and when.
         exchange: Exchange,
     },
@@ -220,12 +220,32 @@ pub struct Exchange {
     pub transactions: Option<NonZeroU64>,
 }
 
-impl Traffic {
-    /// The configuration of TCP; `None` of datagrams.
+/// The transport of a connection, with its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Transport {
+    /// TCP.
+    Tcp(tcp::Config),
+    /// TPA over UDP.
+    Tpa(tpa::Config),
+}
+
+impl Transport {
+    /// Largest payload of a segment, bytes.
     #[must_use]
-    pub const fn tcp(&self) -> Option<&tcp::Config> {
+    pub fn mss(&self) -> u32 {
         match self {
-            Self::Bulk { tcp, .. } | Self::Exchange { tcp, .. } => Some(tcp),
+            Self::Tcp(config) => config.mss,
+            Self::Tpa(config) => config.mss.into(),
+        }
+    }
+}
+
+impl Traffic {
+    /// What carries it; `None` of datagrams.
+    #[must_use]
+    pub const fn transport(&self) -> Option<&Transport> {
+        match self {
+            Self::Bulk { over, .. } | Self::Exchange { over, .. } => Some(over),
             Self::Cbr { .. } | Self::OnOff { .. } => None,
         }
     }

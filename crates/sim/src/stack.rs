@@ -90,12 +90,14 @@ impl<T: Tracer> World<T> {
                 carried
             }
             // OLSR is not heard by who runs AODV.
-            Body::Tcp(_) | Body::Udp { .. } | Body::Icmp(_) | Body::Olsr(_) => Carried::Data {
-                packet: handle,
-                destination: packet.ip.dst,
-                source: packet.ip.src,
-                travelled: packet.ip.ttl - handle.ttl,
-            },
+            Body::Tcp(_) | Body::Tpa { .. } | Body::Udp { .. } | Body::Icmp(_) | Body::Olsr(_) => {
+                Carried::Data {
+                    packet: handle,
+                    destination: packet.ip.dst,
+                    source: packet.ip.src,
+                    travelled: packet.ip.ttl - handle.ttl,
+                }
+            }
         };
         let now = self.now;
         if let Some(Routing::Aodv(aodv)) = self.routing(node) {

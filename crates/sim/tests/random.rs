@@ -210,7 +210,7 @@ fn capacity_bps(spec: &Spec) -> f64 {
 fn check(spec: &Spec, outcome: &Outcome) -> Result<(), TestCaseError> {
     for (flow, declared) in outcome.flows.iter().zip(&spec.flows) {
         let segment = match &declared.traffic {
-            Traffic::Bulk { tcp, .. } | Traffic::Exchange { tcp, .. } => u64::from(tcp.mss),
+            Traffic::Bulk { over, .. } | Traffic::Exchange { over, .. } => u64::from(over.mss()),
             Traffic::Cbr { packet_bytes, .. } | Traffic::OnOff { packet_bytes, .. } => {
                 u64::from(*packet_bytes)
             }

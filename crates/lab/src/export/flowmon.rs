@@ -4,7 +4,7 @@
 //! and protocol. Histograms and probes are left out, as ns-3 leaves them out unless asked.
 
 use hopline_sim::outcome::{FlowOutcome, Packets};
-use hopline_sim::spec::FlowSpec;
+use hopline_sim::spec::{FlowSpec, Transport};
 use hopline_sim::{Outcome, Spec};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
@@ -45,7 +45,7 @@ pub fn write(out: &mut dyn Write, spec: &Spec, outcome: &Outcome) -> io::Result<
 
 fn directions<'a>(spec: &Spec, outcome: &'a Outcome) -> Vec<Direction<'a>> {
     let both = |(flow, result): (&FlowSpec, &'a FlowOutcome)| {
-        let protocol = if flow.traffic.tcp().is_some() { 6 } else { 17 };
+        let protocol = if let Some(Transport::Tcp(_)) = flow.traffic.transport() { 6 } else { 17 };
         let [src, dst] = [flow.src.ipv4(), flow.dst.ipv4()];
         let [here, there] = result.ports;
         [

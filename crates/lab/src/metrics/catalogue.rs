@@ -183,33 +183,42 @@ pub const CATALOGUE: &[MetricInfo] = &[
     flow("segments_received", "1", Higher, "distinct segments or datagrams delivered", |_, f| {
         count(f.segments_received)
     }),
-    flow("retransmissions", "1", Lower, "segments sent again; TCP only", |s, f| tcp(s, f.retransmissions)),
-    flow("timeouts", "1", Lower, "expirations of the retransmission timer; TCP only", |s, f| {
-        tcp(s, f.timeouts)
+    flow("retransmissions", "1", Lower, "segments sent again; connections only", |s, f| {
+        of_connection(s, f.retransmissions)
+    }),
+    flow("timeouts", "1", Lower, "expirations of the retransmission timer; connections only", |s, f| {
+        of_connection(s, f.timeouts)
     }),
     flow(
         "route_losses_told",
         "1",
         Neither,
-        "times an end was told that its route was lost (ELFN); TCP only",
-        |s, f| tcp(s, f.route_losses_told),
+        "times an end was told that its route was lost (ELFN); connections only",
+        |s, f| of_connection(s, f.route_losses_told),
     ),
     flow(
         "route_returns_told",
         "1",
         Neither,
-        "times an end was told that it has a route again; TCP only",
-        |s, f| tcp(s, f.route_returns_told),
+        "times an end was told that it has a route again; connections only",
+        |s, f| of_connection(s, f.route_returns_told),
     ),
-    flow("rtx_index_pct", "%", Lower, "segments sent again per hundred delivered; TCP only", |s, f| {
-        tcp(s, f.retransmissions).and_then(|again| per_hundred(again, f.segments_received as f64))
-    }),
+    flow(
+        "rtx_index_pct",
+        "%",
+        Lower,
+        "segments sent again per hundred delivered; connections only",
+        |s, f| {
+            of_connection(s, f.retransmissions)
+                .and_then(|again| per_hundred(again, f.segments_received as f64))
+        },
+    ),
     flow(
         "spurious_rtx_pct",
         "%",
         Lower,
-        "segments that arrived though all their data had, per hundred sent again; TCP only",
-        |s, f| tcp(s, f.duplicates).and_then(|again| per_hundred(again, f.retransmissions as f64)),
+        "segments that arrived though all their data had, per hundred sent again; connections only",
+        |s, f| of_connection(s, f.duplicates).and_then(|again| per_hundred(again, f.retransmissions as f64)),
     ),
     flow(
         "srtt_mean_s",
@@ -223,7 +232,10 @@ pub const CATALOGUE: &[MetricInfo] = &[
         "B",
         Neither,
         "congestion window of the data's source, mean of its samples while it counts",
-        |s, f| mean(f.counted_series().iter().map(|sample| sample.cwnd_bytes as f64)).filter(|_| is_tcp(s)),
+        |s, f| {
+            mean(f.counted_series().iter().map(|sample| sample.cwnd_bytes as f64))
+                .filter(|_| is_connection(s))
+        },
     ),
     flow("packets_sent", "1", Neither, "IP packets from src to dst handed to the IP layer", |_, f| {
         count(f.data.sent)
@@ -261,8 +273,8 @@ pub const CATALOGUE: &[MetricInfo] = &[
         "back_packets_sent",
         "1",
         Neither,
-        "IP packets from dst to src handed to the IP layer; TCP only",
-        |s, f| tcp(s, f.back.sent),
+        "IP packets from dst to src handed to the IP layer; connections only",
+        |s, f| of_connection(s, f.back.sent),
     ),
     flow(
         "back_packet_loss_pct",
@@ -385,16 +397,16 @@ fn quantile(delays: &Delays, q: f64) -> Option<f64> {
     delays.quantile(q).map(Duration::as_secs_f64)
 }
 
-fn is_tcp(flow: &FlowSpec) -> bool {
-    flow.traffic.tcp().is_some()
+fn is_connection(flow: &FlowSpec) -> bool {
+    flow.traffic.transport().is_some()
 }
 
 fn is_exchange(flow: &FlowSpec) -> bool {
     matches!(flow.traffic, Traffic::Exchange { .. })
 }
 
-fn tcp(flow: &FlowSpec, n: u64) -> Option<f64> {
-    is_tcp(flow).then_some(n as f64)
+fn of_connection(flow: &FlowSpec, n: u64) -> Option<f64> {
+    is_connection(flow).then_some(n as f64)
 }
 
 /// Radio time of all states; none without a radio.

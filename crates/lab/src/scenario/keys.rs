@@ -34,6 +34,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("queue", QUEUE, "interface queue of wireless nodes, in front of the MAC"),
     Key::table("routing", ROUTING, "how packets find their way"),
     Key::table("tcp", TCP, "TCP of every flow that does not say otherwise"),
+    Key::table("tpa", TPA, "TPA of every flow that does not say otherwise"),
     Key::table("pacing", PACING, "adaptive pacing, of every flow that is paced"),
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
     Key::tables("node", NODE, "nodes placed one by one"),
@@ -49,7 +50,8 @@ pub const SCENARIO: &[Key] = &[
 ];
 
 /// Transports of bulk flows.
-pub const TRANSPORTS: &[&str] = &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-ap"];
+pub const TRANSPORTS: &[&str] =
+    &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-ap", "tpa", "tpa-star", "tpa-ap"];
 
 /// `[radio]`.
 pub const RADIO: &[Key] = &[
@@ -296,6 +298,89 @@ pub const PACING: &[Key] = &[
     Key::number("initial_interval_s", 0.000_001, 60.0, "spacing before the first sample; default: 0.05"),
 ];
 
+/// `[tpa]` and `flow.tpa`. B1 to B8: see docs/protocols/tpa.md.
+pub const TPA: &[Key] = &[
+    Key::integer("cwnd_max", 1, 12, "cwndmax, segments in flight while all is well; default: 3"),
+    Key::integer("mss_bytes", 1, 65_000, "largest segment; default: 1460"),
+    Key::integer("block_segments", 1, 12, "K, segments in a block; default: 12"),
+    Key::integer("block_fill_ms", 0, 60_000, "how long data wait for a block to fill; default: 100"),
+    Key::word(
+        "rounds",
+        &["all-sent", "all-settled"],
+        "what the segments of a round must be before those that timed out are sent again; default: all-sent",
+    ),
+    Key::word(
+        "ack_every",
+        &["other", "window"],
+        "segments for one ACK: two, or cwndmax; default: other, of tpa-star: window",
+    ),
+    Key::integer("ack_timer_ms", 0, 10_000, "longest delay of an ACK; default: 100"),
+    Key::word(
+        "complete_block",
+        &["ack-at-once", "ack-as-usual"],
+        "what the last missing segment of a block brings about (B6); default: ack-at-once",
+    ),
+    Key::word("echo", &["last", "first"], "the segment that an ACK names (B8); default: last"),
+    Key::number("min_rto_s", 0.001, 600.0, "smallest retransmission timeout; default: 0.2"),
+    Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample; default: 1"),
+    Key::number("max_rto_s", 0.001, 1e6, "largest retransmission timeout; default: 60"),
+    Key::number("g", 0.001, 1.0, "weight of a sample in the mean round trip; default: 0.125"),
+    Key::number("h", 0.001, 1.0, "weight of a sample in its deviation; default: 0.25"),
+    Key::number("g1", 0.001, 1.0, "g after a route change; default: 0.5"),
+    Key::number("h1", 0.001, 1.0, "h after a route change; default: 0.5"),
+    Key::integer("th_rc", 1, 255, "thRC, samples in a row off the mean that are a route change; default: 3"),
+    Key::integer("n_rc", 0, 255, "nRC, updates with g1 and h1; default: 5"),
+    Key::word(
+        "notification",
+        &["none", "elfn", "elfn-and-recovery"],
+        "what the sender believes to be told of routes (see routing.failure_notification); default: none",
+    ),
+    Key::integer("th_cong", 1, 255, "thCONG, timeouts in a row that are congestion; default: 1"),
+    Key::integer_or(
+        "th_route",
+        1,
+        255,
+        &["none"],
+        "thROUTE beside notifications: timeouts in a row that are a lost route; default: none",
+    ),
+    Key::integer("th_ack", 1, 255, "thACK, ACKs in a row that end congestion; default: 1"),
+    Key::word(
+        "row_ends",
+        &["any-news", "latest-transmission"],
+        "the ACKs that end a row of timeouts (B1); default: any-news",
+    ),
+    Key::word("simultaneous", &["each", "once"], "how timers that expire together count (B3); default: each"),
+    Key::word(
+        "congested_backoff",
+        &["when-merged", "always", "never"],
+        "whether the timer doubles while congested (B2); default: when-merged, that is without notifications",
+    ),
+    Key::word(
+        "freeze_exit",
+        &["latest-transmission", "any-news"],
+        "the ACK that ends the freeze state (B5); default: latest-transmission",
+    ),
+    Key::word(
+        "merged_exit",
+        &["route-change", "plain"],
+        "what leaving the merged state is; default: route-change",
+    ),
+    Key::word("pacing", &["none", "adaptive"], "adaptive: as tpa-ap; default: none, of tpa-ap: adaptive"),
+    Key::integer(
+        "receive_buffer_bytes",
+        1,
+        1 << 30,
+        "received data kept for the application; default: 65536",
+    ),
+    Key::integer_or(
+        "silence_limit_s",
+        1,
+        1_000_000,
+        &["none"],
+        "how long the peer may owe an answer before the sender gives up; default: none",
+    ),
+];
+
 /// `[nodes]`.
 pub const NODES_KEYS: &[Key] = &[
     Key::word("layout", &["chain", "grid", "random", "movements", "file"], "where nodes are put").required(),
@@ -401,6 +486,7 @@ pub const FLOW: &[Key] = &[
         "of request-response and http: how many, then the connection is closed; default: as many as the time allows",
     ),
     Key::table("tcp", TCP, "TCP of this flow, over [tcp]"),
+    Key::table("tpa", TPA, "TPA of this flow, over [tpa]"),
 ];
 
 /// Kinds of traffic.

@@ -7,7 +7,7 @@ use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::rate::Rate;
 use hopline_routing::aodv::config::LinkSensing;
-use hopline_sim::spec::{Interface, RoutingSpec, Traffic};
+use hopline_sim::spec::{Interface, RoutingSpec, Traffic, Transport};
 use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
 mod errors;
@@ -44,7 +44,10 @@ fn spec(text: &str, settings: &[&str]) -> Spec {
 }
 
 fn tcp(spec: &Spec, flow: usize) -> Config {
-    *spec.flows[flow].traffic.tcp().unwrap()
+    match spec.flows[flow].traffic.transport() {
+        Some(&Transport::Tcp(config)) => config,
+        other => panic!("not TCP: {other:?}"),
+    }
 }
 
 fn start(spec: &Spec, node: usize) -> (f64, f64) {

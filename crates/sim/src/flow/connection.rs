@@ -1,16 +1,17 @@
-//! Flows over TCP: both endpoints, and the application above them.
+//! Flows over a connection: both endpoints, and the application above them.
 
+use super::endpoint::{Counts, Endpoint, packet_len, with_clock_phase};
 use super::exchange::{Exchange, Next};
 use super::{Kind, Side, UNLIMITED};
 use crate::packet::{Body, Packet};
+use crate::spec::Transport;
 use crate::stack::header;
 use crate::trace::Tracer;
 use crate::world::{Event, World};
-use hopline_core::{FlowId, Instant, Length, LinkId, Machine, Payload, Seq32, Stream};
-use hopline_transport::Signal;
-use hopline_transport::tcp::{self, Config, Endpoint, Estimator, Ports};
-use hopline_wire::ipv4::{HEADER_LEN, Protocol};
-use hopline_wire::tcp::Segment;
+use hopline_core::{FlowId, Instant, Payload, Stream};
+use hopline_transport::tcp::Ports;
+use hopline_transport::{Signal, connection};
+use hopline_wire::ipv4::Protocol;
 
 /// A connection between the two ends of a flow.
 #[derive(Debug)]
@@ -30,10 +31,10 @@ pub(super) enum App {
     Exchange(Exchange),
 }
 
-/// A TCP endpoint and when it will be woken.
+/// An endpoint and when it will be woken.
 #[derive(Debug)]
 struct End {
-    endpoint: Endpoint<Length>,
+    endpoint: Endpoint,
     armed: Instant,
     /// Hops over which the last segment came, as the endpoint was told.
     hops: u8,
@@ -42,9 +43,9 @@ struct End {
 impl End {
     /// Tells the endpoint the length of the path if it has changed; only pacing wants to know.
     fn tell_path_length(&mut self, now: Instant, hops: u8) {
-        if self.hops != hops && self.endpoint.pacing().is_some() {
+        if self.hops != hops && self.endpoint.is_paced() {
             self.hops = hops;
-            self.endpoint.handle_signal(now, Signal::PathLength { hops });
+            self.endpoint.user().signal(now, Signal::PathLength { hops });
         }
     }
 }
@@ -60,13 +61,12 @@ impl App {
 }
 
 impl Connection {
-    /// The endpoints of flow number `id`, neither open yet.
-    pub(super) fn new(config: Config, app: App, id: u32, stream: &mut Stream) -> Self {
-        let config = with_clock_phase(config, stream);
-        let [source, sink] = super::ports(app.opener(), id);
+    /// The endpoints of a flow with these ports at source and sink, neither open yet.
+    pub(super) fn new(over: &Transport, app: App, [source, sink]: [u16; 2], stream: &mut Stream) -> Self {
+        // No two connections' clocks were started at the same moment.
+        let over = with_clock_phase(*over, stream);
         let mut end = |local, remote| End {
-            endpoint: Endpoint::new(config, Ports { local, remote }, Seq32(stream.bits() as u32))
-                .expect("a specification holds valid configurations"),
+            endpoint: Endpoint::new(&over, Ports { local, remote }, stream),
             armed: Instant::FAR_FUTURE,
             hops: 0,
         };
@@ -74,26 +74,26 @@ impl Connection {
     }
 
     /// The endpoint where the data come from.
-    pub(super) fn source(&self) -> &Endpoint<Length> {
+    pub(super) fn source(&self) -> &Endpoint {
         &self.ends[Side::Source as usize].endpoint
     }
 
     /// A counter, summed over the endpoints that send data.
-    pub(super) fn count(&self, of: fn(&tcp::Stats) -> u64) -> u64 {
+    pub(super) fn count(&self, of: fn(&Counts) -> u64) -> u64 {
         let senders = match self.app {
             App::Bulk { .. } => &self.ends[..1],
             App::Exchange(_) => &self.ends,
         };
-        senders.iter().map(|end| of(end.endpoint.stats())).sum()
+        senders.iter().map(|end| of(&end.endpoint.counts())).sum()
     }
 
     /// A counter, summed over the endpoints that receive data.
-    pub(super) fn count_received(&self, of: fn(&tcp::Stats) -> u64) -> u64 {
+    pub(super) fn count_received(&self, of: fn(&Counts) -> u64) -> u64 {
         let receivers = match self.app {
             App::Bulk { .. } => &self.ends[1..],
             App::Exchange(_) => &self.ends,
         };
-        receivers.iter().map(|end| of(end.endpoint.stats())).sum()
+        receivers.iter().map(|end| of(&end.endpoint.counts())).sum()
     }
 
     fn end(&mut self, side: Side) -> &mut End {
@@ -123,29 +123,19 @@ impl Connection {
     }
 
     /// The endpoint at `side` says something.
-    fn handle_event(&mut self, now: Instant, side: Side, event: tcp::Event) {
-        if event == tcp::Event::PeerClosed && matches!(self.app, App::Exchange(_)) {
+    fn handle_event(&mut self, now: Instant, side: Side, event: connection::Event) {
+        if event == connection::Event::PeerClosed && matches!(self.app, App::Exchange(_)) {
             self.close(now, side);
         }
     }
 
-    /// Hands over data. A connection that TCP has given up takes none, and the application falls silent.
     fn send(&mut self, now: Instant, side: Side, bytes: u64) {
-        let _ = self.end(side).endpoint.send(now, Length(bytes));
+        self.end(side).endpoint.user().send(now, bytes);
     }
 
-    /// Closes one direction, unless the connection is over already.
     fn close(&mut self, now: Instant, side: Side) {
-        let _ = self.end(side).endpoint.close(now);
+        self.end(side).endpoint.user().close(now);
     }
-}
-
-/// The configuration with the phase of a ticking clock drawn: no two hosts were started at the same moment.
-fn with_clock_phase(mut config: Config, stream: &mut Stream) -> Config {
-    if let Estimator::Ticks { phase } = &mut config.rto.estimator {
-        *phase = stream.duration_below(config.rto.granularity);
-    }
-    config
 }
 
 impl<T: Tracer> World<T> {
@@ -154,8 +144,8 @@ impl<T: Tracer> World<T> {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
         let opener = connection.app.opener();
-        connection.end(opener.other()).endpoint.listen().expect("a new endpoint can listen");
-        connection.end(opener).endpoint.connect(now).expect("a new endpoint can connect");
+        connection.end(opener.other()).endpoint.user().listen();
+        connection.end(opener).endpoint.user().connect(now);
         match &mut connection.app {
             App::Bulk { size } => {
                 let size = *size;
@@ -177,7 +167,7 @@ impl<T: Tracer> World<T> {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
         let opener = connection.app.opener();
-        connection.end(opener).endpoint.abort(now);
+        connection.end(opener).endpoint.user().abort(now);
         self.drive_endpoint(flow, opener);
     }
 
@@ -196,12 +186,12 @@ impl<T: Tracer> World<T> {
     }
 
     /// A segment has reached the end at `side`, over so many hops.
-    pub(super) fn receive_segment(&mut self, flow: u32, side: Side, segment: Segment<Length>, hops: u8) {
+    pub(super) fn receive_segment(&mut self, flow: u32, side: Side, body: &Body, hops: u8) {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
         let end = connection.end(side);
         end.tell_path_length(now, hops);
-        end.endpoint.handle_packet(now, LinkId::ONLY, segment);
+        end.endpoint.handle_packet(now, body);
         self.drive_endpoint(flow, side);
     }
 
@@ -213,8 +203,8 @@ impl<T: Tracer> World<T> {
         if !(state.start..state.stop).contains(&now) {
             return;
         }
-        let Kind::Tcp(connection) = &mut state.kind else { return };
-        connection.end(side).endpoint.handle_signal(now, signal);
+        let Kind::Connection(connection) = &mut state.kind else { return };
+        connection.end(side).endpoint.user().signal(now, signal);
         match signal {
             Signal::RouteLost => state.told.losses += 1,
             Signal::RouteFound => state.told.returns += 1,
@@ -241,7 +231,7 @@ impl<T: Tracer> World<T> {
 
     fn connection(&mut self, flow: u32) -> Option<&mut Connection> {
         match &mut self.flows[flow as usize].kind {
-            Kind::Tcp(connection) => Some(connection),
+            Kind::Connection(connection) => Some(connection),
             Kind::Udp(_) => None,
         }
     }
@@ -252,8 +242,8 @@ impl<T: Tracer> World<T> {
         loop {
             let Some(connection) = self.connection(flow) else { return };
             let endpoint = &mut connection.end(side).endpoint;
-            if let Some(segment) = endpoint.poll_transmit(now) {
-                self.send_segment(flow, side, segment);
+            if let Some(body) = endpoint.poll_transmit(now) {
+                self.send_segment(flow, side, body);
             } else if let Some(data) = endpoint.recv() {
                 self.hand_over(flow, side, data.len());
             } else if let Some(event) = endpoint.poll_event() {
@@ -264,7 +254,7 @@ impl<T: Tracer> World<T> {
         }
         let Some(connection) = self.connection(flow) else { return };
         let end = connection.end(side);
-        if let Some((at, _)) = end.endpoint.poll_timeout()
+        if let Some(at) = end.endpoint.poll_timeout()
             && at < end.armed
         {
             end.armed = at;
@@ -288,17 +278,17 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    fn send_segment(&mut self, flow: u32, side: Side, segment: Segment<Length>) {
+    fn send_segment(&mut self, flow: u32, side: Side, body: Body) {
         let state = &self.flows[flow as usize];
         let (from, to) = match side {
             Side::Source => (state.src, state.dst),
             Side::Sink => (state.dst, state.src),
         };
-        let len_bytes = (HEADER_LEN + segment.header_len()) as u32 + segment.payload.len() as u32;
+        let protocol = if let Body::Tcp(_) = body { Protocol::Tcp } else { Protocol::Udp };
         let packet = Packet {
-            ip: header(from.ipv4(), to.ipv4(), Protocol::Tcp),
-            body: Body::Tcp(segment),
-            len_bytes: len_bytes + self.extra_header_bytes,
+            ip: header(from.ipv4(), to.ipv4(), protocol),
+            len_bytes: packet_len(&body) + self.extra_header_bytes,
+            body,
             flow: Some(FlowId(flow)),
             made: self.now,
             serial: 0,

@@ -3,12 +3,13 @@
 mod connection;
 mod counters;
 mod datagrams;
+mod endpoint;
 mod exchange;
 
 use crate::fingerprint::Observed;
 use crate::outcome::{Connected, FlowOutcome, FlowSample, Packets};
 use crate::packet::{Arrival, Body, Handle, Packet};
-use crate::spec::{FlowSpec, Traffic};
+use crate::spec::{FlowSpec, Traffic, Transport};
 use crate::stack::header;
 use crate::trace::Tracer;
 use crate::world::{Event, World};
@@ -18,7 +19,7 @@ use datagrams::{Bursts, Datagrams};
 use exchange::Exchange;
 use hopline_core::{FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
-use hopline_wire::udp;
+use hopline_wire::{tpa, udp};
 use std::net::Ipv4Addr;
 
 /// The server side of every flow listens here (RFC 862 and others use well-known ports; this is the discard port).
@@ -54,6 +55,8 @@ pub(crate) struct Flow {
     dst: NodeId,
     start: Instant,
     stop: Instant,
+    /// At source and sink.
+    ports: [u16; 2],
     kind: Kind,
     bytes_received: u64,
     last_delivery: Instant,
@@ -70,7 +73,7 @@ pub(crate) struct Flow {
 
 #[derive(Debug)]
 enum Kind {
-    Tcp(Box<Connection>),
+    Connection(Box<Connection>),
     Udp(Datagrams),
 }
 
@@ -78,32 +81,36 @@ impl Kind {
     /// The side that speaks first.
     const fn opener(&self) -> Side {
         match self {
-            Self::Tcp(connection) => connection.app.opener(),
+            Self::Connection(connection) => connection.app.opener(),
             Self::Udp(_) => Side::Source,
         }
     }
 }
 
 /// Ports of flow number `id` at source and sink, by the side that speaks first.
-fn ports(opener: Side, id: u32) -> [u16; 2] {
+fn ports(opener: Side, over: Option<&Transport>, id: u32) -> [u16; 2] {
     let client = FIRST_CLIENT_PORT + (id % 16_384) as u16;
+    let server = match over {
+        Some(Transport::Tpa(_)) => tpa::PORT,
+        Some(Transport::Tcp(_)) | None => SERVER_PORT,
+    };
     match opener {
-        Side::Source => [client, SERVER_PORT],
-        Side::Sink => [SERVER_PORT, client],
+        Side::Source => [client, server],
+        Side::Sink => [server, client],
     }
 }
 
 impl Flow {
     pub(crate) fn new(spec: &FlowSpec, id: u32, (seed, run): (u64, u64)) -> Self {
         let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
-        let tcp = |config, app| {
-            let connection = Connection::new(config, app, id, &mut stream(Purpose::Transport));
-            Kind::Tcp(Box::new(connection))
+        let connection = |over: &Transport, app: App| {
+            let ports = ports(app.opener(), Some(over), id);
+            Kind::Connection(Box::new(Connection::new(over, app, ports, &mut stream(Purpose::Transport))))
         };
         let kind = match &spec.traffic {
-            Traffic::Bulk { tcp: config, bytes } => tcp(*config, App::Bulk { size: *bytes }),
-            Traffic::Exchange { tcp: config, exchange } => {
-                tcp(*config, App::Exchange(Exchange::new(*exchange, stream(Purpose::Traffic))))
+            Traffic::Bulk { over, bytes } => connection(over, App::Bulk { size: *bytes }),
+            Traffic::Exchange { over, exchange } => {
+                connection(over, App::Exchange(Exchange::new(*exchange, stream(Purpose::Traffic))))
             }
             Traffic::Cbr { packet_bytes, interval } => {
                 Kind::Udp(Datagrams::new(*packet_bytes, *interval, None))
@@ -119,6 +126,7 @@ impl Flow {
             dst: spec.dst,
             start: spec.start,
             stop: spec.stop,
+            ports: ports(kind.opener(), spec.traffic.transport(), id),
             kind,
             bytes_received: 0,
             last_delivery: spec.start,
@@ -133,9 +141,9 @@ impl Flow {
     /// Notes the state at `now`.
     pub(crate) fn sample(&mut self, now: Instant, queue_packets: u32) {
         let (cwnd_bytes, srtt) = match &self.kind {
-            Kind::Tcp(connection) => {
+            Kind::Connection(connection) => {
                 let source = connection.source();
-                (u64::from(source.cwnd()), source.srtt())
+                (source.cwnd_bytes(), source.srtt())
             }
             Kind::Udp(_) => (0, None),
         };
@@ -150,7 +158,7 @@ impl Flow {
         for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
             packets.restart(held, held_bytes);
         }
-        if let Kind::Tcp(connection) = &mut self.kind
+        if let Kind::Connection(connection) = &mut self.kind
             && let App::Exchange(exchange) = &mut connection.app
         {
             exchange.restart();
@@ -181,7 +189,7 @@ impl Flow {
             segments_received: counters.segments_received,
             connected: if self.bytes_received > 0 { Connected::Yes } else { Connected::Never },
             completion: counted.then(|| end.since(self.start)),
-            ports: ports(self.kind.opener(), self.id.0),
+            ports: self.ports,
             requests: counters.requests,
             route_losses_told: counters.told.losses,
             route_returns_told: counters.told.returns,
@@ -189,7 +197,7 @@ impl Flow {
             ..FlowOutcome::default()
         };
         [outcome.data, outcome.back] = self.packets;
-        if let Kind::Tcp(connection) = self.kind
+        if let Kind::Connection(connection) = self.kind
             && let App::Exchange(exchange) = connection.app
         {
             outcome.responses = exchange.responses;
@@ -201,7 +209,7 @@ impl Flow {
     fn counters(&self) -> Counters {
         let (bytes_received, told) = (self.bytes_received, self.told);
         match &self.kind {
-            Kind::Tcp(connection) => {
+            Kind::Connection(connection) => {
                 let mss = connection.source().effective_mss();
                 let (segments_received, requests) = match &connection.app {
                     App::Bulk { .. } => (bytes_received.div_ceil(mss.into()), 0),
@@ -229,7 +237,7 @@ impl Flow {
 
     /// Source and destination port of what the end at `side` sends.
     pub(crate) fn ports_from(&self, side: Side) -> [u16; 2] {
-        let [source, sink] = ports(self.kind.opener(), self.id.0);
+        let [source, sink] = self.ports;
         match side {
             Side::Source => [source, sink],
             Side::Sink => [sink, source],
@@ -244,7 +252,7 @@ impl Flow {
     /// Whether what had an end has come to it.
     fn is_complete(&self) -> bool {
         match &self.kind {
-            Kind::Tcp(connection) => match &connection.app {
+            Kind::Connection(connection) => match &connection.app {
                 App::Bulk { size } => size.is_some_and(|size| self.bytes_received >= size),
                 App::Exchange(exchange) => exchange.is_done(),
             },
@@ -265,7 +273,7 @@ impl<T: Tracer> World<T> {
     /// The application of a flow starts.
     pub(crate) fn start_flow(&mut self, flow: u32) {
         match self.flows[flow as usize].kind {
-            Kind::Tcp(_) => self.open(flow),
+            Kind::Connection(_) => self.open(flow),
             Kind::Udp(_) => self.send_datagram(flow),
         }
     }
@@ -278,7 +286,7 @@ impl<T: Tracer> World<T> {
     /// An application is due: for its next datagram, or its next request.
     pub(crate) fn wake_application(&mut self, flow: u32) {
         match self.flows[flow as usize].kind {
-            Kind::Tcp(_) => self.ask(flow),
+            Kind::Connection(_) => self.ask(flow),
             Kind::Udp(_) => self.send_datagram(flow),
         }
     }
@@ -303,9 +311,9 @@ impl<T: Tracer> World<T> {
             state.packets[from as usize].receive(now, packet.len_bytes, delay, forwarded);
         }
         match (&packet.body, &mut state.kind) {
-            (Body::Tcp(segment), Kind::Tcp(_)) => {
-                let segment = *segment;
-                self.receive_segment(flow.0, from.other(), segment, forwarded + 1);
+            (body @ (Body::Tcp(_) | Body::Tpa { .. }), Kind::Connection(_)) => {
+                let body = body.clone();
+                self.receive_segment(flow.0, from.other(), &body, forwarded + 1);
             }
             (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {
                 let bytes = datagrams.take(*number, datagram.payload.len());
@@ -326,7 +334,7 @@ impl<T: Tracer> World<T> {
         let packet_bytes = datagrams.packet_bytes;
         let (number, due) = datagrams.send(now);
         let (id, src, dst) = (state.id, state.src, state.dst);
-        let [src_port, dst_port] = ports(Side::Source, flow);
+        let [src_port, dst_port] = state.ports;
         let datagram = udp::Datagram { src_port, dst_port, payload: Length(packet_bytes.into()) };
         let packet = Packet {
             ip: header(src.ipv4(), dst.ipv4(), Protocol::Udp),

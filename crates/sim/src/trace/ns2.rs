@@ -9,8 +9,9 @@
 //!
 //! Fields: event, time, node, layer, reason, number of the packet, type, bytes; the MAC header in hexadecimal
 //! (duration, to, from, type); source and destination with their ports, hop limit, next hop; of TCP the sequence and
-//! acknowledgment numbers, of datagrams their number; how often the packet was passed on. As ns-2 has it, TCP counts 40
-//! bytes of headers at AGT, datagrams none, and a data frame 58. Sequence numbers count bytes as ns-2's FullTcp does,
+//! acknowledgment numbers, of TPA 256 times the block number plus the transmission number, of datagrams their number; how
+//! often the packet was passed on. As ns-2 has it, TCP counts 40 bytes of headers at AGT (so does TPA here), datagrams
+//! none, and a data frame 58. Sequence numbers count bytes as ns-2's FullTcp does,
 //! the SYN being 0. Wired links have MAC lines without addresses.
 
 use super::{DropReason, PacketView, Place, Tracer};
@@ -23,6 +24,7 @@ use hopline_wire::aodv::Message;
 use hopline_wire::dot11::{self, Frame, MacAddr};
 use hopline_wire::olsr;
 use hopline_wire::tcp::{Flags, Segment};
+use hopline_wire::tpa;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
@@ -91,6 +93,7 @@ impl<W: Write> Ns2<W> {
         let PacketView { packet, ttl } = view;
         let (serial, kind, sport, dport) = match &packet.body {
             Body::Tcp(segment) => (packet.serial, kind(segment), segment.src_port, segment.dst_port),
+            Body::Tpa { segment, ports } => (packet.serial, kind_of_tpa(segment), ports.local, ports.remote),
             Body::Udp { datagram, .. } => (packet.serial, "cbr", datagram.src_port, datagram.dst_port),
             Body::Aodv(_) => (0, "AODV", ROUTING_PORT, ROUTING_PORT),
             Body::Olsr(_) => (0, "OLSR", ROUTING_PORT, ROUTING_PORT),
@@ -110,6 +113,13 @@ impl<W: Write> Ns2<W> {
         match &packet.body {
             Body::Tcp(segment) => {
                 let (seq, ack) = self.positions(packet, segment);
+                self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
+            }
+            Body::Tpa { segment, .. } => {
+                let (seq, ack) = (
+                    tpa_number(segment.block, segment.tx),
+                    segment.ack.map_or(0, |a| tpa_number(a.block, a.tx)),
+                );
                 self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
             }
             Body::Udp { number, .. } => self.write(format_args!("[{number}] {forwards} 0\n")),
@@ -291,10 +301,22 @@ fn kind(segment: &Segment<hopline_core::Length>) -> &'static str {
     if request || !segment.payload.is_empty() { "tcp" } else { "ack" }
 }
 
+/// The same of TPA: "tpa" and "ack".
+fn kind_of_tpa(segment: &tpa::Segment<hopline_core::Length>) -> &'static str {
+    let request = segment.control == tpa::Control::Syn && segment.ack.is_none();
+    if request || !segment.payload.is_empty() { "tpa" } else { "ack" }
+}
+
+/// Block and transmission as one number that rises from one transmission to the next.
+fn tpa_number(block: u16, tx: u8) -> u32 {
+    u32::from(block) << 8 | u32::from(tx)
+}
+
 /// Bytes of a packet as `layer` counts them.
 fn size(packet: &Packet, layer: &str, event: char) -> u64 {
     match (layer, &packet.body) {
         ("AGT", Body::Tcp(segment)) => segment.payload.len() + TCP_HEADERS,
+        ("AGT", Body::Tpa { segment, .. }) => segment.payload.len() + TCP_HEADERS,
         ("AGT", Body::Udp { datagram, .. }) => datagram.payload.len(),
         ("MAC", _) if event == 's' => u64::from(packet.len_bytes + DATA_HEADERS),
         _ => packet.len_bytes.into(),

@@ -126,6 +126,11 @@ pub(crate) fn emit(PacketView { packet, ttl }: PacketView<'_>, out: &mut Vec<u8>
             ip.emit(segment.wire_len(), out);
             segment.emit(&ip, out);
         }
+        Body::Tpa { ports, segment } => {
+            let mut payload = Vec::with_capacity(segment.udp_len());
+            segment.emit_udp(&mut payload);
+            emit_udp(&ip, [ports.local, ports.remote], payload, out);
+        }
         Body::Udp { datagram, .. } => {
             ip.emit(datagram.wire_len(), out);
             datagram.emit(&ip, out);
@@ -137,19 +142,19 @@ pub(crate) fn emit(PacketView { packet, ttl }: PacketView<'_>, out: &mut Vec<u8>
         Body::Aodv(message) => {
             let mut payload = Vec::with_capacity(message.wire_len());
             message.emit(&mut payload);
-            emit_routing(&ip, aodv::PORT, payload, out);
+            emit_udp(&ip, [aodv::PORT; 2], payload, out);
         }
         Body::Olsr(packet) => {
             let mut payload = Vec::with_capacity(packet.wire_len());
             packet.emit(&mut payload);
-            emit_routing(&ip, olsr::PORT, payload, out);
+            emit_udp(&ip, [olsr::PORT; 2], payload, out);
         }
     }
 }
 
-/// Routing protocols over UDP use one port at both ends.
-fn emit_routing(ip: &Header, port: u16, payload: Vec<u8>, out: &mut Vec<u8>) {
-    let datagram = udp::Datagram { src_port: port, dst_port: port, payload: bytes::Bytes::from(payload) };
+/// Appends an IP packet with a datagram that carries `payload`.
+fn emit_udp(ip: &Header, [src_port, dst_port]: [u16; 2], payload: Vec<u8>, out: &mut Vec<u8>) {
+    let datagram = udp::Datagram { src_port, dst_port, payload: bytes::Bytes::from(payload) };
     ip.emit(datagram.wire_len(), out);
     datagram.emit(ip, out);
 }

@@ -15,7 +15,7 @@ use hopline_routing::{aodv, olsr};
 use hopline_sim::Spec;
 use hopline_sim::spec::{
     Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec,
-    RoutingSpec, Traffic,
+    RoutingSpec, Traffic, Transport,
 };
 use hopline_transport::tcp;
 
@@ -175,12 +175,12 @@ pub(crate) trait Build: Sized {
 
     /// A bulk transfer without end.
     fn bulk(self, src: u32, dst: u32, tcp: tcp::Config) -> Self {
-        self.flow(src, dst, Traffic::Bulk { tcp, bytes: None })
+        self.flow(src, dst, Traffic::Bulk { over: Transport::Tcp(tcp), bytes: None })
     }
 
     /// A bulk transfer of `bytes`.
     fn transfer(self, src: u32, dst: u32, tcp: tcp::Config, bytes: u64) -> Self {
-        self.flow(src, dst, Traffic::Bulk { tcp, bytes: Some(bytes) })
+        self.flow(src, dst, Traffic::Bulk { over: Transport::Tcp(tcp), bytes: Some(bytes) })
     }
 
     fn cbr(self, src: u32, dst: u32, packet_bytes: u32, interval: Duration) -> Self {
@@ -203,7 +203,7 @@ pub(crate) trait Build: Sized {
 
     /// `dst` asks, `src` answers.
     fn exchange(self, src: u32, dst: u32, tcp: tcp::Config, exchange: Exchange) -> Self {
-        self.flow(src, dst, Traffic::Exchange { tcp, exchange })
+        self.flow(src, dst, Traffic::Exchange { over: Transport::Tcp(tcp), exchange })
     }
 
     fn flow(self, src: u32, dst: u32, traffic: Traffic) -> Self {

@@ -16,9 +16,38 @@ mod tests;
 
 pub use config::{Config, ShortPaths, Variability};
 
+use crate::ConfigError;
 use core::num::NonZeroU8;
 use history::History;
 use hopline_core::{Duration, Instant};
+
+/// How the segments that a window allows are spaced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// They are not: what the window allows leaves at once.
+    None,
+    /// By the four-hop delay and the contention of the path (TCP-AP, TPA-AP). It needs a network layer that [says how long
+    /// the path is](crate::Signal::PathLength); until it does, the spacing is [`Config::initial_interval`].
+    Adaptive(Config),
+}
+
+impl Pacing {
+    /// The machine, if one is asked for.
+    pub(crate) fn machine(self) -> Option<Box<AdaptivePacing>> {
+        match self {
+            Self::None => None,
+            Self::Adaptive(config) => Some(Box::new(AdaptivePacing::new(config))),
+        }
+    }
+
+    /// Whether every parameter is in its range.
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::None => Ok(()),
+            Self::Adaptive(config) => config.validate(),
+        }
+    }
+}
 
 /// The spacing of segments on one path, and the clock that releases them.
 #[derive(Clone, Debug)]

@@ -3,7 +3,8 @@
 //! "Default" in the field descriptions is the value of [`Config::modern`].
 
 use super::congestion::Variant;
-use crate::{ConfigError, pacing};
+use crate::ConfigError;
+use crate::pacing::Pacing;
 use hopline_core::Duration;
 
 /// Parameters of an [`Endpoint`](super::Endpoint). Start from a preset and change fields.
@@ -226,17 +227,6 @@ pub enum TimestampEcho {
     Latest,
 }
 
-/// How the segments that the window allows are spaced.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pacing {
-    /// They are not: what the window allows leaves at once.
-    None,
-    /// By the four-hop delay and the contention of the path (TCP-AP). It needs [timestamps](Config::timestamps), and a
-    /// network layer that [says how long the path is](crate::Signal::PathLength); until it does, the spacing is
-    /// [`initial_interval`](pacing::Config::initial_interval). [`Config::with_adaptive_pacing`] sets all that TCP-AP is.
-    Adaptive(pacing::Config),
-}
-
 /// Least MSS that leaves room for data beside the longest options (48 − 40 bytes, as Linux).
 pub(crate) const MIN_MSS: u32 = 48;
 
@@ -295,8 +285,7 @@ impl Config {
         ];
         match (rules.iter().find(|(ok, ..)| !ok), self.pacing) {
             (Some(&(_, field, must)), _) => Err(ConfigError { field, must }),
-            (None, Pacing::Adaptive(pacing)) => pacing.validate(),
-            (None, Pacing::None) => Ok(()),
+            (None, pacing) => pacing.validate(),
         }
     }
 }

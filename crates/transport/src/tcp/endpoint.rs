@@ -2,7 +2,6 @@
 
 use super::config::{Config, Offer};
 use super::congestion::{Control, Phase, Variant};
-use super::pacing;
 use super::receive::Receiver;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
@@ -169,7 +168,7 @@ impl<P: Payload> Endpoint<P> {
             board: Scoreboard::default(),
             rto: Rto::new(config.rto),
             timers: TimerTable::new(),
-            pacing: pacing::of(&config),
+            pacing: config.pacing.machine(),
             options: Negotiated { timestamps: false, sack: false },
             reply: None,
             challenged: None,

@@ -44,7 +44,7 @@ pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
     AckPolicy, Config, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh, InitialWindow,
-    LimitedTransmit, Nagle, Offer, Pacing, Reduction, RepeatedTimeout, RtoConfig, TimestampEcho,
+    LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig, TimestampEcho,
 };
 pub use congestion::{Phase, Variant};
 pub use endpoint::{Endpoint, Ports};

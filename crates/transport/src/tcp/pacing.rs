@@ -3,19 +3,9 @@
 //! The authors' code moves the segments that the window allows into a queue and releases them from there. Here what is next is
 //! chosen when it may leave: what they call clearing the queue is that nothing was chosen yet.
 
-use super::config::{Config, Pacing};
 use super::endpoint::Endpoint;
 use super::timer::Timer;
-use crate::pacing::AdaptivePacing;
 use hopline_core::{Duration, Instant, Payload};
-
-/// The machine that `config` asks for.
-pub(super) fn of(config: &Config) -> Option<Box<AdaptivePacing>> {
-    match config.pacing {
-        Pacing::None => None,
-        Pacing::Adaptive(pacing) => Some(Box::new(AdaptivePacing::new(pacing))),
-    }
-}
 
 impl<P: Payload> Endpoint<P> {
     /// Whether the next data segment has to wait; if it does, a timer says when it no longer has to. Window probes do not wait:

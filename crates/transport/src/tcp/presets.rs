@@ -4,10 +4,11 @@
 
 use super::config::{
     AckPolicy, Config, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh, InitialWindow,
-    LimitedTransmit, Nagle, Offer, Pacing, Reduction, RepeatedTimeout, RtoConfig, TimestampEcho,
+    LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig, TimestampEcho,
 };
 use super::congestion::{NewRenoConfig, RenoConfig, SackConfig, Variant};
-use crate::pacing;
+
+use crate::pacing::{self, Pacing};
 use hopline_core::Duration;
 
 impl Config {

@@ -7,7 +7,7 @@ use super::stats::DropReason;
 use super::timer::Timer;
 use super::window::{Answers, Change};
 use crate::connection::{CloseReason, Event, State};
-use hopline_core::{Instant, Payload};
+use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tpa::Ack;
 
 impl<P: Payload> Endpoint<P> {
@@ -24,10 +24,8 @@ impl<P: Payload> Endpoint<P> {
         let round_trip = block.round_trip(now, ack.tx);
         self.stats.bytes_acked += block.bytes_of(news);
         self.set_peer_window(window);
-        if let Some(rtt) = round_trip
-            && self.rto.sample(rtt) == Sampled::RouteChange
-        {
-            self.stats.route_changes += 1;
+        if let Some(rtt) = round_trip {
+            self.take_round_trip(rtt);
         }
         if !news.is_empty() {
             let change = self.window.acknowledged(answers);
@@ -37,6 +35,15 @@ impl<P: Payload> Endpoint<P> {
             self.end_block(now);
         }
         self.arm_retransmit();
+    }
+
+    fn take_round_trip(&mut self, rtt: Duration) {
+        if self.rto.sample(rtt) == Sampled::RouteChange {
+            self.stats.route_changes += 1;
+        }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.sample(rtt, self.snd.mss.into());
+        }
     }
 
     /// The block before, whose last ACK may come again; anything else makes no sense.

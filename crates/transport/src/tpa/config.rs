@@ -2,6 +2,8 @@
 //!
 //! "B1" to "B13" are the ambiguities of the paper as `docs/protocols/tpa.md` lists them.
 
+use crate::ConfigError;
+use crate::pacing::Pacing;
 use hopline_core::{Duration, Payload};
 use hopline_wire::tpa::{Opening, POSITIONS};
 
@@ -26,6 +28,8 @@ pub struct Config {
     pub rto: RtoConfig,
     /// What silence is taken for.
     pub failures: FailureConfig,
+    /// How the segments that the window allows are spaced. Default not at all; adaptive: TPA-AP (TPA §5.2).
+    pub pacing: Pacing,
     /// Received data kept for the user, in order and not, bytes. At least a block of full segments; default 64 KiB.
     pub receive_buffer: u32,
     /// Data taken from the user and not yet acknowledged, bytes. `None`: no limit. Default none.
@@ -216,23 +220,6 @@ pub enum MergedExit {
     Plain,
 }
 
-/// Why a configuration was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ConfigError {
-    /// The parameter.
-    pub parameter: &'static str,
-    /// What it must be.
-    pub expected: &'static str,
-}
-
-impl core::fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{} must be {}", self.parameter, self.expected)
-    }
-}
-
-impl core::error::Error for ConfigError {}
-
 impl Config {
     /// TPA with a largest window of `cwnd_max` segments: TPA-2, TPA-3.
     #[must_use]
@@ -272,6 +259,7 @@ impl Config {
                 freeze_exit: FreezeExit::LatestTransmission,
                 merged_exit: MergedExit::RouteChange,
             },
+            pacing: Pacing::None,
             receive_buffer: 64 * 1024,
             send_buffer: None,
             time_wait: Duration::from_secs(10),
@@ -294,8 +282,7 @@ impl Config {
     /// # Errors
     /// The first parameter that is not.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let check =
-            |ok, parameter, expected| if ok { Ok(()) } else { Err(ConfigError { parameter, expected }) };
+        let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
         let weight = |w: f64| w > 0.0 && w <= 1.0;
         let (rto, failures) = (&self.rto, &self.failures);
         check((1..=65_000).contains(&self.mss), "mss", "1 to 65000")?;
@@ -317,7 +304,8 @@ impl Config {
         check(failures.th_ack > 0, "th_ack", "at least 1")?;
         check(self.receive_buffer >= self.full_block(), "receive_buffer", "at least block_segments · mss")?;
         check(self.keep_alive != Some(Duration::ZERO), "keep_alive", "above zero")?;
-        check(self.silence_limit != Some(Duration::ZERO), "silence_limit", "above zero")
+        check(self.silence_limit != Some(Duration::ZERO), "silence_limit", "above zero")?;
+        self.pacing.validate()
     }
 
     /// Bytes of a block of full segments.

@@ -1,14 +1,16 @@
 //! The machine: its parts, application calls and getters.
 
 use super::block::Block;
-use super::config::{Config, ConfigError};
+use super::config::Config;
 use super::receive::Receiver;
 use super::rto::Rto;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
 use super::window::{Path, Window};
+use crate::ConfigError;
 use crate::Signal;
 use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
+use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
 use hopline_wire::tpa::{Control, Segment, Tag, TxStat};
@@ -30,7 +32,9 @@ pub struct Endpoint<P: Payload> {
     pub(super) rcv: Receiver<P>,
     pub(super) window: Window,
     pub(super) rto: Rto,
-    pub(super) timers: TimerTable<Timer, 8>,
+    /// When segments may leave, if they are spaced.
+    pub(super) pacing: Option<Box<AdaptivePacing>>,
+    pub(super) timers: TimerTable<Timer, 9>,
     /// What is owed to the peer apart from data.
     pub(super) owed: Owed,
     /// When the peer was last heard.
@@ -180,6 +184,7 @@ impl<P: Payload> Endpoint<P> {
             rcv: Receiver::new(&config),
             window: Window::new(config.failures, config.cwnd_max),
             rto: Rto::new(config.rto),
+            pacing: config.pacing.machine(),
             timers: TimerTable::new(),
             owed: Owed::default(),
             heard: Instant::ZERO,
@@ -363,6 +368,12 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub fn backoff(&self) -> u32 {
         self.rto.factor()
+    }
+
+    /// The pacing machine, if segments are paced.
+    #[must_use]
+    pub fn pacing(&self) -> Option<&AdaptivePacing> {
+        self.pacing.as_deref()
     }
 
     /// Segments in flight.

@@ -18,6 +18,7 @@ impl<P: Payload> Endpoint<P> {
                 Timer::Probe => self.ask_for_window(),
                 Timer::KeepAlive => self.keep_alive(now),
                 Timer::Silence => self.on_silence(now),
+                Timer::Release => {}
                 Timer::TimeWait => self.finish(CloseReason::Finished),
             }
         }

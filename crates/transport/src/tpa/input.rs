@@ -206,7 +206,13 @@ impl<P: Payload> Endpoint<P> {
         let change = match signal {
             Signal::RouteLost if sending => self.window.route_lost(),
             Signal::RouteFound => self.window.route_found(),
-            Signal::RouteLost | Signal::PathLength { .. } => return,
+            Signal::RouteLost => return,
+            Signal::PathLength { hops } => {
+                if let Some(pacing) = &mut self.pacing {
+                    pacing.set_hops(hops);
+                }
+                return;
+            }
         };
         self.follow(change);
     }

@@ -36,10 +36,11 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
-    AckConfig, AckEvery, BlockNumbers, CompleteBlock, Config, ConfigError, CongestedBackoff, Echo,
-    FailureConfig, FreezeExit, MergedExit, Notification, RoundStart, RowEnds, RtoConfig, Simultaneous,
+    AckConfig, AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, FailureConfig,
+    FreezeExit, MergedExit, Notification, RoundStart, RowEnds, RtoConfig, Simultaneous,
 };
 pub use endpoint::Endpoint;
 pub use listener::{Listener, Refusal, Secret, Verdict};

@@ -57,6 +57,9 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn next_data(&mut self, now: Instant) -> Option<Segment<P>> {
+        if self.waits_for_release(now) {
+            return None;
+        }
         let cwnd = self.window.cwnd();
         let block = self.snd.block.as_mut().filter(|block| block.in_flight() < cwnd)?;
         let piece = block.next(self.config.rounds)?;
@@ -69,6 +72,9 @@ impl<P: Payload> Endpoint<P> {
         let purpose = if self.window.path() == Path::Normal { Purpose::Data } else { Purpose::Probe };
         let (tx, time) = block.transmit(now, piece.position, purpose, self.rto.timeout());
         let control = if piece.last && block.end == End::Fin { Control::Fin } else { Control::None };
+        if let Some(pacing) = &mut self.pacing {
+            pacing.released(now);
+        }
         self.timers.stop(Timer::Probe);
         self.arm_retransmit();
         self.count_data(piece.len, time);
@@ -78,6 +84,16 @@ impl<P: Payload> Endpoint<P> {
         segment.payload = self.snd.queue.slice(piece.start, piece.len.into());
         self.put_ack(&mut segment);
         Some(segment)
+    }
+
+    /// Whether the next data segment has to wait for its time (TPA §5.2); then a timer says when it no longer has to.
+    fn waits_for_release(&mut self, now: Instant) -> bool {
+        let Some(at) = self.pacing.as_ref().map(|pacing| pacing.next_release(now)) else { return false };
+        if at <= now || self.snd.block.is_none() {
+            return false;
+        }
+        self.timers.set(Timer::Release, at);
+        true
     }
 
     fn count_data(&mut self, len: u16, time: Time) {

@@ -19,6 +19,8 @@ pub enum Timer {
     KeepAlive,
     /// The peer has been silent for too long.
     Silence,
+    /// The next segment may leave, if they are paced.
+    Release,
     /// End of TIME-WAIT.
     TimeWait,
 }
@@ -32,6 +34,7 @@ impl TimerKind for Timer {
         Self::Probe,
         Self::KeepAlive,
         Self::Silence,
+        Self::Release,
         Self::TimeWait,
     ];
 

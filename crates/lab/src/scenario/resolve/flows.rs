@@ -3,10 +3,9 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Files, Names, Owned, draw, instant, node_named, refuse_foreign, seconds, tcp};
+use super::{Files, Names, Owned, draw, instant, node_named, refuse_foreign, seconds, transport};
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_sim::spec::{Draw, Exchange, FlowSpec, Traffic};
-use hopline_transport::tcp::Config;
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
@@ -75,7 +74,7 @@ fn flow(
 /// Which kinds use which keys.
 const OWNED: &[Owned] = &[
     (&["bulk"], &["bytes"]),
-    (&["bulk", "request-response", "http"], &["transport", "tcp"]),
+    (&["bulk", "request-response", "http"], &["transport", "tcp", "tpa"]),
     (&["cbr", "on-off"], &["rate_kbps", "packet_bytes"]),
     (&["on-off"], &["on_s", "off_s"]),
     (&["request-response", "http"], &["request_bytes", "response_bytes", "think_s", "transactions"]),
@@ -85,7 +84,10 @@ fn traffic(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Prob
     let kind = section.word("kind").expect("has a default");
     refuse_foreign(section, "kind", kind, OWNED)?;
     match kind {
-        "bulk" => Ok(Traffic::Bulk { tcp: tcp(scenario, section)?, bytes: section.integer("bytes") }),
+        "bulk" => Ok(Traffic::Bulk {
+            over: transport::resolve(scenario, *section)?,
+            bytes: section.integer("bytes"),
+        }),
         "cbr" => {
             let (packet_bytes, interval) = rate(section)?;
             Ok(Traffic::Cbr { packet_bytes, interval })
@@ -132,12 +134,7 @@ fn exchange(
         think_s: take("think_s", think)?,
         transactions: section.integer("transactions").and_then(NonZeroU64::new),
     };
-    Ok(Traffic::Exchange { tcp: tcp(scenario, section)?, exchange })
-}
-
-fn tcp(scenario: Section<'_>, section: &Section<'_>) -> Result<Config, Problem> {
-    let transport = section.word("transport").or(scenario.word("transport")).expect("has a default");
-    tcp::resolve(transport, scenario, section.section("tcp"))
+    Ok(Traffic::Exchange { over: transport::resolve(scenario, *section)?, exchange })
 }
 
 /// Bytes of a packet, and the time from one to the next.
@@ -168,8 +165,7 @@ fn add_random(
     }
     let first = section.number("start_min_s").expect("has a default");
     let last = section.number("start_max_s").expect("has a default").max(first);
-    let transport = scenario.word("transport").expect("has a default");
-    let config = tcp::resolve(transport, scenario, scenario.section("tcp"))?;
+    let over = transport::resolve(scenario, scenario)?;
     let mut stream = Stream::global(seed, run, Purpose::Traffic);
     for _ in 0..count {
         let src = stream.below(nodes);
@@ -182,7 +178,7 @@ fn add_random(
             dst: NodeId(dst),
             start: Instant::ZERO + Duration::from_secs_f64(stream.uniform(first, last)),
             stop: Instant::FAR_FUTURE,
-            traffic: Traffic::Bulk { tcp: config, bytes: None },
+            traffic: Traffic::Bulk { over, bytes: None },
         });
     }
     Ok(())

@@ -10,6 +10,8 @@ mod pacing;
 mod radio;
 mod routing;
 mod tcp;
+mod tpa;
+mod transport;
 
 use super::csv;
 use super::document::Node;

@@ -1,8 +1,30 @@
 //! `[pacing]`: what every paced transport takes its parameters from.
 
 use super::super::schema::Section;
+use super::super::source::Problem;
 use super::seconds;
 use hopline_transport::pacing::{Config, ShortPaths, Variability};
+
+/// Whether a flow is paced: because its `transport` is, or because the transport's tables say so.
+pub(super) fn is_paced(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<bool, Problem> {
+    let section = if own.has("pacing") { own } else { general };
+    match section.word("pacing") {
+        Some("none") if is_always(transport) => {
+            Err(Problem::new(format!("{transport} without pacing")).at(section.origin_of("pacing")).help(
+                format!("transport = \"{}\" is what is left of it; or remove `pacing`", unpaced(transport)),
+            ))
+        }
+        word => Ok(is_always(transport) || word == Some("adaptive")),
+    }
+}
+
+fn is_always(transport: &str) -> bool {
+    transport.ends_with("-ap")
+}
+
+fn unpaced(transport: &str) -> &str {
+    if transport == "tcp-ap" { "tcp-newreno" } else { "tpa" }
+}
 
 /// The authors' values, and what `section` puts over them. The key table bounds each of them.
 pub(super) fn resolve(section: Section<'_>) -> Config {

@@ -23,7 +23,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
-    if is_paced(transport, general, own)? {
+    if pacing::is_paced(transport, general, own)? {
         config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
     }
     apply(&mut config, general);
@@ -33,16 +33,6 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
         .validate()
         .map_err(|e| Problem::new(format!("TCP parameters do not fit together: {e}")).at(section.origin))?;
     Ok(config)
-}
-
-fn is_paced(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<bool, Problem> {
-    let section = if own.has("pacing") { own } else { general };
-    match (section.word("pacing"), transport) {
-        (Some("none"), "tcp-ap") => Err(Problem::new("tcp-ap without pacing")
-            .at(section.origin_of("pacing"))
-            .help("transport = \"tcp-newreno\" is what is left of it; or remove `pacing`")),
-        (word, _) => Ok(transport == "tcp-ap" || word == Some("adaptive")),
-    }
 }
 
 fn apply(config: &mut Config, section: Section<'_>) {

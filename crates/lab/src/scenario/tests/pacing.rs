@@ -1,8 +1,8 @@
 //! `tcp-ap`, `tcp.pacing` and `[pacing]`.
 
 use super::*;
-use hopline_transport::pacing::{self, ShortPaths, Variability};
-use hopline_transport::tcp::{Offer, Pacing, TimestampEcho};
+use hopline_transport::pacing::{self, Pacing, ShortPaths, Variability};
+use hopline_transport::tcp::{Offer, TimestampEcho};
 
 fn problem(settings: &[&str]) -> String {
     parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()

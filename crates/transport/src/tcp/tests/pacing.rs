@@ -3,7 +3,8 @@
 use super::script::{FromPeer, Script, mss_1000, plain, seg};
 use crate::Signal;
 use crate::pacing;
-use crate::tcp::{Config, InitialWindow, Offer, Pacing, Timer, TimestampEcho};
+use crate::pacing::Pacing;
+use crate::tcp::{Config, InitialWindow, Offer, Timer, TimestampEcho};
 use hopline_core::{Duration, Instant, Length, Machine};
 use hopline_wire::tcp::{Options, Timestamps};
 

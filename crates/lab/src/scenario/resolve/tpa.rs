@@ -1,0 +1,153 @@
+//! `[tpa]` and `flow.tpa`.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::{pacing, seconds};
+use hopline_core::Duration;
+use hopline_transport::pacing::Pacing;
+use hopline_transport::tpa::{
+    AckEvery, CompleteBlock, Config, CongestedBackoff, Echo, FreezeExit, MergedExit, Notification,
+    RoundStart, RowEnds, Simultaneous,
+};
+
+/// The configuration of a flow over `transport`: what the transport is, then `[tpa]` of the `scenario`, then `own`
+/// (`flow.tpa`).
+pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
+    let general = scenario.section("tpa");
+    let mut config = match transport {
+        "tpa" | "tpa-ap" => Config::tpa(3),
+        "tpa-star" => Config::tpa_star(3),
+        other => unreachable!("the key table knows no transport {other}"),
+    };
+    // Nobody is there who could be told that a flow gave up, or start it again.
+    (config.syn_retries, config.silence_limit) = (None, None);
+    if pacing::is_paced(transport, general, own)? {
+        config.pacing = Pacing::Adaptive(pacing::resolve(scenario.section("pacing")));
+    }
+    for section in [general, own] {
+        apply(&mut config, section);
+        apply_acks(&mut config, section);
+        apply_rto(&mut config, section);
+        apply_failures(&mut config, section);
+    }
+    let section = if own.is_given() { own } else { general };
+    config
+        .validate()
+        .map_err(|e| Problem::new(format!("TPA parameters do not fit together: {e}")).at(section.origin))?;
+    Ok(config)
+}
+
+fn apply(config: &mut Config, section: Section<'_>) {
+    set_small(section, "cwnd_max", &mut config.cwnd_max);
+    set_small(section, "block_segments", &mut config.block_segments);
+    set_ms(section, "block_fill_ms", &mut config.block_fill);
+    if let Some(mss) = section.small("mss_bytes") {
+        config.mss = u16::try_from(mss).expect("the key table bounds it");
+    }
+    match section.word("rounds") {
+        Some("all-settled") => config.rounds = RoundStart::AllSettled,
+        Some(_all_sent) => config.rounds = RoundStart::AllSent,
+        None => {}
+    }
+    if let Some(bytes) = section.small("receive_buffer_bytes") {
+        config.receive_buffer = bytes;
+    }
+    if section.has("silence_limit_s") {
+        config.silence_limit = section.integer("silence_limit_s").map(Duration::from_secs);
+    }
+}
+
+fn apply_acks(config: &mut Config, section: Section<'_>) {
+    let ack = &mut config.ack;
+    set_ms(section, "ack_timer_ms", &mut ack.timer);
+    match section.word("ack_every") {
+        Some("window") => ack.every = AckEvery::Window,
+        Some(_other) => ack.every = AckEvery::Other,
+        None => {}
+    }
+    match section.word("complete_block") {
+        Some("ack-as-usual") => ack.complete_block = CompleteBlock::AckAsUsual,
+        Some(_ack_at_once) => ack.complete_block = CompleteBlock::AckAtOnce,
+        None => {}
+    }
+    match section.word("echo") {
+        Some("first") => ack.echo = Echo::First,
+        Some(_last) => ack.echo = Echo::Last,
+        None => {}
+    }
+}
+
+fn apply_rto(config: &mut Config, section: Section<'_>) {
+    let rto = &mut config.rto;
+    for (key, field) in
+        [("initial_rto_s", &mut rto.initial), ("min_rto_s", &mut rto.min), ("max_rto_s", &mut rto.max)]
+    {
+        if let Some(value) = seconds(&section, key) {
+            *field = value;
+        }
+    }
+    for (key, field) in [("g", &mut rto.g), ("h", &mut rto.h), ("g1", &mut rto.g1), ("h1", &mut rto.h1)] {
+        if let Some(weight) = section.number(key) {
+            *field = weight;
+        }
+    }
+    set_small(section, "th_rc", &mut rto.th_rc);
+    set_small(section, "n_rc", &mut rto.n_rc);
+}
+
+fn apply_failures(config: &mut Config, section: Section<'_>) {
+    let failures = &mut config.failures;
+    match section.word("notification") {
+        Some("elfn") => failures.notification = Notification::Elfn,
+        Some("elfn-and-recovery") => failures.notification = Notification::ElfnAndRecovery,
+        Some(_none) => failures.notification = Notification::None,
+        None => {}
+    }
+    set_small(section, "th_cong", &mut failures.th_cong);
+    set_small(section, "th_ack", &mut failures.th_ack);
+    if section.has("th_route") {
+        failures.th_route = section.small("th_route").map(to_u8);
+    }
+    match section.word("row_ends") {
+        Some("latest-transmission") => failures.row_ends = RowEnds::LatestTransmission,
+        Some(_any_news) => failures.row_ends = RowEnds::AnyNews,
+        None => {}
+    }
+    match section.word("simultaneous") {
+        Some("once") => failures.simultaneous = Simultaneous::Once,
+        Some(_each) => failures.simultaneous = Simultaneous::Each,
+        None => {}
+    }
+    match section.word("congested_backoff") {
+        Some("always") => failures.congested_backoff = CongestedBackoff::Always,
+        Some("never") => failures.congested_backoff = CongestedBackoff::Never,
+        Some(_when_merged) => failures.congested_backoff = CongestedBackoff::WhenMerged,
+        None => {}
+    }
+    match section.word("freeze_exit") {
+        Some("any-news") => failures.freeze_exit = FreezeExit::AnyNews,
+        Some(_latest) => failures.freeze_exit = FreezeExit::LatestTransmission,
+        None => {}
+    }
+    match section.word("merged_exit") {
+        Some("plain") => failures.merged_exit = MergedExit::Plain,
+        Some(_route_change) => failures.merged_exit = MergedExit::RouteChange,
+        None => {}
+    }
+}
+
+fn set_small(section: Section<'_>, key: &str, field: &mut u8) {
+    if let Some(value) = section.small(key) {
+        *field = to_u8(value);
+    }
+}
+
+fn to_u8(value: u32) -> u8 {
+    u8::try_from(value).expect("the key table bounds it")
+}
+
+fn set_ms(section: Section<'_>, key: &str, field: &mut Duration) {
+    if let Some(ms) = section.integer(key) {
+        *field = Duration::from_millis(ms);
+    }
+}

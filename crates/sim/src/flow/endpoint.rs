@@ -1,0 +1,208 @@
+//! The endpoints of a connection, of whatever transport.
+
+use crate::packet::Body;
+use crate::spec::Transport;
+use hopline_core::{Duration, Instant, Length, LinkId, Machine, Seq32, Stream};
+use hopline_transport::connection::{Connection, Event};
+use hopline_transport::tcp::{self, Estimator, Ports};
+use hopline_transport::{Signal, tpa};
+use hopline_wire::ipv4::HEADER_LEN;
+use hopline_wire::udp;
+
+/// One end of a connection.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the connection around it is boxed")]
+pub(super) enum Endpoint {
+    Tcp(tcp::Endpoint<Length>),
+    /// Its ports are UDP's.
+    Tpa {
+        ports: Ports,
+        endpoint: tpa::Endpoint<Length>,
+    },
+}
+
+/// What an endpoint has counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) segments_sent: u64,
+    pub(super) retransmissions: u64,
+    pub(super) timeouts: u64,
+    pub(super) duplicates_received: u64,
+}
+
+impl Endpoint {
+    /// A closed endpoint.
+    pub(super) fn new(transport: &Transport, ports: Ports, stream: &mut Stream) -> Self {
+        let valid = "a specification holds valid configurations";
+        match transport {
+            Transport::Tcp(config) => {
+                let iss = Seq32(stream.bits() as u32);
+                Self::Tcp(tcp::Endpoint::new(*config, ports, iss).expect(valid))
+            }
+            Transport::Tpa(config) => {
+                Self::Tpa { ports, endpoint: tpa::Endpoint::new(*config).expect(valid) }
+            }
+        }
+    }
+
+    /// What both transports do alike.
+    pub(super) fn user(&mut self) -> &mut dyn User {
+        match self {
+            Self::Tcp(endpoint) => endpoint,
+            Self::Tpa { endpoint, .. } => endpoint,
+        }
+    }
+
+    /// Takes the segment in `body`; one of the other transport cannot come here, and would be no concern of this one.
+    pub(super) fn handle_packet(&mut self, now: Instant, body: &Body) {
+        match (self, body) {
+            (Self::Tcp(endpoint), Body::Tcp(segment)) => endpoint.handle_packet(now, LinkId::ONLY, *segment),
+            (Self::Tpa { endpoint, .. }, Body::Tpa { segment, .. }) => {
+                endpoint.handle_packet(now, LinkId::ONLY, *segment);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Tcp(endpoint) => endpoint.handle_timeout(now),
+            Self::Tpa { endpoint, .. } => endpoint.handle_timeout(now),
+        }
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Body> {
+        match self {
+            Self::Tcp(endpoint) => endpoint.poll_transmit(now).map(Body::Tcp),
+            Self::Tpa { endpoint, ports } => {
+                let ports = *ports;
+                endpoint.poll_transmit(now).map(|segment| Body::Tpa { ports, segment })
+            }
+        }
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        match self {
+            Self::Tcp(endpoint) => endpoint.poll_event(),
+            Self::Tpa { endpoint, .. } => endpoint.poll_event(),
+        }
+    }
+
+    pub(super) fn recv(&mut self) -> Option<Length> {
+        match self {
+            Self::Tcp(endpoint) => endpoint.recv(),
+            Self::Tpa { endpoint, .. } => endpoint.recv(),
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Tcp(endpoint) => endpoint.poll_timeout().map(|(at, _)| at),
+            Self::Tpa { endpoint, .. } => endpoint.poll_timeout().map(|(at, _)| at),
+        }
+    }
+
+    /// Bytes that may be in flight.
+    pub(super) fn cwnd_bytes(&self) -> u64 {
+        match self {
+            Self::Tcp(endpoint) => endpoint.cwnd().into(),
+            Self::Tpa { endpoint, .. } => u64::from(endpoint.cwnd()) * u64::from(endpoint.effective_mss()),
+        }
+    }
+
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        match self {
+            Self::Tcp(endpoint) => endpoint.srtt(),
+            Self::Tpa { endpoint, .. } => endpoint.srtt(),
+        }
+    }
+
+    /// Data bytes of a full segment.
+    pub(super) fn effective_mss(&self) -> u32 {
+        match self {
+            Self::Tcp(endpoint) => endpoint.effective_mss(),
+            Self::Tpa { endpoint, .. } => endpoint.effective_mss(),
+        }
+    }
+
+    /// Whether it wants to know the length of the path.
+    pub(super) fn is_paced(&self) -> bool {
+        match self {
+            Self::Tcp(endpoint) => endpoint.pacing().is_some(),
+            Self::Tpa { endpoint, .. } => endpoint.pacing().is_some(),
+        }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        match self {
+            Self::Tcp(endpoint) => {
+                let &tcp::Stats { segments_sent, retransmissions, timeouts, duplicates_received, .. } =
+                    endpoint.stats();
+                Counts { segments_sent, retransmissions, timeouts, duplicates_received }
+            }
+            Self::Tpa { endpoint, .. } => {
+                let &tpa::Stats { segments_sent, retransmissions, timeouts, duplicates_received, .. } =
+                    endpoint.stats();
+                Counts { segments_sent, retransmissions, timeouts, duplicates_received }
+            }
+        }
+    }
+}
+
+/// The application calls, and signals.
+pub(super) trait User {
+    fn connect(&mut self, now: Instant);
+    fn listen(&mut self);
+    fn send(&mut self, now: Instant, bytes: u64);
+    fn close(&mut self, now: Instant);
+    fn abort(&mut self, now: Instant);
+    fn signal(&mut self, now: Instant, signal: Signal);
+}
+
+impl<C: Connection<Length>> User for C {
+    fn connect(&mut self, now: Instant) {
+        Connection::connect(self, now).expect("a new endpoint can connect");
+    }
+
+    fn listen(&mut self) {
+        Connection::listen(self).expect("a new endpoint can listen");
+    }
+
+    /// A connection that is given up takes no data, and the application falls silent.
+    fn send(&mut self, now: Instant, bytes: u64) {
+        let _ = Connection::send(self, now, Length(bytes));
+    }
+
+    /// Does nothing where the connection is over already.
+    fn close(&mut self, now: Instant) {
+        let _ = Connection::close(self, now);
+    }
+
+    fn abort(&mut self, now: Instant) {
+        Connection::abort(self, now);
+    }
+
+    fn signal(&mut self, now: Instant, signal: Signal) {
+        self.handle_signal(now, signal);
+    }
+}
+
+/// The configuration with the phase of a ticking clock drawn, as long as TCP has one.
+pub(super) fn with_clock_phase(mut over: Transport, stream: &mut Stream) -> Transport {
+    if let Transport::Tcp(config) = &mut over
+        && let Estimator::Ticks { phase } = &mut config.rto.estimator
+    {
+        *phase = stream.duration_below(config.rto.granularity);
+    }
+    over
+}
+
+/// Length of the IP packet around a segment.
+pub(super) fn packet_len(body: &Body) -> u32 {
+    let len = match body {
+        Body::Tcp(segment) => segment.wire_len(),
+        Body::Tpa { segment, .. } => udp::HEADER_LEN + segment.udp_len(),
+        other => unreachable!("no endpoint sends {other:?}"),
+    };
+    (HEADER_LEN + len) as u32
+}
