@@ -240,6 +240,18 @@ impl Transport {
     }
 }
 
+impl From<tcp::Config> for Transport {
+    fn from(config: tcp::Config) -> Self {
+        Self::Tcp(config)
+    }
+}
+
+impl From<tpa::Config> for Transport {
+    fn from(config: tpa::Config) -> Self {
+        Self::Tpa(config)
+    }
+}
+
 impl Traffic {
     /// What carries it; `None` of datagrams.
     #[must_use]

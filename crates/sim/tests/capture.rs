@@ -8,6 +8,7 @@ use hopline_sim::spec::{Blocks, OutageSpec};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Spec, World};
 use hopline_testkit::tshark::{self, Decoded};
+use hopline_transport::tpa;
 use std::fs::File;
 use std::io::BufWriter;
 use support::{Build, chain, link, ns2_tcp, standing, walk};
@@ -45,6 +46,25 @@ fn a_chain_over_aodv_is_tcp_aodv_and_all_frames_of_the_mac() {
     assert!(has(&decoded, "wlan:llc:ip:tcp"));
     let interfaces: Vec<_> = field(&file, &["frame.interface_name"]);
     assert!((0..4).all(|n| interfaces.iter().any(|row| row[0] == format!("n{n}"))));
+}
+
+#[test]
+fn tpa_is_decoded_by_its_dissector() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/tpa.lua");
+    let file = capture(&chain(3).transfer(0, 3, tpa::Config::tpa(3), 40_000).seconds(5));
+    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    assert!(has(&decoded, "wlan:llc:ip:udp:data"), "unknown to stock tshark");
+    let names = ["tpa.block", "tpa.position", "_ws.malformed", "udp.dstport"];
+    let rows = tshark::Reading::of(file.path()).with_script(script.as_ref()).fields(&names);
+    let of_tpa: Vec<_> = rows.into_iter().filter(|row| !row[0].is_empty()).collect();
+    // 40,000 bytes are 28 segments: two blocks of 12 and one of 4.
+    for (block, segments) in [("0", 12), ("1", 12), ("2", 4)] {
+        let is_there =
+            |position: i32| of_tpa.iter().any(|row| row[0] == block && row[1] == position.to_string());
+        assert!((0..segments).all(is_there) && !is_there(segments), "block {block}");
+    }
+    assert!(of_tpa.iter().all(|row| row[2].is_empty()));
+    assert!(of_tpa.iter().any(|row| row[3] == "7172"), "the server's port");
 }
 
 #[test]

@@ -14,13 +14,14 @@ use hopline_routing::{aodv, olsr};
 use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
-use hopline_transport::{pacing, tcp};
+use hopline_transport::pacing::Pacing;
+use hopline_transport::{pacing, tcp, tpa};
 use support::recorder::record;
 use support::{Build, chain, disk, grid, link, moving, ns2_tcp, wired};
 
 /// What the scenarios of [`scenarios`] yielded when they were last looked at. A change of behaviour changes them; then
 /// copy what the test prints, and say in the commit why.
-const PINNED: [(&str, u64); 14] = [
+const PINNED: [(&str, u64); 15] = [
     ("chain, static routes", 0x463c_81c6_7b59_d507),
     ("chain, AODV", 0xeab6_f56d_70cb_67b7),
     ("grid", 0xb3b9_c2f2_254b_911e),
@@ -35,6 +36,7 @@ const PINNED: [(&str, u64); 14] = [
     ("web beside a transfer, base station", 0xb7fb_a381_f800_d22e),
     ("chain, AODV, paced", 0x3e99_84dc_3612_eb02),
     ("mobile, OLSR", 0x5563_3451_74f4_de20),
+    ("chain, HELLO, TPA both ways", 0xdcaa_3207_bac0_b746),
 ];
 
 fn ber(p: f64) -> ErrorModel {
@@ -104,6 +106,11 @@ fn scenarios() -> Vec<Spec> {
             tcp::Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS),
         ),
         by_olsr(),
+        chain(4).aodv(aodv::Config::rfc3561_hello()).bulk(0, 4, tpa::Config::tpa(2)).bulk(
+            4,
+            0,
+            tpa::Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..tpa::Config::tpa_star(3) },
+        ),
     ]
 }
 

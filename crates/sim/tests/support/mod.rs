@@ -174,13 +174,13 @@ pub(crate) trait Build: Sized {
     }
 
     /// A bulk transfer without end.
-    fn bulk(self, src: u32, dst: u32, tcp: tcp::Config) -> Self {
-        self.flow(src, dst, Traffic::Bulk { over: Transport::Tcp(tcp), bytes: None })
+    fn bulk(self, src: u32, dst: u32, over: impl Into<Transport>) -> Self {
+        self.flow(src, dst, Traffic::Bulk { over: over.into(), bytes: None })
     }
 
     /// A bulk transfer of `bytes`.
-    fn transfer(self, src: u32, dst: u32, tcp: tcp::Config, bytes: u64) -> Self {
-        self.flow(src, dst, Traffic::Bulk { over: Transport::Tcp(tcp), bytes: Some(bytes) })
+    fn transfer(self, src: u32, dst: u32, over: impl Into<Transport>, bytes: u64) -> Self {
+        self.flow(src, dst, Traffic::Bulk { over: over.into(), bytes: Some(bytes) })
     }
 
     fn cbr(self, src: u32, dst: u32, packet_bytes: u32, interval: Duration) -> Self {
@@ -202,8 +202,8 @@ pub(crate) trait Build: Sized {
     }
 
     /// `dst` asks, `src` answers.
-    fn exchange(self, src: u32, dst: u32, tcp: tcp::Config, exchange: Exchange) -> Self {
-        self.flow(src, dst, Traffic::Exchange { over: Transport::Tcp(tcp), exchange })
+    fn exchange(self, src: u32, dst: u32, over: impl Into<Transport>, exchange: Exchange) -> Self {
+        self.flow(src, dst, Traffic::Exchange { over: over.into(), exchange })
     }
 
     fn flow(self, src: u32, dst: u32, traffic: Traffic) -> Self {

@@ -1,0 +1,108 @@
+//! TPA in the simulated network.
+
+mod support;
+
+use hopline_core::NodeId;
+use hopline_routing::aodv;
+use hopline_sim::outcome::Connected;
+use hopline_sim::spec::{Blocks, Draw, Exchange, OutageSpec, Transport};
+use hopline_sim::{Outcome, Spec, simulate};
+use hopline_transport::pacing::{self, Pacing};
+use hopline_transport::tpa::{Config, Notification};
+use support::{Build, at, chain, ns2_tcp};
+
+/// As the lab has it: never gives up.
+fn tpa(cwnd_max: u8) -> Config {
+    Config { syn_retries: None, silence_limit: None, ..Config::tpa(cwnd_max) }
+}
+
+fn outage(from: u32, to: u32, (start_s, end_s): (f64, f64), blocks: Blocks) -> OutageSpec {
+    OutageSpec { from: NodeId(from), to: NodeId(to), start: at(start_s), end: at(end_s), blocks }
+}
+
+fn with(spec: Spec, outages: &[OutageSpec]) -> Spec {
+    spec.change(|spec| spec.outages.extend(outages))
+}
+
+/// Segments that arrived for the first time after `from_s` and by `to_s`; a sample is taken each second.
+fn delivered_between(outcome: &Outcome, from_s: f64, to_s: f64) -> u64 {
+    let bytes_at = |s: f64| {
+        let seen = outcome.flows[0].series.iter().rev().find(|sample| sample.at <= at(s));
+        seen.map_or(0, |sample| sample.bytes_received)
+    };
+    (bytes_at(to_s) - bytes_at(from_s)) / 1460
+}
+
+#[test]
+fn a_file_arrives_over_four_hops_and_no_segment_is_sent_twice_without_need() {
+    for config in [tpa(2), tpa(3), Config { cwnd_max: 3, ..Config::tpa_star(3) }] {
+        let spec = chain(4).transfer(0, 4, config, 500_000).seconds(60);
+        let flow = &simulate(&spec, 1).flows[0];
+        assert_eq!((flow.bytes_received, flow.connected), (500_000, Connected::Yes));
+        assert!(flow.completion.is_some());
+        assert_eq!(flow.segments_sent, flow.segments_received + flow.retransmissions);
+        assert!(flow.duplicates <= flow.retransmissions);
+    }
+}
+
+#[test]
+fn requests_and_responses_go_over_tpa_too() {
+    let exchange = Exchange {
+        request_bytes: Draw::Constant(100.0),
+        response_bytes: Draw::Constant(20_000.0),
+        think_s: Draw::Constant(0.1),
+        transactions: std::num::NonZeroU64::new(10),
+    };
+    let spec = chain(2).exchange(0, 2, tpa(3), exchange).seconds(60);
+    let flow = &simulate(&spec, 1).flows[0];
+    assert_eq!((flow.requests, flow.responses.count()), (10, 10));
+    assert_eq!(flow.bytes_received, 10 * 20_000);
+}
+
+/// TPA appendix B: the way back is broken for 11.4 s, the way there is not.
+#[test]
+fn while_acks_are_inhibited_tpa_delivers_new_segments_and_tcp_repeats_one() {
+    let inhibited = (39.0, 50.0);
+    let run = |over: Transport| {
+        let spec = chain(3).bulk(0, 3, over).seconds(60);
+        simulate(&with(spec, &[outage(2, 1, inhibited, Blocks::Packets)]), 1)
+    };
+    let (by_tpa, by_tcp) = (run(tpa(3).into()), run(ns2_tcp(3).into()));
+    // What is in flight when the outage begins arrives too. Samples are taken on whole seconds.
+    let tpa_delivers = delivered_between(&by_tpa, 40.0, 50.0);
+    let tcp_delivers = delivered_between(&by_tcp, 40.0, 50.0);
+    assert!((3..=9).contains(&tpa_delivers), "TPA delivers {tpa_delivers} new segments");
+    assert_eq!(tcp_delivers, 0, "TCP repeats what is there already");
+    assert!(delivered_between(&by_tpa, 52.0, 60.0) > 100, "and goes on afterwards");
+}
+
+#[test]
+fn elfn_freezes_tpa_and_the_route_returns() {
+    let elfn = |mut config: Config| {
+        config.failures.notification = Notification::Elfn;
+        config
+    };
+    let cut = (10.0, 20.0);
+    let spec = chain(3).aodv(aodv::Config::rfc3561()).elfn().bulk(0, 3, elfn(tpa(3))).seconds(40);
+    let both = [outage(1, 2, cut, Blocks::Frames), outage(2, 1, cut, Blocks::Frames)];
+    let outcome = simulate(&with(spec, &both), 1);
+    assert!(outcome.flows[0].route_losses_told > 0);
+    assert_eq!(delivered_between(&outcome, 11.0, 20.0), 0);
+    assert!(delivered_between(&outcome, 25.0, 40.0) > 100);
+}
+
+#[test]
+fn paced_tpa_spaces_its_segments() {
+    let paced = Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..tpa(3) };
+    let goodput =
+        |config: Config| simulate(&chain(4).bulk(0, 4, config).seconds(60), 1).flows[0].bytes_received;
+    let (with, without) = (goodput(paced), goodput(tpa(3)));
+    assert!(with > without / 3 && with != without, "{with} {without}");
+}
+
+#[test]
+fn the_same_run_twice_is_the_same() {
+    let spec = chain(4).bulk(0, 4, tpa(2)).seconds(20);
+    assert_eq!(simulate(&spec, 3).fingerprint, simulate(&spec, 3).fingerprint);
+    assert_ne!(simulate(&spec, 3).fingerprint, simulate(&spec, 4).fingerprint);
+}
