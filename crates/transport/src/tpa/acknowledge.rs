@@ -1,6 +1,6 @@
 //! The acknowledgment in a segment: round trip, window, the block (TPA §3.2 to §3.5).
 
-use super::block::{Block, End};
+use super::block::{Block, End, Knowledge};
 use super::endpoint::{Closing, Endpoint};
 use super::rto::Sampled;
 use super::stats::DropReason;
@@ -20,10 +20,13 @@ impl<P: Payload> Endpoint<P> {
         let Some(news) = block.acknowledge(ack.bitmap) else {
             return self.drop_segment(DropReason::BadAck);
         };
+        let knowledge = block.knowledge_of(ack.bitmap);
         let answers = if block.is_latest(ack.tx) { Answers::Latest } else { Answers::Earlier };
         let round_trip = block.round_trip(now, ack.tx);
         self.stats.bytes_acked += block.bytes_of(news);
-        self.set_peer_window(window);
+        if knowledge == Knowledge::Latest {
+            self.set_peer_window(window);
+        }
         if let Some(rtt) = round_trip {
             self.take_round_trip(rtt);
         }
@@ -49,16 +52,15 @@ impl<P: Payload> Endpoint<P> {
     /// The block before, whose last ACK may come again; anything else makes no sense.
     fn on_ack_of_other_block(&mut self, ack: Ack, window: u16) {
         let mask = self.config.block_numbers.mask();
-        if self.snd.number.wrapping_sub(ack.block) & mask == 1 {
-            self.set_peer_window(window);
-        } else {
+        if self.snd.number.wrapping_sub(ack.block) & mask != 1 {
             self.drop_segment(DropReason::OldAck);
+        } else if self.snd.block.as_ref().is_none_or(Block::is_unheard_of) {
+            self.set_peer_window(window);
         }
     }
 
     fn set_peer_window(&mut self, window: u16) {
         self.snd.peer_window = window.into();
-        self.snd.questions = 0;
         self.timers.stop(Timer::Probe);
     }
 

@@ -74,6 +74,15 @@ pub(super) enum Purpose {
     Probe,
 }
 
+/// How much the sender of an ACK knew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Knowledge {
+    /// All that we know to have arrived: as far as we can tell, no ACK was sent later.
+    Latest,
+    /// Less: a later one has overtaken it.
+    Older,
+}
+
 /// Whether a segment goes out for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Time {
@@ -152,6 +161,16 @@ impl Block {
         self.round = self.round.without(news);
         self.timed_out = self.timed_out.without(news);
         Some(news)
+    }
+
+    /// How much the sender of `bitmap`, which was [taken](Self::acknowledge), knew.
+    pub(super) fn knowledge_of(&self, bitmap: Bitmap) -> Knowledge {
+        if self.acked.without(bitmap).is_empty() { Knowledge::Latest } else { Knowledge::Older }
+    }
+
+    /// Whether nothing of it is acknowledged.
+    pub(super) fn is_unheard_of(&self) -> bool {
+        self.acked.is_empty()
     }
 
     /// The round-trip time that an acknowledgment of transmission `tx` shows, once.

@@ -39,6 +39,10 @@ pub struct Endpoint<P: Payload> {
     pub(super) owed: Owed,
     /// When the peer was last heard.
     pub(super) heard: Instant,
+    /// The peer was asked for a sign of life since then.
+    pub(super) asked: bool,
+    /// Since when the peer has owed us something, if it does.
+    pub(super) owing_since: Instant,
     pub(super) stats: Stats,
     events: Events,
 }
@@ -84,6 +88,8 @@ pub(super) struct Tags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Owed {
     pub(super) syn: bool,
+    /// A SYN as for someone who has not heard of us.
+    pub(super) call: bool,
     pub(super) ack: bool,
     /// A question for its window or a sign of life.
     pub(super) question: bool,
@@ -98,8 +104,6 @@ pub(super) struct Sender<P> {
     pub(super) block: Option<Block>,
     /// Number of the block in transmission, or of the next.
     pub(super) number: u16,
-    /// When the latest block was begun.
-    pub(super) begun: Instant,
     /// Offset of the first byte that is in no block yet.
     pub(super) unblocked: u64,
     /// Since when bytes wait to become a block.
@@ -114,7 +118,7 @@ pub(super) struct Sender<P> {
     pub(super) mss: u16,
     /// Segments in a block: no more than the peer has room for, whatever arrives first.
     pub(super) block_segments: u8,
-    /// Questions in a row without an answer.
+    /// Questions since data were sent.
     pub(super) questions: u32,
     /// A `send` was refused for want of space.
     pub(super) refused: bool,
@@ -170,7 +174,6 @@ impl<P: Payload> Endpoint<P> {
                 queue: SendQueue::new(0),
                 block: None,
                 number: 0,
-                begun: Instant::ZERO,
                 unblocked: 0,
                 waiting: None,
                 flush: Flush::No,
@@ -188,6 +191,8 @@ impl<P: Payload> Endpoint<P> {
             timers: TimerTable::new(),
             owed: Owed::default(),
             heard: Instant::ZERO,
+            asked: false,
+            owing_since: Instant::ZERO,
             stats: Stats::default(),
             events: Events::default(),
         })

@@ -2,7 +2,7 @@
 
 use super::block::Purpose;
 use super::config::Simultaneous;
-use super::endpoint::Endpoint;
+use super::endpoint::{Confirmed, Endpoint, Role};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
 use hopline_core::{Instant, Payload};
@@ -34,6 +34,10 @@ impl<P: Payload> Endpoint<P> {
         self.rto.back_off();
         if matches!(self.state, State::SynSent | State::SynReceived) {
             self.send_syn(now);
+            // The SYN that we answer may have been forged: the one we call must not wait for the forger.
+            self.owed.call = self.state == State::SynReceived
+                && self.opening.role == Role::Active
+                && self.tags.local.is_some();
         } else {
             self.owed.ack = true;
             self.timers.set(Timer::Open, now + self.rto.timeout());
@@ -65,20 +69,35 @@ impl<P: Payload> Endpoint<P> {
 
     fn keep_alive(&mut self, now: Instant) {
         let Some(interval) = self.config.keep_alive else { return };
-        if self.config.silence_limit.is_some_and(|limit| now >= self.heard + limit) {
-            return self.finish(CloseReason::TimedOut);
-        }
         let due = self.heard + interval;
         if now < due {
             return self.timers.set(Timer::KeepAlive, due);
         }
         self.timers.set(Timer::KeepAlive, now + interval);
-        self.ask();
+        // A block in transmission is question enough.
+        if self.snd.block.is_none() {
+            self.owes_from(now);
+            self.asked = true;
+            self.watch_silence();
+            self.ask();
+        }
     }
 
     fn ask(&mut self) {
         self.stats.probes += 1;
         self.owed.question = true;
+    }
+
+    /// Whether the peer owes us a sign.
+    fn awaits_peer(&self) -> bool {
+        self.snd.block.is_some() || self.opening.confirmed == Confirmed::NotYet || self.asked
+    }
+
+    /// From `now` on the peer owes us something, if it did not before. Call before it does.
+    pub(super) fn owes_from(&mut self, now: Instant) {
+        if !self.awaits_peer() {
+            self.owing_since = now;
+        }
     }
 
     /// Sets the timer for the peer's silence if the peer owes us something. It is not moved with each sign of life: when
@@ -102,6 +121,6 @@ impl<P: Payload> Endpoint<P> {
     /// When silence has lasted too long; `None` if the peer owes us nothing.
     fn silence_ends(&self) -> Option<Instant> {
         let limit = self.config.silence_limit.filter(|_| self.awaits_peer())?;
-        Some(self.heard.max(self.snd.begun) + limit)
+        Some(self.heard.max(self.owing_since) + limit)
     }
 }

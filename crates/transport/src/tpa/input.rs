@@ -42,13 +42,7 @@ impl<P: Payload> Endpoint<P> {
         }
         match (segment.control, segment.opening, segment.ack) {
             (Control::Syn, Some(opening), Some(_)) => {
-                self.take_opening(opening, segment.window);
-                // Whoever keeps no state until it hears from us must hear from us.
-                if self.tags.local.is_some() {
-                    self.opening.confirmed = Confirmed::NotYet;
-                }
-                self.sample_handshake(now);
-                self.establish(now);
+                self.take_syn_ack(now, opening, segment.window);
                 self.owed.ack = true;
             }
             (Control::Rst, ..) => self.finish(CloseReason::Refused),
@@ -56,7 +50,18 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Both ends began at once (RFC 9293 §3.5, figure 7).
+    /// The one we called has answered.
+    fn take_syn_ack(&mut self, now: Instant, opening: Opening, window: u16) {
+        self.take_opening(opening, window);
+        // Whoever keeps no state until it hears from us must hear from us.
+        if self.tags.local.is_some() {
+            self.opening.confirmed = Confirmed::NotYet;
+        }
+        self.sample_handshake(now);
+        self.establish(now);
+    }
+
+    /// Both ends began at once (RFC 9293 §3.5, figure 7), or so it seems: who sends a SYN can have no tag to show.
     fn on_simultaneous_syn(&mut self, now: Instant, segment: &Segment<P>) {
         let Some(opening) = segment.opening else { return self.drop_segment(DropReason::Unexpected) };
         self.take_opening(opening, segment.window);
@@ -108,7 +113,7 @@ impl<P: Payload> Endpoint<P> {
         }
         match segment.control {
             Control::Rst => self.on_reset(&segment),
-            Control::Syn => self.on_syn_ack(now),
+            Control::Syn => self.on_syn_ack(now, &segment),
             Control::None | Control::Fin => self.on_ordinary(now, segment),
         }
     }
@@ -124,15 +129,20 @@ impl<P: Payload> Endpoint<P> {
         if self.tags.local.is_none() && !self.rcv.is_current(segment.block) {
             return self.drop_segment(DropReason::BadReset);
         }
-        let refused = self.state == State::SynReceived && self.opening.role == Role::Active;
-        self.finish(if refused { CloseReason::Refused } else { CloseReason::Reset });
+        self.finish(match (self.state, self.opening.role) {
+            (State::SynReceived, Role::Active) => CloseReason::Refused,
+            (State::TimeWait, _) => CloseReason::Finished, // RFC 9293 §3.10.7.4
+            _ => CloseReason::Reset,
+        });
     }
 
     /// A SYN-ACK: of a simultaneous open, or because our ACK was lost.
-    fn on_syn_ack(&mut self, now: Instant) {
-        if self.state == State::SynReceived {
-            self.sample_handshake(now);
-            self.establish(now);
+    fn on_syn_ack(&mut self, now: Instant, segment: &Segment<P>) {
+        if self.state == State::SynReceived
+            && let Some(opening) = segment.opening
+        {
+            // The SYN that made us answer may have been forged; this shows our tag.
+            self.take_syn_ack(now, opening, segment.window);
         }
         self.owed.ack = true;
     }
@@ -144,7 +154,11 @@ impl<P: Payload> Endpoint<P> {
             self.establish(now);
         }
         self.heard = now;
+        self.asked = false;
         self.confirm();
+        if segment.opening.is_some() {
+            self.owed.ack = true; // the peer repeats its parameters until it hears of us
+        }
         self.on_ack(now, ack, segment.window);
         if self.state == State::Closed {
             return;
@@ -160,6 +174,7 @@ impl<P: Payload> Endpoint<P> {
         if self.opening.confirmed == Confirmed::NotYet {
             self.opening.confirmed = Confirmed::Yes;
             self.timers.stop(Timer::Open);
+            self.rto.end_back_off();
         }
     }
 
@@ -175,12 +190,14 @@ impl<P: Payload> Endpoint<P> {
                     self.on_end_of_stream(now);
                 }
             }
-            What::Duplicate => self.stats.duplicates_received += 1,
+            What::Duplicate => {
+                self.stats.duplicates_received += 1;
+                if self.state == State::TimeWait {
+                    self.enter_time_wait(now); // RFC 9293 §3.10.7.4: the peer did not get our last ACK
+                }
+            }
             What::Question => {}
             What::Dropped(reason) => self.drop_segment(reason),
-        }
-        if self.state == State::TimeWait {
-            self.enter_time_wait(now); // RFC 9293 §3.10.7.4: the peer did not get our last ACK
         }
         match taken.reply {
             Reply::None => {}

@@ -1,7 +1,7 @@
 //! What to send next.
 
 use super::block::{Block, End, Purpose, Time};
-use super::endpoint::{Closing, Confirmed, Endpoint, Flush};
+use super::endpoint::{Closing, Endpoint, Flush};
 use super::timer::Timer;
 use super::window::Path;
 use crate::connection::State;
@@ -15,6 +15,9 @@ impl<P: Payload> Endpoint<P> {
         }
         if core::mem::take(&mut self.owed.syn) {
             return Some(self.syn());
+        }
+        if core::mem::take(&mut self.owed.call) {
+            return Some(Segment { tag: None, ..self.bare_segment(Control::Syn) });
         }
         if self.state.may_transmit()
             && let Some(segment) = self.next_data(now)
@@ -76,6 +79,7 @@ impl<P: Payload> Endpoint<P> {
             pacing.released(now);
         }
         self.timers.stop(Timer::Probe);
+        self.snd.questions = 0;
         self.arm_retransmit();
         self.count_data(piece.len, time);
         let mut segment = self.bare_segment(control);
@@ -153,17 +157,12 @@ impl<P: Payload> Endpoint<P> {
         if ends_stream {
             self.snd.closing = Closing::FinSent;
         }
+        self.owes_from(now);
         self.snd.block = Some(Block::new(self.snd.unblocked, bytes, self.snd.mss, end));
         self.snd.unblocked += bytes;
         let more = self.snd.queue.end() > self.snd.unblocked;
         self.snd.waiting = more.then_some(now);
         self.timers.stop(Timer::BlockFill);
-        self.snd.begun = now;
         self.watch_silence();
-    }
-
-    /// Whether the peer owes us a sign.
-    pub(super) fn awaits_peer(&self) -> bool {
-        self.snd.block.is_some() || self.opening.confirmed == Confirmed::NotYet
     }
 }

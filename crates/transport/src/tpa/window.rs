@@ -21,10 +21,21 @@ pub(super) struct Window {
     config: FailureConfig,
     cwnd_max: u8,
     path: Path,
+    /// While frozen: how we know.
+    frozen_by: FrozenBy,
     /// Timeouts in a row.
     timeouts: u8,
     /// ACKs in a row while congested.
     acks: u8,
+}
+
+/// How a sender knows that there is no route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FrozenBy {
+    /// The network layer said so, and may say when there is one again.
+    Notification,
+    /// By timeouts: the network layer may know nothing of it, and so never say anything.
+    Timeouts,
 }
 
 /// An ACK with news, as far as the window is concerned.
@@ -50,7 +61,7 @@ pub(super) enum Change {
 
 impl Window {
     pub(super) fn new(config: FailureConfig, cwnd_max: u8) -> Self {
-        Self { config, cwnd_max, path: Path::Normal, timeouts: 0, acks: 0 }
+        Self { config, cwnd_max, path: Path::Normal, frozen_by: FrozenBy::Timeouts, timeouts: 0, acks: 0 }
     }
 
     /// Segments that may be in flight.
@@ -58,9 +69,13 @@ impl Window {
         match self.path {
             Path::Normal => self.cwnd_max,
             Path::Congested | Path::CongestedOrFrozen => 1,
-            Path::Frozen if self.config.notification == Notification::ElfnAndRecovery => 0,
+            Path::Frozen if self.waits_for_recovery() => 0,
             Path::Frozen => 1,
         }
+    }
+
+    fn waits_for_recovery(&self) -> bool {
+        self.config.notification == Notification::ElfnAndRecovery && self.frozen_by == FrozenBy::Notification
     }
 
     pub(super) fn path(&self) -> Path {
@@ -83,7 +98,10 @@ impl Window {
         self.acks = 0;
         let freezes = self.config.th_route.is_some_and(|th| self.timeouts >= th);
         match self.path {
-            Path::Normal | Path::Congested if freezes => self.enter(Path::Frozen),
+            Path::Normal | Path::Congested if freezes => {
+                self.frozen_by = FrozenBy::Timeouts;
+                self.enter(Path::Frozen)
+            }
             Path::Normal if self.timeouts >= self.config.th_cong => self.enter(self.congestion()),
             _ => Change::None,
         }
@@ -109,10 +127,11 @@ impl Window {
 
     /// The network layer says that there is no route.
     pub(super) fn route_lost(&mut self) -> Change {
-        if self.config.notification == Notification::None || self.path == Path::Frozen {
+        if self.config.notification == Notification::None {
             return Change::None;
         }
-        self.enter(Path::Frozen)
+        self.frozen_by = FrozenBy::Notification;
+        if self.path == Path::Frozen { Change::None } else { self.enter(Path::Frozen) }
     }
 
     /// The network layer says that there is a route again.

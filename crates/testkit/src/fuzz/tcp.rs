@@ -1,5 +1,6 @@
-//! Bodies of fuzz targets. Each takes any bytes and must return.
+//! A TCP endpoint.
 
+use super::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
 use hopline_transport::pacing;
@@ -8,29 +9,6 @@ use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
 
 const PORTS: Ports = Ports { local: 7, remote: 9 };
 const RECEIVE_BUFFER: u32 = 20_000;
-
-/// Bytes as a sequence of choices; endless zeros once they are used up.
-struct Choices<'a>(&'a [u8]);
-
-impl Choices<'_> {
-    fn byte(&mut self) -> u8 {
-        match self.0.split_first() {
-            Some((&first, rest)) => {
-                self.0 = rest;
-                first
-            }
-            None => 0,
-        }
-    }
-
-    fn word(&mut self) -> u32 {
-        u32::from_be_bytes([self.byte(), self.byte(), self.byte(), self.byte()])
-    }
-
-    fn is_done(&self) -> bool {
-        self.0.is_empty()
-    }
-}
 
 /// Drives a TCP endpoint with any sequence of segments, timeouts and calls. Checks that it never panics, keeps its
 /// memory within its buffers, and has a timer set while data is in flight.

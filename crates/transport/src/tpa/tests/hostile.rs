@@ -1,0 +1,324 @@
+//! Forged, replayed and broken segments: a counter moves, and nothing else.
+
+use super::script::{FromPeer, Script, ack, data, offer, plain, question, rst, syn, syn_ack, tag};
+use crate::tpa::{Config, DropReason, Endpoint, State};
+use bytes::Bytes;
+use hopline_core::{Instant, Length, LinkId, Machine};
+use hopline_testkit::fuzz;
+use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Segment, TxStat};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6000))]
+
+    #[test]
+    fn any_sequence_of_operations_is_survived(data in proptest::collection::vec(any::<u8>(), 0..600)) {
+        fuzz::tpa_endpoint(&data);
+    }
+
+    #[test]
+    fn any_sequence_of_openings_is_survived(data in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fuzz::tpa_listener(&data);
+    }
+
+    #[test]
+    fn in_every_state_any_segment_is_survived(
+        state in 0usize..11, segment in any_segment(), tagged in any::<bool>(),
+    ) {
+        let mut s = in_state(state);
+        let segment = Segment { tag: tagged.then(|| tag(7)).filter(|_| state == 0), ..segment };
+        s.hears(FromPeer(segment));
+        s.says();
+        s.runs_to(1_000_000);
+        prop_assert!(s.endpoint.received_unread() <= 64 * 1024);
+        prop_assert!(s.endpoint.in_flight() <= 3);
+    }
+
+    #[test]
+    fn whatever_comes_without_the_tag_changes_nothing(segment in any_segment(), other in 1u64..100) {
+        let mut s = tagged();
+        let before = s.snapshot();
+        s.hears(FromPeer(Segment { tag: Some(tag(other)).filter(|&t| t != tag(7)), ..segment }));
+        prop_assert_eq!(s.says(), "");
+        prop_assert_eq!(s.snapshot(), before);
+        prop_assert_eq!(s.drops(DropReason::WrongTag), 1);
+    }
+}
+
+fn any_segment() -> impl Strategy<Value = Segment<Length>> {
+    let number = prop_oneof![Just(0u16), Just(1), Just(u16::MAX), any::<u16>()];
+    let place = proptest::option::of((0u8..12, any::<bool>()))
+        .prop_map(|place| place.map(|(position, last)| Place { position, last }));
+    let acked = proptest::option::of((number.clone(), 0u16..4096, any::<u8>()))
+        .prop_map(|ack| ack.map(|(block, bits, tx)| Ack { block, bitmap: Bitmap::from_bits(bits), tx }));
+    let control =
+        prop_oneof![Just(Control::None), Just(Control::Syn), Just(Control::Fin), Just(Control::Rst)];
+    let opening = proptest::option::of((any::<u16>(), 1u8..=12, 1u8..))
+        .prop_map(|o| o.map(|(mss, k, cwnd_max)| Opening { tag: None, mss, block_segments: k, cwnd_max }));
+    let len = prop_oneof![Just(0u64), 0u64..1500, Just(u64::MAX)];
+    (number, place, any::<u8>(), acked, control, any::<bool>(), any::<u16>(), opening, len).prop_map(
+        |(block, place, tx, ack, control, congested, window, opening, len)| Segment {
+            block,
+            place,
+            tx,
+            ack,
+            control,
+            tx_stat: if congested { TxStat::Congested } else { TxStat::Normal },
+            window,
+            tag: None,
+            opening,
+            payload: Length(if place.is_some() { len } else { 0 }),
+        },
+    )
+}
+
+/// A connection with tags (ours 7, the peer's 8), in the middle of a block each way, with nothing to say.
+fn tagged() -> Script {
+    let mut s = Script::of(Endpoint::tagged(plain(), tag(7)).unwrap());
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    s.hears_at(100, syn_ack().opening(Opening { tag: Some(tag(8)), ..offer() }).tag(tag(7)));
+    s.hands_over(4000);
+    s.says();
+    assert_eq!(s.answers(data(0, 0).congested().tag(tag(7))), "ack 0:[0] tx 0");
+    s.hears(data(0, 2).tag(tag(7)).acks(0, &[0], 0));
+    assert_eq!(s.says(), "0:3. (1000) tx 3 ack 0:[0 2] tx 2");
+    s
+}
+
+/// The same without tags.
+fn untagged() -> Script {
+    let mut s = Script::sending(plain(), 4000);
+    s.says();
+    s.answers(data(0, 0).congested());
+    s.hears(data(0, 2).acks(0, &[0], 0));
+    s.says();
+    s
+}
+
+#[test]
+fn forged_segments_without_the_right_tag_only_count() {
+    let forged = [
+        data(0, 1),
+        data(0, 1).last(),
+        data(0, 1).fin(),
+        ack(0, &[0, 1, 2], 2),
+        ack(0, &[0, 1, 2], 2).win(0),
+        question(0),
+        rst(0),
+        rst(1),
+        syn(),
+        syn().opening(Opening { tag: Some(tag(8)), ..offer() }),
+        syn_ack(),
+        data(0, 1).opening(offer()),
+    ];
+    let mut s = tagged();
+    let before = s.snapshot();
+    let mut count = 0;
+    for segment in forged {
+        for segment in [segment, segment.tag(tag(8)), segment.tag(tag(666))] {
+            assert_eq!(s.answers(segment), "");
+            assert_eq!(s.snapshot(), before);
+            count += 1;
+        }
+    }
+    assert_eq!((s.drops(DropReason::WrongTag), s.endpoint.stats().drops.total()), (count, count));
+    assert_eq!(s.state(), State::Established);
+}
+
+#[test]
+fn a_tag_where_none_was_given_is_wrong_too() {
+    let mut s = untagged();
+    let before = s.snapshot();
+    assert_eq!((s.answers(data(0, 1).tag(tag(1))), s.snapshot()), (String::new(), before));
+    assert_eq!(s.drops(DropReason::WrongTag), 1);
+}
+
+#[test]
+fn replayed_segments_are_at_most_answered() {
+    let mut s = tagged();
+    let before = s.snapshot();
+    for _ in 0..3 {
+        assert_eq!(s.answers(data(0, 2).tag(tag(7)).acks(0, &[0], 0)), "ack 0:[0 2] tx 2");
+        assert_eq!(s.snapshot(), before);
+        assert_eq!(s.answers(syn_ack().tag(tag(7))), "ack 0:[0 2] tx 2");
+        assert_eq!(s.snapshot(), before);
+        // From before anything was received.
+        assert_eq!(s.answers(ack(u16::MAX, &[], 0).win(9).tag(tag(7))), "");
+        assert_eq!(s.answers(ack(0, &[], 0).win(9).tag(tag(7))), "");
+        assert_eq!(s.snapshot(), before);
+    }
+    assert_eq!(s.endpoint.stats().duplicates_received, 3);
+}
+
+#[test]
+fn acks_of_what_was_never_sent_are_dropped() {
+    let mut s = Script::sending(plain(), 8000);
+    s.says();
+    let before = s.snapshot();
+    for (segment, reason) in [
+        (ack(0, &[0, 1, 2, 3], 3), DropReason::BadAck),
+        (ack(0, &[11], 0), DropReason::BadAck),
+        (ack(1, &[0], 0), DropReason::OldAck),
+        (ack(7, &[], 0), DropReason::OldAck),
+        (ack(u16::MAX - 1, &[0], 0), DropReason::OldAck),
+    ] {
+        let count = s.drops(reason);
+        assert_eq!(s.answers(segment.win(1)), "");
+        assert_eq!((s.drops(reason), s.snapshot()), (count + 1, before.clone()));
+    }
+}
+
+#[test]
+fn a_block_has_one_end_and_nothing_after_it() {
+    let mut s = Script::connected(plain());
+    s.answers(data(0, 3).last());
+    s.answers(data(0, 1));
+    let before = s.snapshot();
+    for segment in [data(0, 4), data(0, 11).last(), data(0, 2).last(), data(0, 3), data(0, 5).fin()] {
+        assert_eq!(s.answers(segment), "");
+    }
+    assert_eq!((s.drops(DropReason::Inconsistent), s.snapshot()), (5, before));
+    let mut s = Script::connected(plain());
+    s.answers(data(0, 5));
+    let before = s.snapshot();
+    assert_eq!(s.answers(data(0, 3).last()), "", "an end before what was received");
+    assert_eq!((s.drops(DropReason::Inconsistent), s.snapshot()), (1, before));
+}
+
+#[test]
+fn blocks_come_one_after_another() {
+    let mut s = Script::connected(plain());
+    s.answers(data(0, 0).congested());
+    let before = s.snapshot();
+    for block in [1, 2, 0x7fff] {
+        assert_eq!(s.answers(data(block, 0)), "");
+    }
+    assert_eq!((s.drops(DropReason::OutsideBlock), s.snapshot()), (3, before));
+}
+
+#[test]
+fn segments_longer_than_we_take_are_dropped() {
+    let mut s = Script::connected(plain());
+    s.answers(data(0, 0).congested());
+    let before = s.snapshot();
+    for len in [1001, 65_535, u64::MAX] {
+        assert_eq!(s.answers(data(0, 1).len(len)), "");
+    }
+    assert_eq!((s.drops(DropReason::TooLong), s.snapshot()), (3, before));
+}
+
+#[test]
+fn nothing_comes_after_the_end_of_the_stream() {
+    let mut s = Script::connected(plain());
+    s.answers(data(0, 0).fin());
+    let before = s.snapshot();
+    assert_eq!(s.answers(data(1, 0)), "");
+    assert_eq!((s.drops(DropReason::AfterClose), s.snapshot()), (1, before));
+    s.endpoint.abort(s.now);
+    assert_eq!(s.says(), "R");
+    let closed = s.snapshot();
+    for segment in [data(1, 0), syn(), rst(0), ack(0, &[], 0)] {
+        assert_eq!((s.answers(segment), s.snapshot()), (String::new(), closed.clone()));
+    }
+    assert_eq!(s.drops(DropReason::Closed), 4);
+}
+
+#[test]
+fn an_ordinary_segment_without_an_ack_makes_no_sense() {
+    let mut s = Script::connected(plain());
+    let before = s.snapshot();
+    let segment = FromPeer(Segment { ack: None, ..data(0, 0).0 });
+    assert_eq!((s.answers(segment), s.snapshot()), (String::new(), before));
+    assert_eq!(s.drops(DropReason::Unexpected), 1);
+}
+
+#[test]
+fn a_user_who_does_not_read_bounds_what_is_kept() {
+    let mut s = Script::connected(Config { receive_buffer: 6000, ..plain() });
+    for block in 0..100 {
+        for position in [3, 1, 0, 2] {
+            let segment = data(block, position);
+            s.answers(if position == 3 { segment.last() } else { segment });
+            assert!(s.endpoint.received_unread() <= 6000);
+        }
+    }
+    assert_eq!(s.endpoint.received_unread(), 6000);
+}
+
+#[test]
+fn one_byte_blocks_are_bounded_like_any_others() {
+    let mut s = Script::connected(plain());
+    for block in 0..65_536u32 + 1000 {
+        s.answers(data(block as u16, 0).len(1).last());
+    }
+    assert_eq!(s.endpoint.received_unread(), 64 * 1024);
+    assert!(s.drops(DropReason::NoRoom) > 0);
+}
+
+#[test]
+fn an_endpoint_has_a_known_size() {
+    // docs/protocols/tpa.md says so too.
+    assert!(size_of::<Endpoint<Bytes>>() <= 2048, "{}", size_of::<Endpoint<Bytes>>());
+}
+
+#[test]
+fn time_far_ahead_is_survived() {
+    let mut s = Script::sending(Config { silence_limit: None, ..plain() }, 1 << 40);
+    s.says();
+    s.now = Instant::from_nanos(u64::MAX - 1);
+    s.endpoint.handle_timeout(s.now);
+    s.says();
+    s.endpoint.handle_packet(s.now, LinkId::ONLY, ack(0, &[0, 1, 2], 2).0);
+    s.says();
+    assert_eq!(s.state(), State::Established);
+}
+
+/// An endpoint in each of the eleven states.
+fn in_state(n: usize) -> Script {
+    let mut s = match n {
+        0 => Script::new(plain()),
+        1 => Script::connecting(plain()),
+        2 | 3 => {
+            let mut s = Script::new(plain());
+            s.endpoint.listen().unwrap();
+            s
+        }
+        _ => Script::connected(plain()),
+    };
+    match n {
+        3 => drop(s.answers(syn())),
+        5 | 6 | 8 | 10 => s.endpoint.close(s.now).unwrap(),
+        7 | 9 => drop(s.answers(data(0, 0).fin())),
+        _ => {}
+    }
+    s.says();
+    match n {
+        6 => drop(s.answers(ack(0, &[0], 0))),
+        8 => drop(s.answers(data(0, 0).fin())),
+        9 => s.endpoint.close(s.now).unwrap(),
+        10 => drop(s.answers(data(0, 0).fin().acks(0, &[0], 0))),
+        _ => {}
+    }
+    s.says();
+    s
+}
+
+#[test]
+fn the_eleven_states_are_reached() {
+    let reached: Vec<State> = (0..11).map(|n| in_state(n).state()).collect();
+    let all = [
+        State::Closed,
+        State::SynSent,
+        State::Listen,
+        State::SynReceived,
+        State::Established,
+        State::FinWait1,
+        State::FinWait2,
+        State::CloseWait,
+        State::Closing,
+        State::LastAck,
+        State::TimeWait,
+    ];
+    assert_eq!(reached, all);
+}

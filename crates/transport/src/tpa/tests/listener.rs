@@ -1,0 +1,225 @@
+//! Opening without state for whoever has not proved where it is.
+
+use super::script::{FromPeer, Script, ack, data, offer, plain, rst, syn, tag};
+use crate::tpa::{Config, Endpoint, Listener, Refusal, Secret, State, Verdict};
+use hopline_core::{Instant, Length, LinkId, Machine};
+use hopline_wire::tpa::{Control, Opening, Segment, Tag};
+
+const HERE: &[u8] = b"10.0.0.1:7172";
+
+fn listener() -> Listener {
+    Listener::new(plain(), Secret([7; 16])).unwrap()
+}
+
+fn offering() -> Opening {
+    Opening { tag: Some(tag(8)), ..offer() }
+}
+
+fn at(secs: u64) -> Instant {
+    Instant::from_secs(secs)
+}
+
+/// The tag that the listener gives to a SYN.
+fn told(listener: &Listener, now: Instant, address: &[u8], opening: Opening) -> Tag {
+    match listener.handle(now, address, syn().opening(opening).0) {
+        Verdict::Reply(reply) => reply.opening.unwrap().tag.unwrap(),
+        other => panic!("no reply: {other:?}"),
+    }
+}
+
+/// What completes the handshake.
+fn echo(tag: Tag, opening: Opening) -> FromPeer {
+    ack(u16::MAX, &[], 0).tag(tag).opening(opening)
+}
+
+fn refusal(listener: &Listener, now: Instant, address: &[u8], segment: FromPeer) -> Option<Refusal> {
+    match listener.handle::<Length>(now, address, segment.0) {
+        Verdict::Refused(refusal) => Some(refusal),
+        Verdict::Reply(_) => panic!("replied"),
+        Verdict::Accepted(_) => None,
+    }
+}
+
+#[test]
+fn a_syn_is_answered_with_a_tag_and_the_parameters() {
+    let Verdict::Reply(reply) = listener().handle(at(0), HERE, syn().opening(offering()).0) else { panic!() };
+    assert_eq!((reply.control, reply.tag, reply.window), (Control::Syn, Some(tag(8)), 65_535));
+    let opening = reply.opening.unwrap();
+    assert_eq!((opening.mss, opening.block_segments, opening.cwnd_max), (1000, 4, 3));
+    assert!(reply.ack.is_some() && opening.tag.is_some());
+}
+
+#[test]
+fn who_repeats_what_it_was_told_is_connected_and_told_so() {
+    let listener = listener();
+    let tag = told(&listener, at(0), HERE, offering());
+    let Verdict::Accepted(endpoint) = listener.handle(at(1), HERE, echo(tag, offering()).0) else { panic!() };
+    let mut s = Script::of(endpoint);
+    s.now = at(1);
+    assert_eq!((s.state(), s.endpoint.tag()), (State::Established, Some(tag)));
+    assert_eq!(s.says(), "ack -1:[] tx 0");
+    let answer = s.last.unwrap();
+    assert_eq!((answer.tag, answer.opening), (Some(super::script::tag(8)), None));
+}
+
+#[test]
+fn the_first_segment_may_carry_data_and_the_end() {
+    let listener = listener();
+    let tag = told(&listener, at(0), HERE, offering());
+    let first = data(0, 0).fin().tag(tag).opening(offering());
+    let Verdict::Accepted(endpoint) = listener.handle(at(1), HERE, first.0) else { panic!() };
+    let mut s = Script::of(endpoint);
+    assert_eq!((s.reads(), s.state(), s.says()), (1000, State::CloseWait, "ack 0:[0] tx 0".into()));
+}
+
+#[test]
+fn a_flood_of_syns_leaves_nothing_behind() {
+    let listener = listener();
+    let before = format!("{listener:?}");
+    for n in 0..100_000u32 {
+        let opening = Opening { tag: Some(tag(u64::from(n) + 1)), ..offer() };
+        let reply = listener.handle::<Length>(at(0), &n.to_be_bytes(), syn().opening(opening).0);
+        assert!(matches!(reply, Verdict::Reply(_)));
+    }
+    // `handle` takes `&self`, and there is nothing inside that could change.
+    assert_eq!(format!("{listener:?}"), before);
+    assert!(size_of::<Listener>() <= size_of::<Config>() + size_of::<Secret>());
+}
+
+#[test]
+fn an_answer_is_no_longer_than_what_asked_for_it_and_a_tag() {
+    // Nobody is flooded through us.
+    let call = syn().opening(offering()).0;
+    let Verdict::Reply(reply) = listener().handle(at(0), HERE, call) else { panic!() };
+    assert_eq!((call.udp_len(), reply.udp_len()), (28, 36));
+}
+
+#[test]
+fn a_tag_is_good_for_one_address() {
+    let listener = listener();
+    let tag = told(&listener, at(0), HERE, offering());
+    for other in [&b"10.0.0.1:7173"[..], b"10.0.0.2:7172", b"", b"10.0.0.1:7172 "] {
+        assert_eq!(refusal(&listener, at(0), other, echo(tag, offering())), Some(Refusal::BadTag));
+    }
+    assert_eq!(refusal(&listener, at(0), HERE, echo(tag, offering())), None);
+}
+
+#[test]
+fn a_tag_is_good_for_the_parameters_that_it_was_given_for() {
+    let listener = listener();
+    let told = told(&listener, at(0), HERE, offering());
+    for opening in [
+        Opening { tag: Some(tag(9)), ..offering() },
+        Opening { mss: 1001, ..offering() },
+        Opening { block_segments: 11, ..offering() },
+        Opening { cwnd_max: 4, ..offering() },
+        Opening { block_segments: 3, cwnd_max: 12, ..offering() },
+    ] {
+        assert_eq!(
+            refusal(&listener, at(0), HERE, echo(told, opening)),
+            Some(Refusal::BadTag),
+            "{opening:?}"
+        );
+    }
+}
+
+#[test]
+fn a_tag_is_good_for_30_to_60_seconds() {
+    let listener = listener();
+    for (given, still, no_more) in [(0u64, 59, 60), (29, 59, 60), (30, 89, 90), (45, 89, 90)] {
+        let tag = told(&listener, at(given), HERE, offering());
+        assert_eq!(refusal(&listener, at(still), HERE, echo(tag, offering())), None, "given at {given}");
+        assert_eq!(refusal(&listener, at(no_more), HERE, echo(tag, offering())), Some(Refusal::BadTag));
+    }
+}
+
+#[test]
+fn a_tag_is_good_with_one_secret() {
+    let tag = told(&listener(), at(0), HERE, offering());
+    let other = Listener::new(plain(), Secret([8; 16])).unwrap();
+    assert_eq!(refusal(&other, at(0), HERE, echo(tag, offering())), Some(Refusal::BadTag));
+    assert_eq!(format!("{:?}", Secret([8; 16])), "Secret", "it does not get into logs");
+}
+
+#[test]
+fn guessed_tags_and_other_segments_are_refused() {
+    let listener = listener();
+    let given = told(&listener, at(0), HERE, offering());
+    for (segment, why) in [
+        (echo(tag(1), offering()), Refusal::BadTag),
+        (ack(u16::MAX, &[], 0), Refusal::NotAnOpening),
+        (ack(u16::MAX, &[], 0).tag(given), Refusal::NotAnOpening),
+        (data(0, 0).tag(given), Refusal::NotAnOpening),
+        (rst(0), Refusal::NotAnOpening),
+        (rst(0).tag(given).opening(offering()), Refusal::NotAnOpening),
+        (syn().tag(given).opening(offering()), Refusal::NotAnOpening),
+        (syn().acks(0, &[], 0).opening(offering()), Refusal::NotAnOpening),
+        (syn(), Refusal::NoTag),
+        (echo(given, offer()), Refusal::NoTag),
+    ] {
+        assert_eq!(refusal(&listener, at(0), HERE, segment), Some(why));
+    }
+}
+
+#[test]
+fn a_repeated_echo_makes_the_same_endpoint_again() {
+    // Without state the listener cannot know. Whoever drives it looks for the connection first, by address and tag; an
+    // eavesdropper can have the first segment of a connection taken again for up to 60 s after it is gone.
+    let listener = listener();
+    let tag = told(&listener, at(0), HERE, offering());
+    let first = data(0, 0).tag(tag).opening(offering());
+    let [a, b] = [(); 2].map(|()| match listener.handle(at(1), HERE, first.0) {
+        Verdict::Accepted(endpoint) => format!("{endpoint:?}"),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(a, b);
+    // To the connection itself it is a duplicate.
+    let Verdict::Accepted(endpoint) = listener.handle(at(1), HERE, first.0) else { panic!() };
+    let mut s = Script::of(endpoint);
+    s.now = at(1);
+    s.says();
+    let before = s.snapshot();
+    assert_eq!(s.answers(first), "ack 0:[0] tx 0");
+    assert_eq!((s.snapshot(), s.endpoint.stats().duplicates_received), (before, 1));
+}
+
+#[test]
+fn an_idle_connection_outlives_the_loss_of_the_first_ack() {
+    let listener = listener();
+    let mut a = Script::of(Endpoint::tagged(plain(), tag(8)).unwrap());
+    a.endpoint.connect(a.now).unwrap();
+    let syn = a.endpoint.poll_transmit(a.now).unwrap();
+    let Verdict::Reply(reply) = listener.handle(a.now, HERE, syn) else { panic!() };
+    a.hears(FromPeer(reply));
+    let first = a.endpoint.poll_transmit(a.now).unwrap();
+    let Verdict::Accepted(endpoint) = listener.handle(a.now, HERE, first) else { panic!() };
+    let mut b = Script::of(endpoint);
+    assert_eq!(b.says(), "ack -1:[] tx 0", "which is lost");
+    assert_eq!(a.runs_to(400), "200: ack -1:[] tx 0");
+    b.endpoint.handle_packet(a.now, LinkId::ONLY, a.last.unwrap());
+    b.now = a.now;
+    assert_eq!(b.says(), "ack -1:[] tx 0");
+    a.hears(FromPeer(b.last.unwrap()));
+    assert_eq!(a.runs_to(1_000_000), "");
+    assert_eq!(a.state(), State::Established);
+}
+
+#[test]
+fn a_syn_is_refused_where_nobody_listens_and_nothing_else_is_answered() {
+    let reset: Segment<Length> = Listener::refuse(&syn().opening(offering()).0).unwrap();
+    assert_eq!((reset.control, reset.tag), (Control::Rst, Some(tag(8))));
+    let mut s = Script::of(Endpoint::tagged(plain(), tag(8)).unwrap());
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    s.hears(FromPeer(reset));
+    assert_eq!(s.state(), State::Closed);
+    for segment in [data(0, 0), rst(0).opening(offering()), ack(0, &[], 0).opening(offering())] {
+        assert!(Listener::refuse(&segment.0).is_none());
+    }
+}
+
+#[test]
+fn a_bad_configuration_is_refused() {
+    let error = Listener::new(Config { mss: 0, ..plain() }, Secret([0; 16])).unwrap_err();
+    assert_eq!(error.to_string(), "mss must be 1 to 65000");
+}

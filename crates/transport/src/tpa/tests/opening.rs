@@ -1,0 +1,222 @@
+//! Opening: as TCP does it (B9), with the parameters that both ends must know.
+
+use super::script::{Script, ack, data, offer, plain, rst, syn, syn_ack, tag};
+use crate::tpa::{CloseReason, Config, DropReason, Endpoint, Event, OpenError, State};
+use hopline_core::{Duration, Length};
+use hopline_wire::tpa::Opening;
+
+fn listening(config: Config) -> Script {
+    let mut s = Script::new(config);
+    s.endpoint.listen().unwrap();
+    s
+}
+
+fn connecting_with_tag() -> Script {
+    let mut s = Script::of(Endpoint::tagged(plain(), tag(7)).unwrap());
+    s.endpoint.connect(s.now).unwrap();
+    assert_eq!(s.says(), "S");
+    s
+}
+
+fn offer_with_tag(n: u64) -> Opening {
+    Opening { tag: Some(tag(n)), ..offer() }
+}
+
+#[test]
+fn three_way_handshake_active() {
+    let mut s = Script::connected(plain());
+    assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(100)), "the SYN is timed");
+    assert_eq!(s.endpoint.cwnd(), 3);
+    assert_eq!(s.runs_to(1_000_000), "", "nothing more to say");
+}
+
+#[test]
+fn the_syn_tells_what_we_take() {
+    let s = Script::connecting(plain());
+    let syn = s.last.unwrap();
+    assert_eq!(syn.opening, Some(Opening { tag: None, mss: 1000, block_segments: 4, cwnd_max: 3 }));
+    assert_eq!((syn.window, syn.tag), (65_535, None));
+}
+
+#[test]
+fn three_way_handshake_passive() {
+    let mut s = listening(plain());
+    assert_eq!(s.answers(syn()), "S ack -1:[] tx 0");
+    assert_eq!(s.state(), State::SynReceived);
+    s.hears_at(100, ack(u16::MAX, &[], 0));
+    assert_eq!((s.state(), s.says()), (State::Established, String::new()));
+    assert_eq!(s.events(), [Event::Connected]);
+    assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(100)));
+}
+
+#[test]
+fn the_first_data_complete_a_handshake_whose_ack_was_lost() {
+    let mut s = listening(plain());
+    s.answers(syn());
+    assert_eq!(s.answers(data(0, 0).len(300).fin()), "ack 0:[0] tx 0");
+    assert_eq!(s.state(), State::CloseWait);
+    assert_eq!(s.events(), [Event::Connected, Event::Readable, Event::PeerClosed]);
+    assert_eq!(s.reads(), 300);
+}
+
+#[test]
+fn a_lost_syn_is_resent_with_doubled_timeouts_and_gives_no_sample() {
+    let mut s = Script::connecting(plain());
+    assert_eq!(s.runs_to(7_000), "1000: S; 3000: S; 7000: S");
+    s.hears_at(7_100, syn_ack());
+    assert_eq!(s.says(), "ack -1:[] tx 0");
+    assert_eq!((s.endpoint.srtt(), s.endpoint.rto()), (None, Duration::from_secs(1)));
+}
+
+#[test]
+fn a_syn_that_is_never_answered_times_out() {
+    let mut s = Script::connecting(Config { syn_retries: Some(2), ..plain() });
+    assert_eq!(s.runs_to(100_000), "1000: S; 3000: S");
+    assert_eq!(s.events(), [Event::Closed(CloseReason::TimedOut)]);
+    assert_eq!(s.endpoint.stats().segments_received, 0);
+}
+
+#[test]
+fn a_lost_syn_ack_is_resent_by_timer_and_on_request() {
+    let mut s = listening(Config { syn_retries: Some(1), ..plain() });
+    s.answers(syn());
+    assert_eq!(s.runs_to(1_000), "1000: S ack -1:[] tx 0");
+    assert_eq!(s.answers(syn()), "S ack -1:[] tx 0");
+    assert_eq!(s.runs_to(3_500), "", "the answer on request moved the timer of none");
+    assert_eq!(s.events(), [Event::Closed(CloseReason::TimedOut)]);
+}
+
+#[test]
+fn a_syn_ack_that_comes_again_is_acknowledged_again() {
+    let mut s = Script::connected(plain());
+    assert_eq!(s.answers(syn_ack()), "ack -1:[] tx 0");
+    assert_eq!(s.events(), []);
+}
+
+#[test]
+fn both_may_open_at_once() {
+    // RFC 9293 §3.5, figure 7.
+    let mut s = Script::connecting(plain());
+    s.hears_at(50, syn());
+    assert_eq!((s.says().as_str(), s.state()), ("S ack -1:[] tx 0", State::SynReceived));
+    s.hears_at(100, syn_ack());
+    assert_eq!((s.says().as_str(), s.state()), ("ack -1:[] tx 0", State::Established));
+    assert_eq!(s.events(), [Event::Connected]);
+}
+
+#[test]
+fn a_reset_refuses() {
+    let mut s = Script::connecting(plain());
+    s.hears_at(100, rst(0));
+    assert_eq!(s.events(), [Event::Closed(CloseReason::Refused)]);
+    assert_eq!(s.runs_to(1_000_000), "");
+}
+
+#[test]
+fn segments_and_blocks_are_as_large_as_both_ends_take() {
+    let mut s = Script::connecting(plain());
+    s.hears(syn_ack().opening(Opening { mss: 500, block_segments: 2, ..offer() }));
+    s.says();
+    assert_eq!(s.endpoint.effective_mss(), 500);
+    s.hands_over(1500);
+    assert_eq!(s.says(), "0:0 (500) tx 0; 0:1. (500) tx 1");
+    assert_eq!(s.answers(ack(0, &[0, 1], 1)), "1:0. (500) tx 0");
+    // A peer that takes less than a byte is asked for the impossible, not divided by.
+    let mut s = Script::connecting(plain());
+    s.hears(syn_ack().opening(Opening { mss: 0, ..offer() }));
+    assert_eq!(s.endpoint.effective_mss(), 1);
+}
+
+#[test]
+fn data_handed_over_early_leave_with_the_handshake() {
+    let mut s = Script::connecting(plain());
+    s.endpoint.send(s.now, Length(1000)).unwrap();
+    s.endpoint.close(s.now).unwrap();
+    assert_eq!(s.state(), State::SynSent);
+    s.hears_at(100, syn_ack());
+    assert_eq!(s.says(), "F 0:0. (1000) tx 0");
+    assert_eq!(s.state(), State::FinWait1);
+}
+
+#[test]
+fn an_endpoint_lives_for_one_connection() {
+    let mut s = Script::connecting(plain());
+    assert_eq!(s.endpoint.connect(s.now), Err(OpenError::AlreadyOpen));
+    assert_eq!(s.endpoint.listen(), Err(OpenError::AlreadyOpen));
+    s.endpoint.close(s.now).unwrap();
+    assert_eq!((s.state(), s.events()), (State::Closed, vec![Event::Closed(CloseReason::Finished)]));
+    assert_eq!(s.endpoint.connect(s.now), Err(OpenError::AlreadyOpen));
+}
+
+#[test]
+fn a_listening_endpoint_takes_nothing_but_a_syn() {
+    let mut s = listening(plain());
+    for segment in [data(0, 0), ack(0, &[], 0), rst(0), syn_ack()] {
+        assert_eq!(s.answers(segment), "");
+    }
+    assert_eq!((s.state(), s.drops(DropReason::Unexpected)), (State::Listen, 4));
+}
+
+#[test]
+fn with_tags_the_parameters_are_repeated_until_the_peer_is_heard() {
+    let mut s = connecting_with_tag();
+    s.hears_at(100, syn_ack().opening(offer_with_tag(8)).tag(tag(7)));
+    assert_eq!(s.says(), "ack -1:[] tx 0");
+    let first = s.last.unwrap();
+    assert_eq!((first.tag, first.opening.unwrap().tag), (Some(tag(8)), Some(tag(7))));
+    assert_eq!(s.runs_to(1_000), "400: ack -1:[] tx 0; 1000: ack -1:[] tx 0");
+    assert!(s.last.unwrap().opening.is_some());
+    s.hands_over(1000);
+    assert_eq!(s.says(), "0:0. (1000) tx 0");
+    assert!(s.last.unwrap().opening.is_some(), "data too: the peer may know of nothing yet");
+    s.hears(ack(0, &[0], 0).tag(tag(7)));
+    s.hands_over(1000);
+    assert_eq!(s.says(), "1:0. (1000) tx 0");
+    let later = s.last.unwrap();
+    assert_eq!((later.tag, later.opening), (Some(tag(8)), None));
+}
+
+#[test]
+fn waiting_for_the_peer_to_know_us_makes_no_later_timeout_longer() {
+    let mut s = connecting_with_tag();
+    s.hears_at(100, syn_ack().opening(offer_with_tag(8)).tag(tag(7)));
+    s.says();
+    s.runs_to(1_000);
+    assert_eq!(s.endpoint.backoff(), 4);
+    s.hears(ack(u16::MAX, &[], 0).tag(tag(7)));
+    assert_eq!((s.endpoint.backoff(), s.endpoint.rto()), (1, Duration::from_millis(300)));
+}
+
+#[test]
+fn a_peer_that_repeats_its_parameters_is_told_that_it_is_known() {
+    let mut s = Script::of(Endpoint::tagged(plain(), tag(7)).unwrap());
+    s.endpoint.listen().unwrap();
+    assert_eq!(s.answers(syn().opening(offer_with_tag(8))), "S ack -1:[] tx 0");
+    let again = ack(u16::MAX, &[], 0).opening(offer_with_tag(8)).tag(tag(7));
+    assert_eq!(s.answers(again), "ack -1:[] tx 0");
+    assert_eq!(s.last.unwrap().opening, None);
+    s.hears_at(300, again);
+    assert_eq!(s.says(), "ack -1:[] tx 0", "the answer was lost");
+}
+
+#[test]
+fn a_forged_syn_does_not_come_between_us_and_the_one_we_called() {
+    // Nobody can be asked for a tag that he was not told: a SYN has none. The one we called answers all the same.
+    let mut s = connecting_with_tag();
+    s.hears_at(50, syn().opening(offer_with_tag(666)));
+    s.says();
+    s.hears_at(100, syn_ack().opening(offer_with_tag(8)).tag(tag(7)));
+    assert_eq!(s.says(), "ack -1:[] tx 0");
+    assert_eq!((s.state(), s.endpoint.peer_tag()), (State::Established, Some(tag(8))));
+    assert!(s.last.unwrap().opening.is_some(), "it may keep no state until it hears of us");
+}
+
+#[test]
+fn a_forged_syn_does_not_stop_us_from_calling() {
+    let mut s = connecting_with_tag();
+    s.hears_at(50, syn().opening(offer_with_tag(666)));
+    assert_eq!(s.says(), "S ack -1:[] tx 0");
+    assert_eq!(s.runs_to(1_100), "1050: S ack -1:[] tx 0; S");
+    let call = s.last.unwrap();
+    assert_eq!((call.ack, call.tag), (None, None), "as to someone who has not heard of us");
+}

@@ -1,0 +1,243 @@
+//! An endpoint and a scripted peer.
+//!
+//! What the endpoint sends is told as `describe_tpa` of the test kit tells it, `0:2. (1000) tx 2`; what it acknowledges
+//! is left out of data as long as it has received nothing. The peer never sends anything by itself.
+
+use crate::tpa::{Config, DropReason, Endpoint, Event, Path, State};
+use hopline_core::{Duration, Instant, Length, LinkId, Machine, Payload};
+use hopline_testkit::packet::describe_tpa;
+use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Segment, Tag, TxStat};
+use std::num::NonZeroU64;
+
+/// What is said of a peer that has received nothing.
+const NOTHING: Ack = Ack { block: u16::MAX, bitmap: Bitmap::EMPTY, tx: 0 };
+
+pub(super) struct Script {
+    pub(super) endpoint: Endpoint<Length>,
+    pub(super) now: Instant,
+    /// The last segment the endpoint sent.
+    pub(super) last: Option<Segment<Length>>,
+}
+
+/// A segment of the peer, under construction.
+#[derive(Clone, Copy)]
+pub(super) struct FromPeer(pub(super) Segment<Length>);
+
+fn bare() -> FromPeer {
+    FromPeer(Segment { ack: Some(NOTHING), window: 60_000, ..Segment::default() })
+}
+
+/// An acknowledgment of `positions` of `block`, on account of transmission `tx`.
+pub(super) fn ack(block: u16, positions: &[u8], tx: u8) -> FromPeer {
+    let mut bitmap = Bitmap::EMPTY;
+    positions.iter().for_each(|&position| bitmap.insert(position));
+    FromPeer(Segment { ack: Some(Ack { block, bitmap, tx }), ..bare().0 })
+}
+
+/// 1000 bytes in `position` of `block`; the transmission has the same number as the position.
+pub(super) fn data(block: u16, position: u8) -> FromPeer {
+    let place = Some(Place { position, last: false });
+    FromPeer(Segment { block, place, tx: position, payload: Length(1000), ..bare().0 })
+}
+
+/// What the peer sends to open.
+pub(super) fn syn() -> FromPeer {
+    FromPeer(Segment { control: Control::Syn, ack: None, opening: Some(offer()), ..bare().0 })
+}
+
+pub(super) fn syn_ack() -> FromPeer {
+    FromPeer(Segment { ack: Some(Ack::default()), ..syn().0 })
+}
+
+pub(super) fn rst(block: u16) -> FromPeer {
+    FromPeer(Segment { control: Control::Rst, ack: None, block, ..bare().0 })
+}
+
+/// An empty segment of `block`: what a question is.
+pub(super) fn question(block: u16) -> FromPeer {
+    data(block, 0).len(0)
+}
+
+/// The peer's opening parameters: segments of 1000 bytes, as round numbers are easier to read.
+pub(super) fn offer() -> Opening {
+    Opening { tag: None, mss: 1000, block_segments: 12, cwnd_max: 3 }
+}
+
+impl FromPeer {
+    pub(super) fn len(mut self, len: u64) -> Self {
+        self.0.payload = Length(len);
+        self
+    }
+    pub(super) fn tx(mut self, tx: u8) -> Self {
+        self.0.tx = tx;
+        self
+    }
+    /// The last segment of its block.
+    pub(super) fn last(mut self) -> Self {
+        self.0.place = self.0.place.map(|place| Place { last: true, ..place });
+        self
+    }
+    /// The last segment of the stream.
+    pub(super) fn fin(mut self) -> Self {
+        self.0.control = Control::Fin;
+        self.last()
+    }
+    pub(super) fn congested(mut self) -> Self {
+        self.0.tx_stat = TxStat::Congested;
+        self
+    }
+    pub(super) fn win(mut self, window: u16) -> Self {
+        self.0.window = window;
+        self
+    }
+    pub(super) fn tag(mut self, tag: Tag) -> Self {
+        self.0.tag = Some(tag);
+        self
+    }
+    pub(super) fn opening(mut self, opening: Opening) -> Self {
+        self.0.opening = Some(opening);
+        self
+    }
+    /// With an acknowledgment of `positions` of `block`.
+    pub(super) fn acks(mut self, block: u16, positions: &[u8], tx: u8) -> Self {
+        self.0.ack = ack(block, positions, tx).0.ack;
+        self
+    }
+}
+
+pub(super) fn tag(n: u64) -> Tag {
+    Tag(NonZeroU64::new(n).unwrap())
+}
+
+/// TPA-3 with segments of 1000 bytes and blocks of four.
+pub(super) fn plain() -> Config {
+    Config { mss: 1000, block_segments: 4, ..Config::tpa(3) }
+}
+
+impl Script {
+    /// A closed endpoint at time 0.
+    pub(super) fn new(config: Config) -> Self {
+        Self::of(Endpoint::new(config).unwrap())
+    }
+
+    pub(super) fn of(endpoint: Endpoint<Length>) -> Self {
+        Self { endpoint, now: Instant::ZERO, last: None }
+    }
+
+    pub(super) fn connecting(config: Config) -> Self {
+        let mut s = Self::new(config);
+        s.endpoint.connect(s.now).unwrap();
+        assert_eq!(s.says(), "S");
+        s
+    }
+
+    /// Connected actively at 100 ms after a round trip of 100 ms: the RTO is 300 ms.
+    pub(super) fn connected(config: Config) -> Self {
+        let mut s = Self::connecting(config);
+        s.hears_at(100, syn_ack());
+        assert_eq!(s.says(), "ack -1:[] tx 0");
+        assert_eq!(s.events(), [Event::Connected]);
+        assert_eq!((s.state(), s.endpoint.rto()), (State::Established, Duration::from_millis(300)));
+        s
+    }
+
+    /// Connected, with so many bytes handed over and flushed at 100 ms.
+    pub(super) fn sending(config: Config, bytes: u64) -> Self {
+        let mut s = Self::connected(config);
+        s.hands_over(bytes);
+        s
+    }
+
+    /// So many bytes are handed over, to go at once.
+    pub(super) fn hands_over(&mut self, bytes: u64) {
+        self.endpoint.send(self.now, Length(bytes)).unwrap();
+        self.endpoint.flush(self.now);
+    }
+
+    /// The peer's segment arrives now.
+    pub(super) fn hears(&mut self, p: FromPeer) {
+        self.endpoint.handle_packet(self.now, LinkId::ONLY, p.0);
+    }
+
+    /// The peer's segment arrives after so many milliseconds from the start.
+    pub(super) fn hears_at(&mut self, ms: u64, p: FromPeer) {
+        assert_eq!(self.runs_to(ms), "", "nothing is said before {ms} ms");
+        self.hears(p);
+    }
+
+    /// The peer's segment arrives now; what is said to it.
+    pub(super) fn answers(&mut self, p: FromPeer) -> String {
+        self.hears(p);
+        self.says()
+    }
+
+    /// Everything the endpoint says now.
+    pub(super) fn says(&mut self) -> String {
+        let mut lines = Vec::new();
+        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
+            lines.push(tell(&segment));
+            self.last = Some(segment);
+        }
+        lines.join("; ")
+    }
+
+    /// Lets time pass up to `ms` from the start, firing timers; tells what was said, with times in milliseconds.
+    pub(super) fn runs_to(&mut self, ms: u64) -> String {
+        let until = Instant::from_millis(ms);
+        assert!(until >= self.now, "time does not go backwards");
+        let mut lines = Vec::new();
+        loop {
+            let said = self.says();
+            if !said.is_empty() {
+                lines.push(format!("{}: {said}", self.now.as_nanos() / 1_000_000));
+            }
+            match self.endpoint.poll_timeout() {
+                Some((at, _)) if at <= until => {
+                    self.now = self.now.max(at);
+                    self.endpoint.handle_timeout(self.now);
+                }
+                _ => break,
+            }
+        }
+        self.now = until;
+        lines.join("; ")
+    }
+
+    /// When the next timer fires, in milliseconds.
+    pub(super) fn next_timer(&self) -> u64 {
+        self.endpoint.poll_timeout().map_or(u64::MAX, |(at, _)| at.as_nanos() / 1_000_000)
+    }
+
+    pub(super) fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.endpoint.poll_event()).collect()
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.endpoint.state()
+    }
+
+    pub(super) fn path(&self) -> Path {
+        self.endpoint.path()
+    }
+
+    pub(super) fn drops(&self, reason: DropReason) -> u64 {
+        self.endpoint.stats().drops.count(reason)
+    }
+
+    /// Bytes waiting for the user.
+    pub(super) fn reads(&mut self) -> u64 {
+        std::iter::from_fn(|| self.endpoint.recv()).map(|p| p.len()).sum()
+    }
+
+    /// Everything about the endpoint but its counters.
+    pub(super) fn snapshot(&self) -> String {
+        let mut endpoint = self.endpoint.clone();
+        endpoint.stats = Default::default();
+        format!("{endpoint:?}")
+    }
+}
+
+fn tell(segment: &Segment<Length>) -> String {
+    let text = describe_tpa(segment);
+    if segment.place.is_some() { text.replace(" ack -1:[] tx 0", "") } else { text }
+}
