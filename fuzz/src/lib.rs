@@ -28,6 +28,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "aodv", run: wire::aodv },
     Target { name: "olsr", run: wire::olsr },
     Target { name: "tcp_endpoint", run: hopline_testkit::fuzz::tcp_endpoint },
+    Target { name: "tpa_endpoint", run: hopline_testkit::fuzz::tpa_endpoint },
+    Target { name: "tpa_listener", run: hopline_testkit::fuzz::tpa_listener },
     Target { name: "aodv_machine", run: hopline_routing::aodv::fuzzing::drive },
     Target { name: "olsr_machine", run: hopline_routing::olsr::fuzzing::drive },
     Target { name: "mac", run: mac::mac },

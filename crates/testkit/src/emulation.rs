@@ -130,6 +130,11 @@ impl Direction {
         }
     }
 
+    pub(crate) fn change(&mut self, emulation: Emulation) {
+        self.losses = Losses::new(emulation.loss, emulation.burst, &mut self.random);
+        self.emulation = emulation;
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         self.counts
     }

@@ -103,6 +103,13 @@ where
         }
     }
 
+    /// From now on the link does this to what A and to what B sends. What is under way arrives as it would have.
+    pub fn change_link(&mut self, emulation: [Emulation; 2]) {
+        for (direction, emulation) in self.directions.iter_mut().zip(emulation) {
+            direction.change(emulation);
+        }
+    }
+
     /// Keeps packets and their fate from now on, or stops.
     pub fn record(&mut self, recording: Recording) {
         self.recording = recording;
