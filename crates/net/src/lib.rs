@@ -11,6 +11,7 @@ pub mod netns;
 pub mod sched;
 mod sys;
 pub mod tcp;
+pub mod transfer;
 pub mod tun;
 
 pub use error::Error;

@@ -1,0 +1,84 @@
+use super::frame::{FrameError, Reason, Refusal};
+use std::io;
+
+/// Why a transfer did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Connection(#[source] io::Error),
+    /// The peer went away in the middle.
+    #[error("the peer closed the connection before the end")]
+    Closed,
+    /// What came is no frame.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The peer gave up, and said why.
+    #[error("the peer gave up: {0}")]
+    Peer(#[source] Refusal),
+    /// The peer broke the rules.
+    #[error("the peer broke the protocol: {0}")]
+    Protocol(String),
+    /// Files here cannot be read or written.
+    #[error("{doing}: {source}")]
+    Files {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// More was sent than is permitted here.
+    #[error("{0}")]
+    TooMuch(String),
+    /// What the command line names cannot be sent.
+    #[error("{0}")]
+    Unsendable(String),
+    /// Stopped by [`Watch::interrupted`](super::Watch::interrupted).
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    pub(super) fn files(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::Files { doing: doing.into(), source: source.into() }
+    }
+
+    /// Whether the same transfer over a new connection may go on where this one stopped.
+    #[must_use]
+    pub const fn is_worth_another_try(&self) -> bool {
+        match self {
+            Self::Connection(_) | Self::Closed | Self::Frame(FrameError::Damaged) => true,
+            Self::Peer(refusal) => matches!(refusal.reason, Reason::Checksum),
+            _ => false,
+        }
+    }
+
+    /// What the peer is told; `None` where nobody listens.
+    pub(super) fn told(&self) -> Option<Refusal> {
+        let reason = match self {
+            Self::Connection(_) | Self::Closed | Self::Peer(_) => return None,
+            Self::Frame(FrameError::Damaged) => Reason::Checksum,
+            Self::Frame(_) | Self::Protocol(_) => Reason::Protocol,
+            Self::Files { source, .. } => reason_of(source),
+            Self::TooMuch(_) => Reason::TooMuch,
+            Self::Unsendable(_) => Reason::System,
+            Self::Interrupted => Reason::Interrupted,
+        };
+        Some(Refusal::new(reason, self.to_string()))
+    }
+}
+
+/// The reason that travels for what the system said.
+pub(super) fn reason_of(error: &io::Error) -> Reason {
+    match error.kind() {
+        // A symbolic link where none is followed.
+        _ if error.raw_os_error() == Some(libc::ELOOP) => Reason::Path,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            Reason::NoSpace
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Reason::Permission,
+        io::ErrorKind::AlreadyExists => Reason::Exists,
+        io::ErrorKind::InvalidFilename | io::ErrorKind::NotADirectory => Reason::Path,
+        _ => Reason::System,
+    }
+}

@@ -1,0 +1,515 @@
+//! Frames as bytes. `docs/transfer.md` has the layout.
+
+use super::path::{MAX_PATH, printable};
+use blake3::Hash;
+
+/// The version of the protocol that is spoken here.
+pub const VERSION: u8 = 1;
+/// Bytes before the body of a frame.
+pub const HEADER: usize = 12;
+/// The most bytes of a file in one frame.
+pub const MAX_DATA: usize = 1 << 16;
+/// The most bytes of words in one frame; longer ones are cut.
+pub const MAX_TEXT: usize = 512;
+
+const MAGIC: &[u8; 7] = b"hopline";
+const HASH: usize = 32;
+/// Kind, mode, modification time, size, hash: what an offer has before the path.
+const OFFER_FIXED: usize = 1 + 2 + 8 + 4 + 8 + HASH;
+
+/// One unit of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// First from both sides.
+    Hello {
+        /// The version of the protocol.
+        version: u8,
+    },
+    /// Sender: may I send this?
+    Offer(Offer),
+    /// Receiver: yes, and this much is here already.
+    Accept {
+        /// Bytes that are here.
+        offset: u64,
+        /// The BLAKE3 hash of these bytes.
+        prefix: Hash,
+    },
+    /// Receiver: the very same file is here.
+    Have,
+    /// Receiver: this one not.
+    Refuse(Refusal),
+    /// Sender: data follows from here; either the accepted offset, or 0 where the prefix is another.
+    Start {
+        /// Where the data begins, in bytes.
+        offset: u64,
+    },
+    /// Sender: bytes of the file; at least one.
+    Data(Vec<u8>),
+    /// Sender: that was all of it.
+    End {
+        /// The BLAKE3 hash of the whole file.
+        hash: Hash,
+    },
+    /// Sender: the file changed under its hands, forget what came of it.
+    Abandon {
+        /// Why, in words.
+        why: String,
+    },
+    /// Receiver: it is in its place and on the disk.
+    Done,
+    /// Either: it cannot go on at all.
+    Fail(Refusal),
+    /// Sender: that was everything. Receiver: so it was.
+    Bye,
+}
+
+/// What a sender wants to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Where it goes below the receiver's directory; not yet checked.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub content: Content,
+    /// Permission bits, at most 0o777.
+    pub mode: u16,
+    /// When it was last modified.
+    pub modified: Modified,
+}
+
+/// What is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A file whose content is known.
+    File {
+        /// In bytes.
+        size: u64,
+        /// The BLAKE3 hash of all of it.
+        hash: Hash,
+    },
+    /// A directory.
+    Directory,
+    /// Something whose length shows when it ends; cannot be resumed.
+    Stream,
+}
+
+/// A modification time, since 1970-01-01 00:00 UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modified {
+    /// Whole seconds; negative before 1970.
+    pub seconds: i64,
+    /// The rest, below 10⁹.
+    pub nanoseconds: u32,
+}
+
+/// A no, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Refusal {
+    /// For programs.
+    pub reason: Reason,
+    /// For people.
+    pub text: String,
+}
+
+impl Refusal {
+    pub(super) fn new(reason: Reason, text: impl Into<String>) -> Self {
+        Self { reason, text: text.into() }
+    }
+}
+
+/// Why something is refused or fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// The path is not one that is taken.
+    Path = 1,
+    /// There is another file of that name.
+    Exists = 2,
+    /// The same file is being received from somebody else.
+    Busy = 3,
+    /// What arrived is not what was offered.
+    Checksum = 4,
+    /// The disk is full.
+    NoSpace = 5,
+    /// More bytes or files than the receiver permits.
+    TooMuch = 6,
+    /// The receiver may not write there.
+    Permission = 7,
+    /// The system failed.
+    System = 8,
+    /// The peer broke the rules of the conversation.
+    Protocol = 9,
+    /// Somebody stopped it.
+    Interrupted = 10,
+    /// A reason that this version does not know.
+    Unknown = 255,
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The first bytes are not those of a frame that may come.
+    #[error("the peer does not speak hopline's file transfer, or the stream is damaged")]
+    Unknown,
+    /// The check of the frame is another.
+    #[error("the stream is damaged: a frame does not match its check")]
+    Damaged,
+    /// The body is not what its kind has.
+    #[error("the peer sent a malformed frame")]
+    Malformed,
+}
+
+const HELLO: u8 = 1;
+const OFFER: u8 = 2;
+const ACCEPT: u8 = 3;
+const HAVE: u8 = 4;
+const REFUSE: u8 = 5;
+const START: u8 = 6;
+const DATA: u8 = 7;
+const END: u8 = 8;
+const ABANDON: u8 = 9;
+const DONE: u8 = 10;
+const FAIL: u8 = 11;
+const BYE: u8 = 12;
+
+impl Frame {
+    /// The frame as bytes.
+    ///
+    /// # Panics
+    ///
+    /// If data or path are longer than [`MAX_DATA`] or [`MAX_PATH`].
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER];
+        let kind = self.put_body(&mut bytes);
+        let len = bytes.len() - HEADER;
+        let most = most(kind).expect("a kind that is put has a bound");
+        assert!(len <= most, "a body of {len} bytes, at most {most}");
+        bytes[0] = kind;
+        bytes[1..4].copy_from_slice(&(len as u32).to_be_bytes()[1..]);
+        let check = check(&bytes[..4], &bytes[HEADER..]);
+        bytes[4..HEADER].copy_from_slice(&check);
+        bytes
+    }
+
+    /// The first frame of `bytes` and how long it is; `None` while it is not all there.
+    ///
+    /// # Errors
+    ///
+    /// If no frame begins like this; more bytes do not help.
+    pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, FrameError> {
+        let Some(kind) = bytes.first() else { return Ok(None) };
+        let most = most(*kind).ok_or(FrameError::Unknown)?;
+        let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Ok(None) };
+        let len = u32::from_be_bytes([0, header[1], header[2], header[3]]) as usize;
+        if len > most {
+            return Err(FrameError::Unknown);
+        }
+        let Some(body) = rest.get(..len) else { return Ok(None) };
+        if header[4..] != check(&header[..4], body) {
+            return Err(FrameError::Damaged);
+        }
+        let frame = Self::of_body(*kind, body).ok_or(FrameError::Malformed)?;
+        Ok(Some((frame, HEADER + len)))
+    }
+
+    fn put_body(&self, out: &mut Vec<u8>) -> u8 {
+        match self {
+            Self::Hello { version } => {
+                out.extend_from_slice(MAGIC);
+                out.push(*version);
+                HELLO
+            }
+            Self::Offer(offer) => {
+                offer.put(out);
+                OFFER
+            }
+            Self::Accept { offset, prefix } => {
+                out.extend_from_slice(&offset.to_be_bytes());
+                out.extend_from_slice(prefix.as_bytes());
+                ACCEPT
+            }
+            Self::Have => HAVE,
+            Self::Refuse(refusal) => {
+                refusal.put(out);
+                REFUSE
+            }
+            Self::Start { offset } => {
+                out.extend_from_slice(&offset.to_be_bytes());
+                START
+            }
+            Self::Data(data) => {
+                out.extend_from_slice(data);
+                DATA
+            }
+            Self::End { hash } => {
+                out.extend_from_slice(hash.as_bytes());
+                END
+            }
+            Self::Abandon { why } => {
+                out.extend_from_slice(cut(why).as_bytes());
+                ABANDON
+            }
+            Self::Done => DONE,
+            Self::Fail(refusal) => {
+                refusal.put(out);
+                FAIL
+            }
+            Self::Bye => BYE,
+        }
+    }
+
+    fn of_body(kind: u8, mut body: &[u8]) -> Option<Self> {
+        let frame = match kind {
+            HELLO => {
+                (take::<7>(&mut body)? == *MAGIC).then_some(())?;
+                let [version] = take(&mut body)?;
+                // A later version may say more.
+                body = &[];
+                Self::Hello { version }
+            }
+            OFFER => Self::Offer(Offer::of(std::mem::take(&mut body))?),
+            ACCEPT => Self::Accept {
+                offset: u64::from_be_bytes(take(&mut body)?),
+                prefix: Hash::from_bytes(take(&mut body)?),
+            },
+            HAVE => Self::Have,
+            REFUSE => Self::Refuse(Refusal::of(std::mem::take(&mut body))?),
+            START => Self::Start { offset: u64::from_be_bytes(take(&mut body)?) },
+            DATA => Self::Data((!body.is_empty()).then(|| std::mem::take(&mut body).to_vec())?),
+            END => Self::End { hash: Hash::from_bytes(take(&mut body)?) },
+            ABANDON => Self::Abandon { why: printable(std::mem::take(&mut body)) },
+            DONE => Self::Done,
+            FAIL => Self::Fail(Refusal::of(std::mem::take(&mut body))?),
+            BYE => Self::Bye,
+            _ => return None,
+        };
+        body.is_empty().then_some(frame)
+    }
+}
+
+impl Offer {
+    fn put(&self, out: &mut Vec<u8>) {
+        let (kind, size, hash) = match self.content {
+            Content::File { size, hash } => (0, size, *hash.as_bytes()),
+            Content::Directory => (1, 0, [0; HASH]),
+            Content::Stream => (2, 0, [0; HASH]),
+        };
+        out.push(kind);
+        out.extend_from_slice(&self.mode.to_be_bytes());
+        out.extend_from_slice(&self.modified.seconds.to_be_bytes());
+        out.extend_from_slice(&self.modified.nanoseconds.to_be_bytes());
+        out.extend_from_slice(&size.to_be_bytes());
+        out.extend_from_slice(&hash);
+        out.extend_from_slice(&self.path);
+    }
+
+    fn of(mut body: &[u8]) -> Option<Self> {
+        let [kind] = take(&mut body)?;
+        let mode = u16::from_be_bytes(take(&mut body)?);
+        let modified = Modified {
+            seconds: i64::from_be_bytes(take(&mut body)?),
+            nanoseconds: u32::from_be_bytes(take(&mut body)?),
+        };
+        let size = u64::from_be_bytes(take(&mut body)?);
+        let hash = take(&mut body)?;
+        let content = match kind {
+            0 => Content::File { size, hash: Hash::from_bytes(hash) },
+            _ if size != 0 || hash != [0; HASH] => return None,
+            1 => Content::Directory,
+            2 => Content::Stream,
+            _ => return None,
+        };
+        let sound = mode <= 0o777 && modified.nanoseconds < 1_000_000_000;
+        sound.then(|| Self { path: body.to_vec(), content, mode, modified })
+    }
+}
+
+impl Refusal {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(self.reason as u8);
+        out.extend_from_slice(cut(&self.text).as_bytes());
+    }
+
+    fn of(body: &[u8]) -> Option<Self> {
+        let (reason, text) = body.split_first()?;
+        Some(Self { reason: Reason::of(*reason), text: printable(text) })
+    }
+}
+
+impl Reason {
+    fn of(byte: u8) -> Self {
+        const KNOWN: [Reason; 10] = [
+            Reason::Path,
+            Reason::Exists,
+            Reason::Busy,
+            Reason::Checksum,
+            Reason::NoSpace,
+            Reason::TooMuch,
+            Reason::Permission,
+            Reason::System,
+            Reason::Protocol,
+            Reason::Interrupted,
+        ];
+        KNOWN.into_iter().find(|reason| *reason as u8 == byte).unwrap_or(Self::Unknown)
+    }
+}
+
+/// The longest body of a kind; `None`: there is no such kind.
+const fn most(kind: u8) -> Option<usize> {
+    Some(match kind {
+        HELLO => 64,
+        OFFER => OFFER_FIXED + MAX_PATH,
+        ACCEPT => 8 + HASH,
+        HAVE | DONE | BYE => 0,
+        REFUSE | FAIL => 1 + MAX_TEXT,
+        START => 8,
+        DATA => MAX_DATA,
+        END => HASH,
+        ABANDON => MAX_TEXT,
+        _ => return None,
+    })
+}
+
+/// The first eight bytes of the BLAKE3 hash of kind, length and body.
+fn check(start: &[u8], body: &[u8]) -> [u8; 8] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(start).update(body);
+    *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
+}
+
+fn take<const N: usize>(body: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = body.split_first_chunk()?;
+    *body = rest;
+    Some(*taken)
+}
+
+/// As much of `text` as travels.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Frame> {
+        let hash = blake3::hash(b"x");
+        let refusal = Refusal::new(Reason::Exists, "there is one");
+        let offer = |content| Offer {
+            path: b"a/b".to_vec(),
+            content,
+            mode: 0o644,
+            modified: Modified { seconds: -1, nanoseconds: 999_999_999 },
+        };
+        vec![
+            Frame::Hello { version: VERSION },
+            Frame::Offer(offer(Content::File { size: u64::MAX, hash })),
+            Frame::Offer(offer(Content::Directory)),
+            Frame::Offer(offer(Content::Stream)),
+            Frame::Accept { offset: 7, prefix: hash },
+            Frame::Have,
+            Frame::Refuse(refusal.clone()),
+            Frame::Start { offset: 1 << 40 },
+            Frame::Data(vec![0]),
+            Frame::Data(vec![7; MAX_DATA]),
+            Frame::End { hash },
+            Frame::Abandon { why: "changed".into() },
+            Frame::Done,
+            Frame::Fail(refusal),
+            Frame::Bye,
+        ]
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for frame in all() {
+            let bytes = frame.encode();
+            assert_eq!(Frame::decode(&bytes), Ok(Some((frame, bytes.len()))));
+        }
+    }
+
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let bytes = Frame::Hello { version: 1 }.encode();
+        assert_eq!(bytes[..4], [1, 0, 0, 8]);
+        assert_eq!(bytes[4..12], blake3::hash(b"\x01\0\0\x08hopline\x01").as_bytes()[..8]);
+        assert_eq!(&bytes[12..], b"hopline\x01");
+        assert_eq!(Frame::Start { offset: 258 }.encode()[HEADER..], [0, 0, 0, 0, 0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn half_a_frame_is_waited_for() {
+        for frame in all() {
+            let bytes = frame.encode();
+            for len in 0..bytes.len().min(100) {
+                assert_eq!(Frame::decode(&bytes[..len]), Ok(None), "{len} bytes of {frame:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_is_seen() {
+        let whole = Frame::Data(b"some bytes".to_vec()).encode();
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let decoded = Frame::decode(&bytes);
+            // A longer length is waited for, or is more than there may be.
+            assert!(
+                decoded.is_err() || decoded == Ok(None) && (8..32).contains(&bit),
+                "bit {bit}: {decoded:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_length_makes_anyone_wait_for_more_than_the_bound() {
+        for kind in 0..=255 {
+            let decoded = Frame::decode(&[kind, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(decoded, Err(FrameError::Unknown), "kind {kind}");
+        }
+        assert_eq!(Frame::decode(b"GET / HTTP/1.1\r\n"), Err(FrameError::Unknown));
+    }
+
+    #[test]
+    fn bodies_that_say_too_little_or_too_much_are_malformed() {
+        let framed = |kind: u8, body: &[u8]| {
+            let start = [kind, 0, 0, body.len() as u8];
+            Frame::decode(&[&start, check(&start, body).as_slice(), body].concat())
+        };
+        let mut offer = vec![0; OFFER_FIXED];
+        offer[0] = 3;
+        let mut mode = vec![0; OFFER_FIXED];
+        mode[1] = 2;
+        let mut sized_directory = vec![0; OFFER_FIXED];
+        (sized_directory[0], sized_directory[20]) = (1, 1);
+        for (kind, body) in [
+            (HELLO, b"hopline".as_slice()),
+            (HELLO, b"HOPLINE\x01"),
+            (OFFER, &[0; OFFER_FIXED - 1]),
+            (OFFER, &offer),
+            (OFFER, &mode),
+            (OFFER, &sized_directory),
+            (ACCEPT, &[0; 39]),
+            (REFUSE, b""),
+            (START, &[0; 7]),
+            (DATA, b""),
+            (END, &[0; 31]),
+            (FAIL, b""),
+        ] {
+            assert_eq!(framed(kind, body), Err(FrameError::Malformed), "{kind}: {body:?}");
+        }
+        assert_eq!(framed(HELLO, b"hopline\x02and more"), Ok(Some((Frame::Hello { version: 2 }, 28))));
+    }
+
+    #[test]
+    fn words_are_cut_and_obey_no_terminal() {
+        let long = Frame::Abandon { why: "ü".repeat(400) }.encode();
+        let Ok(Some((Frame::Abandon { why }, _))) = Frame::decode(&long) else { panic!("{long:?}") };
+        assert_eq!(why, "ü".repeat(256));
+        let escape = Frame::Fail(Refusal::new(Reason::System, "\x1b[2J")).encode();
+        let Ok(Some((Frame::Fail(refusal), _))) = Frame::decode(&escape) else { panic!("{escape:?}") };
+        assert_eq!(refusal.text, "\\u{1b}[2J");
+    }
+}

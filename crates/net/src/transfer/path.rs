@@ -1,0 +1,163 @@
+use std::fmt::{self, Write};
+
+/// The longest path that is sent, in bytes: Linux's PATH_MAX less the NUL.
+pub const MAX_PATH: usize = 4095;
+/// The longest name in a path, in bytes: Linux's NAME_MAX.
+pub const MAX_NAME: usize = 255;
+/// The most names in a path.
+pub const MAX_DEPTH: usize = 64;
+/// How the names of partial files begin; nothing of that name is taken.
+pub(super) const PART_PREFIX: &str = ".hopline-part-";
+
+/// Where a file goes below the receiver's directory: names separated by `/`, never outside of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RelativePath(Vec<u8>);
+
+/// Why a path is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathProblem {
+    /// Nothing, or nothing between two `/`.
+    #[error("it has an empty name")]
+    Empty,
+    /// It begins with `/`.
+    #[error("it is absolute")]
+    Absolute,
+    /// One of its names is `.` or `..`.
+    #[error("it has `.` or `..` in it")]
+    Dots,
+    /// It holds a backslash, which separates names elsewhere.
+    #[error("it has a backslash in it")]
+    Backslash,
+    /// It holds NUL or another ASCII control character.
+    #[error("it has a control character in it")]
+    Control,
+    /// A name is longer than [`MAX_NAME`], or the whole than [`MAX_PATH`].
+    #[error("it is too long: a name has at most 255 bytes, a path 4095")]
+    TooLong,
+    /// It has more than [`MAX_DEPTH`] names.
+    #[error("it is too deep: at most 64 names")]
+    TooDeep,
+    /// A name begins as those of partial files do.
+    #[error("names that begin with `.hopline-part-` are for partial files")]
+    Reserved,
+}
+
+impl RelativePath {
+    /// Takes what a peer or a file system gave.
+    ///
+    /// # Errors
+    ///
+    /// Whatever could lead elsewhere than below the directory, or deceive who reads it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, PathProblem> {
+        if bytes.len() > MAX_PATH {
+            return Err(PathProblem::TooLong);
+        }
+        if bytes.first() == Some(&b'/') {
+            return Err(PathProblem::Absolute);
+        }
+        if bytes.iter().any(u8::is_ascii_control) {
+            return Err(PathProblem::Control);
+        }
+        if bytes.contains(&b'\\') {
+            return Err(PathProblem::Backslash);
+        }
+        for (depth, name) in bytes.split(|byte| *byte == b'/').enumerate() {
+            match name {
+                _ if depth >= MAX_DEPTH => return Err(PathProblem::TooDeep),
+                b"" => return Err(PathProblem::Empty),
+                b"." | b".." => return Err(PathProblem::Dots),
+                _ if name.len() > MAX_NAME => return Err(PathProblem::TooLong),
+                _ if name.starts_with(PART_PREFIX.as_bytes()) => return Err(PathProblem::Reserved),
+                _ => {}
+            }
+        }
+        Ok(Self(bytes.to_vec()))
+    }
+
+    /// The path as it travels.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The names it is made of, outermost first; at least one.
+    pub fn names(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.0.split(|byte| *byte == b'/')
+    }
+
+    /// `self/name`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RelativePath::parse`].
+    pub fn join(&self, name: &[u8]) -> Result<Self, PathProblem> {
+        Self::parse(&[&self.0, b"/".as_slice(), name].concat())
+    }
+}
+
+impl fmt::Display for RelativePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.0))
+    }
+}
+
+/// What a peer wrote, without anything a terminal would obey.
+pub(super) fn printable(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for c in String::from_utf8_lossy(bytes).chars() {
+        let written =
+            if c.is_control() { write!(text, "{}", c.escape_default()) } else { text.write_char(c) };
+        written.expect("strings take everything");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_below_the_directory_are_taken() {
+        for path in ["a", "a/b/c.txt", "..a", "a..", "...", "C:", " ", "ünïcödé", "a b/-rf"] {
+            assert_eq!(RelativePath::parse(path.as_bytes()).unwrap().to_string(), path);
+        }
+        let longest = vec![b'x'; MAX_NAME];
+        assert_eq!(RelativePath::parse(&longest).unwrap().as_bytes(), longest);
+        let deepest = vec!["d"; MAX_DEPTH].join("/");
+        assert_eq!(RelativePath::parse(deepest.as_bytes()).unwrap().names().count(), MAX_DEPTH);
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_not() {
+        use PathProblem::{Absolute, Backslash, Control, Dots, Empty, Reserved, TooDeep, TooLong};
+        for (path, problem) in [
+            ("", Empty),
+            ("a//b", Empty),
+            ("a/", Empty),
+            ("/etc/passwd", Absolute),
+            ("/", Absolute),
+            ("..", Dots),
+            ("../a", Dots),
+            ("a/../../b", Dots),
+            ("a/.", Dots),
+            ("..\\a", Backslash),
+            ("C:\\a", Backslash),
+            ("a\0b", Control),
+            ("a\nb", Control),
+            ("\x1b[2J", Control),
+            (".hopline-part-0", Reserved),
+            ("a/.hopline-part-0/b", Reserved),
+        ] {
+            assert_eq!(RelativePath::parse(path.as_bytes()), Err(problem), "{path:?}");
+        }
+        assert_eq!(RelativePath::parse(&[b'x'; MAX_NAME + 1]), Err(TooLong));
+        assert_eq!(RelativePath::parse("ab/".repeat(2000).as_bytes()), Err(TooLong));
+        assert_eq!(RelativePath::parse(vec!["d"; MAX_DEPTH + 1].join("/").as_bytes()), Err(TooDeep));
+    }
+
+    #[test]
+    fn what_is_shown_obeys_no_terminal() {
+        assert_eq!(printable("a\u{1b}[2J\u{9b}b".as_bytes()), "a\\u{1b}[2J\\u{9b}b");
+        assert_eq!(printable(b"\xff"), "\u{fffd}");
+    }
+}

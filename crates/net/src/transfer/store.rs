@@ -1,0 +1,336 @@
+//! The receiver's directory: nothing is opened, made or replaced outside of it.
+
+use super::error::{Error, reason_of};
+use super::frame::{Content, Modified, Offer, Reason, Refusal};
+use super::path::{PART_PREFIX, RelativePath};
+use blake3::{Hash, Hasher};
+use rustix::fs::{
+    self, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps,
+};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// What becomes of a file that is in the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays; what was offered is refused.
+    #[default]
+    Refuse,
+    /// It is replaced, when the new one is complete.
+    Replace,
+}
+
+/// What a receiver may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permitted {
+    /// What becomes of files that are in the way.
+    pub existing: Existing,
+    /// Bytes of all files of a conversation together.
+    pub bytes: u64,
+    /// Files and directories of a conversation.
+    pub entries: u64,
+}
+
+impl Default for Permitted {
+    /// Nothing is replaced; a million files, and whatever the disk holds.
+    fn default() -> Self {
+        Self { existing: Existing::Refuse, bytes: u64::MAX, entries: 1_000_000 }
+    }
+}
+
+/// Where received files go.
+#[derive(Debug)]
+pub struct Directory {
+    root: OwnedFd,
+}
+
+/// Why something is not stored.
+pub(super) enum Trouble {
+    /// This file is not; others may be.
+    Refuse(Refusal),
+    /// Nothing more is.
+    Fail(Error),
+}
+
+/// A file that is not complete yet, locked against others who receive the same.
+#[derive(Debug)]
+pub(super) struct Part {
+    directory: OwnedFd,
+    name: String,
+    file: File,
+    target: RelativePath,
+    end: AtEnd,
+}
+
+/// What becomes of a part whose transfer ends before it is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AtEnd {
+    Keep,
+    Remove,
+    /// It has gone into its place, or is removed already.
+    Nothing,
+}
+
+/// No final symbolic link is followed, and nothing blocks or becomes a terminal.
+const SAFELY: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+impl Directory {
+    /// Opens the directory, and makes it first where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Files`] if it is no directory or cannot be made.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        std::fs::create_dir_all(path).map_err(|e| Error::files(format!("making {}", path.display()), e))?;
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+        let root = fs::open(path, flags, Mode::empty())
+            .map_err(|e| Error::files(format!("opening {}", path.display()), e))?;
+        Ok(Self { root })
+    }
+
+    /// Makes a directory and those above it; those that are there are fine.
+    pub(super) fn make(&self, path: &RelativePath) -> Result<(), Trouble> {
+        self.descend(path, path.names().count()).map(drop)
+    }
+
+    /// Opens the part of a file that is offered, empty or as an earlier transfer left it.
+    pub(super) fn part(&self, path: &RelativePath, offer: &Offer) -> Result<Part, Trouble> {
+        let directory = self.descend(path, path.names().count() - 1)?;
+        let name = part_name(path, offer);
+        let open = || {
+            let flags = OFlags::RDWR | OFlags::CREATE | SAFELY;
+            let file = fs::openat(&directory, name.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
+            fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            let (opened, named) = (fs::fstat(&file)?, stat(&directory, name.as_bytes())?);
+            // Who held the lock before may have put the file into its place meanwhile.
+            let same =
+                named.is_some_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino));
+            let own = same && is_file(&opened) && opened.st_nlink == 1;
+            own.then(|| File::from(file)).ok_or(Errno::WOULDBLOCK)
+        };
+        let file = open().map_err(|e| match e {
+            Errno::WOULDBLOCK => Trouble::refuse(
+                Reason::Busy,
+                format!("{path}: is being received from somebody else right now"),
+            ),
+            e => Trouble::of(format!("making a partial file for {path}"), e),
+        })?;
+        let end = if matches!(offer.content, Content::File { .. }) { AtEnd::Keep } else { AtEnd::Remove };
+        Ok(Part { directory, name, file, target: path.clone(), end })
+    }
+
+    /// What is in the place of `path`, without making anything.
+    pub(super) fn existing(&self, path: &RelativePath) -> Result<Option<Found>, Trouble> {
+        let (mut directory, names) = (None, path.names().collect::<Vec<_>>());
+        let (last, above) = names.split_last().expect("a path has a name");
+        let doing = || format!("looking for {path}");
+        for name in above {
+            match step(directory.as_ref().unwrap_or(&self.root), name) {
+                Err(Errno::NOENT) => return Ok(None),
+                stepped => directory = Some(stepped.map_err(|e| Trouble::of(doing(), e))?),
+            }
+        }
+        let directory = directory.as_ref().unwrap_or(&self.root);
+        let Some(found) = stat(directory, last).map_err(|e| Trouble::of(doing(), e))? else {
+            return Ok(None);
+        };
+        if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+            return Ok(Some(Found::Directory));
+        }
+        if !is_file(&found) {
+            return Ok(Some(Found::Other));
+        }
+        let opened = fs::openat(directory, *last, OFlags::RDONLY | SAFELY, Mode::empty());
+        Ok(Some(opened.map_or(Found::Other, |file| Found::File(File::from(file), found.st_size as u64))))
+    }
+
+    /// Bytes that may still be written to the file system.
+    pub(super) fn free(&self) -> u64 {
+        fs::fstatvfs(&self.root).map_or(u64::MAX, |found| found.f_bavail.saturating_mul(found.f_frsize))
+    }
+
+    /// Opens the first `depth` directories of `path`, one in the other, and makes what is not there.
+    fn descend(&self, path: &RelativePath, depth: usize) -> Result<OwnedFd, Trouble> {
+        let trouble = |e| Trouble::of(format!("making directories for {path}"), e);
+        let mut directory =
+            self.root.try_clone().map_err(|e| Trouble::Fail(Error::files("duplicating", e)))?;
+        for name in path.names().take(depth) {
+            match fs::mkdirat(&directory, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+                Ok(()) => fs::fsync(&directory).map_err(trouble)?,
+                Err(Errno::EXIST) => {}
+                Err(e) => return Err(trouble(e)),
+            }
+            directory = step(&directory, name).map_err(trouble)?;
+        }
+        Ok(directory)
+    }
+}
+
+/// What is in the place of a file that is offered.
+pub(super) enum Found {
+    /// A file and its size in bytes.
+    File(File, u64),
+    Directory,
+    /// A symbolic link, a device, or a file that may not be read.
+    Other,
+}
+
+impl Part {
+    /// How much is here, and its hash to go on with; at most `size` bytes.
+    pub(super) fn prefix(&mut self, size: u64) -> Result<(u64, Hasher), Trouble> {
+        let doing = |e| Trouble::of_io("reading a partial file", e);
+        let mut hasher = Hasher::new();
+        let here = hash_into(&mut hasher, &mut self.file, u64::MAX).map_err(doing)?;
+        if here <= size {
+            return Ok((here, hasher));
+        }
+        self.rewind()?;
+        Ok((0, Hasher::new()))
+    }
+
+    /// Forgets what is here.
+    pub(super) fn rewind(&mut self) -> Result<(), Trouble> {
+        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
+        emptied.map(drop).map_err(|e| Trouble::of_io("emptying a partial file", e))
+    }
+
+    /// Appends.
+    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Error> {
+        let kept = match self.end {
+            AtEnd::Keep => "; what has arrived is kept, and sending it again goes on from there",
+            AtEnd::Remove | AtEnd::Nothing => "",
+        };
+        self.file.write_all(data).map_err(|e| Error::files(format!("writing {}{kept}", self.target), e))
+    }
+
+    /// Puts the complete file into its place, safe from power failure.
+    pub(super) fn commit(mut self, offer: &Offer, existing: Existing) -> Result<(), Trouble> {
+        let trouble = |e| Trouble::of(format!("storing {}", self.target), e);
+        // Nobody but the owner gets to write to what a stranger sent.
+        let mode = Mode::from_raw_mode(u32::from(offer.mode & 0o755));
+        fs::fchmod(&self.file, mode).map_err(trouble)?;
+        if offer.content != Content::Stream {
+            fs::futimens(&self.file, &times(offer.modified)).map_err(trouble)?;
+        }
+        fs::fsync(&self.file).map_err(trouble)?;
+        self.rename(existing).map_err(|e| match e {
+            Errno::EXIST => exists(&self.target),
+            e => trouble(e),
+        })?;
+        self.end = AtEnd::Nothing;
+        fs::fsync(&self.directory).map_err(|e| Trouble::of(format!("storing {}", self.target), e))
+    }
+
+    /// Removes it.
+    pub(super) fn discard(mut self) {
+        self.end = AtEnd::Remove;
+    }
+
+    fn rename(&self, existing: Existing) -> rustix::io::Result<()> {
+        let (directory, from) = (self.directory.as_fd(), self.name.as_str());
+        let to = self.target.names().next_back().expect("a path has a name");
+        if existing == Existing::Replace {
+            return fs::renameat(directory, from, directory, to);
+        }
+        match fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
+            // Not every file system knows the flag; a hard link replaces nothing either.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                fs::linkat(directory, from, directory, to, AtFlags::empty())?;
+                fs::unlinkat(directory, from, AtFlags::empty())
+            }
+            renamed => renamed,
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let empty = || self.file.metadata().is_ok_and(|found| found.len() == 0);
+        if self.end == AtEnd::Remove || self.end == AtEnd::Keep && empty() {
+            // Where even that fails there is nobody to tell.
+            let _ = fs::unlinkat(&self.directory, self.name.as_str(), AtFlags::empty());
+        }
+    }
+}
+
+impl Trouble {
+    pub(super) fn refuse(reason: Reason, text: impl Into<String>) -> Self {
+        Self::Refuse(Refusal::new(reason, text))
+    }
+
+    fn of(doing: impl Into<String>, errno: Errno) -> Self {
+        Self::of_io(doing, errno.into())
+    }
+
+    /// Refuses one file where others may fare better.
+    pub(super) fn of_io(doing: impl Into<String>, error: std::io::Error) -> Self {
+        let (doing, reason) = (doing.into(), reason_of(&error));
+        match reason {
+            Reason::Path | Reason::Exists => Self::refuse(reason, format!("{doing}: {error}")),
+            Reason::Permission if error.kind() != std::io::ErrorKind::ReadOnlyFilesystem => {
+                Self::refuse(reason, format!("{doing}: {error}"))
+            }
+            _ => Self::Fail(Error::files(doing, error)),
+        }
+    }
+}
+
+/// What is said of a file that is in the way.
+pub(super) fn exists(path: &RelativePath) -> Trouble {
+    Trouble::refuse(
+        Reason::Exists,
+        format!("{path}: there is another file of that name; the receiver replaces it with --force"),
+    )
+}
+
+/// Feeds at most `most` bytes of `reader` to `hasher`; how many there were.
+pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) -> std::io::Result<u64> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut reader = reader.take(most);
+    let mut total = 0;
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(total),
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                total += read as u64;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Of the path and the content, so that parts of different content never meet.
+fn part_name(path: &RelativePath, offer: &Offer) -> String {
+    let mut hasher = Hasher::new();
+    if let Content::File { size, hash } = offer.content {
+        hasher.update(&size.to_be_bytes()).update(hash.as_bytes());
+    }
+    let name: Hash = hasher.update(path.as_bytes()).finalize();
+    format!("{PART_PREFIX}{}", &name.to_hex()[..32])
+}
+
+fn step(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    fs::openat(directory, name, OFlags::DIRECTORY | OFlags::RDONLY | SAFELY, Mode::empty())
+}
+
+/// What `name` is, not what it points to.
+fn stat(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<Option<Stat>> {
+    match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn is_file(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
+fn times(modified: Modified) -> Timestamps {
+    let time = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds.into() };
+    Timestamps { last_access: time, last_modification: time }
+}

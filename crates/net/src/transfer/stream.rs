@@ -1,0 +1,217 @@
+//! The machines over streams of bytes.
+
+use super::error::Error;
+use super::frame::{Frame, HEADER, MAX_DATA, Refusal};
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::source::Source;
+use super::store::{Directory, Permitted};
+use super::{Summary, Watch};
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
+use std::thread;
+use std::time::Duration;
+
+/// How often an interruption is looked for while there is nothing to do.
+const LOOK_UP: Duration = Duration::from_millis(100);
+/// What a receiver that gave up still reads, so that its last words are not lost in a reset connection; in bytes.
+const LAST_WORDS: usize = 64 << 20;
+
+/// Sends `source`, and returns when the receiver has answered for all of it.
+///
+/// Replies are read on a thread of their own, so that a receiver that gives up is heard at once. The thread ends with the
+/// conversation or with `reader`; after an error it may outlive this call until the stream is closed. Closing is the
+/// caller's.
+///
+/// # Errors
+///
+/// Why it ended early. Where [`Error::is_worth_another_try`], another call with the source made anew, over a new connection,
+/// goes on where this one stopped.
+pub fn send(
+    reader: impl Read + Send + 'static,
+    mut writer: impl Write,
+    source: Source,
+    watch: &mut dyn Watch,
+) -> Result<Summary, Error> {
+    let replies = listen(reader)?;
+    let mut sender = Sender::new(source);
+    let mut converse = || {
+        while !sender.is_over() {
+            if watch.interrupted() {
+                return Err(Error::Interrupted);
+            }
+            let next = sender.poll(watch)?;
+            let waits = next.is_none();
+            if let Some(frame) = next {
+                let written = write(&mut writer, &frame, &|| watch.interrupted());
+                written.map_err(|error| last_words(error, &replies))?;
+            }
+            let reply =
+                if waits { replies.recv_timeout(LOOK_UP) } else { replies.try_recv().map_err(without_wait) };
+            match reply {
+                Ok(reply) => sender.handle(reply?, watch)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+            }
+        }
+        Ok::<(), Error>(())
+    };
+    match converse() {
+        Ok(()) => Ok(sender.summary()),
+        Err(error) => {
+            if let Some(refusal) = error.told() {
+                // If the peer is gone there is nobody to tell.
+                let _ = say_last(&mut writer, refusal);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Receives whatever a sender sends, into `directory`, until it says goodbye.
+///
+/// A `reader` with a timeout lets [`Watch::interrupted`] be asked while nothing comes. Closing is the caller's.
+///
+/// # Errors
+///
+/// Why it ended early. What has arrived of a file is kept for the next conversation.
+pub fn receive(
+    reader: impl Read,
+    mut writer: impl Write,
+    directory: &Directory,
+    permitted: Permitted,
+    watch: &mut dyn Watch,
+) -> Result<Summary, Error> {
+    let mut receiver = Receiver::new(directory, permitted);
+    let mut frames = Frames::new(reader);
+    let mut converse = || {
+        while !receiver.is_over() {
+            let frame = frames.next(&|| watch.interrupted())?;
+            if let Some(reply) = receiver.handle(frame, watch)? {
+                write(&mut writer, &reply, &|| watch.interrupted())?;
+            }
+        }
+        Ok::<(), Error>(())
+    };
+    match converse() {
+        Ok(()) => Ok(receiver.summary()),
+        Err(error) => {
+            if let Some(refusal) = error.told()
+                && say_last(&mut writer, refusal).is_ok()
+            {
+                frames.drain(&|| watch.interrupted());
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Frames out of a stream; holds at most one frame and what was read with it.
+struct Frames<R> {
+    reader: R,
+    /// What was read, from `start` to `end`.
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl<R: Read> Frames<R> {
+    fn new(reader: R) -> Self {
+        Self { reader, buffer: vec![0; 2 * (HEADER + MAX_DATA)].into_boxed_slice(), start: 0, end: 0 }
+    }
+
+    fn next(&mut self, interrupted: &dyn Fn() -> bool) -> Result<Frame, Error> {
+        loop {
+            if interrupted() {
+                return Err(Error::Interrupted);
+            }
+            if let Some((frame, len)) = Frame::decode(&self.buffer[self.start..self.end])? {
+                self.start += len;
+                return Ok(frame);
+            }
+            if self.start > 0 {
+                self.buffer.copy_within(self.start..self.end, 0);
+                (self.start, self.end) = (0, self.end - self.start);
+            }
+            match self.reader.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Err(Error::Closed),
+                Ok(read) => self.end += read,
+                Err(e) if is_passing(&e) => {}
+                Err(e) => return Err(Error::Connection(e)),
+            }
+        }
+    }
+
+    /// Reads on and forgets it, until the peer has closed.
+    fn drain(&mut self, interrupted: &dyn Fn() -> bool) {
+        let mut left = LAST_WORDS;
+        while left > 0 && !interrupted() {
+            match self.reader.read(&mut self.buffer) {
+                Ok(0) => return,
+                Ok(read) => left = left.saturating_sub(read),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                // A peer that says nothing more is not waited for.
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Reads replies on a thread of its own.
+fn listen(reader: impl Read + Send + 'static) -> Result<mpsc::Receiver<Result<Frame, Error>>, Error> {
+    // The sender waits for each reply; a peer that says more than it is asked for waits.
+    let (give, replies) = mpsc::sync_channel(1);
+    let read = move || {
+        let mut frames = Frames::new(reader);
+        loop {
+            let frame = frames.next(&|| false);
+            let last = !matches!(&frame, Ok(frame) if !matches!(frame, Frame::Fail(_) | Frame::Bye));
+            if give.send(frame).is_err() || last {
+                return;
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("replies".into()).spawn(read);
+    thread.map(|_| replies).map_err(|e| Error::files("starting a thread", e))
+}
+
+/// Writes a frame, however often the writer stops for a moment.
+fn write(writer: &mut impl Write, frame: &Frame, interrupted: &dyn Fn() -> bool) -> Result<(), Error> {
+    let bytes = frame.encode();
+    let mut left = bytes.as_slice();
+    while !left.is_empty() {
+        match writer.write(left) {
+            Ok(0) => return Err(Error::Connection(ErrorKind::WriteZero.into())),
+            Ok(written) => left = &left[written..],
+            Err(e) if is_passing(&e) && interrupted() => return Err(Error::Interrupted),
+            Err(e) if is_passing(&e) => {}
+            Err(e) => return Err(Error::Connection(e)),
+        }
+    }
+    writer.flush().map_err(Error::Connection)
+}
+
+/// Tells the peer why it ends, if that takes no waiting.
+fn say_last(writer: &mut impl Write, refusal: Refusal) -> io::Result<()> {
+    writer.write_all(&Frame::Fail(refusal).encode()).and_then(|()| writer.flush())
+}
+
+/// What the receiver said before it closed the connection; otherwise how writing failed.
+fn last_words(error: Error, replies: &mpsc::Receiver<Result<Frame, Error>>) -> Error {
+    match (&error, replies.recv_timeout(10 * LOOK_UP)) {
+        (Error::Connection(_), Ok(Ok(Frame::Fail(refusal)))) => Error::Peer(refusal),
+        _ => error,
+    }
+}
+
+const fn without_wait(error: TryRecvError) -> RecvTimeoutError {
+    match error {
+        TryRecvError::Empty => RecvTimeoutError::Timeout,
+        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+    }
+}
+
+/// Whether reading again may give something.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}

@@ -1,0 +1,307 @@
+//! Interruptions, changes and full disks.
+
+use super::*;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+
+/// The one partial file of a place.
+fn part(place: &Place) -> std::path::PathBuf {
+    let names = place.names();
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert!(names[0].starts_with(".hopline-part-"), "{names:?}");
+    place.to.path().join(&names[0])
+}
+
+/// Sends `f` in memory until `frames` frames have arrived.
+fn stop_after(place: &Place, frames: usize) {
+    let directory = place.directory();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    assert!(!exchange(&mut sender, &mut receiver, frames, |frame| frame).unwrap());
+}
+
+#[test]
+fn an_interruption_after_any_frame_is_resumed() {
+    let content = bytes(4 * CHUNK + 100);
+    // HELLO, OFFER, START, five DATA, END, BYE.
+    for frames in 0..10 {
+        let place = Place::with(&content);
+        stop_after(&place, frames);
+        let (sent, received) = place.transfer();
+        assert_eq!(place.received(), content);
+        assert_eq!(place.names(), ["f"]);
+        let arrived = (frames.saturating_sub(3) * CHUNK).min(content.len()) as u64;
+        if frames < 9 {
+            assert_eq!(sent.bytes, content.len() as u64 - arrived, "after {frames} frames");
+        } else {
+            assert_eq!((sent.bytes, sent.present), (0, 1));
+        }
+        assert_eq!(received, sent);
+    }
+}
+
+/// A writer whose connection breaks after so many bytes.
+struct Breaking<W> {
+    writer: W,
+    left: usize,
+}
+
+impl<W: Write> Write for Breaking<W> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        let written = self.writer.write(&data[..data.len().min(self.left)])?;
+        self.left -= written;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Sends over sockets until `left` bytes have gone.
+fn break_after(place: &Place, left: usize) -> (Result<Summary, Error>, Result<Summary, Error>) {
+    let (here, there) = UnixStream::pair().unwrap();
+    let directory = place.directory();
+    thread::scope(|scope| {
+        let receiving =
+            scope.spawn(move || receive(&there, &there, &directory, Permitted::default(), &mut ()));
+        let writer = Breaking { writer: here.try_clone().unwrap(), left };
+        let sent = send(here.try_clone().unwrap(), writer, place.source(), &mut ());
+        here.shutdown(Shutdown::Both).unwrap();
+        (sent, receiving.join().unwrap())
+    })
+}
+
+#[test]
+fn an_interruption_after_any_byte_is_resumed_as_often_as_it_takes() {
+    let content = bytes(5 * CHUNK);
+    let place = Place::with(&content);
+    let mut lengths = lengths();
+    let mut attempts = 0;
+    while place.names() != ["f"] {
+        let (sent, received) = break_after(&place, lengths.next().unwrap());
+        if let Err(error) = sent {
+            assert!(error.is_worth_another_try(), "{error}");
+            assert!(received.is_err_and(|error| error.is_worth_another_try()));
+        }
+        attempts += 1;
+        assert!(attempts < 200);
+    }
+    assert!(attempts > 3, "it took {attempts} attempts");
+    assert_eq!(place.received(), content);
+}
+
+/// Numbers below two and a half chunks, always the same.
+fn lengths() -> impl Iterator<Item = usize> {
+    (0_u32..).map(|n| {
+        let hash = blake3::hash(&n.to_be_bytes());
+        usize::from(u16::from_be_bytes([hash.as_bytes()[0], hash.as_bytes()[1]])) % (5 * CHUNK / 2)
+    })
+}
+
+#[test]
+fn a_directory_goes_on_where_it_stopped() {
+    let place = Place::new();
+    let tree = place.from.path().join("f");
+    fs::create_dir(&tree).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(tree.join(name), [bytes(2 * CHUNK), name.into()].concat()).unwrap();
+    }
+    // HELLO, OFFER f; OFFER a, START, 3 DATA, END; OFFER b, START, DATA.
+    stop_after(&place, 11);
+    let (sent, _) = place.transfer();
+    assert_eq!(sent, Summary { stored: 2, present: 1, bytes: (3 * CHUNK + 2) as u64, ..Summary::default() });
+    for name in ["a", "b", "c"] {
+        let arrived = fs::read(place.to.path().join("f").join(name)).unwrap();
+        assert_eq!(arrived, fs::read(tree.join(name)).unwrap());
+    }
+}
+
+#[test]
+fn a_source_that_changed_between_attempts_is_sent_anew() {
+    let place = Place::with(&bytes(4 * CHUNK));
+    stop_after(&place, 5);
+    let mut changed = bytes(4 * CHUNK);
+    changed[0] ^= 1;
+    fs::write(place.from.path().join("f"), &changed).unwrap();
+    let (sent, _) = place.transfer();
+    assert_eq!(sent.bytes, changed.len() as u64);
+    assert_eq!(place.received(), changed);
+}
+
+#[test]
+fn a_part_that_is_not_the_beginning_is_not_gone_on_with() {
+    let content = bytes(4 * CHUNK);
+    let damage: [fn(&mut Vec<u8>); 3] =
+        [|part| part[5] ^= 1, |part| part.resize(5 * CHUNK, 0), |part| part.push(0xff)];
+    for damage in damage {
+        let place = Place::with(&content);
+        stop_after(&place, 5);
+        let part = part(&place);
+        let mut kept = fs::read(&part).unwrap();
+        assert_eq!(kept, content[..2 * CHUNK]);
+        damage(&mut kept);
+        fs::write(&part, &kept).unwrap();
+        let (sent, _) = place.transfer();
+        assert_eq!(sent.bytes, content.len() as u64);
+        assert_eq!(place.received(), content);
+        assert_eq!(place.names(), ["f"]);
+    }
+}
+
+#[test]
+fn a_source_that_changes_meanwhile_is_left_out_and_leaves_nothing() {
+    let changes: [&dyn Fn(&Path); 2] = [&|path| fs::write(path, bytes(CHUNK)).unwrap(), &|path| {
+        fs::write(path, vec![1; 4 * CHUNK]).unwrap()
+    }];
+    for change in changes {
+        let place = Place::with(&bytes(4 * CHUNK));
+        let directory = place.directory();
+        let (mut sender, mut receiver) =
+            (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+        exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
+        change(&place.from.path().join("f"));
+        assert!(exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap());
+        assert_eq!((sender.summary().refused, receiver.summary().refused), (1, 1));
+        assert!(place.names().is_empty());
+    }
+}
+
+#[test]
+fn a_file_that_is_gone_does_not_hold_up_the_others() {
+    let place = Place::new();
+    let tree = place.from.path().join("f");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("a"), b"a").unwrap();
+    fs::write(tree.join("b"), b"b").unwrap();
+    let source = place.source();
+    fs::remove_file(tree.join("a")).unwrap();
+    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    assert_eq!((sent.stored, sent.refused), (1, 1));
+    assert_eq!(names(&place.to.path().join("f")), ["b"]);
+}
+
+/// A reader of a damaged stream: one bit of the byte at `at` is another.
+struct Damaged<R> {
+    reader: R,
+    at: usize,
+}
+
+impl<R: Read> Read for Damaged<R> {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(data)?;
+        if let Some(byte) = data[..read].get_mut(self.at) {
+            *byte ^= 0x10;
+        }
+        self.at = self.at.checked_sub(read).unwrap_or(usize::MAX);
+        Ok(read)
+    }
+}
+
+#[test]
+fn a_damaged_stream_is_noticed_at_once_and_what_came_before_is_kept() {
+    let content = bytes(4 * CHUNK);
+    let place = Place::with(&content);
+    let (here, there) = UnixStream::pair().unwrap();
+    let directory = place.directory();
+    let (sent, received) = thread::scope(|scope| {
+        let receiving = scope.spawn(|| {
+            let reader = Damaged { reader: there.try_clone().unwrap(), at: 2 * CHUNK };
+            let received = receive(reader, &there, &directory, Permitted::default(), &mut ());
+            there.shutdown(Shutdown::Both).unwrap();
+            received
+        });
+        let sent = send(here.try_clone().unwrap(), &here, place.source(), &mut ());
+        here.shutdown(Shutdown::Both).unwrap();
+        (sent.unwrap_err(), receiving.join().unwrap().unwrap_err())
+    });
+    assert!(matches!(received, Error::Frame(FrameError::Damaged)), "{received}");
+    assert!(sent.is_worth_another_try() && received.is_worth_another_try(), "{sent}");
+    assert_eq!(fs::metadata(part(&place)).unwrap().len(), CHUNK as u64);
+    assert_eq!(place.transfer().0.bytes, 3 * CHUNK as u64);
+    assert_eq!(place.received(), content);
+}
+
+#[test]
+fn a_wrong_file_under_a_right_hash_is_thrown_away() {
+    let place = Place::with(&bytes(2 * CHUNK));
+    let directory = place.directory();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    let lie = |frame| match frame {
+        Frame::Data(data) => Frame::Data(vec![7; data.len()]),
+        frame => frame,
+    };
+    assert!(exchange(&mut sender, &mut receiver, 100, lie).unwrap());
+    assert_eq!((sender.summary().refused, receiver.summary().stored), (1, 0));
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn a_stream_that_breaks_leaves_nothing() {
+    let place = Place::new();
+    let directory = place.directory();
+    let source = Source::of_stream(io::Cursor::new(bytes(4 * CHUNK)), "f").unwrap();
+    let (mut sender, mut receiver) = (Sender::new(source), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
+    assert_eq!(fs::metadata(part(&place)).unwrap().len(), 2 * CHUNK as u64);
+    drop(receiver);
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn of_two_who_send_the_same_at_once_one_is_told_to_wait() {
+    let place = Place::with(&bytes(4 * CHUNK));
+    let directory = place.directory();
+    let (mut first, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut first, &mut receiver, 5, |frame| frame).unwrap();
+    let (second, _) = place.transfer();
+    assert_eq!((second.stored, second.refused), (0, 1));
+    assert!(exchange(&mut first, &mut receiver, 100, |frame| frame).unwrap());
+    assert_eq!(first.summary().stored, 1);
+    assert_eq!(place.received(), bytes(4 * CHUNK));
+}
+
+#[test]
+fn of_two_who_send_different_files_of_one_name_the_first_to_end_wins() {
+    let place = Place::with(&bytes(4 * CHUNK));
+    let directory = place.directory();
+    let (mut first, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut first, &mut receiver, 5, |frame| frame).unwrap();
+    fs::rename(place.from.path().join("f"), place.from.path().join("still open")).unwrap();
+    fs::write(place.from.path().join("f"), b"another").unwrap();
+    assert_eq!(place.transfer().0.stored, 1);
+    assert!(exchange(&mut first, &mut receiver, 100, |frame| frame).unwrap());
+    assert_eq!((first.summary().stored, first.summary().refused), (0, 1));
+    assert_eq!(place.received(), b"another");
+}
+
+#[test]
+fn an_interruption_is_told_to_the_other_side() {
+    struct Stop;
+    impl Watch for Stop {
+        fn interrupted(&self) -> bool {
+            true
+        }
+    }
+    let place = Place::with(b"x");
+    let (here, there) = UnixStream::pair().unwrap();
+    let directory = place.directory();
+    let sent = send(here.try_clone().unwrap(), &here, place.source(), &mut Stop).unwrap_err();
+    assert!(matches!(sent, Error::Interrupted));
+    let told = receive(&there, &there, &directory, Permitted::default(), &mut ()).unwrap_err();
+    assert_eq!(told.to_string(), "the peer gave up: interrupted");
+    assert!(!told.is_worth_another_try());
+}
+
+#[test]
+fn a_part_cannot_be_read_by_others() {
+    let place = Place::with(&bytes(4 * CHUNK));
+    stop_after(&place, 5);
+    assert_eq!(fs::metadata(part(&place)).unwrap().mode() & 0o777, 0o600);
+}

@@ -1,0 +1,205 @@
+//! What a peer might try.
+
+use super::*;
+use std::os::unix::fs::symlink;
+
+fn offer(path: &[u8], content: Content) -> Frame {
+    Frame::Offer(Offer { path: path.to_vec(), content, mode: 0o644, modified: Modified::default() })
+}
+
+fn file(path: &[u8], content: &[u8]) -> Frame {
+    offer(path, Content::File { size: content.len() as u64, hash: blake3::hash(content) })
+}
+
+/// A receiver that has been greeted.
+fn greeted(directory: &Directory, permitted: Permitted) -> Receiver<'_> {
+    let mut receiver = Receiver::new(directory, permitted);
+    let hello = Frame::Hello { version: VERSION };
+    assert_eq!(receiver.handle(hello.clone(), &mut ()).unwrap(), Some(hello));
+    receiver
+}
+
+/// Why `receiver` refuses `offer`.
+fn refused(receiver: &mut Receiver<'_>, offer: Frame) -> Refusal {
+    match receiver.handle(offer, &mut ()).unwrap() {
+        Some(Frame::Refuse(refusal)) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused_and_the_conversation_goes_on() {
+    let place = Place::new();
+    let directory = place.directory();
+    let mut receiver = greeted(&directory, Permitted::default());
+    let long = vec![b'x'; MAX_NAME + 1];
+    let paths: [&[u8]; 12] = [
+        b"",
+        b"/etc/x",
+        b"..",
+        b"../x",
+        b"a/../../x",
+        b"./x",
+        b"a//x",
+        b"..\\x",
+        b"a\0b",
+        b"x\x1b[2J",
+        b".hopline-part-00",
+        &long,
+    ];
+    for path in paths {
+        for frame in [file(path, b"x"), offer(path, Content::Directory), offer(path, Content::Stream)] {
+            let refusal = refused(&mut receiver, frame);
+            assert_eq!(refusal.reason, Reason::Path, "{refusal}");
+            assert!(!refusal.text.contains('\x1b'));
+        }
+    }
+    assert_eq!(receiver.summary().refused, 36);
+    assert!(place.names().is_empty());
+    assert!(matches!(receiver.handle(file(b"x", b"x"), &mut ()).unwrap(), Some(Frame::Accept { .. })));
+}
+
+#[test]
+fn links_inside_the_directory_lead_nowhere() {
+    let place = Place::new();
+    let outside = place.from.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    symlink(&outside, place.to.path().join("link")).unwrap();
+    symlink(outside.join("dangling"), place.to.path().join("dangling")).unwrap();
+    let directory = place.directory();
+    let replace = Permitted { existing: Existing::Replace, ..Permitted::default() };
+    let mut receiver = greeted(&directory, replace);
+    for path in [b"link/x".as_slice(), b"link/a/b", b"dangling/x"] {
+        assert_eq!(refused(&mut receiver, file(path, b"x")).reason, Reason::Path);
+        assert_eq!(refused(&mut receiver, offer(path, Content::Directory)).reason, Reason::Path);
+    }
+    assert_eq!(refused(&mut receiver, offer(b"link", Content::Directory)).reason, Reason::Path);
+    assert!(names(&outside).is_empty());
+}
+
+#[test]
+fn a_link_in_place_of_a_part_is_not_followed() {
+    let place = Place::with(&bytes(CHUNK));
+    let outside = place.from.path().join("outside");
+    let directory = place.directory();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut sender, &mut receiver, 4, |frame| frame).unwrap();
+    drop(receiver);
+    let part = place.to.path().join(&place.names()[0]);
+    fs::remove_file(&part).unwrap();
+    for hard in [false, true] {
+        if hard {
+            fs::remove_file(&part).unwrap();
+            fs::write(&outside, b"untouched").unwrap();
+            fs::hard_link(&outside, &part).unwrap();
+        } else {
+            symlink(&outside, &part).unwrap();
+        }
+        let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
+        assert_eq!((sent.stored, sent.refused), (0, 1));
+        assert_eq!(outside.exists(), hard);
+    }
+    assert_eq!(fs::read(&outside).unwrap(), b"untouched");
+}
+
+#[test]
+fn no_more_is_written_than_was_offered() {
+    let place = Place::new();
+    let directory = place.directory();
+    let mut receiver = greeted(&directory, Permitted::default());
+    receiver.handle(file(b"f", b"12345"), &mut ()).unwrap();
+    receiver.handle(Frame::Start { offset: 0 }, &mut ()).unwrap();
+    receiver.handle(Frame::Data(b"1234".to_vec()), &mut ()).unwrap();
+    let error = receiver.handle(Frame::Data(b"56".to_vec()), &mut ()).unwrap_err();
+    assert_eq!(error.to_string(), "f: more bytes came than were offered");
+    // Whoever goes on after that gets nowhere.
+    assert!(receiver.handle(Frame::Data(b"5".to_vec()), &mut ()).is_err());
+    let part = place.to.path().join(&place.names()[0]);
+    assert_eq!(fs::read(part).unwrap(), b"1234");
+}
+
+#[test]
+fn no_more_is_taken_than_is_permitted() {
+    let place = Place::new();
+    let directory = place.directory();
+    let permitted = Permitted { bytes: 10, entries: 4, ..Permitted::default() };
+    let mut receiver = greeted(&directory, permitted);
+    assert_eq!(refused(&mut receiver, file(b"f", &[0; 11])).reason, Reason::TooMuch);
+    assert_eq!(refused(&mut receiver, offer(b"..", Content::Directory)).reason, Reason::Path);
+    receiver.handle(offer(b"d", Content::Directory), &mut ()).unwrap();
+    receiver.handle(offer(b"s", Content::Stream), &mut ()).unwrap();
+    receiver.handle(Frame::Start { offset: 0 }, &mut ()).unwrap();
+    receiver.handle(Frame::Data(vec![0; 10]), &mut ()).unwrap();
+    let error = receiver.handle(Frame::Data(vec![0]), &mut ()).unwrap_err();
+    assert_eq!(error.to_string(), "s: more bytes came than are permitted here");
+    let mut receiver = greeted(&directory, Permitted { entries: 0, ..permitted });
+    let error = receiver.handle(offer(b"e", Content::Directory), &mut ()).unwrap_err();
+    assert_eq!(error.to_string(), "more files than are permitted here");
+    assert_eq!(place.names(), ["d"]);
+}
+
+#[test]
+fn what_the_disk_cannot_hold_is_refused_at_the_start() {
+    let place = Place::new();
+    let directory = place.directory();
+    let mut receiver = greeted(&directory, Permitted::default());
+    let huge = offer(b"f", Content::File { size: u64::MAX, hash: blake3::hash(b"") });
+    let refusal = refused(&mut receiver, huge);
+    assert_eq!(refusal.reason, Reason::NoSpace);
+    assert!(refusal.text.starts_with("f: needs 18446744073709551615 bytes, and only "), "{refusal}");
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn frames_out_of_turn_end_the_conversation() {
+    let place = Place::new();
+    let directory = place.directory();
+    let hash = blake3::hash(b"");
+    let frames = [
+        Frame::Data(vec![0]),
+        Frame::End { hash },
+        Frame::Start { offset: 0 },
+        Frame::Accept { offset: 0, prefix: hash },
+        Frame::Have,
+        Frame::Done,
+        Frame::Abandon { why: String::new() },
+        Frame::Hello { version: VERSION },
+    ];
+    for frame in frames {
+        let error = greeted(&directory, Permitted::default()).handle(frame.clone(), &mut ()).unwrap_err();
+        assert!(error.to_string().ends_with(" came out of turn"), "{error}");
+        let mut sender = Sender::new(Source::default());
+        sender.poll(&mut ()).unwrap();
+        assert!(sender.handle(frame.clone(), &mut ()).is_err() != matches!(frame, Frame::Hello { .. }));
+    }
+    let mut receiver = greeted(&directory, Permitted::default());
+    receiver.handle(file(b"f", b"12345"), &mut ()).unwrap();
+    let error = receiver.handle(Frame::Start { offset: 3 }, &mut ()).unwrap_err();
+    assert_eq!(error.to_string(), "the peer broke the protocol: it starts where nothing was accepted");
+}
+
+#[test]
+fn another_version_is_named() {
+    let place = Place::new();
+    let directory = place.directory();
+    let mut receiver = Receiver::new(&directory, Permitted::default());
+    let error = receiver.handle(Frame::Hello { version: 9 }, &mut ()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the peer broke the protocol: it speaks version 9 of the file transfer, and this is version 1"
+    );
+}
+
+#[test]
+fn a_receiver_that_lies_gets_nothing_it_was_not_offered() {
+    let place = Place::with(b"12345");
+    let hash = blake3::hash(b"");
+    let mut sender = Sender::new(place.source());
+    sender.poll(&mut ()).unwrap();
+    sender.handle(Frame::Hello { version: VERSION }, &mut ()).unwrap();
+    assert!(matches!(sender.poll(&mut ()).unwrap(), Some(Frame::Offer(_))));
+    assert!(sender.poll(&mut ()).unwrap().is_none());
+    let error = sender.handle(Frame::Accept { offset: 6, prefix: hash }, &mut ()).unwrap_err();
+    assert_eq!(error.to_string(), "the peer broke the protocol: it accepted more than was offered");
+}
