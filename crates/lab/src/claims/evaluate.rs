@@ -2,7 +2,7 @@
 
 use super::{Against, Claim, Claimed, Measure, Register, Test, Verdict, judge};
 use crate::comparison::Comparison;
-use crate::metrics::{self, Level};
+use crate::metrics::{self, Better, Level};
 use crate::scenario::source::Problem;
 use crate::stats::{Confidence, Estimate, Interval};
 use serde_json::{Value as Json, json};
@@ -107,11 +107,17 @@ fn measured(
         let points = description.points.iter();
         points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()))
     };
-    let point = measure.point.find(points())?;
     let level = if measure.flow.is_empty() { Level::Run } else { Level::Flow };
     let metric_of = |flow| (level, flow, measure.metric.name);
     let metric = metric_of(measure.flow.as_str());
-    let found = |against: &Against| against.point.find(points()).map(|i| (i, against.flow.clone()));
+    let best_of = |points: &[usize], flow: &str| {
+        best(comparison, points, (level, flow, measure.metric.name), measure.metric.better)
+    };
+    let point = best_of(&measure.point.find_all(points())?, &measure.flow);
+    let found = |against: &Against| {
+        let points = against.point.find_all(points())?;
+        Ok((best_of(&points, &against.flow), against.flow.clone()))
+    };
     let against = measure.against.as_ref().map(found).transpose()?;
     let (estimate, unit) = match &against {
         None => {
@@ -143,6 +149,23 @@ fn measured(
         interval: estimate.interval(confidence),
         unit,
     }))
+}
+
+/// The best of `points` by the mean of a metric; the first of equals, and of points that all lack it.
+fn best(comparison: &Comparison, points: &[usize], metric: (Level, &str, &str), better: Better) -> usize {
+    let mean = |point: usize| {
+        let values = comparison.points[point].all(metric).unwrap_or_default();
+        let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+        (!values.is_empty()).then(|| Estimate::of(&values).mean)
+    };
+    let beats = |a: Option<f64>, b: Option<f64>| match (a, b, better) {
+        (Some(_), None, _) => true,
+        (Some(a), Some(b), Better::Lower) => a < b,
+        (Some(a), Some(b), _) => a > b,
+        (None, ..) => false,
+    };
+    let of_two = |best: usize, next: usize| if beats(mean(next), mean(best)) { next } else { best };
+    points.iter().copied().reduce(of_two).expect("a selector picks a point")
 }
 
 /// The half-width above which an interval that meets the claim tells nothing.

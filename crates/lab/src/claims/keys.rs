@@ -39,10 +39,13 @@ pub const CLAIM: &[Key] = &[
     Key::text("scenario", "the set-up in words; default: the point"),
     Key::text("metric", "what is measured: a metric of the run, or of `flow`"),
     Key::text("flow", "name of the flow whose metric it is"),
-    Key::settings("point", "settings of the point that is measured; `variant` names its variant"),
+    Key::settings(
+        "point",
+        "settings of the point that is measured; `variant` names its variant, or a list of them: the best in the metric",
+    ),
     Key::settings(
         "against",
-        "settings of the point that it is compared with: the claim is a gain in percent",
+        "settings of the point that it is compared with, likewise: the claim is a gain in percent",
     ),
     Key::text(
         "against_flow",

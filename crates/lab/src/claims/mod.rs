@@ -12,9 +12,9 @@ mod verdict;
 pub use evaluate::{Evidence, Measurement, evaluate};
 pub use verdict::{Claimed, Direction, Verdict, judge};
 
-use crate::metrics::{self, Level, MetricInfo};
+use crate::metrics::{self, Better, Level, MetricInfo};
 use crate::plan::{Effort, Plan};
-use crate::scenario::document::{self, Setting};
+use crate::scenario::document::{self, Setting, Value};
 use crate::scenario::schema::{Section, check_document};
 use crate::scenario::settings;
 use crate::scenario::source::{Origin, Problem, Problems, Source, nearest};
@@ -23,6 +23,9 @@ use std::path::{Path, PathBuf};
 
 /// Name of the file of claims in a paper's folder.
 pub const FILE: &str = "claims.toml";
+
+/// What picks a variant among the settings of a point.
+const VARIANT: &str = "variant";
 
 /// What a paper claims.
 #[derive(Clone, Debug)]
@@ -111,10 +114,10 @@ pub struct Against {
     pub flow: String,
 }
 
-/// Picks a point by its settings.
+/// Picks a point by its settings, or one of several.
 #[derive(Clone, Debug)]
 pub struct Selector {
-    /// The settings; `variant` is the name of a variant.
+    /// The settings; `variant` is the name of a variant, or a list of names: whichever does best.
     pub settings: Vec<Setting>,
     /// Where they were written.
     pub origin: Origin,
@@ -156,7 +159,7 @@ impl Register {
             {
                 let labels =
                     plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
-                selector.find(labels)?;
+                selector.find_all(labels)?;
             }
         }
         Ok(plan)
@@ -230,12 +233,17 @@ impl Measure {
         }
         let flow = section.word("flow").unwrap_or_default();
         let level = if flow.is_empty() { Level::Run } else { Level::Flow };
+        let metric = metric(section, level)?;
+        let (point, against) = (Selector::of(section, "point"), Against::of(section)?);
+        for selector in std::iter::once(&point).chain(against.as_ref().map(|a| &a.point)) {
+            selector.check(metric)?;
+        }
         Ok(Self {
             figure: figure.to_owned(),
-            metric: metric(section, level)?,
+            metric,
             flow: flow.to_owned(),
-            point: Selector::of(section, "point"),
-            against: Against::of(section)?,
+            point,
+            against,
             claimed: claimed(section, rule)?,
         })
     }
@@ -268,38 +276,71 @@ impl Selector {
         Self { settings, origin: section.origin_of(key).clone() }
     }
 
-    /// The number of the one point that it picks, of points given as (variant, settings, label).
+    /// A list of variants asks for the best of them, so there has to be one, and a better and a worse.
+    fn check(&self, metric: &MetricInfo) -> Result<(), Problem> {
+        let Some(variants) = self.variants() else { return Ok(()) };
+        let wrong = |what: String, help: &str| Err(Problem::new(what).at(&self.origin).help(help));
+        if variants.is_empty() {
+            return wrong("an empty list of variants".into(), "name those of which the best is meant");
+        }
+        match metric.better {
+            Better::Neither => wrong(
+                format!("of `{}`, neither more nor less is better", metric.name),
+                "name one variant in place of the list",
+            ),
+            Better::Higher | Better::Lower => Ok(()),
+        }
+    }
+
+    /// The numbers of the points that it picks, of points given as (variant, settings, label): one, or one for each of its
+    /// variants, in their order.
     ///
     /// # Errors
     ///
-    /// It picks none, or several.
-    pub fn find<'a>(
+    /// No point is picked, or several are that no variant tells apart.
+    pub fn find_all<'a>(
         &self,
         points: impl Iterator<Item = (Option<&'a str>, serde_json::Value, &'a str)>,
+    ) -> Result<Vec<usize>, Problem> {
+        let points: Vec<_> = points.collect();
+        match self.variants() {
+            None => Ok(vec![self.find(&points, None)?]),
+            Some(variants) => variants.iter().map(|name| self.find(&points, Some(name))).collect(),
+        }
+    }
+
+    /// The list of variants, if there is one.
+    fn variants(&self) -> Option<Vec<String>> {
+        let variant = self.settings.iter().find(|s| s.path == VARIANT)?;
+        match &variant.node.value {
+            Value::Array(names) => Some(names.iter().map(|name| name.value.to_string()).collect()),
+            _ => None,
+        }
+    }
+
+    /// The number of the one point that has the settings, with `of_several` in place of a list of variants.
+    fn find(
+        &self,
+        points: &[(Option<&str>, serde_json::Value, &str)],
+        of_several: Option<&str>,
     ) -> Result<usize, Problem> {
         let has = |variant: Option<&str>, of: &serde_json::Value, s: &Setting| match s.path.as_str() {
-            "variant" => variant == Some(s.text().as_str()),
+            VARIANT => variant == Some(of_several.unwrap_or(&s.text())),
             path => of.get(path) == Some(&s.json()),
         };
-        let mut labels = Vec::new();
-        let mut found = Vec::new();
-        for (number, (variant, of, label)) in points.enumerate() {
-            labels.push(label.to_owned());
-            if self.settings.iter().all(|s| has(variant, &of, s)) {
-                found.push(number);
-            }
-        }
+        let picked = |(_, (variant, of, _)): &(usize, &(Option<&str>, serde_json::Value, &str))| {
+            self.settings.iter().all(|s| has(*variant, of, s))
+        };
+        let found: Vec<usize> = points.iter().enumerate().filter(picked).map(|(number, _)| number).collect();
+        let labels = |which: &[usize]| which.iter().map(|&i| points[i].2).collect::<Vec<_>>().join("; ");
         match found[..] {
             [one] => Ok(one),
             [] => Err(Problem::new("no point of the plan has these settings")
                 .at(&self.origin)
-                .help(format!("the points are {}", labels.join("; ")))),
-            _ => {
-                let which: Vec<&str> = found.iter().map(|&i| labels[i].as_str()).collect();
-                Err(Problem::new("several points of the plan have these settings")
-                    .at(&self.origin)
-                    .help(format!("add what tells them apart: {}", which.join("; "))))
-            }
+                .help(format!("the points are {}", labels(&(0..points.len()).collect::<Vec<_>>())))),
+            _ => Err(Problem::new("several points of the plan have these settings")
+                .at(&self.origin)
+                .help(format!("add what tells them apart: {}", labels(&found)))),
         }
     }
 }

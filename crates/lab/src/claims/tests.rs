@@ -80,6 +80,56 @@ fn a_gain_is_measured_within_pairs_in_percent() {
     assert_eq!(evidence[0].claimed(), "+1000 ± 1 %");
 }
 
+/// The label of the point that a claim about `variants` at three nodes is judged by, and the comparison.
+fn best_of(variants: &str, metric: &str) -> (String, Comparison) {
+    let point = format!("point = {{ variant = {variants}, \"nodes.count\" = 3 }}\nabove = 0");
+    let (_folder, register) = paper(&claim(&point).replace("aggregate_goodput_bps", metric));
+    let register = register.unwrap();
+    let comparison = run(&register);
+    let label =
+        evaluate(&register, &[(0, &comparison)]).unwrap()[0].measurement.as_ref().unwrap().point.clone();
+    (label, comparison)
+}
+
+#[test]
+fn of_a_list_of_variants_the_best_in_the_metric_is_measured_whatever_their_order() {
+    for metric in ["aggregate_goodput_bps", "rtx_index_pct"] {
+        let (label, comparison) = best_of("[\"narrow\", \"wide\"]", metric);
+        let [narrow, wide] = [0, 1].map(|i| comparison.points[i].estimate(metric).unwrap().mean);
+        assert_ne!(narrow, wide, "{metric}");
+        let narrow_is_best = if metric == "rtx_index_pct" { narrow < wide } else { narrow > wide };
+        assert_eq!(label.starts_with("narrow "), narrow_is_best, "{metric}: {label}, {narrow}, {wide}");
+        assert_eq!(label, best_of("[\"wide\", \"narrow\"]", metric).0);
+    }
+}
+
+#[test]
+fn a_list_of_variants_may_stand_on_both_sides() {
+    let both = "point = { variant = [\"narrow\", \"wide\"], \"nodes.count\" = 3 }\n\
+                against = { variant = [\"wide\", \"narrow\"], \"nodes.count\" = 3 }\nclaimed = 0\ntolerance = 1";
+    let (_folder, register) = paper(&claim(both));
+    let register = register.unwrap();
+    let comparison = run(&register);
+    let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
+    let measured = evidence[0].measurement.as_ref().unwrap();
+    assert_eq!(measured.against.as_ref(), Some(&measured.point), "the best of the same variants is the same");
+    assert_eq!((measured.estimate.mean, evidence[0].verdict), (0.0, Verdict::Agrees));
+}
+
+#[test]
+fn a_list_of_variants_needs_a_member_a_better_and_points_for_all() {
+    let of = |variants: &str| {
+        claim(&format!("point = {{ variant = {variants}, \"nodes.count\" = 3 }}\nabove = 1"))
+    };
+    assert!(problem(&of("[]")).contains("an empty list of variants"));
+    let neither = of("[\"narrow\", \"wide\"]").replace("aggregate_goodput_bps", "goodput_max_bps");
+    assert!(problem(&neither).contains("neither more nor less is better"), "{}", problem(&neither));
+    let (_folder, register) = paper(&of("[\"narrow\", \"wider\"]"));
+    let register = register.unwrap();
+    let error = register.plan(&register.figures[0], &[], Effort::Full).unwrap_err().to_string();
+    assert!(error.contains("no point of the plan has these settings"), "{error}");
+}
+
 #[test]
 fn what_is_missing_or_single_cannot_be_judged() {
     let missing = "[[claim]]\nid = \"X-2\"\nstatement = \"TPA is better\"\nneeds = \"TPA\"\n";
