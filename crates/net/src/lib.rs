@@ -1,4 +1,5 @@
-//! What the protocol machines need of Linux: network namespaces, TUN interfaces, scheduling, sockets.
+//! What the protocol machines need of Linux: network namespaces, TUN interfaces, scheduling, sockets; and [TPA over
+//! UDP](tpa).
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
@@ -11,6 +12,7 @@ pub mod netns;
 pub mod sched;
 mod sys;
 pub mod tcp;
+pub mod tpa;
 pub mod transfer;
 pub mod tun;
 

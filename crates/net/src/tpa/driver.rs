@@ -1,0 +1,76 @@
+//! The thread of a host: waits for datagrams, room and time.
+
+use super::host::Shared;
+use super::socket::Buffers;
+use super::table::Io;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::os::fd::AsFd;
+
+/// Batches read before timers have their turn.
+const BATCHES: usize = 4;
+
+pub(super) fn run(shared: &Shared) {
+    let mut buffers = Buffers::new();
+    while let Some((flags, timeout)) = before_sleep(shared) {
+        let woken = sleep(shared, flags, timeout.as_ref());
+        if woken.contains(PollFlags::ERR) {
+            take_refusals(shared);
+        }
+        if woken.contains(PollFlags::IN) {
+            receive(shared, &mut buffers);
+        }
+        shared.with(|table, io| {
+            if woken.contains(PollFlags::OUT) {
+                table.resume(io);
+            }
+            table.fire(io);
+        });
+    }
+}
+
+/// What to wait for, and for how long. `None`: the end.
+fn before_sleep(shared: &Shared) -> Option<(PollFlags, Option<Timespec>)> {
+    let mut table = shared.table();
+    table.sleeps_until = table.next_due();
+    let timeout = table.sleeps_until.map(|at| {
+        let left = at.since(shared.now()).as_nanos();
+        Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
+    });
+    let room = if table.egress.is_stuck() { PollFlags::OUT } else { PollFlags::empty() };
+    (!table.is_over()).then_some((PollFlags::IN | room, timeout))
+}
+
+/// Returns what the socket is ready for.
+fn sleep(shared: &Shared, flags: PollFlags, timeout: Option<&Timespec>) -> PollFlags {
+    let mut fds =
+        [PollFd::new(&shared.socket, flags), PollFd::from_borrowed_fd(shared.wake.as_fd(), PollFlags::IN)];
+    // Interrupted: it is seen what is due.
+    if poll(&mut fds, timeout).is_err() {
+        return PollFlags::empty();
+    }
+    if !fds[1].revents().is_empty() {
+        let _ = rustix::io::read(&shared.wake, &mut [0u8; 8]);
+    }
+    fds[0].revents()
+}
+
+fn receive(shared: &Shared, buffers: &mut Buffers) {
+    for _ in 0..BATCHES {
+        shared.socket.receive(buffers);
+        shared.with(|table, io| {
+            for (path, datagram) in buffers.datagrams() {
+                table.take(io, path, datagram);
+            }
+        });
+        if !buffers.is_full() {
+            return;
+        }
+    }
+}
+
+fn take_refusals(shared: &Shared) {
+    while let Some(address) = shared.socket.next_refusal() {
+        shared.with(|table, io: Io<'_>| table.on_refusal(io, address));
+    }
+}

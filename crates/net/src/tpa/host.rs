@@ -1,0 +1,233 @@
+//! One UDP socket with many connections.
+
+use super::connection::{Connection, Origin};
+use super::driver;
+use super::listener::TpaListener;
+use super::notice::Notice;
+use super::queue::Queue;
+use super::socket::{Path, Socket};
+use super::stats::HostStats;
+use super::stream::TpaStream;
+use super::table::{Holders, Io, Table};
+use hopline_core::Instant;
+use hopline_transport::tpa::{Config, ConfigError, Endpoint, Listener, Secret};
+use hopline_wire::tpa::Tag;
+use rustix::event::{EventfdFlags, eventfd};
+use std::io::{self, ErrorKind};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+use std::thread;
+use std::time::Duration;
+
+/// How much longer the header of IPv6 is than that of IPv4, bytes.
+const IPV6_EXTRA: u16 = 20;
+
+/// A UDP socket and the thread that serves its connections. Clones are the same host.
+///
+/// It lives for as long as a clone of it, a stream or a listener does, and then until what was written on its last
+/// streams has reached the peers or was given up. A process that ends takes its hosts along: call
+/// [`TpaStream::close`] before, which waits for delivery.
+#[derive(Clone, Debug)]
+pub struct Host(Arc<Holder>);
+
+/// Tells the thread when nobody holds the host any more.
+#[derive(Debug)]
+struct Holder(Arc<Shared>);
+
+/// What the thread and the holders of the host all see.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) socket: Socket,
+    /// Readable: the thread sleeps too long.
+    pub(super) wake: OwnedFd,
+    clock: Clock,
+    table: Mutex<Table>,
+}
+
+impl Host {
+    /// Binds a UDP socket; port 0 is any free one. Nobody can connect before [`listen`](Self::listen).
+    ///
+    /// # Errors
+    /// What `bind` has, and no thread to be had.
+    pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            socket: first_that_works(address, Socket::bind)?,
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            clock: Clock::start(),
+            table: Mutex::default(),
+        });
+        let seen = Arc::clone(&shared);
+        thread::Builder::new().name("tpa".into()).spawn(move || driver::run(&seen))?;
+        Ok(Self(Arc::new(Holder(shared))))
+    }
+
+    /// Opens a connection to `peer` and waits until it is open, for at most `timeout`.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`; `TimedOut`, by `timeout` or after [`Config::syn_retries`]; `InvalidInput` for a parameter out of its
+    /// range; what the system says of `peer`.
+    pub fn connect(
+        &self,
+        peer: SocketAddr,
+        config: &Config,
+        timeout: Option<Duration>,
+    ) -> io::Result<TpaStream> {
+        let stream = self.begin_connect(peer, config)?;
+        stream.await_open(timeout)?;
+        Ok(stream)
+    }
+
+    /// Sends the SYN.
+    pub(super) fn begin_connect(&self, peer: SocketAddr, config: &Config) -> io::Result<TpaStream> {
+        let mut endpoint = Endpoint::tagged(self.fitted(config, peer), random_tag()?).map_err(invalid)?;
+        let notice = Notice::new()?;
+        let descriptor = notice.descriptor();
+        let (tag, sent) = self.with(|table, io| {
+            endpoint.connect(io.now).expect("it is new");
+            let path = Path { peer, local: None };
+            let tag = table.insert(Connection::new(endpoint, path, Origin::Connected, notice));
+            (tag, table.call(io, tag, |_| ()).1)
+        });
+        let stream = TpaStream::new(self.clone(), tag, descriptor);
+        sent.map(|()| stream)
+    }
+
+    /// Lets peers connect; `backlog` (at least 1) connections may wait to be accepted, and more are refused.
+    ///
+    /// # Errors
+    /// `AddrInUse` if there is a listener already; `InvalidInput` for a parameter out of its range.
+    pub fn listen(&self, config: &Config, backlog: usize) -> io::Result<TpaListener> {
+        let mut secret = [0; 16];
+        getrandom::fill(&mut secret)?;
+        let config = self.fitted(config, self.local_addr()?);
+        let machine = Listener::new(config, Secret(secret)).map_err(invalid)?;
+        let notice = Notice::new()?;
+        let descriptor = notice.descriptor();
+        self.with(|table, _| match table.queue {
+            Some(_) => Err(io::Error::from(ErrorKind::AddrInUse)),
+            None => {
+                table.queue = Some(Queue::new(machine, backlog, notice));
+                Ok(())
+            }
+        })?;
+        Ok(TpaListener::new(self.clone(), descriptor))
+    }
+
+    /// The address that the socket is bound to.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.shared().socket.local_addr()
+    }
+
+    /// What it counted.
+    #[must_use]
+    pub fn stats(&self) -> HostStats {
+        let table = self.shared().table();
+        HostStats { connections: table.len(), ..table.stats }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.0.0
+    }
+
+    pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table, Io<'_>) -> T) -> T {
+        self.shared().with(call)
+    }
+
+    /// The configuration with segments that fit into a packet to or from `address` where they would over IPv4.
+    fn fitted(&self, config: &Config, address: SocketAddr) -> Config {
+        let over_ipv6 = match address {
+            SocketAddr::V4(_) => false,
+            SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_none(),
+        };
+        let mss = if over_ipv6 { config.mss.saturating_sub(IPV6_EXTRA).max(1) } else { config.mss };
+        Config { mss, ..*config }
+    }
+}
+
+impl Shared {
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().expect("nobody panics while holding the table")
+    }
+
+    /// Does something with the table; the thread then looks whether it has to get up earlier.
+    pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table, Io<'_>) -> T) -> T {
+        let mut table = self.table();
+        let io = Io { socket: &self.socket, now: self.now() };
+        let result = call(&mut table, io);
+        self.wake_if_needed(&table);
+        let wakers = std::mem::take(&mut table.wakers);
+        drop(table);
+        wakers.into_iter().for_each(Waker::wake);
+        result
+    }
+
+    pub(super) fn wake_if_needed(&self, table: &Table) {
+        if table.must_wake() {
+            // A counter that cannot be added to is above zero.
+            let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.with(|table, _| table.holders = Holders::None);
+    }
+}
+
+/// The real clock, counted from the making of the host.
+#[derive(Clone, Copy, Debug)]
+struct Clock(std::time::Instant);
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "a host is in real time")]
+    fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    fn now(self) -> Instant {
+        Instant::from_nanos(self.0.elapsed().as_nanos() as u64)
+    }
+}
+
+/// An address to connect to `peer` from: any.
+pub(super) fn unspecified(peer: SocketAddr) -> SocketAddr {
+    match peer {
+        SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    }
+}
+
+/// What `attempt` makes of the first of several addresses with which it succeeds.
+pub(super) fn first_that_works<T>(
+    addresses: impl ToSocketAddrs,
+    mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut last = io::Error::new(ErrorKind::InvalidInput, "the name has no address");
+    for address in addresses.to_socket_addrs()? {
+        match attempt(address) {
+            Ok(done) => return Ok(done),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn random_tag() -> io::Result<Tag> {
+    // Zero stands for "none"; one value more or less in 2⁶⁴ does not matter.
+    Ok(Tag(NonZeroU64::new(getrandom::u64()?).unwrap_or(NonZeroU64::MIN)))
+}
+
+fn invalid(error: ConfigError) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, error)
+}

@@ -1,0 +1,67 @@
+//! TPA over UDP: listener and stream, blocking, non-blocking and asynchronous.
+//!
+//! The machine is [`hopline_transport::tpa::Endpoint`]; here are its clock, its socket and its user. One thread serves
+//! all connections of a [`Host`], which share a UDP socket; segments find their connection by the tag in them. So a
+//! connection survives its peer's change of address: answers go where the latest segment with its tag came from.
+//!
+//! The functions of the paper's table A1, and what they are here:
+//!
+//! | paper | here |
+//! |---|---|
+//! | `socket`, `bind` | [`Host::bind`] |
+//! | `listen` | [`Host::listen`], [`TpaListener::bind`] |
+//! | `accept` | [`TpaListener::accept`] |
+//! | `connect` | [`TpaStream::connect`], [`Host::connect`] |
+//! | `send`, `recv` | [`Write`](std::io::Write), [`Read`](std::io::Read) |
+//! | `close` | [`TpaStream::close`], [`TpaStream::shutdown`], or drop |
+//!
+//! | file | idea |
+//! |---|---|
+//! | `host` | a socket and its thread, made |
+//! | `driver` | the thread |
+//! | `table` | connections by tag, timers, what comes in |
+//! | `connection` | one connection, and what its user asks of it |
+//! | `queue` | who waits to be accepted |
+//! | `egress` | what goes out, and what waits for room |
+//! | `socket` | UDP |
+//! | `notice` | waking users: condition, descriptor, task |
+//! | `stream`, `listener` | the user's side; `tokio`: the asynchronous one |
+
+mod connection;
+mod driver;
+mod egress;
+mod host;
+mod listener;
+mod notice;
+mod queue;
+mod socket;
+mod stats;
+mod stream;
+mod table;
+#[cfg(feature = "tokio")]
+mod tokio;
+
+pub use self::host::Host;
+pub use self::listener::TpaListener;
+pub use self::stats::{HostStats, Info};
+pub use self::stream::TpaStream;
+#[cfg(feature = "tokio")]
+pub use self::tokio::{AsyncListener, AsyncStream};
+pub use hopline_transport::tpa::Config;
+
+use hopline_core::Duration;
+
+/// Data of a segment so that IP (20 bytes), UDP (8), header (12) and tag (8) fit into 1500 bytes with it.
+const MSS: u16 = 1452;
+/// Bytes written and not acknowledged before a write blocks.
+const SEND_BUFFER: u64 = 256 * 1024;
+/// Shorter than translators of addresses remember a silent connection, and than a user's patience.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// TPA for real networks, with a largest window of `cwnd_max` segments (1 to 12; the paper: 2 or 3): [`Config::tpa`]
+/// with segments of 1452 bytes of data (over IPv6 a host takes 20 off), a send buffer of 256 KiB, and a sign of life
+/// asked for after 5 s of silence, so that a peer whose address has changed is found again.
+#[must_use]
+pub fn config(cwnd_max: u8) -> Config {
+    Config { mss: MSS, send_buffer: Some(SEND_BUFFER), keep_alive: Some(KEEP_ALIVE), ..Config::tpa(cwnd_max) }
+}

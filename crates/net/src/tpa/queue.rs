@@ -1,0 +1,128 @@
+//! Connections that nobody has accepted yet, and whom they are made for.
+
+use super::notice::{Notice, Shown};
+use super::socket::Path;
+use bytes::Bytes;
+use hopline_core::{Duration, Instant};
+use hopline_transport::tpa::{Listener, Refusal, Verdict};
+use hopline_wire::tpa::{Segment, Tag};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::task::Waker;
+
+/// How long the listener's tags are good: `Listener` gives them for 30 to 60 s.
+const TAGS_LAST: Duration = Duration::from_secs(60);
+/// Most tags remembered; with more, the oldest are forgotten.
+const MOST_SPENT: usize = 1 << 14;
+
+/// The accept queue.
+#[derive(Debug)]
+pub(super) struct Queue {
+    machine: Listener,
+    limit: usize,
+    tags: VecDeque<Tag>,
+    pub(super) notice: Notice,
+    pub(super) spent: Spent,
+}
+
+impl Queue {
+    pub(super) fn new(machine: Listener, limit: usize, notice: Notice) -> Self {
+        Self { machine, limit: limit.max(1), tags: VecDeque::new(), notice, spent: Spent::default() }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.tags.len() >= self.limit
+    }
+
+    /// What to make of a segment that belongs to no connection.
+    pub(super) fn judge(&self, now: Instant, path: Path, segment: Segment<Bytes>) -> Verdict<Bytes> {
+        match segment.tag {
+            Some(tag) if self.spent.contains(tag) => Verdict::Refused(Refusal::BadTag),
+            _ => self.machine.handle(now, &name(path.peer), segment),
+        }
+    }
+
+    /// Returns the tasks to wake.
+    pub(super) fn push(&mut self, tag: Tag) -> impl Iterator<Item = Waker> {
+        self.tags.push_back(tag);
+        self.notice.show(Shown::Something);
+        self.notice.wake()
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Tag> {
+        let tag = self.tags.pop_front();
+        if self.tags.is_empty() {
+            self.notice.show(Shown::Nothing);
+        }
+        tag
+    }
+
+    pub(super) fn into_tags(self) -> VecDeque<Tag> {
+        self.tags
+    }
+}
+
+/// Tags of connections that are over: a copy of the segment that opened one must not open another.
+#[derive(Debug, Default)]
+pub(super) struct Spent {
+    by_time: VecDeque<(Instant, Tag)>,
+    tags: BTreeSet<Tag>,
+}
+
+impl Spent {
+    pub(super) fn insert(&mut self, now: Instant, tag: Tag) {
+        while let Some(&(at, oldest)) = self.by_time.front()
+            && (now >= at + TAGS_LAST || self.by_time.len() >= MOST_SPENT)
+        {
+            self.by_time.pop_front();
+            self.tags.remove(&oldest);
+        }
+        if self.tags.insert(tag) {
+            self.by_time.push_back((now, tag));
+        }
+    }
+
+    fn contains(&self, tag: Tag) -> bool {
+        self.tags.contains(&tag)
+    }
+}
+
+/// The bytes by which the listener's machine knows a peer.
+fn name(peer: SocketAddr) -> Vec<u8> {
+    let mut name = match peer.ip() {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    name.extend(peer.port().to_be_bytes());
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU64;
+
+    fn tag(number: u64) -> Tag {
+        Tag(NonZeroU64::new(number).unwrap())
+    }
+
+    #[test]
+    fn spent_tags_are_remembered_for_as_long_as_they_are_good_and_no_longer() {
+        let mut spent = Spent::default();
+        spent.insert(Instant::from_secs(1), tag(1));
+        spent.insert(Instant::from_secs(60), tag(2));
+        assert!(spent.contains(tag(1)) && spent.contains(tag(2)));
+        spent.insert(Instant::from_secs(61), tag(3));
+        assert!(!spent.contains(tag(1)) && spent.contains(tag(2)));
+    }
+
+    #[test]
+    fn however_many_tags_are_spent_the_memory_is_bounded() {
+        let mut spent = Spent::default();
+        for number in 1..=100_000 {
+            spent.insert(Instant::from_secs(1), tag(number));
+        }
+        assert_eq!((spent.by_time.len(), spent.tags.len()), (MOST_SPENT, MOST_SPENT));
+        assert!(spent.contains(tag(100_000)) && !spent.contains(tag(1)));
+    }
+}

@@ -1,0 +1,248 @@
+//! A connection, for its user.
+
+use super::connection::{Blocking, Connection};
+use super::host::{Host, first_that_works, unspecified};
+use super::stats::Info;
+use super::table::{Io, Table};
+use hopline_transport::tpa::Config;
+use hopline_wire::tpa::Tag;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// A TPA connection over UDP: a stream of bytes each way.
+///
+/// Reading and writing block unless [`set_nonblocking`](Self::set_nonblocking) says otherwise, and can be done through `&TpaStream` from
+/// two threads. Writing blocks while [`Config::send_buffer`] is full. What is written leaves once it fills a block, after
+/// [`Config::block_fill`], or on `flush`.
+///
+/// Dropping it closes both directions and does not wait: what was written still arrives, if the process and the peer
+/// live on. What was received and not read, or comes later, resets the connection, so that the peer learns that nobody
+/// read it; TCP does the same.
+///
+/// # Polling
+///
+/// The descriptor of [`AsFd`] is for `poll`, `epoll` or an event loop, for *reading* only: it is readable for as long as
+/// there is something to read (data, the end, an error), and once a write that would have blocked is worth another try, until it is tried.
+/// Nothing may be read from or written to the descriptor itself.
+#[derive(Debug)]
+pub struct TpaStream {
+    host: Host,
+    tag: Tag,
+    descriptor: Arc<OwnedFd>,
+}
+
+impl TpaStream {
+    pub(super) fn new(host: Host, tag: Tag, descriptor: Arc<OwnedFd>) -> Self {
+        Self { host, tag, descriptor }
+    }
+
+    /// Connects to `peer` from a socket of its own; of several addresses, to the first that answers.
+    /// [`Host::connect`] has several connections share one.
+    ///
+    /// # Errors
+    /// As [`Host::connect`].
+    pub fn connect(peer: impl ToSocketAddrs, config: &Config) -> io::Result<Self> {
+        first_that_works(peer, |peer| Host::bind(unspecified(peer))?.connect(peer, config, None))
+    }
+
+    /// Connects to `peer` and waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`Host::connect`].
+    pub fn connect_timeout(peer: SocketAddr, config: &Config, timeout: Duration) -> io::Result<Self> {
+        Host::bind(unspecified(peer))?.connect(peer, config, Some(timeout))
+    }
+
+    /// Ends writing (`Write`: the peer reads to the end of what was written), reading (`Read`: what comes is thrown
+    /// away), or both.
+    ///
+    /// # Errors
+    /// `NotConnected` if the connection is over.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.call(|connection, io| {
+            if how != Shutdown::Write {
+                connection.shut_reading();
+            }
+            if how == Shutdown::Read { Ok(()) } else { connection.shut_writing(io.now) }
+        })
+    }
+
+    /// Ends writing and waits until the peer has everything. Received data that was not read is lost.
+    ///
+    /// # Errors
+    /// If the connection failed before: the peer may lack something.
+    pub fn close(self) -> io::Result<()> {
+        self.shutdown(Shutdown::Write).or_else(|error| match self.call(|c, _| c.delivered()) {
+            Poll::Ready(result) => result,
+            Poll::Pending => Err(error),
+        })?;
+        self.wait(None, Blocking::Yes, |table, _| table.connection(self.tag).delivered())?;
+        self.shutdown(Shutdown::Both).or(Ok(()))
+    }
+
+    /// Lets the connection end at once; the peer is told by a reset.
+    pub fn abort(self) {
+        self.call(|connection, io| connection.endpoint.abort(io.now));
+    }
+
+    /// Whether calls return `WouldBlock` instead of waiting. Initially they wait.
+    pub fn set_nonblocking(&self, nonblocking: bool) {
+        let blocking = if nonblocking { Blocking::No } else { Blocking::Yes };
+        self.call(|connection, _| connection.waiting.blocking = blocking);
+    }
+
+    /// How long a read waits before it returns `WouldBlock`; `None` (initially): as long as it takes.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) {
+        self.call(|connection, _| connection.waiting.read = timeout);
+    }
+
+    /// How long a write waits before it returns `WouldBlock`; `None` (initially): as long as it takes.
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) {
+        self.call(|connection, _| connection.waiting.write = timeout);
+    }
+
+    /// Where the peer's segments come from. It can change, where an address translator lies between.
+    #[must_use]
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.call(|connection, _| connection.path.peer)
+    }
+
+    /// The host that it belongs to.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// How the connection stands.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        self.call(|Connection { endpoint, .. }, _| Info {
+            state: endpoint.state(),
+            path: endpoint.path(),
+            cwnd: endpoint.cwnd(),
+            srtt: endpoint.srtt(),
+            rto: endpoint.rto(),
+            unacknowledged: endpoint.unacknowledged(),
+            stats: *endpoint.stats(),
+        })
+    }
+
+    pub(super) fn await_open(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let opened = self.wait(timeout, Blocking::Yes, |table, _| table.connection(self.tag).opened());
+        opened.map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
+            _ => error,
+        })
+    }
+
+    pub(super) fn try_read(
+        &self,
+        buffer: &mut [u8],
+        table: &mut Table,
+        io: Io<'_>,
+    ) -> Poll<io::Result<usize>> {
+        // A failure to send is no failure to read: it is as if the segment were lost.
+        table.call(io, self.tag, |connection| connection.read(buffer)).0
+    }
+
+    pub(super) fn try_write(&self, data: &[u8], table: &mut Table, io: Io<'_>) -> Poll<io::Result<usize>> {
+        table.call(io, self.tag, |connection| connection.write(io.now, data)).0
+    }
+
+    pub(super) fn push(&self) {
+        self.call(|connection, io| connection.endpoint.flush(io.now));
+    }
+
+    /// Does something with the connection.
+    pub(super) fn call<T>(&self, call: impl FnOnce(&mut Connection, Io<'_>) -> T) -> T {
+        self.host.with(|table, io| table.call(io, self.tag, |connection| call(connection, io)).0)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table, Tag, Io<'_>) -> T) -> T {
+        self.host.with(|table, io| call(table, self.tag, io))
+    }
+
+    /// Tries until it succeeds or it is too late (`WouldBlock`).
+    fn wait<T>(
+        &self,
+        timeout: Option<Duration>,
+        blocking: Blocking,
+        mut attempt: impl FnMut(&mut Table, Io<'_>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
+        let shared = self.host.shared();
+        let began = shared.now();
+        let mut table = shared.table();
+        loop {
+            let io = Io { socket: &shared.socket, now: shared.now() };
+            let result = attempt(&mut table, io);
+            shared.wake_if_needed(&table);
+            if let Poll::Ready(result) = result {
+                return result;
+            }
+            let waited = Duration::from_nanos(io.now.since(began).as_nanos());
+            let left = timeout.map(|timeout| timeout.saturating_sub(waited));
+            if blocking == Blocking::No || left.is_some_and(|left| left.is_zero()) {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            let changed = table.connection(self.tag).notice.condition();
+            const UNPOISONED: &str = "nobody panics while holding the table";
+            table = match left {
+                Some(left) => changed.wait_timeout(table, left).expect(UNPOISONED).0,
+                None => changed.wait(table).expect(UNPOISONED),
+            };
+        }
+    }
+}
+
+impl Read for &TpaStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let waiting = self.call(|connection, _| connection.waiting);
+        self.wait(waiting.read, waiting.blocking, |table, io| self.try_read(buffer, table, io))
+    }
+}
+
+impl Write for &TpaStream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let waiting = self.call(|connection, _| connection.waiting);
+        self.wait(waiting.write, waiting.blocking, |table, io| self.try_write(data, table, io))
+    }
+
+    /// Lets what was written leave at once. Does not wait for its arrival.
+    fn flush(&mut self) -> io::Result<()> {
+        self.push();
+        Ok(())
+    }
+}
+
+impl Read for TpaStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+}
+
+impl Write for TpaStream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        (&*self).write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self).flush()
+    }
+}
+
+impl AsFd for TpaStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for TpaStream {
+    fn drop(&mut self) {
+        self.call(|connection, io| connection.leave(io.now));
+    }
+}

@@ -1,0 +1,222 @@
+//! The connections of a host, found by their tags.
+
+use super::connection::{Connection, Origin};
+use super::egress::Egress;
+use super::notice::Notice;
+use super::queue::Queue;
+use super::socket::{Path, Socket};
+use super::stats::HostStats;
+use bytes::Bytes;
+use hopline_core::{Instant, LinkId, Machine};
+use hopline_transport::connection::State;
+use hopline_transport::tpa::{Endpoint, Listener, Verdict};
+use hopline_wire::tpa::{Control, Segment, Tag};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::IpAddr;
+use std::task::Waker;
+
+/// Everything that a host knows, behind one lock.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    connections: BTreeMap<Tag, Box<Connection>>,
+    /// What to look after when.
+    due: BTreeSet<(Instant, Tag)>,
+    pub(super) queue: Option<Queue>,
+    pub(super) egress: Egress,
+    pub(super) stats: HostStats,
+    /// Until when the driver sleeps if nothing comes; `None`: for ever.
+    pub(super) sleeps_until: Option<Instant>,
+    pub(super) holders: Holders,
+    /// Tasks to wake once the lock is released.
+    pub(super) wakers: Vec<Waker>,
+}
+
+/// Whether streams, listeners or hosts are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Holders {
+    #[default]
+    Some,
+    None,
+}
+
+/// What a call needs besides the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Io<'a> {
+    pub(super) socket: &'a Socket,
+    pub(super) now: Instant,
+}
+
+impl Table {
+    // ---- connections ----
+
+    pub(super) fn insert(&mut self, connection: Connection) -> Tag {
+        let tag = connection.endpoint.tag().expect("every connection of a host has a tag");
+        self.connections.insert(tag, Box::new(connection));
+        tag
+    }
+
+    /// The connection of a stream.
+    pub(super) fn connection(&mut self, tag: Tag) -> &mut Connection {
+        self.connections.get_mut(&tag).expect("a connection stays as long as its stream")
+    }
+
+    /// Does to a connection what `call` does, and then what follows from it.
+    ///
+    /// # Errors
+    /// The first failure to send.
+    pub(super) fn call<T>(
+        &mut self,
+        io: Io<'_>,
+        tag: Tag,
+        call: impl FnOnce(&mut Connection) -> T,
+    ) -> (T, io::Result<()>) {
+        let result = call(self.connection(tag));
+        (result, self.service(io, tag))
+    }
+
+    /// Sends what a connection wants to send, tells its user, and notes when to look after it again.
+    fn service(&mut self, io: Io<'_>, tag: Tag) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&tag) else { return Ok(()) };
+        connection.settle(io.now, &mut self.wakers);
+        let sent = self.egress.drain(io, tag, connection, &mut self.stats);
+        let due = connection.due();
+        if connection.armed != due {
+            if let Some(at) = connection.armed {
+                self.due.remove(&(at, tag));
+            }
+            self.due.extend(due.map(|at| (at, tag)));
+            connection.armed = due;
+        }
+        if connection.is_over() && !self.egress.owes(tag) {
+            self.remove(io.now, tag);
+        }
+        sent
+    }
+
+    fn remove(&mut self, now: Instant, tag: Tag) {
+        let Some(connection) = self.connections.remove(&tag) else { return };
+        if let Some(at) = connection.armed {
+            self.due.remove(&(at, tag));
+        }
+        if connection.origin == Origin::Accepted
+            && let Some(queue) = &mut self.queue
+        {
+            queue.spent.insert(now, tag);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Whether there is nothing left to do, and nobody who could ask for more.
+    pub(super) fn is_over(&self) -> bool {
+        self.holders == Holders::None && self.connections.is_empty()
+    }
+
+    // ---- time ----
+
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.due.first().map(|&(at, _)| at)
+    }
+
+    /// Whether the driver would sleep too long.
+    pub(super) fn must_wake(&self) -> bool {
+        match (self.next_due(), self.sleeps_until) {
+            _ if self.is_over() => true,
+            (Some(due), Some(until)) => due < until,
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+
+    pub(super) fn fire(&mut self, io: Io<'_>) {
+        while let Some(&(at, tag)) = self.due.first()
+            && at <= io.now
+        {
+            self.due.remove(&(at, tag));
+            let connection = self.connection(tag);
+            connection.armed = None;
+            connection.on_time(io.now);
+            // What cannot be sent is as good as lost, and counted.
+            let _ = self.service(io, tag);
+        }
+    }
+
+    // ---- what comes from the network ----
+
+    /// The socket may have room again.
+    pub(super) fn resume(&mut self, io: Io<'_>) {
+        for tag in self.egress.resume(io, &mut self.stats) {
+            let _ = self.service(io, tag);
+        }
+    }
+
+    pub(super) fn take(&mut self, io: Io<'_>, path: Path, datagram: &[u8]) {
+        self.stats.received += 1;
+        // A copy of its own: what waits to be read holds no more memory than it is long.
+        let Ok(segment) = Segment::parse_udp(&Bytes::copy_from_slice(datagram)) else {
+            self.stats.garbage += 1;
+            return;
+        };
+        match segment.tag.and_then(|tag| Some((tag, self.connections.get_mut(&tag)?))) {
+            Some((tag, connection)) => {
+                connection.moved_to(path);
+                connection.endpoint.handle_packet(io.now, LinkId::ONLY, segment);
+                let _ = self.service(io, tag);
+            }
+            None => self.take_stray(io, path, segment),
+        }
+    }
+
+    /// A segment of no connection.
+    fn take_stray(&mut self, io: Io<'_>, path: Path, segment: Segment<Bytes>) {
+        let verdict = match &self.queue {
+            Some(queue) if !queue.is_full() => queue.judge(io.now, path, segment),
+            _ => {
+                if segment.control != Control::Syn {
+                    self.stats.strays += 1;
+                } else if let Some(reset) = Listener::refuse(&segment) {
+                    self.stats.refused += 1;
+                    self.egress.reply(io, path, &reset, &mut self.stats);
+                }
+                return;
+            }
+        };
+        match verdict {
+            Verdict::Reply(answer) => {
+                self.stats.answered += 1;
+                self.egress.reply(io, path, &answer, &mut self.stats);
+            }
+            Verdict::Accepted(endpoint) => self.accept(io, path, endpoint),
+            Verdict::Refused(_) => self.stats.strays += 1,
+        }
+    }
+
+    fn accept(&mut self, io: Io<'_>, path: Path, endpoint: Endpoint<Bytes>) {
+        // Without a descriptor for it the peer asks again, and again there may be one.
+        let Ok(notice) = Notice::new() else { return };
+        self.stats.accepted += 1;
+        let tag = self.insert(Connection::new(endpoint, path, Origin::Accepted, notice));
+        let _ = self.service(io, tag);
+        if let Some(queue) = &mut self.queue {
+            self.wakers.extend(queue.push(tag));
+        }
+    }
+
+    /// The host at `address` says that nobody is behind a port which we sent to. It does not say which: believed only
+    /// if there can be no mistake.
+    pub(super) fn on_refusal(&mut self, io: Io<'_>, address: IpAddr) {
+        let mut to_it = self
+            .connections
+            .iter_mut()
+            .filter(|(_, connection)| connection.path.peer.ip().to_canonical() == address.to_canonical());
+        if let (Some((&tag, connection)), None) = (to_it.next(), to_it.next())
+            && connection.endpoint.state() == State::SynSent
+        {
+            connection.nobody_there(io.now);
+            let _ = self.service(io, tag);
+        }
+    }
+}
