@@ -25,7 +25,7 @@ pub use receiver::Receiver;
 pub use sender::{CHUNK, Sender};
 pub use source::Source;
 pub use store::{Directory, Existing, Permitted};
-pub use stream::{receive, send};
+pub use stream::{Shared, receive, send};
 
 /// Is told how a transfer goes, on either side.
 pub trait Watch {

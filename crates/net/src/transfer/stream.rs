@@ -8,6 +8,7 @@ use super::source::Source;
 use super::store::{Directory, Permitted};
 use super::{Summary, Watch};
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::Duration;
@@ -45,6 +46,10 @@ pub fn send(
             if let Some(frame) = next {
                 let written = write(&mut writer, &frame, &|| watch.interrupted());
                 written.map_err(|error| last_words(error, &replies))?;
+            }
+            // Data is not flushed frame by frame: transports fill their segments.
+            if waits {
+                flush(&mut writer)?;
             }
             let reply =
                 if waits { replies.recv_timeout(LOOK_UP) } else { replies.try_recv().map_err(without_wait) };
@@ -89,6 +94,7 @@ pub fn receive(
             let frame = frames.next(&|| watch.interrupted())?;
             if let Some(reply) = receiver.handle(frame, watch)? {
                 write(&mut writer, &reply, &|| watch.interrupted())?;
+                flush(&mut writer)?;
             }
         }
         Ok::<(), Error>(())
@@ -103,6 +109,52 @@ pub fn receive(
             }
             Err(error)
         }
+    }
+}
+
+/// One stream, read on one thread and written on another: for streams that are read and written through a reference, as
+/// sockets are.
+#[derive(Debug)]
+pub struct Shared<S>(Arc<S>);
+
+impl<S> Shared<S> {
+    /// Shares `stream`; clones are the same stream.
+    pub fn new(stream: S) -> Self {
+        Self(Arc::new(stream))
+    }
+
+    /// The stream.
+    #[must_use]
+    pub fn get(&self) -> &S {
+        &self.0
+    }
+}
+
+impl<S> Clone for Shared<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> Read for Shared<S>
+where
+    for<'a> &'a S: Read,
+{
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        (&*self.0).read(data)
+    }
+}
+
+impl<S> Write for Shared<S>
+where
+    for<'a> &'a S: Write,
+{
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        (&*self.0).write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self.0).flush()
     }
 }
 
@@ -188,7 +240,14 @@ fn write(writer: &mut impl Write, frame: &Frame, interrupted: &dyn Fn() -> bool)
             Err(e) => return Err(Error::Connection(e)),
         }
     }
-    writer.flush().map_err(Error::Connection)
+    Ok(())
+}
+
+fn flush(writer: &mut impl Write) -> Result<(), Error> {
+    match writer.flush() {
+        Err(e) if !is_passing(&e) => Err(Error::Connection(e)),
+        _ => Ok(()),
+    }
 }
 
 /// Tells the peer why it ends, if that takes no waiting.

@@ -115,8 +115,9 @@ fn over_sockets(
             there.shutdown(Shutdown::Both).unwrap();
             received
         });
-        let sent = send(here.try_clone().unwrap(), &here, source, &mut ());
-        here.shutdown(Shutdown::Both).unwrap();
+        let here = Shared::new(here);
+        let sent = send(here.clone(), here.clone(), source, &mut ());
+        here.get().shutdown(Shutdown::Both).unwrap();
         (sent, receiving.join().unwrap())
     })
 }
