@@ -1,8 +1,9 @@
-//! Standard output, which may go away, and Ctrl-C, which may come.
+//! Standard output, which may go away, Ctrl-C, which may come, and the clock.
 
 use crate::problems::Failure;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -21,4 +22,10 @@ pub(crate) fn interrupted() -> bool {
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Stdout)
+}
+
+/// The time, for whoever talks to other machines.
+#[expect(clippy::disallowed_methods, reason = "the command line is where a clock is read")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod console;
 mod doctor;
+mod follow;
 mod papers;
 mod problems;
 mod progress;
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
         args::Command::Sweep(sweep) => commands::sweep::execute(&sweep),
         args::Command::Report(report) => commands::report::execute(&report),
         args::Command::Reproduce(reproduce) => commands::reproduce::execute(&reproduce),
+        args::Command::Send(send) => commands::send::execute(&send),
+        args::Command::Recv(recv) => commands::recv::execute(&recv),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

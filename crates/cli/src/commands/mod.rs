@@ -6,10 +6,12 @@ pub(crate) mod doctor;
 mod experiment;
 pub(crate) mod man;
 pub(crate) mod movements;
+pub(crate) mod recv;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod send;
 pub(crate) mod sweep;
 
 use crate::args::{Common, Effort};

@@ -9,6 +9,7 @@ mod reproduce;
 mod run;
 mod sweep;
 mod tools;
+mod transfer;
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};

@@ -58,10 +58,17 @@ const SEND_BUFFER: u64 = 256 * 1024;
 /// Shorter than translators of addresses remember a silent connection, and than a user's patience.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
+/// How rarely a path that seems dead is probed: rarely enough to cost nothing, often enough to find it soon, and to outlast
+/// any burst of losses within the silence limit.
+const MOST_RTO: Duration = Duration::from_secs(5);
+
 /// TPA for real networks, with a largest window of `cwnd_max` segments (1 to 12; the paper: 2 or 3): [`Config::tpa`]
-/// with segments of 1452 bytes of data (over IPv6 a host takes 20 off), a send buffer of 256 KiB, and a sign of life
-/// asked for after 5 s of silence, so that a peer whose address has changed is found again.
+/// with segments of 1452 bytes of data (over IPv6 a host takes 20 off), a send buffer of 256 KiB, a largest RTO of 5 s,
+/// and a sign of life asked for after 5 s of silence, so that a peer whose address has changed is found again.
 #[must_use]
 pub fn config(cwnd_max: u8) -> Config {
-    Config { mss: MSS, send_buffer: Some(SEND_BUFFER), keep_alive: Some(KEEP_ALIVE), ..Config::tpa(cwnd_max) }
+    let mut config = Config::tpa(cwnd_max);
+    (config.mss, config.send_buffer, config.keep_alive) = (MSS, Some(SEND_BUFFER), Some(KEEP_ALIVE));
+    config.rto.max = MOST_RTO;
+    config
 }

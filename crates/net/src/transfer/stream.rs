@@ -123,6 +123,14 @@ impl<S> Shared<S> {
         Self(Arc::new(stream))
     }
 
+    /// The stream, if nobody else has it any more.
+    ///
+    /// # Errors
+    /// This, where somebody has.
+    pub fn into_inner(self) -> Result<S, Self> {
+        Arc::try_unwrap(self.0).map_err(Self)
+    }
+
     /// The stream.
     #[must_use]
     pub fn get(&self) -> &S {

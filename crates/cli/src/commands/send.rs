@@ -1,0 +1,152 @@
+//! `hopline send`.
+
+use crate::args::Send as Args;
+use crate::console;
+use crate::follow::Follow;
+use crate::problems::{Failure, say};
+use hopline_net::tpa::{self, TpaStream};
+use hopline_net::transfer::{self, Error, Shared, Source, Summary};
+use indicatif::MultiProgress;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a blocked read or write looks for Ctrl-C.
+const LOOK_UP: Duration = Duration::from_millis(200);
+/// How long one attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(20);
+/// Pause before the next attempt.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long the thread that reads replies may take to let go of the stream.
+const LET_GO: Duration = Duration::from_secs(2);
+
+/// Sends a file, a directory or standard input, over as many connections as it takes.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    let peer = address(&args.peer)?;
+    console::catch_interrupts()?;
+    let source = source(args)?;
+    for link in source.skipped() {
+        say(&format!("left out: {} is a symbolic link", link.display()));
+    }
+    let mut follow = Follow::new(args.show, Some(source.bytes()), &MultiProgress::new());
+    let summary = send(args, peer, source, &mut follow)?;
+    follow.summarise(summary)
+}
+
+fn source(args: &Args) -> Result<Source, Failure> {
+    let source = if args.source == Path::new("-") {
+        let name = args.name.as_deref().expect("the arguments require it with `-`");
+        Source::of_stream(io::stdin(), name)
+    } else {
+        Source::of_path(&args.source, args.name.as_deref())
+    };
+    source.map_err(|e| match e {
+        Error::Interrupted => Failure::Interrupted,
+        e => Failure::Input(hopline_lab::Problem::new(e.to_string()).into()),
+    })
+}
+
+/// Tries until it is done, until something else than the connection goes wrong, or until patience is over.
+fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Result<Summary, Failure> {
+    let patience = Duration::from_secs(args.patience.into());
+    let repeatable = first.is_repeatable();
+    let mut next = Some(first);
+    let mut heard = console::now();
+    loop {
+        let source = match next.take() {
+            Some(source) => source,
+            None => source(args)?,
+        };
+        let bytes_before = follow.bytes();
+        let error = match attempt(args, peer, source, follow) {
+            Ok(summary) => return Ok(summary),
+            Err(Error::Interrupted) => return Err(Failure::Interrupted),
+            Err(error) => error,
+        };
+        if follow.bytes() > bytes_before {
+            heard = console::now();
+        }
+        if !repeatable || !error.is_worth_another_try() || heard.elapsed() >= patience {
+            return Err(Failure::Other(format!("{peer}: {error}")));
+        }
+        follow.say(&format!("{peer}: {error}; trying again"));
+        wait_or_interrupt(PAUSE)?;
+    }
+}
+
+fn attempt(args: &Args, peer: SocketAddr, source: Source, follow: &mut Follow) -> Result<Summary, Error> {
+    let stream =
+        TpaStream::connect_timeout(peer, &tpa::config(args.window), CONNECT).map_err(Error::Connection)?;
+    stream.set_read_timeout(Some(LOOK_UP));
+    stream.set_write_timeout(Some(LOOK_UP));
+    let stream = Shared::new(stream);
+    let summary = transfer::send(stream.clone(), stream.clone(), source, follow)?;
+    close(stream);
+    Ok(summary)
+}
+
+/// Waits until the peer has everything. All has been answered by now, so that what fails here is no loss.
+fn close(mut stream: Shared<TpaStream>) {
+    let until = console::now() + LET_GO;
+    while console::now() < until {
+        match stream.into_inner() {
+            Ok(stream) => {
+                let _ = stream.close();
+                return;
+            }
+            Err(shared) => stream = shared,
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {
+    let until = console::now() + pause;
+    while console::now() < until {
+        if console::interrupted() {
+            return Err(Failure::Interrupted);
+        }
+        std::thread::sleep(LOOK_UP.min(pause));
+    }
+    Ok(())
+}
+
+/// The first address of `HOST[:PORT]`.
+fn address(peer: &str) -> Result<SocketAddr, Failure> {
+    let (host, port) = host_and_port(peer);
+    let mut found = (host, port).to_socket_addrs().map_err(|e| Failure::Other(format!("{host}: {e}")))?;
+    found.next().ok_or_else(|| Failure::Other(format!("{host} has no address")))
+}
+
+/// `192.0.2.1`, `192.0.2.1:9`, `name:9`, `2001:db8::1` or `[2001:db8::1]:9`.
+fn host_and_port(peer: &str) -> (&str, u16) {
+    let default = (peer, hopline_wire::tpa::PORT);
+    if peer.parse::<IpAddr>().is_ok() {
+        return default;
+    }
+    match peer.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
+        Some((host, Ok(port))) => (host.trim_start_matches('[').trim_end_matches(']'), port),
+        _ => default,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_and_port;
+
+    #[test]
+    fn a_port_may_follow_any_kind_of_host() {
+        for (peer, expected) in [
+            ("192.0.2.1", ("192.0.2.1", 7172)),
+            ("192.0.2.1:9", ("192.0.2.1", 9)),
+            ("drone-3", ("drone-3", 7172)),
+            ("drone-3:65535", ("drone-3", 65535)),
+            ("2001:db8::1", ("2001:db8::1", 7172)),
+            ("[2001:db8::1]:9", ("2001:db8::1", 9)),
+            ("::1", ("::1", 7172)),
+        ] {
+            assert_eq!(host_and_port(peer), expected, "{peer}");
+        }
+    }
+}

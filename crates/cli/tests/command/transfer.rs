@@ -1,0 +1,136 @@
+//! `hopline send` and `hopline recv`, over loopback.
+
+use crate::{command, hopline, stderr};
+use serde_json::Value as Json;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Stdio};
+
+/// A receiver and the port it listens on.
+struct Receiver {
+    child: Child,
+    err: BufReader<ChildStderr>,
+    port: u16,
+}
+
+impl Receiver {
+    fn start(directory: &Path, more: &[&str]) -> Self {
+        let mut command = command();
+        command.args(["recv", "--bind", "127.0.0.1", "--once", "-o"]).arg(directory).args(more);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        err.read_line(&mut line).unwrap();
+        let port =
+            line.split("port ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
+        Self { child, err, port }
+    }
+
+    fn peer(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Exit code, stdout and what else it said.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let mut said = String::new();
+        while self.err.read_line(&mut said).unwrap() > 0 {}
+        let output = self.child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), said)
+    }
+}
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 31 % 251) as u8).collect()
+}
+
+#[test]
+fn a_directory_arrives_as_it_was_sent() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tree = from.path().join("logs");
+    fs::create_dir_all(tree.join("deep/er")).unwrap();
+    fs::write(tree.join("empty"), b"").unwrap();
+    fs::write(tree.join("deep/er/big"), pattern(300_000)).unwrap();
+    let receiver = Receiver::start(to.path(), &["--port", "0"]);
+    let sent = hopline(["send", tree.to_str().unwrap(), &receiver.peer()]);
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    let (code, out, said) = receiver.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        out.contains("logs/deep/er/big: stored") && out.contains("2 stored, 0 there already, 0 refused"),
+        "{out}"
+    );
+    assert_eq!(fs::read(to.path().join("logs/deep/er/big")).unwrap(), pattern(300_000));
+    assert_eq!(fs::read(to.path().join("logs/empty")).unwrap(), b"");
+}
+
+#[test]
+fn what_is_there_is_not_replaced_without_force_and_both_ends_say_so() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = from.path().join("a.txt");
+    fs::write(&file, b"new").unwrap();
+    fs::write(to.path().join("a.txt"), b"old").unwrap();
+    let receiver = Receiver::start(to.path(), &["--port", "0"]);
+    let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer(), "--json"]);
+    assert_eq!(sent.status.code(), Some(1));
+    let lines: Vec<Json> =
+        sent.stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    assert_eq!((&lines[0]["event"], &lines[0]["outcome"]), (&Json::from("ended"), &Json::from("refused")));
+    assert_eq!(lines.last().unwrap()["refused"], 1);
+    assert_eq!(receiver.end().0, Some(1));
+    assert_eq!(fs::read(to.path().join("a.txt")).unwrap(), b"old");
+
+    let receiver = Receiver::start(to.path(), &["--port", "0", "--force"]);
+    let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer()]);
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    assert_eq!(receiver.end().0, Some(0));
+    assert_eq!(fs::read(to.path().join("a.txt")).unwrap(), b"new");
+}
+
+#[test]
+fn standard_input_becomes_a_file_with_the_name_it_is_given() {
+    let to = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start(to.path(), &["--port", "0"]);
+    let mut send = command();
+    send.args(["send", "-", &receiver.peer(), "--name", "piped.bin", "-q"]).stdin(Stdio::piped());
+    let mut child = send.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&pattern(50_000)).unwrap();
+    let sent = child.wait_with_output().unwrap();
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    assert_eq!(receiver.end().0, Some(0));
+    assert_eq!(fs::read(to.path().join("piped.bin")).unwrap(), pattern(50_000));
+}
+
+#[test]
+fn a_sender_waits_for_a_receiver_that_is_not_there_yet() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = from.path().join("late");
+    fs::write(&file, pattern(10_000)).unwrap();
+    let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let peer = format!("127.0.0.1:{port}");
+    let mut send = command();
+    send.args(["send", file.to_str().unwrap(), &peer]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = send.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("trying again"), "{line}");
+    let receiver = Receiver::start(to.path(), &["--port", &port.to_string()]);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(receiver.end().0, Some(0));
+    assert_eq!(fs::read(to.path().join("late")).unwrap(), pattern(10_000));
+}
+
+#[test]
+fn wrong_input_is_told_before_anything_is_sent() {
+    let missing = hopline(["send", "/no/such/file", "127.0.0.1"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("/no/such/file"), "{}", stderr(&missing));
+    assert_eq!(hopline(["send", "-", "127.0.0.1"]).status.code(), Some(2), "standard input has no name");
+    assert_eq!(hopline(["send", "/dev/null", "127.0.0.1"]).status.code(), Some(2), "a device");
+    assert_eq!(hopline(["send", "/etc/hostname", "127.0.0.1", "--window", "13"]).status.code(), Some(2));
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let busy = hopline(["recv", "--bind", "127.0.0.1", "--port", &port, "-o", "/tmp"]);
+    assert_eq!(busy.status.code(), Some(1));
+    assert!(stderr(&busy).contains("cannot listen on 127.0.0.1:"), "{}", stderr(&busy));
+}
