@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// How often a blocked read looks for Ctrl-C.
 const LOOK_UP: Duration = Duration::from_millis(200);
+/// How long the last acknowledgment of a sender that may have left is awaited.
+const FAREWELL: Duration = Duration::from_secs(3);
 const LOOK_UP_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Takes what senders send, until Ctrl-C, or one conversation with `--once`.
@@ -69,7 +71,7 @@ fn converse(
             e => Failure::Other(format!("{peer}: {e}")),
         })?;
     // The sender has our last word, or has gone without it.
-    let _ = stream.close();
+    let _ = stream.close_within(FAREWELL);
     follow.summarise(summary)
 }
 

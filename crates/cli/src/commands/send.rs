@@ -92,7 +92,7 @@ fn close(mut stream: Shared<TpaStream>) {
     while console::now() < until {
         match stream.into_inner() {
             Ok(stream) => {
-                let _ = stream.close();
+                let _ = stream.close_within(LET_GO);
                 return;
             }
             Err(shared) => stream = shared,

@@ -4,8 +4,20 @@ use super::*;
 use std::io::Write;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 10] =
-    ["run", "compare", "sweep", "report", "reproduce", "schema", "doctor", "completions", "man", "movements"];
+const COMMANDS: [&str; 12] = [
+    "run",
+    "compare",
+    "sweep",
+    "report",
+    "reproduce",
+    "schema",
+    "doctor",
+    "completions",
+    "man",
+    "movements",
+    "send",
+    "recv",
+];
 
 /// What `program` says of `input`; `None` where there is no such program.
 #[allow(clippy::print_stderr, reason = "a test that did not look must say so")]

@@ -76,11 +76,24 @@ impl TpaStream {
     /// # Errors
     /// If the connection failed before: the peer may lack something.
     pub fn close(self) -> io::Result<()> {
+        self.close_in(None)
+    }
+
+    /// The same, and waits no longer than `limit`: for programs that leave afterwards and whose peer may have left already,
+    /// so that nobody answers.
+    ///
+    /// # Errors
+    /// If the connection failed before, or `limit` was over: the peer may lack something, if only our FIN.
+    pub fn close_within(self, limit: Duration) -> io::Result<()> {
+        self.close_in(Some(limit))
+    }
+
+    fn close_in(&self, limit: Option<Duration>) -> io::Result<()> {
         self.shutdown(Shutdown::Write).or_else(|error| match self.call(|c, _| c.delivered()) {
             Poll::Ready(result) => result,
             Poll::Pending => Err(error),
         })?;
-        self.wait(None, Blocking::Yes, |table, _| table.connection(self.tag).delivered())?;
+        self.wait(limit, Blocking::Yes, |table, _| table.connection(self.tag).delivered())?;
         self.shutdown(Shutdown::Both).or(Ok(()))
     }
 
