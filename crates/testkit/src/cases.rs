@@ -7,8 +7,7 @@ use crate::packet::Packet;
 use crate::pair::{Pair, Side};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Machine};
-use hopline_transport::connection::{CloseError, SendError, State};
-use hopline_transport::tcp;
+use hopline_transport::connection::{CloseError, Connection, SendError, State};
 
 /// A transfer from A to B over a bad link.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,21 +155,21 @@ pub trait StreamEndpoint: Machine {
     fn state(&self) -> State;
 }
 
-impl StreamEndpoint for tcp::Endpoint<Bytes> {
+impl<M: Connection<Bytes>> StreamEndpoint for M {
     fn send(&mut self, now: Instant, data: Bytes) -> Result<(), SendError> {
-        self.send(now, data)
+        Connection::send(self, now, data)
     }
 
     fn recv(&mut self) -> Option<Bytes> {
-        self.recv()
+        Connection::recv(self)
     }
 
     fn close(&mut self, now: Instant) -> Result<(), CloseError> {
-        self.close(now)
+        Connection::close(self, now)
     }
 
     fn state(&self) -> State {
-        self.state()
+        Connection::state(self)
     }
 }
 
