@@ -21,8 +21,8 @@ fn main() -> ExitCode {
         ("duplication", || holds("1 % duplicated", 200_000)),
         ("corruption", || holds("0.1 % corrupted", 200_000)),
         // Enough to be under way after 5 s.
-        ("rebound_and_the_old_port_kept", || holds("rebound, the old port kept", 2_500_000)),
-        ("rebound_and_the_old_port_forgotten", || holds("rebound, the old port forgotten", 2_500_000)),
+        ("rebound_and_the_old_port_kept", || holds("rebound, the old port kept", 1_500_000)),
+        ("rebound_and_the_old_port_forgotten", || holds("rebound, the old port forgotten", 1_500_000)),
     ])
 }
 
