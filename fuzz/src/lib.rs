@@ -7,6 +7,7 @@ mod input;
 pub mod mac;
 pub mod receiver;
 pub mod scenario;
+pub mod transfer;
 pub mod wire;
 
 /// A fuzz target.
@@ -39,6 +40,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "sumo", run: files::sumo },
     Target { name: "csv_movements", run: files::csv_movements },
     Target { name: "csv", run: files::csv },
+    Target { name: "transfer_frame", run: transfer::transfer_frame },
+    Target { name: "transfer_receiver", run: transfer::transfer_receiver },
     Target { name: "scenario", run: scenario::scenario },
     Target { name: "world", run: scenario::world },
 ];

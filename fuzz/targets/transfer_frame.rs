@@ -1,0 +1,4 @@
+//! Frames of the file transfer, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::transfer::transfer_frame(data));
