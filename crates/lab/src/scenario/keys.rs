@@ -1,8 +1,11 @@
 //! Every key of a scenario file: name with unit, what it takes, default, meaning. Unknown keys, types, ranges, `--set` and
 //! the reference in scenarios/README.md all follow from these tables.
 
+mod transports;
+
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
+pub use transports::{PACING, TCP, TPA, TRANSPORTS};
 
 /// Longest run: about 116 days.
 const LONGEST_S: f64 = 1e7;
@@ -48,10 +51,6 @@ pub const SCENARIO: &[Key] = &[
         "values that `hopline compare` tries when no --vary is given: \"key.path\" = [values]",
     ),
 ];
-
-/// Transports of bulk flows.
-pub const TRANSPORTS: &[&str] =
-    &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-ap", "tpa", "tpa-star", "tpa-ap"];
 
 /// `[radio]`.
 pub const RADIO: &[Key] = &[
@@ -226,158 +225,6 @@ pub const OLSR: &[Key] = &[
         0.0,
         1000.0,
         "least time between TC messages; default: a quarter of tc_interval_s",
-    ),
-];
-
-/// `[tcp]` and `flow.tcp`.
-pub const TCP: &[Key] = &[
-    Key::word("preset", &["modern", "ns2-2.35", "ns2-2006", "ns2-2001"], "starting point; default: modern"),
-    Key::integer_or("window", 1, 1 << 20, &["unclamped"], "most segments in flight, whatever cwnd says"),
-    Key::integer("mss_bytes", 48, 65_495, "largest segment"),
-    Key::integer_or(
-        "delayed_ack_ms",
-        1,
-        500,
-        &["off"],
-        "longest delay of an ACK; off: every segment at once",
-    ),
-    Key::number("min_rto_s", 0.0, 600.0, "smallest retransmission timeout"),
-    Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample"),
-    Key::number("max_rto_s", 0.1, 1e6, "largest retransmission timeout"),
-    Key::number("clock_granularity_s", 1e-6, 1.0, "tick of the retransmission clock"),
-    Key::integer_or(
-        "backoff_limit",
-        1,
-        1 << 16,
-        &["none"],
-        "largest factor of the timeout's back-off, a power of two; 1: no back-off; default of tcp-ap: 1",
-    ),
-    Key::integer_or("initial_window", 1, 1 << 20, &["rfc3390", "rfc6928"], "segments in flight at the start"),
-    Key::integer("dup_ack_threshold", 1, 255, "duplicate ACKs that stand for a loss"),
-    Key::word(
-        "limited_transmit",
-        &["off", "new-data", "next-data"],
-        "what the first duplicate ACKs release (RFC 3042)",
-    ),
-    Key::flag("timestamps", "whether to offer timestamps (RFC 7323)"),
-    Key::word(
-        "timestamp_echo",
-        &["earliest", "latest"],
-        "which segment's timestamp an ACK echoes; RFC 7323: earliest, ns-2: latest",
-    ),
-    Key::word(
-        "pacing",
-        &["none", "adaptive"],
-        "adaptive: as tcp-ap, whatever the recovery; default: none, of tcp-ap: adaptive",
-    ),
-    Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application"),
-];
-
-/// `[pacing]`.
-pub const PACING: &[Key] = &[
-    Key::integer("spatial_factor", 1, 255, "hops between nodes that can transmit at once; default: 4"),
-    Key::integer("overhead_bytes", 0, 10_000, "bytes of a packet beside its data; default: 112"),
-    Key::number("link_rate_mbps", 0.001, 1e6, "rate of the links on the path; default: 2"),
-    Key::number("history_weight", 0.0, 0.999_999, "weight of the past in the average delay; default: 0.7"),
-    Key::integer("history_samples", 1, 1000, "samples of which the variability is taken; default: 50"),
-    Key::word(
-        "variability",
-        &["mad-fhd", "cov-rtt"],
-        "mad-fhd: mean absolute deviation of four-hop delays, the authors' code and default; cov-rtt: coefficient of \
-         variation of round-trip times, the papers",
-    ),
-    Key::number("contention_factor", 0.0, 1000.0, "how much the variability counts: K; default: 1"),
-    Key::word(
-        "short_paths",
-        &["one-hop", "fewer-hops"],
-        "the delay that counts on paths of fewer hops than spatial_factor; default: one-hop, the authors' code",
-    ),
-    Key::number("sample_limit_s", 0.000_001, 60.0, "four-hop delays from here on do not count; default: 0.5"),
-    Key::number("queueing_limit_s", 0.0, 60.0, "queueing delays above this are smoothed; default: 0.5"),
-    Key::number("queueing_gain", 0.01, 1.0, "weight of a new queueing delay when smoothed; default: 0.5"),
-    Key::number("initial_interval_s", 0.000_001, 60.0, "spacing before the first sample; default: 0.05"),
-];
-
-/// `[tpa]` and `flow.tpa`. B1 to B8: see docs/protocols/tpa.md.
-pub const TPA: &[Key] = &[
-    Key::integer("cwnd_max", 1, 12, "cwndmax, segments in flight while all is well; default: 3"),
-    Key::integer("mss_bytes", 1, 65_000, "largest segment; default: 1460"),
-    Key::integer("block_segments", 1, 12, "K, segments in a block; default: 12"),
-    Key::integer("block_fill_ms", 0, 60_000, "how long data wait for a block to fill; default: 100"),
-    Key::word(
-        "rounds",
-        &["all-sent", "all-settled"],
-        "what the segments of a round must be before those that timed out are sent again; default: all-sent",
-    ),
-    Key::word(
-        "ack_every",
-        &["other", "window"],
-        "segments for one ACK: two, or cwndmax; default: other, of tpa-star: window",
-    ),
-    Key::integer("ack_timer_ms", 0, 10_000, "longest delay of an ACK; default: 100"),
-    Key::word(
-        "complete_block",
-        &["ack-at-once", "ack-as-usual"],
-        "what the last missing segment of a block brings about (B6); default: ack-at-once",
-    ),
-    Key::word("echo", &["last", "first"], "the segment that an ACK names (B8); default: last"),
-    Key::number("min_rto_s", 0.001, 600.0, "smallest retransmission timeout; default: 0.2"),
-    Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample; default: 1"),
-    Key::number("max_rto_s", 0.001, 1e6, "largest retransmission timeout; default: 60"),
-    Key::number("g", 0.001, 1.0, "weight of a sample in the mean round trip; default: 0.125"),
-    Key::number("h", 0.001, 1.0, "weight of a sample in its deviation; default: 0.25"),
-    Key::number("g1", 0.001, 1.0, "g after a route change; default: 0.5"),
-    Key::number("h1", 0.001, 1.0, "h after a route change; default: 0.5"),
-    Key::integer("th_rc", 1, 255, "thRC, samples in a row off the mean that are a route change; default: 3"),
-    Key::integer("n_rc", 0, 255, "nRC, updates with g1 and h1; default: 5"),
-    Key::word(
-        "notification",
-        &["none", "elfn", "elfn-and-recovery"],
-        "what the sender believes to be told of routes (see routing.failure_notification); default: none",
-    ),
-    Key::integer("th_cong", 1, 255, "thCONG, timeouts in a row that are congestion; default: 1"),
-    Key::integer_or(
-        "th_route",
-        1,
-        255,
-        &["none"],
-        "thROUTE beside notifications: timeouts in a row that are a lost route; default: none",
-    ),
-    Key::integer("th_ack", 1, 255, "thACK, ACKs in a row that end congestion; default: 1"),
-    Key::word(
-        "row_ends",
-        &["any-news", "latest-transmission"],
-        "the ACKs that end a row of timeouts (B1); default: any-news",
-    ),
-    Key::word("simultaneous", &["each", "once"], "how timers that expire together count (B3); default: each"),
-    Key::word(
-        "congested_backoff",
-        &["when-merged", "always", "never"],
-        "whether the timer doubles while congested (B2); default: when-merged, that is without notifications",
-    ),
-    Key::word(
-        "freeze_exit",
-        &["latest-transmission", "any-news"],
-        "the ACK that ends the freeze state (B5); default: latest-transmission",
-    ),
-    Key::word(
-        "merged_exit",
-        &["route-change", "plain"],
-        "what leaving the merged state is; default: route-change",
-    ),
-    Key::word("pacing", &["none", "adaptive"], "adaptive: as tpa-ap; default: none, of tpa-ap: adaptive"),
-    Key::integer(
-        "receive_buffer_bytes",
-        1,
-        1 << 30,
-        "received data kept for the application; default: 65536",
-    ),
-    Key::integer_or(
-        "silence_limit_s",
-        1,
-        1_000_000,
-        &["none"],
-        "how long the peer may owe an answer before the sender gives up; default: none",
     ),
 ];
 
