@@ -174,7 +174,7 @@ pub(crate) struct Send {
     /// How long to try again after the connection broke or could not be made
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) patience: u32,
-    /// TPA's cwndmax: segments in flight. 2 to 6 for wireless hops, 12 for long fast paths
+    /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) window: u8,
     #[command(flatten)]

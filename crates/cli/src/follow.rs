@@ -45,6 +45,11 @@ impl Follow {
         self.bytes
     }
 
+    /// Another connection: the receiver will say how much it has of each file.
+    pub(crate) fn begin_anew(&self) {
+        self.bar.set_position(0);
+    }
+
     /// A line for people on stderr, above the bar.
     pub(crate) fn say(&self, line: &str) {
         if !self.show.quiet {

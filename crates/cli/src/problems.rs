@@ -27,6 +27,8 @@ pub(crate) enum Failure {
     Interrupted,
     /// Ctrl-C; what was run is kept in this directory.
     Suspended(PathBuf),
+    /// Ctrl-C; what arrived of a transfer is kept at the receiver.
+    TransferSuspended,
 }
 
 impl Failure {
@@ -127,6 +129,10 @@ impl Failure {
             }
             Self::Interrupted => {
                 say("interrupted; nothing was written");
+                ExitCode::from(INTERRUPTED)
+            }
+            Self::TransferSuspended => {
+                say("interrupted; what has arrived is kept, and the same command goes on");
                 ExitCode::from(INTERRUPTED)
             }
             Self::Suspended(directory) => {

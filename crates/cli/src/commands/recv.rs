@@ -67,7 +67,7 @@ fn converse(
     let mut follow = Follow::new(args.show, None, bars);
     let summary =
         transfer::receive(&stream, &stream, directory, permitted, &mut follow).map_err(|e| match e {
-            Error::Interrupted => Failure::Interrupted,
+            Error::Interrupted => Failure::TransferSuspended,
             e => Failure::Other(format!("{peer}: {e}")),
         })?;
     // The sender has our last word, or has gone without it.
@@ -80,7 +80,7 @@ fn accept(listener: &TpaListener) -> Result<(TpaStream, SocketAddr), Failure> {
     listener.set_nonblocking(true);
     loop {
         if console::interrupted() {
-            return Err(Failure::Interrupted);
+            return Err(Failure::TransferSuspended);
         }
         match listener.accept() {
             Ok((stream, peer)) => return Ok((stream, peer)),

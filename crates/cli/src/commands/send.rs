@@ -42,7 +42,7 @@ fn source(args: &Args) -> Result<Source, Failure> {
         Source::of_path(&args.source, args.name.as_deref())
     };
     source.map_err(|e| match e {
-        Error::Interrupted => Failure::Interrupted,
+        Error::Interrupted => Failure::TransferSuspended,
         e => Failure::Input(hopline_lab::Problem::new(e.to_string()).into()),
     })
 }
@@ -59,9 +59,10 @@ fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Re
             None => source(args)?,
         };
         let bytes_before = follow.bytes();
+        follow.begin_anew();
         let error = match attempt(args, peer, source, follow) {
             Ok(summary) => return Ok(summary),
-            Err(Error::Interrupted) => return Err(Failure::Interrupted),
+            Err(Error::Interrupted) => return Err(Failure::TransferSuspended),
             Err(error) => error,
         };
         if follow.bytes() > bytes_before {
@@ -105,7 +106,7 @@ fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {
     let until = console::now() + pause;
     while console::now() < until {
         if console::interrupted() {
-            return Err(Failure::Interrupted);
+            return Err(Failure::TransferSuspended);
         }
         std::thread::sleep(LOOK_UP.min(pause));
     }
