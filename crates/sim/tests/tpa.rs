@@ -2,11 +2,12 @@
 
 mod support;
 
-use hopline_core::NodeId;
+use hopline_core::{Instant, NodeId};
 use hopline_routing::aodv;
 use hopline_sim::outcome::Connected;
 use hopline_sim::spec::{Blocks, Draw, Exchange, OutageSpec, Transport};
-use hopline_sim::{Outcome, Spec, simulate};
+use hopline_sim::trace::PacketView;
+use hopline_sim::{Outcome, Spec, Tracer, World, simulate};
 use hopline_transport::pacing::{self, Pacing};
 use hopline_transport::tpa::{Config, Notification};
 use support::{Build, at, chain, ns2_tcp};
@@ -91,6 +92,28 @@ fn elfn_freezes_tpa_and_the_route_returns() {
     assert!(delivered_between(&outcome, 25.0, 40.0) > 100);
 }
 
+/// When data left the source.
+#[derive(Default)]
+struct Departures(Vec<Instant>);
+
+impl Tracer for Departures {
+    fn originated(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
+        if node == NodeId(0) && packet.packet.len_bytes > 1000 {
+            self.0.push(now);
+        }
+    }
+}
+
+/// The shortest time between two segments of the source, once round trips are known.
+fn shortest_gap_ms(config: Config) -> f64 {
+    let spec = chain(4).bulk(0, 4, config).seconds(60);
+    let mut world = World::new(&spec, 1, Departures::default());
+    world.run_until(Instant::ZERO + spec.duration);
+    let departures = world.finish().1.0;
+    let gaps = departures.windows(2).filter(|pair| pair[0] > at(10.0)).map(|pair| pair[1] - pair[0]);
+    gaps.min().expect("many segments left").as_secs_f64() * 1e3
+}
+
 #[test]
 fn paced_tpa_spaces_its_segments() {
     let paced = Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..tpa(3) };
@@ -98,6 +121,10 @@ fn paced_tpa_spaces_its_segments() {
         |config: Config| simulate(&chain(4).bulk(0, 4, config).seconds(60), 1).flows[0].bytes_received;
     let (with, without) = (goodput(paced), goodput(tpa(3)));
     assert!(with > without / 3 && with != without, "{with} {without}");
+    // A segment is 6 ms on the air: four hops of that are the least spacing there can be.
+    let (paced, burst) = (shortest_gap_ms(paced), shortest_gap_ms(tpa(3)));
+    assert!(burst < 1.0, "an ACK releases several at once: {burst} ms");
+    assert!(paced > 24.0, "{paced} ms");
 }
 
 #[test]

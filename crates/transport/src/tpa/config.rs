@@ -4,7 +4,7 @@
 
 use crate::ConfigError;
 use crate::pacing::Pacing;
-use hopline_core::{Duration, Payload};
+use hopline_core::Duration;
 use hopline_wire::tpa::{Opening, POSITIONS};
 
 /// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::tpa`] or [`Config::tpa_star`] and change fields.
@@ -317,9 +317,4 @@ impl Config {
     pub(super) const fn opening(&self, tag: Option<hopline_wire::tpa::Tag>) -> Opening {
         Opening { tag, mss: self.mss, block_segments: self.block_segments, cwnd_max: self.cwnd_max }
     }
-}
-
-/// Whether `payload` fits into a segment of at most `mss` bytes.
-pub(super) fn fits<P: Payload>(payload: &P, mss: u16) -> bool {
-    payload.len() <= u64::from(mss)
 }

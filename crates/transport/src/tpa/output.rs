@@ -125,7 +125,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Makes the next block of what waits, if it is time (§3.2).
     pub(super) fn form_block(&mut self, now: Instant) {
-        if self.snd.block.is_some() || !self.may_form_blocks() {
+        if self.snd.block.is_some() || !self.state.may_transmit() {
             return;
         }
         let waiting = self.snd.queue.end() - self.snd.unblocked;
@@ -142,10 +142,6 @@ impl<P: Payload> Endpoint<P> {
         } else {
             self.timers.set(Timer::BlockFill, since + self.config.block_fill);
         }
-    }
-
-    fn may_form_blocks(&self) -> bool {
-        self.state.may_transmit()
     }
 
     fn wants_flush(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The receiving half: which segments of the current block are here, what the user may read, when to acknowledge (TPA §3.6).
 
-use super::config::{AckConfig, AckEvery, CompleteBlock, Config, Echo, fits};
+use super::config::{AckConfig, AckEvery, CompleteBlock, Config, Echo};
 use super::stats::DropReason;
 use hopline_core::Payload;
 use hopline_wire::tpa::{Ack, Bitmap, Control, POSITIONS, Place, Segment, TxStat};
@@ -126,7 +126,7 @@ impl<P: Payload> Receiver<P> {
 
     fn take_of_block(&mut self, segment: Segment<P>, place: Place) -> Taken {
         let Place { position, last } = place;
-        if !fits(&segment.payload, self.mss) {
+        if segment.payload.len() > u64::from(self.mss) {
             return drop_for(DropReason::TooLong);
         }
         if self.contradicts(place) {
