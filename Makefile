@@ -49,6 +49,8 @@ check: lint tshark chromium test fingerprints ## What a change must pass: format
 
 .PHONY: lint
 lint: tools
+	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
+		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path bench/versus-transports/Cargo.toml --check

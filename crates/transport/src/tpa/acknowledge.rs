@@ -27,12 +27,13 @@ impl<P: Payload> Endpoint<P> {
         if knowledge == Knowledge::Latest {
             self.set_peer_window(window);
         }
-        if let Some(rtt) = round_trip {
-            self.take_round_trip(rtt);
-        }
         if !news.is_empty() {
             let change = self.window.acknowledged(answers);
             self.follow(change);
+        }
+        // After the path: the sample that a new route brings is the first that weighs more (TPA §3.4 (i)).
+        if let Some(rtt) = round_trip {
+            self.take_round_trip(rtt);
         }
         if self.snd.block.as_ref().is_some_and(Block::is_acknowledged) {
             self.end_block(now);
