@@ -17,9 +17,8 @@ impl<P: Payload> Endpoint<P> {
     /// is not to be looked at.
     pub(super) fn take_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
         let una = self.snd.una as i64;
-        let ack = una + i64::from(segment.ack.distance_from(self.snd.seq(self.snd.una)));
-        // RFC 5961 §5
-        if ack > self.snd.max as i64 || ack < una - self.snd.max_window as i64 {
+        let ack = self.ack_position(segment);
+        if !self.is_plausible_ack(ack) {
             self.drop_segment(DropReason::BadAck);
             self.challenge(now);
             return ControlFlow::Break(());
@@ -127,6 +126,23 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Whether `cwnd` is what limits the sender; in slow start, half of it in use is enough, since it doubles.
+    /// Position up to which a segment acknowledges.
+    fn ack_position(&self, segment: &Segment<P>) -> i64 {
+        let una = self.snd.una;
+        una as i64 + i64::from(segment.ack.distance_from(self.snd.seq(una)))
+    }
+
+    /// RFC 5961 §5.
+    fn is_plausible_ack(&self, ack: i64) -> bool {
+        let (una, max) = (self.snd.una as i64, self.snd.max as i64);
+        (una - self.snd.max_window as i64..=max).contains(&ack)
+    }
+
+    /// Whether a segment that acknowledges at `segment.ack` can come from who has seen our data.
+    pub(super) fn may_be_from_peer(&self, segment: &Segment<P>) -> bool {
+        segment.flags.contains(Flags::ACK) && self.is_plausible_ack(self.ack_position(segment))
+    }
+
     fn window_is_full(&self) -> bool {
         let (flight, cwnd) = (self.snd.nxt - self.snd.una, u64::from(self.control.cwnd()));
         if self.control.cwnd() < self.control.ssthresh() {

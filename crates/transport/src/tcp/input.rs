@@ -218,6 +218,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if segment.payload.len() > 0 {
             self.stats.duplicates_received += 1;
+            self.note_timestamp_of_repeat(now, position, segment);
         }
         self.rcv.owed = OwedAck::Now;
         DONE

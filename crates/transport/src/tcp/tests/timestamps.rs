@@ -40,6 +40,30 @@ fn a_segment_beyond_a_gap_does_not_change_the_echo() {
 }
 
 #[test]
+fn repeated_data_change_the_echo_so_that_lost_acks_do_not_count_as_a_round_trip() {
+    let mut s = stamped();
+    s.hears(seg(1).ack(1).data(1000).ts(5100, 0));
+    s.hears(seg(1001).ack(1).data(1000).ts(5100, 0));
+    s.says();
+    s.hears(seg(1).ack(1).data(1000).ts(68_100, 0));
+    assert_eq!(s.says(), ". 1 ack 2001");
+    assert_eq!(s.last.unwrap().options.timestamps.unwrap().echo, 68_100);
+}
+
+#[test]
+fn forged_repeats_do_not_change_the_echo() {
+    let mut s = stamped();
+    s.hears(seg(1).ack(1).data(1000).ts(5100, 0));
+    s.says();
+    let window = i64::from(s.endpoint.config().receive_buffer);
+    for (position, ack) in [(1000 - window, 1), (1, 2), (1, -1_000_000)] {
+        s.hears(seg(position).ack(ack).data(10).ts(1_000_000, 0));
+        s.says();
+        assert_eq!(s.last.unwrap().options.timestamps.unwrap().echo, 5100, "{position} {ack}");
+    }
+}
+
+#[test]
 fn an_old_timestamp_is_dropped_and_answered() {
     let mut s = stamped();
     s.hears(seg(1).ack(1).data(10).ts(5100, 0));
