@@ -1,4 +1,4 @@
-//! What the protocol machines need of Linux: network namespaces, TUN interfaces, scheduling, sockets; and [TPA over
+//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, scheduling, sockets; and [TPA over
 //! UDP](tpa).
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
@@ -15,6 +15,7 @@ pub mod tcp;
 pub mod tpa;
 pub mod transfer;
 pub mod tun;
+pub mod veth;
 
 pub use error::Error;
 pub use interface::Interface;

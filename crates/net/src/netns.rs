@@ -5,7 +5,7 @@ use crate::interface::Interface;
 use crate::sys;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -50,6 +50,12 @@ impl Namespace {
     pub fn enter(&self) -> Result<(), Error> {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|e| Error::new("entering a network namespace (setns)", e))
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use hopline_net::sched::{Priority, be_on_time};
+use hopline_net::veth::{self, Trains};
 use hopline_net::{Error, Interface, Namespace, Tun, tcp};
 use hopline_testkit::namespace::run_tests;
 use socket2::{Domain, Socket, Type};
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
         ("congestion_control_is_set_for_a_socket", congestion_control_is_set_for_a_socket),
         ("tcp_tells_its_round_trip", tcp_tells_its_round_trip),
         ("root_is_on_time", root_is_on_time),
+        ("a_cable_carries_trains_unless_told_not_to", a_cable_carries_trains_unless_told_not_to),
+        ("a_name_can_be_taken_once", a_name_can_be_taken_once),
     ])
 }
 
@@ -188,4 +191,53 @@ fn root_is_on_time() {
             (Priority::Ordinary, policy) => assert_eq!(policy, "0"),
         }
     });
+}
+
+/// Two hosts with a cable between them, and the address of the second.
+fn cabled(trains: Trains) -> ([Namespace; 2], Ipv4Addr) {
+    let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+    veth::join([&hosts[0], &hosts[1]], "cable", trains).unwrap();
+    let address = |n| Ipv4Addr::new(10, 2, 0, n);
+    for (host, n) in hosts.iter().zip(1..) {
+        host.run(|| {
+            let interface = Interface::named("cable").unwrap();
+            interface.set_address(address(n), 24).unwrap();
+            interface.up().unwrap();
+        })
+        .unwrap();
+    }
+    (hosts, address(2))
+}
+
+/// What the end of the cable here has received: packets.
+fn received() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("cable:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn a_cable_carries_trains_unless_told_not_to() {
+    const BYTES: usize = 4_000_000;
+    let packets = |trains| {
+        let ([a, b], address) = cabled(trains);
+        let listener = b.run(|| TcpListener::bind((address, 5000)).unwrap()).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                a.run(|| TcpStream::connect((address, 5000)).unwrap().write_all(&vec![7; BYTES]).unwrap())
+            });
+            let mut data = Vec::new();
+            listener.accept().unwrap().0.read_to_end(&mut data).unwrap();
+            assert!(data.len() == BYTES && data.iter().all(|&byte| byte == 7));
+        });
+        b.run(received).unwrap()
+    };
+    let alone = BYTES as u64 / 1448;
+    assert!(packets(Trains::Never) >= alone);
+    assert!(packets(Trains::Allowed) < alone);
+}
+
+fn a_name_can_be_taken_once() {
+    let ([a, b], _) = cabled(Trains::Allowed);
+    let error = veth::join([&a, &b], "cable", Trains::Allowed).unwrap_err().to_string();
+    assert_eq!(error, "making the veth pair cable: File exists (os error 17)");
 }
