@@ -86,7 +86,7 @@ versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validatio
 	python3 docs/agreement.py
 
 .PHONY: versus-transports
-versus-transports: tools ## Measure transports over one real link, and write docs/versus-transports-tables.md (root, 8 minutes)
+versus-transports: tools ## Measure transports over real links, and write docs/versus-transports-tables.md (root, 10 minutes)
 	cargo test --locked --release $(VERSUS)
 	cargo build --locked --release $(VERSUS)
 	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md

@@ -1,20 +1,25 @@
-//! Measures transports over the same emulated links, in real time between two network namespaces. Needs root.
+//! Measures transports over the same links, in real time between two network namespaces: emulated ones, and one that is
+//! only fast. Needs root.
 
+mod cable;
+mod cpu;
 mod peer;
 mod peers;
 mod plan;
 mod run;
 mod table;
+mod talk;
 
-use clap::Parser;
+use cable::Fast;
+use clap::{Parser, ValueEnum};
 use peer::Failure;
 use plan::{Plan, QUEUE, RATE};
-use run::Measured;
+use serde::Serialize;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Goodput, cost and delay of transports over one emulated link.
+/// Goodput, cost and delay of transports over emulated links, and what they cost where nothing holds them back.
 #[derive(Parser)]
 struct Arguments {
     /// Few links, few seeds, five seconds each.
@@ -27,7 +32,7 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 2)]
     seeds: u64,
     /// Runs at once.
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 12)]
     parallel: usize,
     /// Only transports with this in their name.
     #[arg(long, value_name = "TEXT")]
@@ -35,12 +40,23 @@ struct Arguments {
     /// Only links with this in their name, such as "loss 5".
     #[arg(long, value_name = "TEXT")]
     link: Option<String>,
-    /// Where runs.csv and runs.json go.
+    /// Only one part.
+    #[arg(long)]
+    part: Option<Part>,
+    /// Where runs.csv, runs.json, cable.csv and cable.json go.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Also write the tables, with how they were made, to this file.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Emulated links.
+    Links,
+    /// No loss, no limit: goodput, and processor time.
+    Cable,
 }
 
 fn main() -> ExitCode {
@@ -65,16 +81,27 @@ fn compare(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(text) = &arguments.peer {
         peers.retain(|peer| peer.name().contains(text.as_str()));
     }
-    let runs = run::all(&peers, &plan, arguments.parallel.max(1))?;
-    let text = format!("{}\n{}\n{}", about(&plan, arguments)?, table::lateness(&runs), table::tables(&runs));
-    println!("{text}");
-    if let Some(directory) = &arguments.out {
-        write_runs(directory, &runs)?;
+    let mut text = String::new();
+    if arguments.part != Some(Part::Cable) {
+        let runs = run::all(&peers, &plan, arguments.parallel.max(1))?;
+        text +=
+            &format!("{}\n{}\n{}\n", about(&plan, arguments)?, table::lateness(&runs), table::tables(&runs));
+        write_runs(arguments, "runs", &runs)?;
     }
+    if arguments.part != Some(Part::Links) {
+        let (seconds, rounds) = if arguments.quick { (1.0, 1) } else { (3.0, 5) };
+        let runs = cable::all(&peers, seconds, rounds)?;
+        text += &format!("{}\n{}\n", about_cable(seconds, rounds, &runs), table::cable(&runs));
+        write_runs(arguments, "cable", &runs)?;
+    }
+    let text = text.trim_end();
+    println!("{text}");
     if let Some(file) = &arguments.write {
         fs::write(
             file,
-            format!("# Transports over one link: the tables\n\nMade by `make versus-transports`.\n\n{text}"),
+            format!(
+                "# Transports over one link: the tables\n\nMade by `make versus-transports`.\n\n{text}\n"
+            ),
         )
         .map_err(|e| format!("{}: {e}", file.display()))?;
     }
@@ -98,14 +125,32 @@ fn about(plan: &Plan, arguments: &Arguments) -> Result<String, Failure> {
     ))
 }
 
-fn write_runs(directory: &Path, runs: &[Measured]) -> Result<(), Failure> {
+fn about_cable(seconds: f64, rounds: u32, runs: &[Fast]) -> String {
+    let (low, high) = runs
+        .iter()
+        .fold((f64::MAX, 0.0), |(low, high): (f64, f64), run| (low.min(run.load), high.max(run.load)));
+    format!(
+        "Cable: two hosts joined by a pair of veth interfaces, MTU 1500, no loss, no limit. {rounds} runs of {seconds} s \
+         from connect, one at a time; medians, and the range where it exceeds a tenth. Trains of packets: as the kernel sets \
+         up a veth, segmentation offload on, so that up to 64 KiB of TCP or of a UDP sender that asks for it (UDP_SEGMENT) \
+         cross as one. Single packets: each crosses alone. Processor time: of all threads of a host, user and system, \
+         from begin to end; what the kernel does for a packet on its way is charged to whoever sends it, or to ksoftirqd. \
+         Load average of the machine while this was measured: {low} to {high}, on {} processors.\n",
+        std::thread::available_parallelism().map_or(0, usize::from),
+    )
+}
+
+/// Every run, where there is a place for it.
+fn write_runs<T: Serialize>(arguments: &Arguments, name: &str, runs: &[T]) -> Result<(), Failure> {
+    let Some(directory) = &arguments.out else { return Ok(()) };
     fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
-    let mut csv = csv::Writer::from_path(directory.join("runs.csv"))?;
+    let path = directory.join(name).with_extension("csv");
+    let mut csv = csv::Writer::from_path(&path)?;
     for run in runs {
         csv.serialize(run)?;
     }
     csv.flush()?;
-    fs::write(directory.join("runs.json"), serde_json::to_vec_pretty(runs)?)?;
-    eprintln!("every run: {}", directory.join("runs.csv").display());
+    fs::write(path.with_extension("json"), serde_json::to_vec_pretty(runs)?)?;
+    eprintln!("every run: {}", path.display());
     Ok(())
 }

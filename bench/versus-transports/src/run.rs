@@ -1,16 +1,16 @@
 //! One run, and many at once.
 
-use crate::peer::{Failure, Peer, Session};
+use crate::peer::{Failure, Peer};
 use crate::plan::{Condition, Plan, RATE};
+use crate::talk::{Hosts, Nature, talk};
 use hopline_testkit::NamespaceLink;
 use hopline_testkit::namespace::LinkStats;
 use serde::Serialize;
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-const PORT: u16 = 5201;
 /// How often a run is tried when the link was late.
 const TRIES: u32 = 3;
 
@@ -96,34 +96,31 @@ fn on_time(job: &Job, seconds: f64) -> Result<Measured, Failure> {
 fn one(job: &Job, seconds: f64) -> Result<Measured, Failure> {
     let [forth, back] = job.condition.link();
     let link = NamespaceLink::new(forth, back, job.seed)?;
-    let address = SocketAddr::from((link.address_b(), PORT));
-    let round_trip = Duration::from_millis(2 * job.condition.delay_ms);
-    let (session, listening) = Session::new(address, RATE, round_trip);
-    let (sent, received, bytes, stats) = thread::scope(|scope| {
-        let receiver = scope.spawn(|| link.run_in_b(|| job.peer.receive(&session)));
-        if listening.recv_timeout(Duration::from_secs(10)).is_err() {
-            session.end();
-        }
-        let begin = link.now();
-        let sender = scope.spawn(|| link.run_in_a(|| job.peer.send(&session)));
-        let duration = Duration::from_secs_f64(seconds);
-        loop {
-            let left = duration.saturating_sub(Duration::from_nanos((link.now() - begin).as_nanos()));
-            if left.is_zero() || sender.is_finished() {
-                break;
-            }
-            thread::sleep(left.min(Duration::from_millis(100)));
-        }
-        let bytes = session.end();
-        let stats = link.stats();
-        let sent = sender.join();
-        session.close();
-        (sent, receiver.join(), bytes, stats)
-    });
-    let said = |e: Failure| format!("{} at {}: {e}", job.peer.name(), job.condition.name());
-    let srtt = sent.map_err(|_| "the sender panicked")?.map_err(said)?;
-    received.map_err(|_| "the receiver panicked")?.map_err(said)?;
-    Ok(measured(job, seconds, bytes, srtt, &stats))
+    let nature = Nature { rate: RATE, round_trip: Duration::from_millis(2 * job.condition.delay_ms) };
+    let talk = talk(&link, job.peer, nature, Duration::from_secs_f64(seconds))
+        .map_err(|e| format!("{} at {}: {e}", job.peer.name(), job.condition.name()))?;
+    let [_, stats] = &talk.readings;
+    Ok(measured(job, seconds, talk.bytes, talk.srtt, stats))
+}
+
+impl Hosts for NamespaceLink {
+    type Reading = LinkStats;
+
+    fn address_b(&self) -> Ipv4Addr {
+        self.address_b()
+    }
+
+    fn in_a<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
+        self.run_in_a(what)
+    }
+
+    fn in_b<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
+        self.run_in_b(what)
+    }
+
+    fn read(&self) -> LinkStats {
+        self.stats()
+    }
 }
 
 fn measured(job: &Job, seconds: f64, bytes: u64, srtt: Option<Duration>, stats: &LinkStats) -> Measured {

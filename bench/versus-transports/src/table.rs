@@ -1,5 +1,6 @@
 //! Tables of medians in Markdown, which also reads well in a terminal.
 
+use crate::cable::Fast;
 use crate::run::Measured;
 use std::fmt::Write;
 
@@ -46,6 +47,38 @@ pub(crate) fn lateness(runs: &[Measured]) -> String {
          were tried, and are marked `*`.\n",
         runs.len()
     )
+}
+
+/// One quantity over the cable.
+type FastColumn = (&'static str, fn(&Fast) -> f64, usize);
+
+const FAST_COLUMNS: [FastColumn; 5] = [
+    ("Mb/s", |m| m.goodput_mbps, 0),
+    ("sender, s/GB", |m| m.sender_s_per_gb, 2),
+    ("receiver, s/GB", |m| m.receiver_s_per_gb, 2),
+    ("ksoftirqd, s/GB", |m| m.kernel_s_per_gb, 2),
+    ("together, s/GB", |m| m.sender_s_per_gb + m.receiver_s_per_gb + m.kernel_s_per_gb, 2),
+];
+
+/// Goodput and cost over the cable, a table for each way to cross it.
+pub(crate) fn cable(runs: &[Fast]) -> String {
+    let mut text = String::new();
+    for crossing in distinct(runs.iter().map(|m| m.crossing)) {
+        let _ =
+            writeln!(text, "### Over a cable, {crossing}: goodput, and processor seconds per 10⁹ bytes\n");
+        let at = || runs.iter().filter(|m| m.crossing == crossing);
+        let mut rows = vec![
+            std::iter::once("").chain(FAST_COLUMNS.iter().map(|c| c.0)).map(String::from).collect::<Vec<_>>(),
+        ];
+        for peer in distinct(at().map(|m| m.peer.as_str())) {
+            let of = |value: fn(&Fast) -> f64| at().filter(|m| m.peer == peer).map(value).collect();
+            let cells = FAST_COLUMNS.iter().map(|&(_, value, digits)| cell(of(value), digits));
+            rows.push(std::iter::once(peer.to_owned()).chain(cells).collect());
+        }
+        text.push_str(&aligned(&rows));
+        text.push('\n');
+    }
+    text
 }
 
 fn table(runs: &[&Measured], value: fn(&Measured) -> Option<f64>, digits: usize) -> String {

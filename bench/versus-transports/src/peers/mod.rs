@@ -3,6 +3,7 @@
 mod kcp;
 mod quic;
 mod tcp;
+mod tpa;
 
 use crate::peer::{Failure, Peer};
 use std::future::Future;
@@ -16,6 +17,9 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
         Box::new(quic::Quinn::new(quic::Control::Cubic)),
         Box::new(quic::Quinn::new(quic::Control::Bbr)),
         Box::new(kcp::Fast),
+        Box::new(tpa::Tpa::new(2)),
+        Box::new(tpa::Tpa::new(3)),
+        Box::new(tpa::Tpa::new(12)),
     ]
 }
 

@@ -1,0 +1,87 @@
+//! One run of one transport, over whatever link: B listens, A connects and sends until its time is over.
+
+use crate::peer::{Failure, Peer, Session};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+const PORT: u16 = 5201;
+/// How long B may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Two hosts and what joins them.
+pub(crate) trait Hosts: Sync {
+    /// What is read of the link at the beginning and at the end.
+    type Reading;
+
+    /// The address of B.
+    fn address_b(&self) -> Ipv4Addr;
+
+    /// Runs `what` in a thread on host A.
+    fn in_a<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T;
+
+    /// Runs `what` in a thread on host B.
+    fn in_b<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T;
+
+    fn read(&self) -> Self::Reading;
+}
+
+/// What a transport may be told of the link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nature {
+    /// Bits per second.
+    pub(crate) rate: u64,
+    /// Without queueing.
+    pub(crate) round_trip: Duration,
+}
+
+/// What came of it.
+pub(crate) struct Talk<R> {
+    /// What B's application got in the time.
+    pub(crate) bytes: u64,
+    /// What A says its smoothed round-trip time was at the end.
+    pub(crate) srtt: Option<Duration>,
+    /// Of the link, when A began to connect and when its time was over.
+    pub(crate) readings: [R; 2],
+}
+
+/// Lets A send to B for `duration`, connecting included.
+pub(crate) fn talk<H: Hosts>(
+    hosts: &H,
+    peer: &dyn Peer,
+    nature: Nature,
+    duration: Duration,
+) -> Result<Talk<H::Reading>, Failure> {
+    let address = SocketAddr::from((hosts.address_b(), PORT));
+    let (session, listening) = Session::new(address, nature.rate, nature.round_trip);
+    let (sent, received, bytes, readings) = thread::scope(|scope| {
+        let receiver = scope.spawn(|| hosts.in_b(|| peer.receive(&session)));
+        if listening.recv_timeout(PATIENCE).is_err() {
+            session.end();
+        }
+        let begin = now();
+        let before = hosts.read();
+        let sender = scope.spawn(|| hosts.in_a(|| peer.send(&session)));
+        while !sender.is_finished() {
+            let left = duration.saturating_sub(now() - begin);
+            if left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(Duration::from_millis(100)));
+        }
+        // Read while everybody is still there.
+        let after = hosts.read();
+        let bytes = session.end();
+        let sent = sender.join();
+        session.close();
+        (sent, receiver.join(), bytes, [before, after])
+    });
+    let srtt = sent.map_err(|_| "the sender panicked")??;
+    received.map_err(|_| "the receiver panicked")??;
+    Ok(Talk { bytes, srtt, readings })
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is measured is in real time")]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
