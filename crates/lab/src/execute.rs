@@ -3,7 +3,7 @@
 //! Runs are spread over threads and handed to a sink as they end. Which runs there are follows from the plan and from
 //! the results alone, never from the number of threads or from the order in which they end.
 
-use crate::plan::{Plan, Point, Runs};
+use crate::plan::{Plan, Point, Runs, Target};
 use crate::record::{Done, Record};
 use crate::run::{Interrupted, Watch, untraced};
 use crate::stats::NextStep;
@@ -21,12 +21,12 @@ pub trait Sink {
     /// Whether run `run` of point `point` is there already.
     fn has(&self, point: usize, run: u64) -> bool;
 
-    /// Values of a metric of the run, of runs 1 to `runs` of a point, where there are any.
+    /// Values of a metric in runs 1 to `runs` of a point, where there are any.
     ///
     /// # Errors
     ///
     /// Records that can no longer be read.
-    fn values(&mut self, point: usize, metric: &str, runs: u64) -> Result<Vec<f64>, Self::Error>;
+    fn values(&mut self, point: usize, target: &Target, runs: u64) -> Result<Vec<f64>, Self::Error>;
 
     /// Keeps a record.
     ///
@@ -77,10 +77,10 @@ pub fn execute<S: Sink>(
 
 /// How many runs each point needs next, if `runs` are not enough.
 fn more<S: Sink>(plan: &Plan, runs: u64, sink: &mut S) -> Result<Option<u64>, S::Error> {
-    let Runs::Until { precision, metric, most, .. } = &plan.runs else { return Ok(None) };
+    let Runs::Until { precision, target, most, .. } = &plan.runs else { return Ok(None) };
     let mut wanted = runs;
     for point in 0..plan.points.len() {
-        let values = sink.values(point, metric, runs)?;
+        let values = sink.values(point, target, runs)?;
         // Values of a metric are finite; a point of which runs failed asks by those that did not.
         if let Ok(NextStep::Runs(next)) = precision.next(&values, plan.confidence) {
             wanted = wanted.max(next as u64);
@@ -183,9 +183,9 @@ impl Sink for Memory {
         self.records.contains_key(&(point, run))
     }
 
-    fn values(&mut self, point: usize, metric: &str, runs: u64) -> Result<Vec<f64>, Self::Error> {
+    fn values(&mut self, point: usize, target: &Target, runs: u64) -> Result<Vec<f64>, Self::Error> {
         let records = self.records.range((point, 1)..=(point, runs));
-        Ok(records.filter_map(|(_, r)| r.result.as_ref().ok()?.of_run(metric)).collect())
+        Ok(records.filter_map(|(_, r)| r.result.as_ref().ok()?.value(target)).collect())
     }
 
     fn take(&mut self, record: Record) -> Result<(), Self::Error> {

@@ -1,7 +1,7 @@
 //! What is kept of a run.
 
 use crate::metrics::{self, Level, MetricInfo};
-use crate::plan::{Keep, KeepNodes, KeepSeries};
+use crate::plan::{Keep, KeepNodes, KeepSeries, Target};
 use crate::run::Run;
 use hopline_sim::Spec;
 use hopline_sim::spec::{Traffic, Transport};
@@ -207,6 +207,13 @@ impl Done {
             .iter()
             .map(|v| ((v.metric.level(), v.subject.as_str(), v.metric.name), v.value))
             .collect()
+    }
+
+    /// The metric that `target` names, if the run has it.
+    #[must_use]
+    pub fn value(&self, target: &Target) -> Option<f64> {
+        let found = |v: &&Value| v.metric == target.metric && v.subject == target.flow;
+        self.metrics.iter().find(found).map(|v| v.value)
     }
 
     /// A metric of the whole run, if it has it.

@@ -354,14 +354,7 @@ fn required<'a>(section: &Section<'a>, key: &str) -> Result<&'a str, Problem> {
 }
 
 fn metric(section: &Section<'_>, level: Level) -> Result<&'static MetricInfo, Problem> {
-    let name = required(section, "metric")?;
-    metrics::find(level, name).ok_or_else(|| {
-        let known = || metrics::CATALOGUE.iter().filter(|m| m.level() == level).map(|m| m.name);
-        let guess = nearest(name, known()).map(|near| format!("did you mean \"{near}\"? "));
-        Problem::new(format!("no {} has a metric \"{name}\"", level.word()))
-            .at(section.origin_of("metric"))
-            .help(guess.unwrap_or_default() + "the metrics are " + &known().collect::<Vec<_>>().join(", "))
-    })
+    metrics::named(level, required(section, "metric")?, section.origin_of("metric"))
 }
 
 /// What is claimed: exactly one of a value, a range and a bound.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::experiment::{How, in_memory};
-use crate::plan::{Plan, Runs};
+use crate::plan::{Plan, Runs, Target};
 use crate::run::Unwatched;
 use crate::scenario::{Axis, Scenario, parse_vary};
 use crate::testing::{TWO_HOPS, scenario};
@@ -172,12 +172,17 @@ fn the_fingerprint_of_a_point_depends_on_the_order_of_its_runs() {
     assert_eq!(hash(&[]), "cbf29ce484222325");
 }
 
+fn target(metric: &str, flow: &str) -> Target {
+    let level = if flow.is_empty() { Level::Run } else { Level::Flow };
+    Target { metric: metrics::find(level, metric).unwrap(), flow: flow.to_owned() }
+}
+
 #[test]
 fn runs_are_added_until_every_point_is_precise_whatever_the_number_of_threads() {
     let runs = |jobs| {
         let mut plan = plan(&["tcp.window=2,8"]);
         plan.runs =
-            Runs::Until { precision: "1%".parse().unwrap(), metric: GOODPUT.into(), first: 2, most: 40 };
+            Runs::Until { precision: "1%".parse().unwrap(), target: target(GOODPUT, ""), first: 2, most: 40 };
         let (comparison, _) = run(&plan, Some(jobs));
         for point in &comparison.points {
             let estimate = point.estimate(GOODPUT).unwrap();
@@ -192,9 +197,35 @@ fn runs_are_added_until_every_point_is_precise_whatever_the_number_of_threads() 
 }
 
 #[test]
+fn one_flow_may_be_what_has_to_be_precise() {
+    let back = "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\n";
+    let scenario = scenario(&format!("{TWO_HOPS}{back}"));
+    let needed = |metric: &str, flow: &str| {
+        let mut plan = of(&scenario, &["tcp.window=2"]);
+        plan.runs = Runs::Until {
+            precision: "2%".parse().unwrap(),
+            target: target(metric, flow),
+            first: 2,
+            most: 100,
+        };
+        run(&plan, None).0
+    };
+    let (of_all, of_flow) = (needed(GOODPUT, ""), needed("goodput_bps", "f0"));
+    assert!(of_flow.runs > of_all.runs, "{} and {} runs", of_flow.runs, of_all.runs);
+    let values = of_flow.points[0].all((Level::Flow, "f0", "goodput_bps")).unwrap();
+    let estimate = Estimate::of(values);
+    let precise = estimate.half_width.unwrap() <= 0.02 * estimate.mean;
+    assert!(precise || of_flow.runs == 100, "{estimate:?}");
+}
+
+#[test]
 fn runs_are_not_added_without_end() {
     let mut plan = plan(&["tcp.window=2,8"]);
-    plan.runs =
-        Runs::Until { precision: "0.0001%".parse().unwrap(), metric: GOODPUT.into(), first: 2, most: 13 };
+    plan.runs = Runs::Until {
+        precision: "0.0001%".parse().unwrap(),
+        target: target(GOODPUT, ""),
+        first: 2,
+        most: 13,
+    };
     assert_eq!(run(&plan, None).0.runs, 13);
 }

@@ -10,6 +10,7 @@ pub use catalogue::CATALOGUE;
 pub use reference::reference;
 
 use crate::run::Run;
+use crate::scenario::source::{Origin, Problem, nearest};
 use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
 use hopline_sim::spec::FlowSpec;
 use hopline_sim::{Outcome, Spec};
@@ -145,6 +146,21 @@ pub fn find(level: Level, name: &str) -> Option<&'static MetricInfo> {
         sorted
     });
     BY_NAME.binary_search_by(|info| key(info).cmp(&(level, name))).ok().map(|i| BY_NAME[i])
+}
+
+/// The metric `name` of `level`, as a file asked for it at `origin`.
+///
+/// # Errors
+///
+/// There is none.
+pub fn named(level: Level, name: &str, origin: &Origin) -> Result<&'static MetricInfo, Problem> {
+    find(level, name).ok_or_else(|| {
+        let known = || CATALOGUE.iter().filter(|m| m.level() == level).map(|m| m.name);
+        let guess = nearest(name, known()).map(|near| format!("did you mean \"{near}\"? "));
+        Problem::new(format!("no {} has a metric \"{name}\"", level.word()))
+            .at(origin)
+            .help(guess.unwrap_or_default() + "the metrics are " + &known().collect::<Vec<_>>().join(", "))
+    })
 }
 
 /// The factor and the unit in which people read a value of `unit`.

@@ -1,13 +1,15 @@
 //! Plan files.
 
 use super::keys::PLAN;
-use super::{Difference, Keep, KeepNodes, KeepSeries, MOST_POINTS, Plan, Runs, product, resolve, steps};
+use super::{
+    Difference, Keep, KeepNodes, KeepSeries, MOST_POINTS, Plan, Point, Runs, Target, product, resolve, steps,
+};
 use crate::metrics::{self, Level};
 use crate::scenario::document::{self, Node, Setting};
 use crate::scenario::schema::{Section, check_document};
 use crate::scenario::source::{Problem, Problems, Source, nearest};
 use crate::scenario::{Axis, Scenario, axes, settings};
-use crate::stats::{Confidence, PercentError};
+use crate::stats::{Confidence, PercentError, Precision};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,11 +60,12 @@ impl Plan {
             (0..points.len()).map(|i| points[(i % across) * count + i / across].clone()).collect();
         let named = plan.has("variant");
         let baseline = |number: usize| if named { number - number % across } else { 0 };
+        let points = resolve(&scenario, &grouped, baseline)?;
         Ok(Self {
             name: plan.word("name").unwrap_or(name).to_owned(),
             title: plan.word("title").map(str::to_owned),
-            points: resolve(&scenario, &grouped, baseline)?,
-            runs: runs(plan, &scenario, effort)?,
+            runs: runs(plan, &scenario, &points, effort)?,
+            points,
             confidence: plan
                 .number("confidence")
                 .and_then(Confidence::new)
@@ -132,27 +135,52 @@ fn rows(node: &Node) -> Result<Vec<Difference>, Problem> {
     Ok((0..first.len()).map(row).collect())
 }
 
-fn runs(plan: Section<'_>, scenario: &Scenario, effort: Effort) -> Result<Runs, Problem> {
+/// How many flows a message lists.
+const MOST_LISTED: usize = 20;
+
+fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort) -> Result<Runs, Problem> {
     let first = plan.integer("runs").unwrap_or(scenario.runs());
-    if effort == Effort::Quick {
-        return Ok(Runs::Fixed(plan.integer("quick_runs").expect("has a default").min(first)));
-    }
-    let Some(precision) = plan.word("precision") else { return Ok(Runs::Fixed(first)) };
-    let precision = precision
-        .parse()
-        .map_err(|e: PercentError| Problem::new(e.to_string()).at(plan.origin_of("precision")))?;
-    let metric = plan.word("precision_metric").expect("has a default");
-    metrics::find(Level::Run, metric).ok_or_else(|| unknown_metric(plan, metric))?;
-    let most = plan.integer("max_runs").expect("has a default").max(first);
-    Ok(Runs::Until { precision, metric: metric.to_owned(), first: first.max(2), most: most.max(2) })
+    let wanted = plan.word("precision").map(|text| precision(plan, text, points)).transpose()?;
+    Ok(match (effort, wanted) {
+        (Effort::Quick, _) => Runs::Fixed(plan.integer("quick_runs").expect("has a default").min(first)),
+        (Effort::Full, None) => Runs::Fixed(first),
+        (Effort::Full, Some((precision, target))) => {
+            let most = plan.integer("max_runs").expect("has a default").max(first);
+            Runs::Until { precision, target, first: first.max(2), most: most.max(2) }
+        }
+    })
 }
 
-fn unknown_metric(plan: Section<'_>, metric: &str) -> Problem {
-    let known = || metrics::CATALOGUE.iter().filter(|m| m.level() == Level::Run).map(|m| m.name);
-    let guess = nearest(metric, known()).map(|near| format!("did you mean \"{near}\"? "));
-    Problem::new(format!("no run has a metric \"{metric}\""))
-        .at(plan.origin_of("precision_metric"))
-        .help(format!("{}there are {}", guess.unwrap_or_default(), known().collect::<Vec<_>>().join(", ")))
+/// How precise what is to be.
+fn precision(plan: Section<'_>, text: &str, points: &[Point]) -> Result<(Precision, Target), Problem> {
+    let wrong = |e: PercentError| Problem::new(e.to_string()).at(plan.origin_of("precision"));
+    Ok((text.parse().map_err(wrong)?, target(plan, points)?))
+}
+
+/// What is to be precise: by default the goodput of all flows, or of the one that is named.
+fn target(plan: Section<'_>, points: &[Point]) -> Result<Target, Problem> {
+    let flow = plan.word("precision_flow").unwrap_or_default();
+    let (level, usual) =
+        if flow.is_empty() { (Level::Run, "aggregate_goodput_bps") } else { (Level::Flow, "goodput_bps") };
+    let name = plan.word("precision_metric").unwrap_or(usual);
+    let metric = metrics::named(level, name, plan.origin_of("precision_metric"))?;
+    if !flow.is_empty() {
+        points.iter().try_for_each(|point| has_flow(plan, point, flow))?;
+    }
+    Ok(Target { metric, flow: flow.to_owned() })
+}
+
+fn has_flow(plan: Section<'_>, point: &Point, flow: &str) -> Result<(), Problem> {
+    let spec = point.scenario.spec(1).expect("points are made of scenarios that resolve");
+    let known = || spec.flows.iter().map(|f| f.name.as_str());
+    if known().any(|name| name == flow) {
+        return Ok(());
+    }
+    let guess = nearest(flow, known()).map(|near| format!("did you mean \"{near}\"? "));
+    let listed: Vec<&str> = known().take(MOST_LISTED).collect();
+    Err(Problem::new(format!("{} has no flow \"{flow}\"", point.label))
+        .at(plan.origin_of("precision_flow"))
+        .help(guess.unwrap_or_default() + "its flows are " + &listed.join(", ")))
 }
 
 fn keep(plan: Section<'_>) -> Keep {

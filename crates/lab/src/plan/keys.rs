@@ -11,8 +11,11 @@ pub const PLAN: &[Key] = &[
     Key::integer("seed", 0, i64::MAX as u64, "seed of the experiment; default: the scenario's"),
     Key::integer("runs", 1, MOST_RUNS, "paired runs of each point; default: the scenario's"),
     Key::text("precision", "\"5%\": runs are added until the interval of every point is that narrow"),
-    Key::text("precision_metric", "the metric of a run that is to be precise")
-        .or(Word("aggregate_goodput_bps")),
+    Key::text(
+        "precision_metric",
+        "what is to be precise: a metric of the run, default aggregate_goodput_bps, or of precision_flow, default goodput_bps",
+    ),
+    Key::text("precision_flow", "name of the flow whose metric it is"),
     Key::number("confidence", 0.5, 0.999, "confidence of every interval").or(Number(0.95)),
     Key::integer("max_runs", 1, MOST_RUNS, "most runs of each point, however imprecise").or(Integer(200)),
     Key::integer("quick_runs", 1, MOST_RUNS, "runs of each point under --quick").or(Integer(3)),

@@ -10,6 +10,7 @@ mod tests;
 
 pub use file::Effort;
 
+use crate::metrics::MetricInfo;
 use crate::scenario::document::Setting;
 use crate::scenario::source::{Problem, Problems};
 use crate::scenario::{Axis, Scenario};
@@ -58,13 +59,22 @@ pub enum Runs {
     Until {
         /// Half the width of the interval that is aimed at, relative to the mean.
         precision: Precision,
-        /// The metric of a run that is to be precise.
-        metric: String,
+        /// What is to be precise.
+        target: Target,
         /// Runs to begin with.
         first: u64,
         /// Most runs.
         most: u64,
     },
+}
+
+/// A metric of the run, or of one of its flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// The metric, of the level that `flow` says.
+    pub metric: &'static MetricInfo,
+    /// Name of the flow; empty for a metric of the run.
+    pub flow: String,
 }
 
 /// What is kept of a run beside the metrics of the run and of its flows.

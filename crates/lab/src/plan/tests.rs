@@ -1,4 +1,5 @@
 use super::*;
+use crate::metrics::{self, Level};
 use crate::scenario::parse_vary;
 use crate::testing::{TWO_HOPS, scenario, source};
 use std::fs;
@@ -9,6 +10,11 @@ fn labels(plan: &Plan) -> Vec<&str> {
 
 fn baselines(plan: &Plan) -> Vec<usize> {
     plan.points.iter().map(|p| p.baseline).collect()
+}
+
+fn target(metric: &str, flow: &str) -> Target {
+    let level = if flow.is_empty() { Level::Run } else { Level::Flow };
+    Target { metric: metrics::find(level, metric).unwrap(), flow: flow.to_owned() }
 }
 
 /// A folder with a scenario, in which `text` is a plan.
@@ -119,13 +125,45 @@ fn runs_come_from_the_scenario_where_the_plan_says_nothing_and_quick_is_quick() 
     assert_eq!(quick("runs = 2"), Runs::Fixed(2));
     let until = plan("runs = 12\nprecision = \"5%\"\nmax_runs = 60").runs;
     let precision = "5%".parse().unwrap();
-    let metric = "aggregate_goodput_bps".to_owned();
-    assert_eq!(until, Runs::Until { precision, metric, first: 12, most: 60 });
+    let target = target("aggregate_goodput_bps", "");
+    assert_eq!(until, Runs::Until { precision, target, first: 12, most: 60 });
+}
+
+#[test]
+fn what_is_to_be_precise_may_be_a_metric_of_one_flow() {
+    let target_of = |text: &str| match plan(&format!("precision = \"5%\"\n{text}")).runs {
+        Runs::Until { target, .. } => target,
+        Runs::Fixed(runs) => panic!("{runs} runs"),
+    };
+    assert_eq!(target_of("precision_flow = \"f0\""), target("goodput_bps", "f0"));
+    assert_eq!(
+        target_of("precision_flow = \"f0\"\nprecision_metric = \"rtx_index_pct\""),
+        target("rtx_index_pct", "f0")
+    );
+    assert_eq!(target_of("precision_metric = \"rtx_index_pct\""), target("rtx_index_pct", ""));
+}
+
+#[test]
+fn the_flow_that_is_to_be_precise_is_there_at_every_point() {
+    let renamed = "precision = \"5%\"\nprecision_flow = \"f0\"\n\
+                   [[variant]]\nname = \"as is\"\n\
+                   [[variant]]\nname = \"renamed\"\nset = { \"flow.0.name\" = \"bulk\" }\n";
+    let problem = problem(renamed);
+    let expected = "plan.toml:3:18: renamed flow.0.name=bulk has no flow \"f0\"";
+    assert!(problem.starts_with(expected) && problem.contains("its flows are bulk"), "{problem}");
 }
 
 #[test]
 fn mistakes_are_shown_where_they_are() {
     for (text, expected) in [
+        (
+            "precision = \"5%\"\nprecision_flow = \"f1\"",
+            "plan.toml:3:18: two hops has no flow \"f1\" (did you mean \"f0\"?",
+        ),
+        (
+            "precision = \"5%\"\nprecision_flow = \"f0\"\nprecision_metric = \"jain\"",
+            "plan.toml:4:20: no flow has a metric \"jain\"",
+        ),
         ("runs = 0", "plan.toml:2:8: `runs` = 0 is out of range"),
         ("rums = 5", "plan.toml:2:1: unknown key `rums` (did you mean `runs`?)"),
         ("precision = \"0.05\"", "plan.toml:2:13: \"0.05\" is not a percentage"),

@@ -15,6 +15,7 @@ pub use error::StoreError;
 
 use crate::description::Description;
 use crate::execute::Sink;
+use crate::plan::Target;
 use crate::record::Record;
 use journal::{Access, Journal};
 use rustix::fs::{FlockOperation, flock};
@@ -259,11 +260,11 @@ impl Sink for Store {
         self.journal.has(point, run)
     }
 
-    fn values(&mut self, point: usize, metric: &str, runs: u64) -> Result<Vec<f64>, StoreError> {
+    fn values(&mut self, point: usize, target: &Target, runs: u64) -> Result<Vec<f64>, StoreError> {
         let mut values = Vec::new();
         for run in 1..=runs {
             let record = self.journal.read(point, run)?;
-            values.extend(record.and_then(|r| r.result.ok()).and_then(|done| done.of_run(metric)));
+            values.extend(record.and_then(|r| r.result.ok()).and_then(|done| done.value(target)));
         }
         Ok(values)
     }
