@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod files;
-mod input;
 pub mod mac;
 pub mod receiver;
 pub mod scenario;
@@ -31,8 +30,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tcp_endpoint", run: hopline_testkit::fuzz::tcp_endpoint },
     Target { name: "tpa_endpoint", run: hopline_testkit::fuzz::tpa_endpoint },
     Target { name: "tpa_listener", run: hopline_testkit::fuzz::tpa_listener },
-    Target { name: "aodv_machine", run: hopline_routing::aodv::fuzzing::drive },
-    Target { name: "olsr_machine", run: hopline_routing::olsr::fuzzing::drive },
+    Target { name: "aodv_machine", run: hopline_testkit::fuzz::aodv_machine },
+    Target { name: "olsr_machine", run: hopline_testkit::fuzz::olsr_machine },
     Target { name: "mac", run: mac::mac },
     Target { name: "receiver", run: receiver::receiver },
     Target { name: "ns_movements", run: files::ns_movements },

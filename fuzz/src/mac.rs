@@ -4,21 +4,18 @@
 //! station waits for something; one frame at a time goes into the air; the radio clocks lose no time; and once the
 //! medium falls silent, the station comes to rest.
 
-use crate::input::Input;
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
 use hopline_radio::mac::config::{
     AckPolicy, BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout, Tap,
 };
 use hopline_radio::mac::{Activity, Config, Event, Mac, Msdu, Reception, Signal};
 use hopline_radio::rate::{Preamble, Rate};
+use hopline_testkit::fuzz::{Choices, Life};
 use hopline_wire::dot11::{Frame, MacAddr};
 
 const ME: MacAddr = MacAddr::of_node(NodeId(0));
 const PEER: MacAddr = MacAddr::of_node(NodeId(1));
 const OTHER: MacAddr = MacAddr::of_node(NodeId(2));
-
-/// How often the MAC may ask to be woken at one instant before that counts as standing still.
-const MOST_WAKES_AT_ONCE: u32 = 100;
 
 /// Longer than the longest life of an MSDU on a silent medium: an NAV of 65 ms, then seven attempts, each of 3000 bytes
 /// at 1 Mb/s after 1023 slots.
@@ -26,17 +23,17 @@ const LONGEST_LIFE: Duration = Duration::from_secs(1);
 
 /// The MAC of one station.
 pub fn mac(data: &[u8]) {
-    let mut input = Input(data);
-    let mut station = Station::new(config(&mut input), u64::from(input.byte()));
-    while !input.is_empty() {
-        station.step(&mut input);
+    let mut choices = Choices(data);
+    let mut station = Station::new(config(&mut choices), u64::from(choices.byte()));
+    while !choices.is_over() {
+        station.step(&mut choices);
         station.check();
     }
     station.signal(Signal::Carrier(Activity::Quiet));
     station.pass(LONGEST_LIFE);
     station.check();
     assert!(station.mac.is_ready(), "stuck in {:?}", station.mac.state());
-    assert_eq!(station.next_own(), None);
+    assert_eq!(station.due(), None);
 }
 
 struct Station {
@@ -65,28 +62,28 @@ impl Station {
         }
     }
 
-    fn step(&mut self, input: &mut Input<'_>) {
-        match input.byte() % 16 {
-            0 | 1 => self.send(input),
-            2..=5 => self.hear(Reception::Frame(frame(input))),
+    fn step(&mut self, choices: &mut Choices<'_>) {
+        match choices.byte() % 16 {
+            0 | 1 => self.send(choices),
+            2..=5 => self.hear(Reception::Frame(frame(choices))),
             6 => self.hear(Reception::Undecodable),
             7..=9 => {
                 let carriers = [Activity::Quiet, Activity::Sensing, Activity::Receiving];
-                self.signal(Signal::Carrier(input.pick(&carriers)));
+                self.signal(Signal::Carrier(choices.pick(&carriers)));
             }
             10 => self.end_transmission(),
             11 => {
-                let until = self.now + micros(input.word());
+                let until = self.now + micros(choices.u16());
                 self.signal(Signal::Masked { until });
             }
-            12 | 13 => self.pass(micros(u16::from(input.byte()) * 3)),
-            14 => self.pass(micros(input.word())),
-            _ => self.oversleep(micros(input.word())),
+            12 | 13 => self.pass(micros(u16::from(choices.byte()) * 3)),
+            14 => self.pass(micros(choices.u16())),
+            _ => self.oversleep(micros(choices.u16())),
         }
     }
 
-    fn send(&mut self, input: &mut Input<'_>) {
-        let (len_bytes, to) = (u32::from(input.word()) % 3000, address(input));
+    fn send(&mut self, choices: &mut Choices<'_>) {
+        let (len_bytes, to) = (u32::from(choices.u16()) % 3000, address(choices));
         if self.mac.is_ready() {
             self.mac.send(self.now, Msdu { body: self.taken, len_bytes, to });
             self.taken += 1;
@@ -113,24 +110,6 @@ impl Station {
         self.signal(Signal::TransmitEnd);
     }
 
-    /// Lets time pass; the station is woken on time.
-    fn pass(&mut self, time: Duration) {
-        let end = self.now + time;
-        let mut wakes = 0;
-        while let Some(due) = self.next_own().filter(|&due| due <= end) {
-            wakes = if due > self.now { 0 } else { wakes + 1 };
-            assert!(wakes < MOST_WAKES_AT_ONCE, "time stands still at {due}");
-            self.now = self.now.max(due);
-            if self.transmit_end.is_some_and(|end| end <= self.now) {
-                self.end_transmission();
-            } else {
-                self.mac.handle_timeout(self.now);
-                self.drain();
-            }
-        }
-        self.now = end;
-    }
-
     /// Lets time pass; the station is woken once, at the end.
     fn oversleep(&mut self, time: Duration) {
         self.now += time;
@@ -139,11 +118,6 @@ impl Station {
         }
         self.mac.handle_timeout(self.now);
         self.drain();
-    }
-
-    fn next_own(&self) -> Option<Instant> {
-        let timer = self.mac.poll_timeout().map(|(at, _)| at);
-        [timer, self.transmit_end].into_iter().flatten().min()
     }
 
     fn drain(&mut self) {
@@ -178,7 +152,7 @@ impl Station {
         self.heard = 0; // What the MAC keeps to itself now it never passes on.
         let in_service = u32::from(!self.mac.is_ready());
         assert_eq!(self.finished + in_service, self.taken, "an MSDU has no fate");
-        let waits = self.next_own().is_some() || self.carrier != Activity::Quiet;
+        let waits = self.due().is_some() || self.carrier != Activity::Quiet;
         assert!(in_service == 0 || waits, "stuck in {:?}", self.mac.state());
         let time = self.mac.airtime(self.now);
         let sum = time.transmitting + time.receiving + time.sensing + time.nav + time.idle;
@@ -186,11 +160,31 @@ impl Station {
     }
 }
 
-fn config(input: &mut Input<'_>) -> Config {
+impl Life for Station {
+    fn now(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let timer = self.mac.poll_timeout().map(|(at, _)| at);
+        [timer, self.transmit_end].into_iter().flatten().min()
+    }
+
+    fn wake(&mut self) {
+        if self.transmit_end.is_some_and(|end| end <= self.now) {
+            self.end_transmission();
+        } else {
+            self.mac.handle_timeout(self.now);
+            self.drain();
+        }
+    }
+}
+
+fn config(choices: &mut Choices<'_>) -> Config {
     let dot11b = Config { data_rate: Rate::Dsss2, ..Config::dot11b() };
     let presets = [dot11b, Config::dot11b(), Config::dot11a(), Config::ns2_wavelan(), Config::ns3_wavelan()];
-    let mut config = presets[usize::from(input.byte()) % presets.len()].clone();
-    let choice = input.word();
+    let mut config = presets[usize::from(choices.byte()) % presets.len()].clone();
+    let choice = choices.u16();
     let changed = |bit: u16| choice >> bit & 1 != 0;
     if changed(0) {
         config.nav_reset = NavReset::AfterSilentRts;
@@ -230,11 +224,11 @@ fn config(input: &mut Input<'_>) -> Config {
     config
 }
 
-fn frame(input: &mut Input<'_>) -> Frame<u32> {
-    let kind = input.byte();
+fn frame(choices: &mut Choices<'_>) -> Frame<u32> {
+    let kind = choices.byte();
     // Mostly short reservations, now and then any.
-    let duration_us = if kind & 4 == 0 { u16::from(input.byte()) * 8 } else { input.word() };
-    let (ra, ta) = (address(input), address(input));
+    let duration_us = if kind & 4 == 0 { u16::from(choices.byte()) * 8 } else { choices.u16() };
+    let (ra, ta) = (address(choices), address(choices));
     match kind % 4 {
         0 => Frame::Rts { duration_us, ra, ta },
         1 => Frame::Cts { duration_us, ra },
@@ -243,15 +237,15 @@ fn frame(input: &mut Input<'_>) -> Frame<u32> {
             duration_us,
             ra,
             ta,
-            sequence: Seq16(u16::from(input.byte()) % 3),
+            sequence: Seq16(u16::from(choices.byte()) % 3),
             retry: kind & 8 != 0,
             body: u32::MAX,
         },
     }
 }
 
-fn address(input: &mut Input<'_>) -> MacAddr {
-    input.pick(&[PEER, ME, OTHER, MacAddr::BROADCAST])
+fn address(choices: &mut Choices<'_>) -> MacAddr {
+    choices.pick(&[PEER, ME, OTHER, MacAddr::BROADCAST])
 }
 
 fn micros(n: u16) -> Duration {

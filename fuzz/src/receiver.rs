@@ -3,24 +3,24 @@
 //! Promised: no panic; probabilities are probabilities; what is decoded was strong enough, began and ended while the
 //! station listened, and met nothing that capture forbids; a frame alone is decoded; when all is over the medium is quiet.
 
-use crate::input::Input;
 use hopline_core::{Duration, Instant};
 use hopline_radio::mac::Activity;
 use hopline_radio::phy::propagation::RadioParams;
 use hopline_radio::phy::reception::{Arrival, Receiver, ReceptionModel, Thresholds, Verdict};
 use hopline_radio::rate::Rate;
+use hopline_testkit::fuzz::{Choices, Life};
 
 /// As many signals in the air as one input may have at a time.
 const MOST_SIGNALS: usize = 32;
 
 /// One receiver.
 pub fn receiver(data: &[u8]) {
-    let mut input = Input(data);
+    let mut choices = Choices(data);
     let models =
         [ReceptionModel::LockOnSensed, ReceptionModel::LockOnDecodable, ReceptionModel::CumulativeSinr];
-    let mut radio = Radio::new(input.pick(&models));
-    while !input.is_empty() {
-        radio.step(&mut input);
+    let mut radio = Radio::new(choices.pick(&models));
+    while !choices.is_over() {
+        radio.step(&mut choices);
         radio.check();
     }
     radio.receiver.transmit_end();
@@ -66,12 +66,12 @@ impl Radio {
         }
     }
 
-    fn step(&mut self, input: &mut Input<'_>) {
-        match input.byte() % 8 {
-            0..=2 if self.air.len() < MOST_SIGNALS => self.begin(input),
-            3 => self.pass(Duration::from_micros(u64::from(input.word()))),
+    fn step(&mut self, choices: &mut Choices<'_>) {
+        match choices.byte() % 8 {
+            0..=2 if self.air.len() < MOST_SIGNALS => self.begin(choices),
+            3 => self.pass(Duration::from_micros(u64::from(choices.u16()))),
             4 => {
-                let next = self.air.iter().map(|signal| signal.end).min().unwrap_or(self.now);
+                let next = self.due().unwrap_or(self.now);
                 self.pass(next.since(self.now));
             }
             5 => {
@@ -84,18 +84,18 @@ impl Radio {
                 self.listening = true;
             }
             _ => {
-                let never_begun = 1000 + u32::from(input.byte());
+                let never_begun = 1000 + u32::from(choices.byte());
                 assert_eq!(self.receiver.end(&self.thresholds, self.now, never_begun), Verdict::Missed);
             }
         }
     }
 
-    fn begin(&mut self, input: &mut Input<'_>) {
+    fn begin(&mut self, choices: &mut Choices<'_>) {
         // From the carrier-sense threshold up, in steps of 0.5 dB: over 100 dB.
-        let power_w = (0..input.byte()).fold(self.params.cs_threshold_w, |power_w, _| power_w * 1.122);
+        let power_w = (0..choices.byte()).fold(self.params.cs_threshold_w, |power_w, _| power_w * 1.122);
         let id = (0..).find(|id| self.air.iter().all(|s| s.id != *id)).expect("few are in the air");
-        let end = self.now + Duration::from_micros(u64::from(input.word()));
-        let (rate, bits) = (input.pick(&Rate::ALL), u32::from(input.word()) << (input.byte() % 17));
+        let end = self.now + Duration::from_micros(u64::from(choices.u16()));
+        let (rate, bits) = (choices.pick(&Rate::ALL), u32::from(choices.u16()) << (choices.byte() % 17));
         let ratio = self.params.capture_ratio();
         let drowned = self.model == ReceptionModel::LockOnDecodable
             && self.air.iter().any(|other| power_w < ratio * other.power_w);
@@ -112,18 +112,6 @@ impl Radio {
         if let Some(until) = masked {
             assert_eq!((self.model, until), (ReceptionModel::LockOnSensed, end));
         }
-    }
-
-    /// Lets time pass, and signals end in it.
-    fn pass(&mut self, time: Duration) {
-        let until = self.now + time;
-        while let Some(at) = self.first_end().filter(|&at| self.air[at].end <= until) {
-            let signal = self.air.remove(at);
-            self.now = signal.end;
-            let verdict = self.receiver.end(&self.thresholds, self.now, signal.id);
-            self.judge(signal, verdict);
-        }
-        self.now = until;
     }
 
     fn first_end(&self) -> Option<usize> {
@@ -156,5 +144,23 @@ impl Radio {
             Activity::Receiving => assert!(!self.air.is_empty() && self.listening),
             Activity::Transmitting => panic!("own transmissions are none of its business"),
         }
+    }
+}
+
+/// Signals end.
+impl Life for Radio {
+    fn now(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.first_end().map(|at| self.air[at].end)
+    }
+
+    fn wake(&mut self) {
+        let at = self.first_end().expect("woken when a signal ends");
+        let signal = self.air.remove(at);
+        let verdict = self.receiver.end(&self.thresholds, self.now, signal.id);
+        self.judge(signal, verdict);
     }
 }

@@ -31,7 +31,5 @@ pub use stats::{Ignored, Stats};
 pub use table::RouteState;
 pub use types::{Carried, Decision, DropReason, Event, Origin, Received, Signal, Timer, Transmit};
 
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
 #[cfg(test)]
 mod tests;

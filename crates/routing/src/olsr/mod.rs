@@ -28,7 +28,5 @@ pub use config::Config;
 pub use machine::Olsr;
 pub use stats::{Ignored, Stats};
 pub use types::{Event, LinkState, LinkView, Received, Route, Signal, Timer, Transmit};
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
 #[cfg(test)]
 mod tests;

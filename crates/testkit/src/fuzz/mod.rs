@@ -1,36 +1,94 @@
-//! Bodies of fuzz targets. Each takes any bytes and must return.
+//! Bodies of fuzz targets that the machines' own tests run too. Each takes any bytes and must return.
+//!
+//! An input is read as a script: a few bytes choose what happens next, the following ones are its arguments.
 
+mod aodv;
+mod olsr;
 mod tcp;
 mod tpa;
 mod tpa_listener;
 
+pub use aodv::aodv_machine;
+pub use olsr::olsr_machine;
 pub use tcp::tcp_endpoint;
 pub use tpa::tpa_endpoint;
 pub use tpa_listener::tpa_listener;
 
+use hopline_core::{Duration, Instant, NodeId};
+use std::net::Ipv4Addr;
+
 /// Bytes as a sequence of choices; endless zeros once they are used up.
-struct Choices<'a>(&'a [u8]);
+#[derive(Clone, Copy, Debug)]
+pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
-    fn byte(&mut self) -> u8 {
-        match self.0.split_first() {
-            Some((&first, rest)) => {
-                self.0 = rest;
-                first
-            }
-            None => 0,
-        }
+    /// Whether the bytes are used up.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.0.is_empty()
     }
 
-    fn word(&mut self) -> u32 {
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    /// The next two bytes.
+    pub fn u16(&mut self) -> u16 {
+        u16::from_be_bytes([self.byte(), self.byte()])
+    }
+
+    /// The next four bytes.
+    pub fn u32(&mut self) -> u32 {
         u32::from_be_bytes([self.byte(), self.byte(), self.byte(), self.byte()])
     }
 
-    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    /// One of `choices`.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[usize::from(self.byte()) % choices.len()]
     }
 
-    fn is_done(&self) -> bool {
-        self.0.is_empty()
+    /// Mostly the address of one of the first `nodes` nodes; sometimes no host's at all.
+    fn address(&mut self, nodes: u8) -> Ipv4Addr {
+        match self.byte() {
+            255 => Ipv4Addr::BROADCAST,
+            254 => Ipv4Addr::UNSPECIFIED,
+            253 => Ipv4Addr::new(224, 0, 0, 1),
+            byte => NodeId(u32::from(byte % nodes)).ipv4(),
+        }
+    }
+}
+
+/// How often a machine may ask to be woken at one instant before that counts as standing still.
+const MOST_WAKES_AT_ONCE: u32 = 100;
+
+/// A machine with a clock of its own.
+pub trait Life {
+    /// The clock.
+    fn now(&mut self) -> &mut Instant;
+
+    /// When it wants to be woken.
+    fn due(&self) -> Option<Instant>;
+
+    /// Wakes it.
+    fn wake(&mut self);
+
+    /// Lets time pass, and wakes it whenever it wants.
+    ///
+    /// # Panics
+    /// If it asks to be woken again and again without time passing.
+    fn pass(&mut self, time: Duration) {
+        let end = *self.now() + time;
+        let mut wakes = 0;
+        while let Some(due) = self.due().filter(|due| *due <= end) {
+            let now = self.now();
+            wakes = if due > *now { 0 } else { wakes + 1 };
+            assert!(wakes < MOST_WAKES_AT_ONCE, "time stands still at {due}");
+            *now = due.max(*now);
+            self.wake();
+        }
+        *self.now() = end;
     }
 }

@@ -26,11 +26,11 @@ pub fn tcp_endpoint(data: &[u8]) {
     };
     config.receive_buffer = RECEIVE_BUFFER;
     config.send_buffer = Some(50_000);
-    let iss = Seq32(choices.word());
+    let iss = Seq32(choices.u32());
     let mut endpoint = Endpoint::<Bytes>::new(config, PORTS, iss).expect("presets are valid");
-    let mut peer = Peer { endpoint_next: iss, own: Seq32(choices.word()) };
+    let mut peer = Peer { endpoint_next: iss, own: Seq32(choices.u32()) };
     let mut now = Instant::ZERO;
-    while !choices.is_done() {
+    while !choices.is_over() {
         operate(&mut endpoint, &mut choices, &mut now, &mut peer);
         drain(&mut endpoint, now, &mut peer);
         check(&endpoint);
@@ -86,7 +86,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
     let near = |choices: &mut Choices<'_>, base: Seq32| match choices.byte() {
         0..160 => base,
         160..240 => base + u32::from(choices.byte()).wrapping_mul(100).wrapping_sub(6_000),
-        _ => Seq32(choices.word()),
+        _ => Seq32(choices.u32()),
     };
     let seq = near(choices, peer.own);
     let ack = near(choices, peer.endpoint_next);
@@ -102,7 +102,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
         128..250 => usize::from(choices.byte()) * 6,
         _ => 40_000,
     };
-    let window = choices.word() as u16;
+    let window = choices.u32() as u16;
     let options = any_options(choices, ack);
     Segment {
         src_port: PORTS.remote,
@@ -121,14 +121,14 @@ fn any_options(choices: &mut Choices<'_>, ack: Seq32) -> Options {
     let mut options = Options::default();
     let which = choices.byte();
     if which & 1 != 0 {
-        options.mss = Some(choices.word() as u16);
+        options.mss = Some(choices.u32() as u16);
     }
     if which & 2 != 0 {
         options.window_scale = Some(choices.byte());
     }
     options.sack_permitted = which & 4 != 0;
     if which & 8 != 0 {
-        options.timestamps = Some(Timestamps { value: choices.word(), echo: choices.word() });
+        options.timestamps = Some(Timestamps { value: choices.u32(), echo: choices.u32() });
     }
     for _ in 0..which >> 5 {
         let left = ack + u32::from(choices.byte()) * 64;

@@ -23,7 +23,7 @@ pub fn tpa_endpoint(data: &[u8]) {
     };
     let mut endpoint = endpoint.expect("within the ranges");
     let mut now = Instant::ZERO;
-    while !choices.is_done() {
+    while !choices.is_over() {
         operate(&mut endpoint, &mut choices, &mut now, &peer);
         drain(&mut endpoint, now, &mut peer);
         check(&endpoint);
@@ -112,7 +112,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
     let near = |choices: &mut Choices<'_>, base: u16| match choices.byte() {
         0..160 => base,
         160..240 => base.wrapping_add(u16::from(choices.byte() % 4)).wrapping_sub(1),
-        _ => choices.word() as u16,
+        _ => choices.u32() as u16,
     };
     let received = peer.heard.ack.unwrap_or_default();
     let control = choices.pick(&[
@@ -162,8 +162,8 @@ fn any_ack(choices: &mut Choices<'_>, peer: &Peer, near: impl Fn(&mut Choices<'_
     let upto = peer.heard.place.map_or(0, |place| place.position + 1);
     let bitmap = match choices.byte() {
         0..128 => Bitmap::first(upto),
-        128..220 => Bitmap::first(upto).and(Bitmap::from_bits(choices.word() as u16)),
-        _ => Bitmap::from_bits(choices.word() as u16),
+        128..220 => Bitmap::first(upto).and(Bitmap::from_bits(choices.u32() as u16)),
+        _ => Bitmap::from_bits(choices.u32() as u16),
     };
     let tx = if choices.byte() < 200 { peer.heard.tx } else { choices.byte() };
     Ack { block, bitmap, tx }

@@ -26,9 +26,9 @@ pub fn tpa_listener(data: &[u8]) {
     let listener = Listener::new(Config::tpa(3), Secret([choices.byte(); 16])).expect("a preset");
     let mut given: Vec<Given> = Vec::new();
     let mut now = Instant::ZERO;
-    while !choices.is_done() {
+    while !choices.is_over() {
         match choices.byte() % 4 {
-            0 => now += Duration::from_millis(u64::from(choices.word() % 45_000)),
+            0 => now += Duration::from_millis(u64::from(choices.u32() % 45_000)),
             1 => call(&listener, &mut choices, now, &mut given),
             2 => complete(&listener, &mut choices, now, &given),
             _ => anything(&listener, &mut choices, now),
@@ -68,7 +68,7 @@ fn complete(listener: &Listener, choices: &mut Choices<'_>, now: Instant, given:
     match choices.byte() {
         0..20 => address = choices.byte() % 4,
         20..40 => opening = any_opening(choices),
-        40..60 => tag = Tag(NonZeroU64::new(u64::from(choices.word())).unwrap_or(NonZeroU64::MIN)),
+        40..60 => tag = Tag(NonZeroU64::new(u64::from(choices.u32())).unwrap_or(NonZeroU64::MIN)),
         _ => {}
     }
     let place = choices.pick(&[None, Some(Place { position: 0, last: true })]);
@@ -113,7 +113,7 @@ fn try_out(mut endpoint: Endpoint<Bytes>, now: Instant, first: Segment<Bytes>) {
 fn anything(listener: &Listener, choices: &mut Choices<'_>, now: Instant) {
     let control = choices.pick(&[Control::None, Control::Syn, Control::Fin, Control::Rst]);
     let segment = Segment {
-        block: choices.word() as u16,
+        block: choices.u32() as u16,
         ack: choices.pick(&[None, Some(Ack::default())]),
         control,
         tag: NonZeroU64::new(u64::from(choices.byte())).map(Tag),

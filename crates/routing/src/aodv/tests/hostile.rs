@@ -1,6 +1,6 @@
 //! Nothing a neighbour says makes the machine panic, stall, grow or lose a packet.
 
-use crate::aodv::fuzzing::drive;
+use hopline_testkit::fuzz;
 use proptest::prelude::*;
 
 proptest! {
@@ -8,11 +8,11 @@ proptest! {
 
     #[test]
     fn a_machine_keeps_its_contract_whatever_happens(data in prop::collection::vec(any::<u8>(), 0..600)) {
-        drive(&data);
+        fuzz::aodv_machine(&data);
     }
 }
 
 #[test]
 fn no_bytes_are_no_life() {
-    drive(&[]);
+    fuzz::aodv_machine(&[]);
 }

@@ -1,9 +1,9 @@
 //! Nothing a neighbour says makes the machine panic, stall or grow.
 
 use super::dialogue::*;
-use crate::olsr::fuzzing::drive;
 use crate::olsr::*;
 use hopline_core::{LinkId, Machine, Seq16};
+use hopline_testkit::fuzz;
 use hopline_wire::olsr::{Body, Message, Packet};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -14,13 +14,13 @@ proptest! {
 
     #[test]
     fn a_machine_keeps_its_contract_whatever_happens(data in prop::collection::vec(any::<u8>(), 0..600)) {
-        drive(&data);
+        fuzz::olsr_machine(&data);
     }
 }
 
 #[test]
 fn no_bytes_are_no_life() {
-    drive(&[]);
+    fuzz::olsr_machine(&[]);
 }
 
 #[test]

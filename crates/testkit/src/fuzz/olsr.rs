@@ -1,76 +1,60 @@
-//! Turns any bytes into a life for one machine and checks what must hold whatever neighbours do.
+//! An OLSR machine.
 
-use super::config::{Hysteresis, LinkSensing};
-use super::{Config, Event, LinkState, Olsr, Received, Signal};
+use super::{Choices, Life};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
+use hopline_routing::olsr::config::{Hysteresis, LinkSensing};
+use hopline_routing::olsr::{Config, Event, LinkState, Olsr, Received, Signal};
 use hopline_wire::olsr::{Body, CodedTime, Hello, LinkCode, LinkMessage, Message, Packet, Tc, Willingness};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// How often a machine may ask to be woken at one instant before that counts as standing still.
-const MOST_WAKES_AT_ONCE: u32 = 100;
-
-/// Drives a machine with operations read from `data`.
+/// Drives an OLSR machine with operations read from `data`.
 ///
 /// # Panics
 /// If the machine breaks its contract: panics itself, grows beyond its limits, asks to be woken again and again without
 /// time passing, sends what cannot be read, routes to itself or over a link that is not symmetric, reports routes that
 /// it does not have, or keeps any after long silence.
-pub fn drive(data: &[u8]) {
-    let mut input = Input(data);
-    let mut life = Life::new(config(&mut input));
-    while !input.0.is_empty() {
-        life.step(&mut input);
-        life.check();
+pub fn olsr_machine(data: &[u8]) {
+    let mut choices = Choices(data);
+    let mut node = Node::new(config(&mut choices));
+    while !choices.is_over() {
+        node.step(&mut choices);
+        node.check();
     }
-    life.end();
+    node.end();
 }
 
-struct Life {
+struct Node {
     olsr: Olsr,
     now: Instant,
     /// Destinations that events say there are routes to.
     reported: BTreeSet<Ipv4Addr>,
 }
 
-impl Life {
+impl Node {
     fn new(config: Config) -> Self {
         let stream = Stream::new(1, 1, NodeId(0), Purpose::Routing);
         let olsr = Olsr::new(config, NodeId(0).ipv4(), stream);
         Self { olsr, now: Instant::ZERO, reported: BTreeSet::new() }
     }
 
-    fn step(&mut self, input: &mut Input) {
-        match input.byte() % 8 {
-            0 => self.pass(Duration::from_millis(u64::from(input.byte()) * 40)),
+    fn step(&mut self, choices: &mut Choices<'_>) {
+        match choices.byte() % 8 {
+            0 => self.pass(Duration::from_millis(u64::from(choices.byte()) * 40)),
             // Late: the machine was due, and nobody has woken it.
-            1 => self.now += Duration::from_millis(u64::from(input.byte()) * 40),
+            1 => self.now += Duration::from_millis(u64::from(choices.byte()) * 40),
             2 => {
-                let neighbour = input.address();
+                let neighbour = address(choices);
                 self.olsr.handle_signal(self.now, Signal::LinkFailed { neighbour });
             }
             _ => {
-                let packet = Arc::new(packet(input));
-                let received = Received { packet, from: input.address() };
+                let packet = Arc::new(packet(choices));
+                let received = Received { packet, from: address(choices) };
                 self.olsr.handle_packet(self.now, LinkId::ONLY, received);
             }
         }
         self.drain();
-    }
-
-    /// Lets time pass, waking the machine whenever it wants.
-    fn pass(&mut self, time: Duration) {
-        let end = self.now + time;
-        let mut wakes = 0;
-        while let Some((due, _)) = self.olsr.poll_timeout().filter(|(due, _)| *due <= end) {
-            wakes = if due > self.now { 0 } else { wakes + 1 };
-            assert!(wakes < MOST_WAKES_AT_ONCE, "time stands still at {due}");
-            self.now = self.now.max(due);
-            self.olsr.handle_timeout(self.now);
-            self.drain();
-        }
-        self.now = end;
     }
 
     fn drain(&mut self) {
@@ -117,8 +101,23 @@ impl Life {
     }
 }
 
-fn config(input: &mut Input) -> Config {
-    let choice = input.byte();
+impl Life for Node {
+    fn now(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.olsr.poll_timeout().map(|(at, _)| at)
+    }
+
+    fn wake(&mut self) {
+        self.olsr.handle_timeout(self.now);
+        self.drain();
+    }
+}
+
+fn config(choices: &mut Choices<'_>) -> Config {
+    let choice = choices.byte();
     let mut config = Config::rfc3626();
     if choice & 1 != 0 {
         config.hysteresis = Some(Hysteresis::RFC3626);
@@ -138,72 +137,56 @@ fn config(input: &mut Input) -> Config {
     config
 }
 
-fn packet(input: &mut Input) -> Packet {
-    let count = 1 + input.byte() % 3;
-    Packet { seq: input.seq(), messages: (0..count).map(|_| message(input)).collect() }
+fn packet(choices: &mut Choices<'_>) -> Packet {
+    let count = 1 + choices.byte() % 3;
+    Packet { seq: seq(choices), messages: (0..count).map(|_| message(choices)).collect() }
 }
 
-fn message(input: &mut Input) -> Message {
+fn message(choices: &mut Choices<'_>) -> Message {
     Message {
         // 15.5 s at most, so that a minute of silence is long.
-        validity: CodedTime::from_bits(input.byte() & 0xf7),
-        originator: input.address(),
-        ttl: input.byte(),
-        hop_count: input.byte(),
-        seq: input.seq(),
-        body: match input.byte() % 4 {
-            0 | 1 => Body::Hello(hello(input)),
-            2 => Body::Tc(Tc { ansn: input.seq(), neighbours: input.addresses() }),
-            _ => Body::Unknown { kind: 200, bytes: vec![input.byte()] },
+        validity: CodedTime::from_bits(choices.byte() & 0xf7),
+        originator: address(choices),
+        ttl: choices.byte(),
+        hop_count: choices.byte(),
+        seq: seq(choices),
+        body: match choices.byte() % 4 {
+            0 | 1 => Body::Hello(hello(choices)),
+            2 => Body::Tc(Tc { ansn: seq(choices), neighbours: addresses(choices) }),
+            _ => Body::Unknown { kind: 200, bytes: vec![choices.byte()] },
         },
     }
 }
 
-fn hello(input: &mut Input) -> Hello {
-    let count = input.byte() % 4;
-    let link = |input: &mut Input| {
+fn hello(choices: &mut Choices<'_>) -> Hello {
+    let count = choices.byte() % 4;
+    let link = |choices: &mut Choices<'_>| {
         // Mostly codes that mean something.
-        let code = match input.byte() {
+        let code = match choices.byte() {
             bits @ 200.. => LinkCode::from_bits(bits),
             bits => LinkCode::from_bits(bits % 12),
         };
-        LinkMessage { code, neighbours: input.addresses() }
+        LinkMessage { code, neighbours: addresses(choices) }
     };
     Hello {
-        interval: CodedTime::from_bits(input.byte() & 0xf7),
-        willingness: Willingness::new(input.byte() % 8),
-        links: (0..count).map(|_| link(input)).collect(),
+        interval: CodedTime::from_bits(choices.byte() & 0xf7),
+        willingness: Willingness::new(choices.byte() % 8),
+        links: (0..count).map(|_| link(choices)).collect(),
     }
 }
 
-/// Bytes to draw from; zeros once they are used up.
-struct Input<'a>(&'a [u8]);
+/// Mostly one of eight nodes, the machine's own among them.
+fn address(choices: &mut Choices<'_>) -> Ipv4Addr {
+    choices.address(8)
+}
 
-impl Input<'_> {
-    fn byte(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        first
-    }
+fn addresses(choices: &mut Choices<'_>) -> Vec<Ipv4Addr> {
+    let count = choices.byte() % 6;
+    (0..count).map(|_| address(choices)).collect()
+}
 
-    /// Mostly one of eight nodes, the machine's own among them; sometimes no host at all.
-    fn address(&mut self) -> Ipv4Addr {
-        match self.byte() {
-            255 => Ipv4Addr::BROADCAST,
-            254 => Ipv4Addr::UNSPECIFIED,
-            253 => Ipv4Addr::new(224, 0, 0, 1),
-            byte => NodeId(u32::from(byte % 8)).ipv4(),
-        }
-    }
-
-    fn addresses(&mut self) -> Vec<Ipv4Addr> {
-        let count = self.byte() % 6;
-        (0..count).map(|_| self.address()).collect()
-    }
-
-    /// Sequence numbers near each other, around the wrap, and half a circle away.
-    fn seq(&mut self) -> Seq16 {
-        let byte = self.byte();
-        Seq16(u16::from(byte >> 4 & 3) << 14) + u16::from(byte & 15) - 8
-    }
+/// Sequence numbers near each other, around the wrap, and half a circle away.
+fn seq(choices: &mut Choices<'_>) -> Seq16 {
+    let byte = choices.byte();
+    Seq16(u16::from(byte >> 4 & 3) << 14) + u16::from(byte & 15) - 8
 }
