@@ -1,15 +1,12 @@
 //! TPA over UDP, in real time, through what a reliable transport must stand: the same bodies as in virtual time.
 
-use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_net::tpa::{TpaListener, TpaStream, config};
 use hopline_testkit::cases::{Case, arrives_byte_exact, must_hold};
-use hopline_testkit::namespace::{OverSockets, Sockets, Talk, run_tests};
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
+use hopline_testkit::namespace::{OverSockets, READ_TIMEOUT, Sockets, run_tests};
+use std::io;
+use std::net::{Shutdown, SocketAddr};
 use std::process::ExitCode;
-use std::thread;
-use std::time::Duration;
 
 fn main() -> ExitCode {
     run_tests(&[
@@ -35,49 +32,30 @@ fn holds(name: &str, bytes: u64) {
 
 struct OverUdp;
 
-const LOOK: Duration = Duration::from_millis(100);
 /// The paper's larger window.
 const WINDOW: u8 = 3;
 
 impl Sockets for OverUdp {
-    fn receive(&self, talk: &Talk<'_>, take: &mut dyn FnMut(&Bytes)) -> io::Result<()> {
-        let listener = TpaListener::bind(talk.address, &config(WINDOW))?;
+    type Listener = TpaListener;
+    type Stream = TpaStream;
+
+    fn listen(&self, address: SocketAddr) -> io::Result<TpaListener> {
+        let listener = TpaListener::bind(address, &config(WINDOW))?;
         listener.set_nonblocking(true);
-        talk.listening();
-        let mut stream = accept(&listener, talk)?;
-        stream.set_read_timeout(Some(LOOK));
-        let mut buffer = vec![0; 1 << 16];
-        while !talk.is_too_late() {
-            match stream.read(&mut buffer) {
-                Ok(0) => return Ok(()),
-                Ok(n) => take(&Bytes::copy_from_slice(&buffer[..n])),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Err(ErrorKind::TimedOut.into())
+        Ok(listener)
     }
 
-    fn send(&self, talk: &Talk<'_>, next: &mut dyn FnMut() -> Option<Bytes>) -> io::Result<()> {
-        let mut stream = TpaStream::connect(talk.address, &config(WINDOW))?;
-        while let Some(data) = next() {
-            stream.write_all(&data)?;
-        }
-        stream.shutdown(Shutdown::Write)?;
-        match stream.read(&mut [0])? {
-            0 => Ok(()),
-            _ => Err(ErrorKind::InvalidData.into()),
-        }
+    fn accept(&self, listener: &TpaListener) -> io::Result<TpaStream> {
+        let (stream, _) = listener.accept()?;
+        stream.set_read_timeout(Some(READ_TIMEOUT));
+        Ok(stream)
     }
-}
 
-fn accept(listener: &TpaListener, talk: &Talk<'_>) -> io::Result<TpaStream> {
-    while !talk.is_too_late() {
-        match listener.accept() {
-            Ok((stream, _)) => return Ok(stream),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(Duration::from_millis(1)),
-            Err(e) => return Err(e),
-        }
+    fn connect(&self, address: SocketAddr) -> io::Result<TpaStream> {
+        TpaStream::connect(address, &config(WINDOW))
     }
-    Err(ErrorKind::TimedOut.into())
+
+    fn shutdown(&self, stream: &TpaStream) -> io::Result<()> {
+        stream.shutdown(Shutdown::Write)
+    }
 }

@@ -11,7 +11,7 @@ mod sockets;
 pub use damage::Damage;
 pub use harness::{if_on_time, run_tests};
 pub use lateness::Lateness;
-pub use sockets::{OverSockets, Sockets, Talk};
+pub use sockets::{OverSockets, READ_TIMEOUT, Sockets};
 
 use crate::cases::OldPorts;
 use crate::emulation::{Counts, Emulation};

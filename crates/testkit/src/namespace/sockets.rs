@@ -5,7 +5,7 @@ use crate::cases::{Case, Ground, Outcome};
 use crate::oracle::InOrder;
 use bytes::Bytes;
 use hopline_core::Instant;
-use std::io;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -18,41 +18,94 @@ const CHUNK: u64 = 1 << 14;
 
 /// A transport over sockets of the calling thread's namespace, as applications use it.
 pub trait Sockets: Sync {
-    /// Listens at `talk.address`, says so (`talk.listening()`), accepts one connection, gives what arrives to `take`, and
-    /// returns when the peer has ended its stream, or fails once `talk.is_too_late()`.
-    ///
-    /// # Errors
-    /// If the connection failed.
-    fn receive(&self, talk: &Talk<'_>, take: &mut dyn FnMut(&Bytes)) -> io::Result<()>;
+    /// What accepts connections.
+    type Listener;
+    /// A connection.
+    type Stream: Read + Write;
 
-    /// Connects to `talk.address`, sends what `next` gives until it gives nothing, and ends the stream; returns when the
-    /// peer has all of it, or fails once `talk.is_too_late()`.
+    /// A listener that does not wait for connections.
+    ///
+    /// # Errors
+    /// If there can be none.
+    fn listen(&self, address: SocketAddr) -> io::Result<Self::Listener>;
+
+    /// The next connection; reading from it times out after [`READ_TIMEOUT`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::WouldBlock`] if there is none yet, or if the listener failed.
+    fn accept(&self, listener: &Self::Listener) -> io::Result<Self::Stream>;
+
+    /// A connection to `address`, which gives up in the end if nothing gets through.
+    ///
+    /// # Errors
+    /// If there can be none.
+    fn connect(&self, address: SocketAddr) -> io::Result<Self::Stream>;
+
+    /// Ends our direction of `stream`.
     ///
     /// # Errors
     /// If the connection failed.
-    fn send(&self, talk: &Talk<'_>, next: &mut dyn FnMut() -> Option<Bytes>) -> io::Result<()>;
+    fn shutdown(&self, stream: &Self::Stream) -> io::Result<()>;
 }
+
+/// How long a read of an accepted connection may take, before one looks whether to give up.
+pub const READ_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What both sides of a transfer know.
 #[derive(Debug)]
-pub struct Talk<'a> {
+struct Talk<'a> {
     /// Where B listens.
-    pub address: SocketAddr,
+    address: SocketAddr,
     link: &'a NamespaceLink,
     deadline: Instant,
     ready: Sender<()>,
 }
 
 impl Talk<'_> {
-    /// B can be connected to.
-    pub fn listening(&self) {
+    /// Accepts one connection and gives what arrives to `take`, until the peer has ended its stream.
+    fn receive(&self, sockets: &impl Sockets, take: &mut dyn FnMut(&Bytes)) -> io::Result<()> {
+        let listener = sockets.listen(self.address)?;
         // Nobody waits any more if A gave up.
         let _ = self.ready.send(());
+        let mut stream = self.accept(sockets, &listener)?;
+        let mut buffer = vec![0; 1 << 16];
+        while !self.is_too_late() {
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(n) => take(&Bytes::copy_from_slice(&buffer[..n])),
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Err(ErrorKind::TimedOut.into())
+    }
+
+    fn accept<S: Sockets>(&self, sockets: &S, listener: &S::Listener) -> io::Result<S::Stream> {
+        while !self.is_too_late() {
+            match sockets.accept(listener) {
+                Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(Duration::from_millis(1)),
+                done => return done,
+            }
+        }
+        Err(ErrorKind::TimedOut.into())
+    }
+
+    /// Sends what `next` gives until it gives nothing, ends the stream, and waits until the peer has ended its own: it has
+    /// all of it then.
+    fn send(&self, sockets: &impl Sockets, next: &mut dyn FnMut() -> Option<Bytes>) -> io::Result<()> {
+        let mut stream = sockets.connect(self.address)?;
+        while let Some(data) = next() {
+            stream.write_all(&data)?;
+        }
+        sockets.shutdown(&stream)?;
+        match stream.read(&mut [0])? {
+            0 => Ok(()),
+            _ => Err(ErrorKind::InvalidData.into()),
+        }
     }
 
     /// Whether to give up.
-    #[must_use]
-    pub fn is_too_late(&self) -> bool {
+    fn is_too_late(&self) -> bool {
         self.link.now() > self.deadline
     }
 }
@@ -73,7 +126,7 @@ impl<S: Sockets> Ground for OverSockets<S> {
         let (mut handed, mut at) = (0, Instant::ZERO);
         let (sent, received) = thread::scope(|scope| {
             let receiver = scope.spawn(|| {
-                let received = link.run_in_b(|| self.0.receive(&talk, &mut |data| oracle.take(data)));
+                let received = link.run_in_b(|| talk.receive(&self.0, &mut |data| oracle.take(data)));
                 at = link.now();
                 received
             });
@@ -87,7 +140,7 @@ impl<S: Sockets> Ground for OverSockets<S> {
                     link.rebind(old);
                 });
             }
-            let sent = link.run_in_a(|| self.0.send(&talk, &mut || next(&mut handed, case.bytes)));
+            let sent = link.run_in_a(|| talk.send(&self.0, &mut || next(&mut handed, case.bytes)));
             (sent, receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let stats = link.stats();
