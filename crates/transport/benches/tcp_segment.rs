@@ -1,43 +1,13 @@
 //! One TCP segment exchange: a data segment out and in, its acknowledgment back.
 
+mod pair;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hopline_core::{Duration, Instant, Length, LinkId, Machine, Payload, Seq32};
+use hopline_core::{Duration, Length, Seq32};
 use hopline_transport::tcp::{AckPolicy, Config, Endpoint, Ports};
-use std::hint::black_box;
+use pair::{connect, pass};
 
 type End = Endpoint<Length>;
-
-fn connected(config: Config) -> (End, End, Instant) {
-    let ports = |local, remote| Ports { local, remote };
-    let mut a = End::new(config, ports(1, 2), Seq32(1)).expect("valid");
-    let mut b = End::new(config, ports(2, 1), Seq32(1)).expect("valid");
-    b.listen().expect("closed before");
-    a.connect(Instant::ZERO).expect("closed before");
-    let now = Instant::from_millis(1);
-    for _ in 0..3 {
-        pass(&mut a, &mut b, now);
-        pass(&mut b, &mut a, now);
-    }
-    a.send(now, Length(1 << 60)).expect("unlimited");
-    (a, b, now)
-}
-
-/// Hands over everything `from` has to send, as a driver would; returns the number of segments.
-fn pass(from: &mut End, to: &mut End, now: Instant) -> u64 {
-    let mut n = 0;
-    while let Some(segment) = from.poll_transmit(now) {
-        to.handle_packet(now, LinkId::ONLY, segment);
-        while let Some(event) = to.poll_event() {
-            black_box(event);
-        }
-        while let Some(data) = to.recv() {
-            black_box(data.len());
-        }
-        black_box(to.poll_timeout());
-        n += 1;
-    }
-    n
-}
 
 fn exchange(c: &mut Criterion) {
     let mut group = c.benchmark_group("tcp");
@@ -45,7 +15,9 @@ fn exchange(c: &mut Criterion) {
     for (name, mut config) in [("modern", Config::modern()), ("ns2-2.35", Config::ns2_235())] {
         config.ack_policy = AckPolicy::EverySegment;
         config.window_clamp = Some(1);
-        let (mut a, mut b, mut now) = connected(config);
+        let end = |local, remote| End::new(config, Ports { local, remote }, Seq32(1)).expect("valid");
+        let (mut a, mut b) = (end(1, 2), end(2, 1));
+        let mut now = connect(&mut a, &mut b);
         group.bench_function(format!("segment and ACK, {name}"), |bencher| {
             bencher.iter(|| {
                 now += Duration::from_millis(1);

@@ -7,6 +7,8 @@ mod config_error;
 pub mod connection;
 mod drops;
 pub mod pacing;
+#[cfg(test)]
+mod script;
 mod send_queue;
 mod signal;
 pub mod tcp;

@@ -143,7 +143,7 @@ fn sack_reports_four_blocks_or_three_beside_timestamps() {
     let mut s = Script::new(config);
     s.endpoint.connect(s.now).unwrap();
     s.says();
-    let ts = Some(Timestamps { value: 1, echo: s.iss.0 });
+    let ts = Some(Timestamps { value: 1, echo: s.peer.iss.0 });
     s.hears(seg(0).syn().ack(1).options(Options { timestamps: ts, ..mss_1000_sack() }));
     for i in 1..7 {
         s.hears(seg(2000 * i + 1).ack(1).data(1000).ts(1, 0));

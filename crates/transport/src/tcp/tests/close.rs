@@ -181,7 +181,7 @@ fn data_after_the_peers_fin_is_dropped() {
 #[test]
 fn the_peers_fin_and_close_of_the_user_with_data_left_go_on_sending() {
     let mut s = Script::connected(plain());
-    s.window = 2000;
+    s.peer.window = 2000;
     s.hears(seg(1).ack(1).fin());
     s.endpoint.send(s.now, Length(3000)).unwrap();
     s.endpoint.close(s.now).unwrap();

@@ -1,6 +1,7 @@
 //! Arbitrary segments, in every state: no panic, bounded memory, a timer set while data is in flight.
 
 use super::script::{Script, mss_1000, plain, seg};
+use crate::script::STATES;
 use crate::tcp::{DropReason, State};
 use hopline_core::{Instant, Length, LinkId, Machine, Seq32};
 use hopline_testkit::fuzz;
@@ -25,14 +26,14 @@ proptest! {
         let before = s.state();
         let seq = match exact {
             0 => Seq32(seq),
-            1 => s.irs + near as u32,
-            _ => s.irs + 1,
+            1 => s.peer.irs + near as u32,
+            _ => s.peer.irs + 1,
         };
         let segment = Segment {
             src_port: super::script::REMOTE,
             dst_port: super::script::LOCAL,
             seq,
-            ack: if exact == 2 { s.iss + 1 } else { Seq32(ack) },
+            ack: if exact == 2 { s.peer.iss + 1 } else { Seq32(ack) },
             flags: Flags(flags),
             window,
             payload: Length(len),
@@ -83,20 +84,7 @@ fn in_state(n: usize) -> Script {
 #[test]
 fn the_eleven_states_are_reached() {
     let reached: Vec<State> = (0..11).map(|n| in_state(n).state()).collect();
-    let all = [
-        State::Closed,
-        State::Listen,
-        State::SynSent,
-        State::SynReceived,
-        State::Established,
-        State::FinWait1,
-        State::FinWait2,
-        State::CloseWait,
-        State::Closing,
-        State::LastAck,
-        State::TimeWait,
-    ];
-    assert_eq!(reached, all);
+    assert_eq!(reached, STATES);
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn in_syn_received_a_reset_returns_a_listener_to_listen() {
     s.hears(seg(1).rst());
     assert_eq!(s.state(), State::Listen);
     assert_eq!(s.endpoint.poll_timeout(), None);
-    s.irs = Seq32(99);
+    s.peer.irs = Seq32(99);
     s.hears(seg(0).syn().options(mss_1000_sack()));
     assert_eq!(s.says(), "S 0 ack 1");
     s.hears(seg(1).ack(1));
@@ -223,7 +223,10 @@ fn a_closed_endpoint_resets_everything_but_resets() {
     s.hears(seg(10).ack(20).data(5));
     assert_eq!(s.says(), "R 20");
     s.hears(seg(10).syn());
-    assert_eq!(s.says(), "R 1502 ack 11".replace("1502", &(0u32.wrapping_sub(s.iss.0) as i32).to_string()));
+    assert_eq!(
+        s.says(),
+        "R 1502 ack 11".replace("1502", &(0u32.wrapping_sub(s.peer.iss.0) as i32).to_string())
+    );
     s.hears(seg(10).rst());
     assert_eq!(s.says(), "");
 }
@@ -240,7 +243,7 @@ fn an_endpoint_opens_once() {
 #[test]
 fn a_listener_without_remote_port_learns_it_from_the_syn() {
     let mut s = Script::new(plain());
-    s.endpoint = Endpoint::new(plain(), Ports { local: LOCAL, remote: 0 }, s.iss).unwrap();
+    s.endpoint = Endpoint::new(plain(), Ports { local: LOCAL, remote: 0 }, s.peer.iss).unwrap();
     s.endpoint.listen().unwrap();
     s.hears(seg(3).ack(4));
     assert_eq!(s.says(), "R 4", "and not from anything else");

@@ -19,7 +19,7 @@ fn sending(config: Config, hops: u8, bytes: u64) -> Script {
     let mut s = Script::new(config);
     s.endpoint.connect(s.now).unwrap();
     s.says();
-    let ts = Some(Timestamps { value: 5000, echo: s.iss.0 });
+    let ts = Some(Timestamps { value: 5000, echo: s.peer.iss.0 });
     s.now = Instant::from_millis(100);
     s.endpoint.handle_signal(s.now, Signal::PathLength { hops });
     s.hears(seg(0).syn().ack(1).options(Options { timestamps: ts, ..mss_1000() }));
@@ -29,7 +29,7 @@ fn sending(config: Config, hops: u8, bytes: u64) -> Script {
 
 /// The peer acknowledges up to `ack` and echoes what was sent at `sent_ms`.
 fn ack_of(s: &Script, ack: i64, sent_ms: u32) -> FromPeer {
-    seg(1).ack(ack).ts(5000 + (s.now.as_nanos() / 1_000_000) as u32, s.iss.0.wrapping_add(sent_ms))
+    seg(1).ack(ack).ts(5000 + (s.now.as_nanos() / 1_000_000) as u32, s.peer.iss.0.wrapping_add(sent_ms))
 }
 
 fn interval_us(s: &Script) -> u64 {

@@ -89,7 +89,7 @@ fn a_silly_window_is_used_when_nothing_better_comes() {
 #[test]
 fn half_of_the_largest_window_is_not_silly() {
     let mut s = Script::new(plain());
-    s.window = 600;
+    s.peer.window = 600;
     s.endpoint.connect(s.now).unwrap();
     s.says();
     s.hears(seg(0).syn().ack(1).options(super::script::mss_1000()));

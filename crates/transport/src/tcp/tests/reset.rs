@@ -64,7 +64,7 @@ fn an_ack_of_what_was_never_sent_is_challenged() {
 #[test]
 fn an_ack_older_than_the_window_is_challenged_and_one_within_it_is_not() {
     let mut s = Script::sending(plain(), 1000);
-    s.window = 5000;
+    s.peer.window = 5000;
     s.says();
     s.hears(seg(1).ack(1001));
     s.hears(seg(1).ack(1).data(10));

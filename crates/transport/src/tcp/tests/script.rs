@@ -1,26 +1,24 @@
-//! An endpoint and a scripted peer.
+//! The peer of dialogues with a TCP endpoint.
 //!
 //! What the endpoint sends is told as text with sequence numbers relative to the initial ones, so that dialogues read
 //! the same whatever these are: `S 0`, `. 1:1461 ack 1`, `F 1 ack 1`, `R 1`; a pure ACK is `. 1 ack 1`.
 
 use crate::tcp::{Config, Endpoint, Event, Ports, State};
-use hopline_core::{Instant, Length, LinkId, Machine, Payload, Seq32};
+use hopline_core::{Instant, Length, Payload, Seq32};
 use hopline_testkit::packet::flag_letters;
 use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
 
 pub(super) const LOCAL: u16 = 1000;
 pub(super) const REMOTE: u16 = 2000;
 
-pub(super) struct Script {
-    pub(super) endpoint: Endpoint<Length>,
-    pub(super) now: Instant,
-    /// Initial sequence numbers: the endpoint's and the peer's.
+pub(super) type Script = crate::script::Script<Peer>;
+
+pub(super) struct Peer {
+    /// Initial sequence numbers: the endpoint's and its own.
     pub(super) iss: Seq32,
     pub(super) irs: Seq32,
-    /// Window field the peer announces.
+    /// Window field it announces.
     pub(super) window: u16,
-    /// The last segment the endpoint sent.
-    pub(super) last: Option<Segment<Length>>,
 }
 
 /// A segment of the peer, under construction. Sequence numbers are relative.
@@ -119,7 +117,7 @@ impl Script {
         let (iss, irs) = (Seq32(u32::MAX - 1500), Seq32(u32::MAX - 700));
         let ports = Ports { local: LOCAL, remote: REMOTE };
         let endpoint = Endpoint::new(config, ports, iss).unwrap();
-        Self { endpoint, now: Instant::ZERO, iss, irs, window: 60_000, last: None }
+        Self::between(endpoint, Peer { iss, irs, window: 60_000 })
     }
 
     /// Connected actively at 100 ms after a round trip of 100 ms; the peer offers `options`.
@@ -145,15 +143,19 @@ impl Script {
         s.endpoint.send(s.now, Length(bytes)).unwrap();
         s
     }
+}
 
-    /// The peer's segment arrives now.
-    pub(super) fn hears(&mut self, p: FromPeer) {
+impl crate::script::Peer for Peer {
+    type Endpoint = Endpoint<Length>;
+    type Segment = FromPeer;
+
+    fn complete(&self, p: FromPeer) -> Segment<Length> {
         let mut options = p.options;
         for (left, right) in p.sack {
             let at = |n: i64| self.iss + n as u32;
             options.sack.push(SackBlock { left: at(left), right: at(right) });
         }
-        let segment = Segment {
+        Segment {
             src_port: REMOTE,
             dst_port: LOCAL,
             seq: self.irs + p.seq as u32,
@@ -163,24 +165,7 @@ impl Script {
             urgent: 0,
             options,
             payload: Length(p.len),
-        };
-        self.endpoint.handle_packet(self.now, LinkId::ONLY, segment);
-    }
-
-    /// The peer's segment arrives after so many milliseconds from the start.
-    pub(super) fn hears_at(&mut self, ms: u64, p: FromPeer) {
-        assert_eq!(self.runs_to(ms), "", "nothing is said before {ms} ms");
-        self.hears(p);
-    }
-
-    /// Everything the endpoint says now.
-    pub(super) fn says(&mut self) -> String {
-        let mut lines = Vec::new();
-        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
-            lines.push(self.tell(&segment));
-            self.last = Some(segment);
         }
-        lines.join("; ")
     }
 
     fn tell(&self, segment: &Segment<Length>) -> String {
@@ -199,40 +184,5 @@ impl Script {
             text.push_str(&format!(" sack {}-{}", theirs(b.left), theirs(b.right)));
         }
         text
-    }
-
-    /// Lets time pass up to `ms` from the start, firing timers; tells what was said, with times in milliseconds.
-    pub(super) fn runs_to(&mut self, ms: u64) -> String {
-        let until = Instant::from_millis(ms);
-        assert!(until >= self.now, "time does not go backwards");
-        let mut lines = Vec::new();
-        loop {
-            let said = self.says();
-            if !said.is_empty() {
-                lines.push(format!("{}: {said}", self.now.as_nanos() / 1_000_000));
-            }
-            match self.endpoint.poll_timeout() {
-                Some((at, _)) if at <= until => {
-                    self.now = self.now.max(at);
-                    self.endpoint.handle_timeout(self.now);
-                }
-                _ => break,
-            }
-        }
-        self.now = until;
-        lines.join("; ")
-    }
-
-    pub(super) fn events(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.endpoint.poll_event()).collect()
-    }
-
-    pub(super) fn state(&self) -> State {
-        self.endpoint.state()
-    }
-
-    /// Bytes waiting for the user.
-    pub(super) fn reads(&mut self) -> u64 {
-        std::iter::from_fn(|| self.endpoint.recv()).map(|p| p.len()).sum()
     }
 }

@@ -11,7 +11,7 @@ fn stamped() -> Script {
     let mut s = Script::new(config);
     s.endpoint.connect(s.now).unwrap();
     s.says();
-    let ts = Some(Timestamps { value: 5000, echo: s.iss.0 });
+    let ts = Some(Timestamps { value: 5000, echo: s.peer.iss.0 });
     s.now = hopline_core::Instant::from_millis(100);
     s.hears(seg(0).syn().ack(1).options(Options { timestamps: ts, ..mss_1000() }));
     s.says();
@@ -27,7 +27,7 @@ fn every_segment_echoes_the_latest_timestamp() {
     s.says();
     let ts = s.last.unwrap().options.timestamps.unwrap();
     assert_eq!(ts.echo, 5100);
-    assert_eq!(ts.value, s.iss.0.wrapping_add(100));
+    assert_eq!(ts.value, s.peer.iss.0.wrapping_add(100));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn the_echo_measures_the_round_trip_even_of_a_retransmission() {
     s.endpoint.send(s.now, Length(100)).unwrap();
     assert_eq!(s.runs_to(450), "100: . 1:101 ack 1; 400: . 1:101 ack 1");
     assert_eq!(s.endpoint.backoff(), 2);
-    let echo = s.iss.0.wrapping_add(400);
+    let echo = s.peer.iss.0.wrapping_add(400);
     s.hears_at(460, seg(1).ack(101).ts(5400, echo));
     // srtt 100 → 7/8·100 + 60/8 = 95; rttvar 50 → 3/4·50 + 40/4 = 47.5; 95 + 190 = 285
     assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(95)));
@@ -121,7 +121,7 @@ fn an_echo_from_the_future_is_not_believed() {
     let mut s = stamped();
     s.endpoint.send(s.now, Length(100)).unwrap();
     s.says();
-    let echo = s.iss.0.wrapping_add(5000);
+    let echo = s.peer.iss.0.wrapping_add(5000);
     s.hears_at(200, seg(1).ack(101).ts(5400, echo));
     assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(100)));
 }

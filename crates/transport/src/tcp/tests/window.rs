@@ -17,7 +17,7 @@ fn the_window_shrinks_with_unread_data_and_never_takes_back_the_edge() {
         s.hears(seg(1 + 1000 * i).ack(1).data(1000));
         s.says();
         let ack = s.last.unwrap();
-        let now = i64::from(ack.ack.distance_from(s.irs)) + i64::from(ack.window);
+        let now = i64::from(ack.ack.distance_from(s.peer.irs)) + i64::from(ack.window);
         assert!(now >= edge, "{now} after {edge}");
         edge = now;
     }
@@ -82,7 +82,7 @@ fn windows_are_scaled_in_both_directions_but_not_in_a_syn() {
     s.endpoint.connect(s.now).unwrap();
     s.says();
     assert_eq!(s.last.unwrap().options.window_scale, Some(5));
-    s.window = 100;
+    s.peer.window = 100;
     s.hears(seg(0).syn().ack(1).options(scaled(mss_1000())));
     assert_eq!(s.endpoint.peer_window(), 100, "not scaled in the SYN");
     s.says();

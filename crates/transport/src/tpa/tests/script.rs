@@ -1,10 +1,10 @@
-//! An endpoint and a scripted peer.
+//! The peer of dialogues with a TPA endpoint.
 //!
 //! What the endpoint sends is told as `describe_tpa` of the test kit tells it, `0:2. (1000) tx 2`; what it acknowledges
-//! is left out of data as long as it has received nothing. The peer never sends anything by itself.
+//! is left out of data as long as it has received nothing. It never sends anything by itself.
 
 use crate::tpa::{Config, DropReason, Endpoint, Event, Path, State};
-use hopline_core::{Duration, Instant, Length, LinkId, Machine, Payload};
+use hopline_core::{Duration, Length, Machine};
 use hopline_testkit::packet::describe_tpa;
 use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Segment, Tag, TxStat};
 use std::num::NonZeroU64;
@@ -12,12 +12,9 @@ use std::num::NonZeroU64;
 /// What is said of a peer that has received nothing.
 const NOTHING: Ack = Ack { block: u16::MAX, bitmap: Bitmap::EMPTY, tx: 0 };
 
-pub(super) struct Script {
-    pub(super) endpoint: Endpoint<Length>,
-    pub(super) now: Instant,
-    /// The last segment the endpoint sent.
-    pub(super) last: Option<Segment<Length>>,
-}
+pub(super) type Script = crate::script::Script<Peer>;
+
+pub(super) struct Peer;
 
 /// A segment of the peer, under construction.
 #[derive(Clone, Copy)]
@@ -121,7 +118,7 @@ impl Script {
     }
 
     pub(super) fn of(endpoint: Endpoint<Length>) -> Self {
-        Self { endpoint, now: Instant::ZERO, last: None }
+        Self::between(endpoint, Peer)
     }
 
     pub(super) fn connecting(config: Config) -> Self {
@@ -154,66 +151,15 @@ impl Script {
         self.endpoint.flush(self.now);
     }
 
-    /// The peer's segment arrives now.
-    pub(super) fn hears(&mut self, p: FromPeer) {
-        self.endpoint.handle_packet(self.now, LinkId::ONLY, p.0);
-    }
-
-    /// The peer's segment arrives after so many milliseconds from the start.
-    pub(super) fn hears_at(&mut self, ms: u64, p: FromPeer) {
-        assert_eq!(self.runs_to(ms), "", "nothing is said before {ms} ms");
-        self.hears(p);
-    }
-
     /// The peer's segment arrives now; what is said to it.
     pub(super) fn answers(&mut self, p: FromPeer) -> String {
         self.hears(p);
         self.says()
     }
 
-    /// Everything the endpoint says now.
-    pub(super) fn says(&mut self) -> String {
-        let mut lines = Vec::new();
-        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
-            lines.push(tell(&segment));
-            self.last = Some(segment);
-        }
-        lines.join("; ")
-    }
-
-    /// Lets time pass up to `ms` from the start, firing timers; tells what was said, with times in milliseconds.
-    pub(super) fn runs_to(&mut self, ms: u64) -> String {
-        let until = Instant::from_millis(ms);
-        assert!(until >= self.now, "time does not go backwards");
-        let mut lines = Vec::new();
-        loop {
-            let said = self.says();
-            if !said.is_empty() {
-                lines.push(format!("{}: {said}", self.now.as_nanos() / 1_000_000));
-            }
-            match self.endpoint.poll_timeout() {
-                Some((at, _)) if at <= until => {
-                    self.now = self.now.max(at);
-                    self.endpoint.handle_timeout(self.now);
-                }
-                _ => break,
-            }
-        }
-        self.now = until;
-        lines.join("; ")
-    }
-
     /// When the next timer fires, in milliseconds.
     pub(super) fn next_timer(&self) -> u64 {
         self.endpoint.poll_timeout().map_or(u64::MAX, |(at, _)| at.as_nanos() / 1_000_000)
-    }
-
-    pub(super) fn events(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.endpoint.poll_event()).collect()
-    }
-
-    pub(super) fn state(&self) -> State {
-        self.endpoint.state()
     }
 
     pub(super) fn path(&self) -> Path {
@@ -224,11 +170,6 @@ impl Script {
         self.endpoint.stats().drops.count(reason)
     }
 
-    /// Bytes waiting for the user.
-    pub(super) fn reads(&mut self) -> u64 {
-        std::iter::from_fn(|| self.endpoint.recv()).map(|p| p.len()).sum()
-    }
-
     /// Everything about the endpoint but its counters.
     pub(super) fn snapshot(&self) -> String {
         let mut endpoint = self.endpoint.clone();
@@ -237,7 +178,16 @@ impl Script {
     }
 }
 
-fn tell(segment: &Segment<Length>) -> String {
-    let text = describe_tpa(segment);
-    if segment.place.is_some() { text.replace(" ack -1:[] tx 0", "") } else { text }
+impl crate::script::Peer for Peer {
+    type Endpoint = Endpoint<Length>;
+    type Segment = FromPeer;
+
+    fn complete(&self, segment: FromPeer) -> Segment<Length> {
+        segment.0
+    }
+
+    fn tell(&self, segment: &Segment<Length>) -> String {
+        let text = describe_tpa(segment);
+        if segment.place.is_some() { text.replace(" ack -1:[] tx 0", "") } else { text }
+    }
 }

@@ -1,0 +1,106 @@
+//! An endpoint and a scripted peer: what the dialogues of all transports have in common.
+
+use crate::connection::{Connection, Event, State};
+use hopline_core::{Instant, Length, LinkId, Machine, Payload};
+
+/// The peer of a dialogue.
+pub(crate) trait Peer {
+    /// What it talks to.
+    type Endpoint: Connection<Length>;
+    /// A segment of its own, under construction.
+    type Segment;
+
+    /// The segment, complete.
+    fn complete(&self, segment: Self::Segment) -> <Self::Endpoint as Machine>::Packet;
+
+    /// What the endpoint sent, in words.
+    fn tell(&self, segment: &<Self::Endpoint as Machine>::Transmit) -> String;
+}
+
+/// An endpoint at a time, and its peer.
+pub(crate) struct Script<P: Peer> {
+    pub(crate) endpoint: P::Endpoint,
+    pub(crate) now: Instant,
+    pub(crate) peer: P,
+    /// The last segment the endpoint sent.
+    pub(crate) last: Option<<P::Endpoint as Machine>::Transmit>,
+}
+
+impl<P: Peer> Script<P> {
+    /// At time 0.
+    pub(crate) fn between(endpoint: P::Endpoint, peer: P) -> Self {
+        Self { endpoint, now: Instant::ZERO, peer, last: None }
+    }
+
+    /// The peer's segment arrives now.
+    pub(crate) fn hears(&mut self, segment: P::Segment) {
+        let segment = self.peer.complete(segment);
+        self.endpoint.handle_packet(self.now, LinkId::ONLY, segment);
+    }
+
+    /// The peer's segment arrives after so many milliseconds from the start.
+    pub(crate) fn hears_at(&mut self, ms: u64, segment: P::Segment) {
+        assert_eq!(self.runs_to(ms), "", "nothing is said before {ms} ms");
+        self.hears(segment);
+    }
+
+    /// Everything the endpoint says now.
+    pub(crate) fn says(&mut self) -> String {
+        let mut lines = Vec::new();
+        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
+            lines.push(self.peer.tell(&segment));
+            self.last = Some(segment);
+        }
+        lines.join("; ")
+    }
+
+    /// Lets time pass up to `ms` from the start, firing timers; tells what was said, with times in milliseconds.
+    pub(crate) fn runs_to(&mut self, ms: u64) -> String {
+        let until = Instant::from_millis(ms);
+        assert!(until >= self.now, "time does not go backwards");
+        let mut lines = Vec::new();
+        loop {
+            let said = self.says();
+            if !said.is_empty() {
+                lines.push(format!("{}: {said}", self.now.as_nanos() / 1_000_000));
+            }
+            match self.endpoint.poll_timeout() {
+                Some((at, _)) if at <= until => {
+                    self.now = self.now.max(at);
+                    self.endpoint.handle_timeout(self.now);
+                }
+                _ => break,
+            }
+        }
+        self.now = until;
+        lines.join("; ")
+    }
+
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.endpoint.poll_event()).collect()
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.endpoint.state()
+    }
+
+    /// Bytes waiting for the user.
+    pub(crate) fn reads(&mut self) -> u64 {
+        std::iter::from_fn(|| self.endpoint.recv()).map(|data| data.len()).sum()
+    }
+}
+
+/// Every state a connection can be in.
+pub(crate) const STATES: [State; 11] = [
+    State::Closed,
+    State::Listen,
+    State::SynSent,
+    State::SynReceived,
+    State::Established,
+    State::FinWait1,
+    State::FinWait2,
+    State::CloseWait,
+    State::Closing,
+    State::LastAck,
+    State::TimeWait,
+];
