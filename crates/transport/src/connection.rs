@@ -125,6 +125,38 @@ impl State {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 
+    /// Once the user has closed (RFC 9293 §3.3.2, figure 5, as the next two): the same where that changes nothing now.
+    #[must_use]
+    pub(crate) const fn after_close(self) -> Self {
+        match self {
+            Self::Established => Self::FinWait1,
+            Self::CloseWait => Self::LastAck,
+            other => other,
+        }
+    }
+
+    /// Once our FIN is acknowledged.
+    #[must_use]
+    pub(crate) const fn after_fin_acked(self) -> Self {
+        match self {
+            Self::FinWait1 => Self::FinWait2,
+            Self::Closing => Self::TimeWait,
+            Self::LastAck => Self::Closed,
+            other => other,
+        }
+    }
+
+    /// Once the peer's FIN, and all data before it, is here.
+    #[must_use]
+    pub(crate) const fn after_peer_fin(self) -> Self {
+        match self {
+            Self::Established => Self::CloseWait,
+            Self::FinWait1 => Self::Closing,
+            Self::FinWait2 => Self::TimeWait,
+            other => other,
+        }
+    }
+
     /// Data, a FIN or a retransmission of them may leave.
     #[must_use]
     pub(crate) const fn may_transmit(self) -> bool {

@@ -1,7 +1,11 @@
 //! Data taken from the user and not yet acknowledged, sliceable at any position.
 
+use crate::connection::SendError;
 use hopline_core::Payload;
 use std::collections::VecDeque;
+
+/// Most bytes an unlimited queue takes: far from where positions would overflow.
+const UNLIMITED: u64 = 1 << 62;
 
 /// Chunks as the user handed them over. One huge chunk of length-only payload costs nothing.
 #[derive(Clone, Debug)]
@@ -11,6 +15,10 @@ pub(crate) struct SendQueue<P> {
     start: u64,
     /// Position after the last byte handed over.
     end: u64,
+    /// Most bytes held.
+    limit: u64,
+    /// Data were refused for want of space.
+    refused: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -20,9 +28,10 @@ struct Chunk<P> {
 }
 
 impl<P: Payload> SendQueue<P> {
-    /// An empty queue whose first byte has position `first`.
-    pub(crate) fn new(first: u64) -> Self {
-        Self { chunks: VecDeque::new(), start: first, end: first }
+    /// An empty queue whose first byte has position `first`. `limit`: most bytes it holds, if there is one.
+    pub(crate) fn new(first: u64, limit: Option<u64>) -> Self {
+        let limit = limit.unwrap_or(UNLIMITED);
+        Self { chunks: VecDeque::new(), start: first, end: first, limit, refused: false }
     }
 
     /// Position after the last byte handed over.
@@ -35,16 +44,33 @@ impl<P: Payload> SendQueue<P> {
         self.end - self.start
     }
 
-    pub(crate) fn push(&mut self, data: P) {
-        if !data.is_empty() {
-            let len = data.len();
+    /// Bytes that would be taken now.
+    pub(crate) fn free(&self) -> u64 {
+        self.limit.saturating_sub(self.len())
+    }
+
+    /// Takes all of `data` or nothing.
+    pub(crate) fn push(&mut self, data: P) -> Result<(), SendError> {
+        let (len, free) = (data.len(), self.free());
+        if len > free {
+            self.refused = true;
+            return Err(SendError::Full { free });
+        }
+        if len > 0 {
             self.chunks.push_back(Chunk { start: self.end, data });
             self.end += len;
         }
+        Ok(())
     }
 
-    /// Everything below `position` is acknowledged.
-    pub(crate) fn advance(&mut self, position: u64) {
+    /// Whether data were refused since this was asked last.
+    pub(crate) fn take_refusal(&mut self) -> bool {
+        core::mem::take(&mut self.refused)
+    }
+
+    /// Everything below `position` is acknowledged. Returns how many bytes that lets go of.
+    pub(crate) fn advance(&mut self, position: u64) -> u64 {
+        let before = self.start;
         self.start = position.clamp(self.start, self.end);
         while let Some(front) = self.chunks.front() {
             if front.start + front.data.len() > self.start {
@@ -52,6 +78,7 @@ impl<P: Payload> SendQueue<P> {
             }
             self.chunks.pop_front();
         }
+        self.start - before
     }
 
     /// The `len` bytes from `position`; both within what is held.

@@ -7,7 +7,7 @@ use super::endpoint::Endpoint;
 use super::scoreboard::Reneging;
 use super::stats::DropReason;
 use super::timer::Timer;
-use crate::connection::{CloseReason, Event, State};
+use crate::connection::{Event, State};
 use core::ops::ControlFlow;
 use hopline_core::{Instant, Payload};
 use hopline_wire::tcp::{Flags, Segment};
@@ -97,9 +97,7 @@ impl<P: Payload> Endpoint<P> {
     fn take_new_ack(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
         let was_full = self.window_is_full();
         let flight = self.snd.nxt - self.snd.una;
-        let held = self.snd.queue.len();
-        self.snd.queue.advance(ack);
-        let bytes = held - self.snd.queue.len();
+        let bytes = self.snd.queue.advance(ack);
         self.stats.bytes_acked += bytes;
         self.snd.una = ack;
         self.snd.nxt = self.snd.nxt.max(ack);
@@ -114,8 +112,7 @@ impl<P: Payload> Endpoint<P> {
         let info = self.ack_info(bytes, was_full);
         let response = self.control.on_new_ack(&self.config, &info, &mut self.board);
         self.respond(now, response);
-        if self.snd.refused && bytes > 0 {
-            self.snd.refused = false;
+        if bytes > 0 && self.snd.queue.take_refusal() {
             self.event(Event::Writable);
         }
         self.note_fin_acked(now);
@@ -197,16 +194,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What the acknowledgment of our FIN does (RFC 9293 §3.10.7.4).
     fn note_fin_acked(&mut self, now: Instant) {
-        if self.snd.fin.is_none_or(|fin| self.snd.una <= fin) {
-            return;
-        }
-        match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
-            State::Closing => self.enter_time_wait(now),
-            State::LastAck => self.finish(CloseReason::Finished),
-            _ => {}
+        if self.snd.fin.is_some_and(|fin| self.snd.una > fin) {
+            self.move_to(now, self.state.after_fin_acked());
         }
     }
 }

@@ -16,8 +16,6 @@ use hopline_wire::tcp::{Flags, Options, Segment};
 
 /// Position of the first data byte in the stream: the SYN takes position 0.
 pub(super) const FIRST_DATA: u64 = 1;
-/// Most bytes an unlimited send buffer takes: far from where positions would overflow.
-const UNLIMITED: u64 = 1 << 62;
 
 /// Ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,8 +106,6 @@ pub(super) struct Sender<P> {
     pub(super) retries: u32,
     /// Probes in a row, for their back-off.
     pub(super) probes: u32,
-    /// A `send` was refused for want of space.
-    pub(super) refused: bool,
 }
 
 impl<P: Payload> Sender<P> {
@@ -146,7 +142,7 @@ impl<P: Payload> Endpoint<P> {
                 una: 0,
                 nxt: 0,
                 max: 0,
-                queue: SendQueue::new(FIRST_DATA),
+                queue: SendQueue::new(FIRST_DATA, config.send_buffer),
                 fin: None,
                 window: 0,
                 max_window: 0,
@@ -161,7 +157,6 @@ impl<P: Payload> Endpoint<P> {
                 last_sent: None,
                 retries: 0,
                 probes: 0,
-                refused: false,
             },
             rcv: Receiver::new(&config),
             control: Control::new(&config),
@@ -215,13 +210,7 @@ impl<P: Payload> Endpoint<P> {
         if !self.state.may_send() || self.snd.fin.is_some() {
             return Err(SendError::NotOpen);
         }
-        let free = self.send_capacity();
-        if data.len() > free {
-            self.snd.refused = true;
-            return Err(SendError::Full { free });
-        }
-        self.snd.queue.push(data);
-        Ok(())
+        self.snd.queue.push(data)
     }
 
     /// The next piece of received data, in order.
@@ -255,11 +244,7 @@ impl<P: Payload> Endpoint<P> {
     /// Moves on from an open state once the user closed.
     pub(super) fn enter_closing(&mut self) {
         if self.snd.fin.is_some() {
-            match self.state {
-                State::Established => self.state = State::FinWait1,
-                State::CloseWait => self.state = State::LastAck,
-                _ => {}
-            }
+            self.state = self.state.after_close();
         }
     }
 
@@ -372,7 +357,7 @@ impl<P: Payload> Endpoint<P> {
     /// Bytes that [`send`](Self::send) would take now.
     #[must_use]
     pub fn send_capacity(&self) -> u64 {
-        self.config.send_buffer.unwrap_or(UNLIMITED).saturating_sub(self.snd.queue.len())
+        self.snd.queue.free()
     }
 
     /// Bytes taken from the user and not yet acknowledged.
@@ -388,6 +373,22 @@ impl<P: Payload> Endpoint<P> {
     }
 
     // ---- shared by the other files ----
+
+    /// Moves on to a state that the end of a stream leads to.
+    pub(super) fn move_to(&mut self, now: Instant, state: State) {
+        match state {
+            _ if state == self.state => {}
+            State::TimeWait => self.enter_time_wait(now),
+            State::Closed => self.finish(CloseReason::Finished),
+            _ => self.state = state,
+        }
+    }
+
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers.stop_all();
+        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+    }
 
     pub(super) fn event(&mut self, event: Event) {
         self.events.push(event);

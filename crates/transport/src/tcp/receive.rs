@@ -5,7 +5,7 @@ use super::endpoint::Endpoint;
 use super::reassembly::{Reassembly, Stored};
 use super::stats::DropReason;
 use super::timer::Timer;
-use crate::connection::{Event, State};
+use crate::connection::Event;
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 use std::collections::VecDeque;
@@ -227,19 +227,8 @@ impl<P: Payload> Endpoint<P> {
         self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
         self.rcv.store.clear();
         self.event(Event::PeerClosed);
-        match self.state {
-            State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.enter_time_wait(now),
-            _ => {}
-        }
+        self.move_to(now, self.state.after_peer_fin());
         self.enter_closing();
-    }
-
-    pub(super) fn enter_time_wait(&mut self, now: Instant) {
-        self.state = State::TimeWait;
-        self.timers.stop_all();
-        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
     }
 
     /// An in-order segment arrived: RFC 1122 §4.2.3.2.

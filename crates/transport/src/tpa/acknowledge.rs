@@ -6,7 +6,7 @@ use super::rto::Sampled;
 use super::stats::DropReason;
 use super::timer::Timer;
 use super::window::{Answers, Change};
-use crate::connection::{CloseReason, Event, State};
+use crate::connection::Event;
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tpa::Ack;
 
@@ -86,30 +86,14 @@ impl<P: Payload> Endpoint<P> {
         self.stats.blocks += 1;
         self.snd.number = self.snd.number.wrapping_add(1) & self.config.block_numbers.mask();
         self.snd.queue.advance(block.start + block.bytes);
-        if core::mem::take(&mut self.snd.refused) {
+        if self.snd.queue.take_refusal() {
             self.event(Event::Writable);
         }
         if block.end == End::Fin {
             self.snd.closing = Closing::FinAcked;
-            self.fin_acknowledged(now);
+            self.move_to(now, self.state.after_fin_acked());
         } else {
             self.form_block(now);
         }
-    }
-
-    /// Our FIN arrived (as RFC 9293 §3.10.7.4).
-    fn fin_acknowledged(&mut self, now: Instant) {
-        match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
-            State::Closing => self.enter_time_wait(now),
-            State::LastAck => self.finish(CloseReason::Finished),
-            _ => {}
-        }
-    }
-
-    pub(super) fn enter_time_wait(&mut self, now: Instant) {
-        self.state = State::TimeWait;
-        self.timers.stop_all();
-        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
     }
 }

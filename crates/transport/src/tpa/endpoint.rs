@@ -15,9 +15,6 @@ use crate::send_queue::SendQueue;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
 use hopline_wire::tpa::{Control, Segment, Tag, TxStat};
 
-/// Most bytes an unlimited send buffer takes: far from where positions would overflow.
-const UNLIMITED: u64 = 1 << 62;
-
 /// One end of one TPA connection.
 ///
 /// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
@@ -120,8 +117,6 @@ pub(super) struct Sender<P> {
     pub(super) block_segments: u8,
     /// Questions since data were sent.
     pub(super) questions: u32,
-    /// A `send` was refused for want of space.
-    pub(super) refused: bool,
 }
 
 /// Whether a short block may go before its time.
@@ -171,7 +166,7 @@ impl<P: Payload> Endpoint<P> {
             opening: Opening { role: Role::NotYet, syn_sent: None, retries: 0, confirmed: Confirmed::Yes },
             tags: Tags { local, peer: None },
             snd: Sender {
-                queue: SendQueue::new(0),
+                queue: SendQueue::new(0, config.send_buffer),
                 block: None,
                 number: 0,
                 unblocked: 0,
@@ -182,7 +177,6 @@ impl<P: Payload> Endpoint<P> {
                 mss: config.mss,
                 block_segments: config.block_segments,
                 questions: 0,
-                refused: false,
             },
             rcv: Receiver::new(&config),
             window: Window::new(config.failures, config.cwnd_max),
@@ -251,12 +245,7 @@ impl<P: Payload> Endpoint<P> {
         if !self.state.may_send() || self.snd.closing != Closing::Open {
             return Err(SendError::NotOpen);
         }
-        let free = self.send_capacity();
-        if data.len() > free {
-            self.snd.refused = true;
-            return Err(SendError::Full { free });
-        }
-        self.snd.queue.push(data);
+        self.snd.queue.push(data)?;
         self.form_block(now);
         Ok(())
     }
@@ -298,11 +287,7 @@ impl<P: Payload> Endpoint<P> {
     /// Moves on from an open state once the user closed.
     pub(super) fn enter_closing(&mut self) {
         if self.snd.closing != Closing::Open {
-            match self.state {
-                State::Established => self.state = State::FinWait1,
-                State::CloseWait => self.state = State::LastAck,
-                _ => {}
-            }
+            self.state = self.state.after_close();
         }
     }
 
@@ -402,7 +387,7 @@ impl<P: Payload> Endpoint<P> {
     /// Bytes that [`send`](Self::send) would take now.
     #[must_use]
     pub fn send_capacity(&self) -> u64 {
-        self.config.send_buffer.unwrap_or(UNLIMITED).saturating_sub(self.snd.queue.len())
+        self.snd.queue.free()
     }
 
     /// Bytes taken from the user and not yet acknowledged.
@@ -418,6 +403,22 @@ impl<P: Payload> Endpoint<P> {
     }
 
     // ---- shared by the other files ----
+
+    /// Moves on to a state that the end of a stream leads to.
+    pub(super) fn move_to(&mut self, now: Instant, state: State) {
+        match state {
+            _ if state == self.state => {}
+            State::TimeWait => self.enter_time_wait(now),
+            State::Closed => self.finish(CloseReason::Finished),
+            _ => self.state = state,
+        }
+    }
+
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.timers.stop_all();
+        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+    }
 
     pub(super) fn event(&mut self, event: Event) {
         self.events.push(event);

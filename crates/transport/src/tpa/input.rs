@@ -209,13 +209,11 @@ impl<P: Payload> Endpoint<P> {
 
     /// All data of the peer are here, and it will send no more.
     fn on_end_of_stream(&mut self, now: Instant) {
-        match self.state {
-            State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.enter_time_wait(now),
-            _ => return,
+        let next = self.state.after_peer_fin();
+        if next != self.state {
+            self.move_to(now, next);
+            self.event(Event::PeerClosed);
         }
-        self.event(Event::PeerClosed);
     }
 
     pub(super) fn on_signal(&mut self, signal: Signal) {
