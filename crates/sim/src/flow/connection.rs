@@ -45,7 +45,7 @@ impl End {
     fn tell_path_length(&mut self, now: Instant, hops: u8) {
         if self.hops != hops && self.endpoint.is_paced() {
             self.hops = hops;
-            self.endpoint.user().signal(now, Signal::PathLength { hops });
+            self.endpoint.handle_signal(now, Signal::PathLength { hops });
         }
     }
 }
@@ -130,11 +130,11 @@ impl Connection {
     }
 
     fn send(&mut self, now: Instant, side: Side, bytes: u64) {
-        self.end(side).endpoint.user().send(now, bytes);
+        self.end(side).endpoint.send(now, bytes);
     }
 
     fn close(&mut self, now: Instant, side: Side) {
-        self.end(side).endpoint.user().close(now);
+        self.end(side).endpoint.close(now);
     }
 }
 
@@ -144,8 +144,8 @@ impl<T: Tracer> World<T> {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
         let opener = connection.app.opener();
-        connection.end(opener.other()).endpoint.user().listen();
-        connection.end(opener).endpoint.user().connect(now);
+        connection.end(opener.other()).endpoint.listen();
+        connection.end(opener).endpoint.connect(now);
         match &mut connection.app {
             App::Bulk { size } => {
                 let size = *size;
@@ -167,7 +167,7 @@ impl<T: Tracer> World<T> {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
         let opener = connection.app.opener();
-        connection.end(opener).endpoint.user().abort(now);
+        connection.end(opener).endpoint.abort(now);
         self.drive_endpoint(flow, opener);
     }
 
@@ -204,7 +204,7 @@ impl<T: Tracer> World<T> {
             return;
         }
         let Kind::Connection(connection) = &mut state.kind else { return };
-        connection.end(side).endpoint.user().signal(now, signal);
+        connection.end(side).endpoint.handle_signal(now, signal);
         match signal {
             Signal::RouteLost => state.told.losses += 1,
             Signal::RouteFound => state.told.returns += 1,

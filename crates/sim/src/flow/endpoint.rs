@@ -3,7 +3,7 @@
 use crate::packet::Body;
 use crate::spec::Transport;
 use hopline_core::{Duration, Instant, Length, LinkId, Machine, Seq32, Stream};
-use hopline_transport::connection::{Connection, Event};
+use hopline_transport::connection::Event;
 use hopline_transport::tcp::{self, Estimator, Ports};
 use hopline_transport::{Signal, tpa};
 use hopline_wire::ipv4::HEADER_LEN;
@@ -30,6 +30,16 @@ pub(super) struct Counts {
     pub(super) duplicates_received: u64,
 }
 
+/// Does the same with an endpoint of either transport.
+macro_rules! either {
+    ($self:expr, $endpoint:ident => $what:expr) => {
+        match $self {
+            Endpoint::Tcp($endpoint) => $what,
+            Endpoint::Tpa { endpoint: $endpoint, .. } => $what,
+        }
+    };
+}
+
 impl Endpoint {
     /// A closed endpoint.
     pub(super) fn new(transport: &Transport, ports: Ports, stream: &mut Stream) -> Self {
@@ -45,12 +55,30 @@ impl Endpoint {
         }
     }
 
-    /// What both transports do alike.
-    pub(super) fn user(&mut self) -> &mut dyn User {
-        match self {
-            Self::Tcp(endpoint) => endpoint,
-            Self::Tpa { endpoint, .. } => endpoint,
-        }
+    pub(super) fn connect(&mut self, now: Instant) {
+        either!(self, endpoint => endpoint.connect(now)).expect("a new endpoint can connect");
+    }
+
+    pub(super) fn listen(&mut self) {
+        either!(self, endpoint => endpoint.listen()).expect("a new endpoint can listen");
+    }
+
+    /// A connection that is given up takes no data, and the application falls silent.
+    pub(super) fn send(&mut self, now: Instant, bytes: u64) {
+        let _ = either!(self, endpoint => endpoint.send(now, Length(bytes)));
+    }
+
+    pub(super) fn recv(&mut self) -> Option<Length> {
+        either!(self, endpoint => endpoint.recv())
+    }
+
+    /// Does nothing where the connection is over already.
+    pub(super) fn close(&mut self, now: Instant) {
+        let _ = either!(self, endpoint => endpoint.close(now));
+    }
+
+    pub(super) fn abort(&mut self, now: Instant) {
+        either!(self, endpoint => endpoint.abort(now));
     }
 
     /// Takes the segment in `body`; one of the other transport cannot come here, and would be no concern of this one.
@@ -65,10 +93,11 @@ impl Endpoint {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        match self {
-            Self::Tcp(endpoint) => endpoint.handle_timeout(now),
-            Self::Tpa { endpoint, .. } => endpoint.handle_timeout(now),
-        }
+        either!(self, endpoint => endpoint.handle_timeout(now));
+    }
+
+    pub(super) fn handle_signal(&mut self, now: Instant, signal: Signal) {
+        either!(self, endpoint => endpoint.handle_signal(now, signal));
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Body> {
@@ -82,24 +111,11 @@ impl Endpoint {
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
-        match self {
-            Self::Tcp(endpoint) => endpoint.poll_event(),
-            Self::Tpa { endpoint, .. } => endpoint.poll_event(),
-        }
-    }
-
-    pub(super) fn recv(&mut self) -> Option<Length> {
-        match self {
-            Self::Tcp(endpoint) => endpoint.recv(),
-            Self::Tpa { endpoint, .. } => endpoint.recv(),
-        }
+        either!(self, endpoint => endpoint.poll_event())
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        match self {
-            Self::Tcp(endpoint) => endpoint.poll_timeout().map(|(at, _)| at),
-            Self::Tpa { endpoint, .. } => endpoint.poll_timeout().map(|(at, _)| at),
-        }
+        either!(self, endpoint => endpoint.poll_timeout().map(|(at, _)| at))
     }
 
     /// Bytes that may be in flight.
@@ -111,79 +127,29 @@ impl Endpoint {
     }
 
     pub(super) fn srtt(&self) -> Option<Duration> {
-        match self {
-            Self::Tcp(endpoint) => endpoint.srtt(),
-            Self::Tpa { endpoint, .. } => endpoint.srtt(),
-        }
+        either!(self, endpoint => endpoint.srtt())
     }
 
     /// Data bytes of a full segment.
     pub(super) fn effective_mss(&self) -> u32 {
-        match self {
-            Self::Tcp(endpoint) => endpoint.effective_mss(),
-            Self::Tpa { endpoint, .. } => endpoint.effective_mss(),
-        }
+        either!(self, endpoint => endpoint.effective_mss())
     }
 
     /// Whether it wants to know the length of the path.
     pub(super) fn is_paced(&self) -> bool {
-        match self {
-            Self::Tcp(endpoint) => endpoint.pacing().is_some(),
-            Self::Tpa { endpoint, .. } => endpoint.pacing().is_some(),
-        }
+        either!(self, endpoint => endpoint.pacing().is_some())
     }
 
     pub(super) fn counts(&self) -> Counts {
-        match self {
-            Self::Tcp(endpoint) => {
-                let &tcp::Stats { segments_sent, retransmissions, timeouts, duplicates_received, .. } =
-                    endpoint.stats();
-                Counts { segments_sent, retransmissions, timeouts, duplicates_received }
+        either!(self, endpoint => {
+            let stats = endpoint.stats();
+            Counts {
+                segments_sent: stats.segments_sent,
+                retransmissions: stats.retransmissions,
+                timeouts: stats.timeouts,
+                duplicates_received: stats.duplicates_received,
             }
-            Self::Tpa { endpoint, .. } => {
-                let &tpa::Stats { segments_sent, retransmissions, timeouts, duplicates_received, .. } =
-                    endpoint.stats();
-                Counts { segments_sent, retransmissions, timeouts, duplicates_received }
-            }
-        }
-    }
-}
-
-/// The application calls, and signals.
-pub(super) trait User {
-    fn connect(&mut self, now: Instant);
-    fn listen(&mut self);
-    fn send(&mut self, now: Instant, bytes: u64);
-    fn close(&mut self, now: Instant);
-    fn abort(&mut self, now: Instant);
-    fn signal(&mut self, now: Instant, signal: Signal);
-}
-
-impl<C: Connection<Length>> User for C {
-    fn connect(&mut self, now: Instant) {
-        Connection::connect(self, now).expect("a new endpoint can connect");
-    }
-
-    fn listen(&mut self) {
-        Connection::listen(self).expect("a new endpoint can listen");
-    }
-
-    /// A connection that is given up takes no data, and the application falls silent.
-    fn send(&mut self, now: Instant, bytes: u64) {
-        let _ = Connection::send(self, now, Length(bytes));
-    }
-
-    /// Does nothing where the connection is over already.
-    fn close(&mut self, now: Instant) {
-        let _ = Connection::close(self, now);
-    }
-
-    fn abort(&mut self, now: Instant) {
-        Connection::abort(self, now);
-    }
-
-    fn signal(&mut self, now: Instant, signal: Signal) {
-        self.handle_signal(now, signal);
+        })
     }
 }
 
