@@ -1,5 +1,6 @@
 //! A directory that appears whole or not at all.
 
+use super::file::folder_of;
 use super::{FORMAT, MANIFEST};
 use std::fmt;
 use std::fs::{self, File};
@@ -89,10 +90,7 @@ impl Directory {
         // A target such as `results/` or `.` has no name to put a draft beside.
         let target = target.components().collect::<PathBuf>();
         check(&target, existing)?;
-        let parent = match target.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let parent = folder_of(&target);
         let draft = tempfile::Builder::new().prefix(".hopline-").tempdir_in(parent);
         let draft = draft.map_err(OutputError::at(parent))?;
         Ok(Self { target, existing, draft })
@@ -169,22 +167,6 @@ fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
         Some(manifest) if manifest["format"] == FORMAT => Ok(()),
         _ => Err(foreign("it holds files but no manifest.json of hopline")),
     }
-}
-
-/// Gives a file that was made as a private draft the mode of any other file.
-#[cfg(unix)]
-pub(super) fn open_up_file(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let probe = path.with_extension("mode");
-    let mode = File::create(&probe)?.metadata()?.permissions().mode();
-    fs::remove_file(&probe)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-}
-
-/// Gives a file that was made as a private draft the mode of any other file.
-#[cfg(not(unix))]
-pub(super) fn open_up_file(_path: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(unix)]

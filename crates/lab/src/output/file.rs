@@ -17,23 +17,33 @@ pub fn write_file(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), OutputError> {
     check(target, existing)?;
-    let parent = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
+    let written = match existing {
+        Existing::Replace => replace_file(target, content),
+        Existing::Refuse => draft(target, content)
+            .and_then(|draft| draft.persist_noclobber(target).map_err(|e| e.error))
+            .map(drop),
     };
-    let draft = draft_in(parent).map_err(OutputError::at(parent))?;
-    let mut file = BufWriter::new(draft);
-    content(&mut file).and_then(|()| file.flush()).map_err(OutputError::at(target))?;
-    let draft = file.into_inner().map_err(|e| OutputError::at(target)(e.into_error()))?;
-    match existing {
-        // Someone may have been faster since the check.
-        Existing::Refuse => draft.persist_noclobber(target).map_err(|e| match e.error.kind() {
-            io::ErrorKind::AlreadyExists => OutputError::Exists { target: target.to_owned() },
-            _ => OutputError::at(target)(e.error),
-        })?,
-        Existing::Replace => draft.persist(target).map_err(|e| OutputError::at(target)(e.error))?,
-    };
+    written.map_err(|error| match error.kind() {
+        // Someone was faster since the check.
+        io::ErrorKind::AlreadyExists => OutputError::Exists { target: target.to_owned() },
+        _ => OutputError::at(target)(error),
+    })
+}
+
+/// Writes `target` in the same way, whatever is there.
+pub(crate) fn replace_file(
+    target: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    draft(target, content)?.persist(target).map_err(|e| e.error)?;
     Ok(())
+}
+
+/// A file beside `target`, with the whole content.
+fn draft(target: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<NamedTempFile> {
+    let mut file = BufWriter::new(empty_draft(target)?);
+    content(&mut file)?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
 fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
@@ -48,8 +58,8 @@ fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
     }
 }
 
-/// As open as any other file: temporary files are private unless told otherwise.
-fn draft_in(parent: &Path) -> io::Result<NamedTempFile> {
+/// An empty file beside `target`. As open as any other file: temporary files are private unless told otherwise.
+pub(super) fn empty_draft(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".hopline-");
     #[cfg(unix)]
@@ -57,7 +67,15 @@ fn draft_in(parent: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666)); // less the umask
     }
-    builder.tempfile_in(parent)
+    builder.tempfile_in(folder_of(target))
+}
+
+/// The folder that `target` is or will be in.
+pub(super) fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 #[cfg(test)]

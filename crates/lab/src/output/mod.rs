@@ -10,6 +10,7 @@ mod page;
 mod tables;
 
 pub use directory::{Directory, Existing, OutputError};
+pub(crate) use file::replace_file;
 pub use file::write_file;
 pub use movements::movements;
 pub use page::ReportFile;

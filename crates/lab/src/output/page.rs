@@ -1,8 +1,9 @@
 //! The file of an HTML report.
 
 use super::OutputError;
+use super::file::{empty_draft, replace_file};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// A file that a report goes to. An earlier report is replaced; nothing else is.
@@ -36,9 +37,9 @@ impl ReportFile {
     /// Something else is there, or no file can be made there.
     pub fn check(&self) -> Result<(), OutputError> {
         match std::fs::metadata(&self.path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => self.draft().map(drop),
-            Err(error) => Err(self.refused(error)),
-            Ok(_) if self.is_report() => self.draft().map(drop),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => self.check_folder(),
+            Err(error) => Err(OutputError::at(&self.path)(error)),
+            Ok(_) if self.is_report() => self.check_folder(),
             Ok(_) => Err(OutputError::Foreign {
                 target: self.path.clone(),
                 why: "it is not a report of hopline; choose another name with --report".to_owned(),
@@ -53,31 +54,17 @@ impl ReportFile {
     /// [`ReportFile::check`], and what the file system says.
     pub fn write(&self, html: &str) -> Result<(), OutputError> {
         self.check()?;
-        let mut draft = self.draft()?;
-        let written = draft.write_all(html.as_bytes()).and_then(|()| {
-            super::directory::open_up_file(draft.path())?;
-            draft.persist(&self.path).map_err(|e| e.error)
-        });
-        written.map(drop).map_err(|e| self.refused(e))
+        replace_file(&self.path, |file| file.write_all(html.as_bytes())).map_err(OutputError::at(&self.path))
     }
 
-    fn draft(&self) -> Result<tempfile::NamedTempFile, OutputError> {
-        let folder = match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let draft = tempfile::Builder::new().prefix(".hopline-").tempfile_in(folder);
-        draft.map_err(|error| OutputError::Io { path: folder.to_owned(), error })
+    fn check_folder(&self) -> Result<(), OutputError> {
+        empty_draft(&self.path).map(drop).map_err(OutputError::at(&self.path))
     }
 
     fn is_report(&self) -> bool {
         let mut head = Vec::new();
         let read = File::open(&self.path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
         read.is_ok() && String::from_utf8_lossy(&head).contains(MARK)
-    }
-
-    fn refused(&self, error: io::Error) -> OutputError {
-        OutputError::Io { path: self.path.clone(), error }
     }
 }
 

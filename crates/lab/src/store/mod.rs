@@ -15,13 +15,14 @@ pub use error::StoreError;
 
 use crate::description::Description;
 use crate::execute::Sink;
+use crate::output::replace_file;
 use crate::plan::Target;
 use crate::record::Record;
 use journal::{Access, Journal};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Name of the file by which a directory is known.
@@ -358,20 +359,12 @@ fn clear(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Writes a file beside its place and renames it: it is there whole, or as it was.
+/// Writes a file of the directory: it is there whole, or as it was.
 fn write(
     folder: &Path,
     name: &str,
-    content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    let (draft, target) = (folder.join(format!(".{name}.draft")), folder.join(name));
-    let written = File::create(&draft).map(BufWriter::new).and_then(|mut file| {
-        content(&mut file)?;
-        file.flush()?;
-        fs::rename(&draft, &target)
-    });
-    written.map_err(|e| {
-        let _ = fs::remove_file(&draft);
-        StoreError::io(&target, e)
-    })
+    let target = folder.join(name);
+    replace_file(&target, content).map_err(|e| StoreError::io(&target, e))
 }
