@@ -146,6 +146,21 @@ pub struct Series {
     pub queue_packets: Vec<u32>,
 }
 
+/// A flow in one second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Second {
+    /// End of the second.
+    pub time_s: f64,
+    /// Over this second, in bits per second.
+    pub goodput_bps: f64,
+    /// `None` for a flow without a congestion window.
+    pub cwnd_bytes: Option<u64>,
+    /// `None` before the first sample.
+    pub srtt_s: Option<f64>,
+    /// In the interface queue of the source.
+    pub queue_packets: u32,
+}
+
 impl Done {
     /// What is kept of `run` of `spec`, its number being `number`.
     #[must_use]
@@ -283,6 +298,17 @@ impl Series {
             }
         });
         series.collect()
+    }
+
+    /// What tables say of the flow, second by second.
+    pub fn seconds(&self) -> impl Iterator<Item = Second> {
+        self.goodput_bps().into_iter().enumerate().map(|(i, goodput_bps)| Second {
+            time_s: self.time_s[i],
+            goodput_bps,
+            cwnd_bytes: Some(self.cwnd_bytes[i]).filter(|&cwnd| cwnd > 0),
+            srtt_s: self.srtt_s[i],
+            queue_packets: self.queue_packets[i],
+        })
     }
 
     /// Goodput of each second, in bits per second.

@@ -149,16 +149,15 @@ impl Tables {
             self.metrics.row(&cells(&self.points, point, &own))?;
         }
         for series in &done.series {
-            for (i, goodput_bps) in series.goodput_bps().into_iter().enumerate() {
-                let cwnd = series.cwnd_bytes[i];
+            for second in series.seconds() {
                 let own = [
                     Cell::Whole(run),
                     Cell::Text(&series.flow),
-                    Cell::Real(series.time_s[i]),
-                    Cell::Real(goodput_bps),
-                    if cwnd > 0 { Cell::Whole(cwnd) } else { Cell::Empty },
-                    series.srtt_s[i].map_or(Cell::Empty, Cell::Real),
-                    Cell::Whole(series.queue_packets[i].into()),
+                    Cell::Real(second.time_s),
+                    Cell::Real(second.goodput_bps),
+                    second.cwnd_bytes.map_or(Cell::Empty, Cell::Whole),
+                    second.srtt_s.map_or(Cell::Empty, Cell::Real),
+                    Cell::Whole(second.queue_packets.into()),
                 ];
                 self.series.row(&cells(&self.points, point, &own))?;
             }
