@@ -236,9 +236,12 @@ fn corrected(raw: &[Option<f64>]) -> Vec<Option<f64>> {
 #[must_use]
 pub fn json_with_runs(comparison: &Comparison, records: &[Record]) -> Json {
     let mut json = comparison.json();
-    for (number, variant) in json["variants"].as_array_mut().into_iter().flatten().enumerate() {
-        let runs = records.iter().filter(|r| r.point == number).map(Record::json);
-        variant["runs"] = runs.collect();
+    let mut runs = vec![Vec::new(); comparison.points.len()];
+    for record in records {
+        runs[record.point].push(record.json());
+    }
+    for (variant, runs) in json["variants"].as_array_mut().into_iter().flatten().zip(runs) {
+        variant["runs"] = runs.into();
     }
     json
 }

@@ -6,8 +6,8 @@ use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::Effort;
 use crate::record::Series;
 use crate::report::{
-    Better, Claim, Claims, Experiment, FlowSeries, Measured, Metric, Report, Reproduce, RunSeries, Value,
-    Variant, Versus,
+    Claim, Claims, Experiment, FlowSeries, Measured, Metric, Report, Reproduce, RunSeries, Value, Variant,
+    Versus,
 };
 use crate::stats::Estimate;
 
@@ -173,15 +173,10 @@ fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment 
 }
 
 fn metric(info: &MetricInfo) -> Metric {
-    let better = match info.better {
-        metrics::Better::Higher => Better::Higher,
-        metrics::Better::Lower => Better::Lower,
-        metrics::Better::Neither => Better::Neither,
-    };
     let (_, unit) = metrics::for_people(info.unit);
     let name = if info.name == GOODPUT { "goodput" } else { info.name };
     let name = ["_bps", "_pct", "_s"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
-    Metric::new(&name.replace('_', " "), unit, better)
+    Metric::new(&name.replace('_', " "), unit, info.better)
 }
 
 fn variant(comparison: &Comparison, point: usize, values: Vec<Option<Value>>) -> Variant {

@@ -22,8 +22,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         false => args.vary.iter().map(|text| parse_vary(text)).collect::<Result<_, _>>()?,
     };
     let plan = Plan::new(&scenario, &axes)?;
-    let report = experiment::report_file(args.report.as_deref(), &plan.name)
-        .filter(|_| args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some()));
+    let reported = args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some());
+    let report = reported.then(|| experiment::report_file(args.report.as_deref(), &plan.name));
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
     console::catch_interrupts()?;
     let command = experiment::command();

@@ -32,10 +32,10 @@ pub(crate) fn page(comparison: &Comparison) -> String {
 }
 
 /// The file of a report: the one that was asked for, or one named after the experiment.
-pub(crate) fn report_file(asked: Option<&Path>, name: &str) -> Option<ReportFile> {
+pub(crate) fn report_file(asked: Option<&Path>, name: &str) -> ReportFile {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let usual = || format!("hopline-{}.html", name.chars().map(plain).collect::<String>());
-    Some(ReportFile::new(asked.map_or_else(|| usual().into(), Path::to_owned)))
+    ReportFile::new(asked.map_or_else(|| usual().into(), Path::to_owned))
 }
 
 /// The command as it was given.

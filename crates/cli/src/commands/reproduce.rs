@@ -81,12 +81,9 @@ fn choose(register: &Register, figure: Option<&str>) -> Result<Vec<usize>, Failu
 }
 
 fn report_file(args: &Args, paper: &str) -> Option<experiment::ReportFile> {
-    match (&args.report, &args.output) {
-        (Some(_), _) => experiment::report_file(args.report.as_deref(), paper),
-        (None, Some(folder)) => experiment::report_file(Some(&folder.join("report.html")), paper),
-        (None, None) if args.effort.json => None,
-        (None, None) => experiment::report_file(None, paper),
-    }
+    let beside = args.output.as_ref().map(|folder| folder.join("report.html"));
+    let asked = args.report.clone().or(beside);
+    (asked.is_some() || !args.effort.json).then(|| experiment::report_file(asked.as_deref(), paper))
 }
 
 fn run(args: &Args, figure: &Figure, plan: &Plan) -> Result<Comparison, Failure> {

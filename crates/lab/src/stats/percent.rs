@@ -1,6 +1,6 @@
 //! Shares that people write as "5%", and the confidence of an interval.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
@@ -27,8 +27,13 @@ pub(super) fn parse_percent(text: &str) -> Result<f64, PercentError> {
     }
 }
 
+/// A fraction in percent. Twelve digits: 0.95 · 100 is not quite 95.
+pub(super) fn in_percent(fraction: f64) -> f64 {
+    (fraction * 1e12).round() / 1e10
+}
+
 /// How often an interval made this way holds the truth: a fraction between 0 and 1, both ends excluded.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Confidence(f64);
 
 impl Confidence {
@@ -69,14 +74,7 @@ impl FromStr for Confidence {
 
 impl fmt::Display for Confidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Twelve digits: 0.95 · 100 is not quite 95.
-        write!(f, "{} %", (self.0 * 1e12).round() / 1e10)
-    }
-}
-
-impl Serialize for Confidence {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_f64(self.0)
+        write!(f, "{} %", in_percent(self.0))
     }
 }
 

@@ -1,9 +1,9 @@
 //! How many runs are enough.
 
-use super::percent::parse_percent;
+use super::percent::{in_percent, parse_percent};
 use super::refusal::{Refusal, finite};
 use super::{Confidence, Estimate, PercentError};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ pub const MOST_GROWTH: usize = 2;
 
 /// How narrow an interval is wanted: half its width over the size of the mean, a fraction between 0 and 1, both ends
 /// excluded. Written "5%".
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Precision(f64);
 
 /// What to do for a wanted precision.
@@ -82,13 +82,7 @@ impl FromStr for Precision {
 /// As it is written: "5%".
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", (self.0 * 1e12).round() / 1e10)
-    }
-}
-
-impl Serialize for Precision {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_f64(self.0)
+        write!(f, "{}%", in_percent(self.0))
     }
 }
 
