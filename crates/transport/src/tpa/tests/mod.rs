@@ -3,12 +3,14 @@
 mod acks;
 mod blocks;
 mod close;
+mod config;
 mod flow;
 mod freeze;
 mod hostile;
 mod life;
 mod listener;
 mod opening;
+mod pacing;
 mod rounds;
 mod rtt;
 mod script;
