@@ -1,7 +1,7 @@
 //! Opening without state for whoever has not proved where it is.
 
 use super::script::{FromPeer, Script, ack, data, offer, plain, rst, syn, tag};
-use crate::tpa::{Config, Endpoint, Listener, Refusal, Secret, State, Verdict};
+use crate::tpa::{CloseReason, Config, Endpoint, Event, Listener, Refusal, Secret, State, Verdict};
 use hopline_core::{Instant, Length, LinkId, Machine};
 use hopline_wire::tpa::{Control, Opening, Segment, Tag};
 
@@ -222,4 +222,33 @@ fn a_syn_is_refused_where_nobody_listens_and_nothing_else_is_answered() {
 fn a_bad_configuration_is_refused() {
     let error = Listener::new(Config { mss: 0, ..plain() }, Secret([0; 16])).unwrap_err();
     assert_eq!(error.to_string(), "mss must be 1 to 65000");
+}
+
+#[test]
+fn a_caller_whose_tag_runs_out_gives_up_and_makes_no_connection_late() {
+    // It cannot know whether what it sent made a connection whose answers were lost: a second one would be handed the
+    // same data again.
+    for (bytes, gives_up_ms) in [(1000, 120_000), (0, 25_400)] {
+        let listener = listener();
+        let mut a = Script::of(Endpoint::tagged(plain(), tag(8)).unwrap());
+        a.endpoint.connect(a.now).unwrap();
+        let syn = a.endpoint.poll_transmit(a.now).unwrap();
+        let Verdict::Reply(reply) = listener.handle(a.now, HERE, syn) else { panic!() };
+        a.hears(FromPeer(reply));
+        if bytes > 0 {
+            a.hands_over(bytes);
+        }
+        a.runs_to(59_999);
+        // An outage of a minute ends: no segment that comes now makes a connection, and none is a new call.
+        let mut late = 0;
+        for ms in (60_000..=gives_up_ms).step_by(100) {
+            a.runs_to(ms);
+            if let Some(segment) = a.last.take_if(|_| a.now >= at(60)) {
+                assert_eq!(refusal(&listener, a.now, HERE, FromPeer(segment)), Some(Refusal::BadTag));
+                late += 1;
+            }
+        }
+        assert_eq!((a.state(), late > 0), (State::Closed, bytes > 0), "{bytes} bytes");
+        assert_eq!(a.events().last(), Some(&Event::Closed(CloseReason::TimedOut)));
+    }
 }
