@@ -5,11 +5,13 @@ mod support;
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mac::config::AckPolicy;
 use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_routing::aodv::config::{Hello, HelloWhen, LinkSensing};
+use hopline_routing::{aodv, olsr};
 use hopline_sim::outcome::{Connected, Drops};
 use hopline_sim::spec::{Blocks, OutageSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use support::recorder::{What, record};
-use support::{Build, at, chain, link, ns2_tcp, wired};
+use support::{Build, at, chain, link, ns2_tcp, standing, wired};
 
 /// UDP payload of the packets here.
 const PAYLOAD: u32 = 500;
@@ -197,4 +199,22 @@ fn a_trace_changes_nothing() {
     let spec =
         with(spec, &[outage(3, 2, (2.0, 4.0), Blocks::Packets), outage(1, 2, (5.0, 6.0), Blocks::Frames)]);
     assert_eq!(record(&spec, 1).0.fingerprint, simulate(&spec, 1).fingerprint);
+}
+
+#[test]
+fn aodv_by_hello_sends_over_a_link_that_works_one_way_and_others_go_around() {
+    // n1 does not hear n0 for a while; HELLOs of n1 are heard. Over n2 both ways work.
+    let spec = standing(&[(0.0, 0.0), (200.0, 0.0), (100.0, 100.0)]).seconds(60);
+    let spec = spec.cbr(0, 1, PAYLOAD, EVERY).from(20.0).until(50.0);
+    let deaf = with(spec, &[outage(0, 1, (0.0, 55.0), Blocks::Frames)]);
+    let hello = Hello { when: HelloWhen::Always, ..Hello::RFC3561 };
+    let by_hello = aodv::Config { link_sensing: LinkSensing::Hello(hello), ..aodv::Config::rfc3561() };
+    let both = aodv::Config { link_sensing: LinkSensing::Both(hello), ..aodv::Config::rfc3561() };
+    // RFC 3561 §6.9: one HELLO makes a neighbour, in whichever direction it came.
+    assert_eq!(received(&deaf.clone().aodv(by_hello)), 0);
+    // RFC 3561 §6.8, RFC 3626 §7.1: whoever asks the link layer, or the neighbour, learns better.
+    assert_eq!(received(&deaf.clone().aodv(aodv::Config::rfc3561())), 300);
+    assert_eq!(received(&deaf.clone().olsr(olsr::Config::rfc3626())), 300);
+    let learns_each_second = received(&deaf.aodv(both));
+    assert!((1..300).contains(&learns_each_second), "{learns_each_second}");
 }

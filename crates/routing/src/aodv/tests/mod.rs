@@ -8,6 +8,7 @@ mod hostile;
 mod loops;
 mod network;
 mod ns2;
+mod one_way;
 mod repair;
 mod replies;
 mod requests;

@@ -78,6 +78,11 @@ impl Network {
         self.links.remove(&(b, a));
     }
 
+    /// `to` no longer hears `from`; `from` still hears `to`.
+    pub(super) fn deafen(&mut self, to: u32, from: u32) {
+        self.links.remove(&(from, to));
+    }
+
     pub(super) fn is_linked(&self, a: u32, b: u32) -> bool {
         self.links.contains(&(a, b))
     }

@@ -1,0 +1,128 @@
+//! Links that work one way. One HELLO, one request of a neighbour is enough to send to it (RFC 3561 §6.9, §6.5); nobody asks
+//! whether it hears us, unless the link layer says so (§6.8).
+
+use super::dialogue::*;
+use super::network::Network;
+use crate::aodv::config::{Hello, HelloWhen, LinkSensing, ReplyAck};
+use crate::aodv::*;
+use hopline_core::Seq32;
+use hopline_wire::aodv::Rrep;
+
+fn by_hello() -> Config {
+    let hello = Hello { when: HelloWhen::Always, ..Hello::RFC3561 };
+    Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() }
+}
+
+fn hello(from: u32, seq: u32) -> Rrep {
+    Rrep { lifetime: ms(2_000), ..rrep(from, from, seq, 0) }
+}
+
+#[test]
+fn s6_9_one_hello_is_enough_to_send_to_who_may_not_hear_us() {
+    let mut node = Node::new(by_hello());
+    assert!(node.hear(1, 1, hello(1, 4)).is_empty());
+    assert_eq!(node.send(1, 7), Decision::Forward { next_hop: n(1) });
+    assert!(node.sent().is_empty(), "no request, no question");
+}
+
+#[test]
+fn s6_5_one_request_is_enough_to_answer_and_to_send_over_who_relayed_it() {
+    let mut node = Node::new(by_hello());
+    let sent = node.hear(1, 5, rreq(8, 0, 0, 2));
+    assert_eq!(only_reply(&sent).1, n(1));
+    assert_eq!(node.send(8, 7), Decision::Forward { next_hop: n(1) });
+    assert_eq!(node.send(1, 8), Decision::Forward { next_hop: n(1) });
+}
+
+#[test]
+fn s6_8_in_hello_mode_an_answer_that_was_lost_is_given_again_the_same_way() {
+    let mut node = Node::new(by_hello());
+    for id in 0..5 {
+        let sent = node.hear(1, 5, rreq(8, id, 0, 2));
+        assert_eq!(only_reply(&sent).1, n(1), "request {id}");
+        assert!(node.link_fails(1, Carried::Reply).is_empty(), "the link layer is not believed");
+        node.skip(ms(500));
+    }
+    assert_eq!(node.aodv.stats().ignored(Ignored::Blacklisted), 0);
+    assert_eq!(node.aodv.stats().links_broken, 0);
+}
+
+#[test]
+fn s6_8_with_the_link_layer_a_lost_answer_puts_the_neighbour_on_the_blacklist() {
+    let mut node = Node::new(Config::rfc3561());
+    let sent = node.hear(1, 5, rreq(8, 0, 0, 2));
+    assert_eq!(only_reply(&sent).1, n(1));
+    node.link_fails(1, Carried::Reply);
+    assert!(node.hear(1, 5, rreq(8, 1, 0, 2)).is_empty(), "a request over the link that works one way");
+    let sent = node.hear(2, 5, rreq(8, 1, 0, 3));
+    assert_eq!(only_reply(&sent).1, n(2), "the same one over another way, if longer");
+    node.skip(ms(5_600));
+    let sent = node.hear(1, 5, rreq(8, 2, 0, 2));
+    assert_eq!(only_reply(&sent).1, n(1), "after BLACKLIST_TIMEOUT it may try again");
+}
+
+#[test]
+fn s6_8_without_a_link_layer_asking_for_rrep_ack_does_the_same() {
+    let mut node = Node::new(Config { reply_ack: ReplyAck::Always, ..by_hello() });
+    let sent = node.hear(1, 5, rreq(8, 0, 0, 2));
+    assert!(only_reply(&sent).0.ack_required);
+    node.skip(ms(1_000));
+    assert!(node.hear(1, 5, rreq(8, 1, 0, 2)).is_empty());
+    assert_eq!(node.aodv.stats().ignored(Ignored::Blacklisted), 1);
+}
+
+#[test]
+fn s6_9_a_dead_direction_is_not_noticed_as_long_as_hellos_come() {
+    let mut node = Node::new(by_hello());
+    for seq in 0..60 {
+        node.hear(1, 1, hello(1, seq));
+        assert_eq!(node.send(1, seq), Decision::Forward { next_hop: n(1) }, "second {seq}");
+        let carried = Carried::Data { packet: seq, destination: n(1), source: ME, travelled: 0 };
+        node.link_fails(1, carried);
+        assert_eq!(node.events().last(), Some(&Event::Drop { packet: seq, reason: DropReason::LinkFailure }));
+        node.skip(ms(1_000));
+    }
+    assert_eq!((node.aodv.stats().links_broken, node.valid(1).map(|r| r.2)), (0, Some(Some(Seq32(59)))));
+    node.skip(ms(1_001));
+    assert_eq!(node.valid(1), None, "but two HELLOs that do not come");
+}
+
+#[test]
+fn a_hello_takes_a_neighbour_off_the_way_around_that_works() {
+    // 0 hears 1 and is not heard by it; both ways work over 2.
+    let way_around = |config: Config| {
+        let mut network = Network::new(3, config);
+        for (a, b) in [(0, 1), (0, 2), (2, 1)] {
+            network.link(a, b);
+        }
+        network.deafen(1, 0);
+        network.run(ms(1_500)); // a HELLO of each
+        for id in 0..100 {
+            network.send(0, 1, id);
+            network.run(ms(100));
+        }
+        (network.delivered.len(), network.path(0, 1))
+    };
+    // The link layer tells of the first packet, and the request goes around.
+    let (delivered, path) = way_around(Config::rfc3561());
+    assert_eq!(path, [0, 2, 1]);
+    assert!(delivered >= 98, "{delivered}");
+    // Without it 1 is a neighbour as long as its HELLOs come.
+    let (delivered, path) = way_around(by_hello());
+    assert_eq!((delivered, path), (0, vec![0, 1]));
+}
+
+#[test]
+fn a_request_over_a_one_way_link_finds_no_way_back() {
+    // 2 hears 1, 1 does not hear 2.
+    let mut network = Network::chain(3, by_hello());
+    network.deafen(1, 2);
+    network.send(0, 2, 1);
+    network.run(ms(2_000));
+    assert_eq!(network.path(2, 0), [2, 1, 0], "the request was heard");
+    assert_eq!(network.next_hop(0, 2), None, "its answer was not");
+    network.send(2, 0, 2);
+    network.run(ms(20_000));
+    assert!(network.delivered.is_empty(), "and what 2 sends goes the same way");
+    assert_eq!(network.dropped, [(2, 2, DropReason::LinkFailure), (1, 0, DropReason::DiscoveryFailed)]);
+}
