@@ -13,19 +13,19 @@ pub(super) fn findings() -> Vec<Finding> {
         Finding::new(
             "privileges",
             privileges(),
-            "to come: live packets; runs and comparisons need none",
+            "tests over real links and make versus-transports; nothing else needs any",
             "run as root, or grant the capabilities: setcap cap_net_admin,cap_net_raw+ep hopline",
         ),
         Finding::new(
             "network namespaces",
             namespaces(),
-            "to come: emulated hosts on one machine",
+            "emulated hosts on one machine: tests and make versus-transports",
             "run as root, or allow user namespaces (on Debian: sysctl kernel.unprivileged_userns_clone=1)",
         ),
         Finding::new(
             "TUN",
             tun(),
-            "to come: real applications on a simulated network",
+            "the emulated link between them",
             "run as root; modprobe tun; in a container: --device /dev/net/tun",
         ),
         Finding::new(
