@@ -10,7 +10,6 @@ SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-FUZZ := --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $(TARGET)
 FUZZ_SECONDS ?= 30
 VERSUS := --manifest-path bench/versus-transports/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
@@ -31,9 +30,8 @@ demo: tools ## Build, then compare four TCP windows over a chain of four wireles
 	@echo 'The program is $(TARGET)/release/hopline; try --help.'
 
 .PHONY: test
-test: tools ## Run all tests, and replay the fuzz targets on their seeds
+test: tools ## Run all tests, the fuzz targets on their seeds included
 	cargo test --locked --workspace
-	cargo test --locked $(FUZZ)
 
 .PHONY: explore
 explore: tools ## Run all tests with new cases in the property tests
@@ -52,10 +50,8 @@ lint: tools
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
 	cargo fmt --all --check
-	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path bench/versus-transports/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked $(FUZZ) --all-targets -- -D warnings
 	cargo clippy --locked $(VERSUS) --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 
@@ -102,13 +98,13 @@ fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz an
 	@cargo +nightly --version > /dev/null 2>&1 || { echo 'nightly is missing: rustup toolchain install nightly' >&2; exit 1; }
 	for target in $$(cargo +nightly fuzz list); do \
 		mkdir -p fuzz/corpus/$$target; \
-		cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target \
+		cargo +nightly fuzz run --dev --features libfuzzer $$target fuzz/corpus/$$target fuzz/seeds/$$target \
 			-- -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -print_final_stats=1; \
 	done
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf $(TARGET) fuzz/target fuzz/corpus fuzz/artifacts
+	rm -rf $(TARGET) fuzz/corpus fuzz/artifacts
 
 .PHONY: tools
 tools:
