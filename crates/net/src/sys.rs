@@ -1,6 +1,6 @@
 //! System calls that no crate wraps safely. All the `unsafe` there is.
 
-#![allow(unsafe_code, reason = "ioctl, unshare, sched_setscheduler and getsockopt are C")]
+#![allow(unsafe_code, reason = "ioctl, unshare, sched_setscheduler, getsockopt and getrusage are C")]
 
 use libc::{c_char, c_int, ifreq, rtentry, sockaddr};
 use rustix::thread::UnshareFlags;
@@ -88,6 +88,15 @@ pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<libc::tcp_info> {
         libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len)
     };
     answer(result).map(|()| info)
+}
+
+/// What the process has used so far.
+pub(crate) fn resource_usage() -> io::Result<libc::rusage> {
+    // SAFETY: a C structure of numbers, for which all zeros are a value.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: the kernel writes one `rusage`.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    answer(result).map(|()| usage)
 }
 
 /// An argument for requests about the interface `name`.

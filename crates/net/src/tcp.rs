@@ -21,6 +21,10 @@ pub struct Info {
     pub mss: u32,
     /// Segments sent again so far.
     pub retransmitted: u32,
+    /// Bytes that the peer has room for.
+    pub peer_window: u32,
+    /// Longest packet that the path is known to take, in bytes.
+    pub path_mtu: u32,
 }
 
 /// What the kernel knows about `connection`.
@@ -35,6 +39,8 @@ pub fn info(connection: &TcpStream) -> Result<Info, Error> {
         cwnd: info.tcpi_snd_cwnd,
         mss: info.tcpi_snd_mss,
         retransmitted: info.tcpi_total_retrans,
+        peer_window: info.tcpi_snd_wnd,
+        path_mtu: info.tcpi_pmtu,
     })
 }
 

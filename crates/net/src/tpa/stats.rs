@@ -36,8 +36,14 @@ pub struct Info {
     pub path: Path,
     /// Congestion window, segments.
     pub cwnd: u8,
+    /// Data of a full segment, bytes.
+    pub mss: u32,
+    /// Room for data at the peer, as it announced last, bytes.
+    pub peer_window: u64,
     /// Mean round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
+    /// Mean deviation of the round-trip time; `None` before the first sample.
+    pub rtt_deviation: Option<Duration>,
     /// Retransmission timeout, back-off included.
     pub rto: Duration,
     /// Bytes written that the peer has not acknowledged.

@@ -118,6 +118,15 @@ impl TpaStream {
         self.call(|connection, _| connection.waiting.write = timeout);
     }
 
+    /// From here on at most this many segments of ours are in flight while all is well.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is not 1 to 12.
+    pub fn set_cwnd_max(&self, cwnd_max: u8) -> io::Result<()> {
+        let set = self.call(|connection, _| connection.endpoint.set_cwnd_max(cwnd_max));
+        set.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))
+    }
+
     /// Where the peer's segments come from. It can change, where an address translator lies between.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
@@ -137,7 +146,10 @@ impl TpaStream {
             state: endpoint.state(),
             path: endpoint.path(),
             cwnd: endpoint.cwnd(),
+            mss: endpoint.effective_mss(),
+            peer_window: endpoint.peer_window(),
             srtt: endpoint.srtt(),
+            rtt_deviation: endpoint.rtt_deviation(),
             rto: endpoint.rto(),
             unacknowledged: endpoint.unacknowledged(),
             stats: *endpoint.stats(),

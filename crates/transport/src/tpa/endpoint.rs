@@ -336,6 +336,21 @@ impl<P: Payload> Endpoint<P> {
         self.window.cwnd()
     }
 
+    /// From here on at most this many segments are in flight while all is well. What is in flight stays.
+    ///
+    /// The peer was told the configured number when the connection was opened, and keeps to that where it acknowledges
+    /// once a window (TPA*).
+    ///
+    /// # Errors
+    /// Not 1 to 12.
+    pub fn set_cwnd_max(&mut self, cwnd_max: u8) -> Result<(), ConfigError> {
+        let config = Config { cwnd_max, ..self.config };
+        config.validate()?;
+        self.config = config;
+        self.window.set_cwnd_max(cwnd_max);
+        Ok(())
+    }
+
     /// What the sender believes of the path.
     #[must_use]
     pub fn path(&self) -> Path {
@@ -346,6 +361,12 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.rto.ertt()
+    }
+
+    /// Mean deviation of the round-trip time (DEV); `None` before the first sample.
+    #[must_use]
+    pub fn rtt_deviation(&self) -> Option<Duration> {
+        self.rto.dev()
     }
 
     /// Retransmission timeout as it would be set now, back-off included.

@@ -94,6 +94,10 @@ impl Rto {
         self.estimate.map(|e| Duration::from_nanos(e.ertt as u64))
     }
 
+    pub(super) fn dev(&self) -> Option<Duration> {
+        self.estimate.map(|e| Duration::from_nanos(e.dev as u64))
+    }
+
     /// Counts samples in a row on one side.
     fn judge(&mut self, side: Side) -> Sampled {
         self.row = if side == self.side { self.row.saturating_add(1) } else { 1 };

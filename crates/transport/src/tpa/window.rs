@@ -64,6 +64,10 @@ impl Window {
         Self { config, cwnd_max, path: Path::Normal, frozen_by: FrozenBy::Timeouts, timeouts: 0, acks: 0 }
     }
 
+    pub(super) fn set_cwnd_max(&mut self, cwnd_max: u8) {
+        self.cwnd_max = cwnd_max;
+    }
+
     /// Segments that may be in flight.
     pub(super) fn cwnd(&self) -> u8 {
         match self.path {

@@ -131,3 +131,17 @@ fn an_older_ack_does_not_bring_back_an_older_window() {
     assert_eq!((s.endpoint.peer_window(), s.says()), (0, String::new()), "of the block before");
     assert_eq!(s.answers(ack(0, &[0, 1], 1).win(9000)), "0:3. (1000) tx 3");
 }
+
+#[test]
+fn the_largest_window_can_be_changed_while_segments_are_in_flight() {
+    let mut s = Script::sending(Config { block_segments: 8, ..plain() }, 8000);
+    assert_eq!(s.says(), "0:0 (1000) tx 0; 0:1 (1000) tx 1; 0:2 (1000) tx 2");
+    s.endpoint.set_cwnd_max(5).unwrap();
+    assert_eq!(s.says(), "0:3 (1000) tx 3; 0:4 (1000) tx 4");
+    s.endpoint.set_cwnd_max(1).unwrap();
+    assert_eq!(s.answers(ack(0, &[0, 1, 2, 3], 3)), "", "one is in flight");
+    for wrong in [0, 13] {
+        assert!(s.endpoint.set_cwnd_max(wrong).is_err());
+    }
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.config().cwnd_max), (1, 1));
+}
