@@ -3,7 +3,7 @@
 use crate::problems::Failure;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -22,6 +22,12 @@ pub(crate) fn interrupted() -> bool {
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Stdout)
+}
+
+/// The time of day, since 1970-01-01 00:00 UTC.
+#[expect(clippy::disallowed_methods, reason = "to be shown, and for nothing else")]
+pub(crate) fn time_of_day() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The time, for whoever talks to other machines.

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         args::Command::Reproduce(reproduce) => commands::reproduce::execute(&reproduce),
         args::Command::Send(send) => commands::send::execute(&send),
         args::Command::Recv(recv) => commands::recv::execute(&recv),
+        args::Command::Bench(bench) => commands::bench::execute(&bench),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -27,6 +27,8 @@ pub(crate) enum Failure {
     Interrupted,
     /// Ctrl-C; what was run is kept in this directory.
     Suspended(PathBuf),
+    /// Ctrl-C; what was measured until then was shown.
+    MeasurementStopped,
     /// Ctrl-C; what arrived of a transfer is kept at the receiver.
     TransferSuspended,
 }
@@ -129,6 +131,10 @@ impl Failure {
             }
             Self::Interrupted => {
                 say("interrupted; nothing was written");
+                ExitCode::from(INTERRUPTED)
+            }
+            Self::MeasurementStopped => {
+                say("interrupted");
                 ExitCode::from(INTERRUPTED)
             }
             Self::TransferSuspended => {

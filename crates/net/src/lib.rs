@@ -6,9 +6,11 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod bench;
 mod error;
 pub mod interface;
 pub mod netns;
+mod printable;
 pub mod sched;
 mod sys;
 pub mod tcp;

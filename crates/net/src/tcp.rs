@@ -57,8 +57,8 @@ pub fn set_congestion_control(socket: &socket2::Socket, name: &str) -> Result<()
     })
 }
 
-/// Those that are loaded; asking for another by name may load it.
-fn offered_congestion_controls() -> String {
+/// Those that are loaded, separated by spaces; asking for another by name may load it.
+pub(crate) fn offered_congestion_controls() -> String {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     fs::read_to_string(path).map_or_else(|_| "(it does not say)".into(), |text| text.trim().into())
 }

@@ -4,7 +4,7 @@ use super::*;
 use std::io::Write;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "run",
     "compare",
     "sweep",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 12] = [
     "movements",
     "send",
     "recv",
+    "bench",
 ];
 
 /// What `program` says of `input`; `None` where there is no such program.

@@ -1,6 +1,7 @@
 //! Frames as bytes. `docs/transfer.md` has the layout.
 
-use super::path::{MAX_PATH, printable};
+use super::path::MAX_PATH;
+use crate::printable::printable;
 use blake3::Hash;
 
 /// The version of the protocol that is spoken here.

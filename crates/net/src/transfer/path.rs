@@ -1,4 +1,5 @@
-use std::fmt::{self, Write};
+use crate::printable::printable;
+use std::fmt;
 
 /// The longest path that is sent, in bytes: Linux's PATH_MAX less the NUL.
 pub const MAX_PATH: usize = 4095;
@@ -101,17 +102,6 @@ impl fmt::Display for RelativePath {
     }
 }
 
-/// What a peer wrote, without anything a terminal would obey.
-pub(super) fn printable(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for c in String::from_utf8_lossy(bytes).chars() {
-        let written =
-            if c.is_control() { write!(text, "{}", c.escape_default()) } else { text.write_char(c) };
-        written.expect("strings take everything");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,11 +143,5 @@ mod tests {
         assert_eq!(RelativePath::parse(&[b'x'; MAX_NAME + 1]), Err(TooLong));
         assert_eq!(RelativePath::parse("ab/".repeat(2000).as_bytes()), Err(TooLong));
         assert_eq!(RelativePath::parse(vec!["d"; MAX_DEPTH + 1].join("/").as_bytes()), Err(TooDeep));
-    }
-
-    #[test]
-    fn what_is_shown_obeys_no_terminal() {
-        assert_eq!(printable("a\u{1b}[2J\u{9b}b".as_bytes()), "a\\u{1b}[2J\\u{9b}b");
-        assert_eq!(printable(b"\xff"), "\u{fffd}");
     }
 }

@@ -1,8 +1,9 @@
 use super::error::Error;
 use super::frame::{Content, Frame, Offer, Reason, Refusal, VERSION};
-use super::path::{RelativePath, printable};
+use super::path::RelativePath;
 use super::store::{Directory, Existing, Found, Part, Permitted, Trouble, exists, hash_into};
 use super::{Outcome, Summary, Watch};
+use crate::printable::printable;
 use blake3::{Hash, Hasher};
 
 /// The receiving side of a conversation: takes frames, gives replies, and keeps files in a [`Directory`].

@@ -1,0 +1,255 @@
+//! What one side of a test counts, and in which parts it tells it.
+
+use super::plan::MAX_STREAMS;
+use super::report::{Interval, Phase, RttSummary, SendingReport, StreamInterval, StreamReport};
+use super::stream::Telemetry;
+use std::time::{Duration, Instant};
+
+/// What a stream stands at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// Handed over or received since the beginning.
+    pub(super) bytes: u64,
+    /// At the side that sends.
+    pub(super) telemetry: Option<Telemetry>,
+}
+
+/// Counts from the beginning of a test to its end. It is told the time and how all streams stand, and keeps no clock.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    period: Option<Duration>,
+    phase: Phase,
+    /// When this phase began.
+    began: Instant,
+    /// When it is over.
+    until: Option<Instant>,
+    /// How the streams stood then.
+    at_beginning: Vec<Standing>,
+    /// When the interval began.
+    marked: Instant,
+    /// How the streams stood then.
+    at_mark: Vec<Standing>,
+    /// When the interval is over.
+    due: Option<Instant>,
+    seen: Vec<Seen>,
+}
+
+/// What was seen of a sending stream at the ends of intervals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    max_cwnd: u64,
+    max_peer_window: u64,
+    min_rtt: Option<Duration>,
+    max_rtt: Duration,
+    sum_rtt: Duration,
+    samples: u32,
+}
+
+impl Ledger {
+    /// Begins at `now`. `period`: of intervals, above zero; `None`: no intervals. `omit`: how long nothing counts.
+    pub(super) fn new(
+        now: Instant,
+        period: Option<Duration>,
+        omit: Duration,
+        standing: Vec<Standing>,
+    ) -> Self {
+        let phase = if omit.is_zero() { Phase::Measured } else { Phase::Omitted };
+        let mut ledger = Self {
+            period,
+            phase,
+            began: now,
+            until: (phase == Phase::Omitted).then(|| now + omit),
+            at_beginning: standing.clone(),
+            marked: now,
+            seen: vec![Seen::default(); standing.len().min(MAX_STREAMS.into())],
+            at_mark: standing,
+            due: None,
+        };
+        ledger.plan_next();
+        ledger
+    }
+
+    /// When the phase began.
+    pub(super) const fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// When an interval ends next.
+    pub(super) fn due(&self) -> Option<Instant> {
+        [self.due, self.until].into_iter().flatten().min()
+    }
+
+    /// The interval that ends now, for all that it is due.
+    pub(super) fn tick(&mut self, now: Instant, standing: &[Standing]) -> Option<Interval> {
+        let interval = self.close(now, standing);
+        if self.until.is_some_and(|until| until <= now) {
+            (self.phase, self.began, self.until) = (Phase::Measured, now, None);
+            self.at_beginning = standing.to_vec();
+            self.seen.fill(Seen::default());
+        }
+        self.plan_next();
+        interval
+    }
+
+    /// The last interval, if any of it is left.
+    pub(super) fn end(&mut self, now: Instant, standing: &[Standing]) -> Option<Interval> {
+        self.close(now, standing)
+    }
+
+    /// How long it counted until the last interval's end.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.marked - self.began
+    }
+
+    /// What counted until the last interval's end.
+    pub(super) fn streams(&self) -> Vec<StreamReport> {
+        let spans = self.at_beginning.iter().zip(&self.at_mark).zip(&self.seen);
+        spans
+            .map(|((before, after), seen)| StreamReport {
+                bytes: after.bytes - before.bytes,
+                sending: after.telemetry.map(|t| SendingReport {
+                    retransmits: since(t, before),
+                    max_cwnd: seen.max_cwnd,
+                    max_peer_window: seen.max_peer_window,
+                    rtt: seen.rtt(),
+                }),
+            })
+            .collect()
+    }
+
+    fn close(&mut self, now: Instant, standing: &[Standing]) -> Option<Interval> {
+        let streams = self.at_mark.iter().zip(standing).map(|(before, after)| StreamInterval {
+            bytes: after.bytes - before.bytes,
+            sending: after.telemetry.map(|t| Telemetry { retransmits: since(t, before), ..t }),
+        });
+        let interval = Interval {
+            start: self.marked - self.began,
+            end: now - self.began,
+            phase: self.phase,
+            streams: streams.collect(),
+        };
+        for (seen, standing) in self.seen.iter_mut().zip(standing) {
+            standing.telemetry.iter().for_each(|telemetry| seen.take(telemetry));
+        }
+        self.marked = now;
+        self.at_mark.copy_from_slice(standing);
+        (self.period.is_some() && interval.end > interval.start).then_some(interval)
+    }
+
+    /// On the grid that begins with the phase; what is late is not made up for.
+    fn plan_next(&mut self) {
+        self.due = self.period.map(|period| {
+            let whole = (self.marked - self.began).as_nanos() / period.as_nanos() + 1;
+            self.began + Duration::from_nanos((whole * period.as_nanos()) as u64)
+        });
+    }
+}
+
+/// Segments sent again since a stream stood as it did before.
+fn since(now: Telemetry, before: &Standing) -> u64 {
+    now.retransmits - before.telemetry.map_or(0, |t| t.retransmits)
+}
+
+impl Seen {
+    fn take(&mut self, telemetry: &Telemetry) {
+        self.max_cwnd = self.max_cwnd.max(telemetry.cwnd);
+        self.max_peer_window = self.max_peer_window.max(telemetry.peer_window);
+        if let Some(rtt) = telemetry.rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            self.max_rtt = self.max_rtt.max(rtt);
+            self.sum_rtt += rtt;
+            self.samples += 1;
+        }
+    }
+
+    fn rtt(&self) -> Option<RttSummary> {
+        let min = self.min_rtt?;
+        Some(RttSummary { min, mean: self.sum_rtt / self.samples, max: self.max_rtt })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::now;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn sending(bytes: u64, retransmits: u64, rtt_ms: Option<u64>) -> Standing {
+        let rtt = rtt_ms.map(Duration::from_millis);
+        let telemetry = Telemetry {
+            retransmits,
+            cwnd: 1000 * bytes,
+            peer_window: bytes,
+            rtt,
+            rtt_var: None,
+            path_mtu: None,
+            mss: 1452,
+        };
+        Standing { bytes, telemetry: Some(telemetry) }
+    }
+
+    fn receiving(bytes: u64) -> Standing {
+        Standing { bytes, telemetry: None }
+    }
+
+    #[test]
+    fn intervals_tell_what_was_added_and_sums_tell_all() {
+        let start = now();
+        let mut ledger =
+            Ledger::new(start, Some(SECOND), Duration::ZERO, vec![sending(0, 1, None), sending(0, 0, None)]);
+        assert_eq!(ledger.due(), Some(start + SECOND));
+        let first = ledger.tick(start + SECOND, &[sending(10, 3, Some(40)), sending(5, 0, None)]).unwrap();
+        assert_eq!((first.start, first.end, first.phase), (Duration::ZERO, SECOND, Phase::Measured));
+        assert_eq!((first.bytes(), first.retransmits()), (15, Some(2)));
+        // Late, and the next is due when it would have been.
+        let late = start + Duration::from_millis(2300);
+        let second = ledger.tick(late, &[sending(30, 3, Some(20)), sending(5, 4, None)]).unwrap();
+        assert_eq!((second.bytes(), second.retransmits(), second.end), (20, Some(4), late - start));
+        assert_eq!(ledger.due(), Some(start + 3 * SECOND));
+        let rest = ledger.end(start + 3 * SECOND, &[sending(31, 3, Some(30)), sending(6, 4, None)]).unwrap();
+        assert_eq!((rest.start, rest.bytes()), (late - start, 2));
+        assert_eq!(ledger.elapsed(), 3 * SECOND);
+        let ms = Duration::from_millis;
+        let rtt = RttSummary { min: ms(20), mean: ms(30), max: ms(40) };
+        let report = SendingReport { retransmits: 2, max_cwnd: 31_000, max_peer_window: 31, rtt: Some(rtt) };
+        assert_eq!(ledger.streams()[0], StreamReport { bytes: 31, sending: Some(report) });
+        assert_eq!(ledger.streams()[1].sending.unwrap().rtt, None);
+    }
+
+    #[test]
+    fn what_is_omitted_is_in_no_sum_and_time_begins_anew_after_it() {
+        let start = now();
+        let mut ledger = Ledger::new(start, Some(2 * SECOND), 3 * SECOND, vec![sending(0, 0, None)]);
+        let first = ledger.tick(start + 2 * SECOND, &[sending(100, 5, Some(900))]).unwrap();
+        assert_eq!((first.phase, first.bytes()), (Phase::Omitted, 100));
+        assert_eq!(ledger.due(), Some(start + 3 * SECOND), "the omission ends within an interval");
+        let second = ledger.tick(start + 3 * SECOND, &[sending(150, 6, Some(900))]).unwrap();
+        assert_eq!((second.phase, second.start, second.end), (Phase::Omitted, 2 * SECOND, 3 * SECOND));
+        assert_eq!((ledger.due(), ledger.elapsed()), (Some(start + 5 * SECOND), Duration::ZERO));
+        let third = ledger.end(start + 4 * SECOND, &[sending(170, 8, Some(10))]).unwrap();
+        assert_eq!((third.phase, third.start, third.end), (Phase::Measured, Duration::ZERO, SECOND));
+        let all = ledger.streams()[0];
+        assert_eq!((all.bytes, all.sending.unwrap().retransmits), (20, 2));
+        assert_eq!(all.sending.unwrap().rtt.unwrap().max, Duration::from_millis(10));
+        assert_eq!(ledger.elapsed(), SECOND);
+    }
+
+    #[test]
+    fn without_intervals_there_are_none_and_the_sums_are_the_same() {
+        let start = now();
+        let mut ledger = Ledger::new(start, None, Duration::ZERO, vec![receiving(0)]);
+        assert_eq!(ledger.due(), None);
+        assert_eq!(ledger.end(start + SECOND, &[receiving(7)]), None);
+        assert_eq!(ledger.streams(), [StreamReport { bytes: 7, sending: None }]);
+        assert_eq!(ledger.elapsed(), SECOND);
+    }
+
+    #[test]
+    fn an_interval_without_length_is_none() {
+        let start = now();
+        let mut ledger = Ledger::new(start, Some(SECOND), Duration::ZERO, vec![receiving(0)]);
+        assert!(ledger.tick(start + SECOND, &[receiving(1)]).is_some());
+        assert_eq!(ledger.end(start + SECOND, &[receiving(1)]), None);
+    }
+}
