@@ -4,7 +4,7 @@ use crate::fingerprint::Observed;
 use crate::medium::Link;
 use crate::node::{Queued, Radio};
 use crate::packet::Handle;
-use crate::trace::{DropReason, Place, Tracer};
+use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Air, Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Enqueued;
@@ -150,7 +150,7 @@ impl<T: Tracer> World<T> {
             self.fingerprint.observe(now, what, node, in_flight.bits);
             if T::ENABLED && what == Observed::Decoded {
                 let frame = in_flight.frame.map(|body| self.packets.view(body));
-                self.tracer.frame_received(now, NodeId(node), &frame);
+                self.tracer.note(now, NodeId(node), TraceEvent::FrameReceived(&frame));
             }
             radio.mac.handle_packet(now, LinkId::ONLY, reception);
         }
@@ -229,7 +229,8 @@ impl<T: Tracer> World<T> {
         *count += 1;
         self.fingerprint.observe(now, what, node, len_bytes);
         if T::ENABLED {
-            self.tracer.frame_sent(now, NodeId(node), &frame.map(|body| self.packets.view(body)));
+            let frame = frame.map(|body| self.packets.view(body));
+            self.tracer.note(now, NodeId(node), TraceEvent::FrameSent(&frame));
         }
         let radio = radio_of(&mut self.nodes, node);
         radio.receiver.transmit_begin();

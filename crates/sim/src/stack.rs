@@ -4,7 +4,7 @@ use crate::fingerprint::Observed;
 use crate::node::{Node, Queued, Routing};
 use crate::outcome::Drops;
 use crate::packet::{Body, Handle, Packet};
-use crate::trace::{DropReason, Place, Tracer};
+use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Class;
@@ -25,7 +25,7 @@ impl<T: Tracer> World<T> {
     pub(crate) fn originate(&mut self, node: NodeId, packet: Packet) {
         let handle = self.packets.insert(packet);
         if T::ENABLED {
-            self.tracer.originated(self.now, node, self.packets.view(handle));
+            self.tracer.note(self.now, node, TraceEvent::Originated(self.packets.view(handle)));
         }
         self.route(node.0, handle, Origin::Local);
     }
@@ -48,11 +48,9 @@ impl<T: Tracer> World<T> {
         let packet = self.packets.get(handle);
         if T::ENABLED {
             let view = self.packets.view(handle);
-            if packet.flow.is_some() && packet.ip.dst == NodeId(node).ipv4() {
-                self.tracer.delivered(self.now, NodeId(node), view);
-            } else {
-                self.tracer.arrived(self.now, NodeId(node), view);
-            }
+            let is_for_us = packet.flow.is_some() && packet.ip.dst == NodeId(node).ipv4();
+            let event = if is_for_us { TraceEvent::Delivered(view) } else { TraceEvent::Arrived(view) };
+            self.tracer.note(self.now, NodeId(node), event);
         }
         match &packet.body {
             Body::Aodv(_) | Body::Olsr(_) => self.receive_routing(node, handle),
@@ -167,7 +165,8 @@ impl<T: Tracer> World<T> {
         let packet = self.packets.get(handle);
         self.fingerprint.observe(self.now, Observed::Dropped, node, packet.len_bytes);
         if T::ENABLED {
-            self.tracer.dropped(self.now, NodeId(node), self.packets.view(handle), reason, place);
+            let packet = self.packets.view(handle);
+            self.tracer.note(self.now, NodeId(node), TraceEvent::Dropped { packet, reason, place });
         }
         self.nodes[node as usize].drops.count(reason);
         self.packets.release(handle);
@@ -227,7 +226,8 @@ impl<T: Tracer> World<T> {
     fn send_to(&mut self, node: u32, handle: Handle, next_hop: Ipv4Addr, class: Class) {
         let neighbour = NodeId::from_ipv4(next_hop);
         if T::ENABLED {
-            self.tracer.routed(self.now, NodeId(node), self.packets.view(handle), neighbour);
+            let packet = self.packets.view(handle);
+            self.tracer.note(self.now, NodeId(node), TraceEvent::Routed { packet, next_hop: neighbour });
         }
         let state = &self.nodes[node as usize];
         let wire = state.wires.iter().find(|(other, _)| Some(*other) == neighbour).map(|&(_, end)| end);

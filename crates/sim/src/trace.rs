@@ -5,7 +5,6 @@ use hopline_routing::aodv;
 use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
 
-mod join;
 mod ns2;
 mod pcap;
 
@@ -69,67 +68,55 @@ pub struct PacketView<'a> {
     pub ttl: u8,
 }
 
-/// Receives what happens. Every method has an empty default, and with [`NoTrace`] the calls vanish.
+/// What happens at a node.
+#[derive(Clone, Copy, Debug)]
+pub enum TraceEvent<'a> {
+    /// It starts to send a frame over its radio.
+    FrameSent(&'a Frame<PacketView<'a>>),
+    /// It received a frame over its radio intact, whoever it was for.
+    FrameReceived(&'a Frame<PacketView<'a>>),
+    /// It starts to send a packet over a wired link.
+    PacketSent(PacketView<'a>),
+    /// It received a packet over a wired link.
+    PacketReceived(PacketView<'a>),
+    /// An application or transport endpoint hands a packet of a flow to the network layer.
+    Originated(PacketView<'a>),
+    /// A packet that is to be passed on, or a routing message, has come up from an interface.
+    Arrived(PacketView<'a>),
+    /// The network layer hands a packet to an interface.
+    Routed {
+        /// The packet.
+        packet: PacketView<'a>,
+        /// Who it is for; `None`: everybody.
+        next_hop: Option<NodeId>,
+    },
+    /// A packet of a flow has reached the node that it is for. A copy that comes again is told again.
+    Delivered(PacketView<'a>),
+    /// The network layer tells the end of a flow there of its route.
+    Signalled {
+        /// The flow.
+        flow: FlowId,
+        /// What it is told.
+        signal: Signal,
+    },
+    /// It dropped a packet.
+    Dropped {
+        /// The packet.
+        packet: PacketView<'a>,
+        /// Why.
+        reason: DropReason,
+        /// Where.
+        place: Place,
+    },
+}
+
+/// Receives what happens.
 pub trait Tracer {
-    /// Whether anything is looked at. A constant, so that the preparation of a trace vanishes too.
+    /// Whether anything is looked at. A constant, so that with [`NoTrace`] the preparation of a trace vanishes.
     const ENABLED: bool = true;
 
-    /// `node` starts to send a frame over its radio.
-    fn frame_sent(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        let _ = (now, node, frame);
-    }
-
-    /// `node` received a frame over its radio intact, whoever it was for.
-    fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        let _ = (now, node, frame);
-    }
-
-    /// `node` starts to send a packet over a wired link.
-    fn packet_sent(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        let _ = (now, node, packet);
-    }
-
-    /// `node` received a packet over a wired link.
-    fn packet_received(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        let _ = (now, node, packet);
-    }
-
-    /// An application or transport endpoint at `node` hands a packet of a flow to the network layer.
-    fn originated(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        let _ = (now, node, packet);
-    }
-
-    /// A packet that is to be passed on, or a routing message, has come up from an interface of `node`.
-    fn arrived(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        let _ = (now, node, packet);
-    }
-
-    /// The network layer of `node` hands a packet to an interface, for `next_hop` or, if that is `None`, for everybody.
-    fn routed(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, next_hop: Option<NodeId>) {
-        let _ = (now, node, packet, next_hop);
-    }
-
-    /// A packet of a flow has reached `node`, which it is for. A copy that comes again is told again.
-    fn delivered(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        let _ = (now, node, packet);
-    }
-
-    /// The network layer of `node` tells the end of `flow` there of its route.
-    fn signalled(&mut self, now: Instant, node: NodeId, flow: FlowId, signal: Signal) {
-        let _ = (now, node, flow, signal);
-    }
-
-    /// `node` dropped a packet, at `place`.
-    fn dropped(
-        &mut self,
-        now: Instant,
-        node: NodeId,
-        packet: PacketView<'_>,
-        reason: DropReason,
-        place: Place,
-    ) {
-        let _ = (now, node, packet, reason, place);
-    }
+    /// `event` happens at `node`.
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
 }
 
 /// Nobody looks.
@@ -138,4 +125,25 @@ pub struct NoTrace;
 
 impl Tracer for NoTrace {
     const ENABLED: bool = false;
+
+    fn note(&mut self, _now: Instant, _node: NodeId, _event: TraceEvent<'_>) {}
+}
+
+/// A tracer that may be missing.
+impl<T: Tracer> Tracer for Option<T> {
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        if let Some(tracer) = self {
+            tracer.note(now, node, event);
+        }
+    }
+}
+
+/// Two tracers at once.
+impl<A: Tracer, B: Tracer> Tracer for (A, B) {
+    const ENABLED: bool = A::ENABLED || B::ENABLED;
+
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        self.0.note(now, node, event);
+        self.1.note(now, node, event);
+    }
 }

@@ -4,7 +4,7 @@ use crate::fingerprint::Observed;
 use crate::node::WireEnd;
 use crate::packet::Handle;
 use crate::spec::LinkSpec;
-use crate::trace::{DropReason, Place, Tracer};
+use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_queue::DropTail;
@@ -101,7 +101,7 @@ impl<T: Tracer> World<T> {
         }
         self.fingerprint.observe(now, Observed::WiredArrived, to.0, packet.len_bytes);
         if T::ENABLED {
-            self.tracer.packet_received(now, to, self.packets.view(handle));
+            self.tracer.note(now, to, TraceEvent::PacketReceived(self.packets.view(handle)));
         }
         self.receive(to.0, handle, from);
     }
@@ -119,7 +119,8 @@ impl<T: Tracer> World<T> {
         let sent = self.now + Duration::of_bits(8 * u64::from(packet.len_bytes), rate_bps);
         self.fingerprint.observe(self.now, Observed::WiredSent, direction.from.0, packet.len_bytes);
         if T::ENABLED {
-            self.tracer.packet_sent(self.now, direction.from, self.packets.view(handle));
+            let packet = self.packets.view(handle);
+            self.tracer.note(self.now, direction.from, TraceEvent::PacketSent(packet));
         }
         self.scheduler.schedule(sent, Event::WireSent { end });
     }

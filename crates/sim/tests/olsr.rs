@@ -2,10 +2,10 @@
 
 mod support;
 
-use hopline_core::{Duration, FlowId, Instant, NodeId};
+use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::olsr::Config;
 use hopline_routing::olsr::config::LinkSensing;
-use hopline_sim::trace::PacketView;
+use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Spec, Tracer, World, simulate};
 use hopline_transport::Signal;
 use support::{Build, at, chain, ns2_tcp, standing, walk};
@@ -15,8 +15,10 @@ use support::{Build, at, chain, ns2_tcp, standing, walk};
 struct Arrivals(Vec<Instant>);
 
 impl Tracer for Arrivals {
-    fn delivered(&mut self, now: Instant, _node: NodeId, _packet: PacketView<'_>) {
-        self.0.push(now);
+    fn note(&mut self, now: Instant, _node: NodeId, event: TraceEvent<'_>) {
+        if let TraceEvent::Delivered(_) = event {
+            self.0.push(now);
+        }
     }
 }
 
@@ -99,8 +101,10 @@ fn a_node_that_walks_away_is_noticed_and_a_detour_is_found() {
 struct Told(Vec<(u32, Signal)>);
 
 impl Tracer for Told {
-    fn signalled(&mut self, _now: Instant, node: NodeId, _flow: FlowId, signal: Signal) {
-        self.0.push((node.0, signal));
+    fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        if let TraceEvent::Signalled { signal, .. } = event {
+            self.0.push((node.0, signal));
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use hopline_core::{Instant, NodeId};
 use hopline_routing::aodv;
 use hopline_sim::outcome::Connected;
 use hopline_sim::spec::{Blocks, Draw, Exchange, OutageSpec, Transport};
-use hopline_sim::trace::PacketView;
+use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Outcome, Spec, Tracer, World, simulate};
 use hopline_transport::pacing::{self, Pacing};
 use hopline_transport::tpa::{Config, Notification};
@@ -97,9 +97,12 @@ fn elfn_freezes_tpa_and_the_route_returns() {
 struct Departures(Vec<Instant>);
 
 impl Tracer for Departures {
-    fn originated(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        if node == NodeId(0) && packet.packet.len_bytes > 1000 {
-            self.0.push(now);
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        match event {
+            TraceEvent::Originated(view) if node == NodeId(0) && view.packet.len_bytes > 1000 => {
+                self.0.push(now)
+            }
+            _ => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{Kind, Side, UNLIMITED};
 use crate::packet::{Body, Packet};
 use crate::spec::Transport;
 use crate::stack::header;
-use crate::trace::Tracer;
+use crate::trace::{TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{FlowId, Instant, Payload, Stream};
 use hopline_transport::tcp::Ports;
@@ -212,7 +212,7 @@ impl<T: Tracer> World<T> {
         }
         if T::ENABLED {
             let node = if side == Side::Source { state.src } else { state.dst };
-            self.tracer.signalled(now, node, FlowId(flow), signal);
+            self.tracer.note(now, node, TraceEvent::Signalled { flow: FlowId(flow), signal });
         }
         self.drive_endpoint(flow, side);
     }

@@ -14,7 +14,7 @@
 //! none, and a data frame 58. Sequence numbers count bytes as ns-2's FullTcp does,
 //! the SYN being 0. Wired links have MAC lines without addresses.
 
-use super::{DropReason, PacketView, Place, Tracer};
+use super::{DropReason, PacketView, TraceEvent, Tracer};
 use crate::packet::{Body, Packet};
 use crate::spec::Spec;
 use core::fmt::Arguments;
@@ -222,55 +222,32 @@ impl<W: Write> Ns2<W> {
 }
 
 impl<W: Write> Tracer for Ns2<W> {
-    fn originated(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.learn(packet.packet);
-        self.packet(Seen::at(now, node, 's', "AGT"), packet);
-        self.packet(Seen::at(now, node, 'r', "RTR"), packet);
-    }
-
-    fn arrived(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.packet(Seen::at(now, node, 'r', "RTR"), packet);
-    }
-
-    fn routed(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, next_hop: Option<NodeId>) {
-        let own = packet.ttl == packet.packet.ip.ttl;
-        let seen = Seen::at(now, node, if own { 's' } else { 'f' }, "RTR");
-        self.packet(Seen { next_hop, ..seen }, packet);
-    }
-
-    fn delivered(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.packet(Seen::at(now, node, 'r', "AGT"), packet);
-    }
-
-    fn frame_sent(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        self.frame(now, node, 's', frame);
-    }
-
-    fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        // ns-2's MAC passes on what is for it, and says nothing of the rest.
-        if frame.ra().node().is_none_or(|to| to == node) {
-            self.frame(now, node, 'r', frame);
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        let seen = |event, layer| Seen::at(now, node, event, layer);
+        match event {
+            TraceEvent::Originated(packet) => {
+                self.learn(packet.packet);
+                self.packet(seen('s', "AGT"), packet);
+                self.packet(seen('r', "RTR"), packet);
+            }
+            TraceEvent::Arrived(packet) => self.packet(seen('r', "RTR"), packet),
+            TraceEvent::Routed { packet, next_hop } => {
+                let own = packet.ttl == packet.packet.ip.ttl;
+                self.packet(Seen { next_hop, ..seen(if own { 's' } else { 'f' }, "RTR") }, packet);
+            }
+            TraceEvent::Delivered(packet) => self.packet(seen('r', "AGT"), packet),
+            TraceEvent::FrameSent(frame) => self.frame(now, node, 's', frame),
+            // ns-2's MAC passes on what is for it, and says nothing of the rest.
+            TraceEvent::FrameReceived(frame) if frame.ra().node().is_some_and(|to| to != node) => {}
+            TraceEvent::FrameReceived(frame) => self.frame(now, node, 'r', frame),
+            TraceEvent::PacketSent(packet) => self.packet(seen('s', "MAC"), packet),
+            TraceEvent::PacketReceived(packet) => self.packet(seen('r', "MAC"), packet),
+            TraceEvent::Dropped { packet, reason, .. } => {
+                let (layer, reason) = names(reason);
+                self.packet(Seen { reason, ..seen('D', layer) }, packet);
+            }
+            TraceEvent::Signalled { .. } => {}
         }
-    }
-
-    fn packet_sent(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.packet(Seen::at(now, node, 's', "MAC"), packet);
-    }
-
-    fn packet_received(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.packet(Seen::at(now, node, 'r', "MAC"), packet);
-    }
-
-    fn dropped(
-        &mut self,
-        now: Instant,
-        node: NodeId,
-        packet: PacketView<'_>,
-        reason: DropReason,
-        _place: Place,
-    ) {
-        let (layer, reason) = names(reason);
-        self.packet(Seen { reason, ..Seen::at(now, node, 'D', layer) }, packet);
     }
 }
 

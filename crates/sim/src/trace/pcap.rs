@@ -1,6 +1,6 @@
 //! A capture of everything, in pcapng: what each node sent and received, and what it dropped and why.
 
-use super::{DropReason, PacketView, Place, Tracer};
+use super::{DropReason, PacketView, Place, TraceEvent, Tracer};
 use crate::packet::Body;
 use crate::spec::{Interface, Spec};
 use hopline_core::{Instant, NodeId, Seq16};
@@ -69,30 +69,6 @@ impl<W: Write> Pcap<W> {
         self.write(self.wires[node.index()], now, comment);
     }
 
-    fn write(&mut self, interface: Option<InterfaceId>, now: Instant, comment: Option<&str>) {
-        if let (Some(interface), Ok(())) = (interface, &self.failed) {
-            self.failed = self.writer.packet(interface, now, &self.scratch, comment);
-        }
-    }
-}
-
-impl<W: Write> Tracer for Pcap<W> {
-    fn frame_sent(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        self.frame(now, node, frame, None);
-    }
-
-    fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        self.frame(now, node, frame, None);
-    }
-
-    fn packet_sent(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.packet(now, node, packet, None);
-    }
-
-    fn packet_received(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.packet(now, node, packet, None);
-    }
-
     fn dropped(
         &mut self,
         now: Instant,
@@ -114,6 +90,31 @@ impl<W: Write> Tracer for Pcap<W> {
                 body: packet,
             };
             self.frame(now, node, &frame, comment);
+        }
+    }
+
+    fn write(&mut self, interface: Option<InterfaceId>, now: Instant, comment: Option<&str>) {
+        if let (Some(interface), Ok(())) = (interface, &self.failed) {
+            self.failed = self.writer.packet(interface, now, &self.scratch, comment);
+        }
+    }
+}
+
+impl<W: Write> Tracer for Pcap<W> {
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        match event {
+            TraceEvent::FrameSent(frame) | TraceEvent::FrameReceived(frame) => {
+                self.frame(now, node, frame, None)
+            }
+            TraceEvent::PacketSent(packet) | TraceEvent::PacketReceived(packet) => {
+                self.packet(now, node, packet, None);
+            }
+            TraceEvent::Dropped { packet, reason, place } => self.dropped(now, node, packet, reason, place),
+            TraceEvent::Originated(_)
+            | TraceEvent::Arrived(_)
+            | TraceEvent::Routed { .. }
+            | TraceEvent::Delivered(_)
+            | TraceEvent::Signalled { .. } => {}
         }
     }
 }

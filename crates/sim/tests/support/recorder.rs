@@ -1,7 +1,7 @@
 //! A tracer that notes everything.
 
-use hopline_core::{FlowId, Instant, NodeId};
-use hopline_sim::trace::{DropReason, PacketView, Place};
+use hopline_core::{Instant, NodeId};
+use hopline_sim::trace::{DropReason, PacketView, TraceEvent};
 use hopline_sim::{Outcome, Spec, Tracer, World};
 use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
@@ -47,11 +47,6 @@ impl Recorder {
     pub(crate) fn count(&self, what: What) -> usize {
         self.0.iter().filter(|note| note.what == what).count()
     }
-
-    fn note(&mut self, at: Instant, node: NodeId, what: What, packet: Option<PacketView<'_>>) {
-        let len_bytes = packet.map_or(0, |view| view.packet.len_bytes);
-        self.0.push(Note { at, node, what, len_bytes });
-    }
 }
 
 /// Runs `spec` to its end and notes everything.
@@ -62,46 +57,36 @@ pub(crate) fn record(spec: &Spec, run: u64) -> (Outcome, Recorder) {
 }
 
 impl Tracer for Recorder {
-    fn frame_sent(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        match frame {
-            Frame::Rts { .. } => self.note(now, node, What::RtsSent, None),
-            Frame::Cts { .. } => self.note(now, node, What::CtsSent, None),
-            Frame::Ack { .. } => self.note(now, node, What::AckSent, None),
-            Frame::BlockAckReq { .. } => self.note(now, node, What::BlockAckReqSent, None),
-            Frame::BlockAck { .. } => self.note(now, node, What::BlockAckSent, None),
-            Frame::Data { retry, body, .. } | Frame::QosData { retry, body, .. } => {
-                self.note(now, node, What::DataSent { retry: *retry }, Some(*body));
-            }
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        let (what, packet) = match event {
+            TraceEvent::FrameSent(frame) => (What::of_sent(frame), frame.body().copied()),
+            TraceEvent::FrameReceived(frame) => match frame.body() {
+                Some(body) => (What::DataReceived, Some(*body)),
+                None => (What::ControlReceived, None),
+            },
+            TraceEvent::PacketSent(packet) => (What::WireSent, Some(packet)),
+            TraceEvent::PacketReceived(packet) => (What::WireReceived, Some(packet)),
+            TraceEvent::Signalled { signal, .. } => (What::Signalled(signal), None),
+            TraceEvent::Dropped { packet, reason, .. } => (What::Dropped(reason), Some(packet)),
+            TraceEvent::Originated(_)
+            | TraceEvent::Arrived(_)
+            | TraceEvent::Routed { .. }
+            | TraceEvent::Delivered(_) => return,
+        };
+        let len_bytes = packet.map_or(0, |view| view.packet.len_bytes);
+        self.0.push(Note { at: now, node, what, len_bytes });
+    }
+}
+
+impl What {
+    fn of_sent(frame: &Frame<PacketView<'_>>) -> Self {
+        match *frame {
+            Frame::Rts { .. } => Self::RtsSent,
+            Frame::Cts { .. } => Self::CtsSent,
+            Frame::Ack { .. } => Self::AckSent,
+            Frame::BlockAckReq { .. } => Self::BlockAckReqSent,
+            Frame::BlockAck { .. } => Self::BlockAckSent,
+            Frame::Data { retry, .. } | Frame::QosData { retry, .. } => Self::DataSent { retry },
         }
-    }
-
-    fn frame_received(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>) {
-        match frame.body() {
-            Some(body) => self.note(now, node, What::DataReceived, Some(*body)),
-            None => self.note(now, node, What::ControlReceived, None),
-        }
-    }
-
-    fn packet_sent(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.note(now, node, What::WireSent, Some(packet));
-    }
-
-    fn packet_received(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>) {
-        self.note(now, node, What::WireReceived, Some(packet));
-    }
-
-    fn signalled(&mut self, now: Instant, node: NodeId, _flow: FlowId, signal: Signal) {
-        self.note(now, node, What::Signalled(signal), None);
-    }
-
-    fn dropped(
-        &mut self,
-        now: Instant,
-        node: NodeId,
-        packet: PacketView<'_>,
-        reason: DropReason,
-        _place: Place,
-    ) {
-        self.note(now, node, What::Dropped(reason), Some(packet));
     }
 }
