@@ -5,3 +5,19 @@ pub mod olsr;
 pub mod static_routes;
 
 pub use static_routes::{Edge, StaticRoutes};
+
+use std::net::Ipv4Addr;
+
+/// Whether `address` can be a node's.
+const fn is_host(address: Ipv4Addr) -> bool {
+    !(address.is_unspecified() || address.is_multicast() || address.is_broadcast())
+}
+
+/// Whether a message that floods the network is new here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sighting {
+    First,
+    Again,
+    /// There is no room to remember it.
+    Full,
+}

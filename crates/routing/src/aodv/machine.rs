@@ -10,6 +10,7 @@ use super::seen::Seen;
 use super::stats::{Ignored, Stats};
 use super::table::{RouteState, RouteTable};
 use super::types::{Event, Received, Signal, Timer, Transmit};
+use crate::is_host;
 use hopline_core::{Instant, LinkId, Machine, RateLimit, Seq32, Stream, TimerTable};
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
@@ -151,8 +152,7 @@ impl<M: Copy> Aodv<M> {
 
     /// Whether `address` can be another node's.
     pub(super) fn is_other_host(&self, address: Ipv4Addr) -> bool {
-        let special = address.is_unspecified() || address.is_multicast() || address.is_broadcast();
-        !special && address != self.address
+        is_host(address) && address != self.address
     }
 
     /// Sends a message at once.

@@ -3,9 +3,9 @@
 use super::config::{PreviousHop, ReplyAck, ReplySequence, ReverseLifetime};
 use super::machine::{Aodv, Effect};
 use super::search::Answered;
-use super::seen::Sighting;
 use super::stats::Ignored;
 use super::table::{Expiry, Offer, Verdict};
+use crate::Sighting;
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::aodv::{Message, Rrep, Rreq};
 use std::net::Ipv4Addr;

@@ -1,6 +1,7 @@
 //! Which route requests were heard before (RFC 3561 §6.5).
 
 use super::address_map::AddressMap;
+use crate::Sighting;
 use hopline_core::{Duration, Instant};
 use std::net::Ipv4Addr;
 
@@ -23,15 +24,6 @@ struct Ids {
     /// Bit n: `latest` − n was heard.
     heard: u64,
     expires: Instant,
-}
-
-/// Whether a request is new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sighting {
-    First,
-    Again,
-    /// There is no room to remember it.
-    Full,
 }
 
 impl Seen {

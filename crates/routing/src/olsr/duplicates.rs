@@ -1,5 +1,6 @@
 //! Which messages were heard before (RFC 3626 §3.4).
 
+use crate::Sighting;
 use hopline_core::{Duration, Instant, Seq16};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -16,15 +17,6 @@ pub(super) struct Duplicates {
     by_age: VecDeque<(Instant, Key)>,
     hold_time: Duration,
     limit: usize,
-}
-
-/// Whether a message is new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sighting {
-    First,
-    Again,
-    /// There is no room to remember it.
-    Full,
 }
 
 impl Duplicates {

@@ -1,8 +1,8 @@
 //! Packets that arrive, and messages that are passed on (RFC 3626 §3.4).
 
-use super::duplicates::Sighting;
 use super::machine::Olsr;
 use super::stats::Ignored;
+use crate::Sighting;
 use hopline_core::{Instant, Seq16};
 use hopline_wire::olsr::{Body, Message, Packet};
 use std::net::Ipv4Addr;

@@ -2,9 +2,10 @@
 
 use super::expiring::Noted;
 use super::links::Heard;
-use super::machine::{Olsr, Outdated, is_host};
+use super::machine::{Olsr, Outdated};
 use super::stats::Ignored;
 use super::types::{LinkState, Timer};
+use crate::is_host;
 use hopline_core::{Instant, Seq16};
 use hopline_wire::olsr::{Body, CodedTime, Hello, LinkCode, LinkMessage, LinkType, Message, NeighbourType};
 use std::collections::BTreeMap;

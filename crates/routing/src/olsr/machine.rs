@@ -11,6 +11,7 @@ use super::table::{self, FirstHop, Preference, Table};
 use super::tc::Advertising;
 use super::topology::Topology;
 use super::types::{Event, LinkView, Received, Route, Signal, Timer, Transmit};
+use crate::is_host;
 use hopline_core::{Duration, Instant, LinkId, Machine, Seq16, Stream, TimerTable};
 use hopline_wire::olsr::{Body, CodedTime, Message};
 use std::collections::{BTreeSet, VecDeque};
@@ -257,11 +258,6 @@ impl Olsr {
         self.table = table;
         self.stats.table_computations += 1;
     }
-}
-
-/// Whether `address` can be a node's.
-pub(super) const fn is_host(address: Ipv4Addr) -> bool {
-    !(address.is_unspecified() || address.is_multicast() || address.is_broadcast())
 }
 
 impl Machine for Olsr {

@@ -1,10 +1,11 @@
 //! TC messages (RFC 3626 §9): what a relay tells of the nodes that chose it, and what it hears of others.
 
 use super::config::EarlyTc;
-use super::machine::{Olsr, Outdated, is_host};
+use super::machine::{Olsr, Outdated};
 use super::stats::Ignored;
 use super::topology::Told;
 use super::types::Timer;
+use crate::is_host;
 use hopline_core::{Instant, Seq16};
 use hopline_wire::olsr::{Body, Message, Tc};
 
