@@ -10,6 +10,8 @@ mod quantity;
 mod random_waypoint;
 mod recording;
 pub mod sumo;
+#[cfg(test)]
+mod testing;
 mod trajectory;
 
 pub use area::Area;

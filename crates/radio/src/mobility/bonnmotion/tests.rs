@@ -1,4 +1,4 @@
-use super::super::{MovementError, MovementFormat, Position, Recording};
+use super::super::{MovementError, MovementFormat, Position, Recording, testing};
 use hopline_core::Instant;
 use proptest::prelude::*;
 
@@ -8,10 +8,7 @@ fn parse(text: &str) -> Result<Recording, MovementError> {
 
 #[track_caller]
 fn refused(text: &str, line: usize, column: usize, message: &str) -> String {
-    let error = parse(text).unwrap_err();
-    assert_eq!((error.line, error.column, error.message.as_str()), (line, column, message), "{text:?}");
-    assert!(text.get(error.span).is_some());
-    error.help
+    testing::refused(MovementFormat::BonnMotion, text, (line, column), message)
 }
 
 #[test]

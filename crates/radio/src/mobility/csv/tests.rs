@@ -1,4 +1,4 @@
-use super::super::{MovementError, MovementFormat, Recording};
+use super::super::{MovementError, MovementFormat, Recording, testing};
 use hopline_core::Instant;
 use proptest::prelude::*;
 
@@ -12,10 +12,7 @@ fn names(file: &Recording) -> Vec<&str> {
 
 #[track_caller]
 fn refused(text: &str, line: usize, column: usize, message: &str) -> String {
-    let error = parse(text).unwrap_err();
-    assert_eq!((error.line, error.column, error.message.as_str()), (line, column, message), "{text:?}");
-    assert!(text.get(error.span).is_some());
-    error.help
+    testing::refused(MovementFormat::Csv, text, (line, column), message)
 }
 
 #[test]

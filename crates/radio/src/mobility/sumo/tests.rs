@@ -1,4 +1,4 @@
-use super::super::{MovementError, MovementFormat, Position, Recording};
+use super::super::{MovementError, MovementFormat, Position, Recording, testing};
 use hopline_core::Instant;
 use proptest::prelude::*;
 
@@ -40,10 +40,7 @@ fn step(inside: &str) -> String {
 
 #[track_caller]
 fn refused(text: &str, line: usize, column: usize, message: &str) -> String {
-    let error = parse(text).unwrap_err();
-    assert_eq!((error.line, error.column, error.message.as_str()), (line, column, message), "{text:?}");
-    assert!(text.get(error.span).is_some());
-    error.help
+    testing::refused(MovementFormat::Sumo, text, (line, column), message)
 }
 
 #[test]
