@@ -62,6 +62,7 @@ fn receive(shared: &Shared, buffers: &mut Buffers) {
             for (path, datagram) in buffers.datagrams() {
                 table.take(io, path, datagram);
             }
+            table.answer(io);
         });
         if !buffers.is_full() {
             return;

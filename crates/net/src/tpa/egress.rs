@@ -4,18 +4,21 @@ use super::connection::Connection;
 use super::socket::{Path, Sent};
 use super::stats::HostStats;
 use super::table::Io;
+use super::train::Train;
 use bytes::Bytes;
 use hopline_core::Machine;
 use hopline_wire::tpa::{Segment, Tag};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 
 #[derive(Debug, Default)]
 pub(super) struct Egress {
-    /// The datagram that the socket had no room for.
-    stuck: Option<(Path, Vec<u8>)>,
+    /// What the socket had no room for.
+    stuck: VecDeque<Train>,
     /// Who may have more to send when it is gone.
     waiting: BTreeSet<Tag>,
+    /// Empty; its memory is used again.
+    spare: Train,
 }
 
 impl Egress {
@@ -31,25 +34,38 @@ impl Egress {
         stats: &mut HostStats,
     ) -> io::Result<()> {
         let mut result = Ok(());
-        while self.stuck.is_none() {
-            let Some(segment) = connection.endpoint.poll_transmit(io.now) else { return result };
-            result = result.and(self.send(io, connection.path, bytes_of(&segment), stats));
+        let mut train = std::mem::take(&mut self.spare);
+        while self.stuck.is_empty() {
+            let Some(segment) = connection.endpoint.poll_transmit(io.now) else {
+                train = self.send(io, train, stats, &mut result);
+                break;
+            };
+            if !train.has_room_for(connection.path, segment.udp_len(), io.socket.longest_train()) {
+                train = self.send(io, train, stats, &mut result);
+            }
+            train.couple(connection.path, &segment);
         }
-        self.waiting.insert(tag);
+        if self.is_stuck() {
+            self.stuck.extend((!train.is_empty()).then(|| std::mem::take(&mut train)));
+            self.waiting.insert(tag);
+        }
+        self.spare = train;
         result
     }
 
     /// Answers a stray segment; or does not, if there is no room.
     pub(super) fn reply(&mut self, io: Io<'_>, path: Path, segment: &Segment<Bytes>, stats: &mut HostStats) {
-        if self.stuck.is_none() {
-            // Counted.
-            let _ = self.send(io, path, bytes_of(segment), stats);
+        if self.stuck.is_empty() {
+            let mut train = std::mem::take(&mut self.spare);
+            train.couple(path, segment);
+            // A failure is counted.
+            self.spare = self.send(io, train, stats, &mut Ok(()));
         }
     }
 
     /// Whether to wait for room in the socket.
     pub(super) fn is_stuck(&self) -> bool {
-        self.stuck.is_some()
+        !self.stuck.is_empty()
     }
 
     /// Whether a connection may have more to send.
@@ -59,27 +75,41 @@ impl Egress {
 
     /// Tries again. Returns who waited, if there is room.
     pub(super) fn resume(&mut self, io: Io<'_>, stats: &mut HostStats) -> BTreeSet<Tag> {
-        if let Some((path, datagram)) = self.stuck.take() {
-            let _ = self.send(io, path, datagram, stats);
+        for train in std::mem::take(&mut self.stuck) {
+            if self.is_stuck() {
+                self.stuck.push_back(train);
+            } else {
+                self.send(io, train, stats, &mut Ok(()));
+            }
         }
         if self.is_stuck() { BTreeSet::new() } else { std::mem::take(&mut self.waiting) }
     }
 
-    fn send(&mut self, io: Io<'_>, path: Path, datagram: Vec<u8>, stats: &mut HostStats) -> io::Result<()> {
-        match io.socket.send(path, &datagram) {
-            Sent::Yes => stats.sent += 1,
-            Sent::Blocked => self.stuck = Some((path, datagram)),
-            Sent::Failed(error) => {
-                stats.send_failures += 1;
-                return Err(error);
+    /// Sends a train, or keeps what there is no room for. Returns an empty one.
+    fn send(
+        &mut self,
+        io: Io<'_>,
+        mut train: Train,
+        stats: &mut HostStats,
+        result: &mut io::Result<()>,
+    ) -> Train {
+        while let Some(departure) = train.departure() {
+            let datagrams = departure.datagrams();
+            match io.socket.send(departure) {
+                Sent::Yes => {
+                    stats.sent += datagrams as u64;
+                    train.depart();
+                }
+                Sent::Blocked => self.stuck.push_back(std::mem::take(&mut train)),
+                // Perhaps the path is not made for trains.
+                Sent::Failed(_) if datagrams > 1 => train.uncouple(),
+                Sent::Failed(error) => {
+                    stats.send_failures += 1;
+                    *result = std::mem::replace(result, Ok(())).and(Err(error));
+                    train.depart();
+                }
             }
         }
-        Ok(())
+        train
     }
-}
-
-fn bytes_of(segment: &Segment<Bytes>) -> Vec<u8> {
-    let mut datagram = Vec::with_capacity(segment.udp_len());
-    segment.emit_udp(&mut datagram);
-    datagram
 }

@@ -23,6 +23,7 @@
 //! | `connection` | one connection, and what its user asks of it |
 //! | `queue` | who waits to be accepted |
 //! | `egress` | what goes out, and what waits for room |
+//! | `train` | datagrams that leave with one system call |
 //! | `socket` | UDP |
 //! | `notice` | waking users: condition, descriptor, task |
 //! | `stream`, `listener` | the user's side; `tokio`: the asynchronous one |
@@ -40,6 +41,7 @@ mod stream;
 mod table;
 #[cfg(feature = "tokio")]
 mod tokio;
+mod train;
 
 pub use self::host::Host;
 pub use self::listener::TpaListener;

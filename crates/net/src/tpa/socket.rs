@@ -1,5 +1,6 @@
 //! The UDP socket below.
 
+use super::train::Departure;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 use socket2::{Domain, Protocol, Type};
@@ -66,9 +67,16 @@ impl Socket {
         self.udp.local_addr()
     }
 
-    pub(super) fn send(&self, path: Path, contents: &[u8]) -> Sent {
+    /// Datagrams that may leave at once: 1 where the kernel or a card cannot cut them apart (GSO).
+    pub(super) fn longest_train(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    pub(super) fn send(&self, departure: Departure<'_>) -> Sent {
+        let Departure { path, contents, each } = departure;
+        let segment_size = (contents.len() > each).then_some(each);
         let transmit =
-            Transmit { destination: path.peer, ecn: None, contents, segment_size: None, src_ip: path.local };
+            Transmit { destination: path.peer, ecn: None, contents, segment_size, src_ip: path.local };
         let send = || self.state.try_send((&self.udp).into(), &transmit);
         // The first failure may be the word of an earlier datagram.
         match send().or_else(|e| if e.kind() == io::ErrorKind::WouldBlock { Err(e) } else { send() }) {

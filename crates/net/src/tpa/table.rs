@@ -22,6 +22,8 @@ pub(super) struct Table {
     connections: BTreeMap<Tag, Box<Connection>>,
     /// What to look after when.
     due: BTreeSet<(Instant, Tag)>,
+    /// Who has something to answer.
+    heard: Vec<Tag>,
     pub(super) queue: Option<Queue>,
     pub(super) egress: Egress,
     pub(super) stats: HostStats,
@@ -153,6 +155,7 @@ impl Table {
         }
     }
 
+    /// Takes a datagram; [`answer`](Self::answer) follows once all that came with it are taken.
     pub(super) fn take(&mut self, io: Io<'_>, path: Path, datagram: &[u8]) {
         self.stats.received += 1;
         // A copy of its own: what waits to be read holds no more memory than it is long.
@@ -164,9 +167,18 @@ impl Table {
             Some((tag, connection)) => {
                 connection.moved_to(path);
                 connection.endpoint.handle_packet(io.now, LinkId::ONLY, segment);
-                let _ = self.service(io, tag);
+                if self.heard.last() != Some(&tag) {
+                    self.heard.push(tag);
+                }
             }
             None => self.take_stray(io, path, segment),
+        }
+    }
+
+    /// Answers what was taken: segments that were read together have one answer.
+    pub(super) fn answer(&mut self, io: Io<'_>) {
+        for tag in std::mem::take(&mut self.heard) {
+            let _ = self.service(io, tag);
         }
     }
 
