@@ -1,13 +1,13 @@
 //! One connection in the table of its host.
 
-use super::notice::{Notice, Shown};
+use super::notice::{Notice, Shown, Sleepers};
 use super::socket::Path;
 use bytes::{Buf, Bytes};
 use hopline_core::{Duration, Instant, Machine};
 use hopline_transport::connection::{CloseReason, Event, SendError, State};
 use hopline_transport::tpa::Endpoint;
 use std::io::{self, ErrorKind};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 /// Most bytes taken by one write.
 const MOST_AT_ONCE: usize = 1 << 16;
@@ -221,17 +221,18 @@ impl Connection {
     }
 
     /// Acts on what the endpoint tells, before what it wants to send is sent.
-    pub(super) fn settle(&mut self, now: Instant, wakers: &mut Vec<Waker>) {
+    pub(super) fn settle(&mut self, now: Instant, sleepers: &mut Sleepers) {
         // That the peer has our end is no event.
         let state = self.endpoint.state();
         let mut news = std::mem::replace(&mut self.seen, state) != state;
         while let Some(event) = self.endpoint.poll_event() {
-            news = true;
-            match event {
-                Event::Closed(reason) => _ = self.end.get_or_insert(End::Closed(reason)),
-                Event::Writable => self.room = Room::Again,
-                Event::Connected | Event::Readable | Event::PeerClosed => {}
+            news |= event != Event::Writable;
+            if let Event::Closed(reason) = event {
+                self.end.get_or_insert(End::Closed(reason));
             }
+        }
+        if self.room == Room::Wanted && self.endpoint.send_capacity() >= self.worth_waking() {
+            (self.room, news) = (Room::Again, true);
         }
         self.go_on_alone(now);
         if self.reading == Half::Shut {
@@ -243,8 +244,13 @@ impl Connection {
         let something = readable || self.room == Room::Again;
         self.notice.show(if something { Shown::Something } else { Shown::Nothing });
         if news {
-            wakers.extend(self.notice.wake());
+            self.notice.wake(sleepers);
         }
+    }
+
+    /// Room for which a writer is woken: not a block's, or it would be woken for each.
+    fn worth_waking(&self) -> u64 {
+        (self.endpoint.config().send_buffer.unwrap_or(0) / 4).max(1)
     }
 
     /// When the endpoint must be told that it is time, or an abandoned connection is given up.

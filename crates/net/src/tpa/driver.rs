@@ -2,7 +2,7 @@
 
 use super::host::Shared;
 use super::socket::Buffers;
-use super::table::Io;
+use super::table::{Driver, Io};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::os::fd::AsFd;
@@ -21,6 +21,7 @@ pub(super) fn run(shared: &Shared) {
             receive(shared, &mut buffers);
         }
         shared.with(|table, io| {
+            table.driver = Driver::Awake;
             if woken.contains(PollFlags::OUT) {
                 table.resume(io);
             }
@@ -32,8 +33,9 @@ pub(super) fn run(shared: &Shared) {
 /// What to wait for, and for how long. `None`: the end.
 fn before_sleep(shared: &Shared) -> Option<(PollFlags, Option<Timespec>)> {
     let mut table = shared.table();
-    table.sleeps_until = table.next_due();
-    let timeout = table.sleeps_until.map(|at| {
+    let until = table.next_due();
+    table.driver = Driver::Asleep(until);
+    let timeout = until.map(|at| {
         let left = at.since(shared.now()).as_nanos();
         Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
     });
@@ -59,6 +61,7 @@ fn receive(shared: &Shared, buffers: &mut Buffers) {
     for _ in 0..BATCHES {
         shared.socket.receive(buffers);
         shared.with(|table, io| {
+            table.driver = Driver::Awake;
             for (path, datagram) in buffers.datagrams() {
                 table.take(io, path, datagram);
             }

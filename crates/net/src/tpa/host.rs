@@ -8,7 +8,7 @@ use super::queue::Queue;
 use super::socket::{Path, Socket};
 use super::stats::HostStats;
 use super::stream::TpaStream;
-use super::table::{Holders, Io, Table};
+use super::table::{Driver, Holders, Io, Table};
 use hopline_core::Instant;
 use hopline_transport::tpa::{Config, ConfigError, Endpoint, Listener, Secret};
 use hopline_wire::tpa::Tag;
@@ -18,7 +18,6 @@ use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
@@ -164,18 +163,23 @@ impl Shared {
         let mut table = self.table();
         let io = Io { socket: &self.socket, now: self.now() };
         let result = call(&mut table, io);
-        self.wake_if_needed(&table);
-        let wakers = std::mem::take(&mut table.wakers);
-        drop(table);
-        wakers.into_iter().for_each(Waker::wake);
+        self.release(table);
         result
     }
 
-    pub(super) fn wake_if_needed(&self, table: &Table) {
-        if table.must_wake() {
+    /// Lets go of the table, and wakes whoever has something to do.
+    pub(super) fn release(&self, mut table: MutexGuard<'_, Table>) {
+        let sleepers = std::mem::take(&mut table.sleepers);
+        let must_wake = table.must_wake();
+        if must_wake {
+            table.driver = Driver::Awake; // very soon
+        }
+        drop(table);
+        if must_wake {
             // A counter that cannot be added to is above zero.
             let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
         }
+        sleepers.wake();
     }
 }
 

@@ -57,8 +57,9 @@ impl TpaListener {
             if self.nonblocking.load(Relaxed) {
                 return Err(ErrorKind::WouldBlock.into());
             }
-            let changed = queue.notice.condition();
+            let changed = queue.notice.begin_wait();
             table = changed.wait(table).expect("nobody panics while holding the table");
+            table.queue.as_mut().expect("a queue stays as long as its listener").notice.end_wait();
         }
     }
 
@@ -84,6 +85,9 @@ impl TpaListener {
 
 impl AsFd for TpaListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
+        self.host.with(|table, _| {
+            table.queue.as_mut().expect("a queue stays as long as its listener").notice.is_watched();
+        });
         self.descriptor.as_fd()
     }
 }

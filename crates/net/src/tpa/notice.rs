@@ -6,13 +6,36 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar};
 use std::task::{Context, Waker};
 
-/// Whom to wake. The descriptor is readable exactly while there is something to do.
+/// Whom to wake. The descriptor is readable while there is something to do, from when somebody looks at it on.
 #[derive(Debug)]
 pub(super) struct Notice {
     changed: Arc<Condvar>,
+    /// Threads that wait for a change.
+    waiting: u32,
     descriptor: Arc<OwnedFd>,
-    shown: Shown,
+    /// Whether there is something to do.
+    there_is: Shown,
+    /// What the descriptor says; `None` as long as nobody has asked for it.
+    shown: Option<Shown>,
     wakers: [Option<Waker>; 2],
+}
+
+/// Who is to be woken once the table is free: a thread would only wait for it, and a task may run at once.
+#[derive(Debug, Default)]
+pub(super) struct Sleepers {
+    tasks: Vec<Waker>,
+    threads: Vec<Arc<Condvar>>,
+}
+
+impl Sleepers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.threads.is_empty()
+    }
+
+    pub(super) fn wake(self) {
+        self.tasks.into_iter().for_each(Waker::wake);
+        self.threads.iter().for_each(|changed| changed.notify_all());
+    }
 }
 
 /// Which half of a stream a task waits for.
@@ -35,33 +58,54 @@ impl Notice {
         let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
             changed: Arc::default(),
+            waiting: 0,
             descriptor: Arc::new(descriptor),
-            shown: Shown::Nothing,
+            there_is: Shown::Nothing,
+            shown: None,
             wakers: [None, None],
         })
     }
 
-    pub(super) fn condition(&self) -> Arc<Condvar> {
+    /// A thread is about to wait for this; it says when it [no longer does](Self::end_wait).
+    pub(super) fn begin_wait(&mut self) -> Arc<Condvar> {
+        self.waiting += 1;
         Arc::clone(&self.changed)
+    }
+
+    pub(super) fn end_wait(&mut self) {
+        self.waiting -= 1;
     }
 
     pub(super) fn descriptor(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.descriptor)
     }
 
-    /// Something changed. Returns the tasks to wake: by whoever no longer holds the table, for a task may run at once.
-    pub(super) fn wake(&mut self) -> impl Iterator<Item = Waker> {
-        self.changed.notify_all();
-        self.wakers.iter_mut().filter_map(Option::take)
+    /// Something changed.
+    pub(super) fn wake(&mut self, sleepers: &mut Sleepers) {
+        sleepers.threads.extend((self.waiting > 0).then(|| Arc::clone(&self.changed)));
+        sleepers.tasks.extend(self.wakers.iter_mut().filter_map(Option::take));
     }
 
+    /// Whether there is something to do.
     pub(super) fn show(&mut self, what: Shown) {
-        if self.shown == what {
-            return;
+        self.there_is = what;
+        if self.shown.is_some_and(|shown| shown != what) {
+            self.write();
         }
-        self.shown = what;
+    }
+
+    /// From now on the descriptor says what is.
+    pub(super) fn is_watched(&mut self) {
+        if self.shown.is_none() {
+            self.shown = Some(Shown::Nothing);
+            self.show(self.there_is);
+        }
+    }
+
+    fn write(&mut self) {
+        self.shown = Some(self.there_is);
         // A counter of 0 or 1 takes the one and gives the other.
-        let _ = match what {
+        let _ = match self.there_is {
             Shown::Something => rustix::io::write(&self.descriptor, &1u64.to_ne_bytes()),
             Shown::Nothing => rustix::io::read(&self.descriptor, &mut [0u8; 8]),
         };

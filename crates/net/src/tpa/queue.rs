@@ -1,6 +1,6 @@
 //! Connections that nobody has accepted yet, and whom they are made for.
 
-use super::notice::{Notice, Shown};
+use super::notice::{Notice, Shown, Sleepers};
 use super::socket::Path;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
@@ -8,7 +8,6 @@ use hopline_transport::tpa::{Listener, Refusal, Verdict};
 use hopline_wire::tpa::{Segment, Tag};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::task::Waker;
 
 /// How long the listener's tags are good: `Listener` gives them for 30 to 60 s.
 const TAGS_LAST: Duration = Duration::from_secs(60);
@@ -42,11 +41,10 @@ impl Queue {
         }
     }
 
-    /// Returns the tasks to wake.
-    pub(super) fn push(&mut self, tag: Tag) -> impl Iterator<Item = Waker> {
+    pub(super) fn push(&mut self, tag: Tag, sleepers: &mut Sleepers) {
         self.tags.push_back(tag);
         self.notice.show(Shown::Something);
-        self.notice.wake()
+        self.notice.wake(sleepers);
     }
 
     pub(super) fn pop(&mut self) -> Option<Tag> {

@@ -1,6 +1,6 @@
 //! A connection, for its user.
 
-use super::connection::{Blocking, Connection};
+use super::connection::{Blocking, Connection, Waiting};
 use super::host::{Host, first_that_works, unspecified};
 use super::stats::Info;
 use super::table::{Io, Table};
@@ -197,44 +197,61 @@ impl TpaStream {
         &self,
         timeout: Option<Duration>,
         blocking: Blocking,
+        attempt: impl FnMut(&mut Table, Io<'_>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
+        self.wait_as(|_| (timeout, blocking), attempt)
+    }
+
+    /// The same, where the connection says how long.
+    fn wait_as<T>(
+        &self,
+        how_long: impl FnOnce(Waiting) -> (Option<Duration>, Blocking),
         mut attempt: impl FnMut(&mut Table, Io<'_>) -> Poll<io::Result<T>>,
     ) -> io::Result<T> {
+        const UNPOISONED: &str = "nobody panics while holding the table";
         let shared = self.host.shared();
         let began = shared.now();
         let mut table = shared.table();
+        let (timeout, blocking) = how_long(table.connection(self.tag).waiting);
         loop {
             let io = Io { socket: &shared.socket, now: shared.now() };
             let result = attempt(&mut table, io);
-            shared.wake_if_needed(&table);
-            if let Poll::Ready(result) = result {
-                return result;
-            }
             let waited = Duration::from_nanos(io.now.since(began).as_nanos());
             let left = timeout.map(|timeout| timeout.saturating_sub(waited));
-            if blocking == Blocking::No || left.is_some_and(|left| left.is_zero()) {
-                return Err(ErrorKind::WouldBlock.into());
+            let result = match result {
+                Poll::Pending if blocking == Blocking::No || left.is_some_and(|left| left.is_zero()) => {
+                    Poll::Ready(Err(ErrorKind::WouldBlock.into()))
+                }
+                result => result,
+            };
+            if let Poll::Ready(result) = result {
+                shared.release(table);
+                return result;
             }
-            let changed = table.connection(self.tag).notice.condition();
-            const UNPOISONED: &str = "nobody panics while holding the table";
+            if table.must_tell() {
+                shared.release(table);
+                table = shared.table();
+                continue;
+            }
+            let changed = table.connection(self.tag).notice.begin_wait();
             table = match left {
                 Some(left) => changed.wait_timeout(table, left).expect(UNPOISONED).0,
                 None => changed.wait(table).expect(UNPOISONED),
             };
+            table.connection(self.tag).notice.end_wait();
         }
     }
 }
 
 impl Read for &TpaStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let waiting = self.call(|connection, _| connection.waiting);
-        self.wait(waiting.read, waiting.blocking, |table, io| self.try_read(buffer, table, io))
+        self.wait_as(|w| (w.read, w.blocking), |table, io| self.try_read(buffer, table, io))
     }
 }
 
 impl Write for &TpaStream {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let waiting = self.call(|connection, _| connection.waiting);
-        self.wait(waiting.write, waiting.blocking, |table, io| self.try_write(data, table, io))
+        self.wait_as(|w| (w.write, w.blocking), |table, io| self.try_write(data, table, io))
     }
 
     /// Lets what was written leave at once. Does not wait for its arrival.
@@ -262,6 +279,7 @@ impl Write for TpaStream {
 
 impl AsFd for TpaStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
+        self.host.with(|table, _| table.connection(self.tag).notice.is_watched());
         self.descriptor.as_fd()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Origin};
 use super::egress::Egress;
-use super::notice::Notice;
+use super::notice::{Notice, Sleepers};
 use super::queue::Queue;
 use super::socket::{Path, Socket};
 use super::stats::HostStats;
@@ -14,7 +14,6 @@ use hopline_wire::tpa::{Control, Segment, Tag};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
-use std::task::Waker;
 
 /// Everything that a host knows, behind one lock.
 #[derive(Debug, Default)]
@@ -27,11 +26,19 @@ pub(super) struct Table {
     pub(super) queue: Option<Queue>,
     pub(super) egress: Egress,
     pub(super) stats: HostStats,
-    /// Until when the driver sleeps if nothing comes; `None`: for ever.
-    pub(super) sleeps_until: Option<Instant>,
+    pub(super) driver: Driver,
     pub(super) holders: Holders,
-    /// Tasks to wake once the lock is released.
-    pub(super) wakers: Vec<Waker>,
+    pub(super) sleepers: Sleepers,
+}
+
+/// What the driver does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Driver {
+    /// It will look at everything before it sleeps.
+    #[default]
+    Awake,
+    /// It sleeps until then if nothing comes; `None`: for ever.
+    Asleep(Option<Instant>),
 }
 
 /// Whether streams, listeners or hosts are held.
@@ -80,7 +87,7 @@ impl Table {
     /// Sends what a connection wants to send, tells its user, and notes when to look after it again.
     fn service(&mut self, io: Io<'_>, tag: Tag) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&tag) else { return Ok(()) };
-        connection.settle(io.now, &mut self.wakers);
+        connection.settle(io.now, &mut self.sleepers);
         let sent = self.egress.drain(io, tag, connection, &mut self.stats);
         let due = connection.due();
         if connection.armed != due {
@@ -123,14 +130,19 @@ impl Table {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// Whether the driver would sleep too long.
+    /// Whether the driver sleeps too long.
     pub(super) fn must_wake(&self) -> bool {
-        match (self.next_due(), self.sleeps_until) {
-            _ if self.is_over() => true,
-            (Some(due), Some(until)) => due < until,
-            (Some(_), None) => true,
-            (None, _) => false,
+        match (self.driver, self.next_due()) {
+            (Driver::Awake, _) => false,
+            (Driver::Asleep(_), _) if self.is_over() => true,
+            (Driver::Asleep(Some(until)), Some(due)) => due < until,
+            (Driver::Asleep(until), due) => until.is_none() && due.is_some(),
         }
+    }
+
+    /// Whether somebody is to be told something once the table is free.
+    pub(super) fn must_tell(&self) -> bool {
+        self.must_wake() || !self.sleepers.is_empty()
     }
 
     pub(super) fn fire(&mut self, io: Io<'_>) {
@@ -213,7 +225,7 @@ impl Table {
         let tag = self.insert(Connection::new(endpoint, path, Origin::Accepted, notice));
         let _ = self.service(io, tag);
         if let Some(queue) = &mut self.queue {
-            self.wakers.extend(queue.push(tag));
+            queue.push(tag, &mut self.sleepers);
         }
     }
 

@@ -80,6 +80,30 @@ fn the_descriptor_is_readable_while_there_is_something_to_read() {
 }
 
 #[test]
+fn a_descriptor_that_is_asked_for_late_says_what_is() {
+    let (mut client, mut server) = pair();
+    server.write_all(b"four").unwrap();
+    server.flush().unwrap();
+    // Once one byte is read, the others are there.
+    client.read_exact(&mut [0; 1]).unwrap();
+    assert!(readable(&client, 0));
+    client.read_exact(&mut [0; 3]).unwrap();
+    assert!(!readable(&client, 0));
+}
+
+#[test]
+fn a_send_buffer_of_a_byte_is_slow_and_enough() {
+    let (listener, address) = listener();
+    let config = Config { send_buffer: Some(1), block_fill: Span::from_millis(1), ..quick() };
+    let mut client = TpaStream::connect(address, &config).unwrap();
+    client.write_all(b"one by one").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut got = String::new();
+    listener.accept().unwrap().0.read_to_string(&mut got).unwrap();
+    assert_eq!(got, "one by one");
+}
+
+#[test]
 fn the_descriptor_is_readable_when_there_is_room_to_write_again() {
     let (client, mut server) = pair();
     client.set_nonblocking(true);

@@ -19,6 +19,9 @@ use hopline_wire::tpa::{Control, Segment, Tag, TxStat};
 ///
 /// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
 /// [`close`](Self::close). Addresses and ports are not its business.
+///
+/// Segments that were read at once may be handed over one after the other before the outputs are drained: they are then
+/// answered together, by one acknowledgment.
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,

@@ -20,6 +20,16 @@ fn every_other_segment_is_acknowledged() {
 }
 
 #[test]
+fn segments_that_are_read_together_are_answered_together() {
+    let mut s = receiving(|_| {});
+    for position in 0..12 {
+        s.hears(data(0, position));
+    }
+    assert_eq!(s.says(), "ack 0:[0-11] tx 11");
+    assert_eq!(s.runs_to(1_000_000), "");
+}
+
+#[test]
 fn tpa_star_acknowledges_once_for_each_window_of_the_peer() {
     let mut s = receiving(|c| c.ack.every = AckEvery::Window);
     let said: Vec<_> = (0..6).map(|position| s.answers(data(0, position))).collect();
