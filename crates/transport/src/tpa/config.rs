@@ -36,7 +36,7 @@ pub struct Config {
     pub send_buffer: Option<u64>,
     /// How long the end that closed first answers late segments. Default 10 s.
     pub time_wait: Duration,
-    /// Retransmissions of a SYN or of what completes a handshake before giving up; `None`: never. Default 6, as our TCP.
+    /// Retransmissions of a SYN before giving up; `None`: never. Default 6, as our TCP.
     pub syn_retries: Option<u32>,
     /// How long the peer may be silent while something is due from it; `None`: for ever. Default 120 s (RFC 9293 §3.8.3
     /// asks TCP for at least 100 s).

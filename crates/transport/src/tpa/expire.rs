@@ -26,13 +26,15 @@ impl<P: Payload> Endpoint<P> {
 
     /// A SYN, or what completes the handshake, was not answered.
     fn open_again(&mut self, now: Instant) {
-        if self.config.syn_retries.is_some_and(|most| self.opening.retries >= most) {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        // Once the user has a connection, only silence ends it.
+        if opening && self.config.syn_retries.is_some_and(|most| self.opening.retries >= most) {
             return self.finish(CloseReason::TimedOut);
         }
         self.opening.retries += 1;
         self.opening.syn_sent = None;
         self.rto.back_off();
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        if opening {
             self.send_syn(now);
             // The SYN that we answer may have been forged: the one we call must not wait for the forger.
             self.owed.call = self.state == State::SynReceived

@@ -228,7 +228,7 @@ fn a_bad_configuration_is_refused() {
 fn a_caller_whose_tag_runs_out_gives_up_and_makes_no_connection_late() {
     // It cannot know whether what it sent made a connection whose answers were lost: a second one would be handed the
     // same data again.
-    for (bytes, gives_up_ms) in [(1000, 120_000), (0, 25_400)] {
+    for bytes in [1000, 0] {
         let listener = listener();
         let mut a = Script::of(Endpoint::tagged(plain(), tag(8)).unwrap());
         a.endpoint.connect(a.now).unwrap();
@@ -241,14 +241,14 @@ fn a_caller_whose_tag_runs_out_gives_up_and_makes_no_connection_late() {
         a.runs_to(59_999);
         // An outage of a minute ends: no segment that comes now makes a connection, and none is a new call.
         let mut late = 0;
-        for ms in (60_000..=gives_up_ms).step_by(100) {
+        for ms in (60_000..=120_000).step_by(100) {
             a.runs_to(ms);
             if let Some(segment) = a.last.take_if(|_| a.now >= at(60)) {
                 assert_eq!(refusal(&listener, a.now, HERE, FromPeer(segment)), Some(Refusal::BadTag));
                 late += 1;
             }
         }
-        assert_eq!((a.state(), late > 0), (State::Closed, bytes > 0), "{bytes} bytes");
+        assert_eq!((a.state(), late > 0), (State::Closed, true), "{bytes} bytes");
         assert_eq!(a.events().last(), Some(&Event::Closed(CloseReason::TimedOut)));
     }
 }

@@ -188,6 +188,20 @@ fn waiting_for_the_peer_to_know_us_makes_no_later_timeout_longer() {
 }
 
 #[test]
+fn once_it_was_answered_a_caller_gives_up_by_silence_and_not_by_its_retries() {
+    let config = Config { syn_retries: Some(1), silence_limit: Some(Duration::from_secs(60)), ..plain() };
+    let mut s = Script::of(Endpoint::tagged(config, tag(7)).unwrap());
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    s.hears_at(100, syn_ack().opening(offer_with_tag(8)).tag(tag(7)));
+    s.says();
+    assert!(s.runs_to(60_000).starts_with("400: ack -1:[] tx 0; 1000: ack -1:[] tx 0; 2200:"));
+    assert_eq!((s.state(), s.events()), (State::Established, vec![Event::Connected]));
+    s.runs_to(60_100);
+    assert_eq!(s.events(), [Event::Closed(CloseReason::TimedOut)]);
+}
+
+#[test]
 fn a_peer_that_repeats_its_parameters_is_told_that_it_is_known() {
     let mut s = Script::of(Endpoint::tagged(plain(), tag(7)).unwrap());
     s.endpoint.listen().unwrap();
