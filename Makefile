@@ -87,6 +87,10 @@ versus-transports: tools ## Measure transports over real links, and write docs/v
 	cargo build --locked --release $(VERSUS)
 	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md
 
+.PHONY: must-hold
+must-hold: tools ## Send 10 MB through everything that TPA must stand, over real links, and print how long it took (root, 23 minutes)
+	cargo test --locked --package hopline-testkit --test must_hold -- --ignored
+
 .PHONY: readme
 readme: tools ## Put what the program prints now into README.md
 	cargo build --locked --release --package hopline-cli

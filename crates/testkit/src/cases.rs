@@ -18,15 +18,25 @@ pub struct Case {
     pub forth: Emulation,
     /// What happens to B's acknowledgments.
     pub back: Emulation,
-    /// When B's address translator gives B other ports, and what then becomes of the old ones. Only sockets have
-    /// ports that can change.
-    pub rebind: Option<(Instant, OldPorts)>,
+    /// A change of ports. Only sockets have some.
+    pub rebind: Option<Rebind>,
     /// Bytes of the reference stream ([`InOrder`]) to carry.
     pub bytes: u64,
     /// Of the link.
     pub seed: u64,
     /// By when B must have everything, counted from the making of the link.
     pub deadline: Instant,
+}
+
+/// The address translator of a host gives it other ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rebind {
+    /// When.
+    pub at: Instant,
+    /// Whose: A sends the data, B the acknowledgments.
+    pub side: Side,
+    /// What becomes of those that it had.
+    pub old: OldPorts,
 }
 
 /// What becomes of the ports by which a host was known before it was rebound.
@@ -44,7 +54,10 @@ pub enum OldPorts {
 pub fn must_hold() -> Vec<Case> {
     let lossy = |name, loss, burst| case(name, Emulation { loss, burst, ..base() });
     let outage = (Instant::from_secs(5), Instant::from_secs(15));
-    let rebound = |name, old| Case { rebind: Some((Instant::from_secs(5), old)), ..case(name, base()) };
+    let rebound = |name, side, old| {
+        let rebind = Some(Rebind { at: Instant::from_secs(5), side, old });
+        Case { rebind, ..case(name, base()) }
+    };
     vec![
         lossy("nothing lost", 0.0, None),
         lossy("1 % lost", 0.01, None),
@@ -61,8 +74,10 @@ pub fn must_hold() -> Vec<Case> {
         case("1 % duplicated", Emulation { duplicate: 0.01, ..base() }),
         case("0.1 % corrupted", Emulation { corrupt: 0.001, ..base() }),
         case("", Emulation { blackouts: vec![outage], ..base() }).both_ways("an outage of 10 s, both ways"),
-        rebound("rebound, the old port kept", OldPorts::Kept),
-        rebound("rebound, the old port forgotten", OldPorts::Forgotten),
+        rebound("rebound, the old port kept", Side::B, OldPorts::Kept),
+        rebound("rebound, the old port forgotten", Side::B, OldPorts::Forgotten),
+        rebound("the sender rebound, the old port kept", Side::A, OldPorts::Kept),
+        rebound("the sender rebound, the old port forgotten", Side::A, OldPorts::Forgotten),
     ]
 }
 

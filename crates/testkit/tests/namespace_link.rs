@@ -7,6 +7,7 @@ use hopline_testkit::cases::OldPorts;
 use hopline_testkit::emulation::{Counts, Emulation, Extra};
 use hopline_testkit::namespace::{Damage, NamespaceLink, Setup, if_on_time, run_tests};
 use hopline_testkit::oracle::InOrder;
+use hopline_testkit::pair::Side;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;
@@ -275,7 +276,7 @@ fn a_rebound_port_is_known_once_it_has_spoken() {
         d.a.recv_from(buffer).unwrap().1
     };
     assert_eq!(speak(&mut buffer), own);
-    d.link.rebind(OldPorts::Forgotten);
+    d.link.rebind(Side::B, OldPorts::Forgotten);
     d.a.send_to(b"lost", own).unwrap();
     d.wait(|counts| counts.sent == 1);
     let new = speak(&mut buffer);
@@ -286,7 +287,7 @@ fn a_rebound_port_is_known_once_it_has_spoken() {
     d.b.set_nonblocking(false).unwrap();
     assert_eq!(d.b.recv(&mut buffer).unwrap(), 5);
 
-    d.link.rebind(OldPorts::Kept);
+    d.link.rebind(Side::B, OldPorts::Kept);
     d.a.send_to(b"still", new).unwrap();
     assert_eq!(d.b.recv(&mut buffer).unwrap(), 5);
     assert_ne!(speak(&mut buffer), new);

@@ -1,11 +1,11 @@
 //! TPA over UDP, in real time, through what a reliable transport must stand: the same bodies as in virtual time.
 
+mod over_udp;
+
 use hopline_core::Instant;
-use hopline_net::tpa::{TpaListener, TpaStream, config};
 use hopline_testkit::cases::{Case, arrives_byte_exact, must_hold};
-use hopline_testkit::namespace::{OverSockets, READ_TIMEOUT, Sockets, run_tests};
-use std::io;
-use std::net::{Shutdown, SocketAddr};
+use hopline_testkit::namespace::{OverSockets, run_tests};
+use over_udp::OverUdp;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -20,42 +20,13 @@ fn main() -> ExitCode {
         // Enough to be under way after 5 s.
         ("rebound_and_the_old_port_kept", || holds("rebound, the old port kept", 1_500_000)),
         ("rebound_and_the_old_port_forgotten", || holds("rebound, the old port forgotten", 1_500_000)),
+        ("sender_rebound", || holds("the sender rebound, the old port forgotten", 1_500_000)),
     ])
 }
 
 fn holds(name: &str, bytes: u64) {
     let case = must_hold().into_iter().find(|case| case.name == name).expect("it is one of them");
     let case = Case { deadline: Instant::from_secs(120), ..case.with_bytes(bytes) };
-    let outcome = arrives_byte_exact(&OverSockets(OverUdp), &case);
+    let outcome = arrives_byte_exact(&OverSockets(OverUdp { window: 3 }), &case);
     assert!(outcome.counts[0].sent >= bytes / 1452, "{name}: {outcome:?}");
-}
-
-struct OverUdp;
-
-/// The paper's larger window.
-const WINDOW: u8 = 3;
-
-impl Sockets for OverUdp {
-    type Listener = TpaListener;
-    type Stream = TpaStream;
-
-    fn listen(&self, address: SocketAddr) -> io::Result<TpaListener> {
-        let listener = TpaListener::bind(address, &config(WINDOW))?;
-        listener.set_nonblocking(true);
-        Ok(listener)
-    }
-
-    fn accept(&self, listener: &TpaListener) -> io::Result<TpaStream> {
-        let (stream, _) = listener.accept()?;
-        stream.set_read_timeout(Some(READ_TIMEOUT));
-        Ok(stream)
-    }
-
-    fn connect(&self, address: SocketAddr) -> io::Result<TpaStream> {
-        TpaStream::connect(address, &config(WINDOW))
-    }
-
-    fn shutdown(&self, stream: &TpaStream) -> io::Result<()> {
-        stream.shutdown(Shutdown::Write)
-    }
 }

@@ -44,7 +44,7 @@ struct Shared {
 struct Link {
     directions: [Direction; 2],
     damage: Damage,
-    nat: Nat,
+    nats: [Nat; 2],
     lateness: Recorder,
     priority: sched::Priority,
     refused: u64,
@@ -73,13 +73,13 @@ impl Forwarder {
             back: link.directions[Side::B as usize].counts(),
             lateness: link.lateness.lateness(),
             priority: link.priority,
-            unknown_port: link.nat.unknown(),
+            unknown_port: link.nats.iter().map(Nat::unknown).sum(),
             refused: link.refused,
         }
     }
 
-    pub(super) fn rebind(&self, old: OldPorts) {
-        self.shared.link().nat.rebind(old);
+    pub(super) fn rebind(&self, side: Side, old: OldPorts) {
+        self.shared.link().nats[side as usize].rebind(old);
     }
 }
 
@@ -110,7 +110,7 @@ impl Link {
         Self {
             directions: [direction(setup.forth, Side::A), direction(setup.back, Side::B)],
             damage: setup.damage,
-            nat: Nat::default(),
+            nats: Default::default(),
             lateness: Recorder::default(),
             priority: sched::Priority::Ordinary,
             refused: 0,
@@ -182,9 +182,7 @@ impl Carrier {
     fn carry(&mut self, from: Side, packet: &mut [u8]) {
         let now = self.shared.clock.now();
         let mut link = self.shared.link.lock().expect("nobody panics while holding the link");
-        if from == Side::B {
-            link.nat.outward(packet);
-        }
+        link.nats[from as usize].outward(packet);
         let damage = link.damage;
         let direction = &mut link.directions[from as usize];
         for (at, fate) in direction.carry(now, packet.len()).into_iter().flatten() {
@@ -206,7 +204,7 @@ impl Carrier {
             let (to, mut packet) = next.remove();
             let mut link = self.shared.link();
             link.lateness.record(now - due);
-            let passage = if to == Side::B { link.nat.inward(&mut packet) } else { Passage::Open };
+            let passage = link.nats[to as usize].inward(&mut packet);
             drop(link);
             if passage == Passage::Open && self.ends[to as usize].send(&packet).is_err() {
                 self.shared.link().refused += 1;

@@ -13,25 +13,35 @@ const AT_ONCE: usize = 8;
 /// the reason is printed.
 #[must_use]
 pub fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
-    let obstacle = NamespaceLink::new(Emulation::default(), Emulation::default(), 0).err();
-    if let Some(error) = &obstacle {
-        say(&format!("SKIPPED {} tests over a real link: {error}", tests.len()));
-    }
-    let trials = tests.iter().map(|&(name, body)| {
-        let trial = Trial::test(name, move || {
-            body();
-            Ok(())
-        });
-        trial.with_ignored_flag(obstacle.is_some())
-    });
+    run(tests.iter().map(|&(name, body)| trial(name, body)).collect(), AT_ONCE)
+}
+
+/// The same for tests that take minutes: ignored unless asked for (`--ignored`), and then all at once.
+#[must_use]
+pub fn run_long_tests<F: FnOnce() + Send + 'static>(tests: Vec<(&'static str, F)>) -> ExitCode {
+    let at_once = tests.len().max(1);
+    let trials = tests.into_iter().map(|(name, body)| trial(name, body).with_ignored_flag(true));
+    run(trials.collect(), at_once)
+}
+
+fn trial(name: &str, body: impl FnOnce() + Send + 'static) -> Trial {
+    Trial::test(name, move || {
+        body();
+        Ok(())
+    })
+}
+
+fn run(mut trials: Vec<Trial>, at_once: usize) -> ExitCode {
     let mut arguments = Arguments::from_args();
-    if obstacle.is_some() {
+    if let Some(error) = NamespaceLink::new(Emulation::default(), Emulation::default(), 0).err() {
+        say(&format!("SKIPPED {} tests over a real link: {error}", trials.len()));
+        trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
         // Even if they were asked for.
         (arguments.ignored, arguments.include_ignored) = (false, false);
     }
     // They wait for the link, not for the processor.
-    arguments.test_threads.get_or_insert(AT_ONCE);
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    arguments.test_threads.get_or_insert(at_once);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// Runs `check`, which is about time, unless the machine was too busy for that; then it says so.

@@ -9,7 +9,7 @@ mod nat;
 mod sockets;
 
 pub use damage::Damage;
-pub use harness::{if_on_time, run_tests};
+pub use harness::{if_on_time, run_long_tests, run_tests};
 pub use lateness::Lateness;
 pub use sockets::{OverSockets, READ_TIMEOUT, Sockets};
 
@@ -56,7 +56,7 @@ pub struct LinkStats {
     pub lateness: Lateness,
     /// How the carrying thread is scheduled.
     pub priority: Priority,
-    /// Packets for a port of B that the address translator no longer, or not yet, knew.
+    /// Packets for a port that an address translator no longer, or not yet, knew.
     pub unknown_port: u64,
     /// Packets that the kernel would not take at the far end.
     pub refused: u64,
@@ -166,11 +166,11 @@ impl NamespaceLink {
         self.forwarder.stats()
     }
 
-    /// B stands behind an address translator. At first each UDP port of B can be reached by its own number. From now on
-    /// B's packets come from other ports, and what A sends to a new port arrives once B has sent from it; `old` says
-    /// what becomes of the ports that A knows. TCP is left alone.
-    pub fn rebind(&self, old: OldPorts) {
-        self.forwarder.rebind(old);
+    /// Each host stands behind an address translator. At first each UDP port can be reached by its own number. From now on
+    /// the packets of the host on `side` come from other ports, and what is sent to a new port arrives once that host has
+    /// sent from it; `old` says what becomes of the ports that the other host knows. TCP is left alone.
+    pub fn rebind(&self, side: Side, old: OldPorts) {
+        self.forwarder.rebind(side, old);
     }
 }
 

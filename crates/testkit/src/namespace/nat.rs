@@ -1,4 +1,4 @@
-//! The address translator before host B, for UDP ports.
+//! The address translator before a host, for UDP ports.
 
 use super::damage::{Transport, UDP, write_checked};
 use crate::cases::OldPorts;
@@ -16,14 +16,14 @@ const FIRST: u16 = 1024;
 /// How far ports move with each rebinding. Odd, so that they come round only after all others.
 const STEP: u16 = 20_011;
 
-/// Ports of B, rotated among those from [`FIRST`] on.
+/// Ports of the host, rotated among those from [`FIRST`] on.
 #[derive(Debug, Default)]
 pub(super) struct Nat {
-    /// How often B was rebound.
+    /// How often the host was rebound.
     rebound: u16,
     /// What the old ports are worth; `None` before the first rebinding.
     old: Option<OldPorts>,
-    /// Public ports that B has sent from since, with its own.
+    /// Public ports that the host has sent from since, with its own.
     known: BTreeMap<u16, u16>,
     unknown: u64,
 }
@@ -39,7 +39,7 @@ impl Nat {
         self.unknown
     }
 
-    /// Rewrites the source of a packet that B sends.
+    /// Rewrites the source of a packet that the host sends.
     pub(super) fn outward(&mut self, packet: &mut [u8]) {
         let Some(at) = self.port_at(packet, 0) else { return };
         let private = port(packet, at);
@@ -48,7 +48,7 @@ impl Nat {
         set_port(packet, at, public);
     }
 
-    /// Rewrites the destination of a packet for B.
+    /// Rewrites the destination of a packet for the host.
     pub(super) fn inward(&mut self, packet: &mut [u8]) -> Passage {
         let Some(at) = self.port_at(packet, 2) else { return Passage::Open };
         let public = port(packet, at);

@@ -1,7 +1,7 @@
 //! Cases in real time, on whatever has sockets.
 
 use super::NamespaceLink;
-use crate::cases::{Case, Ground, Outcome};
+use crate::cases::{Case, Ground, Outcome, Rebind};
 use crate::oracle::InOrder;
 use bytes::Bytes;
 use hopline_core::Instant;
@@ -131,19 +131,25 @@ impl<S: Sockets> Ground for OverSockets<S> {
                 received
             });
             while is_ready.recv_timeout(LOOK).is_err() && !receiver.is_finished() && !talk.is_too_late() {}
-            if let Some((when, old)) = case.rebind {
+            if let Some(Rebind { at, side, old }) = case.rebind {
                 let link = &link;
                 scope.spawn(move || {
-                    while link.now() < when {
+                    while link.now() < at {
                         thread::sleep(LOOK);
                     }
-                    link.rebind(old);
+                    link.rebind(side, old);
                 });
             }
             let sent = link.run_in_a(|| talk.send(&self.0, &mut || next(&mut handed, case.bytes)));
             (sent, receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let stats = link.stats();
+        if stats.lateness.is_late() {
+            super::harness::say(&format!(
+                "LATE: {}: what arrived counts, when does not: {}",
+                case.name, stats.lateness
+            ));
+        }
         let ended = match (&sent, &received) {
             (Ok(()), Ok(())) => true,
             failed => {
