@@ -64,7 +64,7 @@ fn converse(
     watch: &mut dyn Watch,
 ) -> Result<Report, Error> {
     control.send(&Message::Plan(plan.clone()))?;
-    let cookie = match control.expect(SET_UP, "accept the test", &|| watch.interrupted())? {
+    let cookie = match control.expect(SET_UP, "answer as `hopline bench -s` does", &|| watch.interrupted())? {
         Message::Accept { cookie } => cookie,
         message => return Err(out_of_turn(&message)),
     };

@@ -81,12 +81,12 @@ impl Course<'_> {
     }
 
     fn conduct(&mut self, mut ledger: Ledger, pump: &Pump<'_>, meters: &[Meter]) -> Result<Report, Error> {
-        let (began, cpu) = (ledger.began(), CpuClock::start());
+        let (began, cpu) = (now(), CpuClock::start());
         let mut progress = Progress { bytes: 0, at: began };
         let mut remote = None;
         let (ended, ending) = loop {
             let at = now();
-            if let Some(end) = self.end(began, at, meters, remote.is_some())? {
+            if let Some(end) = self.end(&ledger, at, meters, remote.is_some())? {
                 break end;
             }
             if ledger.due().is_some_and(|due| due <= at) {
@@ -96,7 +96,7 @@ impl Course<'_> {
             if self.role == Role::Receives && matches!(self.plan.limit, Limit::Bytes(_)) {
                 progress.check(at, meters)?;
             }
-            let next = [ledger.due(), self.time_up(began)].into_iter().flatten().min();
+            let next = [ledger.due(), self.time_up(&ledger)].into_iter().flatten().min();
             let wait = next.map_or(LOOK, |next| next.saturating_duration_since(now()).min(LOOK));
             match self.control.receive(wait, pump.bell)? {
                 None => {}
@@ -113,7 +113,7 @@ impl Course<'_> {
         let local = SideReport {
             elapsed: ledger.elapsed(),
             cpu: cpu.read(),
-            congestion_control: self.streams.first().map(Stream::congestion_control).unwrap_or_default(),
+            congestion_control: self.streams.first().and_then(Stream::congestion_control),
             streams: ledger.streams(),
         };
         let remote = self.exchange(&local, remote, ending, pump.bell)?;
@@ -124,7 +124,7 @@ impl Course<'_> {
     /// Whether it is over, since when, and how.
     fn end(
         &mut self,
-        began: Instant,
+        ledger: &Ledger,
         at: Instant,
         meters: &[Meter],
         peer_has_ended: bool,
@@ -139,10 +139,10 @@ impl Course<'_> {
                 Side::Server => Err(Error::Interrupted),
             };
         }
-        if self.time_up(began).is_some_and(|end| end <= at) {
+        if self.time_up(ledger).is_some_and(|end| end <= at) {
             return Ok(Some((at, Ending::Complete)));
         }
-        let mut last = Some(began);
+        let mut last = ledger.counts_since();
         for (meter, number) in meters.iter().zip(1..) {
             let broken = |source| Error::Data { stream: number, source };
             match (meter.end(), self.plan.limit) {
@@ -162,9 +162,9 @@ impl Course<'_> {
         })
     }
 
-    fn time_up(&self, began: Instant) -> Option<Instant> {
+    fn time_up(&self, ledger: &Ledger) -> Option<Instant> {
         match self.plan.limit {
-            Limit::Time(time) => Some(began + self.plan.omit + time),
+            Limit::Time(time) => ledger.counts_since().map(|began| began + time),
             Limit::Bytes(_) => None,
         }
     }

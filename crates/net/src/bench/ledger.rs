@@ -69,9 +69,9 @@ impl Ledger {
         ledger
     }
 
-    /// When the phase began.
-    pub(super) const fn began(&self) -> Instant {
-        self.began
+    /// Since when it counts, if it does.
+    pub(super) fn counts_since(&self) -> Option<Instant> {
+        (self.phase == Phase::Measured).then_some(self.began)
     }
 
     /// When an interval ends next.
@@ -91,9 +91,9 @@ impl Ledger {
         interval
     }
 
-    /// The last interval, if any of it is left.
+    /// The last interval, if any of it is left. What ended before the last tick did not end later than that.
     pub(super) fn end(&mut self, now: Instant, standing: &[Standing]) -> Option<Interval> {
-        self.close(now, standing)
+        self.close(now.max(self.marked), standing)
     }
 
     /// How long it counted until the last interval's end.

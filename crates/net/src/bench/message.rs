@@ -182,9 +182,8 @@ fn write_plan(to: &mut Vec<u8>, plan: &Plan) {
     match &plan.transport {
         Transport::Tpa { cwnd_max } => to.extend([0, *cwnd_max, 0]),
         Transport::Tcp { congestion_control } => {
-            let name = congestion_control.as_ref().map_or("", |control| control.name());
             to.extend([1, 0]);
-            write_name(to, name);
+            write_name(to, congestion_control.as_ref());
         }
     }
     to.push(match plan.direction {
@@ -204,10 +203,9 @@ fn write_plan(to: &mut Vec<u8>, plan: &Plan) {
 
 fn read_plan(from: &mut Reader<'_>) -> Option<Plan> {
     let (kind, cwnd_max, name) = (from.u8()?, from.u8()?, from.name()?);
-    let transport = match (kind, name.as_str()) {
-        (0, "") => Transport::Tpa { cwnd_max },
-        (1, "") => Transport::Tcp { congestion_control: None },
-        (1, name) => Transport::Tcp { congestion_control: Some(CongestionControl::new(name)?) },
+    let transport = match (kind, name) {
+        (0, None) => Transport::Tpa { cwnd_max },
+        (1, congestion_control) => Transport::Tcp { congestion_control },
         _ => return None,
     };
     let direction = match from.u8()? {
@@ -227,9 +225,9 @@ fn read_plan(from: &mut Reader<'_>) -> Option<Plan> {
 fn write_results(to: &mut Vec<u8>, report: &SideReport) {
     to.extend(nanoseconds(report.elapsed).to_be_bytes());
     for share in [report.cpu.user, report.cpu.system] {
-        to.extend(((share * 1e6) as u32).to_be_bytes());
+        to.extend(((share * 1e6).round() as u32).to_be_bytes());
     }
-    write_name(to, &report.congestion_control);
+    write_name(to, report.congestion_control.as_ref());
     to.push(report.streams.len() as u8); // at most MAX_STREAMS
     for stream in &report.streams {
         to.extend(stream.bytes.to_be_bytes());
@@ -255,7 +253,7 @@ fn read_stream(from: &mut Reader<'_>) -> Option<StreamReport> {
     let (bytes, sends) = (from.u64()?, from.u8()?);
     let (retransmits, max_cwnd, max_peer_window) = (from.u64()?, from.u64()?, from.u64()?);
     let rtt = match [from.u32()?, from.u32()?, from.u32()?] {
-        [NO_RTT, ..] => None,
+        micros if micros.contains(&NO_RTT) => None,
         micros => {
             let [min, mean, max] = micros.map(|us| Duration::from_micros(us.into()));
             Some(RttSummary { min, mean, max })
@@ -269,10 +267,10 @@ fn read_stream(from: &mut Reader<'_>) -> Option<StreamReport> {
     }
 }
 
-fn write_name(to: &mut Vec<u8>, name: &str) {
-    let name = &name.as_bytes()[..name.len().min(MAX_NAME)];
-    to.push(name.len() as u8);
-    to.extend(name);
+fn write_name(to: &mut Vec<u8>, control: Option<&CongestionControl>) {
+    let name = control.map_or("", CongestionControl::name);
+    to.push(name.len() as u8); // at most MAX_NAME
+    to.extend(name.bytes());
 }
 
 fn nanoseconds(span: Duration) -> u64 {
@@ -305,12 +303,12 @@ impl Reader<'_> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// A word of at most [`MAX_NAME`] bytes, with its length before it.
-    fn name(&mut self) -> Option<String> {
+    /// The name of a congestion control, with its length before it; empty: none.
+    fn name(&mut self) -> Option<Option<CongestionControl>> {
         let len = usize::from(self.u8()?);
-        let (name, rest) = self.0.split_at_checked(len).filter(|_| len <= MAX_NAME)?;
+        let (name, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
-        Some(printable(name))
+        if len == 0 { Some(None) } else { Some(Some(CongestionControl::new(str::from_utf8(name).ok()?)?)) }
     }
 }
 
@@ -340,7 +338,7 @@ mod tests {
         SideReport {
             elapsed: Duration::from_nanos(10_000_000_001),
             cpu: Cpu { user: 0.25, system: 1.5 },
-            congestion_control: "bbr".into(),
+            congestion_control: CongestionControl::new("bbr"),
             streams: vec![
                 StreamReport { bytes: u64::MAX, sending: Some(sending) },
                 StreamReport { bytes: 5, sending: Some(SendingReport { rtt: None, ..sending }) },
@@ -399,6 +397,25 @@ mod tests {
     }
 
     #[test]
+    fn whatever_a_byte_is_changed_to_is_read_as_what_it_says_or_not_at_all() {
+        for message in every_message() {
+            let bytes = message.encode();
+            for (at, byte) in (HEADER..bytes.len()).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
+                let mut changed = bytes.clone();
+                changed[at] = byte;
+                if let Ok(read) = Message::decode(changed[0], &changed[HEADER..]) {
+                    assert_eq!(
+                        decode(&read.encode()).as_ref(),
+                        Ok(&read),
+                        "{} at {at}: {byte}",
+                        message.name()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
     fn lengths_are_bounded_before_anything_is_waited_for() {
         assert_eq!(Message::body_len([0, 0, 0, 0]), Err(MessageProblem::Kind(0)));
         assert_eq!(Message::body_len([10, 0, 0, 0]), Err(MessageProblem::Kind(10)));
@@ -419,7 +436,11 @@ mod tests {
     #[test]
     fn most_streams_fit_and_no_more_words_than_may() {
         let streams = vec![report().streams[0]; MAX_STREAMS.into()];
-        let many = Message::Results(SideReport { streams, congestion_control: "x".repeat(15), ..report() });
+        let many = Message::Results(SideReport {
+            streams,
+            congestion_control: CongestionControl::new(&"x".repeat(15)),
+            ..report()
+        });
         assert_eq!(decode(&many.encode()), Ok(many));
         let long = Message::Fail(Refusal::new(Reason::System, "ü".repeat(400))).encode();
         let Ok(Message::Fail(refusal)) = decode(&long) else { panic!() };

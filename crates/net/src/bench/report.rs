@@ -1,5 +1,6 @@
 //! What is measured, and told.
 
+use super::plan::CongestionControl;
 use super::stream::Telemetry;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -73,8 +74,8 @@ pub struct SideReport {
     pub elapsed: Duration,
     /// What its process used of a processor.
     pub cpu: Cpu,
-    /// What controls congestion on this side's sockets; empty if it is not known.
-    pub congestion_control: String,
+    /// What controls congestion on this side's sockets, if it is known; of TPA `tpa`.
+    pub congestion_control: Option<CongestionControl>,
     /// Each stream's.
     pub streams: Vec<StreamReport>,
 }

@@ -1,6 +1,6 @@
 //! A connection of either kind, for control and for data.
 
-use super::plan::Transport;
+use super::plan::{CongestionControl, Transport};
 use crate::tcp;
 use crate::tpa::{self, Host, TpaStream};
 use socket2::SockRef;
@@ -165,10 +165,12 @@ impl Stream {
     }
 
     /// What controls congestion here; of TPA, its largest window does.
-    pub(super) fn congestion_control(&self) -> String {
+    pub(super) fn congestion_control(&self) -> Option<CongestionControl> {
         match self {
-            Self::Tpa(_) => "tpa".into(),
-            Self::Tcp(stream) => tcp::congestion_control(&SockRef::from(stream)).unwrap_or_default(),
+            Self::Tpa(_) => CongestionControl::new("tpa"),
+            Self::Tcp(stream) => {
+                CongestionControl::new(&tcp::congestion_control(&SockRef::from(stream)).ok()?)
+            }
         }
     }
 

@@ -134,7 +134,7 @@ fn end(report: &Report, sends: bool) -> Value {
         sum.extend(side.retransmits().map(|n| ("retransmits".into(), n.into())));
         Some(Value::Object(sum))
     };
-    let congestion = |side: Option<&SideReport>| Some(side?.congestion_control.clone().into());
+    let congestion = |side: Option<&SideReport>| Some(side?.congestion_control.as_ref()?.name().into());
     object([
         ("streams", Some(Value::Array(streams.collect()))),
         ("sum_sent", sum(sent)),

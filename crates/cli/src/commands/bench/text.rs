@@ -101,8 +101,10 @@ pub(super) fn costs(plan: &Plan, report: &Report) -> String {
         Direction::Forward => Some(&report.local),
         Direction::Reverse => report.remote.as_ref(),
     };
-    if let (Some(SideReport { congestion_control, .. }), Transport::Tcp { .. }) = (sender, &plan.transport) {
-        write!(text, "; congestion control: {congestion_control}").expect("strings take everything");
+    if let (Some(SideReport { congestion_control: Some(control), .. }), Transport::Tcp { .. }) =
+        (sender, &plan.transport)
+    {
+        write!(text, "; congestion control: {control}").expect("strings take everything");
     }
     text + "\n"
 }

@@ -1,0 +1,109 @@
+//! Tests between two hosts over an emulated link: 2 Mb/s, 25 ms each way, with losses.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+use hopline_core::Duration as Span;
+use hopline_net::bench::{
+    CongestionControl, Connected, Direction, Error, Limit, Plan, Report, Server, Tests, Transport, Watch,
+    measure,
+};
+use hopline_testkit::emulation::Emulation;
+use hopline_testkit::namespace::{NamespaceLink, run_tests};
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+const BYTES: u64 = 150_000;
+const PORT: u16 = 5201;
+
+fn main() -> ExitCode {
+    run_tests(&[
+        ("tpa_arrives_through_losses", || arrives(&tpa(), Direction::Forward)),
+        ("tpa_arrives_through_losses_in_reverse", || arrives(&tpa(), Direction::Reverse)),
+        ("tcp_arrives_through_losses", || arrives(&reno(), Direction::Forward)),
+        ("tcp_arrives_through_losses_in_reverse", || arrives(&reno(), Direction::Reverse)),
+        ("a_queue_full_of_data_delays_no_result", a_queue_full_of_data_delays_no_result),
+        ("who_is_not_there_is_given_up", who_is_not_there_is_given_up),
+    ])
+}
+
+fn tpa() -> Transport {
+    Transport::Tpa { cwnd_max: 12 }
+}
+
+fn reno() -> Transport {
+    Transport::Tcp { congestion_control: CongestionControl::new("reno") }
+}
+
+fn plan(transport: &Transport, direction: Direction, limit: Limit) -> Plan {
+    Plan { transport: transport.clone(), direction, limit, omit: Duration::ZERO, streams: 2, length: 8192 }
+}
+
+fn slow(loss: f64) -> Emulation {
+    Emulation { rate: Some(2_000_000), loss, ..Emulation::delay(Span::from_millis(25)) }
+}
+
+/// One test: the client on host A, the server on host B.
+fn run(link: &NamespaceLink, plan: &Plan) -> (Result<Report, Error>, Result<(), Error>) {
+    let (ready, is_ready) = channel();
+    let address = SocketAddr::from((link.address_b(), PORT));
+    link.run_both(
+        move || {
+            is_ready.recv().unwrap();
+            measure(plan, &[address], None, &mut ())
+        },
+        move || {
+            let server = Server::bind(IpAddr::V4(link.address_b()), PORT).unwrap();
+            ready.send(()).unwrap();
+            server.serve(Tests::One, None, &mut ())
+        },
+    )
+}
+
+fn arrives(transport: &Transport, direction: Direction) {
+    let link = NamespaceLink::new(slow(0.05), slow(0.05), 7).unwrap();
+    let (report, served) = run(&link, &plan(transport, direction, Limit::Bytes(BYTES)));
+    let report = report.unwrap();
+    served.unwrap();
+    let remote = report.remote.unwrap();
+    assert_eq!((report.local.bytes(), remote.bytes()), (BYTES, BYTES));
+    let sender = if direction == Direction::Forward { &report.local } else { &remote };
+    let stats = link.stats();
+    let lost = stats.forth.lost + stats.back.lost;
+    assert!(lost > 0 && sender.retransmits().unwrap() > 0, "{lost} lost: {sender:?}");
+    let rtt = sender.streams[0].sending.unwrap().rtt.unwrap();
+    assert!(rtt.min >= Duration::from_millis(50), "{rtt:?}");
+}
+
+/// TCP fills the queue before the link; the receiver stops by its own clock all the same.
+fn a_queue_full_of_data_delays_no_result() {
+    let link = NamespaceLink::new(slow(0.0), slow(0.0), 8).unwrap();
+    let limit = Limit::Time(Duration::from_secs(2));
+    let (report, served) = run(&link, &plan(&reno(), Direction::Forward, limit));
+    let report = report.unwrap();
+    served.unwrap();
+    let received = report.remote.unwrap();
+    // No more than the link carries in 2 s, although more was handed over.
+    let rate = received.bytes() as f64 * 8.0 / received.elapsed.as_secs_f64();
+    assert!(received.bytes() > 0 && rate < 2_000_000.0, "{rate}");
+    assert!(report.local.bytes() > received.bytes(), "{report:?}", report = report.local);
+}
+
+struct Quiet;
+
+impl Watch for Quiet {
+    fn connected(&mut self, _: &[Connected]) {
+        panic!("nobody is there");
+    }
+}
+
+fn who_is_not_there_is_given_up() {
+    let link = NamespaceLink::new(slow(1.0), slow(1.0), 9).unwrap();
+    let nobody = SocketAddr::from((link.address_b(), PORT));
+    for transport in [tpa(), reno()] {
+        let plan = plan(&transport, Direction::Forward, Limit::Bytes(1));
+        let error = link.run_in_a(|| measure(&plan, &[nobody], None, &mut Quiet)).unwrap_err();
+        assert_eq!(error.to_string(), "cannot connect to 10.80.0.2:5201: no answer");
+    }
+}
