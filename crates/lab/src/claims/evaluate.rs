@@ -1,10 +1,10 @@
 //! What our runs say of a paper's claims.
 
-use super::{Against, Claim, Claimed, Measure, Register, Test, Verdict, judge};
+use super::{Claim, Claimed, Measure, Register, Selector, Test, Verdict, judge};
 use crate::comparison::Comparison;
 use crate::metrics::{self, Better, Level};
 use crate::scenario::source::Problem;
-use crate::stats::{Confidence, Estimate, Interval};
+use crate::stats::{Estimate, Interval};
 use serde_json::{Value as Json, json};
 
 /// A claim with what we measured.
@@ -61,9 +61,8 @@ pub fn evaluate<'a>(
                 }
             }
             Test::Measure(measure) => {
-                let made = figures.iter().find(|(number, _)| register.figures[*number].id == measure.figure);
-                if let Some(&(number, comparison)) = made {
-                    evidence.push(evidence_of(register, claim, measure, number, comparison)?);
+                if let Some(runs) = Runs::of(register, measure, figures) {
+                    evidence.push(evidence_of(register, claim, measure, runs)?);
                 }
             }
         }
@@ -71,17 +70,39 @@ pub fn evaluate<'a>(
     Ok(evidence)
 }
 
+/// The runs that a claim is judged by.
+#[derive(Clone, Copy)]
+struct Runs<'a> {
+    /// Number of the claim's figure in the register.
+    figure: usize,
+    comparison: &'a Comparison,
+    /// Those of the point that it is compared with, of the same figure or another.
+    against: &'a Comparison,
+}
+
+impl<'a> Runs<'a> {
+    /// `None` if they were not made.
+    fn of(register: &Register, measure: &Measure, figures: &[(usize, &'a Comparison)]) -> Option<Self> {
+        let made = |id: &str| figures.iter().find(|(number, _)| register.figures[*number].id == id);
+        let &(figure, comparison) = made(&measure.figure)?;
+        let against = match &measure.against {
+            Some(against) => made(&against.figure)?.1,
+            None => comparison,
+        };
+        Some(Self { figure, comparison, against })
+    }
+}
+
 fn evidence_of<'a>(
     register: &Register,
     claim: &'a Claim,
     measure: &Measure,
-    figure: usize,
-    comparison: &Comparison,
+    runs: Runs<'_>,
 ) -> Result<Evidence<'a>, Problem> {
     let nothing = |why: String| Evidence { claim, measurement: None, verdict: Verdict::CannotBeJudged, why };
-    let measurement = match measured(measure, figure, comparison)? {
+    let measurement = match measured(measure, runs)? {
         Ok(measurement) => measurement,
-        Err(why) => return Ok(nothing(why)),
+        Err(why) => return Ok(nothing(why.to_owned())),
     };
     let Some(interval) = measurement.interval else {
         let why = "a single run has no interval".to_owned();
@@ -97,65 +118,102 @@ fn evidence_of<'a>(
 }
 
 /// The measurement, or why there is none.
-fn measured(
-    measure: &Measure,
-    figure: usize,
-    comparison: &Comparison,
-) -> Result<Result<Measurement, String>, Problem> {
-    let description = &comparison.description;
-    let points = || {
-        let points = description.points.iter();
-        points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()))
+fn measured(measure: &Measure, runs: Runs<'_>) -> Result<Result<Measurement, &'static str>, Problem> {
+    let place = Place::find(runs.comparison, &measure.point, measure, &measure.flow)?;
+    let other = match &measure.against {
+        Some(against) => Some(Place::find(runs.against, &against.point, measure, &against.flow)?),
+        None => None,
     };
-    let level = if measure.flow.is_empty() { Level::Run } else { Level::Flow };
-    let metric_of = |flow| (level, flow, measure.metric.name);
-    let metric = metric_of(measure.flow.as_str());
-    let best_of = |points: &[usize], flow: &str| {
-        best(comparison, points, (level, flow, measure.metric.name), measure.metric.better)
+    let estimate = match other {
+        None => place.estimate(),
+        Some(other) => place.percent_above(other),
     };
-    let point = best_of(&measure.point.find_all(points())?, &measure.flow);
-    let found = |against: &Against| {
-        let points = against.point.find_all(points())?;
-        Ok((best_of(&points, &against.flow), against.flow.clone()))
+    let estimate = match estimate {
+        Ok(estimate) => estimate,
+        Err(why) => return Ok(Err(why)),
     };
-    let against = measure.against.as_ref().map(found).transpose()?;
-    let (estimate, unit) = match &against {
-        None => {
-            let values = comparison.points[point].all(metric).unwrap_or_default();
-            let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
-            if values.is_empty() {
-                return Ok(Err("no run has the metric".to_owned()));
-            }
-            (Estimate::of(&values), measure.metric.unit)
-        }
-        Some((other, flow)) => match comparison.between((point, metric), (*other, metric_of(flow))) {
-            None => return Ok(Err("no pair of runs has the metric".to_owned())),
-            Some(versus) => match versus.percent {
-                None => return Ok(Err("what it is compared with is zero".to_owned())),
-                Some(percent) => (percent, "%"),
-            },
-        },
-    };
-    let confidence: Confidence = description.confidence();
+    let figure_of_other = measure.against.as_ref().filter(|a| a.figure != measure.figure).map(|a| &a.figure);
     Ok(Ok(Measurement {
-        figure,
-        point: description.points[point].label.clone(),
-        against: against.map(|(i, flow)| match (&description.points[i].label, flow == measure.flow) {
-            (label, true) => label.clone(),
-            (_, false) if i == point => flow,
-            (label, false) => format!("{flow} of {label}"),
+        figure: runs.figure,
+        point: place.label().to_owned(),
+        against: other.map(|other| match figure_of_other {
+            Some(figure) => format!("{} in {figure}", other.described_beside(place)),
+            None => other.described_beside(place),
         }),
         estimate,
-        interval: estimate.interval(confidence),
-        unit,
+        interval: estimate.interval(runs.comparison.description.confidence()),
+        unit: if other.is_some() { "%" } else { measure.metric.unit },
     }))
+}
+
+/// A metric of a point.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    comparison: &'a Comparison,
+    point: usize,
+    metric: (Level, &'a str, &'a str),
+}
+
+impl<'a> Place<'a> {
+    /// Where a selector leads; of several points to the best.
+    fn find(
+        comparison: &'a Comparison,
+        selector: &Selector,
+        measure: &'a Measure,
+        flow: &'a str,
+    ) -> Result<Self, Problem> {
+        let points = comparison.description.points.iter();
+        let points =
+            points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()));
+        let level = if measure.flow.is_empty() { Level::Run } else { Level::Flow };
+        let metric = (level, flow, measure.metric.name);
+        let found = selector.find_all(points)?;
+        Ok(Self { comparison, point: best(comparison, &found, metric, measure.metric.better), metric })
+    }
+
+    fn label(&self) -> &'a str {
+        &self.comparison.description.points[self.point].label
+    }
+
+    /// What it is called where `other` is named before it.
+    fn described_beside(&self, other: Place<'_>) -> String {
+        let (flow, label) = (self.metric.1, self.label());
+        if flow == other.metric.1 {
+            label.to_owned()
+        } else if self.label() == other.label() {
+            flow.to_owned()
+        } else {
+            format!("{flow} of {label}")
+        }
+    }
+
+    fn values(&self) -> Vec<f64> {
+        finite_values(self.comparison, self.point, self.metric)
+    }
+
+    fn estimate(&self) -> Result<Estimate, &'static str> {
+        let values = self.values();
+        if values.is_empty() { Err("no run has the metric") } else { Ok(Estimate::of(&values)) }
+    }
+
+    /// How much more there is than at `other`, in percent of that: over pairs of runs, where the two are of one figure.
+    fn percent_above(&self, other: Self) -> Result<Estimate, &'static str> {
+        let zero = "what it is compared with is zero";
+        if std::ptr::eq(self.comparison, other.comparison) {
+            let versus = self.comparison.between((self.point, self.metric), (other.point, other.metric));
+            return versus.ok_or("no pair of runs has the metric")?.percent.ok_or(zero);
+        }
+        let baseline = other.estimate()?.mean;
+        self.estimate()?;
+        let difference = Estimate::of_independent(&self.values(), &other.values());
+        if baseline > 0.0 { Ok(difference.scaled(100.0 / baseline)) } else { Err(zero) }
+    }
 }
 
 /// The best of `points` by the mean of a metric; the first of equals, and of points that all lack it.
 fn best(comparison: &Comparison, points: &[usize], metric: (Level, &str, &str), better: Better) -> usize {
     let mean = |point: usize| {
-        let values = comparison.points[point].all(metric).unwrap_or_default();
-        let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+        let values = finite_values(comparison, point, metric);
         (!values.is_empty()).then(|| Estimate::of(&values).mean)
     };
     let beats = |a: Option<f64>, b: Option<f64>| match (a, b, better) {
@@ -166,6 +224,12 @@ fn best(comparison: &Comparison, points: &[usize], metric: (Level, &str, &str), 
     };
     let of_two = |best: usize, next: usize| if beats(mean(next), mean(best)) { next } else { best };
     points.iter().copied().reduce(of_two).expect("a selector picks a point")
+}
+
+/// A metric in the runs of a point that have it.
+fn finite_values(comparison: &Comparison, point: usize, metric: (Level, &str, &str)) -> Vec<f64> {
+    let values = comparison.points[point].all(metric).unwrap_or_default();
+    values.iter().copied().filter(|x| x.is_finite()).collect()
 }
 
 /// The half-width above which an interval that meets the claim tells nothing.

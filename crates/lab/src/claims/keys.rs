@@ -48,6 +48,10 @@ pub const CLAIM: &[Key] = &[
         "settings of the point that it is compared with, likewise: the claim is a gain in percent",
     ),
     Key::text(
+        "against_figure",
+        "id of the figure that `against` is a point of, if it is another: its runs do not pair",
+    ),
+    Key::text(
         "against_flow",
         "name of the flow that `flow` is compared with, at `against` or at the same point: the claim is a gain in percent",
     ),

@@ -108,6 +108,8 @@ pub struct Measure {
 /// What a metric is compared with: the same metric, somewhere else.
 #[derive(Clone, Debug)]
 pub struct Against {
+    /// Id of the figure whose point it is; that of the claim, or another, whose runs do not pair with it.
+    pub figure: String,
     /// Of which point.
     pub point: Selector,
     /// Of which flow; empty for a metric of the run.
@@ -153,14 +155,10 @@ impl Register {
     /// Everything that is wrong with it, a claim that picks none or several of its points included.
     pub fn plan(&self, figure: &Figure, over: &[Setting], effort: Effort) -> Result<Plan, Problems> {
         let plan = Plan::load(&figure.plan, over, effort)?;
-        for claim in self.claims_of(&figure.id) {
-            let Test::Measure(measure) = &claim.test else { continue };
-            for selector in std::iter::once(&measure.point).chain(measure.against.as_ref().map(|a| &a.point))
-            {
-                let labels =
-                    plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
-                selector.find_all(labels)?;
-            }
+        for selector in self.claims.iter().flat_map(|claim| claim.selectors_in(&figure.id)) {
+            let labels =
+                plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
+            selector.find_all(labels)?;
         }
         Ok(plan)
     }
@@ -218,23 +216,26 @@ impl Claim {
     }
 }
 
+impl Claim {
+    /// What picks points of a figure.
+    fn selectors_in<'a>(&'a self, figure: &'a str) -> impl Iterator<Item = &'a Selector> {
+        let measure = match &self.test {
+            Test::Needs(_) => None,
+            Test::Measure(measure) => Some(measure),
+        };
+        let measured = measure.filter(|m| m.figure == figure).map(|m| &m.point);
+        let against = measure.and_then(|m| m.against.as_ref()).filter(|a| a.figure == figure);
+        measured.into_iter().chain(against.map(|a| &a.point))
+    }
+}
+
 impl Measure {
     fn of(section: &Section<'_>, figures: &[Figure], rule: Rule) -> Result<Self, Problem> {
-        let figure = required(section, "figure")?;
-        if !figures.iter().any(|f| f.id == figure) {
-            let near = nearest(figure, figures.iter().map(|f| f.id.as_str()));
-            let known: Vec<&str> = figures.iter().map(|f| f.id.as_str()).collect();
-            return Err(Problem::new(format!("there is no figure \"{figure}\""))
-                .at(section.origin_of("figure"))
-                .help(match near {
-                    Some(near) => format!("did you mean \"{near}\"?"),
-                    None => format!("the figures are {}", known.join(", ")),
-                }));
-        }
+        let figure = figure(section, "figure", figures)?;
         let flow = section.word("flow").unwrap_or_default();
         let level = if flow.is_empty() { Level::Run } else { Level::Flow };
         let metric = metric(section, level)?;
-        let (point, against) = (Selector::of(section, "point"), Against::of(section)?);
+        let (point, against) = (Selector::of(section, "point"), Against::of(section, figure, figures)?);
         for selector in std::iter::once(&point).chain(against.as_ref().map(|a| &a.point)) {
             selector.check(metric)?;
         }
@@ -256,17 +257,26 @@ impl Measure {
 }
 
 impl Against {
-    fn of(section: &Section<'_>) -> Result<Option<Self>, Problem> {
+    fn of(section: &Section<'_>, figure: &str, figures: &[Figure]) -> Result<Option<Self>, Problem> {
         let (flow, other) = (section.word("flow"), section.word("against_flow"));
         if other.is_some() && flow.is_none() {
             return Err(Problem::new("`against_flow` without `flow`")
                 .at(section.origin_of("against_flow"))
                 .help("say which flow is compared with it"));
         }
+        if section.has("against_figure") && !section.has("against") {
+            return Err(Problem::new("`against_figure` without `against`")
+                .at(section.origin_of("against_figure"))
+                .help("say which of its points is meant"));
+        }
+        let figure = match section.has("against_figure") {
+            true => self::figure(section, "against_figure", figures)?,
+            false => figure,
+        };
         let place = if section.has("against") { "against" } else { "point" };
         let flow = other.or(flow).unwrap_or_default().to_owned();
         let is_gain = section.has("against") || other.is_some();
-        Ok(is_gain.then(|| Self { point: Selector::of(section, place), flow }))
+        Ok(is_gain.then(|| Self { figure: figure.to_owned(), point: Selector::of(section, place), flow }))
     }
 }
 
@@ -351,6 +361,20 @@ fn required<'a>(section: &Section<'a>, key: &str) -> Result<&'a str, Problem> {
             .at(section.origin)
             .help("a claim that hopline cannot judge yet says what it `needs`")
     })
+}
+
+/// The id of a figure that there is.
+fn figure<'a>(section: &Section<'a>, key: &str, figures: &[Figure]) -> Result<&'a str, Problem> {
+    let figure = required(section, key)?;
+    if figures.iter().any(|f| f.id == figure) {
+        return Ok(figure);
+    }
+    let known: Vec<&str> = figures.iter().map(|f| f.id.as_str()).collect();
+    let help = match nearest(figure, known.iter().copied()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("the figures are {}", known.join(", ")),
+    };
+    Err(Problem::new(format!("there is no figure \"{figure}\"")).at(section.origin_of(key)).help(help))
 }
 
 fn metric(section: &Section<'_>, level: Level) -> Result<&'static MetricInfo, Problem> {

@@ -1,7 +1,9 @@
 use super::*;
 use crate::comparison::Comparison;
+use crate::description::PointDescription;
 use crate::experiment::{How, in_memory};
 use crate::run::Unwatched;
+use crate::stats::Estimate;
 use crate::testing::TWO_HOPS;
 use std::fs;
 
@@ -220,4 +222,47 @@ fn a_claim_that_picks_no_point_or_several_is_refused_before_anything_runs() {
         let error = register.plan(&register.figures[0], &[], Effort::Full).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("wide tcp.window=8 nodes.count=4"), "{error}");
     }
+}
+
+/// A second figure with the plan of the first.
+const SECOND: &str = "[[figure]]\nid = \"again\"\ntitle = \"A chain, again\"\nplan = \"chain.toml\"\n";
+
+fn against_another_figure(settings: &str) -> String {
+    claim(&format!("{NARROW}\nagainst_figure = \"again\"\nagainst = {{ {settings} }}\nbelow = 0"))
+}
+
+#[test]
+fn a_point_of_another_figure_is_compared_without_pairing() {
+    let wide = "variant = \"wide\", \"nodes.count\" = 3";
+    let (_folder, register) = paper(&format!("{SECOND}{}", against_another_figure(wide)));
+    let register = register.unwrap();
+    let (first, second) = (run(&register), run(&register));
+    let evidence = evaluate(&register, &[(0, &first), (1, &second)]).unwrap();
+    let measurement = evidence[0].measurement.as_ref().unwrap();
+    let values = |variant: &str| {
+        let is_it =
+            |p: &PointDescription| p.variant.as_deref() == Some(variant) && p.settings["nodes.count"] == 3;
+        let point = first.description.points.iter().position(is_it).unwrap();
+        first.points[point].all((Level::Run, "", "aggregate_goodput_bps")).unwrap().to_vec()
+    };
+    let (narrow, wide) = (values("narrow"), values("wide"));
+    let expected = Estimate::of_independent(&narrow, &wide).scaled(100.0 / Estimate::of(&wide).mean);
+    assert_eq!((measurement.estimate, measurement.unit), (expected, "%"));
+    assert!(expected.mean != 0.0 && measurement.interval.is_some());
+    assert_eq!(measurement.against.as_deref(), Some("wide tcp.window=8 nodes.count=3 in again"));
+    assert!(evaluate(&register, &[(0, &first)]).unwrap().is_empty(), "the other figure was not run");
+}
+
+#[test]
+fn a_point_of_another_figure_must_be_one_of_its_own() {
+    let (_folder, register) = paper(&format!("{SECOND}{}", against_another_figure("\"nodes.count\" = 9")));
+    let register = register.unwrap();
+    assert!(register.plan(&register.figures[0], &[], Effort::Full).is_ok());
+    let problem = register.plan(&register.figures[1], &[], Effort::Full).unwrap_err().to_string();
+    assert!(problem.contains("no point of the plan has these settings"), "{problem}");
+    let unknown = claim(&format!("{NARROW}\nagainst_figure = \"chian\"\nagainst = {{}}\nbelow = 0"));
+    let problem = self::problem(&unknown);
+    assert!(problem.contains("there is no figure \"chian\""), "{problem}");
+    let alone = claim(&format!("{NARROW}\nagainst_figure = \"chain\"\nbelow = 0"));
+    assert!(self::problem(&alone).contains("`against_figure` without `against`"));
 }

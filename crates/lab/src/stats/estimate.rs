@@ -56,6 +56,19 @@ impl Estimate {
         Self::of(&differences)
     }
 
+    /// The estimate of the difference of two means whose values have nothing to do with each other: Welch's variance, and
+    /// the degrees of freedom of the shorter list, which is the cautious choice. No interval if either has below two values.
+    #[must_use]
+    pub fn of_independent(values: &[f64], baseline: &[f64]) -> Self {
+        let (a, b) = (Self::of(values), Self::of(baseline));
+        let n = a.n.min(b.n);
+        let variance_of_mean = |e: Self| e.deviation.map(|s| s * s / e.n as f64);
+        let deviation =
+            variance_of_mean(a).zip(variance_of_mean(b)).map(|(a, b)| libm::sqrt((a + b) * n as f64));
+        let half_width = deviation.map(|s| half_width(n, s, CONFIDENCE));
+        Self { n, mean: a.mean - b.mean, deviation, half_width }
+    }
+
     /// The same estimate in other units.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
@@ -123,6 +136,15 @@ pub(super) fn student(degrees_of_freedom: usize) -> StudentsT {
 mod tests {
     use super::super::samples::{A, B, close};
     use super::*;
+
+    #[test]
+    fn means_of_values_that_do_not_pair_differ_by_welch() {
+        // Variances 1 and 20/3, of means 1/3 and 5/3: together 2. Student's quantile of two degrees is 4.302653.
+        let difference = Estimate::of_independent(&[1.0, 2.0, 3.0], &[0.0, 2.0, 4.0, 6.0]);
+        assert_eq!((difference.n, difference.mean), (3, -1.0));
+        assert!((difference.half_width.unwrap() - 4.302_653 * libm::sqrt(2.0)).abs() < 1e-5);
+        assert_eq!(Estimate::of_independent(&[1.0], &[0.0, 2.0]).half_width, None);
+    }
 
     // Expected numbers: `numpy.mean`, `numpy.std(ddof=1)`, `stats.sem(x) * stats.t.ppf(0.975, n - 1)`,
     // `stats.ttest_rel(b, a).confidence_interval(0.95)`.

@@ -6,6 +6,7 @@ use crate::run::{Unwatched, Watch};
 use crate::scenario::parse_vary;
 use crate::testing::{Impatient, TWO_HOPS, scenario};
 use std::io::Read;
+use std::num::NonZeroUsize;
 
 fn plan() -> Plan {
     plan_of(TWO_HOPS)
@@ -17,6 +18,11 @@ fn plan_of(text: &str) -> Plan {
 
 fn how(watch: &dyn Watch) -> How<'_> {
     How { jobs: None, command: &[], watch }
+}
+
+/// One run after the other, so that what was done when somebody interrupts does not depend on the machine.
+fn one_by_one(watch: &dyn Watch) -> How<'_> {
+    How { jobs: NonZeroUsize::new(1), ..how(watch) }
 }
 
 fn run(plan: &Plan, path: &Path) -> Result<Comparison, ExperimentError> {
@@ -102,7 +108,7 @@ fn what_is_interrupted_goes_on_and_ends_in_the_same_tables() {
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
     run(&plan(), &whole).unwrap();
     let mut interruptions = 0;
-    while let Err(error) = in_directory(&plan(), how(&Impatient::after_s(12)), &parts, Start::Resume) {
+    while let Err(error) = in_directory(&plan(), one_by_one(&Impatient::after_s(12)), &parts, Start::Resume) {
         assert!(matches!(error, ExperimentError::Interrupted), "{error:?}");
         interruptions += 1;
         let there = Store::read(&parts).unwrap().len();
@@ -248,7 +254,7 @@ fn in_memory_metrics(point: &crate::comparison::PointResult) -> Vec<&'static str
 #[test]
 fn unfinished_results_can_be_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let stopped = in_directory(&plan(), how(&Impatient::after_s(12)), folder.path(), Start::Resume);
+    let stopped = in_directory(&plan(), one_by_one(&Impatient::after_s(12)), folder.path(), Start::Resume);
     assert!(matches!(stopped, Err(ExperimentError::Interrupted)));
     let (comparison, store) = stored(folder.path()).unwrap();
     assert_eq!(store.status(), Status::Unfinished);
