@@ -146,12 +146,6 @@ impl Duration {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// `self · factor`, to the nearest nanosecond. A negative factor gives zero.
-    #[must_use]
-    pub fn mul_f64(self, factor: f64) -> Self {
-        Self(libm::round(self.0 as f64 * factor) as u64)
-    }
-
     /// The absolute difference.
     #[must_use]
     pub const fn abs_diff(self, other: Self) -> Self {

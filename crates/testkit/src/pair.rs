@@ -2,7 +2,7 @@
 
 use crate::emulation::{Counts, Direction, Emulation, Fate};
 use crate::packet::Packet;
-use hopline_core::{Duration, Instant, LinkId, Machine};
+use hopline_core::{Instant, LinkId, Machine};
 use std::collections::BTreeMap;
 
 /// One of the two machines.
@@ -239,11 +239,6 @@ where
     /// Runs until `limit`.
     pub fn run_until(&mut self, limit: Instant) {
         while self.step(limit) {}
-    }
-
-    /// Runs for `time`.
-    pub fn run_for(&mut self, time: Duration) {
-        self.run_until(self.now + time);
     }
 
     /// Runs while `busy` says so, asking before each step, at most until `limit`. Returns whether it stopped in time.

@@ -3,7 +3,6 @@
 //! Units are in the names: watts, metres, hertz; `db` for ratios, `dbm` for power over one milliwatt. Gains and
 //! system loss are linear ratios, as in Friis' formula.
 
-use crate::mobility::Position;
 use core::f64::consts::PI;
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 
@@ -214,12 +213,6 @@ impl Propagation {
             Self::RangeDisk(disk) => return disk.received_w(radio, distance_m),
         };
         power_w.min(radio.lossless_w())
-    }
-
-    /// Received power in W between two positions; see [`Propagation::received_w`].
-    #[must_use]
-    pub fn between_w(&self, radio: &RadioParams, from: Position, to: Position) -> f64 {
-        self.received_w(radio, from.distance_m(to))
     }
 
     /// The distance in m at which [`Propagation::received_w`] falls below `threshold_w`; 0 if it never reaches it.
