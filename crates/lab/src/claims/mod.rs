@@ -308,7 +308,7 @@ impl Selector {
     /// # Errors
     ///
     /// No point is picked, or several are that no variant tells apart.
-    pub fn find_all<'a>(
+    pub(crate) fn find_all<'a>(
         &self,
         points: impl Iterator<Item = (Option<&'a str>, serde_json::Value, &'a str)>,
     ) -> Result<Vec<usize>, Problem> {

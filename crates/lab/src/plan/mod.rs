@@ -179,7 +179,7 @@ impl Point {
 
     /// Its settings by key.
     #[must_use]
-    pub fn settings_json(&self) -> Json {
+    pub(crate) fn settings_json(&self) -> Json {
         self.settings.iter().map(|s| (s.path.clone(), s.json())).collect::<serde_json::Map<_, _>>().into()
     }
 }

@@ -128,7 +128,7 @@ impl Map {
 
     /// Whether any node moves.
     #[must_use]
-    pub fn is_moving(&self) -> bool {
+    pub(crate) fn is_moving(&self) -> bool {
         self.nodes.iter().any(|node| node.path.len() > 1)
     }
 

@@ -80,7 +80,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Node, Problem> {
 /// # Errors
 ///
 /// A number that does not fit.
-pub fn parse_word(source: &Arc<Source>, span: Range<usize>) -> Result<Node, Problem> {
+pub(crate) fn parse_word(source: &Arc<Source>, span: Range<usize>) -> Result<Node, Problem> {
     let text = &source.text[span.clone()];
     match DeValue::parse(text) {
         Ok(value) => convert(source, span.start, value.span(), value.into_inner()),

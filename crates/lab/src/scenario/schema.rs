@@ -188,7 +188,7 @@ impl Key {
 /// # Errors
 ///
 /// Everything that is wrong with it, in the order of its text.
-pub fn check_document(document: &Node, noun: &str, keys: &'static [Key]) -> Result<(), Problems> {
+pub(crate) fn check_document(document: &Node, noun: &str, keys: &'static [Key]) -> Result<(), Problems> {
     let Value::Table(table) = &document.value else { unreachable!("a TOML document is a table") };
     let mut problems = Vec::new();
     check(table, &document.origin, "", keys, &mut problems);

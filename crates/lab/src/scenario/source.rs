@@ -24,17 +24,13 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// As [`read_up_to`](Self::read_up_to).
+    /// A [`Problem`] that names the file if it cannot be read, is not a regular file, is larger, or is not UTF-8.
     pub fn read(path: &Path) -> Result<Arc<Self>, Problem> {
         Self::read_up_to(path, LARGEST_TEXT)
     }
 
-    /// Reads a file of at most `most` bytes.
-    ///
-    /// # Errors
-    ///
-    /// A [`Problem`] that names the file if it cannot be read, is not a regular file, is larger, or is not UTF-8.
-    pub fn read_up_to(path: &Path, most: u64) -> Result<Arc<Self>, Problem> {
+    /// The same with at most `most` bytes.
+    pub(crate) fn read_up_to(path: &Path, most: u64) -> Result<Arc<Self>, Problem> {
         let name = path.display().to_string();
         let bytes = bounded(path, &name, most)?;
         match String::from_utf8(bytes) {

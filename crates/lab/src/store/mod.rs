@@ -73,13 +73,10 @@ pub enum Status {
 
 /// A stored run that can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// Its point.
-    pub point: usize,
-    /// Its number.
-    pub run: u64,
-    /// Its fingerprint.
-    pub fingerprint: u64,
+pub(crate) struct Sample {
+    pub(crate) point: usize,
+    pub(crate) run: u64,
+    pub(crate) fingerprint: u64,
 }
 
 /// What a store is opened for.
@@ -199,7 +196,7 @@ impl Store {
     /// # Errors
     ///
     /// Records that cannot be read.
-    pub fn cheapest(&mut self) -> Result<Option<Sample>, StoreError> {
+    pub(crate) fn cheapest(&mut self) -> Result<Option<Sample>, StoreError> {
         let mut cheapest: Option<(u64, Sample)> = None;
         for (point, run) in self.journal.keys().into_iter().take(MOST_COMPARED) {
             let Some(Record { result: Ok(done), .. }) = self.journal.read(point, run)? else { continue };
