@@ -139,9 +139,9 @@ pub(crate) enum Command {
     Bench(Bench),
 }
 
-/// What both commands take.
+/// A scenario, and what is put over it.
 #[derive(Debug, Arguments)]
-pub(crate) struct Common {
+pub(crate) struct Given {
     /// The scenario file (TOML)
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: PathBuf,
@@ -151,6 +151,13 @@ pub(crate) struct Common {
     /// Seed of the experiment, over what the file says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: Option<u64>,
+}
+
+/// What `run` and `compare` take.
+#[derive(Debug, Arguments)]
+pub(crate) struct Common {
+    #[command(flatten)]
+    pub(crate) given: Given,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -188,15 +195,8 @@ pub(crate) struct Run {
 
 #[derive(Debug, Arguments)]
 pub(crate) struct Movements {
-    /// The scenario file (TOML)
-    #[arg(value_name = "SCENARIO")]
-    pub(crate) scenario: PathBuf,
-    /// Set a key of the scenario, over what the file says; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Seed of the experiment, over what the file says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
-    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) given: Given,
     /// Number of the run: random movement is another in each
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) run: u64,

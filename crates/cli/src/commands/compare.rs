@@ -16,7 +16,7 @@ use hopline_lab::{Plan, comparison};
 /// Compares variants of a scenario.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let runs = args.runs.map(|n| Setting::of_option("--runs", "runs", n));
-    let scenario = super::load(&args.common, runs.as_slice())?;
+    let scenario = super::load(&args.common.given, runs.as_slice())?;
     let axes: Vec<Axis> = match args.vary.is_empty() {
         true => scenario.sweep()?,
         false => args.vary.iter().map(|text| parse_vary(text)).collect::<Result<_, _>>()?,

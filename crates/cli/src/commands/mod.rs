@@ -15,24 +15,18 @@ pub(crate) mod schema;
 pub(crate) mod send;
 pub(crate) mod sweep;
 
-use crate::args::{Common, Effort};
+use crate::args::{Effort, Given};
 use crate::problems::Failure;
 use hopline_lab::Scenario;
 use hopline_lab::plan;
 use hopline_lab::scenario::document::Setting;
-use std::path::Path;
 
-/// The scenario with `--set` and `--seed` put over it.
-fn load(common: &Common, more: &[Setting]) -> Result<Scenario, Failure> {
-    load_file(&common.scenario, &common.set, common.seed, more)
-}
-
-/// The scenario in `path` with what options say put over it: `--set`, `--seed`, then `more`.
-fn load_file(path: &Path, set: &[String], seed: Option<u64>, more: &[Setting]) -> Result<Scenario, Failure> {
-    let mut settings = settings(set)?;
-    settings.extend(seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
+/// The scenario with what options say put over it: `--set`, `--seed`, then `more`.
+fn load(given: &Given, more: &[Setting]) -> Result<Scenario, Failure> {
+    let mut settings = settings(&given.set)?;
+    settings.extend(given.seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
     settings.extend_from_slice(more);
-    Ok(Scenario::load(path, &settings)?)
+    Ok(Scenario::load(&given.scenario, &settings)?)
 }
 
 /// What `--set` gives.

@@ -8,10 +8,10 @@ use hopline_lab::output::{Existing, movements, write_file};
 
 /// Writes the movements of a run.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let scenario = super::load_file(&args.scenario, &args.set, args.seed, &[])?;
+    let scenario = super::load(&args.given, &[])?;
     let spec = scenario.spec(args.run)?;
     let text = movements(&scenario, &spec, args.run).ok_or_else(|| {
-        Problem::new(format!("{}: no node is wireless, so none moves", args.scenario.display()))
+        Problem::new(format!("{}: no node is wireless, so none moves", args.given.scenario.display()))
             .help("movement files are about wireless nodes: add [radio]")
     })?;
     let Some(target) = &args.output else { return console::print(&text) };

@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 /// Runs a scenario once.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let scenario = super::load(&args.common, &[])?;
+    let scenario = super::load(&args.common.given, &[])?;
     let spec = scenario.spec(args.run)?;
     console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
