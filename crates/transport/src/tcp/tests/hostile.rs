@@ -7,6 +7,7 @@ use hopline_core::{Instant, Length, LinkId, Machine, Seq32};
 use hopline_testkit::fuzz;
 use hopline_wire::tcp::{Flags, Segment};
 use proptest::prelude::*;
+use proptest::sample::select;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6000))]
@@ -18,7 +19,7 @@ proptest! {
 
     #[test]
     fn in_every_state_any_segment_is_survived(
-        state in 0usize..11,
+        state in select(&STATES),
         seq in any::<u32>(), near in -3000i64..70_000, exact in 0u8..3,
         ack in any::<u32>(), flags in any::<u8>(), len in 0u64..70_000, window in any::<u16>(),
     ) {
@@ -46,35 +47,36 @@ proptest! {
     }
 }
 
-/// An endpoint in each of the eleven states.
-fn in_state(n: usize) -> Script {
-    let mut s = match n {
-        0 => Script::new(plain()),
-        1..=3 => {
+/// An endpoint in this state.
+fn in_state(state: State) -> Script {
+    let mut s = match state {
+        State::Closed => Script::new(plain()),
+        State::SynSent => {
             let mut s = Script::new(plain());
-            if n == 2 {
-                s.endpoint.connect(s.now).unwrap()
-            } else {
-                s.endpoint.listen().unwrap()
-            }
-            if n == 3 {
-                s.hears(seg(0).syn().options(mss_1000()));
-            }
+            s.endpoint.connect(s.now).unwrap();
+            s
+        }
+        State::Listen | State::SynReceived => {
+            let mut s = Script::new(plain());
+            s.endpoint.listen().unwrap();
             s
         }
         _ => Script::connected(plain()),
     };
-    match n {
-        5 | 6 | 8 | 10 => s.endpoint.close(s.now).unwrap(),
-        7 | 9 => s.hears(seg(1).ack(1).fin()),
+    match state {
+        State::SynReceived => s.hears(seg(0).syn().options(mss_1000())),
+        State::FinWait1 | State::FinWait2 | State::Closing | State::TimeWait => {
+            s.endpoint.close(s.now).unwrap()
+        }
+        State::CloseWait | State::LastAck => s.hears(seg(1).ack(1).fin()),
         _ => {}
     }
     s.says();
-    match n {
-        6 => s.hears(seg(1).ack(2)),
-        8 => s.hears(seg(1).ack(1).fin()),
-        9 => s.endpoint.close(s.now).unwrap(),
-        10 => s.hears(seg(1).ack(2).fin()),
+    match state {
+        State::FinWait2 => s.hears(seg(1).ack(2)),
+        State::Closing => s.hears(seg(1).ack(1).fin()),
+        State::LastAck => s.endpoint.close(s.now).unwrap(),
+        State::TimeWait => s.hears(seg(1).ack(2).fin()),
         _ => {}
     }
     s.says();
@@ -83,8 +85,9 @@ fn in_state(n: usize) -> Script {
 
 #[test]
 fn the_eleven_states_are_reached() {
-    let reached: Vec<State> = (0..11).map(|n| in_state(n).state()).collect();
-    assert_eq!(reached, STATES);
+    for state in STATES {
+        assert_eq!(in_state(state).state(), state);
+    }
 }
 
 #[test]
