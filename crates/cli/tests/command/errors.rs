@@ -109,3 +109,27 @@ fn options_that_make_no_sense() {
 fn no_colours_where_they_are_not_wanted() {
     assert!(!refused(&run_chain(&["--set", "tcp.window=0"])).contains('\u{1b}'));
 }
+
+#[test]
+fn what_would_not_fit_into_memory_is_refused_before_anything_is_made() {
+    let text = std::fs::read_to_string(scenario("chain")).unwrap();
+    let grid = text.replace("layout = \"chain\"", "layout = \"grid\"");
+    let count = grid.lines().find(|line| line.starts_with("count")).unwrap().to_owned();
+    let grid = grid.replace(&count, "columns = 1000000\nrows = 1000000");
+    contains(
+        &refused_file(&grid),
+        &["a network of 1000000000000 nodes", "it has at most 1048576, which take some 3.5 GB of memory"],
+    );
+    let endless = format!("{text}\n[mobility]\nmodel = \"ns2\"\nfile = \"/dev/zero\"\n");
+    contains(&refused_file(&endless), &["/dev/zero: not a regular file", "s.toml:"]);
+    contains(&refused(&hopline(["run", "/dev/zero"])), &["/dev/zero: not a regular file"]);
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    contains(&refused(&hopline(["run", pipe.to_str().unwrap()])), &["pipe: not a regular file"]);
+}

@@ -29,6 +29,7 @@ pub(super) fn resolve(
     run: u64,
 ) -> Result<(Vec<NodeSpec>, Names), Problem> {
     let default = if scenario.section("radio").is_given() { Interface::Wireless } else { Interface::Wired };
+    check_count(scenario, files)?;
     let mut placed = Vec::new();
     generate(scenario.section("nodes"), default, seed, run, &mut placed)?;
     from_movements(scenario, files, &mut placed)?;
@@ -116,8 +117,7 @@ fn generate<'a>(
         }
         "grid" => {
             let (columns, spacing) = (whole("columns"), number("spacing_m"));
-            let cells = check_count(columns.saturating_mul(whole("rows")), &section)?;
-            (0..cells).for_each(|i| {
+            (0..columns * whole("rows")).for_each(|i| {
                 put(Position::new((i % columns) as f64 * spacing, (i / columns) as f64 * spacing));
             });
         }
@@ -159,13 +159,27 @@ fn from_movements<'a>(
     Ok(())
 }
 
-fn check_count(cells: u64, section: &Section<'_>) -> Result<u64, Problem> {
-    if cells <= keys::NODES {
-        return Ok(cells);
+/// Refuses a network that would not fit into memory, before any of it is made.
+fn check_count(scenario: Section<'_>, files: &Files) -> Result<(), Problem> {
+    let section = scenario.section("nodes");
+    let whole = |key| section.integer(key).unwrap_or(0);
+    let (by_rule, key) = match section.word("layout") {
+        Some("chain" | "random") => (whole("count"), "count"),
+        Some("grid") => (whole("columns").saturating_mul(whole("rows")), "rows"),
+        Some("movements") => {
+            (files.movements.as_deref().map_or(0, |file| file.recording.nodes.len() as u64), "layout")
+        }
+        _file_or_none => (0, "file"),
+    };
+    let listed = files.nodes.len() + scenario.sections("node").len();
+    let nodes = by_rule.saturating_add(listed as u64);
+    if nodes <= keys::NODES {
+        return Ok(());
     }
-    Err(Problem::new(format!("a grid of {cells} nodes"))
-        .at(section.origin_of("rows"))
-        .help(format!("a network has at most {} nodes", keys::NODES)))
+    let origin = if section.has(key) { section.origin_of(key) } else { scenario.origin_of("node") };
+    Err(Problem::new(format!("a network of {nodes} nodes"))
+        .at(origin)
+        .help(format!("it has at most {}, which take some 3.5 GB of memory", keys::NODES)))
 }
 
 /// A layout needs its keys and no others.

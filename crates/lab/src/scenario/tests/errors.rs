@@ -49,11 +49,11 @@ wrong! {
     a_string_for_a_number: chain("duration_s = 10", "duration_s = \"ten\"") =>
         "1:14 `duration_s` takes a number from 0.000001 to 10000000, not a string | virtual time to simulate";
     a_fraction_for_a_whole_number: chain("count = 3", "count = 3.5") =>
-        "4:9 `nodes.count` takes a whole number from 1 to 16777214, not a number | nodes of a chain or a random network";
+        "4:9 `nodes.count` takes a whole number from 1 to 1048576, not a number | nodes of a chain or a random network";
     a_table_for_a_list: "duration_s = 1\n[flow]\nsrc = \"a\"\n" =>
         "2:1 `flow` takes a list of tables, [[flow]], not a table | flows listed one by one";
     a_date: chain("count = 3", "count = 2026-11-21") =>
-        "4:9 `nodes.count` takes a whole number from 1 to 16777214, not a date | nodes of a chain or a random network";
+        "4:9 `nodes.count` takes a whole number from 1 to 1048576, not a date | nodes of a chain or a random network";
     a_run_of_no_time: chain("duration_s = 10", "duration_s = 0") =>
         "1:14 `duration_s` = 0 is out of range | it takes a number from 0.000001 to 10000000";
     a_warm_up_as_long_as_the_run: chain("duration_s = 10", "duration_s = 10\nwarmup_s = 10") =>
@@ -80,7 +80,16 @@ wrong! {
         "12:6 an outage between `n0` and `w`, which have no link | \
          an outage is of a [[link]], or of the air between two wireless nodes";
     a_negative_count: chain("count = 3", "count = -3") =>
-        "4:9 `nodes.count` = -3 is out of range | it takes a whole number from 1 to 16777214";
+        "4:9 `nodes.count` = -3 is out of range | it takes a whole number from 1 to 1048576";
+    a_chain_that_fills_the_memory: chain("count = 3", "count = 1048577") =>
+        "4:9 `nodes.count` = 1048577 is out of range | it takes a whole number from 1 to 1048576";
+    a_grid_that_fills_the_memory: chain("\"chain\"", "\"grid\"").replace("count = 3", "columns = 1048576\nrows = 2") =>
+        "5:8 a network of 2097152 nodes | it has at most 1048576, which take some 3.5 GB of memory";
+    a_grid_that_does_not_fit_a_number: chain("\"chain\"", "\"grid\"")
+        .replace("count = 3", "columns = 1048576\nrows = 1048576") =>
+        "5:8 a network of 1099511627776 nodes | it has at most 1048576, which take some 3.5 GB of memory";
+    one_node_beside_a_chain_that_is_full: chain("count = 3", "count = 1048576") + "[[node]]\n" =>
+        "4:9 a network of 1048577 nodes | it has at most 1048576, which take some 3.5 GB of memory";
     a_number_too_large_for_toml: chain("count = 3", "count = 99999999999999999999") =>
         "4:9 a number too large to be stored | -";
     a_word_that_is_not_known: chain("\"chain\"", "\"chian\"") =>
