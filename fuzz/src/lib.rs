@@ -23,6 +23,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "ipv4", run: wire::ipv4 },
     Target { name: "tcp", run: wire::tcp },
     Target { name: "udp", run: wire::udp },
+    Target { name: "icmp", run: wire::icmp },
     Target { name: "tpa", run: wire::tpa },
     Target { name: "dot11", run: wire::dot11 },
     Target { name: "aodv", run: wire::aodv },

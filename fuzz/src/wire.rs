@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use hopline_wire::checksum::{self, Sum};
 use hopline_wire::dot11::Frame;
+use hopline_wire::icmp::Unreachable;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::tcp::Segment;
 use hopline_wire::tpa::{self as tpa_wire, Ports};
@@ -53,6 +54,20 @@ pub fn udp(data: &[u8]) {
     if let [_, _, _, _, high, low, _, _, ..] = *data {
         let len = usize::from(u16::from_be_bytes([high, low])).clamp(8, data.len());
         round_trip(with_checksum(data, 6, |bytes| transport_checksum(&ip, &bytes[..len])), parse, emit);
+    }
+}
+
+/// ICMP reports that a packet did not get there. What was understood is as long as every report, and can be said of the packet
+/// that it quotes.
+pub fn icmp(data: &[u8]) {
+    let emit = |report: &Unreachable, out: &mut Vec<u8>| {
+        report.emit(out);
+        assert_eq!(out.len(), Unreachable::LEN);
+        assert_eq!(Unreachable::about(report.reason, &out[8..]), Ok(*report));
+    };
+    round_trip(data.to_vec(), Unreachable::parse, emit);
+    if data.len() >= 4 {
+        round_trip(with_checksum(data, 2, checksum::internet), Unreachable::parse, emit);
     }
 }
 
