@@ -7,6 +7,7 @@ mod compare;
 mod errors;
 mod movements;
 mod reproduce;
+mod resume;
 mod run;
 mod sweep;
 mod tools;

@@ -8,14 +8,14 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Stdio};
 
 /// A receiver and the port it listens on.
-struct Receiver {
-    child: Child,
+pub(crate) struct Receiver {
+    pub(crate) child: Child,
     err: BufReader<ChildStderr>,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Receiver {
-    fn start(directory: &Path, more: &[&str]) -> Self {
+    pub(crate) fn start(directory: &Path, more: &[&str]) -> Self {
         let mut command = command();
         command.args(["recv", "--bind", "127.0.0.1", "--once", "-o"]).arg(directory).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -32,7 +32,7 @@ impl Receiver {
     }
 
     /// Exit code, stdout and what else it said.
-    fn end(mut self) -> (Option<i32>, String, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let mut said = String::new();
         while self.err.read_line(&mut said).unwrap() > 0 {}
         let output = self.child.wait_with_output().unwrap();
@@ -40,7 +40,7 @@ impl Receiver {
     }
 }
 
-fn pattern(len: usize) -> Vec<u8> {
+pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 31 % 251) as u8).collect()
 }
 
