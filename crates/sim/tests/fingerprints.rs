@@ -35,7 +35,7 @@ const PINNED: [(&str, u64); 15] = [
     ("bursts", 0xbe60_77a7_f913_da68),
     ("web beside a transfer, base station", 0xb7fb_a381_f800_d22e),
     ("chain, AODV, paced", 0x3e99_84dc_3612_eb02),
-    ("mobile, OLSR", 0x5563_3451_74f4_de20),
+    ("mobile, OLSR", 0x5913_16a0_cb37_29fe),
     ("chain, HELLO, TPA both ways", 0xdcaa_3207_bac0_b746),
 ];
 

@@ -127,7 +127,9 @@ impl Links {
     /// §13: the link layer has lost `neighbour`.
     pub(super) fn failed(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<Change> {
         let link = self.links.get_mut(&neighbour)?;
-        link.lose(now, self.hold_time);
+        link.lost_until = now + self.hold_time;
+        // So that it is told that long, and forgotten then unless HELLOs still come.
+        link.expires = link.lost_until;
         self.settle(now, neighbour)
     }
 
@@ -263,14 +265,11 @@ impl Link {
         if quality.value > hysteresis.threshold_high {
             quality.pending = false;
             self.lost_until = self.lost_until.min(now);
-        } else if quality.value < hysteresis.threshold_low && !quality.pending {
+        } else if quality.value < hysteresis.threshold_low {
+            // §14.3 (2), of a link that was never used too.
             quality.pending = true;
-            self.lose(now, hold_time);
+            self.lost_until = self.expires.min(now + hold_time);
         }
-    }
-
-    fn lose(&mut self, now: Instant, hold_time: Duration) {
-        self.lost_until = self.expires.min(now + hold_time);
     }
 
     /// §6.2, §14.2.

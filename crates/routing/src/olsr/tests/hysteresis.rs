@@ -3,6 +3,7 @@
 use super::dialogue::*;
 use crate::olsr::config::Hysteresis;
 use crate::olsr::*;
+use hopline_wire::olsr::{Body, Message};
 
 fn wary() -> Node {
     Node::new(Config { hysteresis: Some(Hysteresis::RFC3626), ..punctual() })
@@ -19,10 +20,13 @@ fn hear(node: &mut Node, times: u32) {
 #[test]
 fn a_new_link_is_used_after_three_packets_and_not_mentioned_before() {
     let mut node = wary();
-    hear(&mut node, 1);
+    node.hear_hello(1, &[(SYMMETRIC, &[0])]);
     // Quality 0.5, then 0.75, then 0.875 > 0.8.
     assert_eq!((node.link(1), node.route(1)), (Some(LinkState::Pending), None));
-    assert_eq!(node.next_hello(), []);
+    let sent = node.pass(ms(1_999));
+    let of_nobody =
+        |(_, message): &(_, Message)| matches!(&message.body, Body::Hello(h) if h.links.is_empty());
+    assert!(sent.iter().any(of_nobody) && sent.iter().all(of_nobody), "{sent:?}");
     let mut node = wary();
     hear(&mut node, 2);
     assert_eq!(node.link(1), Some(LinkState::Pending));
@@ -70,6 +74,24 @@ fn a_lost_link_comes_back_when_it_is_good_again() {
     assert_eq!(node.link(1), Some(LinkState::Lost));
     hear(&mut node, 1);
     assert_eq!(node.link(1), Some(LinkState::Symmetric));
+}
+
+#[test]
+fn s14_3_a_link_that_fails_before_it_was_ever_used_is_told_lost_until_it_is_forgotten() {
+    let mut node = wary();
+    node.hear_hello(1, &[(SYMMETRIC, &[0])]);
+    node.pass(ms(1_999));
+    assert_eq!(node.link(1), Some(LinkState::Pending));
+    // 0.25 after the first interval of silence. Each further one is below the threshold too, so that the time at which the
+    // loss is told moves on, up to L_time: NEIGHB_HOLD_TIME for the HELLO, and as long again.
+    node.pass(ms(2));
+    assert_eq!(node.link(1), Some(LinkState::Lost));
+    assert_eq!(node.next_hello(), [(LOST, 1)]);
+    node.pass(ms(7_998));
+    assert_eq!(node.link(1), Some(LinkState::Lost));
+    node.pass(ms(2));
+    assert_eq!(node.link(1), None);
+    assert_eq!(node.next_hello(), []);
 }
 
 #[test]

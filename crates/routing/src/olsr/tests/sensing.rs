@@ -146,6 +146,23 @@ fn the_link_layer_is_heard_if_that_is_wanted() {
 }
 
 #[test]
+fn s13_what_the_link_layer_gave_up_is_told_lost_for_neighb_hold_time_and_then_forgotten() {
+    let config = Config { link_sensing: LinkSensing::HelloAndLinkLayer, ..punctual() };
+    // The link would be remembered for 6 s or for 12; given up just before the end, for longer than that.
+    for (says, then) in [(HEARD, secs(0)), (LOST, secs(0)), (LOST, ms(5_999))] {
+        let mut node = Node::new(config);
+        node.hear_hello(1, &[(says, &[0])]);
+        node.pass(then);
+        node.olsr.handle_signal(node.now, Signal::LinkFailed { neighbour: n(1) });
+        assert_eq!(node.next_hello(), [(LOST, 1)]);
+        node.pass(ms(3_999));
+        assert_eq!(node.link(1), Some(LinkState::Lost), "{says:?} {then}");
+        node.pass(ms(1));
+        assert_eq!(node.link(1), None, "{says:?} {then}");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_life() {
     let life = || {
         let mut node = Node::new(Config::rfc3626());
