@@ -13,8 +13,8 @@ Examples:
   hopline bench -c drone-3 --transport tcp:cubic -t 30 -P 4
   hopline bench -c drone-3 --window 12 -R -J | jq .end.sum_received.bits_per_second
 
-Options and JSON keys are those of iperf3, but it is another protocol: both ends must be hopline's. The server serves TPA
-(UDP) and TCP at one port number, one test at a time.
+Options and JSON keys are iperf3's, but the protocol is not: both ends must be hopline's.
+The server serves TPA (UDP) and TCP at one port number, one test at a time.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
 
 const DAY: i64 = 86_400;
