@@ -204,7 +204,13 @@ pub(crate) fn check_document(document: &Node, noun: &str, keys: &'static [Key]) 
 
 /// Checks `table`, written at `origin` and called `path` (empty at the top), against `keys`: unknown keys, missing keys,
 /// types, ranges. Adds what is wrong to `problems`. What is missing at the top is left to [`check_document`].
-pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], problems: &mut Vec<Problem>) {
+pub(crate) fn check(
+    table: &Table,
+    origin: &Origin,
+    path: &str,
+    keys: &'static [Key],
+    problems: &mut Vec<Problem>,
+) {
     for (name, entry) in table {
         match keys.iter().find(|k| k.name == name) {
             Some(key) => check_value(&entry.node, key, &join(path, name), problems),
