@@ -88,7 +88,7 @@ versus-transports: tools ## Measure transports over real links, and write docs/v
 	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md
 
 .PHONY: must-hold
-must-hold: tools ## Send 10 MB through everything that TPA must stand, over real links, and print how long it took (root, 23 minutes)
+must-hold: tools ## Send 10 MB through everything that TPA must stand, over real links, and print how long it took (root, a quarter of an hour)
 	cargo test --locked --package hopline-testkit --test must_hold -- --ignored
 
 .PHONY: readme

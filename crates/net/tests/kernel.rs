@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use hopline_net::sched::{Priority, be_on_time};
+use hopline_net::tpa::{self, TpaListener, TpaStream};
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Error, Interface, Namespace, Tun, tcp};
 use hopline_testkit::namespace::run_tests;
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::thread;
@@ -28,6 +29,10 @@ fn main() -> ExitCode {
         ("root_is_on_time", root_is_on_time),
         ("a_cable_carries_trains_unless_told_not_to", a_cable_carries_trains_unless_told_not_to),
         ("a_name_can_be_taken_once", a_name_can_be_taken_once),
+        (
+            "tpa_gets_through_where_its_datagrams_are_too_long",
+            tpa_gets_through_where_its_datagrams_are_too_long,
+        ),
     ])
 }
 
@@ -240,4 +245,25 @@ fn a_name_can_be_taken_once() {
     let ([a, b], _) = cabled(Trains::Allowed);
     let error = veth::join([&a, &b], "cable", Trains::Allowed).unwrap_err().to_string();
     assert_eq!(error, "making the veth pair cable: File exists (os error 17)");
+}
+
+fn tpa_gets_through_where_its_datagrams_are_too_long() {
+    // The kernel cuts single datagrams into fragments, but refuses trains of them.
+    for trains in [Trains::Allowed, Trains::Never] {
+        let (hosts, address) = cabled(trains);
+        for host in &hosts {
+            host.run(|| Interface::named("cable").unwrap().set_mtu(1300).unwrap()).unwrap();
+        }
+        let [a, b] = hosts;
+        let listener = b.run(|| TpaListener::bind((address, 5000), &tpa::config(12)).unwrap()).unwrap();
+        let mut near = a.run(|| TpaStream::connect((address, 5000), &tpa::config(12)).unwrap()).unwrap();
+        let mut far = listener.accept().unwrap().0;
+        let data: Vec<_> = (0..200_000u32).map(|n| (n / 7) as u8).collect();
+        near.write_all(&data).unwrap();
+        near.shutdown(Shutdown::Write).unwrap();
+        let mut got = Vec::new();
+        far.read_to_end(&mut got).unwrap();
+        assert!(got == data);
+        assert_eq!(near.host().stats().send_failures, 0, "{trains:?}");
+    }
 }
