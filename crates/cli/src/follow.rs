@@ -63,7 +63,7 @@ impl Follow {
     /// Something was refused, or stdout is gone.
     pub(crate) fn summarise(mut self, summary: Summary) -> Result<(), Failure> {
         self.bar.finish_and_clear();
-        let Summary { stored, present, refused, bytes: _ } = summary;
+        let Summary { stored, present, refused, .. } = summary;
         let (seconds, bytes) = (self.started.elapsed().as_secs_f64(), self.bytes);
         let rate_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let text = format!(

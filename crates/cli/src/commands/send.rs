@@ -7,6 +7,7 @@ use crate::problems::{Failure, say};
 use hopline_net::tpa::{self, TpaStream};
 use hopline_net::transfer::{self, Error, Shared, Source, Summary};
 use indicatif::MultiProgress;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -18,6 +19,8 @@ const LOOK_UP: Duration = Duration::from_millis(200);
 const CONNECT: Duration = Duration::from_secs(20);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The same where the receiver still waits for a sender that is gone: up to two minutes.
+const PAUSE_IF_BUSY: Duration = Duration::from_secs(5);
 /// How long the thread that reads replies may take to let go of the stream.
 const LET_GO: Duration = Duration::from_secs(2);
 
@@ -60,19 +63,59 @@ fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Re
         };
         let bytes_before = follow.bytes();
         follow.begin_anew();
-        let error = match attempt(args, peer, source, follow) {
-            Ok(summary) => return Ok(summary),
+        let setback = match attempt(args, peer, source, follow) {
+            Ok(summary) if summary.busy == 0 => return Ok(summary),
+            Ok(summary) => Setback::Busy(summary),
             Err(Error::Interrupted) => return Err(Failure::TransferSuspended),
-            Err(error) => error,
+            Err(error) => Setback::Error(error),
         };
         if follow.bytes() > bytes_before {
             heard = console::now();
         }
-        if !repeatable || !error.is_worth_another_try() || heard.elapsed() >= patience {
-            return Err(Failure::Other(format!("{peer}: {error}")));
+        if !repeatable || !setback.is_worth_another_try() || heard.elapsed() >= patience {
+            return setback.into_result(peer);
         }
-        follow.say(&format!("{peer}: {error}; trying again"));
-        wait_or_interrupt(PAUSE)?;
+        follow.say(&format!("{peer}: {setback}; trying again"));
+        wait_or_interrupt(setback.pause())?;
+    }
+}
+
+/// Why an attempt was not the last.
+enum Setback {
+    /// The receiver is at some of the files already: with a sender that was killed, as far as it knows.
+    Busy(Summary),
+    Error(Error),
+}
+
+impl Setback {
+    const fn is_worth_another_try(&self) -> bool {
+        match self {
+            Self::Busy(_) => true,
+            Self::Error(error) => error.is_worth_another_try(),
+        }
+    }
+
+    const fn pause(&self) -> Duration {
+        match self {
+            Self::Busy(_) => PAUSE_IF_BUSY,
+            Self::Error(_) => PAUSE,
+        }
+    }
+
+    fn into_result(self, peer: SocketAddr) -> Result<Summary, Failure> {
+        match self {
+            Self::Busy(summary) => Ok(summary),
+            Self::Error(error) => Err(Failure::Other(format!("{peer}: {error}"))),
+        }
+    }
+}
+
+impl fmt::Display for Setback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy(summary) => write!(f, "{} being received from somebody else", summary.busy),
+            Self::Error(error) => error.fmt(f),
+        }
     }
 }
 

@@ -128,9 +128,13 @@ struct Transfer {
 
 impl Transfer {
     fn halfway() -> Self {
+        Self::halfway_to(Receiver::start)
+    }
+
+    fn halfway_to(receiver: fn(&Path, &[&str]) -> Receiver) -> Self {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
-        let receiver = Receiver::start(folders[1].path(), &["--port", "0"]);
+        let receiver = receiver(folders[1].path(), &["--port", "0"]);
         let gate = Gate::to(receiver.port);
         let mut send = command();
         send.args(send_arguments(folders[0].path(), &gate));
@@ -190,6 +194,25 @@ fn a_sender_that_is_killed_goes_on_where_it_was() {
     interrupt(&transfer.receiver.child);
     let status = transfer.receiver.child.wait().unwrap();
     assert_ne!(status.code(), Some(0), "what is not complete is no success");
+    transfer.goes_on(port);
+}
+
+#[test]
+fn a_sender_that_comes_again_waits_while_the_receiver_still_waits_for_it() {
+    let mut transfer = Transfer::halfway_to(Receiver::that_stays);
+    assert_eq!(killed(&mut transfer.sender).signal(), Some(SIGKILL));
+    let mut again = command();
+    again.args(send_arguments(transfer.folders[0].path(), &transfer.gate));
+    transfer.gate.open();
+    let mut again = again.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = std::io::BufReader::new(again.stderr.take().unwrap());
+    let busy =
+        said.lines().map(Result::unwrap).find(|line| line.contains("from somebody else; trying again"));
+    assert!(busy.is_some(), "it gave up");
+    killed(&mut again);
+    interrupt(&transfer.receiver.child);
+    transfer.receiver.child.wait().unwrap();
+    let port = transfer.receiver.port;
     transfer.goes_on(port);
 }
 

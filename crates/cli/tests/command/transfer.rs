@@ -15,9 +15,14 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    /// One that leaves after one conversation.
     pub(crate) fn start(directory: &Path, more: &[&str]) -> Self {
+        Self::that_stays(directory, &[more, &["--once"]].concat())
+    }
+
+    pub(crate) fn that_stays(directory: &Path, more: &[&str]) -> Self {
         let mut command = command();
-        command.args(["recv", "--bind", "127.0.0.1", "--once", "-o"]).arg(directory).args(more);
+        command.args(["recv", "--bind", "127.0.0.1", "-o"]).arg(directory).args(more);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();

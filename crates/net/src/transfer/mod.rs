@@ -78,6 +78,9 @@ pub struct Summary {
     pub present: u64,
     /// Files and directories that were refused or could not be sent.
     pub refused: u64,
+    /// Of these, files that the receiver is receiving in another conversation: it may have lost its sender and not know it
+    /// yet.
+    pub busy: u64,
     /// Bytes of files that travelled in this conversation.
     pub bytes: u64,
 }

@@ -244,6 +244,7 @@ impl Sender {
 
     fn left_out(&mut self, path: &RelativePath, refusal: Refusal, watch: &mut dyn Watch) {
         self.summary.refused += 1;
+        self.summary.busy += u64::from(refusal.reason == Reason::Busy);
         watch.ended(path, &Outcome::Refused(refusal));
     }
 }
