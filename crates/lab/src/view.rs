@@ -88,7 +88,10 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
         id: claim.id.clone(),
         scenario: evidence.scenario(),
         metric,
-        claimed: evidence.claimed(),
+        claimed: match &claim.test {
+            Test::Needs(_) => "–".to_owned(), // the statement says it
+            Test::Measure(_) => evidence.claimed(),
+        },
         measured: evidence.measurement.as_ref().map(|m| Measured {
             mean: m.estimate.mean * factor,
             interval: m.interval.map(|i| [i.low * factor, i.high * factor]),
@@ -96,7 +99,7 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
         }),
         unit: unit.to_owned(),
         verdict: evidence.verdict,
-        rule: parts.join("; "),
+        statement: parts.join("; "),
         experiment: None,
     }
 }

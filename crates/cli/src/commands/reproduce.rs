@@ -115,7 +115,7 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
             shown.id,
             shown.scenario,
             shown.metric,
-            shown.claimed,
+            e.claimed(),
             view::measured(e),
             format!("{}{why}", e.verdict.word()),
         ]

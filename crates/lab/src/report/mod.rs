@@ -184,8 +184,8 @@ pub struct Claim {
     pub unit: String,
     /// What becomes of the claim.
     pub verdict: Verdict,
-    /// The rule by which it was judged.
-    pub rule: String,
+    /// What the paper says, where, and what a reader of the verdict should know.
+    pub statement: String,
     /// Index of the experiment that it was measured in.
     pub experiment: Option<usize>,
 }

@@ -78,7 +78,7 @@ struct ClaimRow<'a> {
     symbol: &'static str,
     word: &'static str,
     class: &'static str,
-    rule: &'a str,
+    statement: &'a str,
 }
 
 impl<'a> ClaimsView<'a> {
@@ -97,7 +97,7 @@ impl<'a> ClaimsView<'a> {
             symbol: claim.verdict.symbol(),
             word: claim.verdict.word(),
             class: class(claim.verdict),
-            rule: &claim.rule,
+            statement: &claim.statement,
         };
         Self {
             note: &claims.note,

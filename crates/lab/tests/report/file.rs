@@ -155,7 +155,7 @@ fn hostile() -> Report {
             &mut claim.metric,
             &mut claim.claimed,
             &mut claim.unit,
-            &mut claim.rule,
+            &mut claim.statement,
         ] {
             *field = bad();
         }

@@ -169,7 +169,7 @@ pub(crate) fn several() -> Report {
         measured,
         unit: "%".into(),
         verdict,
-        rule: "agrees if the interval overlaps the claimed range".into(),
+        statement: "twice as much arrives".into(),
         experiment: Some(0),
     };
     let claims = vec![

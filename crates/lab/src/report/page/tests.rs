@@ -77,7 +77,7 @@ fn claims_are_counted_listed_and_linked() {
         measured: None,
         unit: String::new(),
         verdict,
-        rule: "r".into(),
+        statement: "r".into(),
         experiment,
     };
     let claims =
