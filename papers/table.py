@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Put what `hopline reproduce` measured into the tables of a paper's README.
+
+    hopline reproduce tpa -o results/tpa --json > tpa.json
+    python3 papers/table.py papers/tpa/README.md tpa.json...
+
+A row is `| claim | statement | claimed | measured on | measured | verdict |`. Rows of the claims in the files are made
+anew, in their places; claims that have no row yet are printed, to be put where they belong.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+VERDICTS = {
+    "agrees": "agrees",
+    "direction-only": "direction only",
+    "differs": "differs",
+    "cannot-be-judged": "cannot be judged",
+}
+
+
+def variant(label):
+    """The first word of a label: the name of the variant; what follows are its settings."""
+    words = label.split()
+    named = [word for word in words if "=" not in word]
+    place = re.search(r" in (\S+)$", label)
+    return " ".join(named[: -2 if place else None]) + (f" in {place[1]}" if place else "")
+
+
+def number(measured):
+    mean, unit = measured["mean"], measured["unit"]
+    low, high = measured["interval"] or (mean, mean)
+    half = (high - low) / 2
+    factor, unit = {"bit/s": (1e-3, " kb/s"), "1": (1, ""), "%": (1, " %")}.get(unit, (1, f" {unit}"))
+    mean, half = mean * factor, half * factor
+    digits = 3 if measured["unit"] == "1" else 1 if abs(mean) >= 20 or half >= 2 else 2
+    sign = "+" if measured["against"] else ""
+    return f"{mean:{sign}.{digits}f} ± {half:.{digits}f}{unit}".replace("-", "−")
+
+
+def row(claim):
+    measured = claim["measured"]
+    verdict = VERDICTS[claim["verdict"]]
+    if claim["why"] and "too wide" not in claim["why"]:
+        verdict += f": {claim['why']}"
+    where, value = "–", "–"
+    if measured:
+        where = " / ".join(variant(label) for label in (measured["point"], measured["against"]) if label)
+        value = number(measured)
+    cells = [claim["claim"], claim["statement"], claim["claimed"], where, value, verdict]
+    return "| " + " | ".join(cells).replace("*", "\\*") + " |"
+
+
+def main(readme, *files):
+    claims = {}
+    for file in files:
+        for claim in json.loads(Path(file).read_text(encoding="utf-8"))["claims"]:
+            claims[claim["claim"]] = claim
+    lines = Path(readme).read_text(encoding="utf-8").splitlines()
+    seen, counts = set(), dict.fromkeys(VERDICTS.values(), 0)
+    for at, line in enumerate(lines):
+        match = re.match(r"\| (\S+) \|", line)
+        if match and match[1] in claims:
+            seen.add(match[1])
+            lines[at] = row(claims[match[1]])
+    Path(readme).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name, claim in claims.items():
+        counts[VERDICTS[claim["verdict"]]] += 1
+        if name not in seen:
+            print(row(claim))
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
