@@ -3,7 +3,7 @@
 use crate::{command, hopline, json, keys, stderr, stdout};
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Output, Stdio};
 
 /// A server and the port it listens on.
 struct Server {
@@ -188,9 +188,8 @@ fn what_nobody_answers_is_an_error_in_json_too() {
     assert_eq!(hopline(["bench", "-c", "no-such-host.invalid"]).status.code(), Some(1));
 }
 
-#[test]
-fn interrupted_tests_tell_what_there_is() {
-    let server = Server::start(&[]);
+/// A client of an endless test that has shown intervals: the process, what it will print, and what it has printed.
+fn in_the_midst(server: &Server) -> (Child, BufReader<ChildStdout>, String) {
     let mut client = command();
     client.args(["bench", "-c", "127.0.0.1", "-p", &server.port, "-t", "3600", "-i", "0.1"]);
     let mut client = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -199,6 +198,13 @@ fn interrupted_tests_tell_what_there_is() {
     while text.lines().count() < 4 {
         assert!(out.read_line(&mut text).unwrap() > 0, "{text}");
     }
+    (client, out, text)
+}
+
+#[test]
+fn interrupted_tests_tell_what_there_is() {
+    let server = Server::start(&[]);
+    let (mut client, mut out, mut text) = in_the_midst(&server);
     interrupt(&client);
     out.read_to_string(&mut text).unwrap();
     assert_eq!(client.wait().unwrap().code(), Some(130));
@@ -214,14 +220,7 @@ fn interrupted_tests_tell_what_there_is() {
 #[test]
 fn a_server_that_is_stopped_in_the_midst_is_an_error_at_the_client() {
     let server = Server::start(&[]);
-    let mut client = command();
-    client.args(["bench", "-c", "127.0.0.1", "-p", &server.port, "-t", "3600", "-i", "0.1"]);
-    let mut client = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut out = BufReader::new(client.stdout.take().unwrap());
-    let mut text = String::new();
-    while text.lines().count() < 4 {
-        assert!(out.read_line(&mut text).unwrap() > 0, "{text}");
-    }
+    let (mut client, _out, _) = in_the_midst(&server);
     server.interrupt();
     let mut said = String::new();
     client.stderr.take().unwrap().read_to_string(&mut said).unwrap();
