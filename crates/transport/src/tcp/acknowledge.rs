@@ -178,6 +178,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn respond(&mut self, now: Instant, response: Response) {
+        self.remember_reduction(now, self.rto.back_off_state());
         if response.entered_recovery {
             self.stop_pacing();
             self.stats.fast_retransmits += 1;

@@ -1,6 +1,7 @@
 //! The machine: its parts, application calls and getters.
 
 use super::config::{Config, Offer};
+use super::congestion::undo::Reductions;
 use super::congestion::{Control, Phase, Variant};
 use super::receive::Receiver;
 use super::rto::Rto;
@@ -39,6 +40,7 @@ pub struct Endpoint<P: Payload> {
     pub(super) snd: Sender<P>,
     pub(super) rcv: Receiver<P>,
     pub(super) control: Control,
+    pub(super) reductions: Reductions,
     pub(super) board: Scoreboard,
     pub(super) rto: Rto,
     pub(super) timers: TimerTable<Timer, 5>,
@@ -160,6 +162,7 @@ impl<P: Payload> Endpoint<P> {
             },
             rcv: Receiver::new(&config),
             control: Control::new(&config),
+            reductions: Reductions::default(),
             board: Scoreboard::default(),
             rto: Rto::new(config.rto),
             timers: TimerTable::new(),

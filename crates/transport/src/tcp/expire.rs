@@ -28,6 +28,7 @@ impl<P: Payload> Endpoint<P> {
         }
         self.snd.retries += 1;
         self.stats.timeouts += 1;
+        let back_off = self.rto.back_off_state();
         self.rto.back_off();
         self.snd.timed = None;
         if handshake {
@@ -39,6 +40,7 @@ impl<P: Payload> Endpoint<P> {
         self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
         snd.nxt = snd.una;
         snd.resend_first = false;
+        self.remember_reduction(now, back_off);
         self.board.clear(); // RFC 2018 §8
         self.timers.set(Timer::Retransmit, now + self.rto.timeout());
     }

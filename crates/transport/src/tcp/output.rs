@@ -124,7 +124,7 @@ impl<P: Payload> Endpoint<P> {
             return None; // nothing left: the common case after an ACK
         }
         self.restart_if_idle(now);
-        if self.control.skips_sacked() {
+        if self.skips_sacked() {
             self.snd.nxt = self.board.skip(self.snd.nxt);
         }
         self.choose_next().or_else(|| self.choose_fin())
@@ -159,10 +159,14 @@ impl<P: Payload> Endpoint<P> {
         Some((at, limit.min(self.full_segment()).min(data)))
     }
 
+    fn skips_sacked(&self) -> bool {
+        self.control.skips_sacked(self.snd.nxt < self.snd.max)
+    }
+
     fn choose_next(&self) -> Option<(u64, u64)> {
         let len = self.next_length()?;
         let mut flight = self.snd.nxt - self.snd.una;
-        if self.control.skips_sacked() {
+        if self.skips_sacked() {
             flight -= self.board.sacked_below(self.snd.nxt);
         }
         // A segment is never cut to fit cwnd; cwnd is at least one segment.
@@ -178,7 +182,7 @@ impl<P: Payload> Endpoint<P> {
         let mss = self.full_segment();
         let data = snd.queue.end().checked_sub(snd.nxt).filter(|&n| n > 0)?;
         let want = match self.board.gap_at(snd.nxt) {
-            Some(gap) if self.control.skips_sacked() => data.min(mss).min(gap),
+            Some(gap) if self.skips_sacked() => data.min(mss).min(gap),
             _ => data.min(mss),
         };
         let flight = snd.nxt - snd.una;

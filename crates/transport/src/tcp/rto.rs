@@ -17,6 +17,13 @@ pub(crate) struct Rto {
     factor: u32,
 }
 
+/// Back-off before a reduction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BackOff {
+    factor: u32,
+    smoothed: Smoothed,
+}
+
 /// The smoothed estimate, in the units of the estimator.
 #[derive(Clone, Copy, Debug)]
 enum Smoothed {
@@ -68,6 +75,19 @@ impl Rto {
         }
         if self.config.forget_above.is_some_and(|n| self.factor > n) {
             self.smoothed = Smoothed::Unknown;
+        }
+    }
+
+    /// What [`Self::back_off`] may change.
+    pub(crate) fn back_off_state(&self) -> BackOff {
+        BackOff { factor: self.factor, smoothed: self.smoothed }
+    }
+
+    /// Takes back what was doubled and forgotten since, unless a fresh sample did better.
+    pub(crate) fn undo_back_off(&mut self, before: BackOff) {
+        self.factor = self.factor.min(before.factor);
+        if matches!(self.smoothed, Smoothed::Unknown) {
+            self.smoothed = before.smoothed;
         }
     }
 

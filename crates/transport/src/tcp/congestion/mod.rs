@@ -1,12 +1,14 @@
 //! Congestion control (RFC 5681) and its recovery strategies.
 //!
 //! `Control` holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
-//! its own configuration: `reno`, `newreno`, `sack`. Positions are stream offsets (`u64`, SYN at 0), so nothing
+//! its own configuration: `reno`, `newreno`, `sack`. What they did can be undone (`undo`). Positions are stream offsets (`u64`, SYN at 0), so nothing
 //! here wraps around.
 
 mod newreno;
 mod reno;
 mod sack;
+#[cfg_attr(not(test), expect(dead_code, reason = "for the schemes that undo"))]
+pub(crate) mod undo;
 mod window;
 
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
@@ -16,6 +18,7 @@ pub use sack::{SackConfig, SackRules};
 use super::config::{Config, LimitedTransmit, RepeatedTimeout};
 use super::scoreboard::Scoreboard;
 use sack::Recovery;
+use undo::{Before, Cause};
 use window::Window;
 
 /// Recovery strategy, with its parameters.
@@ -95,6 +98,8 @@ pub(crate) struct Control {
     /// Bytes sent by limited transmit since the last new ACK; not part of FlightSize (RFC 5681 §3.2 (2)).
     limited: u32,
     sack: Recovery,
+    /// What a reduction changed, until it is remembered.
+    before: Option<Before>,
 }
 
 impl Control {
@@ -111,6 +116,7 @@ impl Control {
             moved_since_timeout: true,
             limited: 0,
             sack: Recovery::default(),
+            before: None,
         }
     }
 
@@ -142,9 +148,11 @@ impl Control {
         self.phase == Phase::Recovery && matches!(self.variant, Variant::Sack(_))
     }
 
-    /// Whether what was selectively acknowledged since the time-out is skipped when resending.
-    pub(crate) fn skips_sacked(&self) -> bool {
-        self.phase == Phase::Loss && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Rfc6675)
+    /// Whether what was selectively acknowledged since the time-out is skipped when resending, also after the time-out was
+    /// undone; `resending`: there is something that was sent already.
+    pub(crate) fn skips_sacked(&self, resending: bool) -> bool {
+        let after_timeout = self.phase == Phase::Loss || (self.phase == Phase::Open && resending);
+        after_timeout && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Rfc6675)
     }
 
     /// Whether an ACK that reports nothing new still counts as a segment that left the network.
@@ -213,6 +221,7 @@ impl Control {
 
     /// The retransmission timer expired. The caller goes back to the first unacknowledged position.
     pub(crate) fn on_timeout(&mut self, config: &Config, una: u64, nxt: u64, max: u64) {
+        self.note_reduction(Cause::Timeout);
         self.window.inflation = 0;
         // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
         if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
@@ -266,6 +275,7 @@ impl Control {
 
     /// Fast retransmit: halves the window and notes where recovery ends (RFC 5681 §3.2 (2), (3)).
     fn enter_recovery(&mut self, config: &Config, ack: &Ack) {
+        self.note_reduction(Cause::FastRetransmit);
         self.window.cwnd = self.reduce(config, ack.nxt - ack.una);
         self.recover = ack.max;
         self.phase = Phase::Recovery;

@@ -87,6 +87,14 @@ impl Window {
         self.counted = 0;
     }
 
+    /// Back to what it was before a reduction, or to what it has grown to since.
+    pub(super) fn restore(&mut self, before: &Self) {
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = before.ssthresh;
+        self.inflation = 0;
+        self.counted = before.counted;
+    }
+
     /// Restart after idle time (RFC 5681 §4.1).
     pub(super) fn restart(&mut self, config: &Config) {
         match config.idle_restart {

@@ -16,4 +16,5 @@ mod sack;
 mod script;
 mod sending;
 mod timestamps;
+mod undo;
 mod window;

@@ -1,0 +1,169 @@
+//! What a reduction did, and how it is undone.
+//!
+//! Whatever makes the sender slow down (a time-out, fast retransmit, a mark of the network) first notes what it is about to
+//! change. A scheme that finds out later that the slowing down was wrong (Eifel, DSACK, F-RTO, TCP-DOOR) names the reduction
+//! and has it undone, with everything that came after it: [`Endpoint::undo`]. Noting changes nothing by itself.
+//!
+//! | part | kept by | undone by |
+//! |---|---|---|
+//! | `cwnd`, `ssthresh`, phase, "recover" | [`Control::note_reduction`] | [`Control::restore`] |
+//! | back-off of the timer, the estimate it made the timer forget | [`Rto::back_off_state`] | [`Rto::undo_back_off`] |
+//!
+//! A strategy with more state (CUBIC) adds it to [`Before`].
+
+use super::window::Window;
+use super::{Control, Phase};
+use crate::tcp::endpoint::Endpoint;
+use crate::tcp::rto::BackOff;
+use crate::tcp::timer::Timer;
+use hopline_core::{Instant, Payload};
+use std::collections::VecDeque;
+
+/// Reductions remembered. When more happen, the oldest are forgotten and can no longer be undone.
+const MOST: usize = 16;
+
+/// What made the sender slow down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The retransmission timer expired.
+    Timeout,
+    /// Duplicate acknowledgments or SACK: fast retransmit.
+    FastRetransmit,
+}
+
+/// The state of congestion control before a reduction.
+#[derive(Clone, Debug)]
+pub(crate) struct Before {
+    pub(crate) cause: Cause,
+    window: Window,
+    recover: u64,
+    timed_out_at: u64,
+    moved_since_timeout: bool,
+}
+
+/// A reduction, with the state before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Reduction {
+    /// When the sender slowed down.
+    pub(crate) at: Instant,
+    pub(crate) before: Before,
+    pub(crate) back_off: BackOff,
+}
+
+/// The last reductions, oldest first. What was undone is not among them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reductions {
+    recent: VecDeque<Reduction>,
+}
+
+/// Which reduction to undo; those after it are undone with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The last one.
+    Latest,
+    /// The last one, if it is not older than this.
+    LatestSince(Instant),
+    /// The oldest one that is not older than this.
+    OldestSince(Instant),
+}
+
+/// How sending goes on where a time-out is undone. Of no effect on a fast retransmit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// What follows the first unacknowledged segment is still resent: it may be lost, though not to congestion. Duplicates
+    /// that the resending brings about start no fast retransmit (RFC 6582 §3.2 (4)).
+    Resending,
+    /// With new data: nothing was lost (RFC 4015 §3.2).
+    NewData,
+}
+
+impl Reductions {
+    fn push(&mut self, reduction: Reduction) {
+        if self.recent.len() == MOST {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(reduction);
+    }
+
+    /// The reduction that `which` means.
+    pub(crate) fn find(&self, which: Which) -> Option<&Reduction> {
+        self.index(which).map(|i| &self.recent[i])
+    }
+
+    /// Takes out the reduction that `which` means, and forgets those after it.
+    fn take(&mut self, which: Which) -> Option<Reduction> {
+        let i = self.index(which)?;
+        self.recent.truncate(i + 1);
+        self.recent.pop_back()
+    }
+
+    fn index(&self, which: Which) -> Option<usize> {
+        let last = self.recent.len().checked_sub(1)?;
+        match which {
+            Which::Latest => Some(last),
+            Which::LatestSince(earliest) => (self.recent[last].at >= earliest).then_some(last),
+            Which::OldestSince(earliest) => {
+                let i = self.recent.partition_point(|r| r.at < earliest);
+                (i <= last).then_some(i)
+            }
+        }
+    }
+}
+
+impl Control {
+    /// Called first thing by whatever reduces the window.
+    pub(super) fn note_reduction(&mut self, cause: Cause) {
+        self.before = Some(Before {
+            cause,
+            window: self.window.clone(),
+            recover: self.recover,
+            timed_out_at: self.timed_out_at,
+            moved_since_timeout: self.moved_since_timeout,
+        });
+    }
+
+    /// The state before the reduction that just happened, once.
+    pub(crate) fn take_before(&mut self) -> Option<Before> {
+        self.before.take()
+    }
+
+    /// Goes back to the state before a reduction: no recovery under way, no duplicates counted, `ssthresh` as it was,
+    /// `cwnd` as it was or what it has grown to since.
+    fn restore(&mut self, before: &Before, resume: Resume) {
+        self.window.restore(&before.window);
+        self.phase = Phase::Open;
+        self.dup_acks = 0;
+        self.partial_acks = 0;
+        self.limited = 0;
+        self.timed_out_at = before.timed_out_at;
+        self.moved_since_timeout = before.moved_since_timeout;
+        if before.cause != Cause::Timeout || resume == Resume::NewData {
+            self.recover = before.recover;
+        }
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// Remembers the reduction that an acknowledgment or a timer brought about, if it did; `back_off`: as it was before.
+    pub(in crate::tcp) fn remember_reduction(&mut self, now: Instant, back_off: BackOff) {
+        if let Some(before) = self.control.take_before() {
+            self.reductions.push(Reduction { at: now, before, back_off });
+        }
+    }
+
+    /// Undoes a reduction and those after it: congestion window, slow start threshold and back-off are again what they were,
+    /// or better if they have become better since, and recovery ends. Returns it; `None`: there is no such reduction.
+    pub(in crate::tcp) fn undo(&mut self, now: Instant, which: Which, resume: Resume) -> Option<Reduction> {
+        let reduction = self.reductions.take(which)?;
+        self.control.restore(&reduction.before, resume);
+        self.rto.undo_back_off(reduction.back_off);
+        if resume == Resume::NewData && reduction.before.cause == Cause::Timeout {
+            self.snd.nxt = self.snd.nxt.max(self.snd.max);
+            self.snd.resend_first = false;
+        }
+        if self.timers.is_set(Timer::Retransmit) {
+            self.timers.set(Timer::Retransmit, now + self.rto.timeout()); // without the back-off
+        }
+        Some(reduction)
+    }
+}
