@@ -10,6 +10,7 @@
 pub mod aodv;
 pub mod checksum;
 pub mod dot11;
+pub mod dsr;
 pub mod icmp;
 pub mod ipv4;
 pub mod olsr;
