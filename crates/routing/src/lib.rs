@@ -1,9 +1,15 @@
-//! Routing: shortest paths that never change, AODV, and OLSR.
+//! Routing: shortest paths that never change, AODV, OLSR, and DSR.
 
+mod address_map;
 pub mod aodv;
+mod buffer;
+mod drop_reason;
+pub mod dsr;
 pub mod olsr;
+mod outbox;
 pub mod static_routes;
 
+pub use drop_reason::DropReason;
 pub use static_routes::{Edge, StaticRoutes};
 
 use std::net::Ipv4Addr;

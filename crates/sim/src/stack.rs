@@ -8,6 +8,7 @@ use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Class;
+use hopline_routing::DropReason as RoutingDrop;
 use hopline_routing::aodv::{self, Carried, Decision, Origin};
 use hopline_routing::olsr;
 use hopline_wire::dot11::MacAddr;
@@ -290,7 +291,7 @@ impl<T: Tracer> World<T> {
             aodv::Event::Drop { packet, reason } => {
                 let ip = self.packets.get(packet).ip;
                 // RFC 3561 §6.3: whoever sent what nobody could be found for is told.
-                if reason == aodv::DropReason::DiscoveryFailed && ip.src == NodeId(node).ipv4() {
+                if reason == RoutingDrop::DiscoveryFailed && ip.src == NodeId(node).ipv4() {
                     self.note_broken_route(node, ip.dst);
                 }
                 self.drop_packet(node, packet, DropReason::Routing(reason));
@@ -298,12 +299,7 @@ impl<T: Tracer> World<T> {
             aodv::Event::PurgeQueue { next_hop } => {
                 let to = NodeId::from_ipv4(next_hop).map_or(MacAddr::BROADCAST, MacAddr::of_node);
                 for handle in self.purge_queue(node, to) {
-                    self.drop_at(
-                        Place::Radio,
-                        node,
-                        handle,
-                        DropReason::Routing(aodv::DropReason::LinkFailure),
-                    );
+                    self.drop_at(Place::Radio, node, handle, DropReason::Routing(RoutingDrop::LinkFailure));
                 }
             }
             aodv::Event::RouteLost { destination } => self.note_broken_route(node, destination),
@@ -322,9 +318,7 @@ impl Drops {
     fn count(&mut self, reason: DropReason) {
         let counter = match reason {
             DropReason::QueueFull => &mut self.queue_full,
-            DropReason::RetryLimit | DropReason::Routing(aodv::DropReason::LinkFailure) => {
-                &mut self.retry_limit
-            }
+            DropReason::RetryLimit | DropReason::Routing(RoutingDrop::LinkFailure) => &mut self.retry_limit,
             DropReason::NoRoute | DropReason::Routing(_) => &mut self.no_route,
             DropReason::Ttl => &mut self.ttl,
             DropReason::LinkError => &mut self.link_error,

@@ -1,7 +1,6 @@
 //! Looking over the simulator's shoulder. Costs nothing when nobody looks.
 
 use hopline_core::{FlowId, Instant, NodeId};
-use hopline_routing::aodv;
 use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
 
@@ -29,7 +28,7 @@ pub enum DropReason {
     /// Came from a node that is not heard at the time ([`OutageSpec`](crate::spec::OutageSpec)).
     Outage,
     /// The routing agent gave it up.
-    Routing(aodv::DropReason),
+    Routing(hopline_routing::DropReason),
 }
 
 impl DropReason {

@@ -98,7 +98,7 @@ fn a_broken_link_clears_the_queue_of_packets_for_that_neighbour() {
     let spec = standing(&[(0.0, 0.0)]).wireless_node(away).aodv(aodv::Config::ns2_235());
     let spec = spec.cbr(0, 1, 500, Duration::from_millis(2)).until(1.2).seconds(2);
     let (outcome, notes) = record(&spec, 1);
-    let purged = notes.times(0, What::Dropped(DropReason::Routing(aodv::DropReason::LinkFailure)));
+    let purged = notes.times(0, What::Dropped(DropReason::Routing(hopline_routing::DropReason::LinkFailure)));
     let at_once = purged.iter().filter(|&&at| at == purged[0]).count();
     assert!(at_once >= 5, "{purged:?}");
     assert_eq!(outcome.nodes[0].drops.retry_limit as usize, purged.len());

@@ -4,7 +4,8 @@ use super::config::{ControlFailure, ErrorScope, LinkSensing, LocalRepair, QueueP
 use super::machine::Aodv;
 use super::stats::Ignored;
 use super::table::RouteState;
-use super::types::{Carried, DropReason, Event};
+use super::types::{Carried, Event};
+use crate::DropReason;
 use hopline_core::{Instant, Seq32};
 use hopline_wire::aodv::{Message, Rerr};
 use std::collections::BTreeSet;

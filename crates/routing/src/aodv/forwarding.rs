@@ -3,7 +3,8 @@
 use super::config::DataRenews;
 use super::machine::Aodv;
 use super::table::{Role, RouteState};
-use super::types::{Decision, DropReason, Event, Origin};
+use super::types::{Decision, Event, Origin};
+use crate::DropReason;
 use hopline_core::Instant;
 use std::net::Ipv4Addr;
 

@@ -1,16 +1,16 @@
 //! The machine: its state, its inputs and outputs. What it does with them is in the files beside this one.
 
-use super::buffer::SendBuffer;
 use super::config::Config;
 use super::neighbours::{AckWaits, Blacklist, Watch};
-use super::outbox::Outbox;
 use super::repair::RepairEnds;
 use super::search::Searches;
 use super::seen::Seen;
 use super::stats::{Ignored, Stats};
 use super::table::{RouteState, RouteTable};
 use super::types::{Event, Received, Signal, Timer, Transmit};
+use crate::buffer::SendBuffer;
 use crate::is_host;
+use crate::outbox::Outbox;
 use hopline_core::{Instant, LinkId, Machine, RateLimit, Seq32, Stream, TimerTable};
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
@@ -34,7 +34,7 @@ pub struct Aodv<M> {
     pub(super) seen: Seen,
     pub(super) searches: Searches,
     pub(super) buffer: SendBuffer<M>,
-    pub(super) outbox: Outbox<M>,
+    pub(super) outbox: Outbox<Transmit, Event<M>>,
     pub(super) watch: Watch,
     pub(super) blacklist: Blacklist,
     pub(super) ack_waits: AckWaits,

@@ -6,8 +6,6 @@
 //! Not here: multicast, route aggregation by prefix, several interfaces (§7, §8), and the waiting after a reboot
 //! (§6.13): a node that lost its state is a new machine, which a driver should start DELETE_PERIOD later.
 
-mod address_map;
-mod buffer;
 pub mod config;
 mod discovery;
 mod error;
@@ -15,7 +13,6 @@ mod forwarding;
 mod hello;
 mod machine;
 mod neighbours;
-mod outbox;
 mod repair;
 mod reply;
 mod request;
@@ -25,11 +22,12 @@ mod stats;
 mod table;
 mod types;
 
+pub use crate::DropReason;
 pub use config::Config;
 pub use machine::{Aodv, RouteView};
 pub use stats::{Ignored, Stats};
 pub use table::RouteState;
-pub use types::{Carried, Decision, DropReason, Event, Origin, Received, Signal, Timer, Transmit};
+pub use types::{Carried, Decision, Event, Origin, Received, Signal, Timer, Transmit};
 
 #[cfg(test)]
 mod tests;

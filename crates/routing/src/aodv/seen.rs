@@ -1,7 +1,7 @@
 //! Which route requests were heard before (RFC 3561 §6.5).
 
-use super::address_map::AddressMap;
 use crate::Sighting;
+use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant};
 use std::net::Ipv4Addr;
 

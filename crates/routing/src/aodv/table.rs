@@ -1,7 +1,7 @@
 //! The routing table (RFC 3561 §2, §6.1, §6.2).
 
-use super::address_map::AddressMap;
 use super::config::{Ageing, Config};
+use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant, Seq32};
 use std::net::Ipv4Addr;
 

@@ -1,6 +1,6 @@
 //! What goes into and comes out of an AODV machine.
 
-use core::fmt;
+use crate::DropReason;
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
 
@@ -63,50 +63,6 @@ pub enum Decision {
         /// Why.
         reason: DropReason,
     },
-}
-
-/// Why a data packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DropReason {
-    /// This node was to pass it on and has no route (RFC 3561 §6.11 case ii).
-    NoRoute,
-    /// Nobody answered the route requests (§6.3).
-    DiscoveryFailed,
-    /// The route was not repaired (§6.12).
-    RepairFailed,
-    /// It was the oldest in a full buffer.
-    BufferFull,
-    /// It waited too long for a route.
-    BufferTimeout,
-    /// The link layer could not deliver it to the next hop.
-    LinkFailure,
-    /// It came back to the node that made it.
-    RoutingLoop,
-    /// Its destination is this node, or no host.
-    Unroutable,
-}
-
-impl DropReason {
-    /// Short text for traces and packet comments.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoRoute => "no route",
-            Self::DiscoveryFailed => "route discovery failed",
-            Self::RepairFailed => "local repair failed",
-            Self::BufferFull => "send buffer full",
-            Self::BufferTimeout => "waited too long for a route",
-            Self::LinkFailure => "link failure",
-            Self::RoutingLoop => "routing loop",
-            Self::Unroutable => "destination cannot be routed to",
-        }
-    }
-}
-
-impl fmt::Display for DropReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// What a failed transmission carried.

@@ -19,7 +19,6 @@ use crate::packet::{Body, Packet};
 use crate::spec::Spec;
 use core::fmt::Arguments;
 use hopline_core::{Instant, NodeId, Payload, Seq32};
-use hopline_routing::aodv;
 use hopline_wire::aodv::Message;
 use hopline_wire::dot11::{self, Frame, MacAddr};
 use hopline_wire::olsr;
@@ -253,7 +252,7 @@ impl<W: Write> Tracer for Ns2<W> {
 
 /// Layer and reason of a drop, as ns-2 names them (ns-2.35, trace/cmu-trace.h).
 const fn names(reason: DropReason) -> (&'static str, &'static str) {
-    use aodv::DropReason as Routing;
+    use hopline_routing::DropReason as Routing;
     match reason {
         DropReason::QueueFull => ("IFQ", "---"),
         DropReason::RetryLimit => ("MAC", "RET"),
@@ -261,13 +260,16 @@ const fn names(reason: DropReason) -> (&'static str, &'static str) {
         DropReason::Ttl => ("RTR", "TTL"),
         DropReason::NoRoute => ("RTR", "NRTE"),
         DropReason::Routing(reason) => match reason {
-            Routing::NoRoute | Routing::DiscoveryFailed | Routing::RepairFailed | Routing::Unroutable => {
-                ("RTR", "NRTE")
-            }
+            Routing::NoRoute
+            | Routing::DiscoveryFailed
+            | Routing::RepairFailed
+            | Routing::Unroutable
+            | Routing::BadRoute => ("RTR", "NRTE"),
             Routing::BufferFull => ("RTR", "IFQ"),
             Routing::BufferTimeout => ("RTR", "TOUT"),
             Routing::LinkFailure => ("RTR", "CBK"),
             Routing::RoutingLoop => ("RTR", "LOOP"),
+            Routing::TtlExpired => ("RTR", "TTL"),
         },
     }
 }

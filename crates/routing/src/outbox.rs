@@ -1,29 +1,28 @@
 //! What leaves the machine: at once, or once a delay has passed.
 
-use super::types::{Event, Transmit};
 use hopline_core::Instant;
 use std::collections::VecDeque;
 
-/// Messages to send and events to report, now and later.
+/// Messages `T` to send and events `E` to report, now and later.
 #[derive(Clone, Debug)]
-pub(super) struct Outbox<M> {
-    pub(super) transmits: VecDeque<Transmit>,
-    pub(super) events: VecDeque<Event<M>>,
+pub(crate) struct Outbox<T, E> {
+    pub(crate) transmits: VecDeque<T>,
+    pub(crate) events: VecDeque<E>,
     /// In order of departure; those due at the same instant in the order in which they came. A handful at most.
-    later: VecDeque<(Instant, Departure<M>)>,
+    later: VecDeque<(Instant, Departure<T, E>)>,
     /// Most messages in `later`.
     limit: usize,
     messages_later: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Departure<M> {
-    Transmit(Transmit),
-    Event(Event<M>),
+enum Departure<T, E> {
+    Transmit(T),
+    Event(E),
 }
 
-impl<M> Outbox<M> {
-    pub(super) fn new(limit: u32) -> Self {
+impl<T, E> Outbox<T, E> {
+    pub(crate) fn new(limit: u32) -> Self {
         Self {
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -34,7 +33,7 @@ impl<M> Outbox<M> {
     }
 
     /// Sends `transmit` at `due`. `false` if too many messages wait already.
-    pub(super) fn transmit_at(&mut self, due: Instant, transmit: Transmit) -> bool {
+    pub(crate) fn transmit_at(&mut self, due: Instant, transmit: T) -> bool {
         if self.messages_later >= self.limit {
             return false;
         }
@@ -44,12 +43,12 @@ impl<M> Outbox<M> {
     }
 
     /// Reports `event` at `due`. Only packets from the bounded buffer come this way.
-    pub(super) fn report_at(&mut self, due: Instant, event: Event<M>) {
+    pub(crate) fn report_at(&mut self, due: Instant, event: E) {
         self.insert(due, Departure::Event(event));
     }
 
     /// Moves what is due into the queues.
-    pub(super) fn depart(&mut self, now: Instant) {
+    pub(crate) fn depart(&mut self, now: Instant) {
         while self.later.front().is_some_and(|(due, _)| *due <= now) {
             match self.later.pop_front() {
                 Some((_, Departure::Transmit(transmit))) => {
@@ -62,11 +61,11 @@ impl<M> Outbox<M> {
         }
     }
 
-    pub(super) fn next_departure(&self) -> Option<Instant> {
+    pub(crate) fn next_departure(&self) -> Option<Instant> {
         self.later.front().map(|(due, _)| *due)
     }
 
-    fn insert(&mut self, due: Instant, departure: Departure<M>) {
+    fn insert(&mut self, due: Instant, departure: Departure<T, E>) {
         let at = self.later.partition_point(|(other, _)| *other <= due);
         self.later.insert(at, (due, departure));
     }

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 /// First in, first out for each destination; bounded in packets and in time.
 #[derive(Clone, Debug)]
-pub(super) struct SendBuffer<M> {
+pub(crate) struct SendBuffer<M> {
     waiting: VecDeque<Waiting<M>>,
     capacity: NonZeroU16,
     patience: Duration,
@@ -22,24 +22,24 @@ struct Waiting<M> {
 }
 
 impl<M: Copy> SendBuffer<M> {
-    pub(super) fn new(capacity: NonZeroU16, patience: Duration) -> Self {
+    pub(crate) fn new(capacity: NonZeroU16, patience: Duration) -> Self {
         Self { waiting: VecDeque::new(), capacity, patience }
     }
 
     /// Adds a packet. Returns the oldest one if it had to make room.
-    pub(super) fn push(&mut self, now: Instant, destination: Ipv4Addr, packet: M) -> Option<M> {
+    pub(crate) fn push(&mut self, now: Instant, destination: Ipv4Addr, packet: M) -> Option<M> {
         let full = self.waiting.len() >= usize::from(self.capacity.get());
         let oldest = if full { self.waiting.pop_front() } else { None };
         self.waiting.push_back(Waiting { destination, expires: now + self.patience, packet });
         oldest.map(|oldest| oldest.packet)
     }
 
-    pub(super) fn holds_for(&self, destination: Ipv4Addr) -> bool {
+    pub(crate) fn holds_for(&self, destination: Ipv4Addr) -> bool {
         self.waiting.iter().any(|waiting| waiting.destination == destination)
     }
 
     /// Takes out the packets for `destination`, oldest first.
-    pub(super) fn take(&mut self, destination: Ipv4Addr, mut sink: impl FnMut(M)) {
+    pub(crate) fn take(&mut self, destination: Ipv4Addr, mut sink: impl FnMut(M)) {
         self.waiting.retain(|waiting| {
             let take = waiting.destination == destination;
             if take {
@@ -50,7 +50,7 @@ impl<M: Copy> SendBuffer<M> {
     }
 
     /// The oldest packet, if it has waited too long.
-    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<M> {
+    pub(crate) fn pop_expired(&mut self, now: Instant) -> Option<M> {
         let oldest = self.waiting.front()?;
         if oldest.expires > now {
             return None;
@@ -58,11 +58,11 @@ impl<M: Copy> SendBuffer<M> {
         self.waiting.pop_front().map(|oldest| oldest.packet)
     }
 
-    pub(super) fn next_expiry(&self) -> Option<Instant> {
+    pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.waiting.front().map(|oldest| oldest.expires)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 }

@@ -11,7 +11,7 @@ const SMALLEST_INDEX: usize = 8;
 
 /// Values by address, at most `limit` of them.
 #[derive(Clone, Debug)]
-pub(super) struct AddressMap<V> {
+pub(crate) struct AddressMap<V> {
     entries: Vec<(Ipv4Addr, V)>,
     /// Positions in `entries`; a power of two of them, at most three quarters used. Collisions go to the next slot.
     index: Vec<u32>,
@@ -19,16 +19,16 @@ pub(super) struct AddressMap<V> {
 }
 
 impl<V> AddressMap<V> {
-    pub(super) fn new(limit: u32) -> Self {
+    pub(crate) fn new(limit: u32) -> Self {
         Self { entries: Vec::new(), index: Vec::new(), limit }
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.entries.len() >= self.limit as usize
     }
 
     /// Before memory would grow: throws out what `keep` does not hold for, and grows only if that freed little.
-    pub(super) fn make_room(&mut self, keep: impl FnMut(Ipv4Addr, &mut V) -> bool) {
+    pub(crate) fn make_room(&mut self, keep: impl FnMut(Ipv4Addr, &mut V) -> bool) {
         if self.entries.len() < self.entries.capacity() && !self.is_full() {
             return;
         }
@@ -38,16 +38,16 @@ impl<V> AddressMap<V> {
         }
     }
 
-    pub(super) fn get(&self, address: Ipv4Addr) -> Option<&V> {
+    pub(crate) fn get(&self, address: Ipv4Addr) -> Option<&V> {
         self.position(address).map(|at| &self.entries[at].1)
     }
 
-    pub(super) fn get_mut(&mut self, address: Ipv4Addr) -> Option<&mut V> {
+    pub(crate) fn get_mut(&mut self, address: Ipv4Addr) -> Option<&mut V> {
         self.position(address).map(|at| &mut self.entries[at].1)
     }
 
     /// Adds a value under an address that is not in the map. `false` if the map is full.
-    pub(super) fn insert_new(&mut self, address: Ipv4Addr, value: V) -> bool {
+    pub(crate) fn insert_new(&mut self, address: Ipv4Addr, value: V) -> bool {
         debug_assert!(self.position(address).is_none(), "an address has one entry");
         if self.is_full() {
             return false;
@@ -63,7 +63,7 @@ impl<V> AddressMap<V> {
     }
 
     /// Keeps the entries for which `keep` holds, in their order.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(Ipv4Addr, &mut V) -> bool) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(Ipv4Addr, &mut V) -> bool) {
         let before = self.entries.len();
         self.entries.retain_mut(|(address, value)| keep(*address, value));
         if self.entries.len() != before {
@@ -71,11 +71,11 @@ impl<V> AddressMap<V> {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &V)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &V)> {
         self.entries.iter().map(|(address, value)| (*address, value))
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Ipv4Addr, &mut V)> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Ipv4Addr, &mut V)> {
         self.entries.iter_mut().map(|(address, value)| (*address, value))
     }
 

@@ -1,0 +1,53 @@
+//! Why a routing agent gives up a data packet.
+
+use core::fmt;
+
+/// Why a data packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// This node was to pass it on and has no route (RFC 3561 §6.11 case ii; RFC 4728 §8.3.6: nor one to salvage it by).
+    NoRoute,
+    /// Nobody answered the route requests (RFC 3561 §6.3; RFC 4728 §8.2.1).
+    DiscoveryFailed,
+    /// The route was not repaired (RFC 3561 §6.12).
+    RepairFailed,
+    /// It was the oldest in a full buffer.
+    BufferFull,
+    /// It waited too long for a route.
+    BufferTimeout,
+    /// The link layer could not deliver it to the next hop.
+    LinkFailure,
+    /// It came back to the node that made it.
+    RoutingLoop,
+    /// Its destination is this node, or no host.
+    Unroutable,
+    /// The route that it carries makes no sense here (RFC 4728 §8.1.5).
+    BadRoute,
+    /// Its time to live was over.
+    TtlExpired,
+}
+
+impl DropReason {
+    /// Short text for traces and packet comments.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoRoute => "no route",
+            Self::DiscoveryFailed => "route discovery failed",
+            Self::RepairFailed => "local repair failed",
+            Self::BufferFull => "send buffer full",
+            Self::BufferTimeout => "waited too long for a route",
+            Self::LinkFailure => "link failure",
+            Self::RoutingLoop => "routing loop",
+            Self::Unroutable => "destination cannot be routed to",
+            Self::BadRoute => "source route makes no sense",
+            Self::TtlExpired => "hop limit exceeded",
+        }
+    }
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

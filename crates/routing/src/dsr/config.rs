@@ -1,0 +1,202 @@
+//! Every parameter of a DSR machine, and the presets.
+
+use core::num::{NonZeroU8, NonZeroU16};
+use hopline_core::Duration;
+
+/// Whether routes are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteCache {
+    /// Whole paths, as they were learnt (RFC 4728 §4.1, "path cache"); the shortest is taken.
+    Paths(PathCache),
+    /// None. Every packet that a node sends or passes on makes it look for a route, and the first that is found is
+    /// taken: "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
+    Off,
+}
+
+/// The path cache, and what lives on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathCache {
+    /// Paths it holds; the one that was not used for the longest time makes room. Default 64.
+    pub capacity: NonZeroU16,
+    /// RouteCacheTimeout: a path that was not used for this long is forgotten. Default 300 s.
+    pub timeout: Duration,
+    /// What routes are learnt of packets that are for others. Default [`Tap::On`].
+    pub tap: Tap,
+    /// Whether a node that knows a route answers in the target's stead. Default after a delay of 10 ms a hop.
+    pub cached_replies: CachedReplies,
+    /// Whether a node that hears a packet on a detour tells its source. Default not twice within 1 s.
+    pub gratuitous_replies: GratuitousReplies,
+}
+
+impl PathCache {
+    /// RFC 4728 §9, with a capacity that it leaves open.
+    pub const RFC4728: Self = Self {
+        capacity: NonZeroU16::new(64).expect("not zero"),
+        timeout: Duration::from_secs(300),
+        tap: Tap::On,
+        cached_replies: CachedReplies::After { per_hop: Duration::from_millis(10) },
+        gratuitous_replies: GratuitousReplies::On { holdoff: Duration::from_secs(1) },
+    };
+}
+
+/// Whether a node listens to packets for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tap {
+    /// It takes routes, errors and detours from all that it hears (§3.4.1).
+    On,
+    /// It does not.
+    Off,
+}
+
+/// Whether a node that knows a route answers in the target's stead (§8.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachedReplies {
+    /// It does not.
+    Off,
+    /// It does, after `per_hop` · (h − 1 + r), h being the length of the route and r random below 1; unless it hears that the
+    /// initiator uses a route as short (§8.2.5). Zero: at once, as ns-2 does.
+    After {
+        /// "H". RFC 4728 names no value but a bound that is below a microsecond. Default 10 ms, the jitter of broadcasts.
+        per_hop: Duration,
+    },
+}
+
+/// Whether a node that hears a packet on a detour tells its source of the shorter way (§3.4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GratuitousReplies {
+    /// It does not.
+    Off,
+    /// It does.
+    On {
+        /// GratReplyHoldoff: not again for the same source and transmitter within this time. Default 1 s.
+        holdoff: Duration,
+    },
+}
+
+/// What becomes of a packet whose next hop does not answer, where no routes are remembered. Where they are, a node takes
+/// another route that it knows (§8.3.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UncachedSalvage {
+    /// Its source looks for a route again; a relay, whose search of its cache finds nothing, drops it.
+    SourceOnly,
+    /// Whoever has it looks for a route again, as often as [`Config::max_salvage`] allows.
+    Everywhere,
+}
+
+/// To which copies of a request its target replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetReplies {
+    /// To each, since each has come another way (§8.2.2).
+    All,
+    /// To the first.
+    First,
+}
+
+/// What happens to the packets that wait in the interface queue for a neighbour that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuedPackets {
+    /// They are treated as the one that failed (§8.3.5).
+    Salvaged,
+    /// They are tried.
+    Kept,
+}
+
+/// Bounds on memory. What does not fit is refused or displaces the oldest, and is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// RequestTableSize: initiators whose requests are remembered, and targets that are looked for. Default 64.
+    pub request_table: u32,
+    /// Messages waiting for their jitter to pass. Default 256.
+    pub departures: u32,
+    /// Sources and transmitters told of detours. Default 64.
+    pub gratuitous_table: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { request_table: 64, departures: 256, gratuitous_table: 64 }
+    }
+}
+
+/// Parameters of a DSR machine. Names in capitals or run together are those of RFC 4728 §9, whose values
+/// [`Config::rfc4728`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Whether routes are remembered. Default: paths.
+    pub cache: RouteCache,
+    /// Of packets whose next hop fails where nothing is remembered. Default [`UncachedSalvage::SourceOnly`].
+    pub uncached_salvage: UncachedSalvage,
+    /// Most nodes between source and target of a route, 1 to 61. RFC 4728: what fits (DiscoveryHopLimit 255); default 16, ns-2.
+    pub max_path: NonZeroU8,
+    /// BroadcastJitter: a request is passed on after a random time below this. 10 ms.
+    pub broadcast_jitter: Duration,
+    /// SendBufferTimeout: how long a packet waits for a route. 30 s.
+    pub buffer_time: Duration,
+    /// Packets that wait for routes. RFC 4728 names no number; default 64, ns-2.
+    pub buffer_packets: NonZeroU16,
+    /// RequestTableIds: requests remembered of each initiator. 16.
+    pub request_ids: NonZeroU8,
+    /// Whether the first request goes to neighbours only, and for how long they may answer. 30 ms
+    /// (NonpropRequestTimeout); `None`: the first request is flooded.
+    pub neighbours_first: Option<Duration>,
+    /// RequestPeriod: time from the first flooded request to the next. 500 ms.
+    pub request_period: Duration,
+    /// Factor from each such time to the following. 2; ns-2: 4.
+    pub request_backoff: NonZeroU8,
+    /// MaxRequestPeriod: longest time between two requests. 10 s.
+    pub max_request_period: Duration,
+    /// MaxRequestRexmt: requests before packets for the target are dropped. 16.
+    pub max_request_retries: NonZeroU8,
+    /// To which copies of a request its target replies. Default all.
+    pub target_replies: TargetReplies,
+    /// MAX_SALVAGE_COUNT: how often a packet may be given another route. At most 15. 15.
+    pub max_salvage: u8,
+    /// Of packets queued for a neighbour that is gone. Default salvaged.
+    pub queued_packets: QueuedPackets,
+    /// Bounds on memory.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// RFC 4728 §9.
+    #[must_use]
+    pub fn rfc4728() -> Self {
+        Self {
+            cache: RouteCache::Paths(PathCache::RFC4728),
+            uncached_salvage: UncachedSalvage::SourceOnly,
+            max_path: NonZeroU8::new(16).expect("not zero"),
+            broadcast_jitter: Duration::from_millis(10),
+            buffer_time: Duration::from_secs(30),
+            buffer_packets: NonZeroU16::new(64).expect("not zero"),
+            request_ids: NonZeroU8::new(16).expect("not zero"),
+            neighbours_first: Some(Duration::from_millis(30)),
+            request_period: Duration::from_millis(500),
+            request_backoff: NonZeroU8::new(2).expect("not zero"),
+            max_request_period: Duration::from_secs(10),
+            max_request_retries: NonZeroU8::new(16).expect("not zero"),
+            target_replies: TargetReplies::All,
+            max_salvage: 15,
+            queued_packets: QueuedPackets::Salvaged,
+            limits: Limits::default(),
+        }
+    }
+
+    /// As ns-2.35 behaves, by its documentation and traces: requests wait four times longer each, and replies from caches
+    /// come at once.
+    #[must_use]
+    pub fn ns2() -> Self {
+        let at_once = CachedReplies::After { per_hop: Duration::ZERO };
+        Self {
+            cache: RouteCache::Paths(PathCache { cached_replies: at_once, ..PathCache::RFC4728 }),
+            request_backoff: NonZeroU8::new(4).expect("not zero"),
+            queued_packets: QueuedPackets::Kept,
+            ..Self::rfc4728()
+        }
+    }
+
+    /// The same with no routes remembered.
+    #[must_use]
+    pub const fn without_cache(self) -> Self {
+        Self { cache: RouteCache::Off, ..self }
+    }
+}
