@@ -130,6 +130,9 @@ pub struct Config {
     pub max_path: NonZeroU8,
     /// BroadcastJitter: a request is passed on after a random time below this. 10 ms.
     pub broadcast_jitter: Duration,
+    /// The target of a request, or whoever hears a packet on a detour, replies after a random time below this. RFC 4728
+    /// §8.2.4: BroadcastJitter, 10 ms; ns-2: at once.
+    pub reply_jitter: Duration,
     /// SendBufferTimeout: how long a packet waits for a route. 30 s.
     pub buffer_time: Duration,
     /// Packets that wait for routes. RFC 4728 names no number; default 64, ns-2.
@@ -166,6 +169,7 @@ impl Config {
             uncached_salvage: UncachedSalvage::SourceOnly,
             max_path: NonZeroU8::new(16).expect("not zero"),
             broadcast_jitter: Duration::from_millis(10),
+            reply_jitter: Duration::from_millis(10),
             buffer_time: Duration::from_secs(30),
             buffer_packets: NonZeroU16::new(64).expect("not zero"),
             request_ids: NonZeroU8::new(16).expect("not zero"),
@@ -181,13 +185,14 @@ impl Config {
         }
     }
 
-    /// As ns-2.35 behaves, by its documentation and traces: requests wait four times longer each, and replies from caches
-    /// come at once.
+    /// As ns-2.35 behaves, by its documentation and traces: requests wait four times longer each, and replies come
+    /// at once.
     #[must_use]
     pub fn ns2() -> Self {
         let at_once = CachedReplies::After { per_hop: Duration::ZERO };
         Self {
             cache: RouteCache::Paths(PathCache { cached_replies: at_once, ..PathCache::RFC4728 }),
+            reply_jitter: Duration::ZERO,
             request_backoff: NonZeroU8::new(4).expect("not zero"),
             queued_packets: QueuedPackets::Kept,
             ..Self::rfc4728()

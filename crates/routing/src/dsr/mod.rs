@@ -1,7 +1,39 @@
 //! DSR, dynamic source routing (RFC 4728), as a machine for one node.
+//!
+//! The machine decides which way data packets take, and writes it into their headers; it never sees more of them than a
+//! `Copy` handle `M`. Every handle that it is given comes back once: in [`Transmit`]'s packet, in [`Event::Deliver`], or in
+//! [`Event::Drop`].
+//!
+//! Links are taken to work both ways, as those of 802.11 do (§3.3.1): routes are learnt in both directions, replies and
+//! errors go back the way that packets came, and a link that fails is forgotten in both.
+//!
+//! Not here: flow state (§7), passive and network-layer acknowledgements of this node's own (§8.3.2, §8.3.3; requests of
+//! others are answered), the blacklist for links that work one way (§4.6), several interfaces (§8.4), fragmentation
+//! (§8.5), requests that carry data (§8.2.1), and errors inside errors (§8.3.4).
 
 pub mod config;
+mod discovery;
+mod error;
+mod forwarding;
+mod learning;
+mod machine;
+mod paths;
+mod reply;
+mod request;
+mod search;
+mod seen;
+mod shortening;
+mod stats;
+mod tap;
 mod types;
+mod uncached;
+mod way;
 
+pub use crate::DropReason;
 pub use config::Config;
+pub use machine::Dsr;
+pub use stats::{Ignored, Stats};
 pub use types::{Event, Packet, Received, Receiver, Signal, Timer, Transmit};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Route discovery as the initiator: requests of this node, retries, success and failure (RFC 4728 §8.2.1).
+
+use super::machine::{Dsr, Waiting};
+use super::search::{Attempt, Begun, Phase, Reach};
+use super::stats::Ignored;
+use super::types::Event;
+use crate::DropReason;
+use hopline_core::Instant;
+use hopline_wire::dsr::{Addresses, DsrOption, RouteRequest};
+use std::net::Ipv4Addr;
+
+impl<M: Copy> Dsr<M> {
+    /// Sends a packet along the best path in the cache. If there is none it waits for one to be found.
+    pub(super) fn route(&mut self, now: Instant, destination: Ipv4Addr, waiting: Waiting<M>) {
+        let Some(path) = self.paths.as_mut().and_then(|paths| paths.take(now, destination)) else {
+            return self.wait(now, destination, waiting);
+        };
+        if let Some(search) = self.searches.get_mut(destination)
+            && search.reach != Reach::NotOurs
+        {
+            search.reach = Reach::Found;
+        }
+        self.send_along(&path, waiting);
+    }
+
+    /// Puts a packet into the send buffer (§4.2) and makes sure that a route is being looked for.
+    pub(super) fn wait(&mut self, now: Instant, destination: Ipv4Addr, waiting: Waiting<M>) {
+        if let Some(oldest) = self.buffer.push(now, destination, waiting) {
+            self.drop_packet(oldest.packet, DropReason::BufferFull);
+        }
+        match self.searches.begin(now, destination) {
+            Begun::Waits => {}
+            Begun::Due => self.request(now, destination),
+            Begun::Refused => {
+                self.stats.ignore(Ignored::TableFull);
+                self.drop_waiting(destination, DropReason::DiscoveryFailed);
+            }
+        }
+    }
+
+    pub(super) fn retry_searches(&mut self, now: Instant) {
+        while let Some(destination) = self.searches.due(now) {
+            if self.buffer.holds_for(destination) {
+                self.request(now, destination);
+            } else if let Some(search) = self.searches.get_mut(destination) {
+                search.pause();
+            }
+        }
+    }
+
+    /// Makes the next attempt to find `destination`, or gives up.
+    fn request(&mut self, now: Instant, destination: Ipv4Addr) {
+        let Some(search) = self.searches.get_mut(destination) else { return };
+        let ttl = match search.attempt(now, &self.config) {
+            Attempt::Request { ttl } => ttl,
+            Attempt::GiveUp => return self.give_up(destination),
+        };
+        self.request_id = self.request_id.wrapping_add(1);
+        let request = RouteRequest { id: self.request_id, target: destination, path: Addresses::new() };
+        // §3.4.4: caches around here shall not answer with the link of which we just heard that it is gone.
+        let error = self.held_error.take().map(DsrOption::Error);
+        let options = core::iter::once(DsrOption::Request(request)).chain(error);
+        let packet = self.control(Ipv4Addr::BROADCAST, ttl, options);
+        self.stats.requests_originated += 1;
+        self.transmit(packet, Ipv4Addr::BROADCAST);
+    }
+
+    fn give_up(&mut self, destination: Ipv4Addr) {
+        self.stats.searches_failed += 1;
+        if let Some(search) = self.searches.get_mut(destination) {
+            search.fail();
+        }
+        self.lose(destination);
+        self.drop_waiting(destination, DropReason::DiscoveryFailed);
+    }
+
+    /// There is a way to `destination` that packets wait for, or that was lost before.
+    pub(super) fn found(&mut self, now: Instant, destination: Ipv4Addr, hops: usize) {
+        let Some(search) = self.searches.get_mut(destination) else { return };
+        if search.phase == Phase::Waiting {
+            self.stats.searches_succeeded += 1;
+        }
+        search.succeed(now);
+        if search.reach != Reach::NotOurs {
+            search.reach = Reach::Found;
+            let hops = u8::try_from(hops).unwrap_or(u8::MAX);
+            self.outbox.events.push_back(Event::RouteFound { destination, hops });
+        }
+    }
+
+    /// The way of this node's own packets to `destination` is gone.
+    pub(super) fn lose(&mut self, destination: Ipv4Addr) {
+        if let Some(search) = self.searches.get_mut(destination)
+            && matches!(search.reach, Reach::Unknown | Reach::Found)
+        {
+            search.reach = Reach::Lost;
+            self.outbox.events.push_back(Event::RouteLost { destination });
+        }
+    }
+
+    /// Takes the packets for `destination` out of the send buffer and sends each along `path`.
+    pub(super) fn release(&mut self, destination: Ipv4Addr, path: &[Ipv4Addr]) {
+        let mut packets = Vec::new();
+        self.buffer.take(destination, |waiting| packets.push(waiting));
+        for waiting in packets {
+            self.send_along(path, waiting);
+        }
+    }
+
+    pub(super) fn drop_overdue_packets(&mut self, now: Instant) {
+        while let Some(waiting) = self.buffer.pop_expired(now) {
+            self.drop_packet(waiting.packet, DropReason::BufferTimeout);
+        }
+    }
+
+    fn drop_waiting(&mut self, destination: Ipv4Addr, reason: DropReason) {
+        let events = &mut self.outbox.events;
+        self.buffer
+            .take(destination, |waiting| events.push_back(Event::Drop { packet: waiting.packet, reason }));
+    }
+}

@@ -1,0 +1,98 @@
+//! Route maintenance: links that fail, errors about them, and the packets they carried (RFC 4728 §8.3).
+
+use super::config::QueuedPackets;
+use super::machine::{Dsr, Waiting};
+use super::types::{Event, Packet};
+use super::way::{Way, source_route};
+use crate::DropReason;
+use hopline_core::Instant;
+use hopline_wire::dsr::{Addresses, DsrOption, ErrorKind, RouteError};
+use std::net::Ipv4Addr;
+
+/// Largest salvage count that a header can say.
+const LARGEST_SALVAGE: u8 = 15;
+
+/// Who was told of the link that broke last, at that instant (§3.4.2).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Broken {
+    link: Option<(Instant, Ipv4Addr)>,
+    told: Addresses,
+}
+
+impl Broken {
+    /// Whether `source` is told for the first time that the link to `neighbour` broke `now`.
+    fn is_news(&mut self, now: Instant, neighbour: Ipv4Addr, source: Ipv4Addr) -> bool {
+        if self.link != Some((now, neighbour)) {
+            self.link = Some((now, neighbour));
+            self.told.clear();
+        }
+        let news = !self.told.contains(&source);
+        if news {
+            self.told.push(source);
+        }
+        news
+    }
+}
+
+impl<M: Copy> Dsr<M> {
+    /// The link layer gave up a frame to `neighbour`.
+    pub(super) fn handle_link_failure(&mut self, now: Instant, neighbour: Ipv4Addr, packet: Packet<M>) {
+        self.stats.links_broken += 1;
+        if self.config.queued_packets == QueuedPackets::Salvaged {
+            self.outbox.events.push_back(Event::PurgeQueue { next_hop: neighbour });
+        }
+        self.forget_link(now, self.address, neighbour);
+        if self.paths.is_some() {
+            self.report(now, neighbour, &packet);
+        }
+        match packet.carried {
+            None => self.stats.control_lost += 1,
+            Some(carried) if self.paths.is_none() => self.fail_uncached(now, &packet, carried),
+            Some(carried) => self.salvage(now, packet, carried),
+        }
+    }
+
+    /// §8.3.4: tells whoever gave the packet its route.
+    fn report(&mut self, now: Instant, neighbour: Ipv4Addr, packet: &Packet<M>) {
+        let Some(way) = Way::of(packet) else { return };
+        let ours = way.transmitter() == self.address && way.start() != self.address;
+        if ours && self.broken.is_news(now, neighbour, way.start()) {
+            self.send_error(packet, way.travelled(), ErrorKind::NodeUnreachable(neighbour));
+        }
+    }
+
+    /// Sends an error about `packet`, which `travelled` so far, back the same way. None about errors.
+    pub(super) fn send_error(&mut self, packet: &Packet<M>, travelled: &[Ipv4Addr], kind: ErrorKind) {
+        if packet.header.options.iter().any(|option| matches!(option, DsrOption::Error(_))) {
+            return;
+        }
+        let back = self.way_back(travelled);
+        let Some(&destination) = back.last() else { return };
+        let salvage = source_route(&packet.header).map_or(0, |route| route.salvage);
+        let error = RouteError { salvage, source: self.address, destination, kind };
+        if let Some(transmit) = self.control_along(&back, DsrOption::Error(error)) {
+            self.stats.errors_sent += 1;
+            self.outbox.transmits.push_back(transmit);
+        }
+    }
+
+    /// §8.3.6. Packets of this node's own begin anew.
+    fn salvage(&mut self, now: Instant, packet: Packet<M>, carried: M) {
+        let Packet { source, destination, ttl, .. } = packet;
+        if source == self.address {
+            let waiting = Waiting { source, ttl, next: packet.header.next, salvage: 0, packet: carried };
+            return self.route(now, destination, waiting);
+        }
+        if source_route(&packet.header).map_or(0, |route| route.salvage) >= self.max_salvage() {
+            return self.drop_packet(carried, DropReason::LinkFailure);
+        }
+        match self.paths.as_mut().and_then(|paths| paths.take(now, destination)) {
+            Some(path) => self.send_salvaged(packet, &path),
+            None => self.drop_packet(carried, DropReason::NoRoute),
+        }
+    }
+
+    pub(super) fn max_salvage(&self) -> u8 {
+        self.config.max_salvage.min(LARGEST_SALVAGE)
+    }
+}

@@ -1,0 +1,221 @@
+//! Packets on their way: out of this node, through it, and to it (RFC 4728 §8.1).
+
+use super::config::RouteCache;
+use super::machine::{Dsr, Waiting};
+use super::stats::Ignored;
+use super::types::{Event, Packet, Received, Transmit};
+use super::way::{Way, reversed, source_route};
+use crate::DropReason;
+use hopline_core::Instant;
+use hopline_wire::dsr::{Ack, Addresses, DsrOption, ErrorKind, First, Header, Last, SourceRoute};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// Time to live of replies, errors and acknowledgements: more hops than a source route can have.
+const CONTROL_TTL: u8 = 64;
+/// Error type OPTION_NOT_SUPPORTED (§6.4).
+const OPTION_NOT_SUPPORTED: u8 = 3;
+
+/// What the bits of an unknown option's type ask for (§8.1.6).
+const TELL_SOURCE: u8 = 0x80;
+const ACTION: u8 = 0x60;
+const STRIP: u8 = 0x20;
+const MARK: u8 = 0x40;
+const DROP: u8 = 0x60;
+
+impl<M: Copy> Dsr<M> {
+    /// Sends a data packet along `path`, which begins behind this node.
+    pub(super) fn send_along(&mut self, path: &[Ipv4Addr], waiting: Waiting<M>) {
+        let Waiting { source, ttl, next, salvage, packet } = waiting;
+        let Some((&destination, between)) = path.split_last() else {
+            return self.drop_packet(packet, DropReason::NoRoute);
+        };
+        let mut addresses = Addresses::new();
+        if source != self.address || salvage > 0 {
+            // §8.3.6: the first address is the node that gave the packet its route.
+            addresses.push(self.address);
+        }
+        addresses.extend_from_slice(between);
+        let route = new_route(salvage, between.len(), addresses);
+        let next_hop = route.next_hop(destination);
+        let header = Header { next, options: core::iter::once(DsrOption::SourceRoute(route)).collect() };
+        let packet = Packet { source, destination, ttl, header: Arc::new(header), carried: Some(packet) };
+        self.transmit(packet, next_hop);
+    }
+
+    /// A packet of this node with one option, which goes along `path`.
+    pub(super) fn control_along(&self, path: &[Ipv4Addr], option: DsrOption) -> Option<Transmit<M>> {
+        let (&destination, between) = path.split_last()?;
+        let route = new_route(0, between.len(), Addresses::from_slice(between));
+        let next_hop = route.next_hop(destination);
+        let packet = self.control(destination, CONTROL_TTL, [DsrOption::SourceRoute(route), option]);
+        Some(Transmit { packet, next_hop })
+    }
+
+    /// §8.1.4: a packet that a neighbour handed to this node.
+    pub(super) fn handle_addressed(&mut self, now: Instant, received: Received<M>) {
+        let Received { packet, from, .. } = received;
+        let way = match self.check(&packet, from) {
+            Ok(way) => way,
+            Err(reason) => {
+                self.stats.ignore(reason);
+                if let Some(packet) = packet.carried {
+                    self.drop_packet(packet, DropReason::BadRoute);
+                }
+                return;
+            }
+        };
+        self.cancel_delayed_replies(&packet, &way);
+        self.learn_from(now, &packet.header, packet.destination, &way, from);
+        self.acknowledge(&packet, from);
+        if packet.destination == self.address {
+            self.accept(now, packet);
+        } else {
+            self.pass_on(now, packet);
+        }
+    }
+
+    fn check(&mut self, packet: &Packet<M>, from: Ipv4Addr) -> Result<Way, Ignored> {
+        let way = Way::of(packet).ok_or(Ignored::Malformed)?;
+        if way.receiver() != self.address {
+            return Err(Ignored::NotOnRoute);
+        }
+        if way.transmitter() != from || from == self.address {
+            return Err(Ignored::Malformed);
+        }
+        self.object(packet, &way);
+        if packet.header.options.iter().any(|option| action(option) == Some(DROP)) {
+            return Err(Ignored::UnknownOption);
+        }
+        Ok(way)
+    }
+
+    /// §8.1.6: tells the source of an option that this node does not know, if the option asks for it.
+    fn object(&mut self, packet: &Packet<M>, way: &Way) {
+        let objection = packet.header.options.iter().find_map(|option| match option {
+            DsrOption::Unknown { kind, .. } if kind & TELL_SOURCE != 0 => Some(*kind),
+            _ => None,
+        });
+        if let (Some(kind), RouteCache::Paths(_)) = (objection, self.config.cache) {
+            let kind =
+                ErrorKind::Other { kind: OPTION_NOT_SUPPORTED, data: core::iter::once(kind).collect() };
+            self.send_error(packet, way.travelled(), kind);
+        }
+    }
+
+    /// §8.3.3: confirms the packet to the neighbour that sent it, if asked to.
+    fn acknowledge(&mut self, packet: &Packet<M>, from: Ipv4Addr) {
+        let options = &packet.header.options;
+        let asked = options.iter().find_map(|option| match option {
+            DsrOption::AckRequest(request) => Some(request.id),
+            _ => None,
+        });
+        let acknowledges = options.iter().any(|option| matches!(option, DsrOption::Ack(_)));
+        let Some(id) = asked.filter(|_| !acknowledges || packet.destination == self.address) else { return };
+        let ack = DsrOption::Ack(Ack { id, source: self.address, destination: from });
+        let packet = self.control(from, 1, [ack]);
+        self.stats.acks_sent += 1;
+        self.transmit(packet, from);
+    }
+
+    /// The packet has arrived where it was to go.
+    fn accept(&mut self, now: Instant, packet: Packet<M>) {
+        for option in &packet.header.options {
+            if let DsrOption::Reply(reply) = option {
+                self.handle_reply(now, reply);
+            }
+        }
+        if let Some(carried) = packet.carried {
+            self.outbox.events.push_back(Event::Deliver { packet: carried, ttl: packet.ttl });
+        }
+    }
+
+    /// §8.1.5: the packet goes on along its source route. Where no routes are remembered, data look for one of their own.
+    fn pass_on(&mut self, now: Instant, packet: Packet<M>) {
+        if packet.ttl <= 1 {
+            self.stats.ignore(Ignored::TtlExpired);
+            if let Some(packet) = packet.carried {
+                self.drop_packet(packet, DropReason::TtlExpired);
+            }
+            return;
+        }
+        let packet = Packet { ttl: packet.ttl - 1, ..packet };
+        match (self.config.cache, packet.carried) {
+            (RouteCache::Off, Some(carried)) => self.pass_on_uncached(now, &packet, carried),
+            (_, carried) => {
+                if carried.is_some() {
+                    self.stats.data_forwarded += 1;
+                } else {
+                    self.stats.control_forwarded += 1;
+                }
+                self.forward(packet);
+            }
+        }
+    }
+
+    fn forward(&mut self, packet: Packet<M>) {
+        let mut next_hop = packet.destination;
+        let mut options = onward(&packet.header);
+        for option in &mut options {
+            if let DsrOption::SourceRoute(route) = option {
+                route.segments_left = route.segments_left.saturating_sub(1);
+                next_hop = route.next_hop(packet.destination);
+            }
+        }
+        let header = Arc::new(Header { next: packet.header.next, options });
+        self.transmit(Packet { header, ..packet }, next_hop);
+    }
+
+    /// §8.3.6: sends a data packet along `path` in place of the way on which its next hop failed.
+    pub(super) fn send_salvaged(&mut self, packet: Packet<M>, path: &[Ipv4Addr]) {
+        let between = &path[..path.len().saturating_sub(1)];
+        let mut addresses = Addresses::new();
+        addresses.push(self.address);
+        addresses.extend_from_slice(between);
+        let salvage = source_route(&packet.header).map_or(0, |route| route.salvage) + 1;
+        let route = new_route(salvage, between.len(), addresses);
+        let next_hop = route.next_hop(packet.destination);
+        let mut options = onward(&packet.header);
+        // A reply goes back the way of its request, or not at all.
+        options.retain(|option| !matches!(option, DsrOption::SourceRoute(_) | DsrOption::Reply(_)));
+        options.insert(0, DsrOption::SourceRoute(route));
+        self.stats.salvaged += 1;
+        let header = Arc::new(Header { next: packet.header.next, options });
+        self.transmit(Packet { header, ..packet }, next_hop);
+    }
+
+    /// The way back from this node, over which `travelled` leads here.
+    pub(super) fn way_back(&self, travelled: &[Ipv4Addr]) -> Addresses {
+        let end = travelled.iter().position(|node| *node == self.address).unwrap_or(travelled.len());
+        reversed(&travelled[..end])
+    }
+}
+
+fn new_route(salvage: u8, segments_left: usize, path: Addresses) -> SourceRoute {
+    let segments_left = u8::try_from(segments_left).expect("paths are at most 61 nodes long");
+    SourceRoute { first: First::Hop, last: Last::Hop, salvage, segments_left, path }
+}
+
+/// What an unknown option asks for.
+fn action(option: &DsrOption) -> Option<u8> {
+    match option {
+        DsrOption::Unknown { kind, .. } => Some(kind & ACTION),
+        _ => None,
+    }
+}
+
+/// The options that the next node gets: an acknowledgement request was for this one, and unknown ones are treated as their
+/// types ask (§8.1.6).
+pub(super) fn onward(header: &Header) -> smallvec::SmallVec<[DsrOption; 1]> {
+    let mut options = header.options.clone();
+    options.retain(|option| !matches!(option, DsrOption::AckRequest(_)) && action(option) != Some(STRIP));
+    for option in &mut options {
+        let marked = action(option) == Some(MARK);
+        if let (true, DsrOption::Unknown { data, .. }) = (marked, option)
+            && let Some(first) = data.first_mut()
+        {
+            *first |= 0x80;
+        }
+    }
+    options
+}

@@ -1,0 +1,101 @@
+//! What goes into the cache and out of it (RFC 4728 §3.3.1, §8.1.4). Does nothing where no routes are remembered.
+
+use super::machine::Dsr;
+use super::search::{Reach, Search};
+use super::types::Event;
+use super::way::{Way, are_distinct_hosts};
+use hopline_core::Instant;
+use hopline_wire::dsr::{Addresses, DsrOption, ErrorKind, Header, RouteError};
+use std::net::Ipv4Addr;
+
+impl<M: Copy> Dsr<M> {
+    /// Learns from all the options of a packet that neighbour `from` transmitted.
+    pub(super) fn learn_from(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        destination: Ipv4Addr,
+        way: &Way,
+        from: Ipv4Addr,
+    ) {
+        if self.paths.is_none() {
+            return;
+        }
+        self.learn(now, way.nodes(), from);
+        for option in &header.options {
+            match option {
+                DsrOption::Reply(reply) => {
+                    let mut nodes = Addresses::new();
+                    nodes.push(destination);
+                    nodes.extend_from_slice(&reply.path);
+                    self.learn(now, &nodes, from);
+                }
+                DsrOption::Ack(ack) => {
+                    self.learn(now, &[ack.source, ack.destination], from);
+                }
+                DsrOption::Error(error) => self.handle_error(now, error),
+                _ => {}
+            }
+        }
+    }
+
+    /// Learns the ways from here along `nodes`, forwards and backwards: this node is one of them, or hears one of them,
+    /// `from`.
+    pub(super) fn learn(&mut self, now: Instant, nodes: &[Ipv4Addr], from: Ipv4Addr) {
+        let position = |address| nodes.iter().position(|node| *node == address);
+        let (before, behind) = match (position(self.address), position(from)) {
+            (Some(at), _) => (&nodes[..at], &nodes[at + 1..]),
+            (None, Some(at)) => (&nodes[..=at], &nodes[at..]),
+            (None, None) => return,
+        };
+        self.remember(now, behind.iter());
+        self.remember(now, before.iter().rev());
+    }
+
+    /// Puts a path into the cache, as far as it is not too long, and uses it for whoever waits for a route along it.
+    fn remember<'a>(&mut self, now: Instant, nodes: impl Iterator<Item = &'a Ipv4Addr>) {
+        let path: Addresses = nodes.copied().take(self.max_hops()).collect();
+        if path.is_empty() || path.contains(&self.address) || !are_distinct_hosts(&path) {
+            return;
+        }
+        let Some(paths) = &mut self.paths else { return };
+        if !paths.insert(now, path.clone()) {
+            return;
+        }
+        self.stats.paths_learnt += 1;
+        for &node in &path {
+            if self.searches.get(node).is_some_and(Search::is_wanted) {
+                self.use_found_path(now, node);
+            }
+        }
+    }
+
+    fn use_found_path(&mut self, now: Instant, destination: Ipv4Addr) {
+        let Some(path) = self.paths.as_mut().and_then(|paths| paths.take(now, destination)) else { return };
+        self.found(now, destination, path.len());
+        self.release(destination, &path);
+    }
+
+    /// §8.3.5: takes the link that an error names out of the cache. What it says to this node is for the neighbours too.
+    pub(super) fn handle_error(&mut self, now: Instant, error: &RouteError) {
+        let ErrorKind::NodeUnreachable(unreachable) = error.kind else { return };
+        self.forget_link(now, error.source, unreachable);
+        if self.paths.is_some() && error.destination == self.address {
+            self.held_error = Some(error.clone());
+        }
+    }
+
+    /// The link between `a` and `b` does not work.
+    pub(super) fn forget_link(&mut self, now: Instant, a: Ipv4Addr, b: Ipv4Addr) {
+        let Some(paths) = &mut self.paths else { return };
+        if !paths.remove_link(a, b) {
+            return;
+        }
+        for (destination, search) in self.searches.iter_mut() {
+            if search.reach == Reach::Found && paths.find(now, destination).is_none() {
+                search.reach = Reach::Lost;
+                self.outbox.events.push_back(Event::RouteLost { destination });
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The machine: its state, its inputs and outputs. What it does with them is in the files beside this one.
+
+use super::config::{Config, RouteCache};
+use super::error::Broken;
+use super::paths::Paths;
+use super::reply::DelayedReplies;
+use super::search::{Reach, Searches};
+use super::seen::Seen;
+use super::shortening::Detours;
+use super::stats::{Ignored, Stats};
+use super::types::{Event, Packet, Received, Receiver, Signal, Timer, Transmit};
+use crate::DropReason;
+use crate::buffer::SendBuffer;
+use crate::is_host;
+use crate::outbox::Outbox;
+use hopline_core::{Duration, Instant, LinkId, Machine, Stream, TimerTable};
+use hopline_wire::dsr::{DsrOption, Header, RouteError};
+use hopline_wire::ipv4::Protocol;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// The DSR machine of one node. `M` is the node's handle for a data packet.
+///
+/// Besides the inputs of [`Machine`], the node calls [`send`](Self::send) for every data packet that it makes itself.
+/// Packets of others come in as [`Received`].
+#[derive(Clone, Debug)]
+pub struct Dsr<M> {
+    /// Shared: thousands of nodes with the same parameters read the same memory.
+    pub(super) config: Arc<Config>,
+    pub(super) address: Ipv4Addr,
+    pub(super) stream: Stream,
+    /// Id of the latest request of this node (RFC 4728 §8.2.1).
+    pub(super) request_id: u16,
+    /// The route cache; `None` if no routes are remembered.
+    pub(super) paths: Option<Paths>,
+    pub(super) seen: Seen,
+    pub(super) searches: Searches,
+    pub(super) buffer: SendBuffer<Waiting<M>>,
+    pub(super) outbox: Outbox<Transmit<M>, Event<M>>,
+    pub(super) delayed: DelayedReplies<M>,
+    pub(super) detours: Detours,
+    /// What a route error said, for the neighbours (§3.4.4).
+    pub(super) held_error: Option<RouteError>,
+    pub(super) broken: Broken,
+    pub(super) timers: TimerTable<Timer, 3>,
+    pub(super) stats: Stats,
+}
+
+/// A data packet without its route.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting<M> {
+    /// Source address of its IP header.
+    pub(super) source: Ipv4Addr,
+    /// Time to live on the next hop.
+    pub(super) ttl: u8,
+    /// What it is to the layer above.
+    pub(super) next: Option<Protocol>,
+    /// How often it was given another route.
+    pub(super) salvage: u8,
+    pub(super) packet: M,
+}
+
+/// Whether an input changed anything that a timer depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// No: the timers stand.
+    None,
+    /// Perhaps.
+    Some,
+}
+
+impl<M: Copy> Dsr<M> {
+    /// A node without routes. `config`: a [`Config`], or an `Arc` of one that many nodes share. `stream`: its jitter.
+    #[must_use]
+    pub fn new(config: impl Into<Arc<Config>>, address: Ipv4Addr, stream: Stream) -> Self {
+        let config = config.into();
+        let limits = config.limits;
+        Self {
+            paths: match &config.cache {
+                RouteCache::Paths(cache) => Some(Paths::new(address, cache)),
+                RouteCache::Off => None,
+            },
+            seen: Seen::new(limits.request_table, config.request_ids),
+            searches: Searches::new(limits.request_table),
+            buffer: SendBuffer::new(config.buffer_packets, config.buffer_time),
+            outbox: Outbox::new(limits.departures),
+            delayed: DelayedReplies::new(limits.departures),
+            detours: Detours::new(limits.gratuitous_table),
+            held_error: None,
+            broken: Broken::default(),
+            request_id: 0,
+            timers: TimerTable::new(),
+            stats: Stats::default(),
+            config,
+            address,
+            stream,
+        }
+    }
+
+    /// This node's address.
+    #[must_use]
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Packets that wait for a route.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Destinations that are looked for, or were. At most [`Limits::request_table`](super::config::Limits::request_table).
+    #[must_use]
+    pub fn searched(&self) -> usize {
+        self.searches.len()
+    }
+
+    /// Whether there is a way to `destination` at `now`, as far as this node knows. Where no routes are remembered: whether
+    /// its latest search for a way of packets of its own succeeded, and their first hop has not failed since.
+    #[must_use]
+    pub fn has_route(&self, now: Instant, destination: Ipv4Addr) -> bool {
+        match &self.paths {
+            Some(paths) => paths.find(now, destination).is_some(),
+            None => self.searches.get(destination).is_some_and(|search| search.reach == Reach::Found),
+        }
+    }
+
+    /// The paths in the cache at `now`, each without this node, in the order in which they were learnt.
+    pub fn routes(&self, now: Instant) -> impl Iterator<Item = &[Ipv4Addr]> {
+        self.paths.iter().flat_map(move |paths| paths.iter(now))
+    }
+
+    /// Takes a data packet of this node's own. `ttl`: as it is to be on the air; `protocol`: what the packet is, for the
+    /// header that goes in front of it. What becomes of it is polled.
+    pub fn send(&mut self, now: Instant, destination: Ipv4Addr, ttl: u8, protocol: Protocol, packet: M) {
+        if !is_host(destination) || destination == self.address {
+            return self.drop_packet(packet, DropReason::Unroutable);
+        }
+        if let Some(search) = self.searches.entry(now, destination)
+            && search.reach == Reach::NotOurs
+        {
+            search.reach = Reach::Unknown;
+        }
+        let waiting = Waiting { source: self.address, ttl, next: Some(protocol), salvage: 0, packet };
+        self.route(now, destination, waiting);
+        self.rearm();
+    }
+
+    /// Most nodes between source and target of a route. No more than 61 fit into every option.
+    pub(super) fn max_path(&self) -> u8 {
+        self.config.max_path.get().min(61)
+    }
+
+    /// Most hops of a route.
+    pub(super) fn max_hops(&self) -> usize {
+        usize::from(self.max_path()) + 1
+    }
+
+    pub(super) fn drop_packet(&mut self, packet: M, reason: DropReason) {
+        self.outbox.events.push_back(Event::Drop { packet, reason });
+    }
+
+    /// Sends a packet at once.
+    pub(super) fn transmit(&mut self, packet: Packet<M>, next_hop: Ipv4Addr) {
+        self.outbox.transmits.push_back(Transmit { packet, next_hop });
+    }
+
+    /// Sends a packet of this node without data after `delay`. `false` if too many wait already.
+    pub(super) fn transmit_after(&mut self, now: Instant, delay: Duration, transmit: Transmit<M>) -> bool {
+        if delay.is_zero() {
+            self.outbox.transmits.push_back(transmit);
+            return true;
+        }
+        let room = self.outbox.transmit_at(now + delay, transmit);
+        if !room {
+            self.stats.ignore(Ignored::OutboxFull);
+        }
+        room
+    }
+
+    /// A packet of this node that carries nothing but options.
+    pub(super) fn control(
+        &self,
+        destination: Ipv4Addr,
+        ttl: u8,
+        options: impl IntoIterator<Item = DsrOption>,
+    ) -> Packet<M> {
+        let header = Header { next: None, options: options.into_iter().collect() };
+        Packet { source: self.address, destination, ttl, header: Arc::new(header), carried: None }
+    }
+
+    /// Sets every timer that follows from the state.
+    pub(super) fn rearm(&mut self) {
+        let departure =
+            [self.outbox.next_departure(), self.delayed.next_departure()].into_iter().flatten().min();
+        let deadlines = [
+            (Timer::Departure, departure),
+            (Timer::Discovery, self.searches.next_deadline()),
+            (Timer::Buffer, self.buffer.next_expiry()),
+        ];
+        for (timer, deadline) in deadlines {
+            self.timers.set(timer, deadline.unwrap_or(Instant::FAR_FUTURE));
+        }
+    }
+
+    fn fire(&mut self, now: Instant, timer: Timer) {
+        match timer {
+            Timer::Departure => {
+                self.outbox.depart(now);
+                self.send_delayed_replies(now);
+            }
+            Timer::Discovery => self.retry_searches(now),
+            Timer::Buffer => self.drop_overdue_packets(now),
+        }
+    }
+}
+
+impl<M: Copy> Machine for Dsr<M> {
+    type Packet = Received<M>;
+    type Transmit = Transmit<M>;
+    type Signal = Signal<M>;
+    type Event = Event<M>;
+    type Timer = Timer;
+
+    fn handle_packet(&mut self, now: Instant, _link: LinkId, received: Received<M>) {
+        let effect = match received.to {
+            Receiver::Other(to) => self.overhear(now, &received, to),
+            Receiver::Us if received.packet.destination.is_broadcast() => {
+                self.handle_broadcast(now, &received)
+            }
+            Receiver::Us => {
+                self.handle_addressed(now, received);
+                Effect::Some
+            }
+        };
+        if effect == Effect::Some {
+            self.rearm();
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.take_expired(now) {
+            self.fire(now, timer);
+        }
+        self.rearm();
+    }
+
+    fn handle_signal(&mut self, now: Instant, signal: Signal<M>) {
+        match signal {
+            Signal::LinkFailed { neighbour, packet } => self.handle_link_failure(now, neighbour, packet),
+        }
+        self.rearm();
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit<M>> {
+        self.outbox.transmits.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        self.timers.next()
+    }
+
+    fn poll_event(&mut self) -> Option<Event<M>> {
+        self.outbox.events.pop_front()
+    }
+}

@@ -1,0 +1,215 @@
+//! The path cache (RFC 4728 §4.1).
+
+use super::config::PathCache;
+use hopline_core::{Duration, Instant};
+use hopline_wire::dsr::Addresses;
+use std::net::Ipv4Addr;
+
+/// Ways from this node, none of which is the beginning of another.
+///
+/// Each serves all the nodes on it. Links work both ways: whatever leads here also leads back, and a link that fails is
+/// gone in both directions.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
+    /// This node.
+    origin: Ipv4Addr,
+    /// In the order in which they were learnt.
+    paths: Vec<Path>,
+    capacity: usize,
+    timeout: Duration,
+}
+
+#[derive(Clone, Debug)]
+struct Path {
+    /// Without this node. Not empty, no node twice.
+    nodes: Addresses,
+    used: Instant,
+}
+
+impl Paths {
+    pub(super) fn new(origin: Ipv4Addr, config: &PathCache) -> Self {
+        let capacity = usize::from(config.capacity.get());
+        Self { origin, paths: Vec::new(), capacity, timeout: config.timeout }
+    }
+
+    /// Remembers the way along `nodes`. Returns whether that is news.
+    pub(super) fn insert(&mut self, now: Instant, nodes: Addresses) -> bool {
+        let timeout = self.timeout;
+        self.paths.retain(|path| path.used + timeout > now);
+        self.insert_used(Path { nodes, used: now })
+    }
+
+    /// The shortest way to `destination`; of several the one that was learnt first.
+    pub(super) fn find(&self, now: Instant, destination: Ipv4Addr) -> Option<&[Ipv4Addr]> {
+        let (path, hops) = self.position(now, destination)?;
+        Some(&self.paths[path].nodes[..hops])
+    }
+
+    /// The same, for a packet: the path was used.
+    pub(super) fn take(&mut self, now: Instant, destination: Ipv4Addr) -> Option<Addresses> {
+        let (path, hops) = self.position(now, destination)?;
+        let path = &mut self.paths[path];
+        path.used = now;
+        Some(Addresses::from_slice(&path.nodes[..hops]))
+    }
+
+    /// Forgets the link between `a` and `b`: paths end before it. Returns whether one did.
+    pub(super) fn remove_link(&mut self, a: Ipv4Addr, b: Ipv4Addr) -> bool {
+        let mut cut = Vec::new();
+        let origin = self.origin;
+        self.paths.retain(|path| {
+            let mut hops = core::iter::once(&origin).chain(&path.nodes).zip(&path.nodes);
+            let Some(at) = hops.position(|(&from, &to)| (from, to) == (a, b) || (from, to) == (b, a)) else {
+                return true;
+            };
+            cut.push(Path { nodes: Addresses::from_slice(&path.nodes[..at]), used: path.used });
+            false
+        });
+        let any = !cut.is_empty();
+        for rest in cut {
+            if !rest.nodes.is_empty() {
+                self.insert_used(rest);
+            }
+        }
+        any
+    }
+
+    pub(super) fn iter(&self, now: Instant) -> impl Iterator<Item = &[Ipv4Addr]> {
+        self.paths.iter().filter(move |path| path.used + self.timeout > now).map(|path| path.nodes.as_slice())
+    }
+
+    fn insert_used(&mut self, new: Path) -> bool {
+        if let Some(longer) = self.paths.iter_mut().find(|path| path.nodes.starts_with(&new.nodes)) {
+            longer.used = longer.used.max(new.used);
+            return false;
+        }
+        if let Some(shorter) = self.paths.iter_mut().find(|path| new.nodes.starts_with(&path.nodes)) {
+            *shorter = Path { used: shorter.used.max(new.used), ..new };
+            return true;
+        }
+        if self.paths.len() >= self.capacity {
+            let oldest = self.paths.iter().enumerate().min_by_key(|(_, path)| path.used);
+            if let Some((at, _)) = oldest {
+                self.paths.remove(at);
+            }
+        }
+        self.paths.push(new);
+        true
+    }
+
+    /// The best path to `destination`, and how many of its nodes lead there.
+    fn position(&self, now: Instant, destination: Ipv4Addr) -> Option<(usize, usize)> {
+        let mut best: Option<(usize, usize)> = None;
+        for (at, path) in self.paths.iter().enumerate() {
+            let longest = best.map_or(path.nodes.len(), |(_, hops)| hops - 1).min(path.nodes.len());
+            let hops = path.nodes[..longest].iter().position(|node| *node == destination);
+            if let Some(before) = hops.filter(|_| path.used + self.timeout > now) {
+                best = Some((at, before + 1));
+            }
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::num::NonZeroU16;
+    use hopline_core::NodeId;
+
+    const fn n(index: u32) -> Ipv4Addr {
+        NodeId(index).ipv4()
+    }
+
+    fn nodes(path: &[u32]) -> Addresses {
+        path.iter().map(|&index| n(index)).collect()
+    }
+
+    fn at(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    fn paths(capacity: u16) -> Paths {
+        let config = PathCache { capacity: NonZeroU16::new(capacity).unwrap(), ..PathCache::RFC4728 };
+        Paths::new(n(0), &config)
+    }
+
+    fn found(paths: &Paths, destination: u32) -> Option<Addresses> {
+        paths.find(at(1), n(destination)).map(Addresses::from_slice)
+    }
+
+    #[test]
+    fn a_path_serves_every_node_on_it_and_the_shortest_wins() {
+        let mut p = paths(8);
+        assert!(p.insert(at(0), nodes(&[1, 2, 3, 4])));
+        assert_eq!(found(&p, 3), Some(nodes(&[1, 2, 3])));
+        assert!(p.insert(at(0), nodes(&[5, 3])));
+        assert_eq!(found(&p, 3), Some(nodes(&[5, 3])));
+        assert_eq!(found(&p, 4), Some(nodes(&[1, 2, 3, 4])));
+        assert_eq!(found(&p, 6), None);
+    }
+
+    #[test]
+    fn of_paths_as_short_the_first_stays_in_use() {
+        let mut p = paths(8);
+        p.insert(at(0), nodes(&[1, 3]));
+        p.insert(at(1), nodes(&[2, 3]));
+        assert_eq!(found(&p, 3), Some(nodes(&[1, 3])));
+    }
+
+    #[test]
+    fn what_is_known_is_no_news_and_what_goes_on_is_one_path() {
+        let mut p = paths(8);
+        assert!(p.insert(at(0), nodes(&[1, 2])));
+        assert!(!p.insert(at(0), nodes(&[1])));
+        assert!(!p.insert(at(0), nodes(&[1, 2])));
+        assert!(p.insert(at(0), nodes(&[1, 2, 3])));
+        assert_eq!(p.iter(at(0)).count(), 1);
+    }
+
+    #[test]
+    fn the_path_that_was_not_used_for_longest_makes_room() {
+        let mut p = paths(2);
+        p.insert(at(0), nodes(&[1]));
+        p.insert(at(1), nodes(&[2]));
+        assert_eq!(p.take(at(2), n(1)), Some(nodes(&[1])));
+        p.insert(at(3), nodes(&[3]));
+        assert_eq!((found(&p, 1), found(&p, 2), found(&p, 3)), (Some(nodes(&[1])), None, Some(nodes(&[3]))));
+    }
+
+    #[test]
+    fn a_path_that_nobody_uses_is_forgotten() {
+        let mut p = paths(8);
+        p.insert(at(0), nodes(&[1, 2]));
+        p.insert(at(0), nodes(&[3]));
+        p.take(at(10), n(2));
+        assert_eq!(p.find(at(300), n(3)), None);
+        assert!(p.find(at(309), n(1)).is_some());
+        assert_eq!(p.find(at(310), n(1)), None);
+        assert_eq!(p.iter(at(310)).count(), 0);
+        p.insert(at(310), nodes(&[4]));
+        assert_eq!(p.paths.len(), 1);
+    }
+
+    #[test]
+    fn a_link_that_fails_ends_paths_before_it_in_both_directions() {
+        let mut p = paths(8);
+        p.insert(at(0), nodes(&[1, 2, 3]));
+        p.insert(at(0), nodes(&[4, 3, 2, 5]));
+        assert!(p.remove_link(n(2), n(3)));
+        assert_eq!((found(&p, 3), found(&p, 2)), (Some(nodes(&[4, 3])), Some(nodes(&[1, 2]))));
+        assert_eq!(found(&p, 5), None);
+        assert!(!p.remove_link(n(2), n(3)));
+        assert!(p.remove_link(n(1), n(0)), "this node's own link");
+        assert_eq!((found(&p, 1), found(&p, 2)), (None, None));
+    }
+
+    #[test]
+    fn what_is_left_of_two_paths_is_one() {
+        let mut p = paths(8);
+        p.insert(at(0), nodes(&[1, 2, 3]));
+        p.insert(at(1), nodes(&[1, 2, 4]));
+        p.remove_link(n(1), n(2));
+        assert_eq!(p.iter(at(1)).collect::<Vec<_>>(), [nodes(&[1]).as_slice()]);
+    }
+}

@@ -1,0 +1,116 @@
+//! Replies: as the target, from the cache, and received (RFC 4728 §8.2.4 to §8.2.6).
+
+use super::machine::Dsr;
+use super::stats::Ignored;
+use super::types::{Packet, Transmit};
+use super::way::{Way, reversed};
+use hopline_core::{Duration, Instant};
+use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply, RouteRequest};
+use std::net::Ipv4Addr;
+
+/// Replies from the cache that wait, and listen for better ones (§8.2.5).
+#[derive(Clone, Debug)]
+pub(super) struct DelayedReplies<M> {
+    waiting: Vec<DelayedReply<M>>,
+    limit: usize,
+}
+
+#[derive(Clone, Debug)]
+struct DelayedReply<M> {
+    due: Instant,
+    initiator: Ipv4Addr,
+    target: Ipv4Addr,
+    /// Length of the route.
+    hops: usize,
+    transmit: Transmit<M>,
+}
+
+impl<M> DelayedReplies<M> {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { waiting: Vec::new(), limit: limit as usize }
+    }
+
+    pub(super) fn next_departure(&self) -> Option<Instant> {
+        self.waiting.iter().map(|reply| reply.due).min()
+    }
+
+    /// The reply that is due first, if one is.
+    fn pop_due(&mut self, now: Instant) -> Option<Transmit<M>> {
+        let (at, first) = self.waiting.iter().enumerate().min_by_key(|(_, reply)| reply.due)?;
+        (first.due <= now).then(|| self.waiting.remove(at).transmit)
+    }
+}
+
+impl<M: Copy> Dsr<M> {
+    /// §8.2.4: this node is the target.
+    pub(super) fn reply_as_target(&mut self, now: Instant, initiator: Ipv4Addr, request: &RouteRequest) {
+        let mut nodes = request.path.clone();
+        nodes.push(self.address);
+        let Some(transmit) = self.reply_along_record(initiator, &request.path, nodes) else { return };
+        let delay = self.stream.duration_below(self.config.reply_jitter);
+        if self.transmit_after(now, delay, transmit) {
+            self.stats.replies_as_target += 1;
+        }
+    }
+
+    /// §8.2.5: this node knows the rest of the way. `nodes`: all of it, without the initiator.
+    pub(super) fn delay_reply(
+        &mut self,
+        now: Instant,
+        per_hop: Duration,
+        initiator: Ipv4Addr,
+        request: &RouteRequest,
+        nodes: Addresses,
+    ) {
+        let hops = nodes.len();
+        let Some(transmit) = self.reply_along_record(initiator, &request.path, nodes) else { return };
+        let delay = per_hop.saturating_mul(hops as u64 - 1) + self.stream.duration_below(per_hop);
+        if delay.is_zero() {
+            self.stats.replies_from_cache += 1;
+            self.outbox.transmits.push_back(transmit);
+        } else if self.delayed.waiting.len() >= self.delayed.limit {
+            self.stats.ignore(Ignored::OutboxFull);
+        } else {
+            let target = request.target;
+            self.delayed.waiting.push(DelayedReply { due: now + delay, initiator, target, hops, transmit });
+        }
+    }
+
+    pub(super) fn send_delayed_replies(&mut self, now: Instant) {
+        while let Some(transmit) = self.delayed.pop_due(now) {
+            self.stats.replies_from_cache += 1;
+            self.outbox.transmits.push_back(transmit);
+        }
+    }
+
+    /// §8.2.5: an initiator that uses a route as short as the one it would be told needs no reply.
+    pub(super) fn cancel_delayed_replies(&mut self, packet: &Packet<M>, way: &Way) {
+        if packet.header.next.is_none() {
+            return;
+        }
+        let before = self.delayed.waiting.len();
+        self.delayed.waiting.retain(|reply| {
+            (reply.initiator, reply.target) != (packet.source, packet.destination) || way.hops() > reply.hops
+        });
+        self.stats.replies_cancelled += (before - self.delayed.waiting.len()) as u64;
+    }
+
+    /// §8.2.6. Where routes are remembered, that has already been done.
+    pub(super) fn handle_reply(&mut self, now: Instant, reply: &RouteReply) {
+        if self.paths.is_none() {
+            self.take_reply(now, reply);
+        }
+    }
+
+    /// A reply that goes back along the record of its request, which tests whether links work both ways (§8.2.4).
+    fn reply_along_record(
+        &self,
+        initiator: Ipv4Addr,
+        record: &[Ipv4Addr],
+        nodes: Addresses,
+    ) -> Option<Transmit<M>> {
+        let mut back = reversed(record);
+        back.push(initiator);
+        self.control_along(&back, DsrOption::Reply(RouteReply { last: Last::Hop, path: nodes }))
+    }
+}

@@ -1,0 +1,150 @@
+//! Requests of others (RFC 4728 §8.2.2, §8.2.3).
+
+use super::config::{CachedReplies, RouteCache, TargetReplies};
+use super::forwarding::onward;
+use super::machine::{Dsr, Effect};
+use super::stats::Ignored;
+use super::types::{Event, Packet, Received, Transmit};
+use super::way::are_distinct_hosts;
+use crate::{DropReason, Sighting, is_host};
+use hopline_core::Instant;
+use hopline_wire::dsr::{Addresses, DsrOption, Header, RouteRequest};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+impl<M: Copy> Dsr<M> {
+    /// A packet for everybody: a request, or nonsense.
+    pub(super) fn handle_broadcast(&mut self, now: Instant, received: &Received<M>) -> Effect {
+        let packet = &received.packet;
+        let request = packet.header.options.iter().find_map(|option| match option {
+            DsrOption::Request(request) => Some(request),
+            _ => None,
+        });
+        let taken = match request {
+            Some(request) => self.handle_request(now, packet, request, received.from),
+            None => Err(Ignored::Malformed),
+        };
+        if let Err(reason) = taken {
+            self.stats.ignore(reason);
+        }
+        // Nine of ten requests of a flood are duplicates, from which at most the cache learns.
+        let effect = if taken.is_err() && self.paths.is_none() { Effect::None } else { Effect::Some };
+        let Some(carried) = packet.carried else { return effect };
+        // Requests of this machine carry no data. Those of others end at their target, which is not asked twice.
+        if taken.is_ok() && request.is_some_and(|request| request.target == self.address) {
+            self.outbox.events.push_back(Event::Deliver { packet: carried, ttl: packet.ttl });
+        } else {
+            self.drop_packet(carried, DropReason::BadRoute);
+        }
+        effect
+    }
+
+    fn handle_request(
+        &mut self,
+        now: Instant,
+        packet: &Packet<M>,
+        request: &RouteRequest,
+        from: Ipv4Addr,
+    ) -> Result<(), Ignored> {
+        let initiator = packet.source;
+        if initiator == self.address || request.path.contains(&self.address) {
+            return Err(Ignored::OwnRequest);
+        }
+        if !is_sound(initiator, request, from) {
+            return Err(Ignored::Malformed);
+        }
+        if request.path.len() > usize::from(self.max_path()) {
+            return Err(Ignored::RecordFull);
+        }
+        self.learn_record(now, initiator, request, from);
+        let replies_to_all =
+            request.target == self.address && self.config.target_replies == TargetReplies::All;
+        if !replies_to_all {
+            match self.seen.note(initiator, request.id, request.target) {
+                Sighting::First => {}
+                Sighting::Again => return Err(Ignored::DuplicateRequest),
+                Sighting::Full => return Err(Ignored::TableFull),
+            }
+        }
+        for option in &packet.header.options {
+            if let DsrOption::Error(error) = option {
+                self.handle_error(now, error);
+            }
+        }
+        if request.target == self.address {
+            self.reply_as_target(now, initiator, request);
+        } else if !self.reply_from_cache(now, initiator, request) {
+            return self.relay_request(now, packet, request);
+        }
+        Ok(())
+    }
+
+    /// §8.1.4: the way back along the record.
+    fn learn_record(&mut self, now: Instant, initiator: Ipv4Addr, request: &RouteRequest, from: Ipv4Addr) {
+        if self.paths.is_none() {
+            return;
+        }
+        let mut nodes = Addresses::new();
+        nodes.push(initiator);
+        nodes.extend_from_slice(&request.path);
+        self.learn(now, &nodes, from);
+    }
+
+    /// §8.2.3. Returns whether this node could answer.
+    fn reply_from_cache(&mut self, now: Instant, initiator: Ipv4Addr, request: &RouteRequest) -> bool {
+        let RouteCache::Paths(cache) = &self.config.cache else { return false };
+        let CachedReplies::After { per_hop } = cache.cached_replies else { return false };
+        let Some(path) = self.paths.as_ref().and_then(|paths| paths.find(now, request.target)) else {
+            return false;
+        };
+        let mut nodes = request.path.clone();
+        nodes.push(self.address);
+        nodes.extend_from_slice(path);
+        // §8.2.3: no node twice. A way that goes back would not be told of its errors.
+        if nodes.len() > self.max_hops() || nodes.contains(&initiator) || !are_distinct_hosts(&nodes) {
+            return false;
+        }
+        self.delay_reply(now, per_hop, initiator, request, nodes);
+        true
+    }
+
+    /// §8.2.2, last part.
+    fn relay_request(
+        &mut self,
+        now: Instant,
+        packet: &Packet<M>,
+        request: &RouteRequest,
+    ) -> Result<(), Ignored> {
+        if packet.ttl <= 1 {
+            return Err(Ignored::TtlExpired);
+        }
+        if request.path.len() >= usize::from(self.max_path()) {
+            return Err(Ignored::RecordFull);
+        }
+        let mut options = onward(&packet.header);
+        for option in &mut options {
+            if let DsrOption::Request(request) = option {
+                request.path.push(self.address);
+            }
+        }
+        let header = Arc::new(Header { next: None, options });
+        let packet = Packet { ttl: packet.ttl - 1, header, carried: None, ..packet.clone() };
+        let delay = self.stream.duration_below(self.config.broadcast_jitter);
+        if self.transmit_after(now, delay, Transmit { packet, next_hop: Ipv4Addr::BROADCAST }) {
+            self.stats.requests_relayed += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the record can be that of a request which `from` transmitted.
+fn is_sound(initiator: Ipv4Addr, request: &RouteRequest, from: Ipv4Addr) -> bool {
+    let path = &request.path;
+    is_host(initiator)
+        && is_host(request.target)
+        && initiator != request.target
+        && path.last().copied().unwrap_or(initiator) == from
+        && !path.contains(&initiator)
+        && !path.contains(&request.target)
+        && are_distinct_hosts(path)
+}

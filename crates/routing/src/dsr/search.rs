@@ -1,0 +1,226 @@
+//! Which destinations this node looks for (the initiator's half of the route request table, RFC 4728 §4.3).
+
+use super::config::Config;
+use crate::address_map::AddressMap;
+use hopline_core::{Duration, Instant};
+use std::net::Ipv4Addr;
+
+/// Time to live of a request that is to go everywhere: DiscoveryHopLimit (§9).
+const DISCOVERY_HOP_LIMIT: u8 = 255;
+
+/// One search for each destination.
+#[derive(Clone, Debug)]
+pub(super) struct Searches(AddressMap<Search>);
+
+/// What is known about the search for a destination.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    pub(super) phase: Phase,
+    pub(super) reach: Reach,
+    /// While waiting: when to ask again. Otherwise: when it is allowed to.
+    deadline: Instant,
+    /// Requests without an answer since the search began.
+    requests: u8,
+    /// The latest time that a flooded request was given, if none was answered since.
+    period: Option<Duration>,
+}
+
+/// Whether packets wait for the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Idle,
+    Waiting,
+}
+
+/// What this node, as a source of packets, was told about a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// It sends nothing there.
+    NotOurs,
+    /// Nothing yet.
+    Unknown,
+    Found,
+    Lost,
+}
+
+/// What a new wish for a route means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// A request is to go out.
+    Due,
+    /// One is under way, or must not go out yet.
+    Waits,
+    /// There is no room to remember it.
+    Refused,
+}
+
+/// What to do next in a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    Request { ttl: u8 },
+    GiveUp,
+}
+
+impl Searches {
+    pub(super) fn new(limit: u32) -> Self {
+        Self(AddressMap::new(limit))
+    }
+
+    pub(super) fn get(&self, destination: Ipv4Addr) -> Option<&Search> {
+        self.0.get(destination)
+    }
+
+    pub(super) fn get_mut(&mut self, destination: Ipv4Addr) -> Option<&mut Search> {
+        self.0.get_mut(destination)
+    }
+
+    /// The entry of `destination`; made if there is room.
+    pub(super) fn entry(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Search> {
+        if self.0.get(destination).is_none() {
+            self.make_room();
+            self.0.insert_new(destination, Search::new(now));
+        }
+        self.0.get_mut(destination)
+    }
+
+    pub(super) fn begin(&mut self, now: Instant, destination: Ipv4Addr) -> Begun {
+        let Some(search) = self.entry(now, destination) else { return Begun::Refused };
+        match search.phase {
+            Phase::Waiting => Begun::Waits,
+            Phase::Idle => {
+                search.phase = Phase::Waiting;
+                if search.deadline > now { Begun::Waits } else { Begun::Due }
+            }
+        }
+    }
+
+    /// A destination whose next request is due.
+    pub(super) fn due(&self, now: Instant) -> Option<Ipv4Addr> {
+        self.0
+            .iter()
+            .find(|(_, s)| s.phase == Phase::Waiting && s.deadline <= now)
+            .map(|(address, _)| address)
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.0.iter().filter(|(_, s)| s.phase == Phase::Waiting).map(|(_, s)| s.deadline).min()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Ipv4Addr, &mut Search)> {
+        self.0.iter_mut()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().count()
+    }
+
+    /// Of the destinations nobody waits for, the one asked for longest ago is forgotten.
+    fn make_room(&mut self) {
+        if !self.0.is_full() {
+            return;
+        }
+        let idle = self.0.iter().filter(|(_, search)| search.phase == Phase::Idle);
+        if let Some((oldest, _)) = idle.min_by_key(|(_, search)| search.deadline) {
+            self.0.retain(|address, _| address != oldest);
+        }
+    }
+}
+
+impl Search {
+    const fn new(now: Instant) -> Self {
+        Self { phase: Phase::Idle, reach: Reach::NotOurs, deadline: now, requests: 0, period: None }
+    }
+
+    /// Whether a route to the destination would be news.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.phase == Phase::Waiting || self.reach == Reach::Lost
+    }
+
+    /// The next attempt, made at `now` (§8.2.1): neighbours first, then everybody, at intervals that grow.
+    pub(super) fn attempt(&mut self, now: Instant, config: &Config) -> Attempt {
+        if self.requests >= config.max_request_retries.get() {
+            return Attempt::GiveUp;
+        }
+        self.requests += 1;
+        if let (Some(wait), 1, None) = (config.neighbours_first, self.requests, self.period) {
+            self.deadline = now + wait;
+            return Attempt::Request { ttl: 1 };
+        }
+        let next = |period: Duration| period.saturating_mul(config.request_backoff.get().into());
+        let period = self.period.map_or(config.request_period, next).min(config.max_request_period);
+        self.period = Some(period);
+        self.deadline = now + period;
+        Attempt::Request { ttl: DISCOVERY_HOP_LIMIT }
+    }
+
+    /// There is a route.
+    pub(super) fn succeed(&mut self, now: Instant) {
+        *self = Self { reach: self.reach, ..Self::new(now) };
+    }
+
+    /// Nobody waits any more. The intervals go on where they were (§8.2).
+    pub(super) fn pause(&mut self) {
+        self.phase = Phase::Idle;
+    }
+
+    /// No answer came. The intervals go on where they were.
+    pub(super) fn fail(&mut self) {
+        self.phase = Phase::Idle;
+        self.requests = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    #[test]
+    fn intervals_grow_to_a_bound_and_start_again_after_an_answer() {
+        let config = Config::rfc4728();
+        let mut search = Search::new(at(0));
+        let mut waits = Vec::new();
+        let mut ttls = Vec::new();
+        while let Attempt::Request { ttl } = search.attempt(at(0), &config) {
+            waits.push(search.deadline.since(at(0)).as_millis());
+            ttls.push(ttl);
+        }
+        assert_eq!(waits[..7], [30, 500, 1000, 2000, 4000, 8000, 10_000]);
+        assert_eq!((waits.len(), waits[15]), (16, 10_000));
+        assert_eq!(ttls[..3], [1, 255, 255]);
+        search.fail();
+        assert_eq!(search.attempt(at(0), &config), Attempt::Request { ttl: 255 });
+        assert_eq!(search.deadline, at(10_000), "a failure does not shorten the interval");
+        search.succeed(at(0));
+        assert_eq!(search.attempt(at(0), &config), Attempt::Request { ttl: 1 });
+    }
+
+    #[test]
+    fn the_first_request_is_flooded_where_neighbours_are_not_asked_first() {
+        let config = Config { neighbours_first: None, ..Config::ns2() };
+        let mut search = Search::new(at(0));
+        assert_eq!(search.attempt(at(0), &config), Attempt::Request { ttl: 255 });
+        assert_eq!(search.deadline, at(500));
+        search.attempt(at(0), &config);
+        assert_eq!(search.deadline, at(2000));
+    }
+
+    #[test]
+    fn a_search_that_others_wait_for_is_joined_and_never_forgotten() {
+        let mut searches = Searches::new(2);
+        assert_eq!(searches.begin(at(0), A), Begun::Due);
+        assert_eq!(searches.begin(at(0), A), Begun::Waits);
+        assert_eq!(searches.begin(at(0), B), Begun::Due);
+        assert_eq!(searches.begin(at(0), C), Begun::Refused);
+        searches.get_mut(B).unwrap().pause();
+        assert_eq!(searches.begin(at(0), C), Begun::Due);
+        assert!(searches.get(B).is_none() && searches.get(A).is_some());
+    }
+}

@@ -1,0 +1,75 @@
+//! Automatic route shortening (RFC 4728 §3.4.3, §4.4).
+
+use super::config::{GratuitousReplies, RouteCache};
+use super::machine::Dsr;
+use super::stats::Ignored;
+use super::types::Packet;
+use super::way::{Way, reversed, source_route};
+use hopline_core::Instant;
+use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply};
+use std::net::Ipv4Addr;
+
+/// The gratuitous reply table: which sources were told of which transmitter's packets.
+#[derive(Clone, Debug)]
+pub(super) struct Detours {
+    told: Vec<Told>,
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    source: Ipv4Addr,
+    transmitter: Ipv4Addr,
+    until: Instant,
+}
+
+impl Detours {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { told: Vec::new(), limit: limit as usize }
+    }
+
+    /// Notes that `source` is told of a packet of its own that `transmitter` sent.
+    fn note(
+        &mut self,
+        now: Instant,
+        source: Ipv4Addr,
+        transmitter: Ipv4Addr,
+        until: Instant,
+    ) -> Result<(), Ignored> {
+        self.told.retain(|told| told.until > now);
+        if self.told.iter().any(|told| (told.source, told.transmitter) == (source, transmitter)) {
+            return Err(Ignored::HeldOff);
+        }
+        if self.told.len() >= self.limit {
+            return Err(Ignored::TableFull);
+        }
+        self.told.push(Told { source, transmitter, until });
+        Ok(())
+    }
+}
+
+impl<M: Copy> Dsr<M> {
+    /// Tells the source of an overheard data packet if the packet was to come here later.
+    pub(super) fn shorten(&mut self, now: Instant, packet: &Packet<M>, way: &Way) {
+        let RouteCache::Paths(cache) = &self.config.cache else { return };
+        let GratuitousReplies::On { holdoff } = cache.gratuitous_replies else { return };
+        let Some(skipped) = way.ahead().iter().position(|node| *node == self.address) else { return };
+        let salvaged = source_route(&packet.header).is_some_and(|route| route.salvage > 0);
+        // The first node ahead is the one it was sent to. A salvaged packet does not say how it got to the salvager.
+        if skipped == 0 || salvaged || packet.header.next.is_none() {
+            return;
+        }
+        if let Err(reason) = self.detours.note(now, packet.source, way.transmitter(), now + holdoff) {
+            return self.stats.ignore(reason);
+        }
+        let mut nodes = Addresses::from_slice(&way.travelled()[1..]);
+        nodes.extend_from_slice(&way.ahead()[skipped..]);
+        let back = reversed(way.travelled());
+        let reply = DsrOption::Reply(RouteReply { last: Last::Hop, path: nodes });
+        let Some(transmit) = self.control_along(&back, reply) else { return };
+        let delay = self.stream.duration_below(self.config.reply_jitter);
+        if self.transmit_after(now, delay, transmit) {
+            self.stats.replies_gratuitous += 1;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a DSR machine has counted.
+
+/// Why a packet or an option of it had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Ignored {
+    /// A request that was heard before (RFC 4728 §8.2.2).
+    DuplicateRequest,
+    /// This node's own request, or one that this node is on the record of.
+    OwnRequest,
+    /// A request that has come as far as routes may be long.
+    RecordFull,
+    /// A request or packet whose time to live was over.
+    TtlExpired,
+    /// A reply that no packet waits for, where no routes are remembered.
+    StaleReply,
+    /// A header that makes no sense: an address that is no host's, a node twice on a path, a transmitter that is not on it.
+    Malformed,
+    /// A packet that was handed to this node, though its route says another.
+    NotOnRoute,
+    /// An unknown option that forbids to go on with the packet (§8.1.6).
+    UnknownOption,
+    /// A detour whose source was told of it a moment ago (§4.4).
+    HeldOff,
+    /// No room to remember another initiator, target, or detour.
+    TableFull,
+    /// A message that found too many others waiting for their delay to pass.
+    OutboxFull,
+}
+
+impl Ignored {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [Self; 11] = [
+        Self::DuplicateRequest,
+        Self::OwnRequest,
+        Self::RecordFull,
+        Self::TtlExpired,
+        Self::StaleReply,
+        Self::Malformed,
+        Self::NotOnRoute,
+        Self::UnknownOption,
+        Self::HeldOff,
+        Self::TableFull,
+        Self::OutboxFull,
+    ];
+}
+
+/// Counters of one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Requests of this node, retries included.
+    pub requests_originated: u64,
+    /// Requests passed on.
+    pub requests_relayed: u64,
+    /// Replies as the target.
+    pub replies_as_target: u64,
+    /// Replies from the cache.
+    pub replies_from_cache: u64,
+    /// Replies from the cache that were not sent because the initiator uses a route as short (§8.2.5).
+    pub replies_cancelled: u64,
+    /// Replies to sources of packets that were overheard on a detour (§3.4.3).
+    pub replies_gratuitous: u64,
+    /// Route errors.
+    pub errors_sent: u64,
+    /// Acknowledgements that were asked for (§8.3.3).
+    pub acks_sent: u64,
+    /// Data packets passed on along their source routes.
+    pub data_forwarded: u64,
+    /// Packets without data passed on along their source routes.
+    pub control_forwarded: u64,
+    /// Data packets that were given another route after their next hop did not answer (§8.3.6).
+    pub salvaged: u64,
+    /// Packets without data whose next hop did not answer.
+    pub control_lost: u64,
+    /// Frames that the link layer gave up.
+    pub links_broken: u64,
+    /// Searches that found a route.
+    pub searches_succeeded: u64,
+    /// Searches given up.
+    pub searches_failed: u64,
+    /// Paths that went into the cache.
+    pub paths_learnt: u64,
+    ignored: [u64; Ignored::ALL.len()],
+}
+
+impl Stats {
+    /// How many packets or options had no effect for this reason.
+    #[must_use]
+    pub const fn ignored(&self, reason: Ignored) -> u64 {
+        self.ignored[reason as usize]
+    }
+
+    pub(super) fn ignore(&mut self, reason: Ignored) {
+        self.ignored[reason as usize] += 1;
+    }
+}

@@ -1,0 +1,32 @@
+//! Packets for others (RFC 4728 §3.3.1, §8.1.4).
+
+use super::config::{RouteCache, Tap};
+use super::machine::{Dsr, Effect};
+use super::stats::Ignored;
+use super::types::Received;
+use super::way::Way;
+use hopline_core::Instant;
+use std::net::Ipv4Addr;
+
+impl<M: Copy> Dsr<M> {
+    /// A neighbour sent a packet to `to`.
+    pub(super) fn overhear(&mut self, now: Instant, received: &Received<M>, to: Ipv4Addr) -> Effect {
+        let RouteCache::Paths(cache) = &self.config.cache else { return Effect::None };
+        if cache.tap == Tap::Off {
+            return Effect::None;
+        }
+        let (packet, from) = (&received.packet, received.from);
+        let way = Way::of(packet).filter(|way| {
+            // This node's own transmission is not overheard by itself.
+            (way.transmitter(), way.receiver()) == (from, to) && from != self.address && to != self.address
+        });
+        let Some(way) = way else {
+            self.stats.ignore(Ignored::Malformed);
+            return Effect::None;
+        };
+        self.cancel_delayed_replies(packet, &way);
+        self.learn_from(now, &packet.header, packet.destination, &way, from);
+        self.shorten(now, packet, &way);
+        Effect::Some
+    }
+}

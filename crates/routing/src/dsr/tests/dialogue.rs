@@ -1,0 +1,180 @@
+//! One machine and a script: what it hears, when, and what it does.
+
+use crate::dsr::*;
+use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
+use hopline_wire::dsr::{
+    Addresses, DsrOption, ErrorKind, First, Header, Last, RouteError, RouteReply, RouteRequest, SourceRoute,
+};
+use hopline_wire::ipv4::Protocol;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+pub(super) const ME: Ipv4Addr = n(0);
+pub(super) const ALL: Ipv4Addr = Ipv4Addr::BROADCAST;
+
+/// The address of node `index`.
+pub(super) const fn n(index: u32) -> Ipv4Addr {
+    NodeId(index).ipv4()
+}
+
+pub(super) fn path(nodes: &[u32]) -> Addresses {
+    nodes.iter().map(|&index| n(index)).collect()
+}
+
+pub(super) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Node 0 and its clock.
+pub(super) struct Node {
+    pub(super) dsr: Dsr<u32>,
+    pub(super) now: Instant,
+}
+
+impl Node {
+    pub(super) fn new(config: Config) -> Self {
+        let dsr = Dsr::new(config, ME, Stream::new(1, 1, NodeId(0), Purpose::Routing));
+        Self { dsr, now: Instant::from_secs(100) }
+    }
+
+    /// Lets time pass; returns what was sent, and when.
+    pub(super) fn pass(&mut self, time: Duration) -> Vec<(Instant, Transmit<u32>)> {
+        let end = self.now + time;
+        let mut sent = Vec::new();
+        while let Some((due, _)) = self.dsr.poll_timeout().filter(|(due, _)| *due <= end) {
+            self.now = self.now.max(due);
+            self.dsr.handle_timeout(self.now);
+            sent.extend(self.sent().into_iter().map(|transmit| (self.now, transmit)));
+        }
+        self.now = end;
+        sent
+    }
+
+    /// Lets any jitter pass; returns what was sent.
+    pub(super) fn settle(&mut self) -> Vec<Transmit<u32>> {
+        let mut sent = self.sent();
+        sent.extend(self.pass(ms(10)).into_iter().map(|(_, transmit)| transmit));
+        sent
+    }
+
+    pub(super) fn sent(&mut self) -> Vec<Transmit<u32>> {
+        core::iter::from_fn(|| self.dsr.poll_transmit(self.now)).collect()
+    }
+
+    pub(super) fn events(&mut self) -> Vec<Event<u32>> {
+        core::iter::from_fn(|| self.dsr.poll_event()).collect()
+    }
+
+    /// A packet of this node's own.
+    pub(super) fn send(&mut self, destination: u32, packet: u32) -> Vec<Transmit<u32>> {
+        self.dsr.send(self.now, n(destination), 64, Protocol::Tcp, packet);
+        self.sent()
+    }
+
+    /// Neighbour `from` hands a packet to this node, or to all.
+    pub(super) fn get(&mut self, from: u32, packet: Packet<u32>) -> Vec<Transmit<u32>> {
+        let received = Received { packet, from: n(from), to: Receiver::Us };
+        self.dsr.handle_packet(self.now, LinkId::ONLY, received);
+        self.sent()
+    }
+
+    /// Neighbour `from` hands a packet to `to`, and this node hears it.
+    pub(super) fn overhear(&mut self, from: u32, to: u32, packet: Packet<u32>) -> Vec<Transmit<u32>> {
+        let received = Received { packet, from: n(from), to: Receiver::Other(n(to)) };
+        self.dsr.handle_packet(self.now, LinkId::ONLY, received);
+        self.sent()
+    }
+
+    /// The link layer gives up what this node sent.
+    pub(super) fn fails(&mut self, transmit: Transmit<u32>) -> Vec<Transmit<u32>> {
+        let Transmit { packet, next_hop } = transmit;
+        self.dsr.handle_signal(self.now, Signal::LinkFailed { neighbour: next_hop, packet });
+        self.sent()
+    }
+
+    /// A route from here over `nodes`, learnt of a reply.
+    pub(super) fn knows(&mut self, nodes: &[u32]) {
+        let back: Vec<u32> = nodes[..nodes.len() - 1].iter().rev().copied().collect();
+        let packet = reply(*nodes.last().unwrap(), &back, 0, 0, nodes);
+        self.get(nodes[0], packet);
+        self.events();
+    }
+
+    pub(super) fn routes(&self) -> Vec<Addresses> {
+        self.dsr.routes(self.now).map(Addresses::from_slice).collect()
+    }
+
+    pub(super) fn ignored(&self, reason: Ignored) -> u64 {
+        self.dsr.stats().ignored(reason)
+    }
+}
+
+pub(super) fn route(salvage: u8, nodes: &[u32], left: u8) -> DsrOption {
+    DsrOption::SourceRoute(SourceRoute {
+        first: First::Hop,
+        last: Last::Hop,
+        salvage,
+        segments_left: left,
+        path: path(nodes),
+    })
+}
+
+pub(super) fn packet(source: u32, destination: u32, options: &[DsrOption]) -> Packet<u32> {
+    let header = Header { next: None, options: options.iter().cloned().collect() };
+    Packet {
+        source: n(source),
+        destination: n(destination),
+        ttl: 64,
+        header: Arc::new(header),
+        carried: None,
+    }
+}
+
+/// A data packet with a source route over `nodes`, of which it has not reached `left`.
+pub(super) fn data(source: u32, nodes: &[u32], left: u8, destination: u32, id: u32) -> Packet<u32> {
+    carrying(packet(source, destination, &[route(0, nodes, left)]), id)
+}
+
+/// The same packet with data.
+pub(super) fn carrying(packet: Packet<u32>, id: u32) -> Packet<u32> {
+    let header = Header { next: Some(Protocol::Tcp), ..(*packet.header).clone() };
+    Packet { header: Arc::new(header), carried: Some(id), ..packet }
+}
+
+/// A request of `initiator`, recorded to have passed `nodes`.
+pub(super) fn request(initiator: u32, id: u16, target: u32, nodes: &[u32]) -> Packet<u32> {
+    let request = DsrOption::Request(RouteRequest { id, target: n(target), path: path(nodes) });
+    Packet { destination: ALL, ..packet(initiator, initiator, &[request]) }
+}
+
+pub(super) fn reply_option(nodes: &[u32]) -> DsrOption {
+    DsrOption::Reply(RouteReply { last: Last::Hop, path: path(nodes) })
+}
+
+/// A reply of `source` for `initiator` with a route over `nodes`, on its way over `back`.
+pub(super) fn reply(source: u32, back: &[u32], left: u8, initiator: u32, nodes: &[u32]) -> Packet<u32> {
+    packet(source, initiator, &[route(0, back, left), reply_option(nodes)])
+}
+
+pub(super) fn error_option(source: u32, unreachable: u32, destination: u32) -> DsrOption {
+    let kind = ErrorKind::NodeUnreachable(n(unreachable));
+    DsrOption::Error(RouteError { salvage: 0, source: n(source), destination: n(destination), kind })
+}
+
+/// The one packet that was sent, and to whom.
+pub(super) fn only(sent: &[Transmit<u32>]) -> (&Packet<u32>, Ipv4Addr) {
+    match sent {
+        [Transmit { packet, next_hop }] => (packet, *next_hop),
+        other => panic!("expected one packet, got {other:?}"),
+    }
+}
+
+/// The request in the one packet that was sent, and its time to live.
+pub(super) fn only_request(sent: &[Transmit<u32>]) -> (&RouteRequest, u8) {
+    let (packet, next_hop) = only(sent);
+    assert_eq!((packet.destination, next_hop), (ALL, ALL));
+    match packet.header.options.as_slice() {
+        [DsrOption::Request(request), ..] => (request, packet.ttl),
+        other => panic!("expected a request, got {other:?}"),
+    }
+}

@@ -1,0 +1,166 @@
+//! The initiator (RFC 4728 §8.1.1, §8.2.1, §8.2.6).
+
+use super::dialogue::*;
+use crate::dsr::*;
+use core::num::{NonZeroU8, NonZeroU16};
+use hopline_core::Instant;
+use hopline_wire::dsr::DsrOption;
+use hopline_wire::ipv4::Protocol;
+
+/// When requests go out, and how far.
+fn requests(node: &mut Node, millis: u64) -> Vec<(u64, u8)> {
+    let start = Instant::from_secs(100);
+    let sent = node.pass(ms(millis));
+    sent.into_iter().map(|(at, sent)| (at.since(start).as_millis(), only_request(&[sent]).1)).collect()
+}
+
+#[test]
+fn a_packet_without_a_route_waits_while_a_request_goes_out() {
+    let mut node = Node::new(Config::rfc4728());
+    let sent = node.send(9, 1);
+    let (request, ttl) = only_request(&sent);
+    assert_eq!((request.target, request.path.len(), ttl), (n(9), 0, 1));
+    assert_eq!(sent[0].packet.source, ME);
+    assert_eq!((sent[0].packet.header.next, sent[0].packet.carried), (None, None));
+    assert_eq!((node.dsr.buffered(), node.events().len()), (1, 0));
+    assert!(!node.dsr.has_route(node.now, n(9)));
+}
+
+#[test]
+fn neighbours_are_asked_first_then_everybody_at_intervals_that_double() {
+    let mut node = Node::new(Config::rfc4728());
+    node.send(9, 1);
+    let times = requests(&mut node, 9000);
+    assert_eq!(times, [(30, 255), (530, 255), (1530, 255), (3530, 255), (7530, 255)]);
+}
+
+#[test]
+fn each_request_has_an_id_of_its_own() {
+    let mut node = Node::new(Config::rfc4728());
+    let first = only_request(&node.send(9, 1)).0.id;
+    let second = only_request(&node.send(8, 2)).0.id;
+    let third = node.pass(ms(30)).into_iter().map(|(_, sent)| only_request(&[sent]).0.id);
+    let ids: Vec<u16> = [first, second].into_iter().chain(third).collect();
+    assert_eq!(ids, [1, 2, 3, 4]);
+}
+
+#[test]
+fn packets_for_the_same_target_wait_for_the_same_answer() {
+    let mut node = Node::new(Config::rfc4728());
+    node.send(9, 1);
+    assert_eq!(node.send(9, 2), []);
+    let sent = node.get(1, reply(9, &[2, 1], 0, 0, &[1, 2, 9]));
+    let ids: Vec<_> = sent.iter().map(|sent| (sent.next_hop, sent.packet.carried)).collect();
+    assert_eq!(ids, [(n(1), Some(1)), (n(1), Some(2))]);
+    assert_eq!(node.events(), [Event::RouteFound { destination: n(9), hops: 3 }]);
+    assert_eq!(node.dsr.buffered(), 0);
+    assert_eq!(node.pass(ms(20_000)), [], "and no request is left to send");
+}
+
+#[test]
+fn a_packet_carries_its_route_without_its_ends() {
+    let mut node = Node::new(Config::rfc4728());
+    node.knows(&[1, 2, 9]);
+    let sent = node.send(9, 7);
+    let (packet, next_hop) = only(&sent);
+    assert_eq!((packet.source, packet.destination, packet.ttl, next_hop), (ME, n(9), 64, n(1)));
+    assert_eq!(packet.header.options.as_slice(), [route(0, &[1, 2], 2)]);
+    assert_eq!((packet.header.next, packet.carried), (Some(Protocol::Tcp), Some(7)));
+    assert_eq!(node.events(), []);
+    let sent = node.send(1, 8);
+    assert_eq!(only(&sent).0.header.options.as_slice(), [route(0, &[], 0)], "over one hop too");
+    assert_eq!(only(&sent).1, n(1));
+}
+
+#[test]
+fn a_target_that_never_answers_costs_its_packets() {
+    let config = Config {
+        max_request_retries: NonZeroU8::new(3).unwrap(),
+        neighbours_first: None,
+        ..Config::rfc4728()
+    };
+    let mut node = Node::new(config);
+    node.send(9, 1);
+    assert_eq!(requests(&mut node, 3499), [(500, 255), (1500, 255)]);
+    assert_eq!(node.events(), []);
+    assert_eq!(node.pass(ms(1)), []);
+    let events = node.events();
+    let reason = DropReason::DiscoveryFailed;
+    assert_eq!(events, [Event::RouteLost { destination: n(9) }, Event::Drop { packet: 1, reason }]);
+    // §8.2: the interval stays long until an answer comes.
+    assert_eq!(only_request(&node.send(9, 2)).1, 255);
+    assert_eq!(requests(&mut node, 4000), [(7500, 255)]);
+    assert_eq!(node.events(), [], "the loss was told before");
+}
+
+#[test]
+fn a_packet_that_waits_too_long_is_dropped_and_nobody_asks_for_it_any_more() {
+    let mut node = Node::new(Config::rfc4728());
+    node.send(9, 1);
+    let sent = node.pass(ms(29_999));
+    assert!(!sent.is_empty());
+    assert_eq!(node.events(), []);
+    node.pass(ms(1));
+    assert_eq!(node.events(), [Event::Drop { packet: 1, reason: DropReason::BufferTimeout }]);
+    assert_eq!(node.pass(ms(100_000)), []);
+}
+
+#[test]
+fn the_oldest_packet_makes_room_in_a_full_buffer() {
+    let config = Config { buffer_packets: NonZeroU16::new(2).unwrap(), ..Config::rfc4728() };
+    let mut node = Node::new(config);
+    for id in 1..=3 {
+        node.send(9, id);
+    }
+    assert_eq!(node.events(), [Event::Drop { packet: 1, reason: DropReason::BufferFull }]);
+    assert_eq!(node.dsr.buffered(), 2);
+}
+
+#[test]
+fn a_target_too_many_is_refused() {
+    let mut config = Config::rfc4728();
+    config.limits.request_table = 1;
+    let mut node = Node::new(config);
+    node.send(9, 1);
+    assert_eq!(node.send(8, 2), []);
+    assert_eq!(node.events(), [Event::Drop { packet: 2, reason: DropReason::DiscoveryFailed }]);
+    assert_eq!(node.ignored(Ignored::TableFull), 1);
+}
+
+#[test]
+fn nobody_is_asked_for_this_node_or_for_what_is_no_host() {
+    let mut node = Node::new(Config::rfc4728());
+    for destination in [ME, ALL, std::net::Ipv4Addr::UNSPECIFIED, std::net::Ipv4Addr::new(224, 0, 0, 1)] {
+        node.dsr.send(node.now, destination, 64, Protocol::Udp, 1);
+        assert_eq!(node.events(), [Event::Drop { packet: 1, reason: DropReason::Unroutable }]);
+        assert_eq!(node.sent(), []);
+    }
+}
+
+#[test]
+fn an_error_for_this_node_goes_out_with_its_next_request() {
+    // §3.4.4
+    let mut node = Node::new(Config::rfc4728());
+    node.knows(&[1, 2, 9]);
+    let error = error_option(1, 2, 0);
+    node.get(1, packet(1, 0, &[route(0, &[], 0), error.clone()]));
+    let sent = node.send(9, 1);
+    assert!(matches!(only(&sent).0.header.options.as_slice(), [DsrOption::Request(_), e] if *e == error));
+    let next = node.pass(ms(30));
+    assert_eq!(next[0].1.packet.header.options.len(), 1, "once");
+}
+
+#[test]
+fn a_route_that_comes_to_light_by_itself_ends_a_search_and_a_loss() {
+    let mut node = Node::new(Config::rfc4728());
+    node.send(9, 1);
+    // A packet from 9 to another node passes by.
+    let sent = node.get(1, data(9, &[1, 0], 1, 5, 77));
+    assert!(sent.iter().any(|sent| sent.packet.carried == Some(1) && sent.next_hop == n(1)));
+    assert_eq!(node.events(), [Event::RouteFound { destination: n(9), hops: 2 }]);
+    node.get(1, packet(1, 0, &[route(0, &[], 0), error_option(1, 9, 0)]));
+    assert_eq!(node.events(), [Event::RouteLost { destination: n(9) }]);
+    node.knows(&[2]);
+    node.get(2, data(9, &[2, 0], 1, 5, 78));
+    assert_eq!(node.events(), [Event::RouteFound { destination: n(9), hops: 2 }]);
+}

@@ -1,0 +1,7 @@
+//! Timed dialogues with one machine and with small networks of them.
+
+mod dialogue;
+mod discovery;
+mod network;
+mod uncached;
+mod whole;

@@ -1,0 +1,144 @@
+//! Small networks.
+
+use super::dialogue::{ms, n, path};
+use super::network::Network;
+use crate::dsr::config::RouteCache;
+use crate::dsr::*;
+use core::num::NonZeroU8;
+use hopline_wire::dsr::DsrOption;
+
+fn is_request(option: &DsrOption) -> bool {
+    matches!(option, DsrOption::Request(_))
+}
+
+fn off() -> Config {
+    Config::rfc4728().without_cache()
+}
+
+#[test]
+fn a_route_over_a_chain_is_found_and_used_again() {
+    let mut net = Network::chain(5, Config::rfc4728());
+    net.send(0, 4, 1);
+    net.run(ms(1000));
+    assert_eq!((net.hops(1), net.found.as_slice()), (Some(4), [(0, n(4), 4)].as_slice()));
+    assert_eq!(net.route(0, 4), Some(path(&[1, 2, 3, 4])));
+    assert_eq!(net.route(4, 0), Some(path(&[3, 2, 1, 0])), "the target learns the way back");
+    let requests = net.count(is_request);
+    net.send(0, 4, 2);
+    net.send(4, 0, 3);
+    net.send(2, 4, 4);
+    net.run(ms(10));
+    assert_eq!((net.hops(2), net.hops(3), net.hops(4)), (Some(4), Some(4), Some(2)));
+    assert_eq!(net.count(is_request), requests, "nobody asks again");
+}
+
+#[test]
+fn without_a_cache_every_packet_is_looked_for_at_every_hop() {
+    let mut net = Network::chain(4, off());
+    for id in 1..=2 {
+        net.send(0, 3, id);
+        net.run(ms(1000));
+        assert_eq!(net.hops(id), Some(3));
+    }
+    let searches = |node: usize| net.nodes[node].stats().searches_succeeded;
+    assert_eq!([0, 1, 2, 3].map(searches), [2, 2, 2, 0]);
+    assert!(net.nodes.iter().all(|node| node.routes(net.now).count() == 0));
+    assert!(net.nodes[0].has_route(net.now, n(3)));
+    assert!(!net.nodes[1].has_route(net.now, n(3)), "it sends nothing of its own");
+    assert_eq!(net.found, [(0, n(3), 3), (0, n(3), 3)]);
+}
+
+#[test]
+fn a_break_is_reported_to_the_source_which_asks_again() {
+    // 0 – 1 – 2 – 3 turns into 0 – 1 – 4 – 3.
+    let mut net = Network::new(5, Config::rfc4728());
+    for (a, b) in [(0, 1), (1, 2), (2, 3)] {
+        net.link(a, b);
+    }
+    net.send(0, 3, 1);
+    net.run(ms(1000));
+    net.cut(2, 3);
+    net.link(1, 4);
+    net.link(4, 3);
+    net.send(0, 3, 2);
+    net.run(ms(1000));
+    assert_eq!(net.dropped, [(2, 2, DropReason::NoRoute)]);
+    assert_eq!(net.lost, [(0, n(3))]);
+    assert_eq!((net.nodes[2].stats().errors_sent, net.route(0, 3)), (1, None));
+    net.send(0, 3, 3);
+    net.run(ms(1000));
+    assert_eq!((net.hops(3), net.route(0, 3)), (Some(3), Some(path(&[1, 4, 3]))));
+    assert_eq!(net.found, [(0, n(3), 3), (0, n(3), 3)]);
+}
+
+#[test]
+fn a_relay_that_knows_another_way_salvages_the_packet() {
+    // 0 – 1 – 2 – 3, and later 1 – 4 – 3.
+    let mut net = Network::chain(4, Config::rfc4728());
+    net.nodes.push(Network::node(4, Config::rfc4728()));
+    net.send(0, 3, 1);
+    net.run(ms(1000));
+    net.link(1, 4);
+    net.link(4, 3);
+    net.send(4, 3, 2);
+    net.run(ms(1000));
+    net.cut(1, 2);
+    net.send(0, 3, 3);
+    net.run(ms(1000));
+    assert_eq!((net.hops(3), net.dropped.len()), (Some(3), 0));
+    assert_eq!((net.nodes[1].stats().salvaged, net.nodes[1].stats().errors_sent), (1, 1));
+    assert_eq!(net.lost, [(0, n(3))]);
+}
+
+#[test]
+fn a_source_is_told_of_a_shorter_way() {
+    // 3 comes near to 1, and hears it send to 2.
+    let mut net = Network::chain(4, Config::rfc4728());
+    net.send(0, 3, 1);
+    net.run(ms(1000));
+    net.link(1, 3);
+    net.send(0, 3, 2);
+    net.run(ms(1000));
+    assert_eq!((net.hops(2), net.nodes[3].stats().replies_gratuitous), (Some(3), 1));
+    net.send(0, 3, 3);
+    net.run(ms(1000));
+    assert_eq!(net.hops(3), Some(2));
+}
+
+#[test]
+fn where_nobody_answers_packets_are_dropped() {
+    for config in [Config::rfc4728(), off()] {
+        let config = Config { max_request_retries: NonZeroU8::new(3).unwrap(), ..config };
+        let mut net = Network::chain(3, config);
+        net.cut(1, 2);
+        net.send(0, 2, 1);
+        net.run(ms(20_000));
+        assert_eq!(net.dropped, [(1, 0, DropReason::DiscoveryFailed)]);
+        assert_eq!(net.lost, [(0, n(2))]);
+        assert_eq!(net.nodes[0].stats().requests_originated, 3);
+    }
+}
+
+#[test]
+fn the_example_of_the_door_paper() {
+    for config in [Config::rfc4728(), off()] {
+        let [early, late] = [true, false].map(|early| {
+            // 0 – 2 – 3 – 4 – 1; later also 0 – 5 – 1.
+            let mut net = Network::new(6, config);
+            for (a, b) in [(0, 2), (2, 3), (3, 4), (4, 1)] {
+                net.link(a, b);
+            }
+            if early {
+                net.send(0, 1, 1);
+            }
+            net.run(ms(2000));
+            net.link(0, 5);
+            net.link(5, 1);
+            net.send(0, 1, 2);
+            net.run(ms(2000));
+            net.hops(2).unwrap()
+        });
+        let expected = if matches!(config.cache, RouteCache::Off) { (2, 2) } else { (4, 2) };
+        assert_eq!((early, late), expected);
+    }
+}

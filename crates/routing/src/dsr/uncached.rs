@@ -1,0 +1,61 @@
+//! Where no routes are remembered: "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
+//!
+//! Every packet that a node sends or passes on makes it look for a route, or joins the search that is under way; the first
+//! reply takes all that wait. A packet that is passed on keeps its source, and gets a source route that begins with the
+//! node that found it, as a salvaged packet does.
+
+use super::config::UncachedSalvage;
+use super::machine::{Dsr, Waiting};
+use super::search::Phase;
+use super::stats::Ignored;
+use super::types::Packet;
+use super::way::{are_distinct_hosts, source_route};
+use crate::DropReason;
+use hopline_core::Instant;
+use hopline_wire::dsr::RouteReply;
+
+impl<M: Copy> Dsr<M> {
+    /// A data packet of another node goes on by a route of this one.
+    pub(super) fn pass_on_uncached(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
+        let salvage = source_route(&packet.header).map_or(0, |route| route.salvage);
+        self.stats.data_forwarded += 1;
+        self.wait(now, packet.destination, without_route(packet, salvage, carried));
+    }
+
+    /// The first reply that comes while packets wait for its target takes them all. Replies do not say to which request
+    /// they belong, so that a late one of an earlier search counts.
+    pub(super) fn take_reply(&mut self, now: Instant, reply: &RouteReply) {
+        let Some(&target) = reply.path.last() else { return };
+        let too_long = reply.path.len() > self.max_hops();
+        if too_long || !are_distinct_hosts(&reply.path) || reply.path.contains(&self.address) {
+            return self.stats.ignore(Ignored::Malformed);
+        }
+        if self.searches.get(target).is_none_or(|search| search.phase == Phase::Idle) {
+            return self.stats.ignore(Ignored::StaleReply);
+        }
+        self.found(now, target, reply.path.len());
+        self.release(target, &reply.path);
+    }
+
+    /// The next hop of a data packet does not answer. No errors are sent.
+    pub(super) fn fail_uncached(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
+        let salvage = source_route(&packet.header).map_or(0, |route| route.salvage);
+        if packet.source == self.address {
+            self.lose(packet.destination);
+            return self.wait(now, packet.destination, without_route(packet, 0, carried));
+        }
+        match self.config.uncached_salvage {
+            UncachedSalvage::Everywhere if salvage < self.max_salvage() => {
+                self.stats.salvaged += 1;
+                self.wait(now, packet.destination, without_route(packet, salvage + 1, carried));
+            }
+            UncachedSalvage::Everywhere | UncachedSalvage::SourceOnly => {
+                self.drop_packet(carried, DropReason::LinkFailure);
+            }
+        }
+    }
+}
+
+fn without_route<M: Copy>(packet: &Packet<M>, salvage: u8, carried: M) -> Waiting<M> {
+    Waiting { source: packet.source, ttl: packet.ttl, next: packet.header.next, salvage, packet: carried }
+}

@@ -1,0 +1,97 @@
+//! The way of a packet, as its source route tells it.
+
+use super::types::Packet;
+use crate::is_host;
+use hopline_wire::dsr::{Addresses, DsrOption, Header, SourceRoute};
+use std::net::Ipv4Addr;
+
+/// Who had a packet and who will have it, while it is on the air.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    /// From whoever gave the packet its route to its destination.
+    nodes: Addresses,
+    /// Position of the node that transmits it.
+    at: usize,
+}
+
+impl Way {
+    /// `None`: the header makes no sense. A packet without a source route goes straight to its destination.
+    pub(super) fn of<M>(packet: &Packet<M>) -> Option<Self> {
+        let mut routes = packet.header.options.iter().filter_map(|option| match option {
+            DsrOption::SourceRoute(route) => Some(route),
+            _ => None,
+        });
+        let (route, second) = (routes.next(), routes.next());
+        if second.is_some() || !is_host(packet.source) || !is_host(packet.destination) {
+            return None;
+        }
+        let mut nodes = Addresses::new();
+        let Some(route) = route else {
+            nodes.extend([packet.source, packet.destination]);
+            return (packet.source != packet.destination).then_some(Self { nodes, at: 0 });
+        };
+        let mut at = route.path.len().checked_sub(usize::from(route.segments_left))?;
+        if route.salvage == 0 {
+            nodes.push(packet.source);
+        } else {
+            // RFC 4728 §8.1.4: the first address is the node that salvaged the packet.
+            at = at.checked_sub(1)?;
+        }
+        let ahead = nodes.len();
+        nodes.extend_from_slice(&route.path);
+        nodes.push(packet.destination);
+        // The source may be on a route that another node gave the packet.
+        are_distinct_hosts(&nodes[ahead..]).then_some(Self { nodes, at })
+    }
+
+    /// Everybody, in order.
+    pub(super) fn nodes(&self) -> &[Ipv4Addr] {
+        &self.nodes
+    }
+
+    /// Who gave the packet its route: its source, or the last node that salvaged it.
+    pub(super) fn start(&self) -> Ipv4Addr {
+        self.nodes[0]
+    }
+
+    pub(super) fn transmitter(&self) -> Ipv4Addr {
+        self.nodes[self.at]
+    }
+
+    pub(super) fn receiver(&self) -> Ipv4Addr {
+        self.nodes[self.at + 1]
+    }
+
+    /// Hops from start to destination.
+    pub(super) fn hops(&self) -> usize {
+        self.nodes.len() - 1
+    }
+
+    /// From the start to the transmitter.
+    pub(super) fn travelled(&self) -> &[Ipv4Addr] {
+        &self.nodes[..=self.at]
+    }
+
+    /// From the receiver to the destination.
+    pub(super) fn ahead(&self) -> &[Ipv4Addr] {
+        &self.nodes[self.at + 1..]
+    }
+}
+
+/// The source route of a packet, if it has one.
+pub(super) fn source_route(header: &Header) -> Option<&SourceRoute> {
+    header.options.iter().find_map(|option| match option {
+        DsrOption::SourceRoute(route) => Some(route),
+        _ => None,
+    })
+}
+
+/// Whether `nodes` can be the nodes of a path. Paths are short: comparing all pairs is the fastest way.
+pub(super) fn are_distinct_hosts(nodes: &[Ipv4Addr]) -> bool {
+    nodes.iter().enumerate().all(|(i, node)| is_host(*node) && !nodes[..i].contains(node))
+}
+
+/// `nodes` backwards.
+pub(super) fn reversed(nodes: &[Ipv4Addr]) -> Addresses {
+    nodes.iter().rev().copied().collect()
+}
