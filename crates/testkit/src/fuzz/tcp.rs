@@ -4,7 +4,7 @@ use super::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
 use hopline_transport::pacing;
-use hopline_transport::tcp::{Config, Endpoint, Ports, State};
+use hopline_transport::tcp::{Config, Dsack, Endpoint, Ports, State};
 use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
 
 const PORTS: Ports = Ports { local: 7, remote: 9 };
@@ -14,7 +14,9 @@ const RECEIVE_BUFFER: u32 = 20_000;
 /// memory within its buffers, and has a timer set while data is in flight.
 pub fn tcp_endpoint(data: &[u8]) {
     let mut choices = Choices(data);
-    let mut config = match choices.byte() % 8 {
+    let which = choices.byte();
+    let mut config = match which % 8 {
+        0 if which & 8 != 0 => Config { dsack: Dsack::Report, ..Config::modern().with_rack() },
         0 => Config::modern(),
         1 => Config::modern().with_newreno(),
         2 => Config::modern().with_reno(),

@@ -3,8 +3,10 @@
 
 use super::config::TimestampEcho;
 use super::congestion::{Ack, Response};
+use super::detect::Taken;
 use super::endpoint::Endpoint;
 use super::scoreboard::Reneging;
+use super::selective::Selective;
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::{Event, State};
@@ -31,7 +33,15 @@ impl<P: Payload> Endpoint<P> {
         if self.snd.nxt == self.snd.una {
             self.snd.retries = 0; // a window probe is answered
         }
-        let sacked = self.take_sack(segment, ack.max(una) as u64);
+        let told = self.read_sack(segment, ack);
+        let sacked = self.take_sack(&told);
+        let taken = Taken {
+            ack,
+            una_before: self.snd.una,
+            phase_before: self.control.phase(),
+            bare: segment.payload.is_empty() && segment.options.sack.is_empty(),
+        };
+        self.note_delivered(now, ack.max(una) as u64, &told, self.echoed(now, segment));
         if ack > una {
             self.take_new_ack(now, ack as u64, segment);
         } else if ack == una && self.is_duplicate(segment, window_before, sacked) {
@@ -46,6 +56,7 @@ impl<P: Payload> Endpoint<P> {
             let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
             self.respond(now, response);
         }
+        self.detect_losses(now, taken, &told);
         if self.state == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -67,20 +78,12 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Takes the SACK blocks; returns how many bytes they newly report.
-    fn take_sack(&mut self, segment: &Segment<P>, una: u64) -> u64 {
-        if !self.options.sack || !self.control.listens_to_sack() {
+    fn take_sack(&mut self, told: &Selective) -> u64 {
+        self.stats.dsacks_received += u64::from(told.duplicate.is_some());
+        if !self.control.listens_to_sack() {
             return 0;
         }
-        let mut new = 0;
-        for block in segment.options.sack.as_slice() {
-            let left = i64::from(block.left.distance_from(self.snd.seq(una))) + una as i64;
-            let right = i64::from(block.right.distance_from(self.snd.seq(una))) + una as i64;
-            // Blocks at or below the ACK (D-SACK, RFC 2883) and beyond what was sent say nothing here.
-            if left > una as i64 && left < right && right <= self.snd.max as i64 {
-                new += self.board.add(left as u64, right as u64);
-            }
-        }
-        new
+        told.blocks().iter().map(|&(left, right)| self.board.add(left, right)).sum()
     }
 
     /// RFC 5681 §2 for plain ACKs; with SACK, an ACK that reports something new (RFC 6675 §2).
@@ -106,6 +109,9 @@ impl<P: Payload> Endpoint<P> {
         self.snd.resend_first = false;
         if self.board.advance(ack) == Reneging::Yes {
             self.board.clear();
+            if let Some(rack) = &mut self.rack {
+                rack.records.forget_sacks();
+            }
             self.stats.reneged += 1;
         }
         self.sample_round_trip(now, flight, segment);
@@ -118,7 +124,7 @@ impl<P: Payload> Endpoint<P> {
         self.note_fin_acked(now);
     }
 
-    fn ack_info(&self, acked: u64, window_was_full: bool) -> Ack {
+    pub(super) fn ack_info(&self, acked: u64, window_was_full: bool) -> Ack {
         Ack { acked, una: self.snd.una, nxt: self.snd.nxt, max: self.snd.max, window_was_full }
     }
 
@@ -177,11 +183,14 @@ impl<P: Payload> Endpoint<P> {
             .then(|| Instant::from_millis(clock - u64::from(age)))
     }
 
-    fn respond(&mut self, now: Instant, response: Response) {
+    pub(super) fn respond(&mut self, now: Instant, response: Response) {
         self.remember_reduction(now, self.rto.back_off_state());
         if response.entered_recovery {
             self.stop_pacing();
             self.stats.fast_retransmits += 1;
+            if let Some(rack) = &mut self.rack {
+                rack.tlp.reset();
+            }
             self.snd.timed = None;
         }
         if response.end_back_off {

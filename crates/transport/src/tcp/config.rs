@@ -2,7 +2,9 @@
 //!
 //! "Default" in the field descriptions is the value of [`Config::modern`].
 
-use super::congestion::Variant;
+use super::congestion::{SackRules, Variant};
+use super::rack::RackConfig;
+use super::tlp::TailProbe;
 use crate::ConfigError;
 use crate::pacing::Pacing;
 use hopline_core::Duration;
@@ -15,6 +17,8 @@ pub struct Config {
     pub mss: u32,
     /// Recovery strategy. Default SACK.
     pub variant: Variant,
+    /// How losses are told. Default by duplicate acknowledgments.
+    pub loss_detection: LossDetection,
     /// Congestion window after the handshake. Default ten segments (RFC 6928).
     pub initial_window: InitialWindow,
     /// Slow start threshold before the first loss. Default unlimited (RFC 5681 §3.1: "arbitrarily high").
@@ -48,6 +52,8 @@ pub struct Config {
     pub timestamps: Offer,
     /// Which timestamp an acknowledgment echoes. Default as RFC 7323 says.
     pub timestamp_echo: TimestampEcho,
+    /// Whether acknowledgments tell of data that arrived again, where SACK is in use. Default silent.
+    pub dsack: Dsack,
     /// Whether to offer window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`.
     /// Default offered.
     pub window_scale: Offer,
@@ -177,6 +183,16 @@ pub enum LimitedTransmit {
     NextData,
 }
 
+/// How losses are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// By duplicate acknowledgments, or what the peer holds beyond a hole ([`Config::dup_ack_threshold`]).
+    DupAcks,
+    /// By time, with a probe of the tail (RACK-TLP, RFC 8985). For [`Variant::Sack`] as of RFC 6675; if the peer does not
+    /// offer SACK, by duplicate acknowledgments.
+    Rack(RackConfig),
+}
+
 /// What happens to `cwnd` when nothing was sent for one RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleRestart {
@@ -218,6 +234,15 @@ pub enum Offer {
     No,
 }
 
+/// Whether acknowledgments tell of data that arrived again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dsack {
+    /// They do not.
+    Silent,
+    /// The first block of the SACK option does, once (D-SACK, RFC 2883 §4).
+    Report,
+}
+
 /// Which timestamp an acknowledgment echoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampEcho {
@@ -237,7 +262,7 @@ impl Config {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let segments = |n: Option<u32>| n.is_none_or(|n| (1..=1 << 20).contains(&n));
-        let rules: [(bool, &'static str, &'static str); 15] = [
+        let rules: [(bool, &'static str, &'static str); 18] = [
             ((MIN_MSS..=65_495).contains(&self.mss), "mss", "48 to 65495 bytes"),
             (
                 self.initial_window.segments().is_none_or(|n| segments(Some(n))),
@@ -274,6 +299,24 @@ impl Config {
                 !matches!(self.rto.estimator, Estimator::Ticks { phase } if phase >= self.rto.granularity),
                 "rto.estimator.phase",
                 "below rto.granularity",
+            ),
+            (
+                self.loss_detection == LossDetection::DupAcks
+                    || matches!(self.variant, Variant::Sack(sack) if sack.rules == SackRules::Rfc6675),
+                "loss_detection",
+                "by duplicate ACKs unless recovery is SACK as of RFC 6675: RACK goes by what the peer holds",
+            ),
+            (
+                !matches!(self.loss_detection, LossDetection::Rack(rack)
+                    if rack.min_rtt_window.is_zero() || rack.reo_wnd_persist == 0),
+                "loss_detection.rack",
+                "a min_rtt_window above 0 and a reo_wnd_persist of at least 1",
+            ),
+            (
+                !matches!(self.loss_detection, LossDetection::Rack(RackConfig { tail_probe: TailProbe::On { max_ack_delay }, .. })
+                    if max_ack_delay > Duration::from_millis(500)),
+                "loss_detection.rack.tail_probe.max_ack_delay",
+                "at most 500 ms",
             ),
             (
                 self.pacing == Pacing::None || self.timestamps == Offer::Yes,

@@ -1,8 +1,9 @@
 //! The machine: its parts, application calls and getters.
 
-use super::config::{Config, Offer};
+use super::config::{Config, LossDetection, Offer};
 use super::congestion::undo::Reductions;
 use super::congestion::{Control, Phase, Variant};
+use super::rack::Rack;
 use super::receive::Receiver;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
@@ -12,7 +13,7 @@ use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendE
 use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
 use crate::{ConfigError, Signal};
-use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerTable};
+use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerKind, TimerTable};
 use hopline_wire::tcp::{Flags, Options, Segment};
 
 /// Position of the first data byte in the stream: the SYN takes position 0.
@@ -42,8 +43,10 @@ pub struct Endpoint<P: Payload> {
     pub(super) control: Control,
     pub(super) reductions: Reductions,
     pub(super) board: Scoreboard,
+    /// `None`: losses are not told by time.
+    pub(super) rack: Option<Box<Rack>>,
     pub(super) rto: Rto,
-    pub(super) timers: TimerTable<Timer, 5>,
+    pub(super) timers: TimerTable<Timer, { <Timer as TimerKind>::ALL.len() }>,
     /// `None`: segments are not spaced.
     pub(super) pacing: Option<Box<AdaptivePacing>>,
     pub(super) options: Negotiated,
@@ -164,6 +167,10 @@ impl<P: Payload> Endpoint<P> {
             control: Control::new(&config),
             reductions: Reductions::default(),
             board: Scoreboard::default(),
+            rack: match config.loss_detection {
+                LossDetection::DupAcks => None,
+                LossDetection::Rack(rack) => Some(Box::new(Rack::new(rack, FIRST_DATA))),
+            },
             rto: Rto::new(config.rto),
             timers: TimerTable::new(),
             pacing: config.pacing.machine(),
@@ -411,6 +418,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.probe_pending = false;
         self.rcv.forget_unordered();
         self.board.clear();
+        self.rack = None;
         self.event(Event::Closed(reason));
     }
 

@@ -10,6 +10,8 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn on_time(&mut self, now: Instant) {
         while let Some(timer) = self.timers.take_expired(now) {
             match timer {
+                Timer::TailProbe => self.on_tail_probe(now),
+                Timer::Reordering => self.on_reordering(now),
                 Timer::Retransmit => self.on_retransmit(now),
                 Timer::DelayedAck => self.rcv.owed = OwedAck::Now,
                 Timer::Persist => self.on_persist(now),
@@ -38,10 +40,14 @@ impl<P: Payload> Endpoint<P> {
         self.stop_pacing();
         let snd = &mut self.snd;
         self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
-        snd.nxt = snd.una;
-        snd.resend_first = false;
         self.remember_reduction(now, back_off);
-        self.board.clear(); // RFC 2018 §8
+        if self.rack.is_some() {
+            self.mark_losses_on_timeout(now);
+        } else {
+            self.snd.nxt = self.snd.una;
+            self.snd.resend_first = false;
+            self.board.clear(); // RFC 2018 §8
+        }
         self.timers.set(Timer::Retransmit, now + self.rto.timeout());
     }
 

@@ -129,6 +129,9 @@ impl<P: Payload> Endpoint<P> {
         let sack = if self.options.sack { SackUse::Agreed } else { SackUse::Refused };
         let syn = if self.snd.syn_resent { SynFate::Resent } else { SynFate::Delivered };
         self.control.established(&self.config, self.snd.mss, sack, syn);
+        if sack == SackUse::Refused {
+            self.rack = None;
+        }
         self.snd.una = 1;
         self.snd.nxt = self.snd.nxt.max(1);
         self.snd.retries = 0;
@@ -218,6 +221,8 @@ impl<P: Payload> Endpoint<P> {
         }
         if segment.payload.len() > 0 {
             self.stats.duplicates_received += 1;
+            let end = position + segment.payload.len() as i64;
+            self.note_duplicate(position, end.clamp(0, self.rcv.nxt as i64) as u64);
             self.note_timestamp_of_repeat(now, position, segment);
         }
         self.rcv.owed = OwedAck::Now;
@@ -295,6 +300,9 @@ impl<P: Payload> Endpoint<P> {
         let start = self.rcv.nxt.max(position.max(0) as u64);
         let room = self.rcv.edge.saturating_sub(start);
         let fresh = len.saturating_sub(known);
+        if known > 0 {
+            self.note_duplicate(position, self.rcv.nxt.min((position + len as i64).max(0) as u64));
+        }
         if fresh > room || known > 0 {
             let take = fresh.min(room);
             segment.payload =

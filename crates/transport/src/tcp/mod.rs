@@ -12,9 +12,11 @@
 //! | `input` | segment arrives (RFC 9293 §3.10.7) |
 //! | `acknowledge` | the ACK field: window, round trip, congestion control |
 //! | `receive` | the data: reassembly, when to acknowledge, the window to announce |
+//! | `selective` | the SACK option of an acknowledgment |
 //! | `output` | what to send next |
 //! | `expire` | what timers do |
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
+//! | `rack`, `tlp`, `transmissions` | RACK-TLP: losses told by time (RFC 8985), and its records; `detect`: what an endpoint does then |
 //! | `pacing` | when segments leave, if they are spaced |
 //! | `congestion` | RFC 5681 and the recovery strategies |
 //!
@@ -24,18 +26,23 @@
 mod acknowledge;
 mod config;
 pub mod congestion;
+mod detect;
 mod endpoint;
 mod expire;
 mod input;
 mod output;
 mod pacing;
 mod presets;
+mod rack;
 mod reassembly;
 mod receive;
 mod rto;
 mod scoreboard;
+mod selective;
 mod stats;
 mod timer;
+mod tlp;
+mod transmissions;
 
 #[cfg(test)]
 mod tests;
@@ -43,10 +50,13 @@ mod tests;
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
-    AckPolicy, Config, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh, InitialWindow,
-    LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig, TimestampEcho,
+    AckPolicy, Config, Dsack, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
+    InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
+    TimestampEcho,
 };
 pub use congestion::{Phase, Variant};
 pub use endpoint::{Endpoint, Ports};
+pub use rack::RackConfig;
 pub use stats::{DropReason, Drops, Stats};
 pub use timer::Timer;
+pub use tlp::TailProbe;

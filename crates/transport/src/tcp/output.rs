@@ -82,7 +82,7 @@ impl<P: Payload> Endpoint<P> {
         if self.options.timestamps {
             segment.options.timestamps = Some(self.stamp(now, segment.flags));
         }
-        if self.options.sack && !self.rcv.store.is_empty() {
+        if self.options.sack {
             segment.options.sack = self.rcv.sack_blocks(self.most_sack_blocks());
         }
         self.note_acked();
@@ -100,19 +100,20 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Data bytes of a full segment now: SACK blocks take room (RFC 6691).
-    fn full_segment(&self) -> u64 {
+    pub(super) fn full_segment(&self) -> u64 {
         let mss = u64::from(self.snd.mss);
-        if !self.options.sack || self.rcv.store.is_empty() {
-            return mss;
-        }
-        let blocks = self.rcv.store.blocks().take(self.most_sack_blocks()).count() as u64;
-        mss - (4 + 8 * blocks)
+        let blocks =
+            if self.options.sack { self.rcv.count_sack_blocks(self.most_sack_blocks()) as u64 } else { 0 };
+        if blocks == 0 { mss } else { mss - (4 + 8 * blocks) }
     }
 
     /// The position and length of the next data segment; length 0: a FIN alone.
     fn choose(&mut self, now: Instant) -> Option<(u64, u64)> {
         if self.snd.probe_pending {
             return Some(self.choose_probe());
+        }
+        if self.rack.is_some() {
+            return self.choose_by_records(now);
         }
         if self.snd.resend_first {
             return Some(self.choose_first());
@@ -177,7 +178,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Length of the segment at SND.NXT that the peer's window, the clamp, Nagle and the silly-window rule allow
     /// (RFC 9293 §3.8.6.2.1).
-    fn next_length(&self) -> Option<u64> {
+    pub(super) fn next_length(&self) -> Option<u64> {
         let snd = &self.snd;
         let mss = self.full_segment();
         let data = snd.queue.end().checked_sub(snd.nxt).filter(|&n| n > 0)?;
@@ -204,14 +205,14 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A FIN alone, once all data is sent.
-    fn choose_fin(&self) -> Option<(u64, u64)> {
+    pub(super) fn choose_fin(&self) -> Option<(u64, u64)> {
         let snd = &self.snd;
         let due = snd.fin == Some(snd.nxt) && snd.nxt - snd.una < snd.window.max(1);
         due.then_some((snd.nxt, 0))
     }
 
     /// RFC 5681 §4.1.
-    fn restart_if_idle(&mut self, now: Instant) {
+    pub(super) fn restart_if_idle(&mut self, now: Instant) {
         if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() {
             return;
         }
@@ -240,6 +241,7 @@ impl<P: Payload> Endpoint<P> {
             if !self.timers.is_set(Timer::Retransmit) {
                 self.timers.set(Timer::Retransmit, now + self.rto.timeout()); // RFC 6298 §5.1
             }
+            self.note_transmission(now, at, after);
         }
         if len > 0 {
             self.snd.last_sent = Some(now);

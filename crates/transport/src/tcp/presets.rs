@@ -3,10 +3,12 @@
 //! The ns-2 values are those of `ns-default.tcl` of ns-2.35 and of its remarks about when a default changed.
 
 use super::config::{
-    AckPolicy, Config, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh, InitialWindow,
-    LimitedTransmit, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig, TimestampEcho,
+    AckPolicy, Config, Dsack, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
+    InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
+    TimestampEcho,
 };
 use super::congestion::{NewRenoConfig, RenoConfig, SackConfig, Variant};
+use super::rack::RackConfig;
 
 use crate::pacing::{self, Pacing};
 use hopline_core::Duration;
@@ -18,6 +20,7 @@ impl Config {
         Self {
             mss: 1460,
             variant: Variant::Sack(SackConfig::RFC6675),
+            loss_detection: LossDetection::DupAcks,
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: InitialSsthresh::Unlimited,
             window_clamp: None,
@@ -42,6 +45,7 @@ impl Config {
             pacing: Pacing::None,
             timestamps: Offer::Yes,
             timestamp_echo: TimestampEcho::Earliest,
+            dsack: Dsack::Silent,
             window_scale: Offer::Yes,
             receive_buffer: 4 << 20,
             send_buffer: None,
@@ -61,6 +65,7 @@ impl Config {
         Self {
             mss: 1460,
             variant: Variant::NewReno(NewRenoConfig::NS2),
+            loss_detection: LossDetection::DupAcks,
             initial_window: InitialWindow::Segments(2),
             initial_ssthresh: InitialSsthresh::WindowClamp,
             window_clamp: Some(20),
@@ -85,6 +90,7 @@ impl Config {
             pacing: Pacing::None,
             timestamps: Offer::No,
             timestamp_echo: TimestampEcho::Latest,
+            dsack: Dsack::Silent,
             window_scale: Offer::Yes,
             // ns-2 knows no receive window.
             receive_buffer: 1 << 30,
@@ -122,9 +128,18 @@ impl Config {
         config
     }
 
+    /// The same with losses told by time (RACK-TLP), which goes with SACK as of RFC 6675.
+    #[must_use]
+    pub const fn with_rack(mut self) -> Self {
+        self.variant = Variant::Sack(SackConfig::RFC6675);
+        self.loss_detection = LossDetection::Rack(RackConfig::RFC8985);
+        self
+    }
+
     /// The same with plain Reno, in this preset's reading of it.
     #[must_use]
     pub const fn with_reno(mut self) -> Self {
+        self.loss_detection = LossDetection::DupAcks;
         self.variant = Variant::Reno(match self.reduction {
             Reduction::FlightSize => RenoConfig::RFC5681,
             Reduction::Window | Reduction::WholeWindow => RenoConfig::NS2,
@@ -135,6 +150,7 @@ impl Config {
     /// The same with NewReno, in this preset's reading of it.
     #[must_use]
     pub const fn with_newreno(mut self) -> Self {
+        self.loss_detection = LossDetection::DupAcks;
         self.variant = match self.variant {
             Variant::NewReno(_) => self.variant,
             Variant::Reno(_) | Variant::Sack(_) => Variant::NewReno(match self.reduction {

@@ -95,6 +95,13 @@ impl<P: Payload> Reassembly<P> {
         Stored::New(new)
     }
 
+    /// The first bytes between `start` and `end` that are held already.
+    pub(crate) fn first_overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let run = self.runs.get(self.runs.partition_point(|r| r.end <= start))?;
+        let (left, right) = (run.start.max(start), run.end.min(end));
+        (left < right).then_some((left, right))
+    }
+
     /// Takes the run that starts at or below `next`, handing each of its bytes from `next` on to `take`.
     /// Returns the position after it, or `next`.
     pub(crate) fn take(&mut self, next: u64, mut take: impl FnMut(P)) -> u64 {

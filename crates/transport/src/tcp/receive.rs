@@ -1,7 +1,7 @@
 //! Received data: reassembly, when to acknowledge, and the window to announce.
 
-use super::config::{AckPolicy, Config, Offer};
-use super::endpoint::Endpoint;
+use super::config::{AckPolicy, Config, Dsack, Offer};
+use super::endpoint::{Endpoint, FIRST_DATA};
 use super::reassembly::{Reassembly, Stored};
 use super::stats::DropReason;
 use super::timer::Timer;
@@ -33,6 +33,8 @@ pub(super) struct Receiver<P> {
     pub(super) ready: VecDeque<P>,
     pub(super) ready_bytes: u64,
     pub(super) store: Reassembly<P>,
+    /// Data that arrived again, to be told with the next acknowledgment (RFC 2883).
+    duplicate: Option<(u64, u64)>,
     /// Position of the peer's FIN, once seen.
     pub(super) fin: Option<u64>,
     pub(super) owed: OwedAck,
@@ -67,6 +69,7 @@ impl<P: Payload> Receiver<P> {
             ready: VecDeque::new(),
             ready_bytes: 0,
             store: Reassembly::new(pieces),
+            duplicate: None,
             fin: None,
             owed: OwedAck::None,
             acked: 0,
@@ -123,12 +126,25 @@ impl<P: Payload> Receiver<P> {
         self.owed = OwedAck::None;
     }
 
-    pub(super) fn sack_blocks(&self, most: usize) -> SackBlocks {
+    /// How many blocks the next SACK option holds.
+    pub(super) fn count_sack_blocks(&self, most: usize) -> usize {
+        let none = self.store.is_empty() && self.duplicate.is_none();
+        if none { 0 } else { self.blocks_to_tell().take(most).count() }
+    }
+
+    /// The blocks of the next SACK option.
+    pub(super) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        for (left, right) in self.store.blocks().take(most) {
+        for (left, right) in self.blocks_to_tell().take(most) {
             blocks.push(SackBlock { left: self.seq(left), right: self.seq(right) });
         }
+        self.duplicate = None; // RFC 2883 §4: each duplicate is reported once
         blocks
+    }
+
+    /// RFC 2883 §4: a duplicate comes first, then the run that holds it.
+    fn blocks_to_tell(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.duplicate.into_iter().chain(self.store.blocks())
     }
 }
 
@@ -166,6 +182,15 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// Data from `left` to `right` arrived again. Of several that one ACK reports, the first counts.
+    pub(super) fn note_duplicate(&mut self, left: i64, right: u64) {
+        let left = left.max(FIRST_DATA as i64) as u64;
+        if self.options.sack && self.config.dsack == Dsack::Report && left < right {
+            self.stats.dsacks_sent += u64::from(self.rcv.duplicate.is_none());
+            self.rcv.duplicate.get_or_insert((left, right));
+        }
+    }
+
     /// Takes the data and the FIN of a segment that was cut to the window and starts at `position`.
     pub(super) fn take_data(&mut self, now: Instant, position: u64, segment: Segment<P>) {
         let len = segment.payload.len();
@@ -185,6 +210,10 @@ impl<P: Payload> Endpoint<P> {
         let in_order = position == self.rcv.nxt;
         let filled_gap = !self.rcv.store.is_empty();
         if len > 0 {
+            if filled_gap && let Some((left, right)) = self.rcv.store.first_overlap(position, position + len)
+            {
+                self.note_duplicate(left as i64, right);
+            }
             if in_order { self.deliver(segment.payload) } else { self.keep(position, segment.payload) }
         }
         self.take_fin(now);

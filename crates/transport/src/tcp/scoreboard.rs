@@ -76,6 +76,12 @@ impl Scoreboard {
         }
     }
 
+    /// The block that holds `position`.
+    pub(crate) fn around(&self, position: u64) -> Option<core::ops::Range<u64>> {
+        let i = self.blocks.partition_point(|b| b.right <= position);
+        self.blocks.get(i).filter(|b| b.left <= position).map(|b| b.left..b.right)
+    }
+
     /// Bytes from `position` to the next block, if there is one above.
     pub(crate) fn gap_at(&self, position: u64) -> Option<u64> {
         let i = self.blocks.partition_point(|b| b.left <= position);

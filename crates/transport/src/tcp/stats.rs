@@ -23,6 +23,12 @@ pub struct Stats {
     pub timeouts: u64,
     /// Entries into fast retransmit.
     pub fast_retransmits: u64,
+    /// Segments that RACK took for lost, by the time that had passed or at a timeout (RFC 8985 §6).
+    pub rack_losses: u64,
+    /// Tail loss probes sent (RFC 8985 §7.3).
+    pub tail_probes: u64,
+    /// Losses that a tail loss probe repaired, and nothing else told of (RFC 8985 §7.4.2).
+    pub tail_losses: u64,
     /// Duplicate acknowledgments received.
     pub dup_acks: u64,
     /// Segments received that held only bytes received before.
@@ -33,6 +39,11 @@ pub struct Stats {
     pub window_probes: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u64,
+    /// Reports of duplicates owed to the peer, each with one ACK (D-SACK, RFC 2883).
+    pub dsacks_sent: u64,
+    /// Reports of duplicates that the peer sent (D-SACK, RFC 2883): segments that were sent again for nothing, or that the
+    /// network duplicated (RFC 3708).
+    pub dsacks_received: u64,
     /// Times the peer took back what it had selectively acknowledged (RFC 2018 §8).
     pub reneged: u64,
     /// Segments dropped, by reason.

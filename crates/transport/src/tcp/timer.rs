@@ -2,9 +2,13 @@
 
 use hopline_core::TimerKind;
 
-/// Why an endpoint wants to be woken.
+/// Why an endpoint wants to be woken. Of those due at the same instant, the first fires first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timer {
+    /// Tail loss probe (RFC 8985 §7.2).
+    TailProbe,
+    /// What should have arrived but for reordering is lost (RFC 8985 §6.2, step 5).
+    Reordering,
     /// Retransmission (RFC 6298).
     Retransmit,
     /// Delayed acknowledgment (RFC 1122 §4.2.3.2).
@@ -18,8 +22,15 @@ pub enum Timer {
 }
 
 impl TimerKind for Timer {
-    const ALL: &'static [Self] =
-        &[Self::Retransmit, Self::DelayedAck, Self::Persist, Self::TimeWait, Self::Release];
+    const ALL: &'static [Self] = &[
+        Self::TailProbe,
+        Self::Reordering,
+        Self::Retransmit,
+        Self::DelayedAck,
+        Self::Persist,
+        Self::TimeWait,
+        Self::Release,
+    ];
 
     fn index(self) -> usize {
         self as usize

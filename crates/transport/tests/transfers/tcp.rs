@@ -6,7 +6,7 @@ use hopline_core::{Duration, Instant, Machine, Seq32};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::pacing;
-use hopline_transport::tcp::{AckPolicy, Config, Endpoint, InitialWindow, Nagle, Offer, Ports, State};
+use hopline_transport::tcp::{AckPolicy, Config, Dsack, Endpoint, InitialWindow, Nagle, Offer, Ports, State};
 use proptest::prelude::*;
 
 type End = Endpoint<Bytes>;
@@ -34,6 +34,9 @@ fn invariants(end: &End) {
 fn any_config() -> impl Strategy<Value = Config> {
     let preset = prop_oneof![
         Just(Config::modern()),
+        Just(Config::modern().with_rack()),
+        Just(Config { dsack: Dsack::Report, ..Config::modern().with_rack() }),
+        Just(Config::modern().with_rack().with_adaptive_pacing(pacing::Config::AUTHORS)),
         Just(Config::modern().with_newreno()),
         Just(Config::modern().with_reno()),
         Just(Config::ns2_235()),

@@ -32,10 +32,16 @@ pub const TCP: &[Key] = &[
     Key::integer_or("initial_window", 1, 1 << 20, &["rfc3390", "rfc6928"], "segments in flight at the start"),
     Key::integer("dup_ack_threshold", 1, 255, "duplicate ACKs that stand for a loss"),
     Key::word(
+        "loss_detection",
+        &["dup-acks", "rack", "rack-without-tlp"],
+        "how losses are told; rack: by time, with a probe of the tail (RFC 8985), for tcp-sack only",
+    ),
+    Key::word(
         "limited_transmit",
         &["off", "new-data", "next-data"],
         "what the first duplicate ACKs release (RFC 3042)",
     ),
+    Key::flag("dsack", "whether ACKs report what arrived twice (RFC 2883), where SACK is in use"),
     Key::flag("timestamps", "whether to offer timestamps (RFC 7323)"),
     Key::word(
         "timestamp_echo",

@@ -4,7 +4,10 @@ use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{pacing, seconds};
 use hopline_core::Duration;
-use hopline_transport::tcp::{AckPolicy, Config, InitialWindow, LimitedTransmit, Offer, TimestampEcho};
+use hopline_transport::tcp::{
+    AckPolicy, Config, Dsack, InitialWindow, LimitedTransmit, LossDetection, Offer, RackConfig, TailProbe,
+    TimestampEcho,
+};
 
 /// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then
 /// `own` (`flow.tcp`).
@@ -56,11 +59,23 @@ fn apply(config: &mut Config, section: Section<'_>) {
     if let Some(n) = section.small("dup_ack_threshold") {
         config.dup_ack_threshold = n;
     }
+    match section.word("loss_detection") {
+        Some("dup-acks") => config.loss_detection = LossDetection::DupAcks,
+        Some("rack") => config.loss_detection = LossDetection::Rack(RackConfig::RFC8985),
+        Some(_without_tlp) => {
+            let rack = RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 };
+            config.loss_detection = LossDetection::Rack(rack);
+        }
+        None => {}
+    }
     match section.word("limited_transmit") {
         Some("off") => config.limited_transmit = LimitedTransmit::Off,
         Some("new-data") => config.limited_transmit = LimitedTransmit::NewData,
         Some(_next_data) => config.limited_transmit = LimitedTransmit::NextData,
         None => {}
+    }
+    if let Some(on) = section.flag("dsack") {
+        config.dsack = if on { Dsack::Report } else { Dsack::Silent };
     }
     if let Some(on) = section.flag("timestamps") {
         config.timestamps = if on { Offer::Yes } else { Offer::No };

@@ -1,10 +1,12 @@
 //! Congestion control (RFC 5681) and its recovery strategies.
 //!
 //! `Control` holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
-//! its own configuration: `reno`, `newreno`, `sack`. What they did can be undone (`undo`). Positions are stream offsets (`u64`, SYN at 0), so nothing
+//! its own configuration: `reno`, `newreno`, `sack`; `rack` is what SACK does where losses are told by time. What they did
+//! can be undone (`undo`). Positions are stream offsets (`u64`, SYN at 0), so nothing
 //! here wraps around.
 
 mod newreno;
+mod rack;
 mod reno;
 mod sack;
 #[cfg_attr(not(test), expect(dead_code, reason = "for the schemes that undo"))]
@@ -15,7 +17,7 @@ pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
 pub use reno::{FastRetransmitGuard, RenoConfig, RenoExit};
 pub use sack::{SackConfig, SackRules};
 
-use super::config::{Config, LimitedTransmit, RepeatedTimeout};
+use super::config::{Config, LimitedTransmit, LossDetection, RepeatedTimeout};
 use super::scoreboard::Scoreboard;
 use sack::Recovery;
 use undo::{Before, Cause};
@@ -83,6 +85,7 @@ impl Response {
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     variant: Variant,
+    detection: LossDetection,
     window: Window,
     phase: Phase,
     dup_acks: u32,
@@ -107,6 +110,7 @@ impl Control {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             variant: config.variant,
+            detection: config.loss_detection,
             window: Window::new(config, config.mss),
             phase: Phase::Open,
             dup_acks: 0,
@@ -128,6 +132,7 @@ impl Control {
         }
         if let (Variant::Sack(_), SackUse::Refused) = (self.variant, sack) {
             self.variant = Variant::NewReno(NewRenoConfig::RFC6582);
+            self.detection = LossDetection::DupAcks;
         }
     }
 
@@ -194,6 +199,7 @@ impl Control {
             return match self.variant {
                 Variant::Reno(reno) => reno::on_new_ack(self, reno, config, ack),
                 Variant::NewReno(newreno) => newreno::on_new_ack(self, newreno, config, ack),
+                Variant::Sack(_) if self.detection != LossDetection::DupAcks => rack::on_new_ack(self, ack),
                 Variant::Sack(sack) => sack::on_new_ack(self, sack, config, ack, board),
             };
         }
@@ -215,6 +221,7 @@ impl Control {
         match self.variant {
             Variant::Reno(reno) => reno::on_duplicate(self, reno, config, ack),
             Variant::NewReno(_) => newreno::on_duplicate(self, config, ack),
+            Variant::Sack(_) if self.detection != LossDetection::DupAcks => Response::default(),
             Variant::Sack(sack) => sack::on_duplicate(self, sack, config, ack, board),
         }
     }

@@ -1,12 +1,17 @@
 //! Presets and their validation.
 
-use crate::tcp::{AckPolicy, Config, Endpoint, Estimator, Growth, InitialSsthresh, InitialWindow, Ports};
+use crate::tcp::{
+    AckPolicy, Config, Endpoint, Estimator, Growth, InitialSsthresh, InitialWindow, LossDetection, Ports,
+    RackConfig, TailProbe,
+};
 use hopline_core::{Duration, Length, Seq32};
 
 #[test]
 fn presets_are_valid() {
     for config in [Config::modern(), Config::ns2_235(), Config::ns2_2006(), Config::ns2_2001()] {
-        for config in [config, config.with_reno(), config.with_newreno(), config.with_sack()] {
+        let variants =
+            [config, config.with_reno(), config.with_newreno(), config.with_sack(), config.with_rack()];
+        for config in variants {
             assert_eq!(config.validate(), Ok(()));
         }
     }
@@ -74,4 +79,37 @@ fn what_is_out_of_range_is_named() {
     let mut config = Config::ns2_235();
     config.rto.estimator = Estimator::Ticks { phase: Duration::from_millis(10) };
     assert_eq!(config.validate().unwrap_err().field, "rto.estimator.phase");
+}
+
+#[test]
+fn rack_goes_with_sack_of_rfc_6675_only() {
+    let rack = Config::modern().with_rack();
+    assert_eq!(rack.validate(), Ok(()));
+    for variant in
+        [Config::modern().with_reno(), Config::modern().with_newreno(), Config::ns2_235().with_sack()]
+    {
+        let error = Config { variant: variant.variant, ..rack }.validate().unwrap_err();
+        assert_eq!(error.field, "loss_detection");
+    }
+    assert_eq!(rack.with_newreno().validate(), Ok(()), "which tells losses by duplicates");
+    assert_eq!(rack.with_reno().validate(), Ok(()));
+}
+
+#[test]
+fn parameters_of_rack_out_of_range_are_named() {
+    let spoilt = [
+        ("loss_detection.rack", RackConfig { min_rtt_window: Duration::ZERO, ..RackConfig::RFC8985 }),
+        ("loss_detection.rack", RackConfig { reo_wnd_persist: 0, ..RackConfig::RFC8985 }),
+        (
+            "loss_detection.rack.tail_probe.max_ack_delay",
+            RackConfig {
+                tail_probe: TailProbe::On { max_ack_delay: Duration::from_millis(501) },
+                ..RackConfig::RFC8985
+            },
+        ),
+    ];
+    for (field, rack) in spoilt {
+        let config = Config { loss_detection: LossDetection::Rack(rack), ..Config::modern().with_rack() };
+        assert_eq!(config.validate().unwrap_err().field, field);
+    }
 }

@@ -1,0 +1,35 @@
+//! The window where losses are told by time (RFC 8985): which segments are lost is known, and not decided here.
+
+use super::undo::Cause;
+use super::{Ack, Control, Phase, Response};
+use crate::tcp::config::Config;
+
+impl Control {
+    /// Segments were taken for lost. One reduction covers everything that was in flight by then.
+    pub(crate) fn on_loss(&mut self, config: &Config, ack: &Ack) -> Response {
+        if self.phase != Phase::Open {
+            return Response::default();
+        }
+        // What left beyond cwnd, for segments that the peer holds, is not part of FlightSize (RFC 5681 §3.2 (2)).
+        let flight = ack.nxt - ack.una;
+        self.limited = flight.saturating_sub(u64::from(self.window.cwnd)).min(1 << 30) as u32;
+        self.enter_recovery(config, ack);
+        Response::ENTER
+    }
+
+    /// A probe repaired the only loss of a flight of so many bytes (RFC 8985 §7.4.2): the window is reduced as after a fast
+    /// recovery.
+    pub(crate) fn on_tail_loss(&mut self, config: &Config, flight: u64) {
+        if self.phase == Phase::Open {
+            self.note_reduction(Cause::FastRetransmit);
+            self.window.cwnd = self.reduce(config, flight);
+        }
+    }
+}
+
+pub(super) fn on_new_ack(c: &mut Control, ack: &Ack) -> Response {
+    if ack.una >= c.recover {
+        c.leave_recovery(); // RFC 6675 §5 (A)
+    }
+    Response::RESTART_TIMER
+}

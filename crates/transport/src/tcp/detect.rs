@@ -1,0 +1,197 @@
+//! What an endpoint does where losses are told by time: RACK and tail loss probes (RFC 8985), and what is sent then.
+
+use super::congestion::Phase;
+use super::endpoint::Endpoint;
+use super::rack::{Arrival, Circumstances};
+use super::selective::Selective;
+use super::timer::Timer;
+use super::tlp::{Answer, Flight, ProbeKind};
+use hopline_core::{Instant, Payload};
+
+/// An acknowledgment that was taken, and what it found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// Position up to which it acknowledges.
+    pub(super) ack: i64,
+    /// First unacknowledged position, before it.
+    pub(super) una_before: u64,
+    /// What the sender did about losses, before it.
+    pub(super) phase_before: Phase,
+    /// It holds neither data nor a SACK option.
+    pub(super) bare: bool,
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// RFC 8985 §6.2, steps 1 to 3, before anything else is made of an ACK.
+    pub(super) fn note_delivered(
+        &mut self,
+        now: Instant,
+        una: u64,
+        told: &Selective,
+        echoed: Option<Instant>,
+    ) {
+        if let Some(rack) = &mut self.rack {
+            rack.on_ack(Arrival { now, una, board: &self.board, blocks: told.blocks(), echoed });
+        }
+    }
+
+    /// RFC 8985 §6.2, steps 4 and 5, and §7.4, after an ACK was taken.
+    pub(super) fn detect_losses(&mut self, now: Instant, taken: Taken, told: &Selective) {
+        let Some(rack) = &mut self.rack else { return };
+        let (una, phase) = (self.snd.una, self.control.phase());
+        if told.duplicate.is_some() {
+            rack.on_dsack(una, self.snd.nxt);
+        } else if taken.phase_before != Phase::Open && phase == Phase::Open {
+            rack.on_recovery_over();
+        }
+        let advanced = una > taken.una_before;
+        let answer = Answer {
+            ack: taken.ack.max(0) as u64,
+            dsack: told.duplicate.map(|(_, right)| right),
+            bare_duplicate: taken.bare && !advanced,
+        };
+        if let Some(flight) = rack.tlp.on_ack(answer) {
+            self.stats.tail_losses += 1;
+            self.control.on_tail_loss(&self.config, flight);
+            self.remember_reduction(now, self.rto.back_off_state());
+        }
+        self.look_for_losses(now);
+        if advanced || !self.may_probe_tail() {
+            self.schedule_tail_probe(now);
+        }
+    }
+
+    /// RFC 8985 §6.2, step 5.
+    fn look_for_losses(&mut self, now: Instant) {
+        let Some(rack) = &mut self.rack else { return };
+        let circumstances = Circumstances {
+            phase: self.control.phase(),
+            srtt: self.rto.srtt(),
+            threshold: self.config.dup_ack_threshold,
+        };
+        let found = rack.detect(now, circumstances);
+        self.stats.rack_losses += found.lost;
+        match found.again {
+            Some(at) => {
+                self.timers.set(Timer::Reordering, at);
+                // RFC 8985 §8: the reordering timer comes before the retransmission timer.
+                if self.timers.get(Timer::Retransmit).is_some_and(|rto| rto < at) {
+                    self.timers.set(Timer::Retransmit, at);
+                }
+            }
+            None => self.timers.stop(Timer::Reordering),
+        }
+        if found.lost > 0 {
+            let response = self.control.on_loss(&self.config, &self.ack_info(0, false));
+            self.respond(now, response);
+        }
+    }
+
+    /// The reordering timer expired.
+    pub(super) fn on_reordering(&mut self, now: Instant) {
+        self.look_for_losses(now);
+        if self.snd.outstanding() {
+            self.timers.set(Timer::Retransmit, now + self.rto.timeout());
+        }
+    }
+
+    /// The retransmission timer expired (RFC 8985 §6.3): nothing is forgotten, and not everything is sent again.
+    pub(super) fn mark_losses_on_timeout(&mut self, now: Instant) {
+        let Some(rack) = &mut self.rack else { return };
+        self.stats.rack_losses += rack.on_timeout(now, self.snd.una, self.rto.srtt());
+        self.snd.resend_first = true;
+        self.timers.stop(Timer::Reordering);
+        self.timers.stop(Timer::TailProbe);
+    }
+
+    /// `at..after` left.
+    pub(super) fn note_transmission(&mut self, now: Instant, at: u64, after: u64) {
+        let Some(rack) = &mut self.rack else { return };
+        rack.records.sent(at, after, now);
+        if after == self.snd.nxt {
+            self.schedule_tail_probe(now);
+        }
+    }
+
+    /// RFC 8985 §7.2: not in recovery, and not where the peer tells of holes.
+    fn may_probe_tail(&self) -> bool {
+        let Some(rack) = &self.rack else { return false };
+        let waits = !rack.records.is_empty() && !rack.records.has_sacked();
+        waits && rack.tlp.may_probe() && self.control.phase() == Phase::Open
+    }
+
+    fn schedule_tail_probe(&mut self, now: Instant) {
+        self.timers.stop(Timer::TailProbe);
+        let Some(rack) = self.rack.as_ref().filter(|_| self.may_probe_tail()) else { return };
+        let one = rack.records.in_flight() <= u64::from(self.snd.mss);
+        let flight = if one { Flight::OneSegment } else { Flight::More };
+        if let Some(at) = rack.tlp.due(now, self.rto.srtt(), flight, self.timers.get(Timer::Retransmit)) {
+            self.timers.set(Timer::TailProbe, at);
+        }
+    }
+
+    /// RFC 8985 §7.3.
+    pub(super) fn on_tail_probe(&mut self, now: Instant) {
+        let may = self.may_probe_tail();
+        if let Some(rack) = &mut self.rack {
+            rack.tlp.pending = may;
+        }
+        if self.snd.outstanding() {
+            self.timers.set(Timer::Retransmit, now + self.rto.timeout());
+        }
+    }
+
+    /// The position and length of the next data segment: a probe, what is lost, or new data (RFC 6675 §4, `NextSeg`, where
+    /// what is lost is known).
+    pub(super) fn choose_by_records(&mut self, now: Instant) -> Option<(u64, u64)> {
+        let rack = self.rack.as_ref()?;
+        if rack.tlp.pending {
+            return self.choose_tail_probe();
+        }
+        let pipe = rack.records.in_flight();
+        if let Some(lost) = rack.records.first_lost() {
+            let len = self.data_within(lost.start, lost.end);
+            // RFC 6675 §5 (4.3): the first retransmission leaves whatever is in the pipe.
+            let may = self.snd.resend_first || self.fits(pipe, len);
+            self.snd.resend_first &= !may;
+            return may.then_some((lost.start, len));
+        }
+        self.snd.resend_first = false;
+        if self.snd.nxt == self.snd.end() {
+            return None;
+        }
+        self.restart_if_idle(now);
+        let next = self.next_length().filter(|&len| self.fits(pipe, len));
+        next.map(|len| (self.snd.nxt, len)).or_else(|| self.choose_fin())
+    }
+
+    /// A segment is never cut to fit cwnd; cwnd is at least one segment.
+    fn fits(&self, pipe: u64, len: u64) -> bool {
+        pipe == 0 || pipe + len <= u64::from(self.control.cwnd())
+    }
+
+    /// Data bytes of a segment that starts at `from` and does not go beyond `to`.
+    fn data_within(&self, from: u64, to: u64) -> u64 {
+        (to.min(self.snd.queue.end()).saturating_sub(from)).min(self.full_segment())
+    }
+
+    /// RFC 8985 §7.3: new data if the peer takes them, whatever cwnd says; else the last segment again.
+    fn choose_tail_probe(&mut self) -> Option<(u64, u64)> {
+        let nxt = self.snd.nxt;
+        let new = self.data_within(nxt, self.snd.queue.end());
+        let taken = new > 0 && nxt - self.snd.una + new <= self.snd.window;
+        let rack = self.rack.as_mut()?;
+        rack.tlp.pending = false;
+        let (last, flight) = (rack.records.last()?, rack.records.in_flight());
+        self.stats.tail_probes += 1;
+        if taken {
+            let end = nxt + new + u64::from(self.snd.fin == Some(nxt + new));
+            rack.tlp.on_probe(ProbeKind::New, end, flight);
+            return Some((nxt, new));
+        }
+        rack.tlp.on_probe(ProbeKind::Again, nxt, flight);
+        let data_end = last.end.min(self.snd.queue.end());
+        let at = last.start.max(data_end.saturating_sub(self.full_segment())).min(data_end);
+        Some((at, data_end - at))
+    }
+}

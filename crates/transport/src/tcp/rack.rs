@@ -1,0 +1,258 @@
+//! RACK: losses told by time (RFC 8985 §6).
+//!
+//! Of two segments, the one that was sent earlier should arrive earlier. If one sent later has arrived, and a round trip and
+//! the reordering window have passed since the earlier was sent, the earlier is lost. This also holds for retransmissions.
+
+use super::congestion::Phase;
+use super::scoreboard::Scoreboard;
+use super::tlp::{TailProbe, Tlp};
+use super::transmissions::{Fate, Record, Times, Transmissions, Verdict};
+use hopline_core::{Duration, Instant};
+
+/// Parameters of [`LossDetection::Rack`](super::LossDetection::Rack).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RackConfig {
+    /// How long a round trip counts for the least one, of which the reordering window is a quarter. Above zero,
+    /// default 300 s (as Linux; RFC 8985 §6.2, step 1, leaves it open). At least so long, at most twice.
+    pub min_rtt_window: Duration,
+    /// Recoveries without a D-SACK after which the reordering window is as narrow as at the start. 1–255, default 16
+    /// (RFC 8985 §6.2, step 4).
+    pub reo_wnd_persist: u8,
+    /// Whether the tail of a flight is probed. Default after two round trips (RFC 8985 §7).
+    pub tail_probe: TailProbe,
+}
+
+impl RackConfig {
+    /// As RFC 8985 writes it.
+    pub const RFC8985: Self = Self {
+        min_rtt_window: Duration::from_secs(300),
+        reo_wnd_persist: 16,
+        tail_probe: TailProbe::On { max_ack_delay: Duration::from_millis(200) },
+    };
+}
+
+/// State of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    config: RackConfig,
+    pub(crate) records: Transmissions,
+    pub(crate) tlp: Tlp,
+    min_rtt: MinRtt,
+    recent: Option<Delivered>,
+    /// Highest position that the peer holds ("RACK.fack").
+    fack: u64,
+    reordering: Reordering,
+    /// Quarters of the least round trip in the reordering window ("RACK.reo_wnd_mult").
+    quarters: u64,
+    /// Recoveries until that is 1 again ("RACK.reo_wnd_persist").
+    persist: u8,
+    /// Until this position is acknowledged, further D-SACKs belong to the same round ("RACK.dsack_round").
+    dsack_round: Option<u64>,
+    /// The reordering window at the last ACK ("RACK.reo_wnd").
+    window: Duration,
+}
+
+/// Of what is delivered, what was sent last ("RACK.xmit_ts", "RACK.end_seq", "RACK.rtt").
+#[derive(Clone, Copy, Debug)]
+struct Delivered {
+    sent: Instant,
+    end: u64,
+    rtt: Duration,
+}
+
+/// Whether a segment that was sent once has arrived behind a later one ("RACK.reordering_seen").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reordering {
+    NotSeen,
+    Seen,
+}
+
+/// An acknowledgment, as loss detection sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a> {
+    /// When it arrived.
+    pub(crate) now: Instant,
+    /// First unacknowledged position, after it.
+    pub(crate) una: u64,
+    /// What the peer holds beyond.
+    pub(crate) board: &'a Scoreboard,
+    /// Blocks that it reports, ascending.
+    pub(crate) blocks: &'a [(u64, u64)],
+    /// When what it echoes was sent, to a millisecond.
+    pub(crate) echoed: Option<Instant>,
+}
+
+/// What decides on the reordering window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances {
+    pub(crate) phase: Phase,
+    pub(crate) srtt: Option<Duration>,
+    /// Segments held beyond a hole that stand for a loss where there was no reordering ("DupThresh").
+    pub(crate) threshold: u32,
+}
+
+/// What loss detection found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Segments that are lost.
+    pub(crate) lost: u64,
+    /// When to look again.
+    pub(crate) again: Option<Instant>,
+}
+
+impl Rack {
+    /// State before the first byte, which has position `una`.
+    pub(crate) fn new(config: RackConfig, una: u64) -> Self {
+        Self {
+            config,
+            records: Transmissions::new(una),
+            tlp: Tlp::new(config.tail_probe),
+            min_rtt: MinRtt::default(),
+            recent: None,
+            fack: una,
+            reordering: Reordering::NotSeen,
+            quarters: 1,
+            persist: config.reo_wnd_persist,
+            dsack_round: None,
+            window: Duration::ZERO,
+        }
+    }
+
+    /// RFC 8985 §6.2, steps 1 to 3: what is delivered, and in which order.
+    pub(crate) fn on_ack(&mut self, arrival: Arrival<'_>) {
+        let Self { records, min_rtt, recent, fack, reordering, tlp, .. } = self;
+        let window = self.config.min_rtt_window;
+        let mut delivered = |record: &Record| {
+            let rtt = arrival.now.since(record.sent);
+            if record.times == Times::Once {
+                min_rtt.sample(arrival.now, rtt, window);
+                tlp.note_sample();
+            }
+            update(recent, record, rtt, &arrival, min_rtt.least());
+            if record.end > *fack {
+                *fack = record.end;
+            } else if record.end < *fack && record.times == Times::Once {
+                *reordering = Reordering::Seen;
+            }
+        };
+        records.acknowledge(arrival.una, &mut delivered);
+        for &(left, right) in arrival.blocks {
+            if let Some(held) = arrival.board.around(left) {
+                records.sack(left..right, held, &mut delivered);
+            }
+        }
+    }
+
+    /// RFC 8985 §6.2, step 4, first half: a round with a D-SACK widens the reordering window.
+    pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
+        if self.dsack_round.is_none_or(|end| una >= end) {
+            self.dsack_round = Some(nxt);
+            self.quarters += 1;
+            self.persist = self.config.reo_wnd_persist;
+        }
+    }
+
+    /// The same, second half: so many recoveries without D-SACK narrow it again.
+    pub(crate) fn on_recovery_over(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// RFC 8985 §6.2, step 5: takes for lost what should have arrived.
+    pub(crate) fn detect(&mut self, now: Instant, circumstances: Circumstances) -> Found {
+        self.window = self.reordering_window(circumstances);
+        let Some(recent) = self.recent else { return Found { lost: 0, again: None } };
+        let patience = recent.rtt + self.window;
+        let mut again = None;
+        let lost = self.records.mark_lost(|_, record| {
+            if !sent_after((recent.sent, recent.end), (record.sent, record.end)) {
+                // What was sent once was sent in the order of the stream: all behind it was sent later.
+                return if record.times == Times::Once { Verdict::Stop } else { Verdict::Leave };
+            }
+            let due = record.sent + patience;
+            if due <= now {
+                return Verdict::Lost;
+            }
+            if record.fate == Fate::InFlight {
+                again = again.max(Some(due));
+            }
+            Verdict::Leave
+        });
+        Found { lost, again }
+    }
+
+    /// The retransmission timer expired (RFC 8985 §6.3): the first segment is lost, and all that should have arrived.
+    /// Returns how many these are.
+    pub(crate) fn on_timeout(&mut self, now: Instant, una: u64, srtt: Option<Duration>) -> u64 {
+        let rtt = self.recent.map(|recent| recent.rtt).or(srtt).unwrap_or(Duration::ZERO);
+        let patience = rtt + self.window;
+        self.tlp.reset();
+        self.records.mark_lost(|start, record| {
+            let late = start == una || record.sent + patience <= now;
+            if late { Verdict::Lost } else { Verdict::Leave }
+        })
+    }
+
+    /// RFC 8985 §6.2, step 4: none where there was no reordering and enough speaks for a loss; else so many quarters of the
+    /// least round trip, at most the smoothed one.
+    fn reordering_window(&self, circumstances: Circumstances) -> Duration {
+        let enough =
+            circumstances.phase != Phase::Open || self.records.has_sacked_segments(circumstances.threshold);
+        if self.reordering == Reordering::NotSeen && enough {
+            return Duration::ZERO;
+        }
+        let quarters = self.min_rtt.least().unwrap_or(Duration::ZERO).saturating_mul(self.quarters) / 4;
+        circumstances.srtt.map_or(quarters, |srtt| quarters.min(srtt))
+    }
+}
+
+/// RFC 8985 §6.2, step 2. A segment that was sent again tells nothing if the ACK may be for an earlier transmission.
+fn update(
+    recent: &mut Option<Delivered>,
+    record: &Record,
+    rtt: Duration,
+    arrival: &Arrival<'_>,
+    least: Option<Duration>,
+) {
+    if record.times == Times::Again {
+        let millis = Instant::from_millis(record.sent.as_nanos() / 1_000_000);
+        let of_earlier = arrival.echoed.is_some_and(|echoed| echoed < millis);
+        if of_earlier || least.is_some_and(|least| rtt < least) {
+            return;
+        }
+    }
+    if recent.is_none_or(|r| sent_after((record.sent, record.end), (r.sent, r.end))) {
+        *recent = Some(Delivered { sent: record.sent, end: record.end, rtt });
+    }
+}
+
+/// "RACK_sent_after": at the same instant, what comes later in the stream was sent later.
+fn sent_after(a: (Instant, u64), b: (Instant, u64)) -> bool {
+    a > b
+}
+
+/// The least round trip of this span of time and of the one before ("RACK.min_RTT").
+#[derive(Clone, Copy, Debug, Default)]
+struct MinRtt {
+    since: Option<Instant>,
+    now: Option<Duration>,
+    before: Option<Duration>,
+}
+
+impl MinRtt {
+    fn sample(&mut self, now: Instant, rtt: Duration, window: Duration) {
+        if self.since.is_none_or(|since| now.since(since) >= window) {
+            let stale = self.since.is_some_and(|since| now.since(since) >= window.saturating_mul(2));
+            self.before = if stale { None } else { self.now };
+            self.now = None;
+            self.since = Some(now);
+        }
+        self.now = Some(self.now.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    fn least(&self) -> Option<Duration> {
+        [self.now, self.before].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,215 @@
+//! When what is outstanding was sent (RFC 8985 §5.2): a record for each segment, in the order of the stream.
+//!
+//! A record costs 24 bytes in a ring that grows to the largest window and stays. Segments that are sent again in other
+//! sizes split records and join them, so that there are never many more than segments in flight.
+
+use core::ops::Range;
+use hopline_core::Instant;
+use std::collections::VecDeque;
+
+/// A segment that was sent and is not cumulatively acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Position after it ("Segment.end_seq").
+    pub(crate) end: u64,
+    /// When it was sent last ("Segment.xmit_ts").
+    pub(crate) sent: Instant,
+    pub(crate) fate: Fate,
+    pub(crate) times: Times,
+}
+
+/// What is known of the last transmission of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nothing: it counts as being under way.
+    InFlight,
+    /// It is taken for lost ("Segment.lost").
+    Lost,
+    /// The peer holds it.
+    Sacked,
+}
+
+/// How often a segment was sent ("Segment.retransmitted").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    Once,
+    Again,
+}
+
+/// What is outstanding, from the first unacknowledged position on. Positions are stream offsets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transmissions {
+    records: VecDeque<Record>,
+    una: u64,
+    /// Sequence space of each [`Fate`].
+    space: [u64; 3],
+}
+
+impl Transmissions {
+    /// Nothing is outstanding; the next position to be sent is `una`.
+    pub(crate) fn new(una: u64) -> Self {
+        Self { una, ..Self::default() }
+    }
+
+    /// Sequence space under way: neither acknowledged, nor selectively acknowledged, nor lost ("pipe" of RFC 6675, where a
+    /// segment that was sent again counts once: its first transmission was lost).
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.space[Fate::InFlight as usize]
+    }
+
+    /// Whether the peer holds anything beyond the cumulative acknowledgment.
+    pub(crate) fn has_sacked(&self) -> bool {
+        self.space[Fate::Sacked as usize] > 0
+    }
+
+    /// Whether the peer holds so many segments beyond the cumulative acknowledgment ("RACK.segs_sacked").
+    pub(crate) fn has_sacked_segments(&self, n: u32) -> bool {
+        let sacked = self.records.iter().filter(|r| r.fate == Fate::Sacked);
+        self.has_sacked() && sacked.take(n as usize).count() == n as usize
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// `at..end` was sent now, for the first time or again.
+    pub(crate) fn sent(&mut self, at: u64, end: u64, now: Instant) {
+        let known = self.end();
+        if at < known {
+            self.sent_again(at..end.min(known), now);
+        }
+        if end > known {
+            self.space[Fate::InFlight as usize] += end - known;
+            self.records.push_back(Record { end, sent: now, fate: Fate::InFlight, times: Times::Once });
+        }
+    }
+
+    /// Everything below `una` is acknowledged. `each` is shown what the peer was not known to hold.
+    pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Record)) {
+        while let Some(&record) = self.records.front()
+            && record.end <= una
+        {
+            self.space[record.fate as usize] -= record.end - self.una;
+            self.una = record.end;
+            self.records.pop_front();
+            if record.fate != Fate::Sacked {
+                each(&record);
+            }
+        }
+        if let Some(record) = self.records.front()
+            && una > self.una
+        {
+            self.space[record.fate as usize] -= una - self.una;
+        }
+        self.una = self.una.max(una);
+    }
+
+    /// The peer holds the block `held`, of which an ACK told `told`. `each` is shown whole segments that are new.
+    pub(crate) fn sack(&mut self, told: Range<u64>, held: Range<u64>, mut each: impl FnMut(&Record)) {
+        let mut i = self.index(told.start);
+        while i < self.records.len() && self.start(i) < told.end {
+            let (start, record) = (self.start(i), self.records[i]);
+            if record.fate != Fate::Sacked && held.start <= start && record.end <= held.end {
+                self.set_fate(i, Fate::Sacked);
+                each(&record);
+            }
+            i += 1;
+        }
+    }
+
+    /// The peer took back what it had selectively acknowledged.
+    pub(crate) fn forget_sacks(&mut self) {
+        for i in 0..self.records.len() {
+            if self.records[i].fate == Fate::Sacked {
+                self.set_fate(i, Fate::InFlight);
+            }
+        }
+    }
+
+    /// Shows `verdict` what is in flight with its first position, in the order of the stream, and takes for lost what it
+    /// says. Returns how many segments that were.
+    pub(crate) fn mark_lost(&mut self, mut verdict: impl FnMut(u64, &Record) -> Verdict) -> u64 {
+        let mut marked = 0;
+        for i in 0..self.records.len() {
+            match verdict(self.start(i), &self.records[i]) {
+                Verdict::Lost if self.records[i].fate == Fate::InFlight => {
+                    self.set_fate(i, Fate::Lost);
+                    marked += 1;
+                }
+                Verdict::Lost | Verdict::Leave => {}
+                Verdict::Stop => break,
+            }
+        }
+        marked
+    }
+
+    /// The first lost segments without a gap between them.
+    pub(crate) fn first_lost(&self) -> Option<Range<u64>> {
+        if self.space[Fate::Lost as usize] == 0 {
+            return None;
+        }
+        let first = self.records.iter().position(|r| r.fate == Fate::Lost)?;
+        let run = self.records.iter().skip(first).take_while(|r| r.fate == Fate::Lost);
+        Some(self.start(first)..run.last().map_or(0, |r| r.end))
+    }
+
+    /// The segment with the highest positions.
+    pub(crate) fn last(&self) -> Option<Range<u64>> {
+        let i = self.records.len().checked_sub(1)?;
+        Some(self.start(i)..self.records[i].end)
+    }
+
+    fn end(&self) -> u64 {
+        self.records.back().map_or(self.una, |r| r.end)
+    }
+
+    fn start(&self, i: usize) -> u64 {
+        if i == 0 { self.una } else { self.records[i - 1].end }
+    }
+
+    /// The record that holds `position`, or the one after it.
+    fn index(&self, position: u64) -> usize {
+        self.records.partition_point(|r| r.end <= position)
+    }
+
+    fn sent_again(&mut self, range: Range<u64>, now: Instant) {
+        self.split(range.start);
+        self.split(range.end);
+        let (from, to) = (self.index(range.start), self.index(range.end));
+        for i in from..to {
+            self.set_fate(i, Fate::InFlight);
+        }
+        if from < to {
+            let joined = Record { end: range.end, sent: now, fate: Fate::InFlight, times: Times::Again };
+            self.records[from] = joined;
+            self.records.drain(from + 1..to);
+        }
+    }
+
+    /// Makes `position` a boundary between records.
+    fn split(&mut self, position: u64) {
+        let i = self.index(position);
+        if i < self.records.len() && self.start(i) < position {
+            let record = self.records[i];
+            self.records.insert(i, Record { end: position, ..record });
+        }
+    }
+
+    fn set_fate(&mut self, i: usize, fate: Fate) {
+        let len = self.records[i].end - self.start(i);
+        self.space[self.records[i].fate as usize] -= len;
+        self.space[fate as usize] += len;
+        self.records[i].fate = fate;
+    }
+}
+
+/// What becomes of a segment in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is lost.
+    Lost,
+    /// Nothing.
+    Leave,
+    /// Nothing, and of none behind it.
+    Stop,
+}
