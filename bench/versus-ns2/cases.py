@@ -22,7 +22,8 @@ class Case:
     window: int = 32
     sink: str = "delack"  # or "plain": an ACK for every segment
     transport: str = "Newreno"  # or "Reno", "Sack1"
-    routing: str = "frozen"  # or "aodv"
+    routing: str = "frozen"  # or "aodv", "dsr"
+    mss: int = MSS
     duration: float = 120.0
     lanes: float = 400.0  # metres between parallel lanes
     bit_error_rate: float = 0.0
@@ -68,6 +69,8 @@ def wired():
 
 def large():
     yield Case("walk", "20 nodes", "walk", transport="Sack1", routing="aodv", duration=200.0)
+    yield Case("door", "20 nodes", "door", transport="Sack1", sink="plain", routing="dsr", mss=512,
+               duration=200.0, target_pct=15.0)
     for count in (400, 800):
         yield Case("random", f"{count} nodes", "random", network=count, routing="aodv",
                    duration=30.0)
@@ -79,7 +82,7 @@ GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 # Cases whose CPU time and memory are compared.
 SPEED = tuple(
     case for case in CASES
-    if case.group in ("walk", "random")
+    if case.group in ("walk", "door", "random")
     or (case.group in ("cross", "grid") and case.window == 32)
     or (case.group == "chain" and case.hops in (4, 8) and case.window == 32
         and case.sink == "delack")

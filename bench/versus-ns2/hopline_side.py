@@ -66,6 +66,8 @@ def why_not(case):
 
 def run(case, seed):
     with tempfile.TemporaryDirectory() as folder:
+        if case.topology == "door":
+            return door(seed)
         path = WALK
         if case.topology != "walk":
             path = Path(folder) / "scenario.toml"
@@ -74,6 +76,17 @@ def run(case, seed):
             for what, source in networks.stored(case.network).items():
                 shutil.copy(source, Path(folder) / f"{what}.csv")
         measured = measure.run([PROGRAM, "run", path, "--json", "--set", f"seed={seed}"])
-    flows = [flow for flow in json.loads(measured.output)["flows"]
-             if flow["transport"].startswith("tcp")]
-    return flows, measured
+    return flows_of(measured), measured
+
+
+def door(run):
+    """The network of the TCP-DOOR paper: a seed is a run, for every run moves otherwise."""
+    settings = ("routing.protocol=dsr", "routing.dsr.preset=ns2-2.35", "tcp.preset=ns2-2.35")
+    words = [word for setting in settings for word in ("--set", setting)]
+    measured = measure.run([PROGRAM, "run", networks.DOOR, "--json", "--run", run, *words])
+    return flows_of(measured), measured
+
+
+def flows_of(measured):
+    return [flow for flow in json.loads(measured.output)["flows"]
+            if flow["transport"].startswith("tcp")]

@@ -13,9 +13,13 @@ import sys
 from collections import deque
 from pathlib import Path
 
+import measure
+
 RANGE_M = 250.0
 NEIGHBOURS = 10
 FOLDER = Path(__file__).resolve().parent / "networks"
+ROOT = Path(__file__).resolve().parents[2]
+DOOR = ROOT / "papers" / "door" / "scenarios" / "uncongested.toml"
 
 
 def stored(count):
@@ -26,6 +30,16 @@ def stored(count):
         for what, text in generate(count).items():
             files[what].write_text(text, encoding="ascii")
     return files
+
+
+def walkers(program, run):
+    """The network of the TCP-DOOR paper as `program` moves it in a run, for ns-2."""
+    folder = ROOT / "target" / "versus-ns2"
+    folder.mkdir(parents=True, exist_ok=True)
+    movement, flows = folder / f"door-{run}.ns_movements", folder / "door-flows.csv"
+    measure.run([program, "movements", DOOR, "--run", run, "-o", movement, "--force"])
+    flows.write_text("src,dst\nn0,n1\n", encoding="ascii")
+    return {"movement": movement, "flows": flows}
 
 
 def generate(count):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hopline_side
 import measure
 import networks
 from cases import TRANSFER_BYTES
@@ -37,10 +38,13 @@ def command(case, seed):
     else:
         options = {"topology": case.topology, "hops": case.hops, "window": case.window,
                    "sink": case.sink, "transport": case.transport, "routing": case.routing,
-                   "lanes": case.lanes, "duration": case.duration, "seed": seed}
+                   "lanes": case.lanes, "duration": case.duration, "mss": case.mss, "seed": seed}
         script = "wireless.tcl"
         if case.topology == "random":
             options |= {"topology": "files", "start": 0, **networks.stored(case.network)}
+        if case.topology == "door":
+            options |= {"topology": "files", "start": 0,
+                        **networks.walkers(hopline_side.PROGRAM, seed)}
         if case.topology == "walk":
             options |= {"topology": "files", "start": 0, "flows": WALK / "flows.csv",
                         "movement": WALK / "walk.ns_movements"}

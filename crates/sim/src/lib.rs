@@ -5,6 +5,7 @@
 //! and run number give an equal trajectory, told by the outcome's fingerprint.
 
 mod draw;
+mod dsr;
 mod fingerprint;
 mod flow;
 mod medium;

@@ -6,10 +6,12 @@ use crate::spec::RadioSpec;
 use hopline_core::{Instant, Machine, NodeId, Purpose, Stream};
 use hopline_queue::DropTail;
 use hopline_queue::drop_tail::Class;
-use hopline_radio::mac::{Activity, Mac};
+use hopline_radio::mac::config::Tap;
+use hopline_radio::mac::{self, Activity, Mac};
 use hopline_radio::phy::errors::ErrorProcess;
 use hopline_radio::phy::reception::Receiver;
 use hopline_routing::aodv::Aodv;
+use hopline_routing::dsr::Dsr;
 use hopline_routing::olsr::Olsr;
 use hopline_wire::dot11::MacAddr;
 use std::collections::VecDeque;
@@ -51,6 +53,7 @@ pub(crate) struct Agent {
 pub(crate) enum Routing {
     Aodv(Aodv<Handle>),
     Olsr(Olsr),
+    Dsr(Dsr<Handle>),
 }
 
 impl Routing {
@@ -58,6 +61,7 @@ impl Routing {
         match self {
             Self::Aodv(aodv) => aodv.handle_timeout(now),
             Self::Olsr(olsr) => olsr.handle_timeout(now),
+            Self::Dsr(dsr) => dsr.handle_timeout(now),
         }
     }
 
@@ -66,6 +70,7 @@ impl Routing {
         match self {
             Self::Aodv(aodv) => aodv.has_route(now, peer),
             Self::Olsr(olsr) => olsr.route(peer).is_some(),
+            Self::Dsr(dsr) => dsr.has_route(now, peer),
         }
     }
 
@@ -74,6 +79,7 @@ impl Routing {
         match self {
             Self::Aodv(aodv) => aodv.poll_timeout().map(|(at, _)| at),
             Self::Olsr(olsr) => olsr.poll_timeout().map(|(at, _)| at),
+            Self::Dsr(dsr) => dsr.poll_timeout().map(|(at, _)| at),
         }
     }
 }
@@ -117,10 +123,11 @@ impl Node {
 }
 
 impl Radio {
-    pub(crate) fn new(spec: &RadioSpec, node: NodeId, (seed, run): (u64, u64)) -> Self {
+    pub(crate) fn new(spec: &RadioSpec, tap: Tap, node: NodeId, (seed, run): (u64, u64)) -> Self {
         let backoff = Stream::new(seed, run, node, Purpose::Backoff);
+        let mac = mac::Config { tap, ..spec.mac.clone() };
         Self {
-            mac: Mac::new(spec.mac.clone(), MacAddr::of_node(node), backoff),
+            mac: Mac::new(mac, MacAddr::of_node(node), backoff),
             receiver: Receiver::default(),
             carrier: Activity::Quiet,
             armed: Instant::FAR_FUTURE,

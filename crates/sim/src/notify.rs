@@ -14,7 +14,7 @@ use crate::flow::Side;
 use crate::packet::{Body, Handle, Packet};
 use crate::spec::{FailureNotification, Spec};
 use crate::stack::header;
-use crate::trace::{PacketView, Tracer, emit};
+use crate::trace::{Tracer, emit};
 use crate::world::World;
 use core::num::NonZeroU16;
 use hopline_core::{Instant, NodeId, RateLimit};
@@ -140,7 +140,7 @@ impl<T: Tracer> World<T> {
             return;
         }
         let mut bytes = Vec::new();
-        emit(PacketView { packet: self.packets.get(handle), ttl: handle.ttl }, &mut bytes);
+        emit(self.packets.view(handle), &mut bytes);
         if let Ok(report) = Unreachable::about(reason, &bytes) {
             self.send_report(node, source, report, now);
         }

@@ -4,7 +4,7 @@ use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_transport::tcp::Ports;
 use hopline_wire::ipv4::Header;
-use hopline_wire::{aodv, icmp, olsr, tcp, tpa, udp};
+use hopline_wire::{aodv, dsr, icmp, olsr, tcp, tpa, udp};
 use std::sync::Arc;
 
 /// A packet on its way: which one, and how many hops it may still take. The packet itself never changes, so that all
@@ -55,8 +55,29 @@ pub enum Body {
     Aodv(aodv::Message),
     /// Routing messages; all that hear them share them.
     Olsr(Arc<olsr::Packet>),
+    /// DSR options, alone or in front of what another packet carries.
+    Dsr {
+        /// The options; all that hear them share them.
+        header: Arc<dsr::Header>,
+        /// The other packet.
+        carried: Option<Carried>,
+    },
     /// A report that another packet could not be passed on.
     Icmp(icmp::Unreachable),
+}
+
+/// A packet within another, which holds it. [`PacketView::carried`] shows what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried(pub(crate) Handle);
+
+impl Packet {
+    /// The packet within.
+    pub(crate) const fn carried(&self) -> Option<Handle> {
+        match self.body {
+            Body::Dsr { carried: Some(Carried(inner)), .. } => Some(inner),
+            _ => None,
+        }
+    }
 }
 
 /// All packets in existence.
@@ -110,7 +131,9 @@ impl Slab {
     }
 
     pub(crate) fn view(&self, handle: Handle) -> PacketView<'_> {
-        PacketView { packet: self.get(handle), ttl: handle.ttl }
+        let packet = self.get(handle);
+        let carried = packet.carried().map(|inner| self.get(inner));
+        PacketView { packet, ttl: handle.ttl, carried }
     }
 
     /// One more holder.
@@ -118,13 +141,16 @@ impl Slab {
         self.slots[handle.id as usize].holders += 1;
     }
 
-    /// One holder less; the last one frees the slot.
+    /// One holder less; the last one frees the slot, and lets go of what the packet carries.
     pub(crate) fn release(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.id as usize];
         debug_assert!(slot.holders > 0, "packet {} released too often", handle.id);
         slot.holders -= 1;
         if slot.holders == 0 {
             self.free.push(handle.id);
+            if let Some(carried) = slot.packet.carried() {
+                self.release(carried);
+            }
         }
     }
 
@@ -183,6 +209,21 @@ mod tests {
         let b = slab.insert(packet(2));
         assert_eq!((b.id, slab.get(b).len_bytes), (a.id, 2));
         assert_eq!(slab.get(b).serial, 1, "a slot is used again, a number is not");
+    }
+
+    #[test]
+    fn a_packet_holds_what_it_carries() {
+        let mut slab = Slab::default();
+        let inner = slab.insert(packet(1));
+        let header = Arc::new(dsr::Header { next: Some(Protocol::Udp), options: [].into_iter().collect() });
+        let body = Body::Dsr { header, carried: Some(Carried(inner)) };
+        let outer = slab.insert(Packet { body, ..packet(2) });
+        assert_eq!(slab.view(outer).carried.map(|packet| packet.len_bytes), Some(1));
+        slab.retain(inner);
+        slab.release(outer);
+        assert_eq!(slab.live(), 1, "somebody else holds what it carried");
+        slab.release(inner);
+        assert_eq!(slab.live(), 0);
     }
 
     #[test]

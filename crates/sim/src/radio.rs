@@ -254,7 +254,7 @@ impl<T: Tracer> World<T> {
             mac::Event::DeliverHeld { body, from } => self.deliver_upward(node, body, from),
             mac::Event::Sent(msdu) => self.packets.release(msdu.body),
             mac::Event::Failed(msdu) => self.link_failed(node, msdu.body, msdu.to),
-            mac::Event::Overheard { .. } => {}
+            mac::Event::Overheard { body, from, to } => self.overhear(node, body, from, to),
         }
     }
 

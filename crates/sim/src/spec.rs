@@ -7,7 +7,7 @@ use hopline_queue::drop_tail::Service;
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::{mac, phy};
-use hopline_routing::{aodv, olsr};
+use hopline_routing::{aodv, dsr, olsr};
 use hopline_transport::{tcp, tpa};
 
 /// One network, its protocols and its traffic. Everything but the run number, which is given to the world.
@@ -136,6 +136,8 @@ pub enum RoutingSpec {
     Aodv(aodv::Config),
     /// OLSR on every node. Wireless networks only.
     Olsr(olsr::Config),
+    /// DSR on every node. Wireless networks only.
+    Dsr(dsr::Config),
 }
 
 /// What transport endpoints are told of the way to their peer.
@@ -144,7 +146,7 @@ pub enum FailureNotification {
     /// Nothing.
     #[default]
     None,
-    /// Explicit link failure notification: with AODV or OLSR an end is told by the routing agent of its own node that the route
+    /// Explicit link failure notification: with AODV, DSR or OLSR an end is told by the routing agent of its own node that the route
     /// to its peer is lost, and that there is one again. With static routes the node whose MAC gave a packet up, or that
     /// has no route for it, sends ICMP Destination Unreachable (RFC 792) to the packet's source; of a return nobody
     /// tells. TCP takes no notice.

@@ -55,6 +55,7 @@ impl<T: Tracer> World<T> {
         }
         match &packet.body {
             Body::Aodv(_) | Body::Olsr(_) => self.receive_routing(node, handle),
+            Body::Dsr { .. } => self.receive_dsr(node, handle, from),
             _ if packet.ip.dst == NodeId(node).ipv4() => {
                 self.deliver(node, handle);
                 self.packets.release(handle);
@@ -76,7 +77,11 @@ impl<T: Tracer> World<T> {
                 Some(Routing::Olsr(olsr)) => {
                     olsr.handle_signal(self.now, olsr::Signal::LinkFailed { neighbour });
                 }
-                _ => self.report_unreachable(node, handle, Reason::Host),
+                Some(_dsr) => {
+                    self.dsr_link_failed(node, handle, neighbour);
+                    return self.drive_agent(node);
+                }
+                None => self.report_unreachable(node, handle, Reason::Host),
             }
             self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
             self.drive_agent(node);
@@ -88,15 +93,18 @@ impl<T: Tracer> World<T> {
                 self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
                 carried
             }
-            // OLSR is not heard by who runs AODV.
-            Body::Tcp(_) | Body::Tpa { .. } | Body::Udp { .. } | Body::Icmp(_) | Body::Olsr(_) => {
-                Carried::Data {
-                    packet: handle,
-                    destination: packet.ip.dst,
-                    source: packet.ip.src,
-                    travelled: packet.ip.ttl - handle.ttl,
-                }
-            }
+            // OLSR and DSR are not heard by who runs AODV.
+            Body::Tcp(_)
+            | Body::Tpa { .. }
+            | Body::Udp { .. }
+            | Body::Icmp(_)
+            | Body::Olsr(_)
+            | Body::Dsr { .. } => Carried::Data {
+                packet: handle,
+                destination: packet.ip.dst,
+                source: packet.ip.src,
+                travelled: packet.ip.ttl - handle.ttl,
+            },
         };
         let now = self.now;
         if let Some(Routing::Aodv(aodv)) = self.routing(node) {
@@ -127,6 +135,15 @@ impl<T: Tracer> World<T> {
                         self.send_aodv(node, transmit);
                     } else if let Some(event) = aodv.poll_event() {
                         self.handle_aodv_event(node, event);
+                    } else {
+                        break;
+                    }
+                }
+                Routing::Dsr(dsr) => {
+                    if let Some(transmit) = dsr.poll_transmit(now) {
+                        self.send_dsr(node, transmit);
+                    } else if let Some(event) = dsr.poll_event() {
+                        self.handle_dsr_event(node, event);
                     } else {
                         break;
                     }
@@ -187,6 +204,7 @@ impl<T: Tracer> World<T> {
         let destination = self.packets.get(handle).ip.dst;
         let next_hop = match self.routing(node) {
             Some(Routing::Aodv(_)) => return self.route_by_aodv(node, handle, origin),
+            Some(Routing::Dsr(_)) => return self.route_by_dsr(node, handle),
             Some(Routing::Olsr(olsr)) => olsr.route(destination).map(|route| route.next_hop),
             None => {
                 let routes = self.routes.as_ref();
@@ -219,12 +237,12 @@ impl<T: Tracer> World<T> {
         self.drive_agent(node);
     }
 
-    fn routing(&mut self, node: u32) -> Option<&mut Routing> {
+    pub(crate) fn routing(&mut self, node: u32) -> Option<&mut Routing> {
         self.nodes[node as usize].agent.as_deref_mut().map(|agent| &mut agent.machine)
     }
 
     /// Hands a packet to the interface that leads to `next_hop`: a wired link if there is one, else the radio.
-    fn send_to(&mut self, node: u32, handle: Handle, next_hop: Ipv4Addr, class: Class) {
+    pub(crate) fn send_to(&mut self, node: u32, handle: Handle, next_hop: Ipv4Addr, class: Class) {
         let neighbour = NodeId::from_ipv4(next_hop);
         if T::ENABLED {
             let packet = self.packets.view(handle);
@@ -276,7 +294,7 @@ impl<T: Tracer> World<T> {
         self.send_routing(node, ip, Body::Olsr(Arc::new(transmit.packet)), len, everybody);
     }
 
-    fn send_routing(&mut self, node: u32, ip: Header, body: Body, len: usize, next_hop: Ipv4Addr) {
+    pub(crate) fn send_routing(&mut self, node: u32, ip: Header, body: Body, len: usize, next_hop: Ipv4Addr) {
         let len_bytes = len as u32 + self.extra_header_bytes;
         let packet = Packet { ip, body, len_bytes, flow: None, made: self.now, serial: 0 };
         let handle = self.packets.insert(packet);

@@ -7,7 +7,7 @@ use hopline_wire::dot11::Frame;
 mod ns2;
 mod pcap;
 
-pub use crate::packet::{Body, Packet};
+pub use crate::packet::{Body, Carried, Packet};
 pub use ns2::Ns2;
 pub use pcap::Pcap;
 pub(crate) use pcap::emit;
@@ -65,6 +65,8 @@ pub struct PacketView<'a> {
     pub packet: &'a Packet,
     /// Time to live as the IP header would have it here.
     pub ttl: u8,
+    /// What it carries, if that is a packet too.
+    pub carried: Option<&'a Packet>,
 }
 
 /// What happens at a node.

@@ -15,8 +15,10 @@ use crate::trace::Tracer;
 use crate::wired::Wire;
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_radio::mac::Airtime;
+use hopline_radio::mac::config::Tap;
 use hopline_radio::phy::reception::Thresholds;
 use hopline_routing::aodv::Aodv;
+use hopline_routing::dsr::Dsr;
 use hopline_routing::olsr::Olsr;
 use hopline_routing::static_routes::StaticRoutes;
 
@@ -252,17 +254,27 @@ impl<T: Tracer> World<T> {
     }
 }
 
+/// Whether the MACs report what is for others: to agents that listen to it.
+fn tap(spec: &Spec) -> Tap {
+    match &spec.routing {
+        RoutingSpec::Dsr(config) if config.is_tapped() => Tap::Promiscuous,
+        _ => Tap::Off,
+    }
+}
+
 fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
     let mut nodes: Vec<Node> = (0..)
         .map(NodeId)
         .zip(&spec.nodes)
         .map(|(id, node)| {
             let wireless = node.interface == Interface::Wireless;
-            let radio = spec.radio.as_ref().filter(|_| wireless).map(|radio| Radio::new(radio, id, key));
+            let radio =
+                spec.radio.as_ref().filter(|_| wireless).map(|radio| Radio::new(radio, tap(spec), id, key));
             let jitter = || Stream::new(key.0, key.1, id, Purpose::Routing);
             let machine = match &spec.routing {
                 RoutingSpec::Aodv(config) => Some(Routing::Aodv(Aodv::new(*config, id.ipv4(), jitter()))),
                 RoutingSpec::Olsr(config) => Some(Routing::Olsr(Olsr::new(*config, id.ipv4(), jitter()))),
+                RoutingSpec::Dsr(config) => Some(Routing::Dsr(Dsr::new(*config, id.ipv4(), jitter()))),
                 RoutingSpec::Static => None,
             };
             let agent = machine

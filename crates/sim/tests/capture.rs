@@ -3,7 +3,7 @@
 mod support;
 
 use hopline_core::{Duration, Instant, NodeId};
-use hopline_routing::{aodv, olsr};
+use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{Blocks, OutageSpec};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Spec, World};
@@ -80,6 +80,33 @@ fn a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything() 
     // n3 hears of n0 what only n1 says, and n1 is two hops away.
     let tc = field(&file, &["olsr.ansn", "olsr.origin_addr", "olsr.hop_count", "frame.interface_name"]);
     assert!(tc.iter().any(|row| row[1].contains("10.0.0.2") && row[2].contains('1') && row[3] == "n3"));
+}
+
+#[test]
+fn a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet() {
+    let away = walk(&[(0.0, 600.0, 0.0), (3.0, 600.0, 0.0), (3.5, 600.0, 3000.0)]);
+    let spec = chain(2).wireless_node(away).dsr(dsr::Config::rfc4728()).bulk(0, 3, ns2_tcp(8)).seconds(8);
+    let file = capture(&spec);
+    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    assert!(has(&decoded, "wlan:llc:ip:dsr") && has(&decoded, "wlan:llc:ip:dsr:tcp"));
+    let option = |kind: &str, names: [&str; 2]| {
+        let rows = field(&file, &["dsr.option.type", names[0], names[1], "ip.ttl", "ip.dst"]);
+        rows.into_iter().filter(|row| row[0].split(',').any(|one| one == kind)).collect::<Vec<_>>()
+    };
+    let requests = option("1", ["dsr.option.rreq.targetaddress", "dsr.option.rreq.address"]);
+    assert!(
+        requests.iter().any(|row| row[1..5] == ["10.0.0.4", "", "1", "255.255.255.255"]),
+        "neighbours first"
+    );
+    assert!(requests.iter().any(|row| row[2] == "10.0.0.2,10.0.0.3"), "what has passed it on");
+    let replies = option("2", ["dsr.option.rrep.address", "dsr.option.srcrt.segsleft"]);
+    assert!(replies.iter().any(|row| row[1] == "10.0.0.2,10.0.0.3,10.0.0.4" && row[4] == "10.0.0.1"));
+    let routes = option("96", ["dsr.option.srcrt.segsleft", "tcp.srcport"]);
+    for left in ["2", "1", "0"] {
+        assert!(routes.iter().any(|row| row[1] == left && row[2] == "49152"), "{left} to go");
+    }
+    let errors = option("3", ["dsr.option.err.unreachablenode", "dsr.option.err.src"]);
+    assert!(errors.iter().any(|row| row[1] == "10.0.0.4" && row[2] == "10.0.0.3"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, Probability};
 use hopline_radio::phy::propagation::{LogDistance, Propagation, Shadowing, ShadowingDraw};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{mac, phy};
-use hopline_routing::{aodv, olsr};
+use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
@@ -21,7 +21,7 @@ use support::{Build, chain, disk, grid, link, moving, ns2_tcp, wired};
 
 /// What the scenarios of [`scenarios`] yielded when they were last looked at. A change of behaviour changes them; then
 /// copy what the test prints, and say in the commit why.
-const PINNED: [(&str, u64); 15] = [
+const PINNED: [(&str, u64); 17] = [
     ("chain, static routes", 0x463c_81c6_7b59_d507),
     ("chain, AODV", 0xeab6_f56d_70cb_67b7),
     ("grid", 0xb3b9_c2f2_254b_911e),
@@ -37,6 +37,8 @@ const PINNED: [(&str, u64); 15] = [
     ("chain, AODV, paced", 0x3e99_84dc_3612_eb02),
     ("mobile, OLSR", 0x5913_16a0_cb37_29fe),
     ("chain, HELLO, TPA both ways", 0xdcaa_3207_bac0_b746),
+    ("mobile, DSR", 0xa821_44b1_c38c_9f98),
+    ("mobile, DSR without cache", 0x4594_0d1e_18af_62e2),
 ];
 
 fn ber(p: f64) -> ErrorModel {
@@ -111,6 +113,8 @@ fn scenarios() -> Vec<Spec> {
             0,
             tpa::Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..tpa::Config::tpa_star(3) },
         ),
+        mobile().dsr(dsr::Config::rfc4728()),
+        mobile().dsr(dsr::Config::rfc4728().without_cache()),
     ]
 }
 

@@ -4,7 +4,7 @@ mod support;
 
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
-use hopline_routing::{aodv, olsr};
+use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::trace::{Ns2, Pcap};
 use hopline_sim::{Outcome, Spec, World, simulate};
@@ -87,6 +87,27 @@ fn olsr_is_written_with_what_its_headers_say() {
         lines
             .iter()
             .any(|line| line.starts_with("f ") && line.contains(" _1_ RTR ") && line.contains(" tcp "))
+    );
+}
+
+#[test]
+fn dsr_is_written_as_ns2_writes_it_and_data_behind_it_as_data() {
+    let (_, lines) = trace(&chain(2).dsr(dsr::Config::ns2()).bulk(0, 2, ns2_tcp(4)).seconds(2));
+    let find = |what: &str| lines.iter().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}"));
+    // 20 bytes of IP header, 4 of DSR's, 8 of the request: nobody has passed it on.
+    let request = find(" _0_ RTR  --- 0 DSR 32 ");
+    assert!(request.ends_with("[0:255 -1:255 1 0] 1 [1 1] [0 1 0 0->0] [0 0 0 0->0]"), "{request}");
+    assert!(lines.iter().any(|line| line.contains(" DSR ") && line.contains(" [1 2 3 0->2] ")), "a reply");
+    assert!(find(" _1_ RTR  --- ").starts_with(['r', 's', 'f']));
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("f ") && line.contains(" _1_ RTR  ---") && line.contains(" tcp "))
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("r ") && line.contains(" _2_ AGT  ---") && line.contains(" tcp "))
     );
 }
 

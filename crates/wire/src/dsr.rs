@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use std::net::Ipv4Addr;
 
 /// IP protocol number of DSR.
-pub const PROTOCOL: u8 = 48;
+pub const PROTOCOL: Protocol = Protocol::Other(48);
 /// Length of the fixed portion in bytes.
 pub const FIXED_LEN: usize = 4;
 

@@ -1,10 +1,12 @@
 //! Every key of a scenario file: name with unit, what it takes, default, meaning. Unknown keys, types, ranges, `--set` and
 //! the reference in scenarios/README.md all follow from these tables.
 
+mod routing;
 mod transports;
 
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
+pub use routing::{AODV, DSR, OLSR, ROUTING};
 pub use transports::{PACING, TCP, TPA, TRANSPORTS};
 
 /// Longest run: about 116 days.
@@ -151,81 +153,6 @@ pub const QUEUE: &[Key] = &[
         "service",
         &["fifo", "routing-first"],
         "whether routing packets overtake; default: fifo, ns-2: yes",
-    ),
-];
-
-/// `[routing]`.
-pub const ROUTING: &[Key] = &[
-    Key::word("protocol", &["static", "aodv", "olsr"], "static: shortest paths over the first positions")
-        .or(Word("static")),
-    Key::integer(
-        "extra_header_bytes",
-        0,
-        1000,
-        "bytes every packet carries beyond its headers; ns-2's DSDV: 20",
-    )
-    .or(Integer(0)),
-    Key::word(
-        "failure_notification",
-        &["none", "elfn"],
-        "elfn: transports are told of lost routes: by AODV or OLSR, which also tell of their return, or with static routes by ICMP",
-    )
-    .or(Word("none")),
-    Key::table("aodv", AODV, "parameters of AODV"),
-    Key::table("olsr", OLSR, "parameters of OLSR"),
-];
-
-/// `[routing.aodv]`.
-pub const AODV: &[Key] = &[
-    Key::word("preset", &["rfc3561", "rfc3561-hello", "ns2-2.35"], "starting point").or(Word("rfc3561")),
-    Key::word("link_sensing", &["link-layer", "hello", "both"], "how a broken link is noticed"),
-    Key::number("hello_interval_s", 0.01, 3600.0, "HELLO_INTERVAL"),
-    Key::integer("allowed_hello_loss", 1, 255, "ALLOWED_HELLO_LOSS"),
-    Key::number("active_route_timeout_s", 0.01, LONGEST_S, "ACTIVE_ROUTE_TIMEOUT"),
-    Key::number("my_route_timeout_s", 0.01, LONGEST_S, "MY_ROUTE_TIMEOUT"),
-    Key::integer("net_diameter", 1, 255, "NET_DIAMETER"),
-    Key::number("node_traversal_time_s", 0.000_1, 10.0, "NODE_TRAVERSAL_TIME"),
-    Key::integer("rreq_retries", 0, 255, "RREQ_RETRIES"),
-    Key::integer("ttl_start", 1, 255, "TTL_START"),
-    Key::number("broadcast_jitter_s", 0.0, 10.0, "relayed broadcasts wait a random time below this"),
-    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
-    Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
-];
-
-/// `[routing.olsr]`.
-pub const OLSR: &[Key] = &[
-    Key::word("preset", &["rfc3626"], "starting point").or(Word("rfc3626")),
-    Key::word(
-        "link_sensing",
-        &["hello", "hello-and-link-layer"],
-        "how a broken link is noticed; default: hello",
-    ),
-    Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL; default: 2"),
-    Key::number("tc_interval_s", 0.01, 1000.0, "TC_INTERVAL; default: 5"),
-    Key::integer("neighbour_hold_intervals", 1, 255, "NEIGHB_HOLD_TIME in HELLO intervals; default: 3"),
-    Key::integer("topology_hold_intervals", 1, 255, "TOP_HOLD_TIME in TC intervals; default: 3"),
-    Key::number("duplicate_hold_time_s", 0.01, LONGEST_S, "DUP_HOLD_TIME; default: 30"),
-    Key::number("max_jitter_s", 0.0, 1000.0, "MAXJITTER; default: a quarter of hello_interval_s"),
-    Key::integer("willingness", 0, 7, "of every node to pass on what others send; default: 3"),
-    Key::word("hysteresis", &["off", "on"], "whether links must prove their quality; default: off"),
-    Key::number(
-        "hysteresis_scaling",
-        0.001,
-        0.999,
-        "HYST_SCALING: weight of the latest packet; default: 0.5",
-    ),
-    Key::number("hysteresis_threshold_high", 0.0, 1.0, "HYST_THRESHOLD_HIGH: a link is used; default: 0.8"),
-    Key::number("hysteresis_threshold_low", 0.0, 1.0, "HYST_THRESHOLD_LOW: it no longer is; default: 0.3"),
-    Key::word(
-        "early_tc",
-        &["never", "on-link-failure"],
-        "whether a lost link is told before the next TC message is due; default: on-link-failure",
-    ),
-    Key::number(
-        "early_tc_spacing_s",
-        0.0,
-        1000.0,
-        "least time between TC messages; default: a quarter of tc_interval_s",
     ),
 ];
 

@@ -289,6 +289,59 @@ fn aodv_takes_a_preset_and_keys_over_it() {
     }
 }
 
+fn dsr(settings: &[&str]) -> hopline_routing::dsr::Config {
+    match spec(CHAIN, &[&["routing.protocol=dsr"], settings].concat()).routing {
+        RoutingSpec::Dsr(config) => config,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
+    use hopline_routing::dsr::Config;
+    use hopline_routing::dsr::config::{
+        CachedReplies, GratuitousReplies, QueuedPackets, RouteCache, Tap, TargetReplies, UncachedSalvage,
+    };
+    assert_eq!(dsr(&[]), Config::rfc4728());
+    assert_eq!(dsr(&["routing.dsr.preset=ns2-2.35"]), Config::ns2());
+    assert_eq!(dsr(&["routing.dsr.cache=off"]), Config::rfc4728().without_cache());
+    let RouteCache::Paths(paths) = dsr(&[
+        "routing.dsr.cache_paths=7",
+        "routing.dsr.cache_timeout_s=8",
+        "routing.dsr.tap=off",
+        "routing.dsr.cached_reply_delay_s=0.5",
+        "routing.dsr.gratuitous_holdoff_s=2",
+    ])
+    .cache
+    else {
+        panic!("there is a cache")
+    };
+    assert_eq!((paths.capacity.get(), paths.timeout, paths.tap), (7, Duration::from_secs(8), Tap::Off));
+    assert_eq!(paths.cached_replies, CachedReplies::After { per_hop: Duration::from_millis(500) });
+    assert_eq!(paths.gratuitous_replies, GratuitousReplies::On { holdoff: Duration::from_secs(2) });
+    let config = dsr(&[
+        "routing.dsr.cache=off",
+        "routing.dsr.uncached_salvage=everywhere",
+        "routing.dsr.neighbours_first=off",
+        "routing.dsr.request_period_s=1",
+        "routing.dsr.request_backoff=3",
+        "routing.dsr.reply_jitter_s=0.02",
+        "routing.dsr.max_path=9",
+        "routing.dsr.max_salvage=2",
+        "routing.dsr.buffer_packets=5",
+        "routing.dsr.target_replies=first",
+        "routing.dsr.queued_packets=kept",
+    ]);
+    assert_eq!(config.cache, RouteCache::Off);
+    assert_eq!(config.uncached_salvage, UncachedSalvage::Everywhere);
+    assert_eq!((config.neighbours_first, config.request_period), (None, Duration::from_secs(1)));
+    assert_eq!((config.request_backoff.get(), config.max_path.get(), config.max_salvage), (3, 9, 2));
+    assert_eq!((config.buffer_packets.get(), config.reply_jitter), (5, Duration::from_millis(20)));
+    assert_eq!((config.target_replies, config.queued_packets), (TargetReplies::First, QueuedPackets::Kept));
+    let patience = Some(Duration::from_millis(50));
+    assert_eq!(dsr(&["routing.dsr.neighbours_first_s=0.05"]).neighbours_first, patience);
+}
+
 fn olsr(settings: &[&str]) -> hopline_routing::olsr::Config {
     match spec(CHAIN, &[&["routing.protocol=olsr"], settings].concat()).routing {
         RoutingSpec::Olsr(config) => config,

@@ -199,6 +199,12 @@ impl Config {
         }
     }
 
+    /// Whether the machine wants to hear packets for others.
+    #[must_use]
+    pub const fn is_tapped(&self) -> bool {
+        matches!(self.cache, RouteCache::Paths(PathCache { tap: Tap::On, .. }))
+    }
+
     /// The same with no routes remembered.
     #[must_use]
     pub const fn without_cache(self) -> Self {

@@ -51,6 +51,10 @@ impl<M: Copy> Dsr<M> {
     /// Makes the next attempt to find `destination`, or gives up.
     fn request(&mut self, now: Instant, destination: Ipv4Addr) {
         let Some(search) = self.searches.get_mut(destination) else { return };
+        if self.paths.is_none() && search.was_flooded() {
+            self.lose(destination); // nobody else would say so
+        }
+        let Some(search) = self.searches.get_mut(destination) else { return };
         let ttl = match search.attempt(now, &self.config) {
             Attempt::Request { ttl } => ttl,
             Attempt::GiveUp => return self.give_up(destination),

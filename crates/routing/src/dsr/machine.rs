@@ -2,6 +2,7 @@
 
 use super::config::{Config, RouteCache};
 use super::error::Broken;
+use super::jitter::Jitter;
 use super::paths::Paths;
 use super::reply::DelayedReplies;
 use super::search::{Reach, Searches};
@@ -28,7 +29,7 @@ pub struct Dsr<M> {
     /// Shared: thousands of nodes with the same parameters read the same memory.
     pub(super) config: Arc<Config>,
     pub(super) address: Ipv4Addr,
-    pub(super) stream: Stream,
+    pub(super) jitter: Jitter,
     /// Id of the latest request of this node (RFC 4728 §8.2.1).
     pub(super) request_id: u16,
     /// The route cache; `None` if no routes are remembered.
@@ -89,11 +90,11 @@ impl<M: Copy> Dsr<M> {
             held_error: None,
             broken: Broken::default(),
             request_id: 0,
+            jitter: Jitter::new(&config, stream),
             timers: TimerTable::new(),
             stats: Stats::default(),
             config,
             address,
-            stream,
         }
     }
 

@@ -15,6 +15,7 @@ pub mod config;
 mod discovery;
 mod error;
 mod forwarding;
+mod jitter;
 mod learning;
 mod machine;
 mod paths;

@@ -47,7 +47,7 @@ impl<M: Copy> Dsr<M> {
         let mut nodes = request.path.clone();
         nodes.push(self.address);
         let Some(transmit) = self.reply_along_record(initiator, &request.path, nodes) else { return };
-        let delay = self.stream.duration_below(self.config.reply_jitter);
+        let delay = self.jitter.below(now, self.config.reply_jitter);
         if self.transmit_after(now, delay, transmit) {
             self.stats.replies_as_target += 1;
         }
@@ -64,7 +64,7 @@ impl<M: Copy> Dsr<M> {
     ) {
         let hops = nodes.len();
         let Some(transmit) = self.reply_along_record(initiator, &request.path, nodes) else { return };
-        let delay = per_hop.saturating_mul(hops as u64 - 1) + self.stream.duration_below(per_hop);
+        let delay = per_hop.saturating_mul(hops as u64 - 1) + self.jitter.below(now, per_hop);
         if delay.is_zero() {
             self.stats.replies_from_cache += 1;
             self.outbox.transmits.push_back(transmit);

@@ -129,7 +129,7 @@ impl<M: Copy> Dsr<M> {
         }
         let header = Arc::new(Header { next: None, options });
         let packet = Packet { ttl: packet.ttl - 1, header, carried: None, ..packet.clone() };
-        let delay = self.stream.duration_below(self.config.broadcast_jitter);
+        let delay = self.jitter.below(now, self.config.broadcast_jitter);
         if self.transmit_after(now, delay, Transmit { packet, next_hop: Ipv4Addr::BROADCAST }) {
             self.stats.requests_relayed += 1;
         }

@@ -136,6 +136,11 @@ impl Search {
         self.phase == Phase::Waiting || self.reach == Reach::Lost
     }
 
+    /// Whether everybody was asked already.
+    pub(super) const fn was_flooded(&self) -> bool {
+        self.period.is_some()
+    }
+
     /// The next attempt, made at `now` (§8.2.1): neighbours first, then everybody, at intervals that grow.
     pub(super) fn attempt(&mut self, now: Instant, config: &Config) -> Attempt {
         if self.requests >= config.max_request_retries.get() {

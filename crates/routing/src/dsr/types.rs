@@ -85,7 +85,8 @@ pub enum Event<M> {
         /// How far that is.
         hops: u8,
     },
-    /// The last known route to a destination of packets of this node failed, or none could be found.
+    /// The last known route to a destination of packets of this node failed, or none could be found. Where no routes are
+    /// remembered: the first hop failed, or a request that went to everybody was not answered in time.
     RouteLost {
         /// Where it led.
         destination: Ipv4Addr,

@@ -21,6 +21,7 @@ use core::fmt::Arguments;
 use hopline_core::{Instant, NodeId, Payload, Seq32};
 use hopline_wire::aodv::Message;
 use hopline_wire::dot11::{self, Frame, MacAddr};
+use hopline_wire::dsr::{self, DsrOption, ErrorKind};
 use hopline_wire::olsr;
 use hopline_wire::tcp::{Flags, Segment};
 use hopline_wire::tpa;
@@ -89,15 +90,18 @@ impl<W: Write> Ns2<W> {
 
     /// A line about a packet.
     fn packet(&mut self, seen: Seen, view: PacketView<'_>) {
-        let PacketView { packet, ttl } = view;
-        let (serial, kind, sport, dport) = match &packet.body {
-            Body::Tcp(segment) => (packet.serial, kind(segment), segment.src_port, segment.dst_port),
-            Body::Tpa { segment, ports } => (packet.serial, kind_of_tpa(segment), ports.local, ports.remote),
-            Body::Udp { datagram, .. } => (packet.serial, "cbr", datagram.src_port, datagram.dst_port),
+        let PacketView { packet, ttl, carried } = view;
+        // Data behind a DSR header are data.
+        let shown = carried.unwrap_or(packet);
+        let (serial, kind, sport, dport) = match &shown.body {
+            Body::Tcp(segment) => (shown.serial, kind(segment), segment.src_port, segment.dst_port),
+            Body::Tpa { segment, ports } => (shown.serial, kind_of_tpa(segment), ports.local, ports.remote),
+            Body::Udp { datagram, .. } => (shown.serial, "cbr", datagram.src_port, datagram.dst_port),
             Body::Aodv(_) => (0, "AODV", ROUTING_PORT, ROUTING_PORT),
             Body::Olsr(_) => (0, "OLSR", ROUTING_PORT, ROUTING_PORT),
+            Body::Dsr { .. } => (0, "DSR", ROUTING_PORT, ROUTING_PORT),
             // ns-2 has the type and no such packet.
-            Body::Icmp(_) => (packet.serial, "icmp", 0, 0),
+            Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
         };
         let Seen { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
         let size = size(packet, layer, event);
@@ -109,9 +113,9 @@ impl<W: Write> Ns2<W> {
             node.0, station(to), station(from), host(packet.ip.src), host(packet.ip.dst),
         ));
         let forwards = packet.ip.ttl - ttl.min(packet.ip.ttl);
-        match &packet.body {
+        match &shown.body {
             Body::Tcp(segment) => {
-                let (seq, ack) = self.positions(packet, segment);
+                let (seq, ack) = self.positions(shown, segment);
                 self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
             }
             Body::Tpa { segment, .. } => {
@@ -124,6 +128,7 @@ impl<W: Write> Ns2<W> {
             Body::Udp { number, .. } => self.write(format_args!("[{number}] {forwards} 0\n")),
             Body::Aodv(message) => self.routing(message),
             Body::Olsr(packet) => self.link_state(packet),
+            Body::Dsr { header, .. } => self.source_routing(packet, header),
             Body::Icmp(_) => self.write(format_args!("\n")),
         }
     }
@@ -140,6 +145,37 @@ impl<W: Write> Ns2<W> {
             ));
         }
         self.write(format_args!(" (OLSR)\n"));
+    }
+
+    /// What follows the IP header of a DSR packet without data: length of the route; whether it is a request, and its number;
+    /// whether it is a reply, the length of its route and where that begins and ends; whether it is an error, how many,
+    /// whom it is for and which link failed.
+    fn source_routing(&mut self, packet: &Packet, header: &dsr::Header) {
+        let (mut route, mut request, mut reply, mut error) = (0, (0, 0), (0, 0, 0, 0), (0, 0, 0, 0));
+        for option in &header.options {
+            match option {
+                DsrOption::SourceRoute(m) => route = m.path.len() + 2,
+                DsrOption::Request(m) => (route, request) = (m.path.len() + 1, (1, m.id)),
+                DsrOption::Reply(m) => {
+                    let target = m.path.last().map_or(-1, |last| host(*last));
+                    reply = (1, m.path.len() + 1, host(packet.ip.dst), target);
+                }
+                DsrOption::Error(m) => {
+                    let lost = match m.kind {
+                        ErrorKind::NodeUnreachable(node) => host(node),
+                        ErrorKind::Other { .. } => -1,
+                    };
+                    error = (error.0 + 1, host(m.destination), host(m.source), lost);
+                }
+                DsrOption::AckRequest(_) | DsrOption::Ack(_) | DsrOption::Unknown { .. } => {}
+            }
+        }
+        let ((is_request, id), (is_reply, len, from, to)) = (request, reply);
+        let (errors, told, near, far) = error;
+        let is_error = errors.min(1);
+        self.write(format_args!(
+            "{route} [{is_request} {id}] [{is_reply} {id} {len} {from}->{to}] [{is_error} {errors} {told} {near}->{far}]\n"
+        ));
     }
 
     /// What follows the IP header of an AODV message.

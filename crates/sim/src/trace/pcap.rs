@@ -1,13 +1,13 @@
 //! A capture of everything, in pcapng: what each node sent and received, and what it dropped and why.
 
 use super::{DropReason, PacketView, Place, TraceEvent, Tracer};
-use crate::packet::Body;
+use crate::packet::{Body, Packet};
 use crate::spec::{Interface, Spec};
 use hopline_core::{Instant, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
 use hopline_wire::ipv4::Header;
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{aodv, icmp, olsr, udp};
+use hopline_wire::{aodv, olsr, udp};
 use std::io::{self, Write};
 
 /// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
@@ -120,42 +120,48 @@ impl<W: Write> Tracer for Pcap<W> {
 }
 
 /// Appends the packet's bytes, with the hops it has left.
-pub(crate) fn emit(PacketView { packet, ttl }: PacketView<'_>, out: &mut Vec<u8>) {
+pub(crate) fn emit(PacketView { packet, ttl, carried }: PacketView<'_>, out: &mut Vec<u8>) {
     let ip = Header { ttl, ..packet.ip };
-    match &packet.body {
-        Body::Tcp(segment) => {
-            ip.emit(segment.wire_len(), out);
-            segment.emit(&ip, out);
-        }
-        Body::Tpa { ports, segment } => {
-            let mut payload = Vec::with_capacity(segment.udp_len());
-            segment.emit_udp(&mut payload);
-            emit_udp(&ip, [ports.local, ports.remote], payload, out);
-        }
-        Body::Udp { datagram, .. } => {
-            ip.emit(datagram.wire_len(), out);
-            datagram.emit(&ip, out);
-        }
-        Body::Icmp(report) => {
-            ip.emit(icmp::Unreachable::LEN, out);
-            report.emit(out);
-        }
-        Body::Aodv(message) => {
-            let mut payload = Vec::with_capacity(message.wire_len());
-            message.emit(&mut payload);
-            emit_udp(&ip, [aodv::PORT; 2], payload, out);
-        }
-        Body::Olsr(packet) => {
-            let mut payload = Vec::with_capacity(packet.wire_len());
-            packet.emit(&mut payload);
-            emit_udp(&ip, [olsr::PORT; 2], payload, out);
-        }
+    if let Body::Dsr { header, .. } = &packet.body {
+        let payload = carried.map(payload).unwrap_or_default();
+        ip.emit(header.wire_len() + payload.len(), out);
+        header.emit(out);
+        out.extend(payload);
+    } else {
+        let payload = payload(packet);
+        ip.emit(payload.len(), out);
+        out.extend(payload);
     }
 }
 
-/// Appends an IP packet with a datagram that carries `payload`.
+/// What stands behind the IP header of a packet that carries no other.
+fn payload(packet: &Packet) -> Vec<u8> {
+    let mut out = Vec::new();
+    match &packet.body {
+        Body::Tcp(segment) => segment.emit(&packet.ip, &mut out),
+        Body::Udp { datagram, .. } => datagram.emit(&packet.ip, &mut out),
+        Body::Icmp(report) => report.emit(&mut out),
+        Body::Tpa { ports, segment } => {
+            let mut message = Vec::with_capacity(segment.udp_len());
+            segment.emit_udp(&mut message);
+            emit_udp(&packet.ip, [ports.local, ports.remote], message, &mut out);
+        }
+        Body::Aodv(routing) => {
+            let mut message = Vec::with_capacity(routing.wire_len());
+            routing.emit(&mut message);
+            emit_udp(&packet.ip, [aodv::PORT; 2], message, &mut out);
+        }
+        Body::Olsr(routing) => {
+            let mut message = Vec::with_capacity(routing.wire_len());
+            routing.emit(&mut message);
+            emit_udp(&packet.ip, [olsr::PORT; 2], message, &mut out);
+        }
+        Body::Dsr { .. } => unreachable!("a DSR packet carries no other DSR packet"),
+    }
+    out
+}
+
+/// Appends a datagram that carries `payload`.
 fn emit_udp(ip: &Header, [src_port, dst_port]: [u16; 2], payload: Vec<u8>, out: &mut Vec<u8>) {
-    let datagram = udp::Datagram { src_port, dst_port, payload: bytes::Bytes::from(payload) };
-    ip.emit(datagram.wire_len(), out);
-    datagram.emit(ip, out);
+    udp::Datagram { src_port, dst_port, payload: bytes::Bytes::from(payload) }.emit(ip, out);
 }

@@ -11,7 +11,7 @@ use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::{mac, phy};
-use hopline_routing::{aodv, olsr};
+use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::Spec;
 use hopline_sim::spec::{
     Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec,
@@ -145,6 +145,10 @@ pub(crate) trait Build: Sized {
 
     fn olsr(self, config: olsr::Config) -> Self {
         self.change(|spec| spec.routing = RoutingSpec::Olsr(config))
+    }
+
+    fn dsr(self, config: dsr::Config) -> Self {
+        self.change(|spec| spec.routing = RoutingSpec::Dsr(config))
     }
 
     /// Endpoints are told of routes that fail.

@@ -1,6 +1,7 @@
 //! `[routing]`.
 
 mod aodv;
+mod dsr;
 mod olsr;
 
 use super::super::schema::Section;
@@ -8,7 +9,7 @@ use super::super::source::Problem;
 use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RoutingSpec};
 
 /// Protocols that have a table of parameters.
-const PROTOCOLS: [&str; 2] = ["aodv", "olsr"];
+const PROTOCOLS: [&str; 3] = ["aodv", "olsr", "dsr"];
 
 /// How packets find their way among `nodes`.
 pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<RoutingSpec, Problem> {
@@ -33,6 +34,7 @@ pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<Routin
     }
     match protocol {
         "aodv" => Ok(RoutingSpec::Aodv(aodv::config(section.section("aodv")))),
+        "dsr" => dsr::config(section.section("dsr")).map(RoutingSpec::Dsr),
         "olsr" => olsr::config(section.section("olsr")).map(RoutingSpec::Olsr),
         other => unreachable!("the key table knows no protocol {other}"),
     }

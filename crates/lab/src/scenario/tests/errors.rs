@@ -171,6 +171,12 @@ wrong! {
         "10:1 [routing.aodv] is given but the protocol is static | set routing.protocol = \"aodv\"";
     olsr_parameters_for_aodv: CHAIN.to_owned() + "[routing]\nprotocol = \"aodv\"\n[routing.olsr]\nwillingness = 3\n" =>
         "12:1 [routing.olsr] is given but the protocol is aodv | set routing.protocol = \"olsr\"";
+    dsr_parameters_for_static_routes: CHAIN.to_owned() + "[routing.dsr]\ncache = \"off\"\n" =>
+        "10:1 [routing.dsr] is given but the protocol is static | set routing.protocol = \"dsr\"";
+    a_cache_that_is_off_and_large: CHAIN.to_owned() + "[routing]\nprotocol = \"dsr\"\ndsr.cache = \"off\"\ndsr.cache_paths = 9\n" =>
+        "13:19 cache_paths is of the route cache, and the cache is off | leave it out, or set cache = \"paths\"";
+    salvage_without_a_cache_with_one: CHAIN.to_owned() + "[routing]\nprotocol = \"dsr\"\ndsr.uncached_salvage = \"everywhere\"\n" =>
+        "12:24 uncached_salvage is for the cache off, and there is a cache | leave it out, or set cache = \"off\"; with a cache, packets are given the routes that it holds";
     olsr_in_a_wired_network: WIRED.to_owned() + "[routing]\nprotocol = \"olsr\"\n" =>
         "15:12 OLSR runs on wireless nodes only, and `server` is wired | use protocol = \"static\" where there are wired \
          nodes";

@@ -1,0 +1,136 @@
+//! `[routing.dsr]`.
+
+use super::super::super::schema::Section;
+use super::super::super::source::Problem;
+use super::super::seconds;
+use hopline_core::Duration;
+use hopline_routing::dsr::Config;
+use hopline_routing::dsr::config::{
+    CachedReplies, GratuitousReplies, PathCache, QueuedPackets, RouteCache, Tap, TargetReplies,
+    UncachedSalvage,
+};
+use std::num::{NonZeroU8, NonZeroU16};
+
+/// Keys that say something of the cache, and nothing without it.
+const OF_CACHE: [&str; 7] = [
+    "cache_paths",
+    "cache_timeout_s",
+    "tap",
+    "cached_replies",
+    "cached_reply_delay_s",
+    "gratuitous_replies",
+    "gratuitous_holdoff_s",
+];
+/// A key that says something only without it.
+const WITHOUT_CACHE: &str = "uncached_salvage";
+
+pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
+    let mut config = match section.word("preset").expect("has a default") {
+        "rfc4728" => Config::rfc4728(),
+        "ns2-2.35" => Config::ns2(),
+        other => unreachable!("the key table knows no preset {other}"),
+    };
+    config.cache = cache(section, config.cache)?;
+    config.uncached_salvage = match section.word(WITHOUT_CACHE) {
+        Some("everywhere") => UncachedSalvage::Everywhere,
+        Some(_) => UncachedSalvage::SourceOnly,
+        None => config.uncached_salvage,
+    };
+    config.target_replies = match section.word("target_replies") {
+        Some("first") => TargetReplies::First,
+        Some(_) => TargetReplies::All,
+        None => config.target_replies,
+    };
+    config.queued_packets = match section.word("queued_packets") {
+        Some("kept") => QueuedPackets::Kept,
+        Some(_) => QueuedPackets::Salvaged,
+        None => config.queued_packets,
+    };
+    apply_times(&mut config, section);
+    apply_numbers(&mut config, section);
+    Ok(config)
+}
+
+fn apply_times(config: &mut Config, section: Section<'_>) {
+    let times = [
+        ("broadcast_jitter_s", &mut config.broadcast_jitter),
+        ("reply_jitter_s", &mut config.reply_jitter),
+        ("buffer_time_s", &mut config.buffer_time),
+        ("request_period_s", &mut config.request_period),
+        ("max_request_period_s", &mut config.max_request_period),
+    ];
+    for (key, field) in times {
+        *field = seconds(&section, key).unwrap_or(*field);
+    }
+    let patience = seconds(&section, "neighbours_first_s").or(config.neighbours_first);
+    config.neighbours_first = match section.word("neighbours_first") {
+        Some("off") => None,
+        _ => patience,
+    };
+}
+
+fn apply_numbers(config: &mut Config, section: Section<'_>) {
+    let bytes = [
+        ("max_path", &mut config.max_path),
+        ("request_backoff", &mut config.request_backoff),
+        ("max_request_retries", &mut config.max_request_retries),
+    ];
+    for (key, field) in bytes {
+        *field = byte(section, key).and_then(NonZeroU8::new).unwrap_or(*field);
+    }
+    config.max_salvage = byte(section, "max_salvage").unwrap_or(config.max_salvage);
+    config.buffer_packets = count(section, "buffer_packets").unwrap_or(config.buffer_packets);
+}
+
+fn cache(section: Section<'_>, preset: RouteCache) -> Result<RouteCache, Problem> {
+    let off = section.word("cache") == Some("off");
+    let idle = |keys: &[&'static str]| keys.iter().copied().find(|key| section.has(key));
+    if off && let Some(key) = idle(&OF_CACHE) {
+        return Err(Problem::new(format!("{key} is of the route cache, and the cache is off"))
+            .at(section.origin_of(key))
+            .help("leave it out, or set cache = \"paths\""));
+    }
+    if !off && let Some(key) = idle(&[WITHOUT_CACHE]) {
+        return Err(Problem::new(format!("{key} is for the cache off, and there is a cache"))
+            .at(section.origin_of(key))
+            .help("leave it out, or set cache = \"off\"; with a cache, packets are given the routes that it holds"));
+    }
+    Ok(match preset {
+        RouteCache::Paths(paths) if !off => RouteCache::Paths(path_cache(section, paths)),
+        _ => RouteCache::Off,
+    })
+}
+
+fn path_cache(section: Section<'_>, preset: PathCache) -> PathCache {
+    let delay = match preset.cached_replies {
+        CachedReplies::After { per_hop } => per_hop,
+        CachedReplies::Off => Duration::ZERO,
+    };
+    let holdoff = match preset.gratuitous_replies {
+        GratuitousReplies::On { holdoff } => holdoff,
+        GratuitousReplies::Off => Duration::ZERO,
+    };
+    PathCache {
+        capacity: count(section, "cache_paths").unwrap_or(preset.capacity),
+        timeout: seconds(&section, "cache_timeout_s").unwrap_or(preset.timeout),
+        tap: if section.word("tap") == Some("off") { Tap::Off } else { preset.tap },
+        cached_replies: match section.word("cached_replies") {
+            Some("off") => CachedReplies::Off,
+            _ => CachedReplies::After { per_hop: seconds(&section, "cached_reply_delay_s").unwrap_or(delay) },
+        },
+        gratuitous_replies: match section.word("gratuitous_replies") {
+            Some("off") => GratuitousReplies::Off,
+            _ => GratuitousReplies::On {
+                holdoff: seconds(&section, "gratuitous_holdoff_s").unwrap_or(holdoff),
+            },
+        },
+    }
+}
+
+fn byte(section: Section<'_>, key: &str) -> Option<u8> {
+    section.integer(key).map(|n| u8::try_from(n).expect("the key's range is that of the type"))
+}
+
+fn count(section: Section<'_>, key: &str) -> Option<NonZeroU16> {
+    section.integer(key).and_then(|n| u16::try_from(n).ok()).and_then(NonZeroU16::new)
+}
