@@ -71,7 +71,8 @@ pub(crate) struct Medium {
 #[derive(Clone, Debug)]
 struct Candidates {
     valid_until: Instant,
-    /// Where nobody moves this is the answer itself; else powers and delays are computed for each transmission.
+    /// Where nobody moves this is the answer itself; else powers and delays are computed for each transmission. In the
+    /// order of the last one, which is hardly another than that of the next.
     heard: Vec<Heard>,
 }
 
@@ -165,36 +166,47 @@ impl Medium {
             self.collect(now, from);
         }
         heard.clear();
-        heard.extend_from_slice(&self.candidates[from.index()].heard);
         if self.max_speed_mps > 0.0 {
-            self.measure(now, from, heard);
+            let mut candidates = core::mem::take(&mut self.candidates[from.index()].heard);
+            self.measure(now, from, &mut candidates);
+            heard.extend_from_slice(&candidates);
+            heard.retain(|h| self.is_heard(h));
+            self.candidates[from.index()].heard = candidates;
+        } else {
+            heard.extend_from_slice(&self.candidates[from.index()].heard);
         }
         if self.chance == Some(ShadowingDraw::PerFrame) {
             self.shadow(heard);
         }
     }
 
-    /// Powers and delays at `now`, where nodes move.
-    fn measure(&mut self, now: Instant, from: NodeId, heard: &mut Vec<Heard>) {
+    /// Powers and delays at `now`, in the order of these. Whoever is out of reach gets no power.
+    fn measure(&mut self, now: Instant, from: NodeId, candidates: &mut [Heard]) {
         let origin = self.position(now, from);
         let (config, reach_squared) = (self.config, self.reach_m * self.reach_m);
-        heard.retain_mut(|h| {
+        for h in candidates.iter_mut() {
             let node = NodeId(h.node);
             let position = self.trajectories[node.index()].position(now, &mut self.cursors[node.index()]);
             let squared = origin.distance_squared_m2(position);
-            if squared > reach_squared {
-                return false;
-            }
             let distance_m = squared.sqrt();
             h.delay = propagation_delay(distance_m);
+            if squared > reach_squared {
+                h.power_w = 0.0;
+                continue;
+            }
             h.power_w = config.propagation.received_w(&config.radio, distance_m);
             if self.chance == Some(ShadowingDraw::PerLink) {
                 h.power_w *= config.propagation.link_gain(self.key.0, self.key.1, from, node);
             }
-            // A deviation drawn per frame may still lift the power over the threshold.
-            h.power_w >= config.radio.cs_threshold_w || self.chance == Some(ShadowingDraw::PerFrame)
-        });
-        heard.sort_unstable_by_key(|h| (h.delay, h.node));
+        }
+        candidates.sort_unstable_by_key(|h| (h.delay, h.node));
+    }
+
+    /// Whether a candidate hears the transmission that was measured.
+    fn is_heard(&self, candidate: &Heard) -> bool {
+        // A deviation drawn per frame may still lift the power over the threshold.
+        candidate.power_w >= self.config.radio.cs_threshold_w
+            || (self.chance == Some(ShadowingDraw::PerFrame) && candidate.power_w > 0.0)
     }
 
     /// A fresh deviation for each receiver of this frame.
@@ -224,6 +236,7 @@ impl Medium {
             now + Duration::from_secs_f64(SLACK_M / (2.0 * self.max_speed_mps))
         } else {
             self.measure(now, from, &mut heard);
+            heard.retain(|h| self.is_heard(h));
             Instant::FAR_FUTURE
         };
         self.candidates[from.index()] = Candidates { valid_until, heard };

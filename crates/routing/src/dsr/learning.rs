@@ -55,10 +55,13 @@ impl<M: Copy> Dsr<M> {
     /// Puts a path into the cache, as far as it is not too long, and uses it for whoever waits for a route along it.
     fn remember<'a>(&mut self, now: Instant, nodes: impl Iterator<Item = &'a Ipv4Addr>) {
         let path: Addresses = nodes.copied().take(self.max_hops()).collect();
-        if path.is_empty() || path.contains(&self.address) || !are_distinct_hosts(&path) {
+        let Some(paths) = &mut self.paths else { return };
+        if path.is_empty() || paths.confirm(now, &path) {
             return;
         }
-        let Some(paths) = &mut self.paths else { return };
+        if path.contains(&self.address) || !are_distinct_hosts(&path) {
+            return;
+        }
         if !paths.insert(now, path.clone()) {
             return;
         }

@@ -15,6 +15,11 @@ pub(super) struct Paths {
     origin: Ipv4Addr,
     /// In the order in which they were learnt.
     paths: Vec<Path>,
+    /// Positions of the two that were confirmed last, or of others. Every packet of a flow confirms the way ahead and the
+    /// way back: most need not be looked for.
+    recent: [usize; 2],
+    /// Nothing expires before.
+    next_expiry: Instant,
     capacity: usize,
     timeout: Duration,
 }
@@ -29,13 +34,26 @@ struct Path {
 impl Paths {
     pub(super) fn new(origin: Ipv4Addr, config: &PathCache) -> Self {
         let capacity = usize::from(config.capacity.get());
-        Self { origin, paths: Vec::new(), capacity, timeout: config.timeout }
+        let (paths, recent, next_expiry) = (Vec::new(), [0; 2], Instant::ZERO);
+        Self { origin, paths, recent, next_expiry, capacity, timeout: config.timeout }
+    }
+
+    /// Whether the way along `nodes` is one of the two that were confirmed last: then it is confirmed again. No means
+    /// nothing.
+    pub(super) fn confirm(&mut self, now: Instant, nodes: &[Ipv4Addr]) -> bool {
+        let timeout = self.timeout;
+        self.recent.into_iter().any(|at| {
+            let path = self.paths.get_mut(at).filter(|path| path.used + timeout > now);
+            let known = path.filter(|path| path.nodes.starts_with(nodes));
+            known.map(|path| path.used = now).is_some()
+        })
     }
 
     /// Remembers the way along `nodes`. Returns whether that is news.
     pub(super) fn insert(&mut self, now: Instant, nodes: Addresses) -> bool {
-        let timeout = self.timeout;
-        self.paths.retain(|path| path.used + timeout > now);
+        if self.next_expiry <= now {
+            self.expire(now);
+        }
         self.insert_used(Path { nodes, used: now })
     }
 
@@ -78,8 +96,17 @@ impl Paths {
         self.paths.iter().filter(move |path| path.used + self.timeout > now).map(|path| path.nodes.as_slice())
     }
 
+    fn expire(&mut self, now: Instant) {
+        let timeout = self.timeout;
+        self.paths.retain(|path| path.used + timeout > now);
+        let oldest = self.paths.iter().map(|path| path.used).min();
+        self.next_expiry = oldest.unwrap_or(now) + timeout;
+    }
+
     fn insert_used(&mut self, new: Path) -> bool {
-        if let Some(longer) = self.paths.iter_mut().find(|path| path.nodes.starts_with(&new.nodes)) {
+        if let Some(at) = self.paths.iter().position(|path| path.nodes.starts_with(&new.nodes)) {
+            self.recent = [at, self.recent[0]];
+            let longer = &mut self.paths[at];
             longer.used = longer.used.max(new.used);
             return false;
         }
