@@ -1,5 +1,5 @@
 //! TCP segments (RFC 9293 §3.1) with the options MSS, window scale and timestamps (RFC 7323), SACK-permitted and
-//! SACK (RFC 2018).
+//! SACK (RFC 2018), and that of TCP-DOOR.
 
 use crate::checksum::Sum;
 use crate::emit::{Emit, be16, be32};
@@ -8,8 +8,10 @@ use crate::ipv4;
 use bytes::Bytes;
 use hopline_core::{Payload, Seq32};
 
+mod door;
 mod options;
 
+pub use door::{DOOR_LEN, DoorFeatures, DoorOption, DoorReport};
 pub use options::MAX_OPTIONS_LEN;
 
 /// Length of a header without options, in bytes.
@@ -126,6 +128,8 @@ pub struct Options {
     pub sack_permitted: bool,
     /// Timestamps (RFC 7323 §3).
     pub timestamps: Option<Timestamps>,
+    /// Order of packets (TCP-DOOR).
+    pub door: Option<DoorOption>,
     /// Selective acknowledgments (RFC 2018 §3).
     pub sack: SackBlocks,
 }

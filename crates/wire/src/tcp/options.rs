@@ -1,5 +1,6 @@
-//! TCP options as bytes: RFC 9293 §3.1, RFC 2018, RFC 7323.
+//! TCP options as bytes: RFC 9293 §3.1, RFC 2018, RFC 7323; an experiment (RFC 6994).
 
+use super::door::{self, DOOR_LEN, DoorOption};
 use super::{Options, SackBlock, SackBlocks, Timestamps};
 use crate::emit::{be16, be32};
 use crate::error::ParseError;
@@ -27,8 +28,8 @@ impl Options {
     /// Length on the wire in bytes, padding included: a multiple of 4, at most 40.
     ///
     /// Options stand at the places stacks give them: SACK-permitted right before the timestamps where both are, window
-    /// scale behind one NOP, anything else of uneven length behind two (RFC 7323 appendix A). What would not fit that
-    /// way is packed without NOPs.
+    /// scale behind one NOP, anything else of uneven length behind two (RFC 7323 appendix A), that of TCP-DOOR behind what
+    /// fills it up to 8 bytes. What would not fit that way is packed without NOPs.
     #[must_use]
     pub const fn len(&self) -> usize {
         let sack = sack_len(self.sack_sent());
@@ -61,6 +62,10 @@ impl Options {
             + len_if(self.window_scale.is_some(), WINDOW_SCALE_LEN)
             + len_if(self.sack_permitted, SACK_PERMITTED_LEN)
             + len_if(self.timestamps.is_some(), TIMESTAMPS_LEN)
+            + match &self.door {
+                Some(door) => door.len(),
+                None => 0,
+            }
     }
 
     /// Length with `sack` bytes of SACK option and NOPs that put every option on a 32-bit boundary.
@@ -73,6 +78,7 @@ impl Options {
         len_if(self.mss.is_some(), MSS_LEN)
             + permitted_and_timestamps
             + len_if(self.window_scale.is_some(), 1 + WINDOW_SCALE_LEN)
+            + len_if(self.door.is_some(), DOOR_LEN)
             + len_if(sack > 0, 2 + sack)
     }
 
@@ -81,8 +87,7 @@ impl Options {
         let start = out.len();
         let sack = &self.sack.as_slice()[..self.sack_sent()];
         let aligned = self.aligned_len(sack_len(sack.len())) <= MAX_OPTIONS_LEN;
-        let align =
-            |out: &mut Vec<u8>, nops: usize| out.extend(&[NOP, NOP][..if aligned { nops } else { 0 }]);
+        let align = |out: &mut Vec<u8>, nops: usize| out.extend(&[NOP; 4][..if aligned { nops } else { 0 }]);
 
         if let Some(mss) = self.mss {
             out.extend([MSS, MSS_LEN as u8]);
@@ -103,6 +108,10 @@ impl Options {
             align(out, 1);
             out.extend([WINDOW_SCALE, WINDOW_SCALE_LEN as u8, shift]);
         }
+        if let Some(door) = &self.door {
+            align(out, DOOR_LEN - door.len());
+            door.emit(out);
+        }
         if !sack.is_empty() {
             align(out, 2);
             out.extend([SACK, sack_len(sack.len()) as u8]);
@@ -114,7 +123,7 @@ impl Options {
         out.resize(start + (out.len() - start).next_multiple_of(4), END);
     }
 
-    /// Reads an option area. Unknown options are skipped; of an option that occurs twice the last one counts, SACK
+    /// Reads an option area. Unknown options and other experiments are skipped; of an option that occurs twice the last one counts, SACK
     /// blocks add up.
     pub(super) fn parse(mut area: &[u8]) -> Result<Self, ParseError> {
         let mut options = Self::default();
@@ -159,6 +168,7 @@ impl Options {
                 self.timestamps = Some(Timestamps { value: be32(data, 0), echo: be32(data, 4) });
             }
             SACK => self.take_sack(data)?,
+            door::EXPERIMENT => self.door = DoorOption::parse(data).or(self.door),
             _ => {}
         }
         Ok(())

@@ -3,6 +3,7 @@ use crate::ipv4::Protocol;
 use crate::testing::{any_ip, any_payload, bit_flips, hex, ip, refuses_every_prefix};
 use hopline_core::Length;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 const SYN: &str =
     "c000 0050 01020304 00000000 a0 02 ffff 6fa6 0000 020405b4 0402 080a 00000001 00000000 01 030307";
@@ -121,6 +122,7 @@ fn header_len_is_a_constant_where_the_segment_is() {
             window_scale: None,
             sack_permitted: false,
             timestamps: None,
+            door: None,
             sack: SackBlocks { len: 0, blocks: [SackBlock { left: Seq32(0), right: Seq32(0) }; 4] },
         };
         options.len()
@@ -153,7 +155,14 @@ fn options_are_found_at_any_offset() {
     assert_eq!(options("030307 0402 080a 00000001 00000002 020405b4"), {
         let timestamps = Some(Timestamps { value: 1, echo: 2 });
         let sack = SackBlocks::default();
-        Ok(Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, timestamps, sack })
+        Ok(Options {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps,
+            door: None,
+            sack,
+        })
     });
 }
 
@@ -161,6 +170,64 @@ fn options_are_found_at_any_offset() {
 fn unknown_options_are_skipped() {
     // 34: TCP Fast Open; 254: experimental.
     assert_eq!(options("22 0a 0102030405060708 fe 02 020405b4").unwrap().mss, Some(1460));
+}
+
+#[test]
+fn the_option_of_tcp_door_is_written_byte_for_byte() {
+    let written = |door| {
+        let segment =
+            Segment::<Bytes> { options: Options { door: Some(door), ..Options::default() }, ..syn() };
+        let bytes = emitted(&segment);
+        assert_eq!(parse(&bytes), Ok(segment));
+        assert_eq!(bytes.len(), HEADER_LEN + DOOR_LEN);
+        bytes.slice(HEADER_LEN..)
+    };
+    let report = |adsn, tpsn, out_of_order| DoorOption::Report(DoorReport { adsn, tpsn, out_of_order });
+    let all = DoorFeatures { adsn: true, tpsn: true, feedback: true };
+    assert_eq!(written(DoorOption::Offer(all)), hex("01 01 01 fd 05 d002 87"));
+    let some = DoorFeatures { adsn: true, ..DoorFeatures::default() };
+    assert_eq!(written(DoorOption::Offer(some)), hex("01 01 01 fd 05 d002 81"));
+    assert_eq!(written(report(Some(0xab), Some(0x1234), true)), hex("fd 08 d002 07 ab 1234"));
+    assert_eq!(written(report(None, Some(0xffff), false)), hex("01 fd 07 d002 02 ffff"));
+    assert_eq!(written(report(Some(255), None, false)), hex("01 01 fd 06 d002 01 ff"));
+    assert_eq!(written(report(None, None, true)), hex("01 01 01 fd 05 d002 04"));
+    assert_eq!(written(DoorOption::Malformed), hex("01 01 01 01 fd 04 d002"));
+}
+
+#[test]
+fn what_is_wrong_with_the_option_of_tcp_door_spoils_nothing_else() {
+    let door = |area| options(&format!("{area} 01 01 020405b4")).map(|o| (o.door, o.mss)).unwrap();
+    for area in [
+        "fd04 d002",               // no flags
+        "fd05 d002 01",            // the ADSN is missing
+        "fd06 d002 00 01",         // more than the flags say
+        "fd06 d002 02 01",         // half a TPSN
+        "fd09 d002 03 01 0002 00", // too long
+        "fd05 d002 08",            // an unknown flag
+        "fd06 d002 81 01",         // an offer with a value
+    ] {
+        assert_eq!(door(area), (Some(DoorOption::Malformed), Some(1460)), "{area}");
+    }
+    // Another experiment, one without identifier, and the other experimental kind.
+    for area in ["fd06 d003 01 01", "fd03 d0", "fd02", "fe06 d002 01 01"] {
+        assert_eq!(door(area), (None, Some(1460)), "{area}");
+    }
+    assert_eq!(
+        options("fd 05 d002 01 01"),
+        Ok(Options { door: Some(DoorOption::Malformed), ..Options::default() })
+    );
+    assert_eq!(options("01 01 fd 06"), Err(ParseError::Truncated { needed: 6, got: 2 }));
+}
+
+#[test]
+fn tcp_door_leaves_room_for_sack_blocks() {
+    let mut segment = data();
+    let report = DoorReport { adsn: Some(1), tpsn: Some(2), out_of_order: false };
+    segment.options.door = Some(DoorOption::Report(report));
+    segment.options.sack = sack(&[(1, 2), (3, 4), (5, 6), (7, 8)]);
+    assert_eq!((segment.options.sack_room(), segment.header_len()), (2, 60), "with timestamps");
+    segment.options.timestamps = None;
+    assert_eq!((segment.options.sack_room(), segment.header_len()), (3, 56), "without");
 }
 
 #[test]
@@ -246,6 +313,17 @@ fn a_length_is_written_as_zeros() {
     assert_eq!(lengths.wire_len(), 44 + 1460);
 }
 
+fn any_door() -> impl Strategy<Value = DoorOption> {
+    prop_oneof![
+        any::<[bool; 3]>()
+            .prop_map(|[adsn, tpsn, feedback]| { DoorOption::Offer(DoorFeatures { adsn, tpsn, feedback }) }),
+        (any::<Option<u8>>(), any::<Option<u16>>(), any::<bool>()).prop_map(|(adsn, tpsn, out_of_order)| {
+            DoorOption::Report(DoorReport { adsn, tpsn, out_of_order })
+        }),
+        Just(DoorOption::Malformed),
+    ]
+}
+
 fn any_options() -> impl Strategy<Value = Options> {
     let timestamps = (any::<u32>(), any::<u32>()).prop_map(|(value, echo)| Timestamps { value, echo });
     (
@@ -253,13 +331,15 @@ fn any_options() -> impl Strategy<Value = Options> {
         prop::option::of(any::<u8>()),
         any::<bool>(),
         prop::option::of(timestamps),
+        prop::option::of(any_door()),
         prop::collection::vec(any::<(u32, u32)>(), 0..=4),
     )
-        .prop_map(|(mss, window_scale, sack_permitted, timestamps, blocks)| Options {
+        .prop_map(|(mss, window_scale, sack_permitted, timestamps, door, blocks)| Options {
             mss,
             window_scale,
             sack_permitted,
             timestamps,
+            door,
             sack: sack(&blocks),
         })
 }
@@ -319,7 +399,11 @@ proptest! {
         prop_assert_eq!(flags, segment.flags.0);
         let mut seen = Options::default();
         for element in theirs.options_iterator() {
-            match element.unwrap() {
+            let Ok(element) = element else {
+                prop_assert!(segment.options.door.is_some());
+                return Ok(());
+            };
+            match element {
                 Element::Noop => {}
                 Element::MaximumSegmentSize(mss) => seen.mss = Some(mss),
                 Element::WindowScale(shift) => seen.window_scale = Some(shift),
@@ -333,13 +417,15 @@ proptest! {
         }
         let sent = segment.options.sack.len().min(segment.options.sack_room());
         prop_assert_eq!(seen.sack.as_slice(), &segment.options.sack.as_slice()[..sent]);
-        prop_assert_eq!(Options { sack: segment.options.sack, ..seen }, segment.options);
+        // It knows no experiments.
+        let Options { sack, door, .. } = segment.options;
+        prop_assert_eq!(Options { sack, door, ..seen }, segment.options);
     }
 
     #[test]
     fn any_option_area_is_taken_without_panic_and_survives_a_round_trip(
         words in 0..=10usize,
-        area in prop::collection::vec(prop_oneof![0..12u8, any::<u8>()], 40),
+        area in prop::collection::vec(prop_oneof![0..12u8, any::<u8>(), select(&[253, 0xd0])], 40),
     ) {
         let mut bytes = hex("c000 0050 01020304 00000000 00 02 ffff 0000 0000").to_vec();
         bytes[12] = ((5 + words) << 4) as u8;
