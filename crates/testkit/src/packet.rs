@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hopline_core::{Length, Payload, Stream};
 use hopline_wire::ipv4::{self, Protocol};
-use hopline_wire::tcp::Flags;
+use hopline_wire::tcp::{DoorOption, Flags};
 use hopline_wire::tpa::{Bitmap, Control, TxStat};
 use hopline_wire::{tcp, tpa, udp};
 use std::fmt::Write;
@@ -171,10 +171,33 @@ pub fn describe<P: Payload>(segment: &tcp::Segment<P>) -> String {
     if let Some(ts) = options.timestamps {
         let _ = write!(text, " ts {}/{}", ts.value, ts.echo);
     }
+    if let Some(door) = options.door {
+        describe_door(&mut text, door);
+    }
     for block in options.sack.as_slice() {
         let _ = write!(text, " sack {}-{}", block.left, block.right);
     }
     text
+}
+
+fn describe_door(text: &mut String, door: DoorOption) {
+    match door {
+        DoorOption::Malformed => text.push_str(" door ?"),
+        DoorOption::Offer(f) => {
+            let can = [(f.adsn, "adsn"), (f.tpsn, "tpsn"), (f.feedback, "feedback")];
+            let names: Vec<_> = can.iter().filter(|(has, _)| *has).map(|&(_, name)| name).collect();
+            let _ = write!(text, " door {}", names.join("+"));
+        }
+        DoorOption::Report(report) => {
+            if let Some(adsn) = report.adsn {
+                let _ = write!(text, " adsn {adsn}");
+            }
+            if let Some(tpsn) = report.tpsn {
+                let _ = write!(text, " tpsn {tpsn}");
+            }
+            text.push_str(if report.out_of_order { " ooo" } else { "" });
+        }
+    }
 }
 
 /// `S`, `F`, `R`, `P` as set, or `.`.

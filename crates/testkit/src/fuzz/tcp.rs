@@ -4,8 +4,10 @@ use super::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
 use hopline_transport::pacing;
-use hopline_transport::tcp::{Config, Dsack, Endpoint, Ports, State};
-use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
+use hopline_transport::tcp::{Config, DoorConfig, Dsack, Endpoint, Late, Ports, State};
+use hopline_wire::tcp::{
+    DoorFeatures, DoorOption, DoorReport, Flags, Options, SackBlock, Segment, Timestamps,
+};
 
 const PORTS: Ports = Ports { local: 7, remote: 9 };
 const RECEIVE_BUFFER: u32 = 20_000;
@@ -26,6 +28,7 @@ pub fn tcp_endpoint(data: &[u8]) {
         6 => Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS),
         _ => Config::ns2_235().with_adaptive_pacing(pacing::Config::AUTHORS),
     };
+    config.door = any_door(which / 16);
     config.receive_buffer = RECEIVE_BUFFER;
     config.send_buffer = Some(50_000);
     let iss = Seq32(choices.u32());
@@ -37,6 +40,15 @@ pub fn tcp_endpoint(data: &[u8]) {
         drain(&mut endpoint, now, &mut peer);
         check(&endpoint);
     }
+}
+
+/// None from 0, which is what inputs without TCP-DOOR have; then each kind of detection and response.
+fn any_door(which: u8) -> Option<DoorConfig> {
+    let choices = which.checked_sub(1)?;
+    let mut door = DoorConfig::studied().nth(usize::from(choices) * 7 % 56)?;
+    door.feedback_acks = 1 + choices % 3;
+    door.late = [Late::OncePerSwitch, Late::Each, Late::AfterPrevious][usize::from(choices) % 3];
+    Some(door)
 }
 
 /// What a peer that wants to be believed has to know.
@@ -132,12 +144,29 @@ fn any_options(choices: &mut Choices<'_>, ack: Seq32) -> Options {
     if which & 8 != 0 {
         options.timestamps = Some(Timestamps { value: choices.u32(), echo: choices.u32() });
     }
+    if which & 16 != 0 {
+        options.door = Some(any_door_option(choices));
+    }
     for _ in 0..which >> 5 {
         let left = ack + u32::from(choices.byte()) * 64;
         let block = SackBlock { left, right: left + u32::from(choices.byte()) * 16 };
         options.sack.push(block);
     }
     options
+}
+
+fn any_door_option(choices: &mut Choices<'_>) -> DoorOption {
+    let which = choices.byte();
+    let has = |bit: u8| which & bit != 0;
+    match which >> 6 {
+        0 => DoorOption::Offer(DoorFeatures { adsn: has(1), tpsn: has(2), feedback: has(4) }),
+        1 if has(8) => DoorOption::Malformed,
+        _ => DoorOption::Report(DoorReport {
+            adsn: has(1).then(|| choices.byte()),
+            tpsn: has(2).then(|| choices.u32() as u16),
+            out_of_order: has(4),
+        }),
+    }
 }
 
 fn drain(endpoint: &mut Endpoint<Bytes>, now: Instant, peer: &mut Peer) {

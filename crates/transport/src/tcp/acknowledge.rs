@@ -4,6 +4,7 @@
 use super::config::TimestampEcho;
 use super::congestion::{Ack, Response};
 use super::detect::Taken;
+use super::door::Spared;
 use super::endpoint::Endpoint;
 use super::scoreboard::Reneging;
 use super::selective::Selective;
@@ -26,6 +27,7 @@ impl<P: Payload> Endpoint<P> {
             return ControlFlow::Break(());
         }
         self.resume_pacing();
+        self.note_hold(now);
         let window_before = self.snd.window;
         if ack >= una {
             self.note_window(start, segment);
@@ -130,7 +132,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Whether `cwnd` is what limits the sender; in slow start, half of it in use is enough, since it doubles.
     /// Position up to which a segment acknowledges.
-    fn ack_position(&self, segment: &Segment<P>) -> i64 {
+    pub(super) fn ack_position(&self, segment: &Segment<P>) -> i64 {
         let una = self.snd.una;
         una as i64 + i64::from(segment.ack.distance_from(self.snd.seq(una)))
     }
@@ -160,6 +162,9 @@ impl<P: Payload> Endpoint<P> {
         let timed = self.snd.timed;
         if timed.is_some_and(|(end, _)| self.snd.una >= end) {
             self.snd.timed = None;
+        }
+        if self.holds_everything(now) {
+            return;
         }
         if self.options.timestamps {
             let Some(sent) = self.echoed(now, segment) else { return };
@@ -192,8 +197,9 @@ impl<P: Payload> Endpoint<P> {
                 rack.tlp.reset();
             }
             self.snd.timed = None;
+            self.count_spared(now, Spared::FastRetransmit);
         }
-        if response.end_back_off {
+        if response.end_back_off && !self.holds_everything(now) {
             self.rto.end_back_off();
         }
         self.snd.resend_first |= response.resend_first;

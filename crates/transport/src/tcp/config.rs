@@ -3,6 +3,7 @@
 //! "Default" in the field descriptions is the value of [`Config::modern`].
 
 use super::congestion::{SackRules, Variant};
+use super::door::DoorConfig;
 use super::rack::RackConfig;
 use super::tlp::TailProbe;
 use crate::ConfigError;
@@ -48,6 +49,8 @@ pub struct Config {
     pub rto: RtoConfig,
     /// How the segments that the window allows are spaced. Default not at all.
     pub pacing: Pacing,
+    /// TCP-DOOR: route changes told by the order of packets, and not taken for congestion. Default none.
+    pub door: Option<DoorConfig>,
     /// Whether to offer and use timestamps, with PAWS (RFC 7323). Default offered.
     pub timestamps: Offer,
     /// Which timestamp an acknowledgment echoes. Default as RFC 7323 says.
@@ -326,10 +329,11 @@ impl Config {
             ((1..=1 << 30).contains(&self.receive_buffer), "receive_buffer", "1 to 2^30 bytes"),
             (self.send_buffer != Some(0), "send_buffer", "at least 1 byte"),
         ];
-        match (rules.iter().find(|(ok, ..)| !ok), self.pacing) {
-            (Some(&(_, field, must)), _) => Err(ConfigError { field, must }),
-            (None, pacing) => pacing.validate(),
+        if let Some(&(_, field, must)) = rules.iter().find(|(ok, ..)| !ok) {
+            return Err(ConfigError { field, must });
         }
+        self.pacing.validate()?;
+        self.door.map_or(Ok(()), |door| door.validate(self.timestamps))
     }
 }
 

@@ -82,6 +82,7 @@ impl<P: Payload> Endpoint<P> {
             None => self.timers.stop(Timer::Reordering),
         }
         if found.lost > 0 {
+            self.note_hold(now);
             let response = self.control.on_loss(&self.config, &self.ack_info(0, false));
             self.respond(now, response);
         }

@@ -3,6 +3,7 @@
 use super::config::{Config, LossDetection, Offer};
 use super::congestion::undo::Reductions;
 use super::congestion::{Control, Phase, Variant};
+use super::door::Door;
 use super::rack::Rack;
 use super::receive::Receiver;
 use super::rto::Rto;
@@ -49,6 +50,8 @@ pub struct Endpoint<P: Payload> {
     pub(super) timers: TimerTable<Timer, { <Timer as TimerKind>::ALL.len() }>,
     /// `None`: segments are not spaced.
     pub(super) pacing: Option<Box<AdaptivePacing>>,
+    /// `None`: no TCP-DOOR.
+    pub(super) door: Option<Box<Door>>,
     pub(super) options: Negotiated,
     /// A segment owed at once, outside the stream: a reset.
     pub(super) reply: Option<Segment<P>>,
@@ -174,6 +177,7 @@ impl<P: Payload> Endpoint<P> {
             rto: Rto::new(config.rto),
             timers: TimerTable::new(),
             pacing: config.pacing.machine(),
+            door: config.door.map(|door| Box::new(Door::new(door))),
             options: Negotiated { timestamps: false, sack: false },
             reply: None,
             challenged: None,

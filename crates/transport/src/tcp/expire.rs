@@ -1,5 +1,6 @@
 //! What timers do.
 
+use super::door::Spared;
 use super::endpoint::Endpoint;
 use super::receive::OwedAck;
 use super::timer::Timer;
@@ -31,13 +32,17 @@ impl<P: Payload> Endpoint<P> {
         self.snd.retries += 1;
         self.stats.timeouts += 1;
         let back_off = self.rto.back_off_state();
-        self.rto.back_off();
+        if self.backs_off(now) {
+            self.rto.back_off();
+        }
         self.snd.timed = None;
         if handshake {
             self.snd.syn_resent = true;
             return self.send_syn(now);
         }
         self.stop_pacing();
+        self.note_hold(now);
+        self.count_spared(now, Spared::Timeout);
         let snd = &mut self.snd;
         self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
         self.remember_reduction(now, back_off);

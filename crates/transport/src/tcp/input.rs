@@ -119,6 +119,10 @@ impl<P: Payload> Endpoint<P> {
         }
         let announced = options.mss.map_or(DEFAULT_MSS, u32::from).max(MIN_MSS);
         self.snd.mss = announced.min(self.config.mss) - if both_time { TIMESTAMPS_LEN } else { 0 };
+        if let Some(door) = &mut self.door {
+            door.agree(options.door);
+            self.snd.mss -= door.fixed_len();
+        }
         // The window of a SYN is not scaled.
         self.snd.window = u64::from(segment.window);
         self.snd.max_window = self.snd.window;
@@ -153,6 +157,7 @@ impl<P: Payload> Endpoint<P> {
     /// RFC 9293 §3.10.7.4: SYN-RECEIVED and later.
     fn when_connected(&mut self, now: Instant, mut segment: Segment<P>) -> Check {
         let mut position = self.position(segment.seq);
+        self.look_at_order(now, position, &segment);
         if self.options.timestamps && !segment.flags.contains(Flags::RST) {
             self.check_timestamp(now, &segment)?;
         }
@@ -280,6 +285,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.retries = 0;
         self.snd.timed = None;
         self.rto = super::rto::Rto::new(self.config.rto);
+        self.door = self.door.as_deref().map(|door| Box::new(door.anew()));
     }
 
     /// Fifth check in SYN-RECEIVED.

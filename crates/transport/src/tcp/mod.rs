@@ -18,7 +18,8 @@
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
 //! | `rack`, `tlp`, `transmissions` | RACK-TLP: losses told by time (RFC 8985), and its records; `detect`: what an endpoint does then |
 //! | `pacing` | when segments leave, if they are spaced |
-//! | `congestion` | RFC 5681 and the recovery strategies |
+//! | `congestion` | RFC 5681 and the recovery strategies, undoing what they did, holding the window |
+//! | `door` | TCP-DOOR: what the order of packets tells, and what is done about it |
 //!
 //! Inside, positions in a stream are `u64` offsets from the initial sequence number: the SYN is 0, the first byte 1.
 //! They are turned into sequence numbers and back at the edge, so wrap-around is dealt with in one place.
@@ -27,6 +28,7 @@ mod acknowledge;
 mod config;
 pub mod congestion;
 mod detect;
+mod door;
 mod endpoint;
 mod expire;
 mod input;
@@ -55,8 +57,11 @@ pub use config::{
     TimestampEcho,
 };
 pub use congestion::{Phase, Variant};
+pub use door::{
+    AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach,
+};
 pub use endpoint::{Endpoint, Ports};
 pub use rack::RackConfig;
-pub use stats::{DropReason, Drops, Stats};
+pub use stats::{DoorStats, DropReason, Drops, Stats};
 pub use timer::Timer;
 pub use tlp::TailProbe;

@@ -2,12 +2,18 @@
 
 use super::config::{IdleRestart, Nagle, TimestampEcho};
 use super::congestion::Fresh;
+use super::door::{Carries, Door, Syn};
 use super::endpoint::Endpoint;
+use super::input::TIMESTAMPS_LEN;
 use super::receive::{OwedAck, Receiver};
 use super::timer::Timer;
 use crate::connection::State;
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_wire::tcp::{Flags, Segment, Timestamps};
+use hopline_wire::tcp::{Flags, MAX_OPTIONS_LEN, Segment, Timestamps};
+
+/// Bytes of the SACK option beside its blocks, padding included, and of a block.
+const SACK_HEADER: usize = 4;
+const SACK_BLOCK: usize = 8;
 
 impl<P: Payload> Endpoint<P> {
     pub(super) fn next_segment(&mut self, now: Instant) -> Option<Segment<P>> {
@@ -51,6 +57,9 @@ impl<P: Payload> Endpoint<P> {
         if stamped {
             segment.options.timestamps = Some(self.stamp(now, flags));
         }
+        if let Some(door) = &self.door {
+            segment.options.door = door.offer(if answers { Syn::Answer } else { Syn::First });
+        }
         if answers {
             self.note_acked();
         }
@@ -85,6 +94,10 @@ impl<P: Payload> Endpoint<P> {
         if self.options.sack {
             segment.options.sack = self.rcv.sack_blocks(self.most_sack_blocks());
         }
+        if let Some(door) = &mut self.door {
+            let carries = if segment.payload.is_empty() { Carries::Nothing } else { Carries::Data };
+            segment.options.door = door.report(self.rcv.nxt, carries);
+        }
         self.note_acked();
     }
 
@@ -94,17 +107,18 @@ impl<P: Payload> Endpoint<P> {
         self.timers.stop(Timer::DelayedAck);
     }
 
-    /// What the 40 bytes of options hold beside the timestamps (RFC 2018 §3).
+    /// What the 40 bytes of options hold beside the others (RFC 2018 §3).
     fn most_sack_blocks(&self) -> usize {
-        if self.options.timestamps { 3 } else { 4 }
+        let timestamps = if self.options.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let door = self.door.as_deref().map_or(0, |door| door.fixed_len() + door.extra_len());
+        (MAX_OPTIONS_LEN - timestamps as usize - door as usize - SACK_HEADER) / SACK_BLOCK
     }
 
-    /// Data bytes of a full segment now: SACK blocks take room (RFC 6691).
+    /// Data bytes of a full segment now: SACK blocks take room (RFC 6691), and so does what TCP-DOOR has to tell.
     pub(super) fn full_segment(&self) -> u64 {
-        let mss = u64::from(self.snd.mss);
-        let blocks =
-            if self.options.sack { self.rcv.count_sack_blocks(self.most_sack_blocks()) as u64 } else { 0 };
-        if blocks == 0 { mss } else { mss - (4 + 8 * blocks) }
+        let mss = u64::from(self.snd.mss - self.door.as_deref().map_or(0, Door::extra_len));
+        let blocks = if self.options.sack { self.rcv.count_sack_blocks(self.most_sack_blocks()) } else { 0 };
+        if blocks == 0 { mss } else { mss - (SACK_HEADER + SACK_BLOCK * blocks) as u64 }
     }
 
     /// The position and length of the next data segment; length 0: a FIN alone.
@@ -213,7 +227,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// RFC 5681 §4.1.
     pub(super) fn restart_if_idle(&mut self, now: Instant) {
-        if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() {
+        let held = self.holds_everything(now);
+        if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() || held {
             return;
         }
         if self.snd.last_sent.is_some_and(|t| now.since(t) > self.rto.timeout()) {

@@ -8,6 +8,7 @@ use super::config::{
     TimestampEcho,
 };
 use super::congestion::{NewRenoConfig, RenoConfig, SackConfig, Variant};
+use super::door::DoorConfig;
 use super::rack::RackConfig;
 
 use crate::pacing::{self, Pacing};
@@ -43,6 +44,7 @@ impl Config {
                 estimator: Estimator::Exact,
             },
             pacing: Pacing::None,
+            door: None,
             timestamps: Offer::Yes,
             timestamp_echo: TimestampEcho::Earliest,
             dsack: Dsack::Silent,
@@ -88,6 +90,7 @@ impl Config {
                 estimator: Estimator::Ticks { phase: Duration::ZERO },
             },
             pacing: Pacing::None,
+            door: None,
             timestamps: Offer::No,
             timestamp_echo: TimestampEcho::Latest,
             dsack: Dsack::Silent,
@@ -171,6 +174,14 @@ impl Config {
         });
         self
     }
+
+    /// The same with TCP-DOOR on top.
+    #[must_use]
+    pub const fn with_door(mut self, door: DoorConfig) -> Self {
+        self.door = Some(door);
+        self
+    }
+
     /// The same as TCP-AP: paced, with timestamps for the round trips, no window clamp, and no back-off of the
     /// retransmission timer. Its authors built it on NewReno.
     #[must_use]

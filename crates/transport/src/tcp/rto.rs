@@ -64,6 +64,11 @@ impl Rto {
         rto.min(self.config.max).max(self.config.granularity)
     }
 
+    /// The timeout without back-off.
+    pub(crate) fn without_back_off(&self) -> Duration {
+        self.base.max(self.config.min).min(self.config.max).max(self.config.granularity)
+    }
+
     /// Doubles the timeout (RFC 6298 §5.5).
     pub(crate) fn back_off(&mut self) {
         let more = match self.config.backoff_limit {

@@ -46,8 +46,31 @@ pub struct Stats {
     pub dsacks_received: u64,
     /// Times the peer took back what it had selectively acknowledged (RFC 2018 §8).
     pub reneged: u64,
+    /// What TCP-DOOR noticed and did.
+    pub door: DoorStats,
     /// Segments dropped, by reason.
     pub drops: Drops,
+}
+
+/// What TCP-DOOR noticed and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DoorStats {
+    /// Events that the order of acknowledgments showed (D1).
+    pub ack_events: u64,
+    /// Events that the order of received data showed (D2), told to the peer.
+    pub data_events: u64,
+    /// Events that the peer told (D2).
+    pub told_events: u64,
+    /// Times congestion control was disabled (R1); begun anew while it was counts no more.
+    pub disablings: u64,
+    /// Time-outs that left the window alone for that.
+    pub spared_timeouts: u64,
+    /// Fast retransmits that left the window alone for that.
+    pub spared_fast_retransmits: u64,
+    /// Times that what came before a slowing down was restored (R2).
+    pub recoveries: u64,
+    /// Malformed options received.
+    pub malformed: u64,
 }
 
 /// Why a segment was dropped.

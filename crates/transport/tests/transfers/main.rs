@@ -1,6 +1,7 @@
 //! Two endpoints over a bad link: every byte arrives once and in order, both ways, and both sides come to rest.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod door;
 mod inhibition;
 mod model;
 mod tcp;

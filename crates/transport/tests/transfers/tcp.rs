@@ -6,12 +6,15 @@ use hopline_core::{Duration, Instant, Machine, Seq32};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::pacing;
-use hopline_transport::tcp::{AckPolicy, Config, Dsack, Endpoint, InitialWindow, Nagle, Offer, Ports, State};
+use hopline_transport::tcp::{
+    AckOrder, AckPolicy, Again, Config, DataOrder, Detection, DoorConfig, Dsack, Endpoint, Held, HeldTimer,
+    InitialWindow, Late, Nagle, Offer, Phase, Ports, Reach, State,
+};
 use proptest::prelude::*;
 
 type End = Endpoint<Bytes>;
 
-fn transfer(
+pub(crate) fn transfer(
     config: [Config; 2],
     iss: [u32; 2],
     totals: [u64; 2],
@@ -29,6 +32,32 @@ fn invariants(end: &End) {
         assert!(end.poll_timeout().is_some(), "data in flight and no timer in {:?}", end.state());
     }
     assert!(end.received_unread() <= u64::from(end.config().receive_buffer) + (1 << 14));
+    if let (Some(clamp), true) = (end.config().window_clamp, end.phase() != Phase::Recovery) {
+        assert!(end.cwnd() <= clamp * end.config().mss, "cwnd {} beyond the clamp", end.cwnd());
+    }
+}
+
+/// Mostly none, and any setting of the study, with any choice where the paper leaves one.
+pub(crate) fn any_door() -> impl Strategy<Value = Option<DoorConfig>> {
+    let choices = any::<[bool; 6]>();
+    let late = prop_oneof![Just(Late::OncePerSwitch), Just(Late::Each), Just(Late::AfterPrevious)];
+    let door = (0..56usize, choices, late, 1..5u8).prop_map(|(n, choices, late, feedback_acks)| {
+        let [constant, stamped, restart, first, numbers, timer] = choices;
+        let mut door = DoorConfig::studied().nth(n).unwrap();
+        door.detection = match door.detection {
+            Detection::Sender(_) if numbers => Detection::Sender(AckOrder::Numbers),
+            Detection::Receiver(_) if stamped => Detection::Receiver(DataOrder::Timestamps),
+            other => other,
+        };
+        door.late = late;
+        door.feedback_acks = feedback_acks;
+        door.held = if constant { Held::Everything } else { Held::Reductions };
+        door.held_timer = if timer { HeldTimer::Constant } else { HeldTimer::BacksOff };
+        door.again = if restart { Again::Restart } else { Again::Continue };
+        door.reach = if first { Reach::First } else { Reach::Latest };
+        door
+    });
+    prop_oneof![2 => Just(None), 1 => door.prop_map(Some)]
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
@@ -46,8 +75,18 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS)),
         Just(Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS)),
     ];
-    (preset, 60u32..1461, prop_oneof![Just(3000u32), Just(20_000), Just(200_000)], any::<[bool; 4]>())
-        .prop_map(|(mut c, mss, buffer, [delay, nagle, small, scale])| {
+    (
+        preset,
+        any_door(),
+        60u32..1461,
+        prop_oneof![Just(3000u32), Just(20_000), Just(200_000)],
+        any::<[bool; 4]>(),
+    )
+        .prop_map(|(mut c, door, mss, buffer, [delay, nagle, small, scale])| {
+            c.door = door;
+            if door.is_some_and(|door| door.detection.data() == Some(DataOrder::Timestamps)) {
+                c.timestamps = Offer::Yes;
+            }
             c.mss = mss;
             c.receive_buffer = buffer;
             c.send_buffer = Some(30_000);

@@ -11,7 +11,7 @@ use hopline_wire::olsr::{
     self, CodedTime, LinkCode, LinkMessage, LinkType as Link, NeighbourType, Willingness,
 };
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::tcp::{self, Flags, SackBlock, Timestamps};
+use hopline_wire::tcp::{self, DoorOption, DoorReport, Flags, SackBlock, SackBlocks, Timestamps};
 use hopline_wire::{Emit, icmp, udp};
 use std::fs::File;
 use std::path::Path;
@@ -134,6 +134,13 @@ fn segments(capture: &mut Capture) {
         capture.tcp(&segment);
         segment.options.timestamps = None;
     }
+    segment.options.sack = SackBlocks::default();
+    let report = DoorReport { adsn: Some(3), tpsn: Some(700), out_of_order: true };
+    segment.options.door = Some(DoorOption::Report(report));
+    capture.tcp(&segment);
+    segment.options.door = Some(DoorOption::Report(DoorReport { tpsn: None, ..report }));
+    capture.tcp(&segment);
+    segment.options.door = None;
     segment.flags = Flags::RST;
     segment.payload = Length(0);
     capture.tcp(&segment);

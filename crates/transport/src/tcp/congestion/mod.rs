@@ -5,11 +5,11 @@
 //! can be undone (`undo`). Positions are stream offsets (`u64`, SYN at 0), so nothing
 //! here wraps around.
 
+pub(crate) mod hold;
 mod newreno;
 mod rack;
 mod reno;
 mod sack;
-#[cfg_attr(not(test), expect(dead_code, reason = "for the schemes that undo"))]
 pub(crate) mod undo;
 mod window;
 
@@ -19,6 +19,7 @@ pub use sack::{SackConfig, SackRules};
 
 use super::config::{Config, LimitedTransmit, LossDetection, RepeatedTimeout};
 use super::scoreboard::Scoreboard;
+use hold::Hold;
 use sack::Recovery;
 use undo::{Before, Cause};
 use window::Window;
@@ -103,6 +104,9 @@ pub(crate) struct Control {
     sack: Recovery,
     /// What a reduction changed, until it is remembered.
     before: Option<Before>,
+    hold: Hold,
+    /// The recovery or the time-out that came last found the window held.
+    spared: bool,
 }
 
 impl Control {
@@ -121,6 +125,8 @@ impl Control {
             limited: 0,
             sack: Recovery::default(),
             before: None,
+            hold: Hold::Free,
+            spared: false,
         }
     }
 
@@ -194,6 +200,10 @@ impl Control {
 
     /// Takes an acknowledgment of new data.
     pub(crate) fn on_new_ack(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
+        self.react(|c| c.take_new_ack(config, ack, board))
+    }
+
+    fn take_new_ack(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
         self.limited = 0;
         if self.phase == Phase::Recovery {
             return match self.variant {
@@ -218,23 +228,29 @@ impl Control {
     /// Takes a duplicate acknowledgment.
     pub(crate) fn on_duplicate(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
         self.dup_acks = self.dup_acks.saturating_add(1);
-        match self.variant {
-            Variant::Reno(reno) => reno::on_duplicate(self, reno, config, ack),
-            Variant::NewReno(_) => newreno::on_duplicate(self, config, ack),
-            Variant::Sack(_) if self.detection != LossDetection::DupAcks => Response::default(),
-            Variant::Sack(sack) => sack::on_duplicate(self, sack, config, ack, board),
-        }
+        self.react(|c| match c.variant {
+            Variant::Reno(reno) => reno::on_duplicate(c, reno, config, ack),
+            Variant::NewReno(_) => newreno::on_duplicate(c, config, ack),
+            Variant::Sack(_) if c.detection != LossDetection::DupAcks => Response::default(),
+            Variant::Sack(sack) => sack::on_duplicate(c, sack, config, ack, board),
+        })
     }
 
     /// The retransmission timer expired. The caller goes back to the first unacknowledged position.
     pub(crate) fn on_timeout(&mut self, config: &Config, una: u64, nxt: u64, max: u64) {
+        self.react_to_timeout(|c| c.time_out(config, una, nxt, max));
+    }
+
+    fn time_out(&mut self, config: &Config, una: u64, nxt: u64, max: u64) {
         self.note_reduction(Cause::Timeout);
         self.window.inflation = 0;
         // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
         if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
             self.reduce(config, nxt - una);
         }
-        self.timed_out_at = una;
+        if self.is_free() {
+            self.timed_out_at = una;
+        }
         self.window.collapse();
         self.phase = Phase::Loss;
         self.moved_since_timeout = false;

@@ -10,6 +10,10 @@ impl Control {
         if self.phase != Phase::Open {
             return Response::default();
         }
+        self.react(|c| c.lose(config, ack))
+    }
+
+    fn lose(&mut self, config: &Config, ack: &Ack) -> Response {
         // What left beyond cwnd, for segments that the peer holds, is not part of FlightSize (RFC 5681 §3.2 (2)).
         let flight = ack.nxt - ack.una;
         self.limited = flight.saturating_sub(u64::from(self.window.cwnd)).min(1 << 30) as u32;
@@ -21,8 +25,10 @@ impl Control {
     /// recovery.
     pub(crate) fn on_tail_loss(&mut self, config: &Config, flight: u64) {
         if self.phase == Phase::Open {
-            self.note_reduction(Cause::FastRetransmit);
-            self.window.cwnd = self.reduce(config, flight);
+            self.react(|c| {
+                c.note_reduction(Cause::FastRetransmit);
+                c.window.cwnd = c.reduce(config, flight);
+            });
         }
     }
 }

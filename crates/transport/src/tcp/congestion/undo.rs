@@ -60,6 +60,7 @@ pub(crate) struct Reductions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     /// The last one.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for Eifel, DSACK and F-RTO"))]
     Latest,
     /// The last one, if it is not older than this.
     LatestSince(Instant),
@@ -86,6 +87,7 @@ impl Reductions {
     }
 
     /// The reduction that `which` means.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for Eifel, DSACK and F-RTO"))]
     pub(crate) fn find(&self, which: Which) -> Option<&Reduction> {
         self.index(which).map(|i| &self.recent[i])
     }
@@ -111,8 +113,12 @@ impl Reductions {
 }
 
 impl Control {
-    /// Called first thing by whatever reduces the window.
+    /// Called first thing by whatever reduces the window. While the window is held, there is nothing to undo.
     pub(super) fn note_reduction(&mut self, cause: Cause) {
+        self.spared = !self.is_free();
+        if self.spared {
+            return;
+        }
         self.before = Some(Before {
             cause,
             window: self.window.clone(),

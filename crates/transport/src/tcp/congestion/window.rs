@@ -95,6 +95,19 @@ impl Window {
         self.counted = before.counted;
     }
 
+    /// `cwnd` and `ssthresh` as they were, what duplicates add in recovery aside.
+    pub(super) fn keep(&mut self, before: &Self) {
+        self.cwnd = before.cwnd;
+        self.ssthresh = before.ssthresh;
+        self.counted = before.counted;
+    }
+
+    /// Neither `cwnd` nor `ssthresh` below what it was.
+    pub(super) fn keep_at_least(&mut self, before: &Self) {
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+    }
+
     /// Restart after idle time (RFC 5681 §4.1).
     pub(super) fn restart(&mut self, config: &Config) {
         match config.idle_restart {

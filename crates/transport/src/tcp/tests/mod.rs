@@ -4,6 +4,7 @@ mod acking;
 mod close;
 mod config;
 mod congestion;
+mod door;
 mod dsack;
 mod hostile;
 mod newreno;

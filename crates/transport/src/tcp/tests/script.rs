@@ -1,12 +1,13 @@
 //! The peer of dialogues with a TCP endpoint.
 //!
 //! What the endpoint sends is told as text with sequence numbers relative to the initial ones, so that dialogues read
-//! the same whatever these are: `S 0`, `. 1:1461 ack 1`, `F 1 ack 1`, `R 1`; a pure ACK is `. 1 ack 1`.
+//! the same whatever these are: `S 0`, `. 1:1461 ack 1`, `F 1 ack 1`, `R 1`; a pure ACK is `. 1 ack 1`, with TCP-DOOR
+//! `. 1 ack 1 adsn 0 tpsn 5 ooo`.
 
 use crate::tcp::{Config, Endpoint, Event, Ports, State};
 use hopline_core::{Instant, Length, Payload, Seq32};
 use hopline_testkit::packet::flag_letters;
-use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
+use hopline_wire::tcp::{DoorOption, DoorReport, Flags, Options, SackBlock, Segment, Timestamps};
 
 pub(super) const LOCAL: u16 = 1000;
 pub(super) const REMOTE: u16 = 2000;
@@ -78,6 +79,13 @@ impl FromPeer {
     pub(super) fn ts(mut self, value: u32, echo: u32) -> Self {
         self.options.timestamps = Some(Timestamps { value, echo });
         self
+    }
+    pub(super) fn door(mut self, report: DoorReport) -> Self {
+        self.options.door = Some(DoorOption::Report(report));
+        self
+    }
+    pub(super) fn adsn(self, adsn: u8) -> Self {
+        self.door(DoorReport { adsn: Some(adsn), ..DoorReport::default() })
     }
     pub(super) fn options(mut self, options: Options) -> Self {
         self.options = options;
@@ -182,6 +190,11 @@ impl crate::script::Peer for Peer {
         }
         for b in segment.options.sack.as_slice() {
             text.push_str(&format!(" sack {}-{}", theirs(b.left), theirs(b.right)));
+        }
+        if let Some(DoorOption::Report(report)) = segment.options.door {
+            report.adsn.inspect(|n| text.push_str(&format!(" adsn {n}")));
+            report.tpsn.inspect(|n| text.push_str(&format!(" tpsn {n}")));
+            text.push_str(if report.out_of_order { " ooo" } else { "" });
         }
         text
     }

@@ -1,0 +1,55 @@
+//! Holding the window: congestion control goes through its motions, and `cwnd` and `ssthresh` stay (TCP-DOOR's temporary
+//! disabling).
+//!
+//! Recovery and go-back-N go on as always, so that what is lost is resent. The strategies know nothing of it.
+
+use super::{Control, Phase};
+
+/// What reactions may do to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Anything.
+    Free,
+    /// Open it.
+    Reductions,
+    /// Nothing.
+    Everything,
+}
+
+impl Control {
+    /// From now on.
+    pub(crate) fn set_hold(&mut self, hold: Hold) {
+        self.hold = hold;
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        self.hold == Hold::Free
+    }
+
+    /// Lets an acknowledgment be reacted to. A recovery that began while the window was held ends without a reduction, though
+    /// it may end later.
+    pub(super) fn react<R>(&mut self, reaction: impl FnOnce(&mut Self) -> R) -> R {
+        let spared = self.spared && self.phase == Phase::Recovery;
+        let hold = if self.is_free() && spared { Hold::Reductions } else { self.hold };
+        self.hold_while(hold, reaction)
+    }
+
+    /// Lets a time-out be reacted to.
+    pub(super) fn react_to_timeout(&mut self, reaction: impl FnOnce(&mut Self)) {
+        self.hold_while(self.hold, reaction);
+    }
+
+    fn hold_while<R>(&mut self, hold: Hold, reaction: impl FnOnce(&mut Self) -> R) -> R {
+        if hold == Hold::Free {
+            return reaction(self);
+        }
+        let before = self.window.clone();
+        let result = reaction(self);
+        match hold {
+            Hold::Free => {}
+            Hold::Reductions => self.window.keep_at_least(&before),
+            Hold::Everything => self.window.keep(&before),
+        }
+        result
+    }
+}

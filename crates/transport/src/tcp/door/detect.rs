@@ -1,0 +1,98 @@
+//! Looking at the order of every segment, before anything else does: what is late is what TCP drops.
+
+use super::Door;
+use super::order::{Arrival, unwrapped_8, unwrapped_16, unwrapped_32};
+use crate::connection::State;
+use crate::tcp::endpoint::Endpoint;
+use hopline_core::{Instant, Payload};
+use hopline_wire::tcp::{DoorOption, DoorReport, Flags, Segment};
+
+impl<P: Payload> Endpoint<P> {
+    /// Looks at a segment whose sequence number lies at `position` of the peer's stream.
+    pub(in crate::tcp) fn look_at_order(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
+        if self.door.is_none() || !self.shows_order(position, segment) {
+            return;
+        }
+        let acks = self.ack_position(segment);
+        let timestamp = segment.options.timestamps.filter(|_| self.options.timestamps).map(|ts| ts.value);
+        let Some(door) = &mut self.door else { return };
+        let stats = &mut self.stats.door;
+        let report = match segment.options.door {
+            Some(DoorOption::Report(report)) => report,
+            Some(DoorOption::Malformed | DoorOption::Offer(_)) => {
+                stats.malformed += 1;
+                DoorReport::default()
+            }
+            None => DoorReport::default(),
+        };
+        if segment.payload.len() > 0 && door.take_data(report, timestamp) == Arrival::Event {
+            stats.data_events += 1;
+        }
+        let arrival = door.take_ack(acks, report);
+        let is_ack_event = arrival == Arrival::Event && door.config.detection.acks().is_some();
+        let is_told = door.take_feedback(arrival, report);
+        stats.ack_events += u64::from(is_ack_event);
+        stats.told_events += u64::from(is_told);
+        if is_ack_event || is_told {
+            self.on_out_of_order(now);
+        }
+    }
+
+    /// Whether the segment can be one that the peer sent on this connection: it acknowledges what was sent and lies where the
+    /// peer can have been, as RFC 5961 asks of acknowledgments. Resets repeat numbers of what they answer.
+    fn shows_order(&self, position: i64, segment: &Segment<P>) -> bool {
+        let known = !matches!(self.state, State::SynReceived)
+            && !segment.flags.contains(Flags::RST)
+            && !segment.flags.contains(Flags::SYN);
+        let earliest = self.rcv.nxt as i64 - i64::from(self.config.receive_buffer);
+        known && (earliest..=self.rcv.edge as i64).contains(&position) && self.may_be_from_peer(segment)
+    }
+}
+
+impl Door {
+    /// D2, as the receiver: what is late is told.
+    fn take_data(&mut self, report: DoorReport, timestamp: Option<u32>) -> Arrival {
+        let near = self.data.newest();
+        let number = if self.agreed.tpsn {
+            report.tpsn.map(|n| near.map_or(i64::from(n), |near| unwrapped_16(n, near)))
+        } else if self.agreed.feedback {
+            timestamp.map(|n| near.map_or(i64::from(n), |near| unwrapped_32(n, near)))
+        } else {
+            None
+        };
+        let Some(number) = number else { return Arrival::InOrder };
+        let arrival = self.data.take(number, self.config.late);
+        if arrival == Arrival::Event {
+            self.to_tell = self.config.feedback_acks;
+        }
+        arrival
+    }
+
+    /// D1: numbers never fall as acknowledgments are sent.
+    fn take_ack(&mut self, position: i64, report: DoorReport) -> Arrival {
+        let near = match self.acks.newest() {
+            Some((newest, adsn)) if newest == position => Some(adsn),
+            _ => None,
+        };
+        let adsn = match (report.adsn.filter(|_| self.agreed.adsn), near) {
+            (Some(adsn), Some(near)) => unwrapped_8(adsn, near),
+            (Some(adsn), None) => i64::from(adsn),
+            (None, near) => near.unwrap_or(0),
+        };
+        self.acks.take((position, adsn), self.config.late)
+    }
+
+    /// Whether the peer tells of an event. Of several that tell in a row, the first does.
+    fn take_feedback(&mut self, arrival: Arrival, report: DoorReport) -> bool {
+        let listens = self.agreed.feedback && self.config.detection.data().is_some();
+        let tells = listens && report.out_of_order;
+        if self.config.feedback_acks == 1 {
+            return tells;
+        }
+        if arrival != Arrival::InOrder {
+            return false;
+        }
+        let told = core::mem::replace(&mut self.told, tells);
+        tells && !told
+    }
+}

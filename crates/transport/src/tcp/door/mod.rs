@@ -1,0 +1,94 @@
+//! TCP-DOOR: detection of out-of-order delivery, and response (Wang and Zhang, MobiHoc 2002).
+//!
+//! A packet that arrives after one that was sent later shows that the route changed. In a mobile ad hoc network, so do the
+//! losses around that moment; the sender should not have taken them for congestion, and should not for a while.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `config` | parameters, the 56 settings of the study |
+//! | `order` | what is late, and what is an event |
+//! | `detect` | looking at every segment, before anything else does |
+//! | `respond` | R1 and R2 |
+//! | `announce` | the option on what is sent |
+
+mod announce;
+mod config;
+mod detect;
+mod order;
+mod respond;
+
+pub use config::{
+    AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach,
+};
+
+pub(super) use announce::{Carries, Syn};
+pub(super) use respond::Spared;
+
+use hopline_core::Instant;
+use hopline_wire::tcp::{DoorFeatures, DoorOption};
+use order::Order;
+
+/// State of TCP-DOOR at one end.
+#[derive(Clone, Debug)]
+pub(super) struct Door {
+    config: DoorConfig,
+    /// What both ends do.
+    agreed: DoorFeatures,
+    /// The acknowledgments that arrived: position, ADSN.
+    acks: Order<(i64, i64)>,
+    /// The newest of them told of late data.
+    told: bool,
+    /// The data packets that arrived.
+    data: Order<i64>,
+    /// Acknowledgments that are still to tell of late data.
+    to_tell: u8,
+    /// What the acknowledgment sent last acknowledged, and its ADSN.
+    last_ack: Option<(u64, u8)>,
+    /// TPSN of the next data packet.
+    next_packet: u16,
+    /// End of T1.
+    disabled_until: Instant,
+}
+
+impl Door {
+    pub(super) fn new(config: DoorConfig) -> Self {
+        Self {
+            config,
+            agreed: DoorFeatures::default(),
+            acks: Order::new(),
+            told: false,
+            data: Order::new(),
+            to_tell: 0,
+            last_ack: None,
+            next_packet: 0,
+            disabled_until: Instant::ZERO,
+        }
+    }
+
+    /// The same end before anything was heard of the peer.
+    pub(super) fn anew(&self) -> Self {
+        Self::new(self.config)
+    }
+
+    /// What this end can do.
+    fn features(&self) -> DoorFeatures {
+        let data = self.config.detection.data();
+        DoorFeatures {
+            adsn: self.config.detection.acks() == Some(AckOrder::Adsn),
+            tpsn: data == Some(DataOrder::Tpsn),
+            feedback: data.is_some(),
+        }
+    }
+
+    /// Takes the option of the peer's SYN: in use is what both have.
+    pub(super) fn agree(&mut self, offer: Option<DoorOption>) {
+        let Some(DoorOption::Offer(theirs)) = offer else { return };
+        let ours = self.features();
+        let feedback = ours.feedback && theirs.feedback;
+        self.agreed = DoorFeatures {
+            adsn: ours.adsn && theirs.adsn,
+            tpsn: ours.tpsn && theirs.tpsn && feedback,
+            feedback,
+        };
+    }
+}

@@ -1,0 +1,97 @@
+//! What the sender does about out-of-order delivery.
+
+use super::{Again, Door, Held, HeldTimer, Reach};
+use crate::tcp::congestion::hold::Hold;
+use crate::tcp::congestion::undo::{Resume, Which};
+use crate::tcp::endpoint::Endpoint;
+use hopline_core::{Duration, Instant, Payload};
+
+impl<P: Payload> Endpoint<P> {
+    /// An event: R2 first, then R1 holds what was restored.
+    pub(super) fn on_out_of_order(&mut self, now: Instant) {
+        let Some(door) = &self.door else { return };
+        let config = door.config;
+        let rto = self.rto.without_back_off();
+        if let Some(t2) = config.response.t2() {
+            self.recover_instantly(now, times(rto, t2), config.reach);
+        }
+        if let Some(t1) = config.response.t1() {
+            self.disable_until(now, now + times(rto, t1), config.again);
+        }
+    }
+
+    fn recover_instantly(&mut self, now: Instant, t2: Duration, reach: Reach) {
+        let earliest = now - t2;
+        let which = match reach {
+            Reach::First => Which::OldestSince(earliest),
+            Reach::Latest => Which::LatestSince(earliest),
+        };
+        // What is not acknowledged may be lost with the route.
+        if self.undo(now, which, Resume::Resending).is_some() {
+            self.stats.door.recoveries += 1;
+        }
+    }
+
+    fn disable_until(&mut self, now: Instant, end: Instant, again: Again) {
+        let Some(door) = &mut self.door else { return };
+        if !door.is_disabling(now) {
+            self.stats.door.disablings += 1;
+        } else if again == Again::Continue {
+            return;
+        }
+        door.disabled_until = end;
+    }
+
+    /// Lets congestion control know what it may do now.
+    pub(in crate::tcp) fn note_hold(&mut self, now: Instant) {
+        if let Some(door) = &self.door {
+            self.control.set_hold(door.hold(now));
+        }
+    }
+
+    /// Whether a time-out now doubles the timer.
+    pub(in crate::tcp) fn backs_off(&self, now: Instant) -> bool {
+        let held = |door: &Door| door.is_disabling(now) && door.config.held_timer == HeldTimer::Constant;
+        !self.door.as_deref().is_some_and(held)
+    }
+
+    /// Whether window and timeout are constant now.
+    pub(in crate::tcp) fn holds_everything(&self, now: Instant) -> bool {
+        self.door.as_deref().is_some_and(|door| door.hold(now) == Hold::Everything)
+    }
+
+    /// Counts what left the window alone.
+    pub(in crate::tcp) fn count_spared(&mut self, now: Instant, spared: Spared) {
+        if self.door.as_deref().is_some_and(|door| door.is_disabling(now)) {
+            match spared {
+                Spared::Timeout => self.stats.door.spared_timeouts += 1,
+                Spared::FastRetransmit => self.stats.door.spared_fast_retransmits += 1,
+            }
+        }
+    }
+}
+
+/// What would have reduced the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum Spared {
+    Timeout,
+    FastRetransmit,
+}
+
+impl Door {
+    fn is_disabling(&self, now: Instant) -> bool {
+        now < self.disabled_until
+    }
+
+    fn hold(&self, now: Instant) -> Hold {
+        match self.config.held {
+            _ if !self.is_disabling(now) => Hold::Free,
+            Held::Everything => Hold::Everything,
+            Held::Reductions => Hold::Reductions,
+        }
+    }
+}
+
+fn times(rto: Duration, multiple: f64) -> Duration {
+    Duration::from_nanos((rto.as_nanos() as f64 * multiple) as u64)
+}

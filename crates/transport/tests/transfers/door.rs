@@ -1,0 +1,141 @@
+//! TCP-DOOR over links whose path changes.
+
+use crate::any_link;
+use crate::tcp::transfer;
+use hopline_core::{Duration, Instant};
+use hopline_testkit::Emulation;
+use hopline_testkit::transfer::Transfer;
+use hopline_transport::tcp::{
+    AckPolicy, Config, DataOrder, Detection, DoorConfig, DoorStats, Endpoint, Late, Offer,
+};
+use proptest::prelude::*;
+
+const LENGTH: u64 = 400_000;
+
+/// Four hops, and two.
+fn slow() -> Emulation {
+    path(Duration::from_millis(80))
+}
+
+fn fast() -> Emulation {
+    path(Duration::from_millis(20))
+}
+
+fn path(latency: Duration) -> Emulation {
+    Emulation { rate: Some(1_000_000), ..Emulation::delay(latency) }
+}
+
+/// Sends over the slow path, over these two after a second, and over the slow one again after another; returns what sender and
+/// receiver counted.
+fn switched(config: Config, to: [Emulation; 2]) -> [DoorStats; 2] {
+    let mut t = transfer([config; 2], [7, 9], [LENGTH, 0], &slow(), 1);
+    t.run(Instant::from_secs(1));
+    t.pair.change_link(to);
+    t.run(Instant::from_secs(2));
+    t.pair.change_link([slow(), slow()]);
+    t.run(Instant::from_secs(1000));
+    t.assert_complete();
+    counted(&t)
+}
+
+fn counted(t: &Transfer<Endpoint<bytes::Bytes>>) -> [DoorStats; 2] {
+    [t.pair.a.stats().door, t.pair.b.stats().door]
+}
+
+fn config(door: DoorConfig) -> Config {
+    let ack_policy = AckPolicy::EverySegment;
+    Config {
+        ack_policy,
+        initial_ssthresh: hopline_transport::tcp::InitialSsthresh::Segments(16),
+        ..Config::modern()
+    }
+    .with_door(door)
+}
+
+#[test]
+fn a_switch_of_the_data_path_to_a_shorter_one_is_one_event_which_the_sender_is_told() {
+    for door in [DoorConfig::all(2.0, 2.0), DoorConfig::receiver_detection(2.0, 2.0)] {
+        let [sender, receiver] = switched(config(door), [fast(), slow()]);
+        assert_eq!((receiver.data_events, sender.told_events, sender.disablings), (1, 1, 1));
+        assert_eq!(sender.ack_events, 0, "acknowledgments keep their order");
+    }
+}
+
+#[test]
+fn timestamps_see_the_same_switch() {
+    let door = DoorConfig {
+        detection: Detection::Receiver(DataOrder::Timestamps),
+        ..DoorConfig::receiver_detection(2.0, 2.0)
+    };
+    let [sender, receiver] = switched(Config { timestamps: Offer::Yes, ..config(door) }, [fast(), slow()]);
+    assert_eq!((receiver.data_events, sender.told_events), (1, 1));
+}
+
+#[test]
+fn a_switch_of_the_path_of_acknowledgments_is_one_event_of_the_sender() {
+    for door in [DoorConfig::all(2.0, 2.0), DoorConfig::sender_detection(2.0, 2.0)] {
+        let [sender, receiver] = switched(config(door), [slow(), fast()]);
+        assert_eq!((sender.ack_events, sender.told_events, receiver.data_events), (1, 0, 0));
+    }
+}
+
+#[test]
+fn each_late_packet_is_an_event_if_so_chosen() {
+    let door = DoorConfig { late: Late::Each, ..DoorConfig::all(2.0, 2.0) };
+    let [sender, receiver] = switched(config(door), [fast(), slow()]);
+    assert!(receiver.data_events > 1 && sender.told_events > 1);
+}
+
+#[test]
+fn a_path_that_keeps_its_order_raises_no_event_whatever_it_loses() {
+    for loss in [0.0, 0.02, 0.1, 0.25] {
+        for seed in 0..8 {
+            let link = Emulation { loss, queue: Some(20), ..slow() };
+            let mut t =
+                transfer([config(DoorConfig::all(1.0, 1.0)); 2], [7, 9], [LENGTH / 4; 2], &link, seed);
+            t.run(Instant::from_secs(10_000));
+            t.assert_complete();
+            assert_eq!(counted(&t), [DoorStats::default(); 2], "loss {loss}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn reordering_alone_no_longer_shrinks_the_window() {
+    let link = Emulation {
+        reorder: 0.05,
+        extra_delay: Duration::from_millis(60),
+        ..path(Duration::from_millis(40))
+    };
+    let received = |config: Config| {
+        let mut t = transfer([config; 2], [7, 9], [1 << 30, 0], &link, 3);
+        t.run(Instant::from_secs(30));
+        (t.received()[0], t.pair.a.stats().door)
+    };
+    let with_door = config(DoorConfig::all(2.0, 2.0));
+    let (with, door) = received(with_door);
+    let (without, _) = received(Config { door: None, ..with_door });
+    assert!(door.told_events > 0 && door.recoveries > 0);
+    assert!(with > without, "{with} bytes against {without}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// With the invariants of every transfer: data in flight has a timer, and the window stays within its clamp.
+    #[test]
+    fn every_byte_once_and_in_order_whatever_is_late(
+        n in 0..56usize, sack in any::<bool>(), clamp in 1u32..40, link in any_link(), seed in any::<u64>(),
+        there in 0u64..40_000, back in 0u64..20_000,
+    ) {
+        let door = DoorConfig::studied().nth(n).unwrap();
+        let preset = if sack { Config::ns2_235().with_sack() } else { Config::modern().with_newreno() };
+        let mut config = Config { window_clamp: Some(clamp), ..preset.with_door(door) };
+        (config.syn_retries, config.data_retries) = (None, None);
+        config.time_wait = Duration::from_secs(240);
+        config.rto.max = Duration::from_secs(10);
+        let mut t = transfer([config; 2], [seed as u32, 9], [there, back], &link, seed);
+        t.run(Instant::from_secs(100_000));
+        t.assert_complete();
+    }
+}
