@@ -11,7 +11,7 @@ use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::tcp::Segment;
 use hopline_wire::tpa::{self as tpa_wire, Ports};
 use hopline_wire::udp::Datagram;
-use hopline_wire::{ParseError, aodv as routing, olsr as link_state};
+use hopline_wire::{ParseError, aodv as routing, dsr as source_routing, olsr as link_state};
 use std::net::Ipv4Addr;
 
 /// IPv4 headers.
@@ -138,6 +138,21 @@ pub fn olsr(data: &[u8]) {
     round_trip(data.to_vec(), parse, emit);
     if let (Ok(len), [_, _, rest @ ..]) = (u16::try_from(data.len()), data) {
         round_trip([&len.to_be_bytes(), rest].concat(), parse, emit);
+    }
+}
+
+/// DSR Options headers; as they came, and with the length of the options made right.
+pub fn dsr(data: &[u8]) {
+    let emit = |(header, _): &(source_routing::Header, usize), out: &mut Vec<u8>| {
+        header.emit(out);
+        assert_eq!(out.len(), header.wire_len());
+    };
+    // Padding is not kept, so that what is emitted may be shorter, or longer where less was needed.
+    let parse = |bytes: &Bytes| source_routing::Header::parse(bytes).map(|(header, _)| (header, 0));
+    round_trip(data.to_vec(), parse, emit);
+    let options = data.len().saturating_sub(source_routing::FIXED_LEN);
+    if let (Ok(len), [next, flags, _, _, rest @ ..]) = (u16::try_from(options), data) {
+        round_trip([&[*next, *flags], &len.to_be_bytes()[..], rest].concat(), parse, emit);
     }
 }
 

@@ -84,7 +84,7 @@ impl<M: Copy> Dsr<M> {
             return Err(Ignored::Malformed);
         }
         self.object(packet, &way);
-        if packet.header.options.iter().any(|option| action(option) == Some(DROP)) {
+        if forbids_to_go_on(&packet.header) {
             return Err(Ignored::UnknownOption);
         }
         Ok(way)
@@ -202,6 +202,11 @@ fn action(option: &DsrOption) -> Option<u8> {
         DsrOption::Unknown { kind, .. } => Some(kind & ACTION),
         _ => None,
     }
+}
+
+/// Whether an unknown option's type says that the packet ends here (§8.1.6).
+pub(super) fn forbids_to_go_on(header: &Header) -> bool {
+    header.options.iter().any(|option| action(option) == Some(DROP))
 }
 
 /// The options that the next node gets: an acknowledgement request was for this one, and unknown ones are treated as their

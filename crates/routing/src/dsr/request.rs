@@ -1,7 +1,7 @@
 //! Requests of others (RFC 4728 §8.2.2, §8.2.3).
 
 use super::config::{CachedReplies, RouteCache, TargetReplies};
-use super::forwarding::onward;
+use super::forwarding::{forbids_to_go_on, onward};
 use super::machine::{Dsr, Effect};
 use super::stats::Ignored;
 use super::types::{Event, Packet, Received, Transmit};
@@ -16,10 +16,7 @@ impl<M: Copy> Dsr<M> {
     /// A packet for everybody: a request, or nonsense.
     pub(super) fn handle_broadcast(&mut self, now: Instant, received: &Received<M>) -> Effect {
         let packet = &received.packet;
-        let request = packet.header.options.iter().find_map(|option| match option {
-            DsrOption::Request(request) => Some(request),
-            _ => None,
-        });
+        let request = only_request(&packet.header);
         let taken = match request {
             Some(request) => self.handle_request(now, packet, request, received.from),
             None => Err(Ignored::Malformed),
@@ -55,6 +52,9 @@ impl<M: Copy> Dsr<M> {
         }
         if request.path.len() > usize::from(self.max_path()) {
             return Err(Ignored::RecordFull);
+        }
+        if forbids_to_go_on(&packet.header) {
+            return Err(Ignored::UnknownOption);
         }
         self.learn_record(now, initiator, request, from);
         let replies_to_all =
@@ -135,6 +135,19 @@ impl<M: Copy> Dsr<M> {
         }
         Ok(())
     }
+}
+
+/// The request in a header that has one, and no source route: what both mean is unspecified (§8.2.1).
+fn only_request(header: &Header) -> Option<&RouteRequest> {
+    let mut found = None;
+    for option in &header.options {
+        match option {
+            DsrOption::Request(request) if found.is_none() => found = Some(request),
+            DsrOption::Request(_) | DsrOption::SourceRoute(_) => return None,
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Whether the record can be that of a request which `from` transmitted.

@@ -3,12 +3,14 @@
 //! An input is read as a script: a few bytes choose what happens next, the following ones are its arguments.
 
 mod aodv;
+mod dsr;
 mod olsr;
 mod tcp;
 mod tpa;
 mod tpa_listener;
 
 pub use aodv::aodv_machine;
+pub use dsr::dsr_machine;
 pub use olsr::olsr_machine;
 pub use tcp::tcp_endpoint;
 pub use tpa::tpa_endpoint;

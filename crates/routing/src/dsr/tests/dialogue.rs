@@ -1,5 +1,6 @@
 //! One machine and a script: what it hears, when, and what it does.
 
+use crate::dsr::config::{PathCache, RouteCache};
 use crate::dsr::*;
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
 use hopline_wire::dsr::{
@@ -23,6 +24,13 @@ pub(super) fn path(nodes: &[u32]) -> Addresses {
 
 pub(super) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
+}
+
+/// RFC 4728 with another cache.
+pub(super) fn with_cache(change: impl FnOnce(&mut PathCache)) -> Config {
+    let mut cache = PathCache::RFC4728;
+    change(&mut cache);
+    Config { cache: RouteCache::Paths(cache), ..Config::rfc4728() }
 }
 
 /// Node 0 and its clock.
@@ -143,8 +151,11 @@ pub(super) fn carrying(packet: Packet<u32>, id: u32) -> Packet<u32> {
 
 /// A request of `initiator`, recorded to have passed `nodes`.
 pub(super) fn request(initiator: u32, id: u16, target: u32, nodes: &[u32]) -> Packet<u32> {
-    let request = DsrOption::Request(RouteRequest { id, target: n(target), path: path(nodes) });
-    Packet { destination: ALL, ..packet(initiator, initiator, &[request]) }
+    Packet { destination: ALL, ..packet(initiator, initiator, &[request_option(id, target, nodes)]) }
+}
+
+pub(super) fn request_option(id: u16, target: u32, nodes: &[u32]) -> DsrOption {
+    DsrOption::Request(RouteRequest { id, target: n(target), path: path(nodes) })
 }
 
 pub(super) fn reply_option(nodes: &[u32]) -> DsrOption {

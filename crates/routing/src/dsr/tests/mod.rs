@@ -1,7 +1,13 @@
 //! Timed dialogues with one machine and with small networks of them.
 
+mod cached_replies;
 mod dialogue;
 mod discovery;
+mod forwarding;
+mod hostile;
+mod maintenance;
 mod network;
+mod requests;
+mod tap;
 mod uncached;
 mod whole;

@@ -25,6 +25,7 @@ pub(super) struct Network {
     pub(super) dropped: Vec<(u32, u32, DropReason)>,
     pub(super) found: Vec<(u32, Ipv4Addr, u8)>,
     pub(super) lost: Vec<(u32, Ipv4Addr)>,
+    losses: Option<(Stream, f64)>,
 }
 
 impl Network {
@@ -40,6 +41,7 @@ impl Network {
             dropped: Vec::new(),
             found: Vec::new(),
             lost: Vec::new(),
+            losses: None,
         }
     }
 
@@ -54,6 +56,11 @@ impl Network {
             network.link(i - 1, i);
         }
         network
+    }
+
+    /// From now on each reception is lost with probability `p`; a lost unicast looks like a broken link.
+    pub(super) fn lose(&mut self, seed: u64, p: f64) {
+        self.losses = Some((Stream::global(seed, 1, Purpose::Emulation), p));
     }
 
     pub(super) fn link(&mut self, a: u32, b: u32) {
@@ -129,7 +136,7 @@ impl Network {
         let Transmit { packet, next_hop } = transmit;
         let mut reached = next_hop.is_broadcast();
         for other in 0..self.nodes.len() as u32 {
-            if !self.is_linked(node, other) {
+            if !self.is_linked(node, other) || self.is_lost() {
                 continue;
             }
             let ours = next_hop == n(other);
@@ -146,6 +153,10 @@ impl Network {
             self.nodes[node as usize].handle_signal(self.now, signal);
             self.drain(node);
         }
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.losses.as_mut().is_some_and(|(stream, p)| stream.bernoulli(*p))
     }
 
     /// The way that `node` knows to `destination`.

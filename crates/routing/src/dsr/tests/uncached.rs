@@ -133,3 +133,15 @@ fn nothing_is_learnt_of_what_others_send() {
     assert_eq!(only_request(&node.send(9, 1)).0.target, n(9));
     assert_eq!(node.dsr.stats().replies_gratuitous, 0);
 }
+
+#[test]
+fn a_relay_whose_packet_waits_too_long_drops_it_and_says_nothing() {
+    let mut node = Node::new(off());
+    node.get(5, data(4, &[5, 0], 1, 9, 77));
+    node.pass(ms(30_000));
+    assert_eq!(node.events(), [Event::Drop { packet: 77, reason: DropReason::BufferTimeout }]);
+    assert_eq!(node.send(9, 1), [], "the interval goes on where it was");
+    let sent = node.pass(ms(8000));
+    assert_eq!(sent.len(), 1);
+    assert_eq!(only_request(&[sent[0].1.clone()]).1, 255);
+}

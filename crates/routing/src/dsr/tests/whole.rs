@@ -1,11 +1,12 @@
 //! Small networks.
 
-use super::dialogue::{ms, n, path};
+use super::dialogue::{ms, n, path, with_cache};
 use super::network::Network;
-use crate::dsr::config::RouteCache;
+use crate::dsr::config::{CachedReplies, GratuitousReplies, RouteCache, Tap, TargetReplies, UncachedSalvage};
 use crate::dsr::*;
 use core::num::NonZeroU8;
 use hopline_wire::dsr::DsrOption;
+use proptest::prelude::*;
 
 fn is_request(option: &DsrOption) -> bool {
     matches!(option, DsrOption::Request(_))
@@ -140,5 +141,106 @@ fn the_example_of_the_door_paper() {
         });
         let expected = if matches!(config.cache, RouteCache::Off) { (2, 2) } else { (4, 2) };
         assert_eq!((early, late), expected);
+    }
+}
+
+const NODES: u32 = 6;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Send { from: u32, to: u32 },
+    Toggle { a: u32, b: u32 },
+    Pass { millis: u64 },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let node = || 0..NODES;
+    prop_oneof![
+        4 => (node(), node()).prop_map(|(from, to)| Op::Send { from, to }),
+        2 => (node(), node()).prop_map(|(a, b)| Op::Toggle { a, b }),
+        3 => prop_oneof![0u64..20, 100u64..2_000].prop_map(|millis| Op::Pass { millis }),
+    ]
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let quiet = |cache: &mut crate::dsr::config::PathCache| {
+        cache.tap = Tap::Off;
+        cache.cached_replies = CachedReplies::Off;
+        cache.gratuitous_replies = GratuitousReplies::Off;
+    };
+    let everywhere = Config { uncached_salvage: UncachedSalvage::Everywhere, ..off() };
+    prop_oneof![
+        Just(Config::rfc4728()),
+        Just(Config::ns2()),
+        Just(with_cache(quiet)),
+        Just(off()),
+        Just(Config { target_replies: TargetReplies::First, ..everywhere }),
+    ]
+}
+
+/// What became of every packet, and what was sent.
+fn live(config: Config, links: &[(u32, u32)], ops: &[Op], loss: (u64, f64)) -> Network {
+    let mut net = Network::new(NODES, config);
+    for &(a, b) in links {
+        if a != b {
+            net.link(a, b);
+        }
+    }
+    net.lose(loss.0, loss.1);
+    for (id, &op) in ops.iter().enumerate() {
+        match op {
+            Op::Send { from, to } => net.send(from, to, id as u32),
+            Op::Toggle { a, b } if net.is_linked(a, b) => net.cut(a, b),
+            Op::Toggle { a, b } if a != b => net.link(a, b),
+            Op::Toggle { .. } => {}
+            Op::Pass { millis } => net.run(ms(millis)),
+        }
+    }
+    // A packet waits 30 s for a route at each node, and its source may try again as often as links fail.
+    net.lose(loss.0, 0.0);
+    net.run(ms(400_000));
+    net
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_packet_arrives_or_is_dropped_once_and_the_same_happens_again(
+        config in config(),
+        links in prop::collection::vec((0..NODES, 0..NODES), 4..14),
+        ops in prop::collection::vec(op(), 1..40),
+        seed in any::<u64>(),
+        p in 0.0f64..0.3,
+    ) {
+        let net = live(config, &links, &ops, (seed, p));
+        let sent = (0..ops.len() as u32).filter(|id| matches!(ops[*id as usize], Op::Send { .. }));
+        let delivered = net.delivered.iter().map(|(_, id, _)| *id);
+        let mut ended: Vec<u32> = delivered.chain(net.dropped.iter().map(|(id, _, _)| *id)).collect();
+        ended.sort_unstable();
+        prop_assert_eq!(ended, sent.collect::<Vec<_>>());
+        let again = live(config, &links, &ops, (seed, p));
+        prop_assert_eq!(net.sent, again.sent);
+    }
+
+    /// Nothing is lost where all links hold and each node can reach each other.
+    #[test]
+    fn in_a_connected_network_that_holds_still_every_packet_arrives(
+        config in config(),
+        parents in prop::collection::vec(any::<u32>(), NODES as usize - 1),
+        extra in prop::collection::vec((0..NODES, 0..NODES), 0..6),
+        pairs in prop::collection::vec((0..NODES, 0..NODES, 0u64..3_000), 1..12),
+    ) {
+        let tree = parents.iter().enumerate().map(|(i, parent)| (i as u32 + 1, parent % (i as u32 + 1)));
+        let links: Vec<_> = tree.chain(extra).collect();
+        let ops: Vec<_> = pairs
+            .iter()
+            .filter(|(from, to, _)| from != to)
+            .flat_map(|&(from, to, millis)| [Op::Send { from, to }, Op::Pass { millis }])
+            .collect();
+        let net = live(config, &links, &ops, (1, 0.0));
+        prop_assert_eq!(net.delivered.len(), ops.len() / 2);
+        prop_assert_eq!(net.dropped, []);
+        prop_assert!(net.nodes.iter().all(|node| node.stats().links_broken == 0));
     }
 }
