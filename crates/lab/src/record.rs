@@ -271,6 +271,7 @@ fn transport(traffic: &Traffic) -> &'static str {
             (AckEvery::Window, Pacing::None) => "tpa-star",
             (AckEvery::Other, Pacing::None) => "tpa",
         },
+        Transport::Tcp(config) if config.door.is_some() => "tcp-door",
         Transport::Tcp(config) => match (config.variant, config.pacing) {
             (Variant::NewReno(_), Pacing::Adaptive(_)) => "tcp-ap",
             (Variant::NewReno(_), Pacing::None) => "tcp-newreno",

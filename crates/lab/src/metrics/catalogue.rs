@@ -6,7 +6,7 @@ use hopline_core::Duration;
 use hopline_radio::mac::Airtime;
 use hopline_sim::Outcome;
 use hopline_sim::outcome::{Delays, Drops, FlowOutcome, NodeOutcome};
-use hopline_sim::spec::{FlowSpec, Traffic};
+use hopline_sim::spec::{FlowSpec, Traffic, Transport};
 
 /// Every metric, those of the run first, then those of flows, then those of nodes. Names are unique within a level, and
 /// mean the same on every level on which they occur.
@@ -202,6 +202,43 @@ pub const CATALOGUE: &[MetricInfo] = &[
         Neither,
         "times an end was told that it has a route again; connections only",
         |s, f| of_connection(s, f.route_returns_told),
+    ),
+    flow("door_ack_events", "1", Neither, "events in the order of ACKs (D1); of TCP-DOOR only", |s, f| {
+        of_door(s, f.door.ack_events)
+    }),
+    flow("door_data_events", "1", Neither, "events in the order of data (D2); of TCP-DOOR only", |s, f| {
+        of_door(s, f.door.data_events)
+    }),
+    flow("door_told_events", "1", Neither, "of these, what the sender heard of; of TCP-DOOR only", |s, f| {
+        of_door(s, f.door.told_events)
+    }),
+    flow(
+        "door_disablings",
+        "1",
+        Neither,
+        "times congestion control was disabled (R1); of TCP-DOOR only",
+        |s, f| of_door(s, f.door.disablings),
+    ),
+    flow(
+        "door_spared_timeouts",
+        "1",
+        Neither,
+        "timeouts that left the window alone for that; of TCP-DOOR only",
+        |s, f| of_door(s, f.door.spared_timeouts),
+    ),
+    flow(
+        "door_spared_fast_retransmits",
+        "1",
+        Neither,
+        "fast retransmits that left the window alone for that; of TCP-DOOR only",
+        |s, f| of_door(s, f.door.spared_fast_retransmits),
+    ),
+    flow(
+        "door_recoveries",
+        "1",
+        Neither,
+        "times that a slowing down was undone (R2); of TCP-DOOR only",
+        |s, f| of_door(s, f.door.recoveries),
     ),
     flow(
         "rtx_index_pct",
@@ -399,6 +436,11 @@ fn quantile(delays: &Delays, q: f64) -> Option<f64> {
 
 fn is_connection(flow: &FlowSpec) -> bool {
     flow.traffic.transport().is_some()
+}
+
+fn of_door(flow: &FlowSpec, n: u64) -> Option<f64> {
+    let has_door = |over: &Transport| matches!(over, Transport::Tcp(config) if config.door.is_some());
+    flow.traffic.transport().is_some_and(has_door).then_some(n as f64)
 }
 
 fn is_exchange(flow: &FlowSpec) -> bool {

@@ -107,6 +107,23 @@ fn what_does_not_exist_is_left_out() {
 }
 
 #[test]
+fn what_tcp_door_counts_stands_with_flows_over_it() {
+    let text = MIXED.replace("name = \"file\"", "name = \"file\"\ntransport = \"tcp-door\"");
+    with_run(&text, |_, run, all| {
+        let flow = |name, metric| value(all, Scope::Flow(name), metric);
+        let (door, received) = (run.outcome.flows[0].door, run.outcome.flows[0].bytes_received);
+        assert_eq!((received, door.ack_events, door.malformed), (100_000, 0, 0), "one path keeps its order");
+        for metric in ["door_ack_events", "door_data_events", "door_told_events", "door_disablings"] {
+            assert_eq!(flow("file", metric), Some(0.0));
+        }
+        for metric in ["door_spared_timeouts", "door_spared_fast_retransmits", "door_recoveries"] {
+            assert_eq!(flow("file", metric), Some(0.0));
+            assert_eq!((flow("voice", metric), flow("lost", metric)), (None, None));
+        }
+    });
+}
+
+#[test]
 fn values_are_those_of_the_outcome() {
     with_run(MIXED, |_, run, all| {
         let outcome = &run.outcome;

@@ -7,7 +7,7 @@ mod transports;
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
 pub use routing::{AODV, DSR, OLSR, ROUTING};
-pub use transports::{PACING, TCP, TPA, TRANSPORTS};
+pub use transports::{DOOR, PACING, TCP, TPA, TRANSPORTS};
 
 /// Longest run: about 116 days.
 const LONGEST_S: f64 = 1e7;
@@ -40,6 +40,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("queue", QUEUE, "interface queue of wireless nodes, in front of the MAC"),
     Key::table("routing", ROUTING, "how packets find their way"),
     Key::table("tcp", TCP, "TCP of every flow that does not say otherwise"),
+    Key::table("door", DOOR, "TCP-DOOR of every flow over tcp-door that does not say otherwise"),
     Key::table("tpa", TPA, "TPA of every flow that does not say otherwise"),
     Key::table("pacing", PACING, "adaptive pacing, of every flow that is paced"),
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
@@ -261,6 +262,7 @@ pub const FLOW: &[Key] = &[
         "of request-response and http: how many, then the connection is closed; default: as many as the time allows",
     ),
     Key::table("tcp", TCP, "TCP of this flow, over [tcp]"),
+    Key::table("door", DOOR, "TCP-DOOR of this flow, over [door]"),
     Key::table("tpa", TPA, "TPA of this flow, over [tpa]"),
 ];
 

@@ -10,6 +10,7 @@ use hopline_routing::aodv::config::LinkSensing;
 use hopline_sim::spec::{Interface, RoutingSpec, Traffic, Transport};
 use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
+mod door;
 mod errors;
 mod files;
 mod outages;

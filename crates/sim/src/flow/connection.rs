@@ -9,7 +9,7 @@ use crate::stack::header;
 use crate::trace::{TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{FlowId, Instant, Payload, Stream};
-use hopline_transport::tcp::Ports;
+use hopline_transport::tcp::{DoorStats, Ports};
 use hopline_transport::{Signal, connection};
 use hopline_wire::ipv4::Protocol;
 
@@ -94,6 +94,12 @@ impl Connection {
             App::Exchange(_) => &self.ends,
         };
         receivers.iter().map(|end| of(&end.endpoint.counts())).sum()
+    }
+
+    /// What TCP-DOOR counted, at both ends.
+    pub(super) fn door(&self) -> DoorStats {
+        let [one, other] = &self.ends;
+        one.endpoint.door() + other.endpoint.door()
     }
 
     fn end(&mut self, side: Side) -> &mut End {

@@ -1,6 +1,7 @@
 //! What a flow counts that only grows.
 
 use core::ops::Sub;
+use hopline_transport::tcp::DoorStats;
 
 /// Counters since the start of the run, or, as a difference, since a later moment. Their meaning is that of the fields of
 /// [`FlowOutcome`](crate::outcome::FlowOutcome).
@@ -14,6 +15,7 @@ pub(super) struct Counters {
     pub(super) segments_received: u64,
     pub(super) requests: u64,
     pub(super) told: Told,
+    pub(super) door: DoorStats,
 }
 
 /// What the network layer told the ends of a flow.
@@ -40,6 +42,7 @@ impl Sub for Counters {
                 losses: self.told.losses - earlier.told.losses,
                 returns: self.told.returns - earlier.told.returns,
             },
+            door: self.door - earlier.door,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::packet::Body;
 use crate::spec::Transport;
 use hopline_core::{Duration, Instant, Length, LinkId, Machine, Seq32, Stream};
 use hopline_transport::connection::Event;
-use hopline_transport::tcp::{self, Estimator, Ports};
+use hopline_transport::tcp::{self, DoorStats, Estimator, Ports};
 use hopline_transport::{Signal, tpa};
 use hopline_wire::ipv4::HEADER_LEN;
 use hopline_wire::udp;
@@ -138,6 +138,14 @@ impl Endpoint {
     /// Whether it wants to know the length of the path.
     pub(super) fn is_paced(&self) -> bool {
         either!(self, endpoint => endpoint.pacing().is_some())
+    }
+
+    /// What TCP-DOOR counted.
+    pub(super) fn door(&self) -> DoorStats {
+        match self {
+            Self::Tcp(endpoint) => endpoint.stats().door,
+            Self::Tpa { .. } => DoorStats::default(),
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {

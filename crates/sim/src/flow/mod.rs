@@ -193,6 +193,7 @@ impl Flow {
             requests: counters.requests,
             route_losses_told: counters.told.losses,
             route_returns_told: counters.told.returns,
+            door: counters.door,
             series: self.series,
             ..FlowOutcome::default()
         };
@@ -224,6 +225,7 @@ impl Flow {
                     segments_received,
                     requests,
                     told,
+                    door: connection.door(),
                 }
             }
             Kind::Udp(datagrams) => Counters {

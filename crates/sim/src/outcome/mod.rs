@@ -8,6 +8,7 @@ pub use packets::Packets;
 
 use hopline_core::{Duration, Instant};
 use hopline_radio::mac::Airtime;
+use hopline_transport::tcp::DoorStats;
 
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,8 @@ pub struct FlowOutcome {
     pub route_losses_told: u64,
     /// How often an end was told that there was a route again.
     pub route_returns_told: u64,
+    /// What TCP-DOOR noticed and did at both ends.
+    pub door: DoorStats,
     /// Response times: from the hand-over of a request to TCP to the last byte of its response. One for each
     /// transaction that ended before the flow stopped.
     pub responses: Delays,

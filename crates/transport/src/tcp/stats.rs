@@ -73,6 +73,40 @@ pub struct DoorStats {
     pub malformed: u64,
 }
 
+impl DoorStats {
+    /// Counter by counter: what `of` makes of this one and that of `other`.
+    fn zip(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
+        Self {
+            ack_events: of(self.ack_events, other.ack_events),
+            data_events: of(self.data_events, other.data_events),
+            told_events: of(self.told_events, other.told_events),
+            disablings: of(self.disablings, other.disablings),
+            spared_timeouts: of(self.spared_timeouts, other.spared_timeouts),
+            spared_fast_retransmits: of(self.spared_fast_retransmits, other.spared_fast_retransmits),
+            recoveries: of(self.recoveries, other.recoveries),
+            malformed: of(self.malformed, other.malformed),
+        }
+    }
+}
+
+/// Of two ends.
+impl core::ops::Add for DoorStats {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.zip(other, |a, b| a + b)
+    }
+}
+
+/// Since an earlier moment.
+impl core::ops::Sub for DoorStats {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        self.zip(earlier, |a, b| a - b)
+    }
+}
+
 /// Why a segment was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {

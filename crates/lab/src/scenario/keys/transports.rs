@@ -1,10 +1,10 @@
-//! What flows go over: `[tcp]`, `[tpa]`, `[pacing]`.
+//! What flows go over: `[tcp]`, `[door]`, `[tpa]`, `[pacing]`.
 
 use super::Key;
 
 /// Transports of bulk flows.
 pub const TRANSPORTS: &[&str] =
-    &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-ap", "tpa", "tpa-star", "tpa-ap"];
+    &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-ap", "tcp-door", "tpa", "tpa-star", "tpa-ap"];
 
 /// `[tcp]` and `flow.tcp`.
 pub const TCP: &[Key] = &[
@@ -54,6 +54,76 @@ pub const TCP: &[Key] = &[
         "adaptive: as tcp-ap, whatever the recovery; default: none, of tcp-ap: adaptive",
     ),
     Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application"),
+];
+
+/// `[door]` and `flow.door`. A1 to A10: see docs/protocols/tcp-door.md.
+pub const DOOR: &[Key] = &[
+    Key::word(
+        "config",
+        &["all", "sd", "rd", "td", "ir"],
+        "all: sender and receiver detect, both responses; sd, rd: only the sender, the receiver detects; td: only temporary \
+         disabling; ir: only instant recovery; default: all",
+    ),
+    Key::number(
+        "t1",
+        0.001,
+        1000.0,
+        "T1, how long congestion control is disabled, in retransmission timeouts; not of ir; default: 2",
+    ),
+    Key::number(
+        "t2",
+        0.001,
+        1000.0,
+        "T2, how old the slowing down that is undone may be, in retransmission timeouts; not of td; default: 2",
+    ),
+    Key::word(
+        "ack_order",
+        &["adsn", "numbers"],
+        "what tells the sender the order of ACKs; numbers: nothing is seen of duplicates, and no option is needed; not of rd; \
+         default: adsn",
+    ),
+    Key::word(
+        "data_order",
+        &["tpsn", "timestamps"],
+        "what tells the receiver the order of data; not of sd; default: tpsn",
+    ),
+    Key::word(
+        "late",
+        &["once-per-switch", "each", "after-previous"],
+        "which late packets are events (A1): those sent after the last event was noticed, each, those sent before the packet \
+         that arrived last; default: once-per-switch",
+    ),
+    Key::integer(
+        "feedback_acks",
+        1,
+        255,
+        "ACKs that tell the sender of one event of the receiver (A6); not of sd; default: 1",
+    ),
+    Key::word(
+        "held",
+        &["everything", "reductions"],
+        "what is disabled during T1 (A7): any change of window and timeout, or only reductions; not of ir; default: everything",
+    ),
+    Key::word(
+        "held_timer",
+        &["constant", "backs-off"],
+        "what a timeout during T1 does to the timer (A8); not of ir; default: constant",
+    ),
+    Key::word(
+        "again",
+        &["restart", "continue"],
+        "what an event during T1 does to T1 (A9); not of ir; default: restart",
+    ),
+    Key::word(
+        "reach",
+        &["first", "latest"],
+        "how much is undone of several reductions within T2 (A10): all since the first, or the latest; not of td; default: first",
+    ),
+    Key::word(
+        "recovery",
+        &["sack", "newreno", "reno"],
+        "the TCP below, as tcp-sack, tcp-newreno and tcp-reno have it; default: sack",
+    ),
 ];
 
 /// `[pacing]`.

@@ -1,5 +1,6 @@
 //! From a checked document to a [`Spec`].
 
+mod door;
 mod draw;
 mod flows;
 mod links;

@@ -2,17 +2,18 @@
 
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{pacing, seconds};
+use super::{door, pacing, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
     AckPolicy, Config, Dsack, InitialWindow, LimitedTransmit, LossDetection, Offer, RackConfig, TailProbe,
     TimestampEcho,
 };
 
-/// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then
-/// `own` (`flow.tcp`).
-pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
-    let general = scenario.section("tcp");
+/// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
+/// of `flow`; TCP-DOOR from `[door]` of both.
+pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>) -> Result<Config, Problem> {
+    let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
+    let door = [scenario.section("door"), flow.section("door")];
     let mut config = match own.word("preset").or(general.word("preset")) {
         None | Some("modern") => Config::modern(),
         Some("ns2-2.35") => Config::ns2_235(),
@@ -20,7 +21,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
         Some("ns2-2001") => Config::ns2_2001(),
         Some(other) => unreachable!("the key table knows no preset {other}"),
     };
-    config = match transport {
+    config = match if transport == "tcp-door" { door::below(door) } else { transport } {
         "tcp-newreno" | "tcp-ap" => config.with_newreno(),
         "tcp-sack" => config.with_sack(),
         "tcp-reno" => config.with_reno(),
@@ -31,6 +32,9 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
     }
     apply(&mut config, general);
     apply(&mut config, own);
+    if transport == "tcp-door" {
+        config.door = Some(door::resolve(door, config.timestamps)?);
+    }
     let section = if own.is_given() { own } else { general };
     config
         .validate()

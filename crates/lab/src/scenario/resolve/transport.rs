@@ -11,6 +11,6 @@ pub(super) fn resolve(scenario: Section<'_>, section: Section<'_>) -> Result<Tra
     if transport.starts_with("tpa") {
         tpa::resolve(transport, scenario, section.section("tpa")).map(Transport::Tpa)
     } else {
-        tcp::resolve(transport, scenario, section.section("tcp")).map(Transport::Tcp)
+        tcp::resolve(transport, scenario, section).map(Transport::Tcp)
     }
 }

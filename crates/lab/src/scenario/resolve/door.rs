@@ -1,0 +1,119 @@
+//! `[door]` and `flow.door`.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use hopline_transport::tcp::{
+    AckOrder, Again, DataOrder, Detection, DoorConfig, Held, HeldTimer, Late, Offer, Reach,
+};
+
+/// T1 and T2 where none is given, of those that the study tried: it found little difference between them.
+const USUAL: f64 = 2.0;
+
+/// Keys that are of no use in a configuration, and why.
+const USELESS: [(&str, &[&str], &str); 4] = [
+    ("ir", &["t1", "held", "held_timer", "again"], "disables nothing"),
+    ("td", &["t2", "reach"], "recovers nothing"),
+    ("rd", &["ack_order"], "does not look at the order of ACKs"),
+    ("sd", &["data_order", "feedback_acks"], "does not look at the order of data"),
+];
+
+/// The TCP below TCP-DOOR.
+pub(super) fn below(sections: [Section<'_>; 2]) -> &'static str {
+    match word(sections, "recovery") {
+        Some("newreno") => "tcp-newreno",
+        Some("reno") => "tcp-reno",
+        _ => "tcp-sack",
+    }
+}
+
+/// The configuration that `sections`, the later over the earlier, describe; `timestamps`: whether the endpoint offers them.
+pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: Offer) -> Result<DoorConfig, Problem> {
+    let name = word(sections, "config").unwrap_or("all");
+    refuse_useless(sections, name)?;
+    let number = |key| given(sections, key).and_then(|s| s.number(key)).unwrap_or(USUAL);
+    let (t1, t2) = (number("t1"), number("t2"));
+    let mut door = match name {
+        "sd" => DoorConfig::sender_detection(t1, t2),
+        "rd" => DoorConfig::receiver_detection(t1, t2),
+        "td" => DoorConfig::temporary_disabling(t1),
+        "ir" => DoorConfig::instant_recovery(t2),
+        _all => DoorConfig::all(t1, t2),
+    };
+    door.detection = detection(sections, door.detection);
+    if let (Some(DataOrder::Timestamps), Offer::No) = (door.detection.data(), timestamps) {
+        let at = given(sections, "data_order").expect("timestamps are not the default");
+        return Err(Problem::new("no timestamps to take the order of data from")
+            .at(at.origin_of("data_order"))
+            .help("set tcp.timestamps = true, or data_order = \"tpsn\""));
+    }
+    apply(&mut door, sections);
+    Ok(door)
+}
+
+/// A key beside a configuration that has no use for it. What is given for all flows does not bind a flow that has a
+/// configuration of its own.
+fn refuse_useless(sections: [Section<'_>; 2], name: &str) -> Result<(), Problem> {
+    let own_config = sections[1].has("config");
+    for (config, keys, why) in USELESS.iter().filter(|(config, ..)| *config == name) {
+        for section in sections.iter().skip(usize::from(own_config)) {
+            if let Some(key) = keys.iter().find(|key| section.has(key)) {
+                return Err(Problem::new(format!("config = \"{config}\" {why}"))
+                    .at(section.origin_of(key))
+                    .help(format!("remove `{key}`, or take another config")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn detection(sections: [Section<'_>; 2], detection: Detection) -> Detection {
+    let acks = match word(sections, "ack_order") {
+        Some("numbers") => AckOrder::Numbers,
+        _adsn => AckOrder::Adsn,
+    };
+    let data = match word(sections, "data_order") {
+        Some("timestamps") => DataOrder::Timestamps,
+        _tpsn => DataOrder::Tpsn,
+    };
+    match detection {
+        Detection::Sender(_) => Detection::Sender(acks),
+        Detection::Receiver(_) => Detection::Receiver(data),
+        Detection::Both(..) => Detection::Both(acks, data),
+    }
+}
+
+fn apply(door: &mut DoorConfig, sections: [Section<'_>; 2]) {
+    door.late = match word(sections, "late") {
+        Some("each") => Late::Each,
+        Some("after-previous") => Late::AfterPrevious,
+        _once => Late::OncePerSwitch,
+    };
+    if let Some(acks) = given(sections, "feedback_acks").and_then(|s| s.integer("feedback_acks")) {
+        door.feedback_acks = u8::try_from(acks).expect("the key table bounds it");
+    }
+    door.held = match word(sections, "held") {
+        Some("reductions") => Held::Reductions,
+        _everything => Held::Everything,
+    };
+    door.held_timer = match word(sections, "held_timer") {
+        Some("backs-off") => HeldTimer::BacksOff,
+        _constant => HeldTimer::Constant,
+    };
+    door.again = match word(sections, "again") {
+        Some("continue") => Again::Continue,
+        _restart => Again::Restart,
+    };
+    door.reach = match word(sections, "reach") {
+        Some("latest") => Reach::Latest,
+        _first => Reach::First,
+    };
+}
+
+/// The section that has the say on `key`.
+fn given<'a>(sections: [Section<'a>; 2], key: &str) -> Option<Section<'a>> {
+    sections.into_iter().rev().find(|section| section.has(key))
+}
+
+fn word<'a>(sections: [Section<'a>; 2], key: &str) -> Option<&'a str> {
+    given(sections, key).and_then(|section| section.word(key))
+}
