@@ -32,6 +32,8 @@ pub struct Emulation {
     pub duplicate: f64,
     /// Probability that a bit is flipped.
     pub corrupt: f64,
+    /// Probability that a packet that can be marked is marked (RFC 3168); in virtual time only.
+    pub mark: f64,
     /// Times at which nothing gets through: from, until. What would have been sent meanwhile is lost.
     pub blackouts: Vec<(Instant, Instant)>,
 }
@@ -137,6 +139,11 @@ impl Direction {
 
     pub(crate) fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Whether the next packet is to be marked.
+    pub(crate) fn marks(&mut self) -> bool {
+        self.emulation.mark > 0.0 && self.random.bernoulli(self.emulation.mark)
     }
 
     /// Sends `len` bytes at `now`.

@@ -22,6 +22,12 @@ pub trait Packet: Clone {
     #[must_use]
     fn corrupted(&self, random: &mut Stream) -> Option<Self>;
 
+    /// The packet as it arrives after a queue that marks; itself if it cannot be marked.
+    #[must_use]
+    fn marked(self) -> Self {
+        self
+    }
+
     /// One line for people.
     fn describe(&self) -> String;
 }
@@ -61,18 +67,26 @@ impl Packet for tcp::Segment<Bytes> {
     }
 
     fn through_bytes(self) -> Self {
+        let ip = ipv4::Header { ecn: self.ecn, ..header(Protocol::Tcp) };
         let mut out = Vec::new();
-        self.emit(&header(Protocol::Tcp), &mut out);
-        let parsed =
-            Self::parse(&header(Protocol::Tcp), &Bytes::from(out)).expect("what was emitted can be parsed");
+        self.emit(&ip, &mut out);
+        let parsed = Self::parse(&ip, &Bytes::from(out)).expect("what was emitted can be parsed");
         assert_eq!(parsed, self, "a segment changes on the wire");
         parsed
     }
 
+    fn marked(mut self) -> Self {
+        if self.ecn != ipv4::Ecn::NotCapable {
+            self.ecn = ipv4::Ecn::CongestionExperienced;
+        }
+        self
+    }
+
     fn corrupted(&self, random: &mut Stream) -> Option<Self> {
+        let ip = ipv4::Header { ecn: self.ecn, ..header(Protocol::Tcp) };
         let mut out = Vec::new();
-        self.emit(&header(Protocol::Tcp), &mut out);
-        Self::parse(&header(Protocol::Tcp), &with_flipped_bit(out, random)).ok()
+        self.emit(&ip, &mut out);
+        Self::parse(&ip, &with_flipped_bit(out, random)).ok()
     }
 
     fn describe(&self) -> String {
@@ -203,11 +217,16 @@ fn describe_door(text: &mut String, door: DoorOption) {
 /// `S`, `F`, `R`, `P` as set, or `.`.
 #[must_use]
 pub fn flag_letters(flags: Flags) -> String {
-    let letters: String = [(Flags::SYN, 'S'), (Flags::FIN, 'F'), (Flags::RST, 'R'), (Flags::PSH, 'P')]
-        .iter()
-        .filter(|(flag, _)| flags.contains(*flag))
-        .map(|&(_, letter)| letter)
-        .collect();
+    let all = [
+        (Flags::SYN, 'S'),
+        (Flags::FIN, 'F'),
+        (Flags::RST, 'R'),
+        (Flags::PSH, 'P'),
+        (Flags::ECE, 'E'),
+        (Flags::CWR, 'W'),
+    ];
+    let letters: String =
+        all.iter().filter(|(flag, _)| flags.contains(*flag)).map(|&(_, letter)| letter).collect();
     if letters.is_empty() { ".".into() } else { letters }
 }
 

@@ -179,6 +179,7 @@ where
         let packet = packet.through_bytes();
         self.note(from, Happened::Sent, &packet);
         let direction = &mut self.directions[from as usize];
+        let packet = if direction.marks() { packet.marked() } else { packet };
         let copies = direction.carry(self.now, packet.link_len());
         let mut arrivals = 0;
         for (at, fate) in copies.into_iter().flatten() {

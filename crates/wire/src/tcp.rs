@@ -153,6 +153,9 @@ pub struct Segment<P> {
     pub urgent: u16,
     /// Options.
     pub options: Options,
+    /// ECN field of the IP packet around the segment (RFC 3168 §5): what the sender wants it to be, or what it was on arrival.
+    /// Not among the segment's own bytes; whoever makes the IP header puts it there.
+    pub ecn: ipv4::Ecn,
     /// Data.
     pub payload: P,
 }
@@ -213,6 +216,7 @@ impl Segment<Bytes> {
             window: be16(bytes, 14),
             urgent: be16(bytes, 18),
             options: Options::parse(&bytes[HEADER_LEN..header_len])?,
+            ecn: ip.ecn,
             payload: bytes.slice(header_len..),
         })
     }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
 use hopline_transport::pacing;
 use hopline_transport::tcp::{Config, DoorConfig, Dsack, Endpoint, Late, Ports, State};
+use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{
     DoorFeatures, DoorOption, DoorReport, Flags, Options, SackBlock, Segment, Timestamps,
 };
@@ -17,8 +18,7 @@ const RECEIVE_BUFFER: u32 = 20_000;
 pub fn tcp_endpoint(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
-    let mut config = match which % 8 {
-        0 if which & 8 != 0 => Config { dsack: Dsack::Report, ..Config::modern().with_rack() },
+    let mut config = match which % 16 {
         0 => Config::modern(),
         1 => Config::modern().with_newreno(),
         2 => Config::modern().with_reno(),
@@ -26,7 +26,14 @@ pub fn tcp_endpoint(data: &[u8]) {
         4 => Config::ns2_2001().with_reno(),
         5 => Config::ns2_235().with_sack(),
         6 => Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS),
-        _ => Config::ns2_235().with_adaptive_pacing(pacing::Config::AUTHORS),
+        7 => Config::ns2_235().with_adaptive_pacing(pacing::Config::AUTHORS),
+        8 => Config { dsack: Dsack::Report, ..Config::modern().with_rack() },
+        9 => Config::linux(),
+        10 => Config::linux().with_ecn(),
+        11 => Config { dsack: Dsack::Report, ..Config::linux().with_ecn().with_rack() },
+        12 => Config::linux().with_newreno().with_ecn(),
+        13 => Config::modern().with_reno().with_cubic(),
+        _ => Config::ns2_235().with_sack().with_cubic(),
     };
     config.door = any_door(which / 16);
     config.receive_buffer = RECEIVE_BUFFER;
@@ -118,6 +125,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
     };
     let window = choices.u32() as u16;
     let options = any_options(choices, ack);
+    let ecn = if flags.0 & 0x40 == 0 { Ecn::NotCapable } else { Ecn::CongestionExperienced };
     Segment {
         src_port: PORTS.remote,
         dst_port: PORTS.local,
@@ -127,6 +135,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
         window,
         urgent: 0,
         options,
+        ecn,
         payload: Bytes::from(vec![0; len]),
     }
 }

@@ -12,7 +12,7 @@ use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::{Event, State};
 use core::ops::ControlFlow;
-use hopline_core::{Instant, Payload};
+use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tcp::{Flags, Segment};
 
 impl<P: Payload> Endpoint<P> {
@@ -37,15 +37,19 @@ impl<P: Payload> Endpoint<P> {
         }
         let told = self.read_sack(segment, ack);
         let sacked = self.take_sack(&told);
+        // What was selectively acknowledged before is not news.
+        let covered = self.board.sacked_below(ack.max(una) as u64);
+        let delivered = ((ack - una).max(0) as u64 + sacked).saturating_sub(covered);
         let taken = Taken {
             ack,
+            delivered,
             una_before: self.snd.una,
             phase_before: self.control.phase(),
             bare: segment.payload.is_empty() && segment.options.sack.is_empty(),
         };
         self.note_delivered(now, ack.max(una) as u64, &told, self.echoed(now, segment));
         if ack > una {
-            self.take_new_ack(now, ack as u64, segment);
+            self.take_new_ack(now, ack as u64, delivered, segment);
         } else if ack == una && self.is_duplicate(segment, window_before, sacked) {
             self.stats.dup_acks += 1;
             // RFC 7323 has a duplicate echo what was acknowledged last: no round trip of what it answers.
@@ -54,9 +58,13 @@ impl<P: Payload> Endpoint<P> {
             {
                 self.sample_pacing(now.since(sent));
             }
-            let ack = self.ack_info(0, false);
+            let ack = self.ack_info(now, 0, delivered, false, segment);
+            self.heed_mark(&ack);
             let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
             self.respond(now, response);
+        } else if ack == una {
+            let ack = self.ack_info(now, 0, delivered, false, segment);
+            self.heed_mark(&ack);
         }
         self.detect_losses(now, taken, &told);
         if self.state == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -99,7 +107,7 @@ impl<P: Payload> Endpoint<P> {
         segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && self.snd.window == window_before
     }
 
-    fn take_new_ack(&mut self, now: Instant, ack: u64, segment: &Segment<P>) {
+    fn take_new_ack(&mut self, now: Instant, ack: u64, delivered: u64, segment: &Segment<P>) {
         let was_full = self.window_is_full();
         let flight = self.snd.nxt - self.snd.una;
         let bytes = self.snd.queue.advance(ack);
@@ -117,7 +125,8 @@ impl<P: Payload> Endpoint<P> {
             self.stats.reneged += 1;
         }
         self.sample_round_trip(now, flight, segment);
-        let info = self.ack_info(bytes, was_full);
+        let info = self.ack_info(now, bytes, delivered, was_full, segment);
+        self.heed_mark(&info);
         let response = self.control.on_new_ack(&self.config, &info, &mut self.board);
         self.respond(now, response);
         if bytes > 0 && self.snd.queue.take_refusal() {
@@ -126,11 +135,40 @@ impl<P: Payload> Endpoint<P> {
         self.note_fin_acked(now);
     }
 
-    pub(super) fn ack_info(&self, acked: u64, window_was_full: bool) -> Ack {
-        Ack { acked, una: self.snd.una, nxt: self.snd.nxt, max: self.snd.max, window_was_full }
+    /// RFC 3168 §6.1.2.
+    fn heed_mark(&mut self, ack: &Ack) {
+        if ack.marked {
+            let response = self.control.on_mark(&self.config, ack);
+            self.respond(ack.now, response);
+        }
     }
 
-    /// Whether `cwnd` is what limits the sender; in slow start, half of it in use is enough, since it doubles.
+    fn ack_info(
+        &self,
+        now: Instant,
+        acked: u64,
+        delivered: u64,
+        window_was_full: bool,
+        segment: &Segment<P>,
+    ) -> Ack {
+        Ack { acked, window_was_full, marked: self.reports_mark(segment), ..self.occasion(now, delivered) }
+    }
+
+    /// What congestion control is told where nothing new is acknowledged.
+    pub(super) fn occasion(&self, now: Instant, delivered: u64) -> Ack {
+        Ack {
+            marked: false,
+            acked: 0,
+            delivered,
+            una: self.snd.una,
+            nxt: self.snd.nxt,
+            max: self.snd.max,
+            window_was_full: false,
+            now,
+            round_trip: self.rto.srtt().unwrap_or(Duration::ZERO),
+        }
+    }
+
     /// Position up to which a segment acknowledges.
     pub(super) fn ack_position(&self, segment: &Segment<P>) -> i64 {
         let una = self.snd.una;
@@ -148,6 +186,7 @@ impl<P: Payload> Endpoint<P> {
         segment.flags.contains(Flags::ACK) && self.is_plausible_ack(self.ack_position(segment))
     }
 
+    /// Whether `cwnd` is what limits the sender; in slow start, half of it in use is enough, since it doubles.
     fn window_is_full(&self) -> bool {
         let (flight, cwnd) = (self.snd.nxt - self.snd.una, u64::from(self.control.cwnd()));
         if self.control.cwnd() < self.control.ssthresh() {
@@ -199,6 +238,11 @@ impl<P: Payload> Endpoint<P> {
             self.snd.timed = None;
             self.count_spared(now, Spared::FastRetransmit);
         }
+        if response.heeds_mark {
+            self.stats.mark_reactions += 1;
+            self.owe_cwr();
+        }
+        self.pause_for_mark(now, response);
         if response.end_back_off && !self.holds_everything(now) {
             self.rto.end_back_off();
         }

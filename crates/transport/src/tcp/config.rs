@@ -2,7 +2,7 @@
 //!
 //! "Default" in the field descriptions is the value of [`Config::modern`].
 
-use super::congestion::{SackRules, Variant};
+use super::congestion::{SackRules, Variant, WindowLaw};
 use super::door::DoorConfig;
 use super::rack::RackConfig;
 use super::tlp::TailProbe;
@@ -20,6 +20,8 @@ pub struct Config {
     pub variant: Variant,
     /// How losses are told. Default by duplicate acknowledgments.
     pub loss_detection: LossDetection,
+    /// How the window grows and what a loss leaves of it. Default one segment per round trip, and half (RFC 5681).
+    pub law: WindowLaw,
     /// Congestion window after the handshake. Default ten segments (RFC 6928).
     pub initial_window: InitialWindow,
     /// Slow start threshold before the first loss. Default unlimited (RFC 5681 §3.1: "arbitrarily high").
@@ -27,11 +29,11 @@ pub struct Config {
     /// Upper limit of data in flight, segments of the negotiated size, whatever `cwnd` and the peer allow. At least 1.
     /// Default none. ns-2's `window_`.
     pub window_clamp: Option<u32>,
-    /// How `cwnd` grows with each acknowledgment. Default byte counting with limit 2 (RFC 3465).
+    /// How acknowledgments count for the growth of `cwnd`. Default byte counting with limit 2 (RFC 3465).
     pub growth: Growth,
     /// When `cwnd` may grow. Default only while the sender fills it (RFC 7661 §4.3 in spirit, as Linux does).
     pub growth_condition: GrowthCondition,
-    /// What a loss halves. Default the data in flight (RFC 5681 §3.1 (4)).
+    /// What a loss halves, or cuts to `beta`. Default the data in flight (RFC 5681 §3.1 (4)).
     pub reduction: Reduction,
     /// What a second time-out in a row does to `ssthresh`. Default keep (RFC 5681 §3.1).
     pub repeated_timeout: RepeatedTimeout,
@@ -57,6 +59,8 @@ pub struct Config {
     pub timestamp_echo: TimestampEcho,
     /// Whether acknowledgments tell of data that arrived again, where SACK is in use. Default silent.
     pub dsack: Dsack,
+    /// Explicit congestion notification (RFC 3168). Default never.
+    pub ecn: EcnUse,
     /// Whether to offer window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`.
     /// Default offered.
     pub window_scale: Offer,
@@ -154,7 +158,7 @@ pub enum GrowthCondition {
     WindowFull,
 }
 
-/// What a loss halves.
+/// What a loss halves; where "half" is written, [`WindowLaw::Cubic`] puts its `beta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Data in flight: `ssthresh = max(FlightSize/2, 2·SMSS)`, `cwnd = ssthresh` in recovery (RFC 5681 §3.1 (4), §3.2).
@@ -246,6 +250,17 @@ pub enum Dsack {
     Report,
 }
 
+/// Whether data may be marked in place of being dropped (RFC 3168); it takes both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnUse {
+    /// Neither asked for nor agreed to.
+    Never,
+    /// Agreed to where the peer's SYN asks: Linux, unless told otherwise.
+    IfAsked,
+    /// Asked for in our SYN as well.
+    Ask,
+}
+
 /// Which timestamp an acknowledgment echoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampEcho {
@@ -265,8 +280,18 @@ impl Config {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let segments = |n: Option<u32>| n.is_none_or(|n| (1..=1 << 20).contains(&n));
-        let rules: [(bool, &'static str, &'static str); 18] = [
+        let rules: [(bool, &'static str, &'static str); 20] = [
             ((MIN_MSS..=65_495).contains(&self.mss), "mss", "48 to 65495 bytes"),
+            (
+                !matches!(self.law, WindowLaw::Cubic(cubic) if !(cubic.c > 0.0 && cubic.c <= 1000.0)),
+                "law.c",
+                "above 0 and at most 1000",
+            ),
+            (
+                !matches!(self.law, WindowLaw::Cubic(cubic) if !(cubic.beta > 0.0 && cubic.beta < 1.0)),
+                "law.beta",
+                "above 0 and below 1",
+            ),
             (
                 self.initial_window.segments().is_none_or(|n| segments(Some(n))),
                 "initial_window",

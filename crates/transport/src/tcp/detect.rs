@@ -1,6 +1,6 @@
 //! What an endpoint does where losses are told by time: RACK and tail loss probes (RFC 8985), and what is sent then.
 
-use super::congestion::Phase;
+use super::congestion::{Delivery, Phase, Progress};
 use super::endpoint::Endpoint;
 use super::rack::{Arrival, Circumstances};
 use super::selective::Selective;
@@ -15,6 +15,8 @@ pub(super) struct Taken {
     pub(super) ack: i64,
     /// First unacknowledged position, before it.
     pub(super) una_before: u64,
+    /// Bytes that it reports for the first time.
+    pub(super) delivered: u64,
     /// What the sender did about losses, before it.
     pub(super) phase_before: Phase,
     /// It holds neither data nor a SACK option.
@@ -55,15 +57,28 @@ impl<P: Payload> Endpoint<P> {
             self.control.on_tail_loss(&self.config, flight);
             self.remember_reduction(now, self.rto.back_off_state());
         }
-        self.look_for_losses(now);
+        let lost = self.look_for_losses(now, taken.delivered);
+        let progress = if advanced && lost == 0 { Progress::Safe } else { Progress::Doubtful };
+        self.pace_recovery(taken.delivered, progress);
         if advanced || !self.may_probe_tail() {
             self.schedule_tail_probe(now);
         }
     }
 
-    /// RFC 8985 §6.2, step 5.
-    fn look_for_losses(&mut self, now: Instant) {
-        let Some(rack) = &mut self.rack else { return };
+    /// During recovery the window follows what arrives, if it is to (RFC 9937).
+    fn pace_recovery(&mut self, delivered: u64, progress: Progress) {
+        if let Some(rack) = &self.rack
+            && self.control.phase() == Phase::Recovery
+            && (delivered > 0 || progress == Progress::Doubtful)
+        {
+            let pipe = rack.records.in_flight();
+            self.control.on_delivery(Delivery { delivered, pipe, progress });
+        }
+    }
+
+    /// RFC 8985 §6.2, step 5. Returns how many segments were found lost.
+    fn look_for_losses(&mut self, now: Instant, delivered: u64) -> u64 {
+        let Some(rack) = &mut self.rack else { return 0 };
         let circumstances = Circumstances {
             phase: self.control.phase(),
             srtt: self.rto.srtt(),
@@ -83,14 +98,18 @@ impl<P: Payload> Endpoint<P> {
         }
         if found.lost > 0 {
             self.note_hold(now);
-            let response = self.control.on_loss(&self.config, &self.ack_info(0, false));
+            let sacked = self.board.sacked_below(u64::MAX);
+            let response = self.control.on_loss(&self.config, &self.occasion(now, delivered), sacked);
             self.respond(now, response);
         }
+        found.lost
     }
 
     /// The reordering timer expired.
     pub(super) fn on_reordering(&mut self, now: Instant) {
-        self.look_for_losses(now);
+        if self.look_for_losses(now, 0) > 0 {
+            self.pace_recovery(0, Progress::Doubtful);
+        }
         if self.snd.outstanding() {
             self.timers.set(Timer::Retransmit, now + self.rto.timeout());
         }
@@ -158,7 +177,7 @@ impl<P: Payload> Endpoint<P> {
             return may.then_some((lost.start, len));
         }
         self.snd.resend_first = false;
-        if self.snd.nxt == self.snd.end() {
+        if self.snd.nxt == self.snd.end() || self.pauses_for_mark() {
             return None;
         }
         self.restart_if_idle(now);

@@ -4,6 +4,7 @@ use super::config::{Config, LossDetection, Offer};
 use super::congestion::undo::Reductions;
 use super::congestion::{Control, Phase, Variant};
 use super::door::Door;
+use super::ecn::Ecn as EcnState;
 use super::rack::Rack;
 use super::receive::Receiver;
 use super::rto::Rto;
@@ -15,6 +16,7 @@ use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
 use crate::{ConfigError, Signal};
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerKind, TimerTable};
+use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{Flags, Options, Segment};
 
 /// Position of the first data byte in the stream: the SYN takes position 0.
@@ -53,6 +55,7 @@ pub struct Endpoint<P: Payload> {
     /// `None`: no TCP-DOOR.
     pub(super) door: Option<Box<Door>>,
     pub(super) options: Negotiated,
+    pub(super) ecn: EcnState,
     /// A segment owed at once, outside the stream: a reset.
     pub(super) reply: Option<Segment<P>>,
     /// When the last challenge ACK left.
@@ -179,6 +182,7 @@ impl<P: Payload> Endpoint<P> {
             pacing: config.pacing.machine(),
             door: config.door.map(|door| Box::new(Door::new(door))),
             options: Negotiated { timestamps: false, sack: false },
+            ecn: EcnState::default(),
             reply: None,
             challenged: None,
             stats: Stats::default(),
@@ -454,6 +458,7 @@ impl<P: Payload> Endpoint<P> {
             window: 0,
             urgent: 0,
             options: Options::default(),
+            ecn: Ecn::NotCapable,
             payload: P::default(),
         }
     }

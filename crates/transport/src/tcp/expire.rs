@@ -17,7 +17,7 @@ impl<P: Payload> Endpoint<P> {
                 Timer::DelayedAck => self.rcv.owed = OwedAck::Now,
                 Timer::Persist => self.on_persist(now),
                 Timer::TimeWait => self.finish(CloseReason::Finished),
-                Timer::Release => {} // what waited is chosen when the outputs are drained
+                Timer::Release | Timer::MarkPause => {} // what waited is chosen when the outputs are drained
             }
         }
     }
@@ -43,6 +43,7 @@ impl<P: Payload> Endpoint<P> {
         self.stop_pacing();
         self.note_hold(now);
         self.count_spared(now, Spared::Timeout);
+        self.timers.stop(Timer::MarkPause);
         let snd = &mut self.snd;
         self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
         self.remember_reduction(now, back_off);

@@ -106,6 +106,7 @@ impl<P: Payload> Endpoint<P> {
         self.rcv.nxt = 1;
         self.rcv.edge += 1; // the window of our SYN, if it was sent, starts behind the peer's
         let both_time = self.offers_timestamps() && options.timestamps.is_some();
+        self.agree_on_ecn(segment);
         self.options =
             Negotiated { timestamps: both_time, sack: self.offers_sack() && options.sack_permitted };
         if let (true, Some(ts)) = (both_time, options.timestamps) {
@@ -175,6 +176,7 @@ impl<P: Payload> Endpoint<P> {
         if self.state == State::SynReceived {
             self.check_handshake_ack(now, &segment)?;
         }
+        self.note_mark(&segment);
         self.take_ack(now, start, &segment)?;
         self.take_data(now, start, segment);
         GO_ON
@@ -200,6 +202,7 @@ impl<P: Payload> Endpoint<P> {
             return GO_ON;
         }
         if !segment.flags.contains(Flags::ACK) {
+            self.confirm_ecn(segment);
             self.snd.syn_resent = true;
             self.send_syn(now);
             return DONE;

@@ -15,6 +15,7 @@
 //! | `selective` | the SACK option of an acknowledgment |
 //! | `output` | what to send next |
 //! | `expire` | what timers do |
+//! | `ecn` | explicit congestion notification (RFC 3168) |
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
 //! | `rack`, `tlp`, `transmissions` | RACK-TLP: losses told by time (RFC 8985), and its records; `detect`: what an endpoint does then |
 //! | `pacing` | when segments leave, if they are spaced |
@@ -29,6 +30,7 @@ mod config;
 pub mod congestion;
 mod detect;
 mod door;
+mod ecn;
 mod endpoint;
 mod expire;
 mod input;
@@ -52,11 +54,11 @@ mod tests;
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
-    AckPolicy, Config, Dsack, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
+    AckPolicy, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
     InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
     TimestampEcho,
 };
-pub use congestion::{Phase, Variant};
+pub use congestion::{CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw};
 pub use door::{
     AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach,
 };

@@ -46,7 +46,7 @@ impl<P: Payload> Endpoint<P> {
         let answers = self.state == State::SynReceived;
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let ack = if answers { self.rcv.seq(self.rcv.nxt) } else { Seq32(0) };
-        let mut segment = self.bare_segment(self.snd.iss, ack, flags);
+        let mut segment = self.bare_segment(self.snd.iss, ack, flags | self.ecn_setup());
         segment.window = self.rcv.syn_window(&self.config);
         segment.options.mss = Some(self.config.mss as u16);
         // A SYN-ACK carries only what the SYN offered (RFC 7323 §1.3, RFC 2018 §2).
@@ -87,6 +87,7 @@ impl<P: Payload> Endpoint<P> {
     /// Fills in acknowledgment, window and options; what was owed is paid.
     fn complete(&mut self, now: Instant, segment: &mut Segment<P>) {
         segment.ack = self.rcv.seq(self.rcv.nxt);
+        segment.flags |= self.ecn_echo();
         segment.window = self.rcv.announce(&self.config);
         if self.options.timestamps {
             segment.options.timestamps = Some(self.stamp(now, segment.flags));
@@ -135,7 +136,7 @@ impl<P: Payload> Endpoint<P> {
         if self.control.in_sack_recovery() {
             return self.choose_in_recovery().or_else(|| self.choose_fin());
         }
-        if self.snd.nxt == self.snd.end() {
+        if self.snd.nxt == self.snd.end() || self.pauses_for_mark() {
             return None; // nothing left: the common case after an ACK
         }
         self.restart_if_idle(now);
@@ -242,6 +243,9 @@ impl<P: Payload> Endpoint<P> {
         let fin = self.snd.fin == Some(end);
         let after = end + u64::from(fin);
         self.count(at, len);
+        if !self.snd.outstanding() {
+            self.control.on_resume(now);
+        }
         if self.snd.timed.is_none() && at >= self.snd.max {
             self.snd.timed = Some((after, now));
         } else if self.snd.timed.is_some_and(|(timed, _)| at < timed && timed <= after) {
@@ -249,6 +253,7 @@ impl<P: Payload> Endpoint<P> {
         }
         // A FIN alone is no probe, whatever the window: it counts as sent and has a timer of its own.
         let probe = self.timers.is_set(Timer::Persist) && len == 1 && self.snd.window == 0;
+        let fresh = at >= self.snd.max && len > 0 && !probe;
         self.snd.max = self.snd.max.max(after);
         if !probe {
             self.snd.nxt = self.snd.nxt.max(after);
@@ -271,6 +276,9 @@ impl<P: Payload> Endpoint<P> {
         }
         let mut segment = self.bare_segment(self.snd.seq(at), Seq32(0), flags);
         segment.payload = self.snd.queue.slice(at, len);
+        if fresh {
+            self.make_capable(&mut segment);
+        }
         self.complete(now, &mut segment);
         segment
     }
@@ -290,7 +298,8 @@ impl<P: Payload> Endpoint<P> {
     /// Nothing is in flight, something waits, and the peer's window does not take it: probe (RFC 9293 §3.8.6.1).
     fn arm_persist(&mut self, now: Instant) {
         let snd = &self.snd;
-        if snd.nxt != snd.una || snd.nxt >= snd.end() || self.timers.is_set(Timer::Persist) {
+        let waits = self.timers.is_set(Timer::Persist) || self.pauses_for_mark();
+        if snd.nxt != snd.una || snd.nxt >= snd.end() || waits {
             return;
         }
         self.timers.stop(Timer::Retransmit);

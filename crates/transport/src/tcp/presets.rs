@@ -3,11 +3,11 @@
 //! The ns-2 values are those of `ns-default.tcl` of ns-2.35 and of its remarks about when a default changed.
 
 use super::config::{
-    AckPolicy, Config, Dsack, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
+    AckPolicy, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
     InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
     TimestampEcho,
 };
-use super::congestion::{NewRenoConfig, RenoConfig, SackConfig, Variant};
+use super::congestion::{CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant, WindowLaw};
 use super::door::DoorConfig;
 use super::rack::RackConfig;
 
@@ -22,6 +22,7 @@ impl Config {
             mss: 1460,
             variant: Variant::Sack(SackConfig::RFC6675),
             loss_detection: LossDetection::DupAcks,
+            law: WindowLaw::Aimd,
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: InitialSsthresh::Unlimited,
             window_clamp: None,
@@ -48,6 +49,7 @@ impl Config {
             timestamps: Offer::Yes,
             timestamp_echo: TimestampEcho::Earliest,
             dsack: Dsack::Silent,
+            ecn: EcnUse::Never,
             window_scale: Offer::Yes,
             receive_buffer: 4 << 20,
             send_buffer: None,
@@ -56,6 +58,16 @@ impl Config {
             data_retries: Some(15),
             challenge_ack_interval: Duration::from_millis(500),
         }
+    }
+
+    /// What a Linux host does about losses and windows today, as far as it is here: [`Self::modern`] with CUBIC,
+    /// proportional rate reduction, and ECN where the peer asks for it.
+    #[must_use]
+    pub const fn linux() -> Self {
+        let mut config = Self::modern().with_cubic();
+        config.variant = Variant::Sack(SackConfig::RFC9937);
+        config.ecn = EcnUse::IfAsked;
+        config
     }
 
     /// ns-2.35 (2011): `Agent/TCP/Newreno` with the defaults of `ns-default.tcl` and a plain sink, segments of 1460 bytes.
@@ -68,6 +80,7 @@ impl Config {
             mss: 1460,
             variant: Variant::NewReno(NewRenoConfig::NS2),
             loss_detection: LossDetection::DupAcks,
+            law: WindowLaw::Aimd,
             initial_window: InitialWindow::Segments(2),
             initial_ssthresh: InitialSsthresh::WindowClamp,
             window_clamp: Some(20),
@@ -94,6 +107,7 @@ impl Config {
             timestamps: Offer::No,
             timestamp_echo: TimestampEcho::Latest,
             dsack: Dsack::Silent,
+            ecn: EcnUse::Never,
             window_scale: Offer::Yes,
             // ns-2 knows no receive window.
             receive_buffer: 1 << 30,
@@ -134,7 +148,10 @@ impl Config {
     /// The same with losses told by time (RACK-TLP), which goes with SACK as of RFC 6675.
     #[must_use]
     pub const fn with_rack(mut self) -> Self {
-        self.variant = Variant::Sack(SackConfig::RFC6675);
+        self.variant = match self.variant {
+            Variant::Sack(SackConfig { rules: SackRules::Rfc6675, .. }) => self.variant,
+            _ => Variant::Sack(SackConfig::RFC6675),
+        };
         self.loss_detection = LossDetection::Rack(RackConfig::RFC8985);
         self
     }
@@ -168,10 +185,13 @@ impl Config {
     /// The same with SACK, in this preset's reading of it.
     #[must_use]
     pub const fn with_sack(mut self) -> Self {
-        self.variant = Variant::Sack(match self.reduction {
-            Reduction::FlightSize => SackConfig::RFC6675,
-            Reduction::Window | Reduction::WholeWindow => SackConfig::NS2,
-        });
+        self.variant = match self.variant {
+            Variant::Sack(_) => self.variant,
+            Variant::Reno(_) | Variant::NewReno(_) => Variant::Sack(match self.reduction {
+                Reduction::FlightSize => SackConfig::RFC6675,
+                Reduction::Window | Reduction::WholeWindow => SackConfig::NS2,
+            }),
+        };
         self
     }
 
@@ -179,6 +199,20 @@ impl Config {
     #[must_use]
     pub const fn with_door(mut self, door: DoorConfig) -> Self {
         self.door = Some(door);
+        self
+    }
+
+    /// The same with CUBIC (RFC 9438).
+    #[must_use]
+    pub const fn with_cubic(mut self) -> Self {
+        self.law = WindowLaw::Cubic(CubicConfig::RFC9438);
+        self
+    }
+
+    /// The same with ECN, asked for and agreed to (RFC 3168).
+    #[must_use]
+    pub const fn with_ecn(mut self) -> Self {
+        self.ecn = EcnUse::Ask;
         self
     }
 

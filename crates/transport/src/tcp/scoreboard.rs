@@ -101,6 +101,17 @@ impl Scoreboard {
             || above.iter().map(|b| b.right - b.left).sum::<u64>() > (u64::from(threshold) - 1) * mss
     }
 
+    /// End of the highest hole that `IsLost()` holds for; 0: none is lost.
+    pub(crate) fn lost_below(&self, threshold: u32, mss: u64) -> u64 {
+        let (mut blocks, mut bytes) = (0u32, 0u64);
+        let mut reaches = |b: &&Block| {
+            blocks += 1;
+            bytes += b.right - b.left;
+            blocks >= threshold || bytes > (u64::from(threshold) - 1) * mss
+        };
+        self.blocks.iter().rev().find(|b| reaches(b)).map_or(0, |b| b.left)
+    }
+
     /// RFC 6675 §4 `SetPipe()`: bytes of `una..nxt` that are neither acknowledged nor lost, plus those that were resent
     /// below `high_rxt`.
     pub(crate) fn pipe(&self, una: u64, nxt: u64, high_rxt: u64, threshold: u32, mss: u64) -> u64 {

@@ -48,6 +48,10 @@ pub struct Stats {
     pub reneged: u64,
     /// What TCP-DOOR noticed and did.
     pub door: DoorStats,
+    /// Data received with a mark of congestion (RFC 3168).
+    pub marks_received: u64,
+    /// Times the window was reduced, or sending paused, for a mark that the peer reported.
+    pub mark_reactions: u64,
     /// Segments dropped, by reason.
     pub drops: Drops,
 }

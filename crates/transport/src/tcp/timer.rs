@@ -19,6 +19,8 @@ pub enum Timer {
     TimeWait,
     /// The next paced segment may leave.
     Release,
+    /// End of the pause that a mark brings about where the window is one segment (RFC 3168 §6.1.2).
+    MarkPause,
 }
 
 impl TimerKind for Timer {
@@ -30,6 +32,7 @@ impl TimerKind for Timer {
         Self::Persist,
         Self::TimeWait,
         Self::Release,
+        Self::MarkPause,
     ];
 
     fn index(self) -> usize {

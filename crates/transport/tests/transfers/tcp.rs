@@ -35,6 +35,8 @@ fn invariants(end: &End) {
     if let (Some(clamp), true) = (end.config().window_clamp, end.phase() != Phase::Recovery) {
         assert!(end.cwnd() <= clamp * end.config().mss, "cwnd {} beyond the clamp", end.cwnd());
     }
+    assert!(end.cwnd() >= end.effective_mss().min(end.config().mss) || end.state() != State::Established);
+    assert!(end.cwnd() <= 1 << 31);
 }
 
 /// Mostly none, and any setting of the study, with any choice where the paper leaves one.
@@ -68,6 +70,11 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(Config::modern().with_rack().with_adaptive_pacing(pacing::Config::AUTHORS)),
         Just(Config::modern().with_newreno()),
         Just(Config::modern().with_reno()),
+        Just(Config::linux()),
+        Just(Config::linux().with_ecn()),
+        Just(Config::modern().with_newreno().with_ecn()),
+        Just(Config::linux().with_reno()),
+        Just(Config::ns2_235().with_newreno().with_cubic()),
         Just(Config::ns2_235()),
         Just(Config::ns2_235().with_reno()),
         Just(Config::ns2_235().with_sack()),
@@ -112,9 +119,10 @@ proptest! {
 
     #[test]
     fn every_byte_once_and_in_order(
-        a in any_config(), b in any_config(), link in any_link(), seed in any::<u64>(),
+        a in any_config(), b in any_config(), link in any_link(), mark in 0.0..0.3f64, seed in any::<u64>(),
         iss in any::<[u32; 2]>(), there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
+        let link = Emulation { mark: (mark - 0.1).max(0.0), ..link };
         let mut t = transfer([a, b], iss, [there, back], &link, seed);
         t.run(Instant::from_secs(100_000));
         t.assert_complete();
@@ -130,6 +138,18 @@ fn sequence_numbers_wrap_around_in_the_middle() {
         t.run(Instant::from_secs(10_000));
         t.assert_complete();
     }
+}
+
+#[test]
+fn marks_slow_a_sender_down_and_cost_nothing_else() {
+    // A third of all data marked: the window stays at a segment or two, with pauses of a timeout (RFC 3168 §6.1.2).
+    let link = Emulation { mark: 0.33, ..Emulation::delay(Duration::from_millis(20)) };
+    let mut t = transfer([Config::linux().with_ecn(); 2], [1, 2], [200_000, 0], &link, 5);
+    t.run(Instant::from_secs(1000));
+    t.assert_complete();
+    let (a, b) = (t.pair.a.stats(), t.pair.b.stats());
+    assert!(b.marks_received > 20 && a.mark_reactions > 10, "{b:?} {a:?}");
+    assert_eq!((a.retransmissions, a.timeouts), (0, 0));
 }
 
 #[test]

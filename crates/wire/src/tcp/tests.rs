@@ -307,6 +307,7 @@ fn a_length_is_written_as_zeros() {
         window: zeros.window,
         urgent: zeros.urgent,
         options: zeros.options,
+        ecn: zeros.ecn,
         payload: Length(1460),
     };
     assert_eq!(emitted(&lengths), emitted(&zeros));
@@ -355,6 +356,7 @@ fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
             window,
             urgent,
             options,
+            ecn: ipv4::Ecn::NotCapable,
             payload,
         },
     )
@@ -366,7 +368,7 @@ proptest! {
         let mut out = Vec::new();
         segment.emit(&header, &mut out);
         prop_assert_eq!(out.len(), segment.wire_len());
-        let mut expected = segment;
+        let mut expected = Segment { ecn: header.ecn, ..segment };
         let sent = expected.options.sack.len().min(expected.options.sack_room());
         let blocks = expected.options.sack;
         expected.options.sack = SackBlocks::default();

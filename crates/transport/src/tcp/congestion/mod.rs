@@ -2,24 +2,31 @@
 //!
 //! `Control` holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
 //! its own configuration: `reno`, `newreno`, `sack`; `rack` is what SACK does where losses are told by time. What they did
-//! can be undone (`undo`). Positions are stream offsets (`u64`, SYN at 0), so nothing
-//! here wraps around.
+//! can be undone (`undo`). How the window grows and shrinks is `window`, and `cubic` where that is the law. Positions are
+//! stream offsets (`u64`, SYN at 0), so nothing here wraps around.
 
+mod cubic;
 pub(crate) mod hold;
 mod newreno;
+mod prr;
 mod rack;
 mod reno;
 mod sack;
 pub(crate) mod undo;
 mod window;
 
+pub use cubic::{CubicConfig, FastConvergence};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
+pub(crate) use prr::{Delivery, Progress};
+pub use prr::{PrrBound, RecoveryWindow};
 pub use reno::{FastRetransmitGuard, RenoConfig, RenoExit};
 pub use sack::{SackConfig, SackRules};
+pub use window::WindowLaw;
 
 use super::config::{Config, LimitedTransmit, LossDetection, RepeatedTimeout};
 use super::scoreboard::Scoreboard;
 use hold::Hold;
+use hopline_core::{Duration, Instant};
 use sack::Recovery;
 use undo::{Before, Cause};
 use window::Window;
@@ -51,14 +58,22 @@ pub enum Phase {
 pub(crate) struct Ack {
     /// Bytes newly acknowledged; 0 for a duplicate.
     pub(crate) acked: u64,
+    /// Bytes that it reports for the first time, cumulatively or selectively.
+    pub(crate) delivered: u64,
     /// First unacknowledged position, after this ACK.
     pub(crate) una: u64,
     /// Next position to send.
     pub(crate) nxt: u64,
     /// Position after the highest ever sent.
     pub(crate) max: u64,
+    /// It reports a mark on our data.
+    pub(crate) marked: bool,
     /// Whether the window was full before this ACK.
     pub(crate) window_was_full: bool,
+    /// When it arrived.
+    pub(crate) now: Instant,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub(crate) round_trip: Duration,
 }
 
 /// What the sender has to do after an acknowledgment.
@@ -72,11 +87,21 @@ pub(crate) struct Response {
     pub(crate) entered_recovery: bool,
     /// End the back-off of the timer without a sample (ns-2).
     pub(crate) end_back_off: bool,
+    /// It was about a mark, and was heeded.
+    pub(crate) heeds_mark: bool,
+    /// New data wait for a timeout's time.
+    pub(crate) pause: bool,
 }
 
 impl Response {
-    const NOTHING: Self =
-        Self { resend_first: false, restart_timer: false, entered_recovery: false, end_back_off: false };
+    const NOTHING: Self = Self {
+        resend_first: false,
+        restart_timer: false,
+        entered_recovery: false,
+        end_back_off: false,
+        heeds_mark: false,
+        pause: false,
+    };
     const RESTART_TIMER: Self = Self { restart_timer: true, ..Self::NOTHING };
     const ENTER: Self =
         Self { resend_first: true, restart_timer: true, entered_recovery: true, ..Self::NOTHING };
@@ -99,6 +124,8 @@ pub(crate) struct Control {
     timed_out_at: u64,
     /// New data was acknowledged since the last time-out.
     moved_since_timeout: bool,
+    /// Position after the highest sent when a mark was last heeded: what is below it belongs to that window.
+    marked_below: u64,
     /// Bytes sent by limited transmit since the last new ACK; not part of FlightSize (RFC 5681 §3.2 (2)).
     limited: u32,
     sack: Recovery,
@@ -122,6 +149,7 @@ impl Control {
             partial_acks: 0,
             timed_out_at: u64::MAX,
             moved_since_timeout: true,
+            marked_below: 0,
             limited: 0,
             sack: Recovery::default(),
             before: None,
@@ -218,11 +246,29 @@ impl Control {
         if matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Ns2) {
             board.clear(); // ns-2 keeps blocks during recovery only
         }
-        self.grow(config, ack);
+        // RFC 3168 §6.1.2. After a time-out what tells the peer that the window was reduced has to wait for new data.
+        if !ack.marked || self.phase == Phase::Loss {
+            self.grow(config, ack);
+        }
         if self.phase == Phase::Loss && ack.una >= self.recover {
             self.phase = Phase::Open;
         }
         Response::RESTART_TIMER
+    }
+
+    /// Takes the mark that an acknowledgment reports, if nothing has reduced the window that it is about: losses and marks of
+    /// one window count once (RFC 3168 §6.1.2).
+    pub(crate) fn on_mark(&mut self, config: &Config, ack: &Ack) -> Response {
+        if self.phase != Phase::Open || ack.una < self.marked_below {
+            return Response::default();
+        }
+        self.marked_below = ack.max;
+        let pause = self.window.cwnd <= self.window.mss;
+        if !pause {
+            self.note_reduction(Cause::Mark);
+            self.window.cwnd = self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark);
+        }
+        Response { heeds_mark: true, pause, ..Response::NOTHING }
     }
 
     /// Takes a duplicate acknowledgment.
@@ -246,12 +292,12 @@ impl Control {
         self.window.inflation = 0;
         // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
         if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
-            self.reduce(config, nxt - una);
+            self.reduce(config, nxt - una, Cause::Timeout);
         }
         if self.is_free() {
             self.timed_out_at = una;
         }
-        self.window.collapse();
+        self.window.time_out();
         self.phase = Phase::Loss;
         self.moved_since_timeout = false;
         self.recover = max; // RFC 6582 §3.2 (4), RFC 6675 §5.1
@@ -262,6 +308,11 @@ impl Control {
     /// Nothing was sent for one RTO (RFC 5681 §4.1).
     pub(crate) fn on_idle(&mut self, config: &Config) {
         self.window.restart(config);
+    }
+
+    /// Data leave after a time during which nothing was in flight.
+    pub(crate) fn on_resume(&mut self, now: Instant) {
+        self.window.rest(now);
     }
 
     /// A segment of `len` data bytes left, from position `at`; `flight` bytes are now in flight.
@@ -287,19 +338,25 @@ impl Control {
     fn grow(&mut self, config: &Config, ack: &Ack) {
         use super::config::GrowthCondition;
         if config.growth_condition == GrowthCondition::Always || ack.window_was_full {
-            self.window.grow(config, ack.acked, self.phase);
+            self.window.grow(config, ack, self.phase);
+        } else {
+            self.window.rest(ack.now);
         }
     }
 
-    fn reduce(&mut self, config: &Config, flight: u64) -> u32 {
+    fn reduce(&mut self, config: &Config, flight: u64, cause: Cause) -> u32 {
         let flight = flight.saturating_sub(u64::from(self.limited));
-        self.window.reduce(config, flight)
+        self.window.reduce(config, flight, cause)
     }
 
     /// Fast retransmit: halves the window and notes where recovery ends (RFC 5681 §3.2 (2), (3)).
     fn enter_recovery(&mut self, config: &Config, ack: &Ack) {
-        self.note_reduction(Cause::FastRetransmit);
-        self.window.cwnd = self.reduce(config, ack.nxt - ack.una);
+        if ack.una >= self.marked_below {
+            self.note_reduction(Cause::FastRetransmit);
+            self.window.cwnd = self.reduce(config, ack.nxt - ack.una, Cause::FastRetransmit);
+        } else {
+            self.spared = !self.is_free();
+        }
         self.recover = ack.max;
         self.phase = Phase::Recovery;
         self.partial_acks = 0;

@@ -6,18 +6,20 @@ use crate::tcp::config::Config;
 
 impl Control {
     /// Segments were taken for lost. One reduction covers everything that was in flight by then.
-    pub(crate) fn on_loss(&mut self, config: &Config, ack: &Ack) -> Response {
+    /// `sacked`: bytes that the peer holds beyond what is acknowledged.
+    pub(crate) fn on_loss(&mut self, config: &Config, ack: &Ack, sacked: u64) -> Response {
         if self.phase != Phase::Open {
             return Response::default();
         }
-        self.react(|c| c.lose(config, ack))
+        self.react(|c| c.lose(config, ack, sacked))
     }
 
-    fn lose(&mut self, config: &Config, ack: &Ack) -> Response {
+    fn lose(&mut self, config: &Config, ack: &Ack, sacked: u64) -> Response {
         // What left beyond cwnd, for segments that the peer holds, is not part of FlightSize (RFC 5681 §3.2 (2)).
         let flight = ack.nxt - ack.una;
         self.limited = flight.saturating_sub(u64::from(self.window.cwnd)).min(1 << 30) as u32;
         self.enter_recovery(config, ack);
+        self.begin_in_proportion(flight, sacked.saturating_sub(ack.delivered));
         Response::ENTER
     }
 
@@ -27,7 +29,7 @@ impl Control {
         if self.phase == Phase::Open {
             self.react(|c| {
                 c.note_reduction(Cause::FastRetransmit);
-                c.window.cwnd = c.reduce(config, flight);
+                c.window.cwnd = c.reduce(config, flight, Cause::FastRetransmit);
             });
         }
     }
@@ -36,6 +38,7 @@ impl Control {
 pub(super) fn on_new_ack(c: &mut Control, ack: &Ack) -> Response {
     if ack.una >= c.recover {
         c.leave_recovery(); // RFC 6675 §5 (A)
+        c.end_in_proportion();
     }
     Response::RESTART_TIMER
 }

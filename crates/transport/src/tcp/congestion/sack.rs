@@ -1,5 +1,6 @@
 //! Loss recovery with selective acknowledgments (RFC 6675).
 
+use super::prr::{Delivery, Progress, Prr, PrrBound, RecoveryWindow};
 use super::{Ack, Control, Fresh, Phase, Response};
 use crate::tcp::config::Config;
 use crate::tcp::scoreboard::Scoreboard;
@@ -9,6 +10,8 @@ use crate::tcp::scoreboard::Scoreboard;
 pub struct SackConfig {
     /// How losses are inferred and the pipe is estimated.
     pub rules: SackRules,
+    /// How the window comes down.
+    pub window: RecoveryWindow,
 }
 
 /// How losses are inferred and the pipe is estimated.
@@ -25,9 +28,12 @@ pub enum SackRules {
 
 impl SackConfig {
     /// As RFC 6675 writes it.
-    pub const RFC6675: Self = Self { rules: SackRules::Rfc6675 };
+    pub const RFC6675: Self = Self { rules: SackRules::Rfc6675, window: RecoveryWindow::AtOnce };
+    /// The same with proportional rate reduction as of RFC 9937.
+    pub const RFC9937: Self =
+        Self { rules: SackRules::Rfc6675, window: RecoveryWindow::Prr(PrrBound::SafeAck) };
     /// `Agent/TCP/Sack1` of ns-2.
-    pub const NS2: Self = Self { rules: SackRules::Ns2 };
+    pub const NS2: Self = Self { rules: SackRules::Ns2, window: RecoveryWindow::AtOnce };
 }
 
 /// State of one recovery.
@@ -41,6 +47,9 @@ pub(super) struct Recovery {
     rescue: Rescue,
     /// "DupThresh" of this recovery.
     threshold: u32,
+    pub(super) prr: Prr,
+    /// Up to where what has no block is known to be lost.
+    lost_below: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +63,7 @@ impl Recovery {
     /// `len` bytes from `at` left; `resent_below`: what was sent before and has a block above it ends there.
     pub(super) fn on_sent(&mut self, at: u64, len: u32, resent_below: u64) {
         self.pipe += i64::from(len); // RFC 6675 §5 (C.4)
+        self.prr.on_sent(len);
         if at < resent_below {
             self.high_rxt = self.high_rxt.max(at + u64::from(len)); // (C.2); not for the rescue, §4 (4)
         }
@@ -92,6 +102,8 @@ pub(super) fn on_duplicate(
         high_rxt: ack.una,
         rescue: Rescue::Available,
         threshold: config.dup_ack_threshold,
+        prr: Prr::default(),
+        lost_below: board.lost_below(config.dup_ack_threshold, mss),
     };
     c.sack.pipe = match sack.rules {
         SackRules::Rfc6675 => {
@@ -100,6 +112,8 @@ pub(super) fn on_duplicate(
         // The threshold's worth has left the network; the first retransmission is not counted.
         SackRules::Ns2 => (ack.nxt - ack.una) as i64 - (i64::from(config.dup_ack_threshold) + 1) * mss as i64,
     };
+    c.begin_in_proportion(ack.nxt - ack.una, board.sacked_below(u64::MAX).saturating_sub(ack.delivered));
+    c.reduce_in_proportion(delivery(c, ack, Progress::Doubtful));
     Response::ENTER
 }
 
@@ -113,6 +127,7 @@ pub(super) fn on_new_ack(
     if ack.una >= c.recover {
         // RFC 6675 §5 (A)
         c.leave_recovery();
+        c.end_in_proportion();
         if sack.rules == SackRules::Ns2 {
             c.recover = 0;
             board.clear();
@@ -134,6 +149,16 @@ fn update_pipe(c: &mut Control, sack: SackConfig, config: &Config, ack: &Ack, bo
         }
         SackRules::Ns2 => c.sack.pipe - left as i64,
     };
+    if let RecoveryWindow::Prr(_) = sack.window {
+        let lost_below = board.lost_below(c.sack.threshold, u64::from(c.window.mss));
+        let safe = ack.acked > 0 && lost_below <= c.sack.lost_below;
+        c.sack.lost_below = lost_below.max(c.sack.lost_below);
+        c.reduce_in_proportion(delivery(c, ack, if safe { Progress::Safe } else { Progress::Doubtful }));
+    }
+}
+
+fn delivery(c: &Control, ack: &Ack, progress: Progress) -> Delivery {
+    Delivery { delivered: ack.delivered, pipe: c.sack.pipe.max(0) as u64, progress }
 }
 
 /// RFC 6675 §4 `NextSeg()` under the pipe rule of §5 (C): the next position to send and the most bytes it may take.

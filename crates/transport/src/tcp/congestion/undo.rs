@@ -6,10 +6,10 @@
 //!
 //! | part | kept by | undone by |
 //! |---|---|---|
-//! | `cwnd`, `ssthresh`, phase, "recover" | [`Control::note_reduction`] | [`Control::restore`] |
+//! | `cwnd`, `ssthresh`, CUBIC's variables, phase, "recover" | [`Control::note_reduction`] | [`Control::restore`] |
 //! | back-off of the timer, the estimate it made the timer forget | [`Rto::back_off_state`] | [`Rto::undo_back_off`] |
 //!
-//! A strategy with more state (CUBIC) adds it to [`Before`].
+//! A strategy with more state adds it to [`Before`].
 
 use super::window::Window;
 use super::{Control, Phase};
@@ -29,6 +29,8 @@ pub(crate) enum Cause {
     Timeout,
     /// Duplicate acknowledgments or SACK: fast retransmit.
     FastRetransmit,
+    /// The network marked a segment (RFC 3168). Never remembered: there is nothing to doubt.
+    Mark,
 }
 
 /// The state of congestion control before a reduction.
@@ -79,6 +81,10 @@ pub(crate) enum Resume {
 }
 
 impl Reductions {
+    fn forget(&mut self) {
+        self.recent.clear();
+    }
+
     fn push(&mut self, reduction: Reduction) {
         if self.recent.len() == MOST {
             self.recent.pop_front();
@@ -153,6 +159,11 @@ impl<P: Payload> Endpoint<P> {
     /// Remembers the reduction that an acknowledgment or a timer brought about, if it did; `back_off`: as it was before.
     pub(in crate::tcp) fn remember_reduction(&mut self, now: Instant, back_off: BackOff) {
         if let Some(before) = self.control.take_before() {
+            self.owe_cwr();
+            if before.cause == Cause::Mark {
+                // The network said so. What came before cannot be undone either: this would be undone with it.
+                return self.reductions.forget();
+            }
             self.reductions.push(Reduction { at: now, before, back_off });
         }
     }

@@ -1,7 +1,20 @@
-//! The congestion window: growth and reduction (RFC 5681 §3.1).
+//! The congestion window: growth and reduction (RFC 5681 §3.1), by one law or the other.
 
-use super::Phase;
+use super::cubic::{Cubic, Step};
+use super::undo::Cause;
+use super::{Ack, CubicConfig, Phase};
 use crate::tcp::config::{Config, Growth, IdleRestart, InitialSsthresh, Reduction};
+use hopline_core::Instant;
+
+/// How the window grows beyond the slow start threshold, and what a loss leaves of it. Independent of how losses are
+/// recovered from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WindowLaw {
+    /// One segment more per round trip; a loss halves (RFC 5681 §3.1).
+    Aimd,
+    /// A cubic function of time; a loss leaves `beta` (RFC 9438).
+    Cubic(CubicConfig),
+}
 
 /// Largest window that window scaling can express (RFC 7323 §2.3).
 const LARGEST: u32 = 1 << 30;
@@ -17,6 +30,9 @@ pub(super) struct Window {
     limit: u32,
     /// Bytes acknowledged towards the next segment of linear growth (RFC 3465 §2.1).
     counted: u32,
+    /// What cubic growth has added to `cwnd` beyond whole bytes.
+    fraction: f64,
+    cubic: Cubic,
 }
 
 impl Window {
@@ -28,12 +44,12 @@ impl Window {
             InitialSsthresh::WindowClamp => limit,
         };
         let cwnd = config.initial_window.bytes(mss).min(limit);
-        Self { mss, cwnd, ssthresh, inflation: 0, limit, counted: 0 }
+        Self { mss, cwnd, ssthresh, inflation: 0, limit, counted: 0, fraction: 0.0, cubic: Cubic::default() }
     }
 
-    /// Opens the window for an ACK of `acked` new bytes.
-    pub(super) fn grow(&mut self, config: &Config, acked: u64, phase: Phase) {
-        let acked = acked.min(u64::from(LARGEST)) as u32;
+    /// Opens the window for an ACK of new data.
+    pub(super) fn grow(&mut self, config: &Config, ack: &Ack, phase: Phase) {
+        let acked = ack.acked.min(u64::from(LARGEST)) as u32;
         if self.cwnd < self.ssthresh {
             self.cwnd += match config.growth {
                 Growth::PerAck => self.mss, // RFC 5681 §3.1 (2)
@@ -41,55 +57,101 @@ impl Window {
                 Growth::Bytes { limit } => acked.min(self.mss * if phase == Phase::Loss { 1 } else { limit }),
             };
         } else {
-            match config.growth {
-                // RFC 5681 §3.1 (3)
-                Growth::PerAck => {
-                    self.cwnd +=
-                        (u64::from(self.mss) * u64::from(self.mss) / u64::from(self.cwnd)).max(1) as u32;
-                }
-                Growth::Bytes { .. } => {
-                    self.counted = self.counted.saturating_add(acked);
-                    if self.counted >= self.cwnd {
-                        self.counted -= self.cwnd;
-                        self.cwnd += self.mss;
-                    }
-                }
+            match config.law {
+                WindowLaw::Aimd => self.grow_linearly(config.growth, acked),
+                WindowLaw::Cubic(cubic) => self.grow_cubically(&cubic, config.growth, acked, ack),
             }
         }
         self.cwnd = self.cwnd.min(self.limit.max(self.mss));
     }
 
-    /// Sets `ssthresh` for a loss with `flight` bytes in flight; returns `cwnd` for recovery.
-    pub(super) fn reduce(&mut self, config: &Config, flight: u64) -> u32 {
-        self.counted = 0;
-        let window = (self.cwnd + self.inflation).min(self.limit);
-        let whole = |bytes: u32| bytes / self.mss * self.mss;
-        match config.reduction {
-            // RFC 5681 §3.1 (4)
-            Reduction::FlightSize => {
-                self.ssthresh = ((flight / 2).min(u64::from(LARGEST)) as u32).max(2 * self.mss);
-                self.ssthresh
+    fn grow_linearly(&mut self, growth: Growth, acked: u32) {
+        match growth {
+            // RFC 5681 §3.1 (3)
+            Growth::PerAck => {
+                self.cwnd += (u64::from(self.mss) * u64::from(self.mss) / u64::from(self.cwnd)).max(1) as u32;
             }
-            Reduction::Window => {
-                self.ssthresh = whole(window / 2).max(2 * self.mss);
-                (window / 2).max(self.mss)
-            }
-            Reduction::WholeWindow => {
-                self.ssthresh = whole(window / 2).max(2 * self.mss);
-                whole(window / 2).max(self.mss)
+            Growth::Bytes { .. } => {
+                self.counted = self.counted.saturating_add(acked);
+                if self.counted >= self.cwnd {
+                    self.counted -= self.cwnd;
+                    self.cwnd += self.mss;
+                }
             }
         }
     }
 
-    /// One segment: the loss window.
+    /// RFC 9438 §4.4 counts ACKs, and so does [`Growth::PerAck`]; Linux counts segments, so that receivers that delay their
+    /// ACKs do not slow the sender down.
+    fn grow_cubically(&mut self, cubic: &CubicConfig, growth: Growth, acked: u32, ack: &Ack) {
+        let mss = f64::from(self.mss);
+        let acked = f64::from(acked) / mss;
+        let weight = match growth {
+            Growth::PerAck => 1.0,
+            Growth::Bytes { .. } => acked,
+        };
+        let step = Step { now: ack.now, round_trip: ack.round_trip, acked, weight };
+        let cwnd = (f64::from(self.cwnd) + self.fraction) / mss;
+        let bytes = (self.cubic.grow(cubic, cwnd, step) * mss).min(f64::from(LARGEST));
+        self.cwnd = self.cwnd.max(bytes as u32);
+        self.fraction = (bytes - f64::from(self.cwnd)).clamp(0.0, 1.0);
+    }
+
+    /// The window is not in use: time up to `now` does not count for its growth.
+    pub(super) fn rest(&mut self, now: Instant) {
+        self.cubic.rest(now);
+    }
+
+    /// Sets `ssthresh` for a loss or a mark with `flight` bytes in flight; returns `cwnd` for what follows.
+    pub(super) fn reduce(&mut self, config: &Config, flight: u64, cause: Cause) -> u32 {
+        self.counted = 0;
+        self.fraction = 0.0;
+        let window = (self.cwnd + self.inflation).min(self.limit);
+        let left = |bytes: u32| match config.law {
+            WindowLaw::Aimd => bytes / 2,
+            WindowLaw::Cubic(cubic) => (f64::from(bytes) * cubic.beta) as u32,
+        };
+        if let WindowLaw::Cubic(cubic) = &config.law {
+            self.cubic.reduce(cubic, f64::from(window) / f64::from(self.mss));
+        }
+        let whole = |bytes: u32| bytes / self.mss * self.mss;
+        match config.reduction {
+            // RFC 5681 §3.1 (4), RFC 9438 §4.6
+            Reduction::FlightSize => {
+                let left = left(flight.min(u64::from(LARGEST)) as u32);
+                self.ssthresh = left.max(2 * self.mss);
+                // RFC 3168 §6.1.2, RFC 9438 §4.6: a mark may leave a single segment
+                if cause == Cause::Mark { left.max(self.mss) } else { self.ssthresh }
+            }
+            Reduction::Window => {
+                self.ssthresh = whole(left(window)).max(2 * self.mss);
+                left(window).max(self.mss)
+            }
+            Reduction::WholeWindow => {
+                self.ssthresh = whole(left(window)).max(2 * self.mss);
+                whole(left(window)).max(self.mss)
+            }
+        }
+    }
+
+    /// The loss window, after a time-out.
+    pub(super) fn time_out(&mut self) {
+        self.collapse();
+        self.cubic.time_out();
+    }
+
+    /// One segment.
     pub(super) fn collapse(&mut self) {
         self.cwnd = self.mss;
         self.counted = 0;
+        self.fraction = 0.0;
     }
 
     /// Back to what it was before a reduction, or to what it has grown to since.
     pub(super) fn restore(&mut self, before: &Self) {
-        self.cwnd = self.cwnd.max(before.cwnd);
+        if self.cwnd < before.cwnd {
+            (self.cwnd, self.fraction, self.cubic) = (before.cwnd, before.fraction, before.cubic); // RFC 9438 §4.9.2
+        }
         self.ssthresh = before.ssthresh;
         self.inflation = 0;
         self.counted = before.counted;
@@ -100,16 +162,22 @@ impl Window {
         self.cwnd = before.cwnd;
         self.ssthresh = before.ssthresh;
         self.counted = before.counted;
+        (self.fraction, self.cubic) = (before.fraction, before.cubic);
     }
 
     /// Neither `cwnd` nor `ssthresh` below what it was.
     pub(super) fn keep_at_least(&mut self, before: &Self) {
-        self.cwnd = self.cwnd.max(before.cwnd);
+        if self.cwnd < before.cwnd {
+            (self.cwnd, self.fraction, self.cubic) = (before.cwnd, before.fraction, before.cubic);
+        }
         self.ssthresh = self.ssthresh.max(before.ssthresh);
     }
 
     /// Restart after idle time (RFC 5681 §4.1).
     pub(super) fn restart(&mut self, config: &Config) {
+        if config.idle_restart != IdleRestart::Never {
+            self.cubic.restart();
+        }
         match config.idle_restart {
             IdleRestart::Never => {}
             IdleRestart::InitialWindow => self.cwnd = self.cwnd.min(config.initial_window.bytes(self.mss)),

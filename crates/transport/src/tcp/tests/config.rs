@@ -1,8 +1,8 @@
 //! Presets and their validation.
 
 use crate::tcp::{
-    AckPolicy, Config, Endpoint, Estimator, Growth, InitialSsthresh, InitialWindow, LossDetection, Ports,
-    RackConfig, TailProbe,
+    AckPolicy, Config, CubicConfig, Endpoint, Estimator, Growth, InitialSsthresh, InitialWindow,
+    LossDetection, Ports, RackConfig, TailProbe, WindowLaw,
 };
 use hopline_core::{Duration, Length, Seq32};
 
@@ -13,6 +13,7 @@ fn presets_are_valid() {
             [config, config.with_reno(), config.with_newreno(), config.with_sack(), config.with_rack()];
         for config in variants {
             assert_eq!(config.validate(), Ok(()));
+            assert_eq!(config.with_cubic().validate(), Ok(()));
         }
     }
 }
@@ -53,10 +54,14 @@ fn initial_windows_in_bytes() {
 #[test]
 fn what_is_out_of_range_is_named() {
     type Spoil = fn(&mut Config);
-    let spoilt: [(&str, Spoil); 13] = [
+    let spoilt: [(&str, Spoil); 17] = [
         ("mss", |c| c.mss = 47),
         ("initial_window", |c| c.initial_window = InitialWindow::Segments(0)),
         ("initial_ssthresh", |c| c.initial_ssthresh = InitialSsthresh::Segments(1)),
+        ("law.c", |c| c.law = WindowLaw::Cubic(CubicConfig { c: 0.0, ..CubicConfig::RFC9438 })),
+        ("law.c", |c| c.law = WindowLaw::Cubic(CubicConfig { c: f64::NAN, ..CubicConfig::RFC9438 })),
+        ("law.beta", |c| c.law = WindowLaw::Cubic(CubicConfig { beta: 1.0, ..CubicConfig::RFC9438 })),
+        ("law.beta", |c| c.law = WindowLaw::Cubic(CubicConfig { beta: 0.0, ..CubicConfig::RFC9438 })),
         ("window_clamp", |c| c.window_clamp = Some(0)),
         ("growth.limit", |c| c.growth = Growth::Bytes { limit: 0 }),
         ("dup_ack_threshold", |c| c.dup_ack_threshold = 0),

@@ -7,6 +7,7 @@
 use crate::tcp::{Config, Endpoint, Event, Ports, State};
 use hopline_core::{Instant, Length, Payload, Seq32};
 use hopline_testkit::packet::flag_letters;
+use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{DoorOption, DoorReport, Flags, Options, SackBlock, Segment, Timestamps};
 
 pub(super) const LOCAL: u16 = 1000;
@@ -32,6 +33,7 @@ pub(super) struct FromPeer {
     pub(super) window: Option<u16>,
     pub(super) options: Options,
     pub(super) sack: Vec<(i64, i64)>,
+    pub(super) ecn: Ecn,
 }
 
 pub(super) fn seg(seq: i64) -> FromPeer {
@@ -43,6 +45,7 @@ pub(super) fn seg(seq: i64) -> FromPeer {
         window: None,
         options: Options::default(),
         sack: Vec::new(),
+        ecn: Ecn::NotCapable,
     }
 }
 
@@ -66,6 +69,21 @@ impl FromPeer {
     }
     pub(super) fn rst(mut self) -> Self {
         self.flags |= Flags::RST;
+        self
+    }
+    /// ECN-Echo.
+    pub(super) fn ece(mut self) -> Self {
+        self.flags |= Flags::ECE;
+        self
+    }
+    /// Congestion window reduced.
+    pub(super) fn cwr(mut self) -> Self {
+        self.flags |= Flags::CWR;
+        self
+    }
+    /// Marked on the way.
+    pub(super) fn marked(mut self) -> Self {
+        self.ecn = Ecn::CongestionExperienced;
         self
     }
     pub(super) fn win(mut self, window: u16) -> Self {
@@ -172,6 +190,7 @@ impl crate::script::Peer for Peer {
             window: p.window.unwrap_or(self.window),
             urgent: 0,
             options,
+            ecn: p.ecn,
             payload: Length(p.len),
         }
     }
@@ -180,7 +199,8 @@ impl crate::script::Peer for Peer {
         let ours = |s: Seq32| s.distance_from(self.iss);
         let theirs = |s: Seq32| s.distance_from(self.irs);
         let flags = flag_letters(Flags(segment.flags.0 & !Flags::PSH.0));
-        let mut text = format!("{flags} {}", ours(segment.seq));
+        let capable = if segment.ecn == Ecn::NotCapable { "" } else { "ECT " };
+        let mut text = format!("{capable}{flags} {}", ours(segment.seq));
         let len = segment.payload.len();
         if len > 0 {
             text.push_str(&format!(":{}", ours(segment.seq) + len as i32));

@@ -1,0 +1,232 @@
+//! CUBIC: the window as a cubic function of the time since the last reduction (RFC 9438).
+//!
+//! Windows are in segments and times in seconds here, as in the RFC. What is saved to undo a reduction (§4.9) is the
+//! whole of [`Cubic`].
+
+use hopline_core::{Duration, Instant};
+
+/// Parameters of [`WindowLaw::Cubic`](super::WindowLaw::Cubic).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicConfig {
+    /// How fast the window grows far from `W_max`: `C`, segments per second cubed. Above 0, at most 1000; default 0.4
+    /// (RFC 9438 §5).
+    pub c: f64,
+    /// What is left of the window after a loss: `beta_cubic`, a share. Above 0 and below 1; default 0.7 (§4.6).
+    pub beta: f64,
+    /// Whether a flow that is reduced again below its last maximum makes room for others. Default it does (§4.7).
+    pub fast_convergence: FastConvergence,
+}
+
+/// Whether a flow that is reduced again below its last maximum makes room for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastConvergence {
+    /// The maximum it grows back to is lowered further (RFC 9438 §4.7).
+    On,
+    /// It grows back to the window at the reduction.
+    Off,
+}
+
+impl CubicConfig {
+    /// As RFC 9438 has it.
+    pub const RFC9438: Self = Self { c: 0.4, beta: 0.7, fast_convergence: FastConvergence::On };
+
+    /// `alpha_cubic`: with it a window that grows linearly and is cut to `beta` is as large, on average, as Reno's (§4.3).
+    fn alpha(&self) -> f64 {
+        3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+    }
+}
+
+/// Variables of RFC 9438 §4.1.2.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cubic {
+    /// Window before the last reduction, fast convergence applied: `W_max`. 0: none that counts.
+    w_max: f64,
+    /// Window before the last reduction: `cwnd_prior`.
+    prior: f64,
+    /// The congestion avoidance under way; it begins with the first ACK.
+    stage: Option<Stage>,
+}
+
+/// One congestion avoidance stage.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    /// Where the plateau of the function lies: `W_max` of this stage.
+    plateau: f64,
+    /// When it is reached: `K`, seconds from the beginning.
+    k: f64,
+    /// How long the stage has lasted, without the times at which the window was not in use: `t` (§5.8).
+    elapsed: Duration,
+    /// Up to when `elapsed` counts.
+    counted: Instant,
+    /// What Reno's window would be: `W_est`.
+    estimate: f64,
+}
+
+/// An acknowledgment in congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) now: Instant,
+    /// Smoothed round-trip time.
+    pub(super) round_trip: Duration,
+    /// Segments newly acknowledged: `segments_acked`.
+    pub(super) acked: f64,
+    /// How many acknowledgments it counts as for the cubic function.
+    pub(super) weight: f64,
+}
+
+impl Cubic {
+    /// The window after an acknowledgment that found it, `cwnd`, in use.
+    pub(super) fn grow(&mut self, config: &CubicConfig, cwnd: f64, step: Step) -> f64 {
+        let prior = self.prior;
+        let stage = self.stage_at(config, cwnd, step.now);
+        stage.elapsed += step.now.since(stage.counted);
+        stage.counted = step.now;
+        let t = stage.elapsed.as_secs_f64();
+        // §4.3: alpha is 1 from the window before the reduction on.
+        let alpha = if stage.estimate < prior { config.alpha() } else { 1.0 };
+        stage.estimate += alpha * step.acked / cwnd;
+        if stage.window(config, t) < stage.estimate {
+            return cwnd.max(stage.estimate); // Reno-friendly region
+        }
+        // §4.2, §4.4, §4.5
+        let target = stage.window(config, t + step.round_trip.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+        cwnd + (target - cwnd) * (step.weight / cwnd).min(1.0)
+    }
+
+    /// The window was not in use up to `now`: that time does not count (§5.8).
+    pub(super) fn rest(&mut self, now: Instant) {
+        if let Some(stage) = &mut self.stage {
+            stage.counted = now;
+        }
+    }
+
+    /// A loss or a mark reduces a window of `cwnd` (§4.6, §4.7).
+    pub(super) fn reduce(&mut self, config: &CubicConfig, cwnd: f64) {
+        let shrinks = cwnd < self.w_max && config.fast_convergence == FastConvergence::On;
+        self.w_max = if shrinks { cwnd * (1.0 + config.beta) / 2.0 } else { cwnd };
+        self.prior = cwnd;
+        self.stage = None;
+    }
+
+    /// After a timeout the next stage begins at its plateau, with `K` = 0 (§4.8).
+    pub(super) fn time_out(&mut self) {
+        self.w_max = 0.0;
+        self.stage = None;
+    }
+
+    /// The window restarts after idle time; what comes after slow start is a stage of its own.
+    pub(super) fn restart(&mut self) {
+        self.stage = None;
+    }
+
+    fn stage_at(&mut self, config: &CubicConfig, cwnd: f64, now: Instant) -> &mut Stage {
+        let w_max = self.w_max;
+        self.stage.get_or_insert_with(|| {
+            let plateau = w_max.max(cwnd);
+            let k = libm::cbrt((plateau - cwnd) / config.c);
+            Stage { plateau, k, elapsed: Duration::ZERO, counted: now, estimate: cwnd }
+        })
+    }
+}
+
+impl Stage {
+    /// `W_cubic` at `t` seconds (§4.2).
+    fn window(&self, config: &CubicConfig, t: f64) -> f64 {
+        let from_plateau = t - self.k;
+        config.c * from_plateau * from_plateau * from_plateau + self.plateau
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUBIC: CubicConfig = CubicConfig::RFC9438;
+
+    /// Acknowledges a full window once per round trip, `n` times, from `start` on; returns the windows.
+    fn rounds(state: &mut Cubic, mut cwnd: f64, start_ms: u64, round_trip_ms: u64, n: u64) -> Vec<f64> {
+        (0..n)
+            .map(|round| {
+                let step = Step {
+                    now: Instant::from_millis(start_ms + round * round_trip_ms),
+                    round_trip: Duration::from_millis(round_trip_ms),
+                    acked: cwnd,
+                    weight: cwnd,
+                };
+                cwnd = state.grow(&CUBIC, cwnd, step);
+                cwnd
+            })
+            .collect()
+    }
+
+    #[test]
+    fn after_a_reduction_the_window_is_back_at_its_maximum_after_k() {
+        // K = ∛(0.3 · 1000 / 0.4) = 9.0856 s (RFC 9438 §4.2).
+        let mut state = Cubic::default();
+        state.reduce(&CUBIC, 1000.0);
+        let windows = rounds(&mut state, 700.0, 0, 100, 150);
+        let concave = windows[45] - windows[44] < windows[5] - windows[4];
+        assert!(concave, "fast at first, slow towards the plateau");
+        // Round n is told the target of one round trip later: t + RTT = 9.1 s at n = 90.
+        assert!((windows[90] - 1000.0).abs() < 0.01, "{}", windows[90]);
+        assert!((windows[120] - (1000.0 + 0.4 * 3.0144_f64.powi(3))).abs() < 0.1, "{}", windows[120]);
+    }
+
+    #[test]
+    fn a_small_window_grows_as_reno_does() {
+        // §4.3: with a round trip of 10 ms the cubic function takes ∛(3/0.4) = 2 s, W_est 3/0.53 = 6 round trips.
+        let mut state = Cubic::default();
+        state.reduce(&CUBIC, 10.0);
+        let windows = rounds(&mut state, 7.0, 0, 10, 10);
+        let alpha = 3.0 * 0.3 / 1.7;
+        assert!((windows[0] - (7.0 + alpha)).abs() < 1e-9, "{windows:?}");
+        assert!((windows[4] - (7.0 + 5.0 * alpha)).abs() < 1e-9, "{windows:?}");
+        // From the window before the reduction on, one segment a round trip.
+        assert!((windows[9] - windows[8] - 1.0).abs() < 1e-9, "{windows:?}");
+    }
+
+    #[test]
+    fn one_round_trip_adds_at_most_half() {
+        let mut state = Cubic::default();
+        rounds(&mut state, 10.0, 0, 1000, 1);
+        let windows = rounds(&mut state, 10.0, 100_000, 1000, 1);
+        assert!((windows[0] - 15.0).abs() < 1e-9, "the function is at 400,000: {windows:?}");
+    }
+
+    #[test]
+    fn a_second_reduction_below_the_maximum_makes_room() {
+        for (fast_convergence, expected) in [(FastConvergence::On, 80.0 * 0.85), (FastConvergence::Off, 80.0)]
+        {
+            let config = CubicConfig { fast_convergence, ..CUBIC };
+            let mut state = Cubic::default();
+            state.reduce(&config, 100.0);
+            state.reduce(&config, 80.0);
+            assert!((state.w_max - expected).abs() < 1e-9);
+            state.reduce(&config, 90.0);
+            assert!((state.w_max - 90.0).abs() < 1e-9, "above the last maximum nothing is given away");
+        }
+    }
+
+    #[test]
+    fn after_a_timeout_growth_begins_at_the_plateau() {
+        let mut state = Cubic::default();
+        state.reduce(&CUBIC, 1000.0);
+        state.time_out();
+        // Convex from 500 on: 0.4 · t³ with t = 10 s at the last, not the way back to 1000.
+        let windows = rounds(&mut state, 500.0, 0, 1000, 10);
+        assert!((windows[9] - 900.0).abs() < 1e-6, "{windows:?}");
+        assert!((windows[0] - 500.5).abs() < 0.5, "{windows:?}");
+    }
+
+    #[test]
+    fn time_without_use_does_not_count() {
+        let grow = |pause_ms: u64| {
+            let mut state = Cubic::default();
+            state.reduce(&CUBIC, 1000.0);
+            let windows = rounds(&mut state, 700.0, 0, 100, 20);
+            state.rest(Instant::from_millis(1900 + pause_ms));
+            *rounds(&mut state, windows[19], 2000 + pause_ms, 100, 20).last().expect("twenty rounds")
+        };
+        assert!((grow(0) - grow(60_000)).abs() < 1e-9);
+    }
+}

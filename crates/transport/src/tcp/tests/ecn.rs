@@ -1,0 +1,199 @@
+//! RFC 3168: negotiation, echo, reaction; what may be marked and what not.
+
+use super::script::{FromPeer, Script, mss_1000, mss_1000_sack, plain, seg};
+use crate::tcp::congestion::undo::{Resume, Which};
+use crate::tcp::{Config, EcnUse, InitialWindow, Phase};
+use hopline_core::{Instant, Length};
+
+/// Connected at 100 ms, after a SYN-ACK with these bits.
+fn connected_by(config: Config, syn_ack: FromPeer) -> Script {
+    let mut s = Script::new(config);
+    s.endpoint.connect(s.now).unwrap();
+    assert_eq!(s.says(), "SEW 0", "§6.1.1");
+    s.now = Instant::from_millis(100);
+    s.hears(syn_ack);
+    assert_eq!(s.says(), ". 1 ack 1");
+    s
+}
+
+fn syn_ack() -> FromPeer {
+    seg(0).syn().ack(1).options(mss_1000())
+}
+
+/// Ten segments in flight since 100 ms, ECN agreed on.
+fn in_flight(config: Config) -> Script {
+    let mut s = connected_by(config.with_ecn(), syn_ack().ece());
+    s.endpoint.send(s.now, Length(1 << 40)).unwrap();
+    let said = s.says();
+    let window = said.split(';').count();
+    assert_eq!(said.matches("ECT . ").count(), window, "{said}");
+    s
+}
+
+#[test]
+fn new_data_are_capable_and_nothing_else() {
+    // §6.1.4, §6.1.5: neither a pure ACK nor what is sent again.
+    let mut s = in_flight(plain());
+    s.hears(seg(1).ack(1).data(10));
+    assert_eq!(s.says(), ". 10001 ack 11");
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        s.hears(seg(11).ack(1));
+        said.push(s.says());
+    }
+    assert_eq!(said, ["ECT . 10001:11001 ack 11", "ECT . 11001:12001 ack 11", ". 1:1001 ack 11"]);
+    s.hears(seg(11).ack(12_001));
+    let said = s.says();
+    assert!(said.starts_with("ECT W 12001:13001"), "a loss is told too, §6.1.2: {said}");
+}
+
+#[test]
+fn a_peer_that_mirrors_the_bits_or_drops_them_has_not_agreed() {
+    for syn_ack in [syn_ack().ece().cwr(), syn_ack().cwr(), syn_ack()] {
+        let mut s = connected_by(plain().with_ecn(), syn_ack);
+        s.endpoint.send(s.now, Length(1000)).unwrap();
+        assert_eq!(s.says(), ". 1:1001 ack 1");
+        s.hears(seg(1).ack(1).data(10).marked());
+        assert_eq!(s.says(), ". 1001 ack 11", "and gets no echo");
+    }
+}
+
+#[test]
+fn a_lost_syn_goes_again_without_asking_and_then_only_the_echo_remains() {
+    // §6.1.1.1, and §6.1.1: who sent a SYN without the bits must not send capable data, but answers to marks.
+    let mut s = Script::new(plain().with_ecn());
+    s.endpoint.connect(s.now).unwrap();
+    assert_eq!(s.runs_to(1100), "0: SEW 0; 1000: S 0");
+    s.hears(syn_ack().ece());
+    s.says();
+    s.endpoint.send(s.now, Length(1000)).unwrap();
+    assert_eq!(s.says(), ". 1:1001 ack 1");
+    s.hears(seg(1).ack(1).data(10).marked());
+    assert_eq!(s.says(), "E 1001 ack 11");
+}
+
+#[test]
+fn the_listener_agrees_to_what_is_asked_if_it_may() {
+    let bits = |ecn, syn: FromPeer| {
+        let mut s = Script::new(Config { ecn, ..plain() });
+        s.endpoint.listen().unwrap();
+        s.hears(syn.options(mss_1000()));
+        s.says()
+    };
+    for ecn in [EcnUse::IfAsked, EcnUse::Ask] {
+        assert_eq!(bits(ecn, seg(0).syn().ece().cwr()), "SE 0 ack 1");
+        assert_eq!(bits(ecn, seg(0).syn()), "S 0 ack 1");
+        assert_eq!(bits(ecn, seg(0).syn().ece()), "S 0 ack 1", "one bit is no question");
+    }
+    assert_eq!(bits(EcnUse::Never, seg(0).syn().ece().cwr()), "S 0 ack 1");
+}
+
+#[test]
+fn without_ecn_the_bits_mean_nothing() {
+    let mut s = Script::sending(plain(), 1 << 40);
+    s.says();
+    s.hears(seg(1).ack(1001).ece());
+    assert_eq!(s.endpoint.cwnd(), 11_000);
+}
+
+#[test]
+fn marks_are_echoed_until_the_sender_has_reduced() {
+    // §6.1.3.
+    let mut s = in_flight(plain());
+    s.hears(seg(1).ack(1).data(10).marked());
+    assert_eq!(s.says(), "E 10001 ack 11");
+    s.hears(seg(11).ack(1).data(10));
+    assert_eq!(s.says(), "E 10001 ack 21");
+    s.hears(seg(21).ack(1).data(10).cwr());
+    assert_eq!(s.says(), ". 10001 ack 31");
+    s.hears(seg(31).ack(1).data(10).cwr().marked());
+    assert_eq!(s.says(), "E 10001 ack 41", "a new mark on what says that the last was heeded");
+    s.hears(seg(100_000).ack(1).data(10).cwr());
+    assert_eq!(s.says(), "E 10001 ack 41", "§6.1.5: outside the window nothing counts");
+    assert_eq!(s.endpoint.stats().marks_received, 2);
+}
+
+#[test]
+fn a_mark_halves_the_window_once_and_the_first_new_data_say_so() {
+    // §6.1.2.
+    let mut s = in_flight(plain());
+    s.hears(seg(1).ack(1001).ece());
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.ssthresh()), (5000, 5000));
+    assert_eq!(s.endpoint.phase(), Phase::Open, "nothing is resent");
+    s.hears(seg(1).ack(2001).ece());
+    s.hears(seg(1).ack(5001).ece());
+    assert_eq!(s.says(), "");
+    s.hears(seg(1).ack(6001).ece());
+    assert_eq!(s.endpoint.cwnd(), 5000, "no growth by what reports a mark");
+    assert_eq!(s.says(), "ECT W 10001:11001 ack 1");
+    s.hears(seg(1).ack(7001));
+    assert_eq!(s.says(), "ECT . 11001:12001 ack 1");
+    s.hears(seg(1).ack(10_001).ece());
+    assert_eq!(s.endpoint.stats().mark_reactions, 2, "the next window's mark");
+    assert!(s.endpoint.cwnd() < 3000);
+}
+
+#[test]
+fn a_mark_and_a_loss_in_one_window_count_once() {
+    for config in [plain(), plain().with_sack()] {
+        let mut s = connected_by(config.with_ecn(), seg(0).syn().ack(1).ece().options(mss_1000_sack()));
+        s.endpoint.send(s.now, Length(1 << 40)).unwrap();
+        s.says();
+        s.hears(seg(1).ack(1001).ece());
+        for n in 2..5 {
+            s.hears(seg(1).ack(1001).ece().sack(2001, 1000 * n + 1001));
+        }
+        assert_eq!(s.endpoint.phase(), Phase::Recovery);
+        assert_eq!(s.endpoint.ssthresh(), 5000);
+        assert!(s.says().starts_with(". 1001:2001 ack 1"), "what is lost is resent all the same");
+    }
+}
+
+#[test]
+fn a_timeout_is_told_and_growth_goes_on_although_the_echo_does_too() {
+    let mut s = in_flight(plain());
+    s.runs_to(500);
+    assert_eq!(s.endpoint.phase(), Phase::Loss);
+    s.hears(seg(1).ack(1001).ece());
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.ssthresh()), (2000, 5000), "one reaction, slow start");
+    s.says();
+    s.hears(seg(1).ack(10_001).ece());
+    assert!(s.says().starts_with("ECT W 10001:11001"));
+}
+
+#[test]
+fn a_mark_on_a_window_of_one_segment_makes_the_next_wait_for_a_timeout() {
+    // §6.1.2: the timer, and no back-off.
+    let mut s = in_flight(Config { initial_window: InitialWindow::Segments(1), ..plain() });
+    s.hears_at(200, seg(1).ack(1001).ece());
+    assert_eq!(s.endpoint.cwnd(), 1000);
+    assert_eq!(s.runs_to(600), "450: ECT W 1001:2001 ack 1");
+    s.hears(seg(1).ack(2001));
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.stats().timeouts), (2000, 0));
+}
+
+#[test]
+fn a_small_window_is_halved_to_one_segment() {
+    let mut s = in_flight(Config { initial_window: InitialWindow::Segments(2), ..plain() });
+    s.hears(seg(1).ack(1001).ece());
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.ssthresh()), (1000, 2000));
+}
+
+#[test]
+fn a_mark_leaves_cubic_seven_tenths() {
+    // RFC 9438 §4.6.
+    let mut s = in_flight(plain().with_cubic());
+    s.hears(seg(1).ack(1001).ece());
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.ssthresh()), (7000, 7000));
+}
+
+#[test]
+fn what_a_mark_did_and_what_came_before_cannot_be_undone() {
+    let mut s = in_flight(plain());
+    s.runs_to(500);
+    s.hears(seg(1).ack(10_001));
+    assert_eq!(s.endpoint.phase(), Phase::Open);
+    s.says();
+    s.hears(seg(1).ack(11_001).ece());
+    assert!(s.endpoint.undo(s.now, Which::Latest, Resume::NewData).is_none());
+}
