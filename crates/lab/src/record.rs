@@ -6,7 +6,7 @@ use crate::run::Run;
 use hopline_sim::Spec;
 use hopline_sim::spec::{Traffic, Transport};
 use hopline_transport::pacing::Pacing;
-use hopline_transport::tcp::Variant;
+use hopline_transport::tcp::{Variant, WindowLaw};
 use hopline_transport::tpa::AckEvery;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -275,6 +275,7 @@ fn transport(traffic: &Traffic) -> &'static str {
         Transport::Tcp(config) => match (config.variant, config.pacing) {
             (Variant::NewReno(_), Pacing::Adaptive(_)) => "tcp-ap",
             (Variant::NewReno(_), Pacing::None) => "tcp-newreno",
+            (Variant::Sack(_), _) if matches!(config.law, WindowLaw::Cubic(_)) => "tcp-cubic",
             (Variant::Sack(_), _) => "tcp-sack",
             (Variant::Reno(_), _) => "tcp-reno",
         },

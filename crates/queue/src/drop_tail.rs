@@ -36,6 +36,8 @@ pub enum Enqueued<T> {
     Displaced(T),
     /// The queue was full; the packet itself comes back.
     Refused(T),
+    /// The packet itself comes back before the queue was full: to tell of congestion ([`red`](crate::red)).
+    Early(T),
 }
 
 /// What a queue has seen, in packets.

@@ -4,7 +4,7 @@
 //! carried.
 
 use crate::node::Routing;
-use crate::packet::{Body, Carried, Handle};
+use crate::packet::{Body, Carried, Handle, Mark};
 use crate::stack::header;
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::World;
@@ -72,7 +72,7 @@ impl<T: Tracer> World<T> {
         let within = self.packets.get(inner);
         let packet = crate::packet::Packet {
             // Of what the packet carries: so its hops can be counted from any copy.
-            ip: Header { ttl: within.ip.ttl, ..ip },
+            ip: Header { ttl: within.ip.ttl, ecn: self.packets.ecn(inner), ..ip },
             len_bytes: within.len_bytes + options.wire_len() as u32,
             body: Body::Dsr { header: options, carried: Some(Carried(inner)) },
             flow: None,
@@ -139,7 +139,11 @@ impl<T: Tracer> World<T> {
             destination: outer.ip.dst,
             ttl: handle.ttl,
             header: Arc::clone(header),
-            carried: carried.map(|Carried(inner)| inner),
+            // What was marked goes on in another packet.
+            carried: carried.map(|Carried(inner)| match handle.mark {
+                Mark::None => inner,
+                Mark::Congestion => Handle { mark: Mark::Congestion, ..inner },
+            }),
         };
         if let Some(inner) = packet.carried {
             self.packets.retain(inner);

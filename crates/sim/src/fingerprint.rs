@@ -25,6 +25,7 @@ pub(crate) enum Observed {
     Dropped = 10,
     TransmitBlockAckReq = 11,
     TransmitBlockAck = 12,
+    Marked = 13,
 }
 
 impl Fingerprint {

@@ -2,10 +2,10 @@
 
 use crate::outcome::{Drops, Frames};
 use crate::packet::Handle;
-use crate::spec::RadioSpec;
+use crate::spec::{Discipline, QueueSpec, RadioSpec};
 use hopline_core::{Instant, Machine, NodeId, Purpose, Stream};
-use hopline_queue::DropTail;
 use hopline_queue::drop_tail::Class;
+use hopline_queue::{DropTail, InterfaceQueue, Red};
 use hopline_radio::mac::config::Tap;
 use hopline_radio::mac::{self, Activity, Mac};
 use hopline_radio::phy::errors::ErrorProcess;
@@ -26,6 +26,8 @@ pub(crate) struct Node {
     /// Boxed: most events of a node do not touch it.
     pub(crate) agent: Option<Box<Agent>>,
     pub(crate) drops: Drops,
+    /// Packets marked by its queues.
+    pub(crate) marks: u64,
     pub(crate) frames: Frames,
     /// Routing packets sent, those passed on included.
     pub(crate) routing_packets: u64,
@@ -94,7 +96,7 @@ pub(crate) struct Radio {
     /// The earliest wake-up of the MAC that is scheduled.
     pub(crate) armed: Instant,
     pub(crate) mac: Mac<Handle>,
-    pub(crate) queue: DropTail<Queued>,
+    pub(crate) queue: InterfaceQueue<Queued>,
     /// Between the network layer and the queue.
     pub(crate) down: VecDeque<Queued>,
     /// Between the MAC and the network layer.
@@ -114,11 +116,20 @@ pub(crate) struct Queued {
 impl Node {
     /// Counts anew from `now` on.
     pub(crate) fn restart(&mut self, now: Instant) {
-        (self.drops, self.frames) = Default::default();
+        (self.drops, self.frames, self.marks) = Default::default();
         (self.routing_packets, self.routing_bytes) = (0, 0);
         if let Some(radio) = &mut self.radio {
             radio.mac.restart_airtime(now);
         }
+    }
+}
+
+/// The queue that `spec` describes, with random numbers of its own if it needs any.
+pub(crate) fn queue<T: Copy>(spec: &QueueSpec, random: impl FnOnce() -> Stream) -> InterfaceQueue<T> {
+    let packets = DropTail::new(spec.capacity, spec.service);
+    match spec.discipline {
+        Discipline::DropTail => InterfaceQueue::DropTail(packets),
+        Discipline::Red(config) => InterfaceQueue::red(packets, Red::new(config, random())),
     }
 }
 
@@ -131,7 +142,7 @@ impl Radio {
             receiver: Receiver::default(),
             carrier: Activity::Quiet,
             armed: Instant::FAR_FUTURE,
-            queue: DropTail::new(spec.queue.capacity, spec.queue.service),
+            queue: queue(&spec.queue, || Stream::new(seed, run, node, Purpose::Queue)),
             down: VecDeque::new(),
             up: VecDeque::new(),
             errors: ErrorProcess::new(spec.errors),

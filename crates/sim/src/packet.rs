@@ -3,16 +3,26 @@
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_transport::tcp::Ports;
-use hopline_wire::ipv4::Header;
+use hopline_wire::ipv4::{Ecn, Header};
 use hopline_wire::{aodv, dsr, icmp, olsr, tcp, tpa, udp};
 use std::sync::Arc;
 
-/// A packet on its way: which one, and how many hops it may still take. The packet itself never changes, so that all
-/// copies in queues and in the air share it.
+/// A packet on its way: which one, how many hops it may still take, and whether it was marked. The packet itself never
+/// changes, so that all copies in queues and in the air share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle {
     pub(crate) id: u32,
     pub(crate) ttl: u8,
+    pub(crate) mark: Mark,
+}
+
+/// Whether a queue on the way has marked the packet (RFC 3168).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Its ECN field is the one it started with.
+    None,
+    /// Congestion experienced.
+    Congestion,
 }
 
 /// A packet.
@@ -123,17 +133,30 @@ impl Slab {
                 (self.slots.len() - 1) as u32
             }
         };
-        Handle { id, ttl }
+        Handle { id, ttl, mark: Mark::None }
     }
 
     pub(crate) fn get(&self, handle: Handle) -> &Packet {
         &self.slots[handle.id as usize].packet
     }
 
+    /// Its length in bytes, IP header included.
+    pub(crate) fn len(&self, handle: Handle) -> u32 {
+        self.get(handle).len_bytes
+    }
+
     pub(crate) fn view(&self, handle: Handle) -> PacketView<'_> {
         let packet = self.get(handle);
         let carried = packet.carried().map(|inner| self.get(inner));
-        PacketView { packet, ttl: handle.ttl, carried }
+        PacketView { packet, ttl: handle.ttl, ecn: self.ecn(handle), carried }
+    }
+
+    /// The ECN field as the IP header would have it here.
+    pub(crate) fn ecn(&self, handle: Handle) -> Ecn {
+        match handle.mark {
+            Mark::None => self.get(handle).ip.ecn,
+            Mark::Congestion => Ecn::CongestionExperienced,
+        }
     }
 
     /// One more holder.
@@ -175,7 +198,7 @@ impl Slab {
 mod tests {
     use super::*;
     use hopline_core::NodeId;
-    use hopline_wire::ipv4::{Ecn, Protocol};
+    use hopline_wire::ipv4::Protocol;
 
     fn packet(len_bytes: u32) -> Packet {
         let ip = Header {
@@ -224,6 +247,16 @@ mod tests {
         assert_eq!(slab.live(), 1, "somebody else holds what it carried");
         slab.release(inner);
         assert_eq!(slab.live(), 0);
+    }
+
+    #[test]
+    fn a_mark_is_on_the_copy_that_was_marked_and_goes_with_it() {
+        let mut slab = Slab::default();
+        let a = slab.insert(packet(1));
+        let marked = Handle { mark: Mark::Congestion, ..a };
+        assert_eq!((slab.ecn(a), slab.ecn(marked)), (Ecn::NotCapable, Ecn::CongestionExperienced));
+        assert_eq!(slab.view(marked).ecn, Ecn::CongestionExperienced);
+        assert_eq!(core::mem::size_of::<Handle>(), 8);
     }
 
     #[test]

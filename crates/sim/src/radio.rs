@@ -3,7 +3,7 @@
 use crate::fingerprint::Observed;
 use crate::medium::Link;
 use crate::node::{Queued, Radio};
-use crate::packet::Handle;
+use crate::packet::{Handle, Mark};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Air, Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
@@ -41,7 +41,14 @@ impl<T: Tracer> World<T> {
     /// Takes the packets for `next_hop` out of the queue of `node`.
     pub(crate) fn purge_queue(&mut self, node: u32, next_hop: MacAddr) -> Vec<Handle> {
         let mut purged = Vec::new();
-        self.radio(node).queue.remove_matching(|q| q.to == next_hop, |q| purged.push(q.handle));
+        let (now, packets) = (self.now, &self.packets);
+        let queue = &mut radio_of(&mut self.nodes, node).queue;
+        queue.remove_matching(
+            now,
+            |q| q.to == next_hop,
+            |q| purged.push(q.handle),
+            |q| packets.len(q.handle),
+        );
         purged
     }
 
@@ -192,20 +199,25 @@ impl<T: Tracer> World<T> {
     fn feed_mac(&mut self, node: u32) -> bool {
         let now = self.now;
         let radio = radio_of(&mut self.nodes, node);
-        let Some(queued) = radio.queue.dequeue() else { return false };
-        let len_bytes = self.packets.get(queued.handle).len_bytes;
+        let Some(queued) = radio.queue.dequeue(now, |q| self.packets.len(q.handle)) else { return false };
+        let len_bytes = self.packets.len(queued.handle);
         radio.mac.send(now, Msdu { body: queued.handle, len_bytes, to: queued.to });
         true
     }
 
     fn enqueue(&mut self, node: u32, queued: Queued) {
-        let lost = match self.radio(node).queue.enqueue(queued, queued.class) {
-            Enqueued::Accepted => None,
-            Enqueued::Displaced(other) | Enqueued::Refused(other) => Some(other),
-        };
-        if let Some(lost) = lost {
-            self.drop_at(Place::Radio, node, lost.handle, DropReason::QueueFull);
+        let arriving = self.arriving(queued.handle, queued.class);
+        let (packets, queue) = (&self.packets, &mut radio_of(&mut self.nodes, node).queue);
+        let mut marked = Mark::None;
+        let mark = |q: &mut Queued| (q.handle.mark, marked) = (Mark::Congestion, Mark::Congestion);
+        match queue.enqueue(queued, arriving, mark, |q| packets.len(q.handle)) {
+            Enqueued::Accepted => {}
+            Enqueued::Displaced(lost) | Enqueued::Refused(lost) => {
+                self.drop_at(Place::Radio, node, lost.handle, DropReason::QueueFull);
+            }
+            Enqueued::Early(lost) => self.drop_at(Place::Radio, node, lost.handle, DropReason::Early),
         }
+        self.note_mark(node, queued.handle, marked);
         if self.radio(node).mac.is_ready() {
             self.drive_mac(node);
         }

@@ -3,6 +3,7 @@
 pub use crate::draw::Draw;
 use core::num::{NonZeroU16, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
+use hopline_queue::RedConfig;
 use hopline_queue::drop_tail::Service;
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
@@ -74,13 +75,24 @@ pub struct RadioSpec {
     pub errors: ErrorModel,
 }
 
-/// A drop-tail queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The queue of an interface.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueSpec {
     /// Most packets it holds.
     pub capacity: NonZeroU16,
     /// In which order it serves them.
     pub service: Service,
+    /// Which packets it takes.
+    pub discipline: Discipline,
+}
+
+/// Which packets a queue takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Discipline {
+    /// All that fit.
+    DropTail,
+    /// Fewer and fewer before that: random early detection, which drops or marks.
+    Red(RedConfig),
 }
 
 /// A full-duplex point-to-point link.

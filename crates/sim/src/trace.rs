@@ -3,6 +3,7 @@
 use hopline_core::{FlowId, Instant, NodeId};
 use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
+use hopline_wire::ipv4::Ecn;
 
 mod ns2;
 mod pcap;
@@ -17,6 +18,8 @@ pub(crate) use pcap::emit;
 pub enum DropReason {
     /// The interface queue was full.
     QueueFull,
+    /// The interface queue told of congestion before it was full.
+    Early,
     /// The MAC gave up after its last retry.
     RetryLimit,
     /// There is no route.
@@ -37,6 +40,7 @@ impl DropReason {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::QueueFull => "interface queue full",
+            Self::Early => "early detection",
             Self::RetryLimit => "retry limit reached",
             Self::NoRoute => "no route",
             Self::Ttl => "hop limit exceeded",
@@ -58,7 +62,7 @@ pub enum Place {
     Network,
 }
 
-/// A packet as it passes: its contents, which never change, and the hops it has left.
+/// A packet as it passes: its contents, which never change, and what the way has made of its IP header.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView<'a> {
     /// The packet.
@@ -67,6 +71,8 @@ pub struct PacketView<'a> {
     pub ttl: u8,
     /// What it carries, if that is a packet too.
     pub carried: Option<&'a Packet>,
+    /// ECN field as the IP header would have it here: queues on the way may have marked the packet.
+    pub ecn: Ecn,
 }
 
 /// What happens at a node.

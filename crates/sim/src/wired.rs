@@ -1,13 +1,13 @@
 //! Wired point-to-point links.
 
 use crate::fingerprint::Observed;
-use crate::node::WireEnd;
-use crate::packet::Handle;
+use crate::node::{WireEnd, queue};
+use crate::packet::{Handle, Mark};
 use crate::spec::LinkSpec;
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
-use hopline_queue::DropTail;
+use hopline_queue::InterfaceQueue;
 use hopline_queue::drop_tail::{Class, Enqueued};
 use hopline_radio::phy::errors::ErrorProcess;
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 struct Direction {
     from: NodeId,
-    queue: DropTail<Handle>,
+    queue: InterfaceQueue<Handle>,
     sending: Option<Handle>,
     /// On the way, oldest first; the delay is constant.
     travelling: VecDeque<Handle>,
@@ -34,13 +34,14 @@ struct Direction {
 
 impl Wire {
     pub(crate) fn new(spec: &LinkSpec, number: u64, (seed, run): (u64, u64)) -> Self {
+        let stream = |side: u64, purpose| Stream::keyed(seed, run, 1 << 32 | number << 1 | side, purpose);
         let direction = |from: NodeId, side: u64| Direction {
             from,
-            queue: DropTail::new(spec.queue.capacity, spec.queue.service),
+            queue: queue(&spec.queue, || stream(side, Purpose::Queue)),
             sending: None,
             travelling: VecDeque::new(),
             errors: ErrorProcess::new(spec.errors),
-            stream: Stream::keyed(seed, run, 1 << 32 | number << 1 | side, Purpose::Errors),
+            stream: stream(side, Purpose::Errors),
         };
         Self {
             rate_bps: spec.rate_bps,
@@ -58,14 +59,20 @@ impl Wire {
 impl<T: Tracer> World<T> {
     /// Hands a packet to one end of a link.
     pub(crate) fn send_over_wire(&mut self, end: WireEnd, handle: Handle, class: Class) {
-        let direction = self.direction(end);
-        let node = direction.from;
-        match direction.queue.enqueue(handle, class) {
+        let arriving = self.arriving(handle, class);
+        let packets = &self.packets;
+        let direction = &mut self.wires[end.link as usize].directions[usize::from(end.side)];
+        let node = direction.from.0;
+        let mut marked = Mark::None;
+        let mark = |handle: &mut Handle| (handle.mark, marked) = (Mark::Congestion, Mark::Congestion);
+        match direction.queue.enqueue(handle, arriving, mark, |&handle| packets.len(handle)) {
             Enqueued::Accepted => {}
             Enqueued::Displaced(lost) | Enqueued::Refused(lost) => {
-                self.drop_at(Place::Wire, node.0, lost, DropReason::QueueFull);
+                self.drop_at(Place::Wire, node, lost, DropReason::QueueFull);
             }
+            Enqueued::Early(lost) => self.drop_at(Place::Wire, node, lost, DropReason::Early),
         }
+        self.note_mark(node, handle, marked);
         self.start_wire(end);
     }
 
@@ -113,7 +120,8 @@ impl<T: Tracer> World<T> {
         if direction.sending.is_some() {
             return;
         }
-        let Some(handle) = direction.queue.dequeue() else { return };
+        let packets = &self.packets;
+        let Some(handle) = direction.queue.dequeue(self.now, |&handle| packets.len(handle)) else { return };
         direction.sending = Some(handle);
         let packet = self.packets.get(handle);
         let sent = self.now + Duration::of_bits(8 * u64::from(packet.len_bytes), rate_bps);

@@ -191,6 +191,7 @@ impl<T: Tracer> World<T> {
                 .map(|node| NodeOutcome {
                     airtime: node.radio.as_ref().map_or(Airtime::default(), |r| r.mac.airtime(now)),
                     drops: node.drops,
+                    marks: node.marks,
                     frames: node.frames,
                     routing_packets: node.routing_packets,
                     routing_bytes: node.routing_bytes,
@@ -285,6 +286,7 @@ fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
                 wires: Vec::new(),
                 agent,
                 drops: Default::default(),
+                marks: 0,
                 frames: Default::default(),
                 routing_packets: 0,
                 routing_bytes: 0,

@@ -20,7 +20,7 @@ fn packets_at(spec: &Spec, secs: f64) -> (usize, Outcome) {
 fn drops(outcome: &Outcome) -> u64 {
     let sum = |n: &hopline_sim::outcome::NodeOutcome| {
         let d = n.drops;
-        d.queue_full + d.retry_limit + d.no_route + d.ttl + d.link_error + d.outage
+        d.queue_full + d.early + d.retry_limit + d.no_route + d.ttl + d.link_error + d.outage
     };
     outcome.nodes.iter().map(sum).sum()
 }

@@ -75,8 +75,8 @@ fn of_frames(f: &Frames) -> [u64; 4] {
     [f.data, f.rts, f.cts, f.ack]
 }
 
-fn of_drops(d: &Drops) -> [u64; 6] {
-    [d.queue_full, d.retry_limit, d.no_route, d.ttl, d.link_error, d.outage]
+fn of_drops(d: &Drops) -> [u64; 7] {
+    [d.queue_full, d.early, d.retry_limit, d.no_route, d.ttl, d.link_error, d.outage]
 }
 
 fn of_airtime(a: &Airtime) -> [u64; 5] {

@@ -109,6 +109,12 @@ pub const CATALOGUE: &[MetricInfo] = &[
     run("drops_queue_full", "1", Lower, "packets dropped: interface queue full", |o| {
         Some(over_nodes(o, |n| n.drops.queue_full))
     }),
+    run("drops_early", "1", Lower, "packets dropped: early detection, before the queue was full", |o| {
+        Some(over_nodes(o, |n| n.drops.early))
+    }),
+    run("marks", "1", Neither, "packets marked by queues in place of being dropped", |o| {
+        Some(over_nodes(o, |n| n.marks))
+    }),
     run("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |o| {
         Some(over_nodes(o, |n| n.drops.retry_limit))
     }),
@@ -348,6 +354,10 @@ pub const CATALOGUE: &[MetricInfo] = &[
     node("drops_queue_full", "1", Lower, "packets dropped: interface queue full", |n| {
         dropped(n, |d| d.queue_full)
     }),
+    node("drops_early", "1", Lower, "packets dropped: early detection, before the queue was full", |n| {
+        dropped(n, |d| d.early)
+    }),
+    node("marks", "1", Neither, "packets marked by its queues in place of being dropped", |n| count(n.marks)),
     node("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |n| {
         dropped(n, |d| d.retry_limit)
     }),

@@ -155,6 +155,53 @@ pub const QUEUE: &[Key] = &[
         &["fifo", "routing-first"],
         "whether routing packets overtake; default: fifo, ns-2: yes",
     ),
+    Key::word(
+        "discipline",
+        &["drop-tail", "red"],
+        "red: random early detection tells of congestion before the queue is full; never by routing messages",
+    )
+    .or(Word("drop-tail")),
+    Key::number(
+        "min_threshold_packets",
+        0.0,
+        65_535.0,
+        "of red: average queue below which all enter; default: 5",
+    ),
+    Key::number(
+        "max_threshold_packets",
+        0.001,
+        65_535.0,
+        "of red: average queue from which on none do; default: 15",
+    ),
+    Key::number("weight", 1e-6, 1.0, "of red: weight of the present queue in the average; default: 0.002"),
+    Key::number(
+        "max_probability",
+        1e-6,
+        1.0,
+        "of red: share chosen as the average reaches max_threshold_packets; default: 0.02",
+    ),
+    Key::word("measure", &["packets", "bytes"], "of red: what the queue is measured in; default: packets"),
+    Key::integer(
+        "mean_packet_bytes",
+        1,
+        65_535,
+        "of red measured in bytes: what counts as a packet; default: 1000",
+    ),
+    Key::flag(
+        "gentle",
+        "of red: beyond max_threshold_packets the share rises, to all at twice that; default: false",
+    ),
+    Key::number(
+        "idle_packet_ms",
+        0.0,
+        1000.0,
+        "of red: an empty queue counts as seen empty once in this time; 0: not at all; default: 1",
+    ),
+    Key::word(
+        "action",
+        &["drop", "mark"],
+        "of red: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked; default: drop",
+    ),
 ];
 
 /// `[nodes]`.

@@ -13,6 +13,7 @@ use hopline_transport::tcp::{AckPolicy, Config, Variant};
 mod door;
 mod errors;
 mod files;
+mod laws;
 mod outages;
 mod pacing;
 mod settings;

@@ -101,7 +101,7 @@ proptest! {
                 Op::Enqueue(class) => {
                     match q.enqueue(offered, class) {
                         Enqueued::Accepted => {}
-                        Enqueued::Displaced(p) | Enqueued::Refused(p) => out.push(p),
+                        Enqueued::Displaced(p) | Enqueued::Refused(p) | Enqueued::Early(p) => out.push(p),
                     }
                     offered += 1;
                 }

@@ -1,6 +1,6 @@
 //! Flows over a connection: both endpoints, and the application above them.
 
-use super::endpoint::{Counts, Endpoint, packet_len, with_clock_phase};
+use super::endpoint::{Counts, Endpoint, ecn, packet_len, with_clock_phase};
 use super::exchange::{Exchange, Next};
 use super::{Kind, Side, UNLIMITED};
 use crate::packet::{Body, Packet};
@@ -11,7 +11,7 @@ use crate::world::{Event, World};
 use hopline_core::{FlowId, Instant, Payload, Stream};
 use hopline_transport::tcp::{DoorStats, Ports};
 use hopline_transport::{Signal, connection};
-use hopline_wire::ipv4::Protocol;
+use hopline_wire::ipv4::{Header, Protocol};
 
 /// A connection between the two ends of a flow.
 #[derive(Debug)]
@@ -292,7 +292,7 @@ impl<T: Tracer> World<T> {
         };
         let protocol = if let Body::Tcp(_) = body { Protocol::Tcp } else { Protocol::Udp };
         let packet = Packet {
-            ip: header(from.ipv4(), to.ipv4(), protocol),
+            ip: Header { ecn: ecn(&body), ..header(from.ipv4(), to.ipv4(), protocol) },
             len_bytes: packet_len(&body) + self.extra_header_bytes,
             body,
             flow: Some(FlowId(flow)),

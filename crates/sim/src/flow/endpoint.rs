@@ -6,12 +6,11 @@ use hopline_core::{Duration, Instant, Length, LinkId, Machine, Seq32, Stream};
 use hopline_transport::connection::Event;
 use hopline_transport::tcp::{self, DoorStats, Estimator, Ports};
 use hopline_transport::{Signal, tpa};
-use hopline_wire::ipv4::HEADER_LEN;
+use hopline_wire::ipv4::{Ecn, HEADER_LEN};
 use hopline_wire::udp;
 
 /// One end of a connection.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the connection around it is boxed")]
 pub(super) enum Endpoint {
     Tcp(tcp::Endpoint<Length>),
     /// Its ports are UDP's.
@@ -169,6 +168,19 @@ pub(super) fn with_clock_phase(mut over: Transport, stream: &mut Stream) -> Tran
         *phase = stream.duration_below(config.rto.granularity);
     }
     over
+}
+
+/// The ECN field of the IP packet around a segment.
+pub(super) fn ecn(body: &Body) -> Ecn {
+    if let Body::Tcp(segment) = body { segment.ecn } else { Ecn::NotCapable }
+}
+
+/// The segment as it arrives in a packet with this ECN field.
+pub(super) fn with_mark(mut body: Body, ecn: Ecn) -> Body {
+    if let Body::Tcp(segment) = &mut body {
+        segment.ecn = ecn;
+    }
+    body
 }
 
 /// Length of the IP packet around a segment.

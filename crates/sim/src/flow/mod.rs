@@ -16,6 +16,7 @@ use crate::world::{Event, World};
 use connection::{App, Connection};
 use counters::{Counters, Told};
 use datagrams::{Bursts, Datagrams};
+use endpoint::with_mark;
 use exchange::Exchange;
 use hopline_core::{FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
@@ -314,7 +315,7 @@ impl<T: Tracer> World<T> {
         }
         match (&packet.body, &mut state.kind) {
             (body @ (Body::Tcp(_) | Body::Tpa { .. }), Kind::Connection(_)) => {
-                let body = body.clone();
+                let body = with_mark(body.clone(), self.packets.ecn(handle));
                 self.receive_segment(flow.0, from.other(), &body, forwarded + 1);
             }
             (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {

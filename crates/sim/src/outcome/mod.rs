@@ -108,6 +108,8 @@ pub struct NodeOutcome {
     pub airtime: Airtime,
     /// Packets dropped at this node, by reason.
     pub drops: Drops,
+    /// Packets that queues of this node marked in place of dropping them (RFC 3168).
+    pub marks: u64,
     /// Frames sent over the radio, by kind.
     pub frames: Frames,
     /// Packets of routing protocols sent, those passed on included.
@@ -138,6 +140,8 @@ pub struct Frames {
 pub struct Drops {
     /// The interface queue was full.
     pub queue_full: u64,
+    /// The interface queue told of congestion before it was full.
+    pub early: u64,
     /// The MAC gave up after its last retry.
     pub retry_limit: u64,
     /// There was no route, or it took too long to find one.
@@ -163,7 +167,13 @@ impl Drops {
     /// Packets dropped for any reason.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.queue_full + self.retry_limit + self.no_route + self.ttl + self.link_error + self.outage
+        self.queue_full
+            + self.early
+            + self.retry_limit
+            + self.no_route
+            + self.ttl
+            + self.link_error
+            + self.outage
     }
 }
 

@@ -90,7 +90,7 @@ impl<W: Write> Ns2<W> {
 
     /// A line about a packet.
     fn packet(&mut self, seen: Seen, view: PacketView<'_>) {
-        let PacketView { packet, ttl, carried } = view;
+        let PacketView { packet, ttl, carried, .. } = view;
         // Data behind a DSR header are data.
         let shown = carried.unwrap_or(packet);
         let (serial, kind, sport, dport) = match &shown.body {
@@ -290,7 +290,7 @@ impl<W: Write> Tracer for Ns2<W> {
 const fn names(reason: DropReason) -> (&'static str, &'static str) {
     use hopline_routing::DropReason as Routing;
     match reason {
-        DropReason::QueueFull => ("IFQ", "---"),
+        DropReason::QueueFull | DropReason::Early => ("IFQ", "---"),
         DropReason::RetryLimit => ("MAC", "RET"),
         DropReason::LinkError | DropReason::Outage => ("MAC", "ERR"),
         DropReason::Ttl => ("RTR", "TTL"),

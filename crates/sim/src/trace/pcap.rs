@@ -119,9 +119,9 @@ impl<W: Write> Tracer for Pcap<W> {
     }
 }
 
-/// Appends the packet's bytes, with the hops it has left.
-pub(crate) fn emit(PacketView { packet, ttl, carried }: PacketView<'_>, out: &mut Vec<u8>) {
-    let ip = Header { ttl, ..packet.ip };
+/// Appends the packet's bytes, with the hops it has left and the mark it bears.
+pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out: &mut Vec<u8>) {
+    let ip = Header { ttl, ecn, ..packet.ip };
     if let Body::Dsr { header, .. } = &packet.body {
         let payload = carried.map(payload).unwrap_or_default();
         ip.emit(header.wire_len() + payload.len(), out);

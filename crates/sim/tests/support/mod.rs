@@ -14,8 +14,8 @@ use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::Spec;
 use hopline_sim::spec::{
-    Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec, RadioSpec,
-    RoutingSpec, Traffic, Transport,
+    Discipline, Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec,
+    RadioSpec, RoutingSpec, Traffic, Transport,
 };
 use hopline_transport::tcp;
 
@@ -53,7 +53,11 @@ pub(crate) fn disk(range_m: f64) -> RadioSpec {
 }
 
 pub(crate) fn queue(capacity: u16, service: Service) -> QueueSpec {
-    QueueSpec { capacity: NonZeroU16::new(capacity).expect("not zero"), service }
+    QueueSpec {
+        capacity: NonZeroU16::new(capacity).expect("not zero"),
+        service,
+        discipline: Discipline::DropTail,
+    }
 }
 
 fn node(index: usize, trajectory: Trajectory, interface: Interface) -> NodeSpec {

@@ -4,11 +4,36 @@ use super::Key;
 
 /// Transports of bulk flows.
 pub const TRANSPORTS: &[&str] =
-    &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-ap", "tcp-door", "tpa", "tpa-star", "tpa-ap"];
+    &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-cubic", "tcp-ap", "tcp-door", "tpa", "tpa-star", "tpa-ap"];
 
 /// `[tcp]` and `flow.tcp`.
 pub const TCP: &[Key] = &[
-    Key::word("preset", &["modern", "ns2-2.35", "ns2-2006", "ns2-2001"], "starting point; default: modern"),
+    Key::word(
+        "preset",
+        &["modern", "linux", "ns2-2.35", "ns2-2006", "ns2-2001"],
+        "starting point; default: modern, of tcp-cubic: linux",
+    ),
+    Key::word(
+        "law",
+        &["aimd", "cubic"],
+        "how the window grows and what a loss leaves of it, whatever the recovery; default: aimd, of tcp-cubic: cubic",
+    ),
+    Key::word(
+        "recovery_window",
+        &["at-once", "prr", "prr-conservative", "prr-slow-start"],
+        "of tcp-sack and tcp-cubic: how the window comes down in recovery; prr: RFC 9937, the others RFC 6937; default: at-once, of preset linux: prr",
+    ),
+    Key::word(
+        "ecn",
+        &["off", "if-asked", "ask"],
+        "whether data may be marked in place of being dropped (RFC 3168); both ends of a flow are alike, so it takes ask; default: off, of preset linux: if-asked",
+    ),
+    Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed; default: 0.4"),
+    Key::number("cubic_beta", 0.01, 0.99, "of cubic: what a loss leaves of the window; default: 0.7"),
+    Key::flag(
+        "fast_convergence",
+        "of cubic: whether a flow that shrinks makes room for others; default: true",
+    ),
     Key::integer_or("window", 1, 1 << 20, &["unclamped"], "most segments in flight, whatever cwnd says"),
     Key::integer("mss_bytes", 48, 65_495, "largest segment"),
     Key::integer_or(

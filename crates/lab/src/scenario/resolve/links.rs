@@ -2,7 +2,7 @@
 
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Names, Owned, node_named, radio, refuse_foreign, seconds};
+use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
 use hopline_sim::spec::LinkSpec;
@@ -27,7 +27,7 @@ fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
         b,
         rate_bps: libm::round(rate_mbps * 1e6) as u64,
         delay: Duration::from_secs_f64(delay_ms * 1e-3),
-        queue: radio::queue(radio::PLAIN_QUEUE, section.section("queue")),
+        queue: queue::resolve(queue::PLAIN, section.section("queue"))?,
         errors: errors(section.section("errors"))?,
     })
 }

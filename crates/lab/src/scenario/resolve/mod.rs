@@ -8,6 +8,7 @@ mod mobility;
 mod nodes;
 mod outages;
 mod pacing;
+mod queue;
 mod radio;
 mod routing;
 mod tcp;

@@ -1,10 +1,9 @@
-//! `[radio]`, `[mac]`, `[queue]` and `[routing]`.
+//! `[radio]` and `[mac]`.
 
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
-use super::{Owned, links, refuse_foreign};
+use super::{Owned, links, queue, refuse_foreign};
 use hopline_core::Duration;
-use hopline_queue::{DropTail, Service};
 use hopline_radio::mac::config::{
     self as mac, AckPolicy, BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
 };
@@ -14,11 +13,6 @@ use hopline_radio::phy::propagation::{
 use hopline_radio::phy::{self, reception::ReceptionModel};
 use hopline_radio::rate::{Preamble, Rate};
 use hopline_sim::spec::{QueueSpec, RadioSpec};
-use std::num::NonZeroU16;
-
-/// First come, first served, 50 packets.
-pub(super) const PLAIN_QUEUE: QueueSpec =
-    QueueSpec { capacity: DropTail::<()>::DEFAULT_CAPACITY, service: Service::Fifo };
 
 /// What the preset of `[radio]` says about everything that it covers.
 struct Preset {
@@ -33,14 +27,14 @@ impl Preset {
         let standard = |mac| Self {
             phy: phy::Config::wavelan(),
             mac,
-            queue: PLAIN_QUEUE,
+            queue: queue::PLAIN,
             link_layer_delay: Duration::ZERO,
         };
         match name {
             "ns2-wavelan" => Self {
                 phy: phy::Config::ns2_wavelan(),
                 mac: mac::Config::ns2_wavelan(),
-                queue: QueueSpec { capacity: DropTail::<()>::NS2_CAPACITY, service: Service::RoutingFirst },
+                queue: queue::NS2,
                 link_layer_delay: Duration::from_micros(25),
             },
             "ns3-wavelan" => standard(mac::Config::ns3_wavelan()),
@@ -72,25 +66,10 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Proble
     Ok(Some(RadioSpec {
         phy: preset.phy,
         mac: preset.mac,
-        queue: queue(preset.queue, scenario.section("queue")),
+        queue: queue::resolve(preset.queue, scenario.section("queue"))?,
         link_layer_delay: delay.unwrap_or(preset.link_layer_delay),
         errors: links::errors(section.section("errors"))?,
     }))
-}
-
-/// `preset` with what `[queue]` or `link.queue` puts over it.
-pub(super) fn queue(preset: QueueSpec, section: Section<'_>) -> QueueSpec {
-    let mut config = preset;
-    if let Some(packets) = section.integer("capacity_packets") {
-        let packets = u16::try_from(packets).ok().and_then(NonZeroU16::new);
-        config.capacity = packets.expect("the key's range is that of the type");
-    }
-    match section.word("service") {
-        Some("fifo") => config.service = Service::Fifo,
-        Some(_routing_first) => config.service = Service::RoutingFirst,
-        None => {}
-    }
-    config
 }
 
 /// The keys of each propagation model.

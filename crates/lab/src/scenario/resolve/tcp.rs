@@ -2,11 +2,11 @@
 
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{door, pacing, seconds};
+use super::{door, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
-    AckPolicy, Config, Dsack, InitialWindow, LimitedTransmit, LossDetection, Offer, RackConfig, TailProbe,
-    TimestampEcho,
+    AckPolicy, Config, CubicConfig, Dsack, EcnUse, FastConvergence, InitialWindow, LimitedTransmit,
+    LossDetection, Offer, PrrBound, RackConfig, RecoveryWindow, TailProbe, TimestampEcho, Variant, WindowLaw,
 };
 
 /// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
@@ -15,6 +15,8 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
     let door = [scenario.section("door"), flow.section("door")];
     let mut config = match own.word("preset").or(general.word("preset")) {
+        None if transport == "tcp-cubic" => Config::linux(),
+        Some("linux") => Config::linux(),
         None | Some("modern") => Config::modern(),
         Some("ns2-2.35") => Config::ns2_235(),
         Some("ns2-2006") => Config::ns2_2006(),
@@ -23,10 +25,12 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
     };
     config = match if transport == "tcp-door" { door::below(door) } else { transport } {
         "tcp-newreno" | "tcp-ap" => config.with_newreno(),
-        "tcp-sack" => config.with_sack(),
+        "tcp-sack" | "tcp-cubic" => config.with_sack(),
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
+    config.law = law(transport, general, own)?;
+    apply_recovery(&mut config, general, own)?;
     if pacing::is_paced(transport, general, own)? {
         config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
     }
@@ -40,6 +44,47 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
         .validate()
         .map_err(|e| Problem::new(format!("TCP parameters do not fit together: {e}")).at(section.origin))?;
     Ok(config)
+}
+
+/// The window law. Names of transports that do not say CUBIC mean RFC 5681, whatever the preset.
+fn law(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<WindowLaw, Problem> {
+    let default = if transport == "tcp-cubic" { "cubic" } else { "aimd" };
+    if own.word("law").or(general.word("law")).unwrap_or(default) == "cubic" {
+        let mut cubic = CubicConfig::RFC9438;
+        for section in [general, own] {
+            cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
+            cubic.beta = section.number("cubic_beta").unwrap_or(cubic.beta);
+            match section.flag("fast_convergence") {
+                Some(true) => cubic.fast_convergence = FastConvergence::On,
+                Some(false) => cubic.fast_convergence = FastConvergence::Off,
+                None => {}
+            }
+        }
+        return Ok(WindowLaw::Cubic(cubic));
+    }
+    // In `[tcp]` they are for those flows that have use for them.
+    refuse_foreign(&own, "law", "aimd", &[(&["cubic"], &["cubic_c", "cubic_beta", "fast_convergence"])])?;
+    Ok(WindowLaw::Aimd)
+}
+
+/// How the window comes down in recovery: a matter of SACK.
+fn apply_recovery(config: &mut Config, general: Section<'_>, own: Section<'_>) -> Result<(), Problem> {
+    let Variant::Sack(sack) = &mut config.variant else {
+        return match own.has("recovery_window") {
+            true => Err(Problem::new("`recovery_window` is a matter of SACK")
+                .at(own.origin_of("recovery_window"))
+                .help("transport = \"tcp-sack\" or \"tcp-cubic\", or remove it")),
+            false => Ok(()),
+        };
+    };
+    match own.word("recovery_window").or(general.word("recovery_window")) {
+        Some("at-once") => sack.window = RecoveryWindow::AtOnce,
+        Some("prr") => sack.window = RecoveryWindow::Prr(PrrBound::SafeAck),
+        Some("prr-conservative") => sack.window = RecoveryWindow::Prr(PrrBound::Conservative),
+        Some(_prr_slow_start) => sack.window = RecoveryWindow::Prr(PrrBound::SlowStart),
+        None => {}
+    }
+    Ok(())
 }
 
 fn apply(config: &mut Config, section: Section<'_>) {
@@ -87,6 +132,12 @@ fn apply(config: &mut Config, section: Section<'_>) {
     match section.word("timestamp_echo") {
         Some("earliest") => config.timestamp_echo = TimestampEcho::Earliest,
         Some(_latest) => config.timestamp_echo = TimestampEcho::Latest,
+        None => {}
+    }
+    match section.word("ecn") {
+        Some("off") => config.ecn = EcnUse::Never,
+        Some("if-asked") => config.ecn = EcnUse::IfAsked,
+        Some(_ask) => config.ecn = EcnUse::Ask,
         None => {}
     }
     if let Some(bytes) = section.small("receive_buffer_bytes") {

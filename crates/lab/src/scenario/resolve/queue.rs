@@ -1,0 +1,85 @@
+//! `[queue]` and `link.queue`.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::refuse_foreign;
+use hopline_core::Duration;
+use hopline_queue::red::{Action, Gentle, Idle, Measure};
+use hopline_queue::{DropTail, RedConfig, Service};
+use hopline_sim::spec::{Discipline, QueueSpec};
+use std::num::NonZeroU16;
+
+/// First come, first served, 50 packets.
+pub(super) const PLAIN: QueueSpec = QueueSpec {
+    capacity: DropTail::<()>::DEFAULT_CAPACITY,
+    service: Service::Fifo,
+    discipline: Discipline::DropTail,
+};
+
+/// ns-2's interface queue.
+pub(super) const NS2: QueueSpec =
+    QueueSpec { capacity: DropTail::<()>::NS2_CAPACITY, service: Service::RoutingFirst, ..PLAIN };
+
+/// What a queue with RED has beside the others.
+const RED_KEYS: &[&str] = &[
+    "min_threshold_packets",
+    "max_threshold_packets",
+    "weight",
+    "max_probability",
+    "measure",
+    "mean_packet_bytes",
+    "gentle",
+    "idle_packet_ms",
+    "action",
+];
+
+/// `preset` with what `section` puts over it.
+pub(super) fn resolve(preset: QueueSpec, section: Section<'_>) -> Result<QueueSpec, Problem> {
+    let mut config = preset;
+    if let Some(packets) = section.integer("capacity_packets") {
+        let packets = u16::try_from(packets).ok().and_then(NonZeroU16::new);
+        config.capacity = packets.expect("the key's range is that of the type");
+    }
+    match section.word("service") {
+        Some("fifo") => config.service = Service::Fifo,
+        Some(_routing_first) => config.service = Service::RoutingFirst,
+        None => {}
+    }
+    let discipline = section.word("discipline").unwrap_or("drop-tail");
+    refuse_foreign(&section, "discipline", discipline, &[(&["red"], RED_KEYS)])?;
+    if discipline == "red" {
+        config.discipline = Discipline::Red(red(&section)?);
+    }
+    Ok(config)
+}
+
+fn red(section: &Section<'_>) -> Result<RedConfig, Problem> {
+    let mut red = RedConfig::PAPER;
+    let numbers = [
+        ("min_threshold_packets", &mut red.min_threshold),
+        ("max_threshold_packets", &mut red.max_threshold),
+        ("weight", &mut red.weight),
+        ("max_probability", &mut red.max_probability),
+    ];
+    for (key, field) in numbers {
+        *field = section.number(key).unwrap_or(*field);
+    }
+    let in_bytes = section.word("measure") == Some("bytes");
+    let measure = if in_bytes { "bytes" } else { "packets" };
+    refuse_foreign(section, "measure", measure, &[(&["bytes"], &["mean_packet_bytes"])])?;
+    if in_bytes {
+        red.measure = Measure::Bytes { packet_bytes: section.small("mean_packet_bytes").unwrap_or(1000) };
+    }
+    if section.flag("gentle") == Some(true) {
+        red.gentle = Gentle::On;
+    }
+    if let Some(ms) = section.number("idle_packet_ms") {
+        let packet_time = Duration::from_secs_f64(ms * 1e-3);
+        red.idle = if packet_time.is_zero() { Idle::Kept } else { Idle::Decays { packet_time } };
+    }
+    if section.word("action") == Some("mark") {
+        red.action = Action::Mark;
+    }
+    red.validate().map_err(|must| Problem::new(format!("RED wants {must}")).at(section.origin))?;
+    Ok(red)
+}

@@ -1,0 +1,208 @@
+//! Random early detection: congestion is told before the queue is full (Floyd and Jacobson 1993).
+//!
+//! [`Red`] decides, it does not hold packets: [`InterfaceQueue`](crate::InterfaceQueue) asks it about each that arrives.
+
+use hopline_core::{Duration, Instant, Stream};
+
+/// Parameters of RED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RedConfig {
+    /// Average queue below which nothing is dropped: `minth`, packets. At least 0 and below `max_threshold`; default 5.
+    pub min_threshold: f64,
+    /// Average queue from which on everything is dropped, or with [`Gentle::On`] more than `max_probability`: `maxth`, packets.
+    /// Default 15.
+    pub max_threshold: f64,
+    /// Weight of the present queue in the average: `wq`. Above 0, at most 1; default 0.002.
+    pub weight: f64,
+    /// Probability to be dropped as the average reaches `max_threshold`: `maxp`. Above 0, at most 1; default 0.02, as in the paper
+    /// (1/50); later advice is 0.1.
+    pub max_probability: f64,
+    /// What the queue is measured in. Default packets.
+    pub measure: Measure,
+    /// What happens from `max_threshold` on. Default everything is dropped.
+    pub gentle: Gentle,
+    /// What the average does while the queue is empty. Default it decays.
+    pub idle: Idle,
+    /// What is done with a packet that is chosen. Default dropped.
+    pub action: Action,
+}
+
+/// What a queue is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Packets, whatever their length.
+    Packets,
+    /// Bytes, in units of a packet of so many; long packets are the more likely to be dropped (the paper's §4).
+    Bytes {
+        /// Length of the unit, bytes. At least 1; default 1000.
+        packet_bytes: u32,
+    },
+}
+
+/// What happens where the average is above `max_threshold`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gentle {
+    /// Everything is dropped.
+    Off,
+    /// The probability rises from `max_probability` to 1 at twice `max_threshold` (Floyd 2000, "gentle RED").
+    On,
+}
+
+/// What the average does while the queue is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Nothing: the next arrival takes up where the last one left.
+    Kept,
+    /// It decays as if an empty queue had been seen once in this time: that of a small packet on the link (the paper's §4).
+    Decays {
+        /// Time of a small packet on the link. Above zero.
+        packet_time: Duration,
+    },
+}
+
+/// What is done with a packet that is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is dropped.
+    Drop,
+    /// It is marked if its transport understands that, else dropped (RFC 3168 §5). Where everything is dropped, it is too (§7).
+    Mark,
+}
+
+impl RedConfig {
+    /// As Floyd and Jacobson simulated it, in packets.
+    pub const PAPER: Self = Self {
+        min_threshold: 5.0,
+        max_threshold: 15.0,
+        weight: 0.002,
+        max_probability: 0.02,
+        measure: Measure::Packets,
+        gentle: Gentle::Off,
+        idle: Idle::Decays { packet_time: Duration::from_millis(1) },
+        action: Action::Drop,
+    };
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    /// What must be, of the first field that is not.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        let share = |p: f64| p > 0.0 && p <= 1.0;
+        let rules = [
+            (
+                self.min_threshold >= 0.0 && self.min_threshold < self.max_threshold,
+                "min_threshold < max_threshold",
+            ),
+            (self.max_threshold.is_finite(), "max_threshold is a number"),
+            (share(self.weight), "weight above 0 and at most 1"),
+            (share(self.max_probability), "max_probability above 0 and at most 1"),
+            (self.measure != Measure::Bytes { packet_bytes: 0 }, "packet_bytes at least 1"),
+            (self.idle != Idle::Decays { packet_time: Duration::ZERO }, "packet_time above 0"),
+        ];
+        rules.iter().find(|(ok, _)| !ok).map_or(Ok(()), |(_, must)| Err(must))
+    }
+}
+
+/// What is to become of a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It enters.
+    Enter,
+    /// It is chosen: to be marked, or dropped.
+    Notify,
+    /// It is dropped, whatever the action.
+    Drop,
+}
+
+/// RED of one queue.
+#[derive(Clone, Debug)]
+pub struct Red {
+    config: RedConfig,
+    random: Stream,
+    /// `avg`, packets.
+    average: f64,
+    /// Packets since the last that was chosen; `None`: the average was below `min_threshold` since.
+    count: Option<u32>,
+    /// When the queue became empty, or a packet last found it so.
+    empty_since: Instant,
+}
+
+impl Red {
+    /// A controller of an empty queue.
+    #[must_use]
+    pub fn new(config: RedConfig, random: Stream) -> Self {
+        Self { config, random, average: 0.0, count: None, empty_since: Instant::ZERO }
+    }
+
+    /// Parameters.
+    #[must_use]
+    pub fn config(&self) -> &RedConfig {
+        &self.config
+    }
+
+    /// The average queue, in packets.
+    #[must_use]
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// Decides on a packet of `len_bytes` that finds `packets` of `bytes` in the queue.
+    pub fn arrive(&mut self, now: Instant, len_bytes: u32, packets: usize, bytes: u64) -> Verdict {
+        self.update_average(now, packets, bytes);
+        let RedConfig { min_threshold, max_threshold, max_probability, gentle, .. } = self.config;
+        let above = self.average - max_threshold;
+        let probability = if self.average < min_threshold {
+            self.count = None;
+            return Verdict::Enter;
+        } else if above < 0.0 {
+            max_probability * (self.average - min_threshold) / (max_threshold - min_threshold)
+        } else if gentle == Gentle::On && above < max_threshold {
+            max_probability + (1.0 - max_probability) * above / max_threshold
+        } else {
+            self.count = Some(0);
+            return Verdict::Drop;
+        };
+        let probability = match self.config.measure {
+            Measure::Packets => probability,
+            Measure::Bytes { packet_bytes } => probability * f64::from(len_bytes) / f64::from(packet_bytes),
+        };
+        self.choose(probability)
+    }
+
+    /// The queue has become empty.
+    pub fn emptied(&mut self, now: Instant) {
+        self.empty_since = now;
+    }
+
+    fn update_average(&mut self, now: Instant, packets: usize, bytes: u64) {
+        let weight = self.config.weight;
+        if let (0, Idle::Decays { packet_time }) = (packets, self.config.idle) {
+            let missed = now.since(self.empty_since).as_secs_f64() / packet_time.as_secs_f64();
+            self.average *= libm::pow(1.0 - weight, missed);
+            self.empty_since = now;
+            return;
+        }
+        let queue = match self.config.measure {
+            Measure::Packets => packets as f64,
+            Measure::Bytes { packet_bytes } => bytes as f64 / f64::from(packet_bytes),
+        };
+        self.average += weight * (queue - self.average);
+    }
+
+    /// Spreads what is chosen evenly over the packets: `pa = pb / (1 - count · pb)`, certain where the denominator ends.
+    fn choose(&mut self, pb: f64) -> Verdict {
+        let count = self.count.map_or(0, |count| count.saturating_add(1));
+        let left = 1.0 - f64::from(count) * pb;
+        let pa = if left > pb { pb / left } else { 1.0 };
+        if pb > 0.0 && self.random.bernoulli(pa) {
+            self.count = Some(0);
+            Verdict::Notify
+        } else {
+            self.count = Some(count);
+            Verdict::Enter
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

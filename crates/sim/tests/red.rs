@@ -1,0 +1,155 @@
+//! Random early detection in front of links and radios: what is dropped, what is marked, what the mark does.
+
+mod support;
+
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_queue::RedConfig;
+use hopline_queue::red::Action;
+use hopline_routing::dsr;
+use hopline_sim::spec::Discipline;
+use hopline_sim::trace::{TraceEvent, Tracer};
+use hopline_sim::{Outcome, Spec, World, simulate};
+use hopline_transport::tcp::{Config, InitialSsthresh};
+use hopline_wire::ipv4::Ecn;
+use support::{Build, chain, link, ns2_tcp, wired};
+
+const RED: RedConfig = RedConfig { max_probability: 0.1, ..RedConfig::PAPER };
+
+/// A fast link and one of 2 Mb/s with RED before it, over which `over` transfers for 30 s.
+fn bottleneck(over: Config, action: Action) -> Spec {
+    let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 100);
+    slow.queue.discipline = Discipline::Red(RedConfig { action, ..RED });
+    wired(3)
+        .link(link(0, 1, 100_000_000, Duration::from_millis(1), 1000))
+        .link(slow)
+        .bulk(0, 2, over)
+        .seconds(30)
+}
+
+fn goodput_bps(outcome: &Outcome) -> f64 {
+    8.0 * outcome.flows[0].bytes_received as f64 / 30.0
+}
+
+#[test]
+fn with_ecn_congestion_is_told_without_a_loss() {
+    // From slow start on: its overshoot takes the average beyond the upper threshold, where marks end.
+    let config = Config { initial_ssthresh: InitialSsthresh::Segments(10), ..Config::linux().with_ecn() };
+    let outcome = simulate(&bottleneck(config, Action::Mark), 1);
+    let node = &outcome.nodes[1];
+    assert!(node.marks > 5, "{} marks", node.marks);
+    assert_eq!((node.drops.total(), outcome.flows[0].retransmissions), (0, 0));
+    assert!(goodput_bps(&outcome) > 1.7e6, "{}", goodput_bps(&outcome));
+}
+
+#[test]
+fn without_ecn_the_same_packets_are_dropped_and_the_queue_stays_as_short() {
+    for (over, action) in [
+        (Config::linux(), Action::Mark),
+        (Config::linux().with_ecn(), Action::Drop),
+        (Config::modern().with_newreno(), Action::Drop),
+    ] {
+        let outcome = simulate(&bottleneck(over, action), 1);
+        let node = &outcome.nodes[1];
+        assert_eq!((node.marks, node.drops.queue_full), (0, 0));
+        assert!(node.drops.early > 5, "{}", node.drops.early);
+        assert!(outcome.flows[0].retransmissions + 20 >= node.drops.early);
+        assert!(goodput_bps(&outcome) > 1.6e6, "{}", goodput_bps(&outcome));
+    }
+}
+
+#[test]
+fn datagrams_are_never_marked() {
+    let mut spec = bottleneck(Config::linux().with_ecn(), Action::Mark);
+    spec.flows.clear();
+    let outcome = simulate(&spec.cbr(0, 2, 972, Duration::from_millis(3)), 1);
+    assert_eq!(outcome.nodes[1].marks, 0);
+    assert!(outcome.nodes[1].drops.early > 100);
+}
+
+/// Counts TCP packets by their ECN field where they arrive over a wire or are delivered.
+#[derive(Default)]
+struct Seen {
+    /// At the far end of the slow link, over the wire: capable, marked.
+    wire: [u64; 2],
+    /// Before the queue: marked.
+    early: u64,
+}
+
+impl Tracer for Seen {
+    fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        let TraceEvent::PacketReceived(view) = event else { return };
+        match (node, view.ecn) {
+            (NodeId(2), Ecn::Capable0) => self.wire[0] += 1,
+            (NodeId(2), Ecn::CongestionExperienced) => self.wire[1] += 1,
+            (_, Ecn::CongestionExperienced) => self.early += 1,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_mark_is_in_the_header_from_the_queue_on() {
+    let spec = bottleneck(Config::linux().with_ecn(), Action::Mark);
+    let mut world = World::new(&spec, 1, Seen::default());
+    world.run_until(Instant::ZERO + spec.duration);
+    let (outcome, seen) = world.finish();
+    assert_eq!(seen.early, 0);
+    assert!(seen.wire[0] > 1000);
+    let under_way = outcome.nodes[1].marks - seen.wire[1];
+    assert!(seen.wire[1] > 5 && under_way <= 100, "{} of {}", seen.wire[1], outcome.nodes[1].marks);
+}
+
+#[test]
+fn over_the_air_marks_survive_the_mac_and_the_hops() {
+    let queue = Discipline::Red(RedConfig {
+        min_threshold: 1.0,
+        max_threshold: 20.0,
+        weight: 0.2,
+        action: Action::Mark,
+        ..RED
+    });
+    let spec = chain(3).radio(|radio| radio.queue.discipline = queue).seconds(30);
+    let marking = simulate(&spec.clone().bulk(0, 3, Config::linux().with_ecn()), 1);
+    let marks: u64 = marking.nodes.iter().map(|node| node.marks).sum();
+    assert!(marks > 5, "{marks}");
+    let deaf = simulate(&spec.bulk(0, 3, Config::linux()), 1);
+    assert_eq!(deaf.nodes.iter().map(|node| node.marks).sum::<u64>(), 0);
+    let retransmissions = |o: &Outcome| o.flows[0].retransmissions;
+    assert!(retransmissions(&marking) < retransmissions(&deaf));
+}
+
+#[test]
+fn a_mark_goes_on_where_every_hop_makes_a_packet_anew() {
+    let red =
+        RedConfig { min_threshold: 0.1, weight: 1.0, max_probability: 1.0, action: Action::Mark, ..RED };
+    let config = Config { window_clamp: Some(8), ..Config::linux().with_ecn() };
+    let plain = chain(3).dsr(dsr::Config::rfc4728()).bulk(0, 3, config).seconds(30);
+    let marking = plain.clone().radio(|radio| radio.queue.discipline = Discipline::Red(red));
+    let (plain, marking) = (simulate(&plain, 1), simulate(&marking, 1));
+    let marks: u64 = marking.nodes.iter().map(|node| node.marks).sum();
+    assert!(marks > 50, "{marks}");
+    let cwnd = |o: &Outcome| o.flows[0].series.iter().map(|s| s.cwnd_bytes).sum::<u64>();
+    let (told, never) = (cwnd(&marking), cwnd(&plain));
+    assert!(4 * told < 3 * never, "the sender was told: {told} for {never}");
+}
+
+#[test]
+fn same_seed_same_choices_and_another_run_others() {
+    let spec = bottleneck(Config::linux().with_ecn(), Action::Mark);
+    let fingerprint = |run| simulate(&spec, run).fingerprint;
+    assert_eq!(fingerprint(1), fingerprint(1));
+    assert_ne!(fingerprint(1), fingerprint(2));
+}
+
+#[test]
+fn a_queue_with_thresholds_out_of_reach_is_drop_tail() {
+    let mut red = wired(2)
+        .link(link(0, 1, 1_000_000, Duration::from_millis(5), 10))
+        .bulk(0, 1, ns2_tcp(32))
+        .seconds(10);
+    let plain = simulate(&red, 1);
+    let config = RedConfig { min_threshold: 1e4, max_threshold: 2e4, ..RED };
+    red.links[0].queue.discipline = Discipline::Red(config);
+    assert_eq!(simulate(&red, 1), plain);
+    assert!(plain.nodes[0].drops.queue_full > 0);
+}
