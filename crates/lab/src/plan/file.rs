@@ -51,7 +51,7 @@ impl Plan {
         check_document(&document, "the plan", PLAN)?;
         let plan = Section::new(&document, PLAN);
         let scenario = base(plan, folder, over)?;
-        let variants = variants(plan);
+        let variants = variants(plan)?;
         let rest = product(&[Difference::default()], &rest(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
         // Points of one combination stand together: its variants are compared with each other.
@@ -93,13 +93,18 @@ fn base(plan: Section<'_>, folder: &Path, over: &[Setting]) -> Result<Scenario, 
     Scenario::load(&path, &set)
 }
 
-fn variants(plan: Section<'_>) -> Vec<Difference> {
-    let difference = |variant: Section<'_>| Difference {
-        variant: variant.word("name").map(str::to_owned),
-        settings: variant.node("set").map(settings).unwrap_or_default(),
-    };
-    let variants: Vec<Difference> = plan.sections("variant").into_iter().map(difference).collect();
-    if variants.is_empty() { vec![Difference::default()] } else { variants }
+/// What is compared, in the order of the file; a variant with a grid of its own is as many as that has combinations.
+fn variants(plan: Section<'_>) -> Result<Vec<Difference>, Problem> {
+    let mut all = Vec::new();
+    for variant in plan.sections("variant") {
+        let head = Difference {
+            variant: variant.word("name").map(str::to_owned),
+            settings: variant.node("set").map(settings).unwrap_or_default(),
+        };
+        let grid = variant.node("grid").map(|node| axes(node, "grid")).transpose()?.unwrap_or_default();
+        all.extend(product(&[head], &steps(&grid)?)?);
+    }
+    Ok(if all.is_empty() { vec![Difference::default()] } else { all })
 }
 
 /// What is combined with the variants: the rows of `[zip]`, then the axes of `[grid]`.

@@ -32,6 +32,10 @@ pub const PLAN: &[Key] = &[
 pub const VARIANT: &[Key] = &[
     Key::text("name", "what the variant is called").required(),
     Key::settings("set", "keys of the scenario, set in this variant"),
+    Key::lists(
+        "grid",
+        "keys of the scenario of which every combination is a variant: settings that the others do not have",
+    ),
 ];
 
 /// Most runs of a point.

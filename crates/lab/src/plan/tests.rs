@@ -52,6 +52,38 @@ fn points_are_the_product_of_the_axes_and_the_last_varies_fastest() {
 }
 
 #[test]
+fn a_variant_has_a_grid_of_its_own_and_the_others_are_not_run_for_it() {
+    let plan = plan(
+        "[grid]\n\"nodes.count\" = [3, 4]\n\
+         [[variant]]\nname = \"plain\"\n\
+         [[variant]]\nname = \"tuned\"\nset = { \"tcp.window\" = 8 }\n\
+         grid = { \"tcp.mss_bytes\" = [500, 1000], \"tcp.initial_window\" = [1, 2] }\n",
+    );
+    let combination = |count: u32| {
+        let tuned = [(500, 1), (500, 2), (1000, 1), (1000, 2)].map(|(mss, initial)| {
+            format!("tuned tcp.window=8 tcp.mss_bytes={mss} tcp.initial_window={initial} nodes.count={count}")
+        });
+        [vec![format!("plain nodes.count={count}")], tuned.to_vec()].concat()
+    };
+    assert_eq!(labels(&plan), [combination(3), combination(4)].concat());
+    assert_eq!(baselines(&plan), [0, 0, 0, 0, 0, 5, 5, 5, 5, 5]);
+    assert!(plan.points[4].variant.as_deref() == Some("tuned"));
+}
+
+#[test]
+fn a_grid_of_a_variant_is_checked_like_any() {
+    let with = |grid: &str| problem(&format!("[[variant]]\nname = \"x\"\ngrid = {{ {grid} }}\n"));
+    assert!(with("\"tcp.window\" = []").contains("plan.toml:4:"), "{}", with("\"tcp.window\" = []"));
+    assert!(
+        with("\"tcp.widnow\" = [1, 2]").contains("did you mean `window`?"),
+        "{}",
+        with("\"tcp.widnow\" = [1, 2]")
+    );
+    let many = format!("[{}]", vec!["1"; 101].join(","));
+    assert!(with(&format!("\"tcp.window\" = {many}, \"nodes.count\" = {many}")).contains("more than 10000"));
+}
+
+#[test]
 fn without_axes_the_scenario_stands_alone() {
     assert_eq!(labels(&Plan::new(&scenario(TWO_HOPS), &[]).unwrap()), ["two hops"]);
     assert_eq!(labels(&plan("")), ["two hops"]);
