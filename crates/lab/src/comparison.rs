@@ -114,21 +114,18 @@ impl Comparison {
         (point, metric): (usize, (Level, &str, &str)),
         (baseline, reference): (usize, (Level, &str, &str)),
     ) -> Option<Versus> {
-        let (a, b) = (self.points[point].all(metric)?, self.points[baseline].all(reference)?);
-        let paired = a.iter().zip(b).filter(|(a, b)| a.is_finite() && b.is_finite());
-        let (values, reference): (Vec<f64>, Vec<f64>) = paired.map(|(a, b)| (*a, *b)).unzip();
-        if values.is_empty() {
-            return None;
-        }
-        let pairs = Pairs::new(&values, &reference).expect("finite and of equal length");
-        let (difference, baseline_mean) = (pairs.difference(), Estimate::of(&reference).mean);
-        Some(Versus {
-            percent: (baseline_mean > 0.0).then(|| difference.scaled(100.0 / baseline_mean)),
-            baseline_mean,
-            p: pairs.t_test().ok().map(|test| test.p),
-            difference,
-            pairs,
-        })
+        Versus::of(self.points[point].all(metric)?, self.points[baseline].all(reference)?)
+    }
+
+    /// A metric in each run, averaged over `points`; NaN in a run that one of them lacks. Of one point these are its values.
+    /// `None` where one of them has it in no run.
+    #[must_use]
+    pub fn averaged(&self, points: &[usize], metric: (Level, &str, &str)) -> Option<Vec<f64>> {
+        let all: Vec<&[f64]> =
+            points.iter().map(|&point| self.points[point].all(metric)).collect::<Option<_>>()?;
+        let runs = all.first()?.len();
+        let mean = |run: usize| all.iter().map(|values| values[run]).sum::<f64>() / all.len() as f64;
+        Some((0..runs).map(mean).collect())
     }
 
     /// P values of all points against their baselines in a metric of the run, by Holm's correction; `None` where there
@@ -215,6 +212,27 @@ impl Comparison {
     fn interval(&self, e: &Estimate) -> Json {
         let interval = e.interval(self.description.confidence()).map(|i| [i.low, i.high]);
         json!({ "n": e.n, "mean": e.mean, "deviation": e.deviation, "interval": interval })
+    }
+}
+
+impl Versus {
+    /// The values of two sides, run by run; NaN where there is none. `None` if no run has both.
+    #[must_use]
+    pub fn of(values: &[f64], baseline: &[f64]) -> Option<Self> {
+        let paired = values.iter().zip(baseline).filter(|(a, b)| a.is_finite() && b.is_finite());
+        let (values, baseline): (Vec<f64>, Vec<f64>) = paired.map(|(a, b)| (*a, *b)).unzip();
+        if values.is_empty() {
+            return None;
+        }
+        let pairs = Pairs::new(&values, &baseline).expect("finite and of equal length");
+        let (difference, baseline_mean) = (pairs.difference(), Estimate::of(&baseline).mean);
+        Some(Self {
+            percent: (baseline_mean > 0.0).then(|| difference.scaled(100.0 / baseline_mean)),
+            baseline_mean,
+            p: pairs.t_test().ok().map(|test| test.p),
+            difference,
+            pairs,
+        })
     }
 }
 

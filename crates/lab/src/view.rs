@@ -1,6 +1,6 @@
 //! Comparisons as the report shows them: units for people, and one section for variants that belong together.
 
-use crate::claims::{Evidence, Register, Test};
+use crate::claims::{Direction, Evidence, Measure, Quantity, Register, Test};
 use crate::comparison::{Comparison, GOODPUT};
 use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::Effort;
@@ -9,7 +9,7 @@ use crate::report::{
     Claim, Claims, Experiment, FlowSeries, Measured, Metric, Report, Reproduce, RunSeries, Value, Variant,
     Versus,
 };
-use crate::stats::Estimate;
+use crate::stats::{Estimate, GainStatistic};
 
 /// The metrics that a report has columns for, the first of which decides.
 const SHOWN: [&str; 7] =
@@ -78,10 +78,11 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
     let claim = evidence.claim;
     let metric = match &claim.test {
         Test::Needs(_) => String::new(),
-        Test::Measure(m) if m.flow.is_empty() => m.metric.name.to_owned(),
-        Test::Measure(m) => format!("{} of {}", m.metric.name, m.flow),
+        Test::Measure(m) => metric_of(m),
     };
-    let parts = [claim.statement.as_str(), claim.place.as_str(), evidence.why.as_str(), claim.note.as_str()];
+    let runs = evidence.runs();
+    let parts =
+        [claim.statement.as_str(), claim.place.as_str(), evidence.why.as_str(), &runs, claim.note.as_str()];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let (factor, unit) = evidence.measurement.as_ref().map_or((1.0, ""), |m| metrics::for_people(m.unit));
     Claim {
@@ -93,7 +94,7 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
             Test::Measure(_) => evidence.claimed(),
         },
         measured: evidence.measurement.as_ref().map(|m| Measured {
-            mean: m.estimate.mean * factor,
+            mean: m.value * factor,
             interval: m.interval.map(|i| [i.low * factor, i.high * factor]),
             runs: Vec::new(),
         }),
@@ -104,12 +105,37 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
     }
 }
 
+/// The metric of a claim, and what is made of it.
+fn metric_of(measure: &Measure) -> String {
+    let metric = match measure.flow.as_str() {
+        "" => measure.metric.name.to_owned(),
+        flow => format!("{} of {flow}", measure.metric.name),
+    };
+    match &measure.quantity {
+        Quantity::Mean => metric,
+        Quantity::OfGains(statistic) => format!("{metric}, {}", words(*statistic)),
+        Quantity::OverFigure(statistic, figure) => {
+            format!("{metric}, {} over that in {figure}", words(*statistic))
+        }
+    }
+}
+
+fn words(statistic: GainStatistic) -> &'static str {
+    match statistic {
+        GainStatistic::Mean => "mean gain of a run",
+        GainStatistic::Deviation => "deviation of the gain",
+        GainStatistic::DeviationPerMean => "deviation over mean of the gain",
+        GainStatistic::PositiveShare => "share of runs that gain",
+    }
+}
+
 /// What was measured for a claim, in a word or two.
 #[must_use]
 pub fn measured(evidence: &Evidence<'_>) -> String {
     let shown = claim(evidence);
     let Some(measured) = shown.measured else { return "-".to_owned() };
-    let text = if shown.unit == "%" { measured.signed() } else { measured.text() };
+    let signed = matches!(&evidence.claim.test, Test::Measure(m) if m.direction() == Direction::Signed);
+    let text = if signed { measured.signed() } else { measured.text() };
     format!("{text} {}", shown.unit).trim_end().to_owned()
 }
 

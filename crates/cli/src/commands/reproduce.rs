@@ -110,7 +110,8 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
     ];
     let row = |e: &Evidence<'_>| {
         let shown = view::claim(e);
-        let why = if e.why.is_empty() { String::new() } else { format!(": {}", e.why) };
+        let said = [e.why.clone(), e.runs()].into_iter().filter(|text| !text.is_empty());
+        let why = said.map(|text| format!(": {text}")).collect::<String>();
         vec![
             shown.id,
             shown.scenario,

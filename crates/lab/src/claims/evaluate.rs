@@ -1,10 +1,11 @@
 //! What our runs say of a paper's claims.
 
-use super::{Claim, Claimed, Measure, Register, Selector, Test, Verdict, judge};
+use super::finding::{Found, Missing};
+use super::{Claim, Claimed, Direction, Measure, OfSeveral, Quantity, Register, Test, Verdict, judge};
 use crate::comparison::Comparison;
-use crate::metrics::{self, Better, Level};
+use crate::metrics;
 use crate::scenario::source::Problem;
-use crate::stats::{Estimate, Interval};
+use crate::stats::{Interval, SignTest};
 use serde_json::{Value as Json, json};
 
 /// A claim with what we measured.
@@ -29,12 +30,18 @@ pub struct Measurement {
     pub point: String,
     /// Label of what it is compared with: a point, a flow.
     pub against: Option<String>,
-    /// The estimate: in the unit of the metric, or in percent of `against`.
-    pub estimate: Estimate,
+    /// What was measured: a mean, a gain, or a statistic of gains.
+    pub value: f64,
+    /// Runs that it is made of.
+    pub n: usize,
     /// Its confidence interval; `None` of a single run.
     pub interval: Option<Interval>,
     /// Unit of both.
     pub unit: &'static str,
+    /// Runs left out because there is nothing that their gain could be a gain over.
+    pub excluded: usize,
+    /// The sign test behind a share of positive gains.
+    pub sign_test: Option<SignTest>,
 }
 
 /// Judges the claims of `register` by the comparisons that were made: (number of the figure, its runs). Claims about
@@ -78,6 +85,8 @@ struct Runs<'a> {
     comparison: &'a Comparison,
     /// Those of the point that it is compared with, of the same figure or another.
     against: &'a Comparison,
+    /// Those of the figure whose statistic it is taken over.
+    over: Option<&'a Comparison>,
 }
 
 impl<'a> Runs<'a> {
@@ -89,7 +98,11 @@ impl<'a> Runs<'a> {
             Some(against) => made(&against.figure)?.1,
             None => comparison,
         };
-        Some(Self { figure, comparison, against })
+        let over = match &measure.quantity {
+            Quantity::OverFigure(_, over) => Some(made(over)?.1),
+            Quantity::Mean | Quantity::OfGains(_) => None,
+        };
+        Some(Self { figure, comparison, against, over })
     }
 }
 
@@ -118,118 +131,51 @@ fn evidence_of<'a>(
 }
 
 /// The measurement, or why there is none.
-fn measured(measure: &Measure, runs: Runs<'_>) -> Result<Result<Measurement, &'static str>, Problem> {
-    let place = Place::find(runs.comparison, &measure.point, measure, &measure.flow)?;
-    let other = match &measure.against {
-        Some(against) => Some(Place::find(runs.against, &against.point, measure, &against.flow)?),
+fn measured(measure: &Measure, runs: Runs<'_>) -> Result<Result<Measurement, Missing>, Problem> {
+    let found = Found::of(measure, runs.comparison, runs.against)?;
+    let over = match runs.over {
+        Some(over) => Some(Found::of(measure, over, over)?),
         None => None,
     };
-    let estimate = match other {
-        None => place.estimate(),
-        Some(other) => place.percent_above(other),
+    let finding = match over.as_ref().map(|over| over.finding.clone()) {
+        None => found.finding.clone(),
+        Some(over) => found.finding.clone().and_then(|finding| finding.over(over?)),
     };
-    let estimate = match estimate {
-        Ok(estimate) => estimate,
+    let finding = match finding {
+        Ok(finding) => finding,
         Err(why) => return Ok(Err(why)),
     };
     let figure_of_other = measure.against.as_ref().filter(|a| a.figure != measure.figure).map(|a| &a.figure);
+    let against = found.against.as_ref().map(|other| match figure_of_other {
+        Some(figure) => format!("{} in {figure}", other.described_beside(&found.place)),
+        None => other.described_beside(&found.place),
+    });
+    let description = &runs.comparison.description;
     Ok(Ok(Measurement {
         figure: runs.figure,
-        point: place.label().to_owned(),
-        against: other.map(|other| match figure_of_other {
-            Some(figure) => format!("{} in {figure}", other.described_beside(place)),
-            None => other.described_beside(place),
+        point: point_label(&found),
+        against: against.map(|against| match (&measure.quantity, &over) {
+            (Quantity::OverFigure(_, figure), Some(over)) => {
+                format!("{against}, over {} in {figure}", point_label(over))
+            }
+            _ => against,
         }),
-        estimate,
-        interval: estimate.interval(runs.comparison.description.confidence()),
-        unit: if other.is_some() { "%" } else { measure.metric.unit },
+        value: finding.value(),
+        n: finding.n(),
+        interval: finding.interval(description.seed, description.confidence()),
+        unit: measure.unit(),
+        excluded: finding.excluded(),
+        sign_test: finding.sign_test(),
     }))
 }
 
-/// A metric of a point.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    comparison: &'a Comparison,
-    point: usize,
-    metric: (Level, &'a str, &'a str),
-}
-
-impl<'a> Place<'a> {
-    /// Where a selector leads; of several points to the best.
-    fn find(
-        comparison: &'a Comparison,
-        selector: &Selector,
-        measure: &'a Measure,
-        flow: &'a str,
-    ) -> Result<Self, Problem> {
-        let points = comparison.description.points.iter();
-        let points =
-            points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()));
-        let level = if measure.flow.is_empty() { Level::Run } else { Level::Flow };
-        let metric = (level, flow, measure.metric.name);
-        let found = selector.find_all(points)?;
-        Ok(Self { comparison, point: best(comparison, &found, metric, measure.metric.better), metric })
+/// The point, and which of several it is.
+fn point_label(found: &Found<'_>) -> String {
+    let label = found.place.label();
+    match found.of_several {
+        Some((OfSeveral::Mean, _)) | None => label,
+        Some((of_several, count)) => format!("{label} ({} of {count})", of_several.word()),
     }
-
-    fn label(&self) -> &'a str {
-        &self.comparison.description.points[self.point].label
-    }
-
-    /// What it is called where `other` is named before it.
-    fn described_beside(&self, other: Place<'_>) -> String {
-        let (flow, label) = (self.metric.1, self.label());
-        if flow == other.metric.1 {
-            label.to_owned()
-        } else if self.label() == other.label() {
-            flow.to_owned()
-        } else {
-            format!("{flow} of {label}")
-        }
-    }
-
-    fn values(&self) -> Vec<f64> {
-        finite_values(self.comparison, self.point, self.metric)
-    }
-
-    fn estimate(&self) -> Result<Estimate, &'static str> {
-        let values = self.values();
-        if values.is_empty() { Err("no run has the metric") } else { Ok(Estimate::of(&values)) }
-    }
-
-    /// How much more there is than at `other`, in percent of that: over pairs of runs, where the two are of one figure.
-    fn percent_above(&self, other: Self) -> Result<Estimate, &'static str> {
-        let zero = "what it is compared with is zero";
-        if std::ptr::eq(self.comparison, other.comparison) {
-            let versus = self.comparison.between((self.point, self.metric), (other.point, other.metric));
-            return versus.ok_or("no pair of runs has the metric")?.percent.ok_or(zero);
-        }
-        let baseline = other.estimate()?.mean;
-        self.estimate()?;
-        let difference = Estimate::of_independent(&self.values(), &other.values());
-        if baseline > 0.0 { Ok(difference.scaled(100.0 / baseline)) } else { Err(zero) }
-    }
-}
-
-/// The best of `points` by the mean of a metric; the first of equals, and of points that all lack it.
-fn best(comparison: &Comparison, points: &[usize], metric: (Level, &str, &str), better: Better) -> usize {
-    let mean = |point: usize| {
-        let values = finite_values(comparison, point, metric);
-        (!values.is_empty()).then(|| Estimate::of(&values).mean)
-    };
-    let beats = |a: Option<f64>, b: Option<f64>| match (a, b, better) {
-        (Some(_), None, _) => true,
-        (Some(a), Some(b), Better::Lower) => a < b,
-        (Some(a), Some(b), _) => a > b,
-        (None, ..) => false,
-    };
-    let of_two = |best: usize, next: usize| if beats(mean(next), mean(best)) { next } else { best };
-    points.iter().copied().reduce(of_two).expect("a selector picks a point")
-}
-
-/// A metric in the runs of a point that have it.
-fn finite_values(comparison: &Comparison, point: usize, metric: (Level, &str, &str)) -> Vec<f64> {
-    let values = comparison.points[point].all(metric).unwrap_or_default();
-    values.iter().copied().filter(|x| x.is_finite()).collect()
 }
 
 /// The half-width above which an interval that meets the claim tells nothing.
@@ -240,7 +186,7 @@ fn widest(claimed: Claimed, percent: f64) -> f64 {
             let size = range.low.abs().max(range.high.abs());
             (size * percent / 100.0).max((range.high - range.low) / 2.0)
         }
-        Claimed::Above(_) | Claimed::Below(_) => f64::INFINITY,
+        Claimed::Above(_) | Claimed::Below(_) | Claimed::Within(_) => f64::INFINITY,
     }
 }
 
@@ -256,10 +202,12 @@ impl Evidence<'_> {
             "measured": self.measurement.as_ref().map(|m| json!({
                 "point": m.point,
                 "against": m.against,
-                "n": m.estimate.n,
-                "mean": m.estimate.mean,
+                "n": m.n,
+                "mean": m.value,
                 "interval": m.interval.map(|i| [i.low, i.high]),
                 "unit": m.unit,
+                "excluded": m.excluded,
+                "sign_p": m.sign_test.map(|test| test.p),
             })),
             "verdict": self.verdict,
             "why": self.why,
@@ -273,13 +221,25 @@ impl Evidence<'_> {
         match &self.claim.test {
             Test::Needs(_) => self.claim.statement.clone(),
             Test::Measure(measure) => {
-                let (factor, unit) = match measure.against {
-                    Some(_) => (1.0, "%"),
-                    None => metrics::for_people(measure.metric.unit),
-                };
-                measure.claimed.scaled(factor).describe(unit, measure.against.is_some())
+                let (factor, unit) = metrics::for_people(measure.unit());
+                measure.claimed.scaled(factor).describe(unit, measure.direction() == Direction::Signed)
             }
         }
+    }
+
+    /// What a reader must know of the runs that it was measured in; empty if nothing.
+    #[must_use]
+    pub fn runs(&self) -> String {
+        let Some(m) = &self.measurement else { return String::new() };
+        let left_out = (m.excluded > 0).then(|| {
+            let runs = if m.excluded == 1 { "run" } else { "runs" };
+            format!("{} {runs} left out, in which what it is compared with is zero", m.excluded)
+        });
+        let signs = m.sign_test.map(|test| {
+            let SignTest { positive, negative, ties, p } = test;
+            format!("{positive} gains, {negative} losses, {ties} ties, sign test p = {p:.2e}")
+        });
+        signs.into_iter().chain(left_out).collect::<Vec<_>>().join("; ")
     }
 
     /// What it was measured on.
@@ -307,6 +267,7 @@ impl Claimed {
             }
             Self::Above(limit) => Self::Above(limit * factor),
             Self::Below(limit) => Self::Below(limit * factor),
+            Self::Within(margin) => Self::Within(margin * factor),
         }
     }
 
@@ -320,6 +281,7 @@ impl Claimed {
             Self::Range(range) => format!("{} to {}{unit}", number(range.low), number(range.high)),
             Self::Above(limit) => format!("above {}{unit}", number(*limit)),
             Self::Below(limit) => format!("below {}{unit}", number(*limit)),
+            Self::Within(margin) => format!("no difference: within ± {margin}{unit}"),
         }
     }
 }

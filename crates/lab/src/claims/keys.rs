@@ -1,6 +1,13 @@
 //! Every key of a claims file.
 
+use crate::scenario::schema::Default::Word;
 use crate::scenario::schema::Key;
+
+/// The words of `of_several`.
+pub const OF_SEVERAL: &[&str] = &["best", "mean", "least", "middle", "most"];
+
+/// The words of `statistic`.
+pub const STATISTIC: &[&str] = &["gain", "mean-ratio", "ratio-sd", "ratio-sd-per-mean", "positive-share"];
 
 /// The top level.
 pub const CLAIMS: &[Key] = &[
@@ -43,6 +50,11 @@ pub const CLAIM: &[Key] = &[
         "point",
         "settings of the point that is measured; `variant` names its variant, or a list of them: the best in the metric",
     ),
+    Key::word(
+        "of_several",
+        OF_SEVERAL,
+        "what stands for the points that `point` picks, if they are several: the best in the metric, their average run by run, or the least, the middle, the most of what is measured",
+    ),
     Key::settings(
         "against",
         "settings of the point that it is compared with, likewise: the claim is a gain in percent",
@@ -55,12 +67,28 @@ pub const CLAIM: &[Key] = &[
         "against_flow",
         "name of the flow that `flow` is compared with, at `against` or at the same point: the claim is a gain in percent",
     ),
+    Key::word(
+        "statistic",
+        STATISTIC,
+        "what is made of the runs and those that they are compared with: the gain of the means, or, of the ratios less one, their mean, their standard deviation, that over their mean, the share above zero",
+    )
+    .or(Word("gain")),
+    Key::text(
+        "over_figure",
+        "id of the figure whose same statistic it is taken over: the claim is the ratio of the two; of `ratio-sd` and `ratio-sd-per-mean`",
+    ),
     Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
     Key::number("tolerance", 0.0, 1e12, "stands for rule.tolerance_pct, in the unit of `claimed`"),
     Key::number("low", -1e12, 1e12, "the claim is a range: its lower end"),
     Key::number("high", -1e12, 1e12, "the claim is a range: its upper end"),
     Key::number("above", -1e12, 1e12, "the claim is that the value is above this"),
     Key::number("below", -1e12, 1e12, "the claim is that the value is below this"),
+    Key::number(
+        "within",
+        0.0,
+        1e12,
+        "the claim is that there is no difference: that the gain, up or down, is not above this",
+    ),
     Key::text("needs", "what hopline lacks yet to judge it"),
     Key::text("note", "what a reader of the verdict should know"),
 ];

@@ -1,7 +1,10 @@
+mod statistics;
+
 use super::*;
 use crate::comparison::Comparison;
 use crate::description::PointDescription;
 use crate::experiment::{How, in_memory};
+use crate::metrics::Level;
 use crate::run::Unwatched;
 use crate::stats::Estimate;
 use crate::testing::TWO_HOPS;
@@ -54,6 +57,12 @@ fn run(register: &Register) -> Comparison {
     in_memory(&plan, How { jobs: None, command: &[], watch: &Unwatched }).unwrap().0
 }
 
+/// A measurement is a mean with Student's interval.
+fn assert_is(measured: &Measurement, expected: Estimate) {
+    assert_eq!((measured.value, measured.n), (expected.mean, expected.n));
+    assert_eq!(measured.interval, expected.interval(crate::stats::CONFIDENCE));
+}
+
 const NARROW: &str = "point = { variant = \"narrow\", \"nodes.count\" = 3 }";
 const WIDE: &str = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nagainst = { variant = \"narrow\", \"nodes.count\" = 3 }";
 
@@ -65,7 +74,8 @@ fn a_size_is_measured_at_its_point() {
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let measured = evidence[0].measurement.as_ref().unwrap();
     let expected = comparison.points[0].estimate("aggregate_goodput_bps").unwrap();
-    assert_eq!((measured.estimate, measured.point.as_str()), (expected, "narrow tcp.window=2 nodes.count=3"));
+    assert_is(measured, expected);
+    assert_eq!(measured.point, "narrow tcp.window=2 nodes.count=3");
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
 }
 
@@ -77,7 +87,8 @@ fn a_gain_is_measured_within_pairs_in_percent() {
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let measured = evidence[0].measurement.as_ref().unwrap();
     let versus = comparison.versus_baseline(1, "aggregate_goodput_bps").unwrap();
-    assert_eq!((measured.estimate, measured.unit), (versus.percent.unwrap(), "%"));
+    assert_is(measured, versus.percent.unwrap());
+    assert_eq!(measured.unit, "%");
     assert!(matches!(evidence[0].verdict, Verdict::Differs | Verdict::DirectionOnly));
     assert_eq!(evidence[0].claimed(), "+1000 ± 1 %");
 }
@@ -115,7 +126,7 @@ fn a_list_of_variants_may_stand_on_both_sides() {
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let measured = evidence[0].measurement.as_ref().unwrap();
     assert_eq!(measured.against.as_ref(), Some(&measured.point), "the best of the same variants is the same");
-    assert_eq!((measured.estimate.mean, evidence[0].verdict), (0.0, Verdict::Agrees));
+    assert_eq!((measured.value, evidence[0].verdict), (0.0, Verdict::Agrees));
 }
 
 #[test]
@@ -158,7 +169,7 @@ fn the_metric_of_a_flow_is_asked_for_by_its_name() {
     let comparison = run(&register);
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let whole = comparison.points[0].estimate("aggregate_goodput_bps").unwrap();
-    assert_eq!(evidence[0].measurement.as_ref().unwrap().estimate, whole, "there is one flow");
+    assert_is(evidence[0].measurement.as_ref().unwrap(), whole); // there is one flow
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
 }
 
@@ -180,7 +191,8 @@ fn a_flow_is_compared_with_another_of_the_same_point_or_of_a_second_one() {
         let expected = comparison
             .between((point, (Level::Flow, "f0", "goodput_bps")), (0, (Level::Flow, "f1", "goodput_bps")))
             .unwrap();
-        assert_eq!((measured.estimate, measured.unit), (expected.percent.unwrap(), "%"));
+        assert_is(measured, expected.percent.unwrap());
+        assert_eq!(measured.unit, "%");
         assert!(measured.against.as_deref() == Some(against), "{:?}", measured.against);
         assert_ne!(expected.difference.mean, 0.0);
     }
@@ -247,7 +259,8 @@ fn a_point_of_another_figure_is_compared_without_pairing() {
     };
     let (narrow, wide) = (values("narrow"), values("wide"));
     let expected = Estimate::of_independent(&narrow, &wide).scaled(100.0 / Estimate::of(&wide).mean);
-    assert_eq!((measurement.estimate, measurement.unit), (expected, "%"));
+    assert_is(measurement, expected);
+    assert_eq!(measurement.unit, "%");
     assert!(expected.mean != 0.0 && measurement.interval.is_some());
     assert_eq!(measurement.against.as_deref(), Some("wide tcp.window=8 nodes.count=3 in again"));
     assert!(evaluate(&register, &[(0, &first)]).unwrap().is_empty(), "the other figure was not run");

@@ -19,6 +19,8 @@ pub enum Claimed {
     Above(f64),
     /// It is below this.
     Below(f64),
+    /// It is nothing, give or take this.
+    Within(f64),
 }
 
 /// How a measurement stands to a claim.
@@ -73,7 +75,8 @@ pub enum Direction {
 
 /// The verdict on `measured`, the confidence interval of what `claimed` is about.
 ///
-/// 1. Above, below: *agrees* if the whole interval is, *differs* if none of it is, else it *cannot be judged*.
+/// 1. Above, below, within: *agrees* if the whole interval is, *differs* if none of it is, else it *cannot be judged*. So
+///    "no difference" is shown by an interval within the margin, never by one that is too wide to show a difference.
 /// 2. A value with its tolerance is a range. If the interval meets the range, it *agrees*, unless its half-width is above
 ///    `widest`: then it *cannot be judged*.
 /// 3. Else, if the claim is a gain or a loss and the interval lies wholly on its side of zero: *direction only*.
@@ -83,6 +86,10 @@ pub fn judge(claimed: Claimed, direction: Direction, measured: Interval, widest:
     let range = match claimed {
         Claimed::Above(limit) => return bound(measured.low > limit, measured.high <= limit),
         Claimed::Below(limit) => return bound(measured.high < limit, measured.low >= limit),
+        Claimed::Within(margin) => {
+            let beyond = measured.low > margin || measured.high < -margin;
+            return bound(measured.low >= -margin && measured.high <= margin, beyond);
+        }
         Claimed::Value { value, tolerance } => Interval { low: value - tolerance, high: value + tolerance },
         Claimed::Range(range) => range,
     };
@@ -157,6 +164,20 @@ mod tests {
         assert_eq!(verdict(Claimed::Above(700.0), 690.0, 720.0), Verdict::CannotBeJudged);
         assert_eq!(verdict(Claimed::Below(100.0), 0.0, 99.0), Verdict::Agrees);
         assert_eq!(verdict(Claimed::Below(100.0), 100.0, 120.0), Verdict::Differs);
+    }
+
+    #[test]
+    fn no_difference_is_shown_by_an_interval_within_the_margin_only() {
+        assert_eq!(verdict(Claimed::Within(5.0), -5.0, 4.0), Verdict::Agrees);
+        assert_eq!(verdict(Claimed::Within(5.0), 1.0, 4.0), Verdict::Agrees, "small, if not zero");
+        assert_eq!(
+            verdict(Claimed::Within(5.0), -30.0, 30.0),
+            Verdict::CannotBeJudged,
+            "it holds zero, and more"
+        );
+        assert_eq!(verdict(Claimed::Within(5.0), 2.0, 9.0), Verdict::CannotBeJudged);
+        assert_eq!(verdict(Claimed::Within(5.0), 5.5, 9.0), Verdict::Differs);
+        assert_eq!(verdict(Claimed::Within(5.0), -90.0, -5.1), Verdict::Differs);
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub(super) fn mean(values: &[f64]) -> f64 {
 
 /// Standard deviation of two or more finite values around their mean: the two-pass algorithm with its correction
 /// (Chan, Golub and LeVeque 1983), so that a large common offset costs no digits.
-fn deviation(values: &[f64], mean: f64) -> f64 {
+pub(super) fn deviation(values: &[f64], mean: f64) -> f64 {
     let n = values.len() as f64;
     let sum: f64 = values.iter().map(|x| x - mean).sum();
     let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();

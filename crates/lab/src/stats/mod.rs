@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what is the mean, and how sure is it? | [`Estimate`]; other than normal: [`Bootstrap`] |
 //! | does a variant differ from the baseline, and by how much? | [`Pairs`]: differences, gains, t, sign and Wilcoxon tests |
+//! | how do its gains spread, and how many are gains at all? | [`Gains`] |
 //! | and if there are many variants? | [`holm`] |
 //! | what is typical? | [`median`], [`quantile`] |
 //! | where does the start-up of a series end? | [`WarmUp`] |
@@ -14,6 +15,7 @@
 
 mod bootstrap;
 mod estimate;
+mod gains;
 mod holm;
 mod pairs;
 mod percent;
@@ -22,18 +24,21 @@ mod quantile;
 mod refusal;
 #[cfg(test)]
 mod samples;
+mod share;
 mod sign;
 mod warm_up;
 mod wilcoxon;
 
 pub use bootstrap::{Bootstrap, Method, RESAMPLES, Statistic};
 pub use estimate::{Estimate, Interval};
+pub use gains::{GainStatistic, Gains};
 pub use holm::holm;
-pub use pairs::{Gains, Pairs, TTest};
+pub use pairs::{Pairs, TTest};
 pub use percent::{Confidence, PercentError};
 pub use precision::{LEAST_RUNS, MOST_GROWTH, NextStep, Precision};
 pub use quantile::{median, quantile};
 pub use refusal::{LARGEST, Refusal};
+pub use share::share_interval;
 pub use sign::SignTest;
 pub use warm_up::WarmUp;
 pub use wilcoxon::{EXACT_UP_TO, Wilcoxon};

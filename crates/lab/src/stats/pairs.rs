@@ -2,6 +2,7 @@
 
 use super::Estimate;
 use super::estimate::student;
+use super::gains::Gains;
 use super::refusal::{Refusal, at_least, finite};
 use super::sign::SignTest;
 use super::wilcoxon::Wilcoxon;
@@ -25,23 +26,6 @@ pub struct TTest {
     pub degrees_of_freedom: usize,
     /// Two-sided: how probable a difference at least this large is if there is none. 1 if every pair is equal.
     pub p: f64,
-}
-
-/// Gain over the baseline in each pair, in percent: (ratio − 1) · 100.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Gains {
-    /// One entry a pair whose baseline is above zero, in order.
-    pub pct: Vec<f64>,
-    /// Pairs left out because their baseline is zero or below: there is no ratio to it.
-    pub excluded: usize,
-}
-
-impl Gains {
-    /// Mean, deviation and interval of the gains that there are.
-    #[must_use]
-    pub fn estimate(&self) -> Estimate {
-        Estimate::of(&self.pct)
-    }
 }
 
 impl Pairs {

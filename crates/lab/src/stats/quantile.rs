@@ -36,7 +36,8 @@ pub(super) fn of_sorted(sorted: &[f64], probability: f64) -> f64 {
     let place = probability * last as f64;
     let below = (place as usize).min(last);
     let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
-    low + (high - low) * (place - below as f64)
+    // Two ends that are infinite have no distance.
+    if low == high { low } else { low + (high - low) * (place - below as f64) }
 }
 
 #[cfg(test)]

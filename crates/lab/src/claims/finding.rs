@@ -1,0 +1,259 @@
+//! From the runs of the points that a claim is about to a number with its interval.
+
+use super::measure::{Measure, Quantity};
+use super::selector::{Named, OfSeveral, Selector};
+use crate::comparison::{Comparison, Versus};
+use crate::metrics::{Better, Level};
+use crate::scenario::source::Problem;
+use crate::stats::{Confidence, Estimate, GainStatistic, Gains, Interval, SignTest};
+use serde_json::Value as Json;
+
+/// Why there is no number.
+pub(super) type Missing = &'static str;
+
+/// What is found at the points of a claim in one figure.
+pub(super) struct Found<'a> {
+    /// What is measured.
+    pub(super) place: Place<'a>,
+    /// What it is compared with.
+    pub(super) against: Option<Place<'a>>,
+    /// What stands for several points, if there were several.
+    pub(super) of_several: Option<(OfSeveral, usize)>,
+    /// What they say together.
+    pub(super) finding: Result<Finding, Missing>,
+}
+
+impl<'a> Found<'a> {
+    /// Looks `measure` up in the runs of a figure, and in those of what it is compared with, which may be the same.
+    pub(super) fn of(
+        measure: &'a Measure,
+        runs: &'a Comparison,
+        against: &'a Comparison,
+    ) -> Result<Self, Problem> {
+        let level = if measure.flow.is_empty() { Level::Run } else { Level::Flow };
+        let metric = |flow: &'a str| (level, flow, measure.metric.name);
+        let better = measure.metric.better;
+        let points = measure.point.find_all(named_points(runs))?;
+        let of_several = measure.point.of_several.map(|of| (of, points.len())).filter(|(_, n)| *n > 1);
+        let candidates = Place::all(runs, points, &measure.point, metric(&measure.flow), better);
+        let against = match &measure.against {
+            Some(other) => {
+                let points = other.point.find_all(named_points(against))?;
+                Some(Place::all(against, points, &other.point, metric(&other.flow), better).swap_remove(0))
+            }
+            None => None,
+        };
+        let mut found: Vec<_> = candidates
+            .into_iter()
+            .map(|place| (Finding::of(&measure.quantity, &place, against.as_ref()), place))
+            .collect();
+        // Those without a number come first, and are taken only if there are no others.
+        found.sort_by(|(a, _), (b, _)| value_of(a).total_cmp(&value_of(b)));
+        let without = found.iter().filter(|(finding, _)| finding.is_err()).count();
+        let rank = |count: usize| match measure.point.of_several {
+            Some(OfSeveral::Most) => count - 1,
+            Some(OfSeveral::Middle) => (count - 1) / 2,
+            _ => 0,
+        };
+        let chosen = match found.len() - without {
+            0 => 0,
+            count => without + rank(count),
+        };
+        let (finding, place) = found.swap_remove(chosen);
+        Ok(Self { place, against, of_several, finding })
+    }
+}
+
+fn value_of(finding: &Result<Finding, Missing>) -> f64 {
+    finding.as_ref().map_or(f64::NEG_INFINITY, Finding::value)
+}
+
+/// A metric of a point, or its average over several, run by run.
+#[derive(Clone)]
+pub(super) struct Place<'a> {
+    comparison: &'a Comparison,
+    points: Vec<usize>,
+    metric: (Level, &'a str, &'a str),
+}
+
+impl<'a> Place<'a> {
+    /// Where a selector leads that picked `points`: to one place, unless it is the least, the middle or the most of several.
+    fn all(
+        comparison: &'a Comparison,
+        points: Vec<usize>,
+        selector: &Selector,
+        metric: (Level, &'a str, &'a str),
+        better: Better,
+    ) -> Vec<Self> {
+        let place = |points: Vec<usize>| Self { comparison, points, metric };
+        match selector.of_several {
+            None | Some(OfSeveral::Best) => vec![place(vec![best(comparison, &points, metric, better)])],
+            Some(OfSeveral::Mean) => vec![place(points)],
+            Some(OfSeveral::Least | OfSeveral::Middle | OfSeveral::Most) => {
+                points.into_iter().map(|point| place(vec![point])).collect()
+            }
+        }
+    }
+
+    /// What it is called.
+    pub(super) fn label(&self) -> String {
+        match self.points[..] {
+            [point] => self.comparison.description.points[point].label.clone(),
+            _ => format!("the mean of {} points", self.points.len()),
+        }
+    }
+
+    /// What it is called where `other` is named before it.
+    pub(super) fn described_beside(&self, other: &Place<'_>) -> String {
+        let (flow, label) = (self.metric.1, self.label());
+        if flow == other.metric.1 {
+            label
+        } else if self.points == other.points {
+            flow.to_owned()
+        } else {
+            format!("{flow} of {label}")
+        }
+    }
+
+    /// One value a run, NaN where there is none.
+    fn values(&self) -> Vec<f64> {
+        self.comparison.averaged(&self.points, self.metric).unwrap_or_default()
+    }
+
+    fn estimate(&self) -> Result<Estimate, Missing> {
+        let values = finite(self.values());
+        if values.is_empty() { Err("no run has the metric") } else { Ok(Estimate::of(&values)) }
+    }
+
+    fn pairs_with(&self, other: &Place<'_>) -> bool {
+        std::ptr::eq(self.comparison, other.comparison)
+    }
+
+    fn versus(&self, other: &Place<'_>) -> Result<Versus, Missing> {
+        Versus::of(&self.values(), &other.values()).ok_or("no pair of runs has the metric")
+    }
+
+    /// How much more there is than at `other`, in percent of that: over pairs of runs, where the two are of one figure.
+    fn percent_above(&self, other: &Place<'_>) -> Result<Estimate, Missing> {
+        const ZERO: Missing = "what it is compared with is zero";
+        if self.pairs_with(other) {
+            return self.versus(other)?.percent.ok_or(ZERO);
+        }
+        let baseline = other.estimate()?.mean;
+        self.estimate()?;
+        let difference = Estimate::of_independent(&finite(self.values()), &finite(other.values()));
+        if baseline > 0.0 { Ok(difference.scaled(100.0 / baseline)) } else { Err(ZERO) }
+    }
+}
+
+/// A number, and what its interval is made of.
+#[derive(Clone)]
+pub(super) enum Finding {
+    /// A mean.
+    Estimate(Estimate),
+    /// A statistic of gains; it is there.
+    Gains(Gains, GainStatistic),
+    /// The same over that of gains elsewhere; it is there.
+    Ratio(Gains, Gains, GainStatistic),
+}
+
+impl Finding {
+    fn of(quantity: &Quantity, place: &Place<'_>, against: Option<&Place<'_>>) -> Result<Self, Missing> {
+        let (Some(against), Quantity::OfGains(statistic) | Quantity::OverFigure(statistic, _)) =
+            (against, quantity)
+        else {
+            return Ok(Self::Estimate(match against {
+                None => place.estimate()?,
+                Some(against) => place.percent_above(against)?,
+            }));
+        };
+        let gains = place.versus(against)?.pairs.gains();
+        match gains.value(*statistic) {
+            Some(_) => Ok(Self::Gains(gains, *statistic)),
+            None if gains.pct.is_empty() => Err("what it is compared with is zero in every run"),
+            None if gains.pct.len() < 2 => Err("a single run has no spread"),
+            None => Err("the mean gain is not above zero"),
+        }
+    }
+
+    /// This over `other`, both statistics of gains.
+    pub(super) fn over(self, other: Self) -> Result<Self, Missing> {
+        let (Self::Gains(ours, statistic), Self::Gains(others, _)) = (self, other) else {
+            unreachable!("only statistics of gains are taken over a figure")
+        };
+        match ours.ratio(&others, statistic) {
+            Some(_) => Ok(Self::Ratio(ours, others, statistic)),
+            None => Err("what it is taken over is zero"),
+        }
+    }
+
+    /// The number.
+    pub(super) fn value(&self) -> f64 {
+        match self {
+            Self::Estimate(estimate) => estimate.mean,
+            Self::Gains(gains, statistic) => gains.value(*statistic).unwrap_or(f64::NAN),
+            Self::Ratio(ours, others, statistic) => ours.ratio(others, *statistic).unwrap_or(f64::NAN),
+        }
+    }
+
+    /// Runs that it is made of.
+    pub(super) fn n(&self) -> usize {
+        match self {
+            Self::Estimate(estimate) => estimate.n,
+            Self::Gains(gains, _) | Self::Ratio(gains, ..) => gains.pct.len(),
+        }
+    }
+
+    /// Runs left out because there is nothing that their gain could be a gain over.
+    pub(super) fn excluded(&self) -> usize {
+        match self {
+            Self::Estimate(_) => 0,
+            Self::Gains(gains, _) => gains.excluded,
+            Self::Ratio(ours, others, _) => ours.excluded + others.excluded,
+        }
+    }
+
+    /// The sign test behind a share.
+    pub(super) fn sign_test(&self) -> Option<SignTest> {
+        match self {
+            Self::Gains(gains, GainStatistic::PositiveShare) => Some(gains.sign_test()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn interval(&self, seed: u64, confidence: Confidence) -> Option<Interval> {
+        match self {
+            Self::Estimate(estimate) => estimate.interval(confidence),
+            Self::Gains(gains, statistic) => gains.interval(*statistic, seed, confidence),
+            Self::Ratio(ours, others, statistic) => {
+                ours.interval_of_ratio(others, *statistic, seed, confidence)
+            }
+        }
+    }
+}
+
+fn named_points(comparison: &Comparison) -> impl Iterator<Item = Named<'_>> {
+    let points = comparison.description.points.iter();
+    points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()))
+}
+
+/// The best of `points` by the mean of a metric; the first of equals, and of points that all lack it.
+fn best(comparison: &Comparison, points: &[usize], metric: (Level, &str, &str), better: Better) -> usize {
+    let mean = |point: usize| {
+        let values = finite(comparison.averaged(&[point], metric).unwrap_or_default());
+        (!values.is_empty()).then(|| Estimate::of(&values).mean)
+    };
+    let beats = |a: Option<f64>, b: Option<f64>| match (a, b, better) {
+        (Some(_), None, _) => true,
+        (Some(a), Some(b), Better::Lower) => a < b,
+        (Some(a), Some(b), _) => a > b,
+        (None, ..) => false,
+    };
+    let of_two = |best: usize, next: usize| if beats(mean(next), mean(best)) { next } else { best };
+    points.iter().copied().reduce(of_two).expect("a selector picks a point")
+}
+
+/// The values of the runs that have one.
+fn finite(values: Vec<f64>) -> Vec<f64> {
+    values.into_iter().filter(|x| x.is_finite()).collect()
+}

@@ -1,0 +1,219 @@
+//! What is measured for a claim.
+
+use super::selector::{OfSeveral, Selector};
+use super::verdict::{Claimed, Direction};
+use super::{Figure, Rule};
+use crate::metrics::{self, Level, MetricInfo};
+use crate::scenario::schema::Section;
+use crate::scenario::source::{Problem, nearest};
+use crate::stats::{GainStatistic, Interval};
+
+/// What is measured for a claim.
+#[derive(Clone, Debug)]
+pub struct Measure {
+    /// Id of the figure whose runs it is judged by.
+    pub figure: String,
+    /// The metric.
+    pub metric: &'static MetricInfo,
+    /// The flow whose metric it is; empty for a metric of the run.
+    pub flow: String,
+    /// The point that is measured.
+    pub point: Selector,
+    /// What it is compared with, if the claim is a gain.
+    pub against: Option<Against>,
+    /// What is made of the runs.
+    pub quantity: Quantity,
+    /// What is claimed.
+    pub claimed: Claimed,
+}
+
+/// What a metric is compared with: the same metric, somewhere else.
+#[derive(Clone, Debug)]
+pub struct Against {
+    /// Id of the figure whose point it is; that of the claim, or another, whose runs do not pair with it.
+    pub figure: String,
+    /// Of which point.
+    pub point: Selector,
+    /// Of which flow; empty for a metric of the run.
+    pub flow: String,
+}
+
+/// What is made of the runs of a point, and of those that it is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// The mean of the metric; where it is compared, the difference of the means in percent.
+    Mean,
+    /// Of the gains of single runs, (ratio − 1) · 100, this.
+    OfGains(GainStatistic),
+    /// The same over what it is in the figure of this id.
+    OverFigure(GainStatistic, String),
+}
+
+impl Measure {
+    pub(super) fn of(section: &Section<'_>, figures: &[Figure], rule: Rule) -> Result<Self, Problem> {
+        let figure = figure(section, "figure", figures)?;
+        let flow = section.word("flow").unwrap_or_default();
+        let level = if flow.is_empty() { Level::Run } else { Level::Flow };
+        let metric = metric(section, level)?;
+        let point = Selector::of(section, "point", OfSeveral::of(section));
+        let against = Against::of(section, figure, figures)?;
+        for selector in std::iter::once(&point).chain(against.as_ref().map(|a| &a.point)) {
+            selector.check(metric)?;
+        }
+        Ok(Self {
+            figure: figure.to_owned(),
+            metric,
+            flow: flow.to_owned(),
+            point,
+            quantity: Quantity::of(section, against.as_ref(), figure, figures)?,
+            claimed: claimed(section, against.is_some(), rule)?,
+            against,
+        })
+    }
+
+    /// Whether the claim is a gain or a loss, or a size.
+    #[must_use]
+    pub const fn direction(&self) -> Direction {
+        match (&self.against, &self.quantity) {
+            (None, _) => Direction::Size,
+            (_, Quantity::Mean | Quantity::OfGains(GainStatistic::Mean)) => Direction::Signed,
+            _ => Direction::Size,
+        }
+    }
+
+    /// Unit of what is measured, as the catalogue of metrics writes units.
+    #[must_use]
+    pub const fn unit(&self) -> &'static str {
+        match (&self.against, &self.quantity) {
+            (None, _) => self.metric.unit,
+            (_, Quantity::OfGains(GainStatistic::Deviation)) => "percentage points",
+            (_, Quantity::OfGains(GainStatistic::DeviationPerMean) | Quantity::OverFigure(..)) => "1",
+            _ => "%",
+        }
+    }
+
+    /// What picks points of a figure.
+    pub(super) fn selectors_in(&self, figure: &str) -> Vec<&Selector> {
+        let over = matches!(&self.quantity, Quantity::OverFigure(_, over) if over == figure);
+        let point = (self.figure == figure || over).then_some(&self.point);
+        let against = self.against.as_ref().filter(|a| a.figure == figure || over).map(|a| &a.point);
+        point.into_iter().chain(against).collect()
+    }
+}
+
+impl Against {
+    fn of(section: &Section<'_>, figure: &str, figures: &[Figure]) -> Result<Option<Self>, Problem> {
+        let (flow, other) = (section.word("flow"), section.word("against_flow"));
+        if other.is_some() && flow.is_none() {
+            return Err(Problem::new("`against_flow` without `flow`")
+                .at(section.origin_of("against_flow"))
+                .help("say which flow is compared with it"));
+        }
+        if section.has("against_figure") && !section.has("against") {
+            return Err(Problem::new("`against_figure` without `against`")
+                .at(section.origin_of("against_figure"))
+                .help("say which of its points is meant"));
+        }
+        let figure = match section.has("against_figure") {
+            true => self::figure(section, "against_figure", figures)?,
+            false => figure,
+        };
+        let place = if section.has("against") { "against" } else { "point" };
+        // An average is compared with an average; what a gain is taken over is else one point, or the best of a list.
+        let of_several = OfSeveral::of(section).filter(|of| *of == OfSeveral::Mean);
+        let point = Selector::of(section, place, of_several);
+        let flow = other.or(flow).unwrap_or_default().to_owned();
+        let is_gain = section.has("against") || other.is_some();
+        Ok(is_gain.then(|| Self { figure: figure.to_owned(), point, flow }))
+    }
+}
+
+impl Quantity {
+    fn of(
+        section: &Section<'_>,
+        against: Option<&Against>,
+        figure: &str,
+        figures: &[Figure],
+    ) -> Result<Self, Problem> {
+        let wrong =
+            |what: &str, key: &str, help: &str| Err(Problem::new(what).at(section.origin_of(key)).help(help));
+        let statistic = match section.word("statistic") {
+            Some("mean-ratio") => Some(GainStatistic::Mean),
+            Some("ratio-sd") => Some(GainStatistic::Deviation),
+            Some("ratio-sd-per-mean") => Some(GainStatistic::DeviationPerMean),
+            Some("positive-share") => Some(GainStatistic::PositiveShare),
+            _gain => None,
+        };
+        let over = section.has("over_figure");
+        match (statistic, against) {
+            (Some(_), None) => {
+                wrong("a `statistic` without `against`", "statistic", "say what the runs are compared with")
+            }
+            (Some(_), Some(against)) if against.figure != figure => wrong(
+                "a `statistic` of runs that do not pair",
+                "statistic",
+                "`against_figure` leaves only the gain of the means; `over_figure` compares what two figures say",
+            ),
+            (Some(statistic @ (GainStatistic::Deviation | GainStatistic::DeviationPerMean)), _) if over => {
+                let other = self::figure(section, "over_figure", figures)?;
+                Ok(Self::OverFigure(statistic, other.to_owned()))
+            }
+            _ if over => wrong(
+                "`over_figure` of something that may be below zero, or is a share",
+                "over_figure",
+                "it goes with `statistic` = \"ratio-sd\" or \"ratio-sd-per-mean\"",
+            ),
+            (Some(statistic), _) => Ok(Self::OfGains(statistic)),
+            (None, _) => Ok(Self::Mean),
+        }
+    }
+}
+
+fn required<'a>(section: &Section<'a>, key: &str) -> Result<&'a str, Problem> {
+    section.word(key).ok_or_else(|| {
+        Problem::new(format!("a claim without `{key}`"))
+            .at(section.origin)
+            .help("a claim that hopline cannot judge yet says what it `needs`")
+    })
+}
+
+/// The id of a figure that there is.
+fn figure<'a>(section: &Section<'a>, key: &str, figures: &[Figure]) -> Result<&'a str, Problem> {
+    let figure = required(section, key)?;
+    if figures.iter().any(|f| f.id == figure) {
+        return Ok(figure);
+    }
+    let known: Vec<&str> = figures.iter().map(|f| f.id.as_str()).collect();
+    let help = match nearest(figure, known.iter().copied()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("the figures are {}", known.join(", ")),
+    };
+    Err(Problem::new(format!("there is no figure \"{figure}\"")).at(section.origin_of(key)).help(help))
+}
+
+fn metric(section: &Section<'_>, level: Level) -> Result<&'static MetricInfo, Problem> {
+    metrics::named(level, required(section, "metric")?, section.origin_of("metric"))
+}
+
+/// What is claimed: exactly one of a value, a range, a bound and a margin.
+fn claimed(section: &Section<'_>, is_compared: bool, rule: Rule) -> Result<Claimed, Problem> {
+    let given = ["claimed", "low", "high", "above", "below", "within"].map(|key| section.number(key));
+    match given {
+        [Some(value), None, None, None, None, None] => {
+            let tolerance = section.number("tolerance").unwrap_or(value.abs() * rule.tolerance_pct / 100.0);
+            Ok(Claimed::Value { value, tolerance })
+        }
+        [None, Some(low), Some(high), None, None, None] if low <= high => {
+            Ok(Claimed::Range(Interval { low, high }))
+        }
+        [None, None, None, Some(limit), None, None] => Ok(Claimed::Above(limit)),
+        [None, None, None, None, Some(limit), None] => Ok(Claimed::Below(limit)),
+        [None, None, None, None, None, Some(margin)] if is_compared => Ok(Claimed::Within(margin)),
+        [None, None, None, None, None, Some(_)] => Err(Problem::new("`within` without `against`")
+            .at(section.origin_of("within"))
+            .help("say from what it does not differ")),
+        _ => Err(Problem::new("what is claimed is not one thing")
+            .at(section.origin_of("id"))
+            .help("give `claimed`, or `low` and `high`, or `above`, or `below`, or `within`")),
+    }
+}

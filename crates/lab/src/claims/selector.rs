@@ -1,0 +1,152 @@
+//! What picks points of a plan.
+
+use super::keys::OF_SEVERAL;
+use crate::metrics::{Better, MetricInfo};
+use crate::scenario::document::{Setting, Value};
+use crate::scenario::schema::Section;
+use crate::scenario::settings;
+use crate::scenario::source::{Origin, Problem};
+use serde_json::Value as Json;
+
+/// What picks a variant among the settings of a point.
+const VARIANT: &str = "variant";
+
+/// Picks a point by its settings, or several of which one, or their average, stands for all.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    /// The settings; `variant` is the name of a variant, or a list of names.
+    pub settings: Vec<Setting>,
+    /// What stands for several points; `None`: there is one point, or one for each variant of a list, of which the best in
+    /// the metric is meant.
+    pub of_several: Option<OfSeveral>,
+    /// Where they were written.
+    pub origin: Origin,
+}
+
+/// What stands for several points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfSeveral {
+    /// The one with the best mean of the metric.
+    Best,
+    /// Their average, run by run.
+    Mean,
+    /// The one of which least is measured.
+    Least,
+    /// The one in the middle of what is measured; of an even number the lower.
+    Middle,
+    /// The one of which most is measured.
+    Most,
+}
+
+impl OfSeveral {
+    /// What the key `of_several` says, if it is given.
+    pub(super) fn of(section: &Section<'_>) -> Option<Self> {
+        let all = [Self::Best, Self::Mean, Self::Least, Self::Middle, Self::Most];
+        let word = section.word("of_several")?;
+        OF_SEVERAL.iter().zip(all).find(|(name, _)| **name == word).map(|(_, meant)| meant)
+    }
+
+    /// As the key is written.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Best => "best",
+            Self::Mean => "mean",
+            Self::Least => "least",
+            Self::Middle => "middle",
+            Self::Most => "most",
+        }
+    }
+}
+
+/// A point as it is picked: variant, settings, label.
+pub(crate) type Named<'a> = (Option<&'a str>, Json, &'a str);
+
+impl Selector {
+    pub(super) fn of(section: &Section<'_>, key: &str, of_several: Option<OfSeveral>) -> Self {
+        let settings = section.node(key).map(settings).unwrap_or_default();
+        Self { settings, of_several, origin: section.origin_of(key).clone() }
+    }
+
+    /// The best of several needs a better and a worse, and a list of variants a member.
+    pub(super) fn check(&self, metric: &MetricInfo) -> Result<(), Problem> {
+        let wrong = |what: String, help: &str| Err(Problem::new(what).at(&self.origin).help(help));
+        let variants = self.variants();
+        if variants.as_ref().is_some_and(Vec::is_empty) {
+            return wrong("an empty list of variants".into(), "name those of which the best is meant");
+        }
+        let best = match self.of_several {
+            Some(of_several) => of_several == OfSeveral::Best,
+            None => variants.is_some(),
+        };
+        if best && metric.better == Better::Neither {
+            return wrong(
+                format!("of `{}`, neither more nor less is better", metric.name),
+                "name one variant in place of the list",
+            );
+        }
+        Ok(())
+    }
+
+    /// The numbers of the points that it picks, at least one, without repeats: for each variant of a list, in its order, the
+    /// one that has the settings, or all if it is said what stands for several.
+    ///
+    /// # Errors
+    ///
+    /// No point is picked, or several are and nothing is said of several.
+    pub(crate) fn find_all<'a>(
+        &self,
+        points: impl Iterator<Item = Named<'a>>,
+    ) -> Result<Vec<usize>, Problem> {
+        let points: Vec<_> = points.collect();
+        let mut all = Vec::new();
+        match self.variants() {
+            None => all = self.find(&points, None)?,
+            Some(variants) => {
+                for name in &variants {
+                    all.extend(self.find(&points, Some(name))?);
+                }
+            }
+        }
+        let mut seen = Vec::new();
+        all.retain(|point| {
+            !seen.contains(point) && {
+                seen.push(*point);
+                true
+            }
+        });
+        Ok(all)
+    }
+
+    /// The list of variants, if there is one.
+    fn variants(&self) -> Option<Vec<String>> {
+        let variant = self.settings.iter().find(|s| s.path == VARIANT)?;
+        match &variant.node.value {
+            Value::Array(names) => Some(names.iter().map(|name| name.value.to_string()).collect()),
+            _ => None,
+        }
+    }
+
+    /// The numbers of the points that have the settings, with `of_list` in place of a list of variants.
+    fn find(&self, points: &[Named<'_>], of_list: Option<&str>) -> Result<Vec<usize>, Problem> {
+        let has = |variant: Option<&str>, of: &Json, s: &Setting| match s.path.as_str() {
+            VARIANT => variant == Some(of_list.unwrap_or(&s.text())),
+            path => of.get(path) == Some(&s.json()),
+        };
+        let picked =
+            |(_, (variant, of, _)): &(usize, &Named<'_>)| self.settings.iter().all(|s| has(*variant, of, s));
+        let found: Vec<usize> = points.iter().enumerate().filter(picked).map(|(number, _)| number).collect();
+        let labels = |which: &[usize]| which.iter().map(|&i| points[i].2).collect::<Vec<_>>().join("; ");
+        match found[..] {
+            [] => Err(Problem::new("no point of the plan has these settings")
+                .at(&self.origin)
+                .help(format!("the points are {}", labels(&(0..points.len()).collect::<Vec<_>>())))),
+            [_, _, ..] if self.of_several.is_none() => {
+                Err(Problem::new("several points of the plan have these settings")
+                    .at(&self.origin)
+                    .help(format!("add what tells them apart, or `of_several`: {}", labels(&found))))
+            }
+            _ => Ok(found),
+        }
+    }
+}
