@@ -1,5 +1,7 @@
 //! Comparisons as the report shows them: units for people, and one section for variants that belong together.
 
+mod families;
+
 use crate::claims::{Direction, Evidence, Measure, Quantity, Register, Test};
 use crate::comparison::{Comparison, GOODPUT};
 use crate::metrics::{self, Level, MetricInfo};
@@ -190,6 +192,7 @@ fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment 
         duration_s: description.duration_s,
         metrics: metrics.iter().map(|info| metric(info)).collect(),
         variants: points.iter().map(variant).collect(),
+        families: families::of(comparison, points),
         series: series.collect(),
         map: (points.first() == Some(&0)).then(|| description.map.clone()),
         parameters: description.parameters.clone(),

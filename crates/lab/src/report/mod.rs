@@ -7,6 +7,7 @@
 
 mod answer;
 mod dots;
+mod families;
 mod ink;
 mod map;
 mod map_view;
@@ -15,6 +16,7 @@ mod measured;
 mod page;
 mod parameters;
 mod picture;
+mod received;
 mod series;
 mod sweep;
 mod thin;
@@ -58,6 +60,8 @@ pub struct Experiment {
     pub metrics: Vec<Metric>,
     /// The variants; the first is the baseline.
     pub variants: Vec<Variant>,
+    /// Variants that are settings of one thing, three or more of each. May be empty.
+    pub families: Vec<Family>,
     /// Time series of some runs, best of run 1 of each variant. May be empty.
     pub series: Vec<RunSeries>,
     /// The network; `None`: not drawn.
@@ -121,6 +125,38 @@ pub struct Versus {
     /// Probability of such a difference where there is none: a paired test, corrected by Holm's method over the
     /// variants, 0 to 1. `None`: not tested.
     pub p: Option<f64>,
+}
+
+/// Variants that are settings of one thing, and what single runs gain in goodput over the same runs of the baseline.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Family {
+    /// The name that its members share.
+    pub name: String,
+    /// The flow whose goodput it is; empty: that of all together.
+    pub flow: String,
+    /// The keys that they differ in.
+    pub keys: Vec<String>,
+    /// The members, in the order of the plan.
+    pub members: Vec<FamilyMember>,
+}
+
+/// A setting of a family.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FamilyMember {
+    /// Index of the variant.
+    pub variant: usize,
+    /// Values of the family's keys.
+    pub setting: Vec<Json>,
+    /// Mean over runs of (ratio − 1), in percent. `None`: there is no run with both.
+    pub gain: Option<Measured>,
+    /// Standard deviation of the same, in percentage points. `None` below two runs.
+    pub deviation: Option<Measured>,
+    /// Runs that gain.
+    pub positive: usize,
+    /// Runs that have a gain.
+    pub runs: usize,
+    /// Runs left out because the baseline has nothing that could be gained over.
+    pub excluded: usize,
 }
 
 /// Time series of one run of one variant.

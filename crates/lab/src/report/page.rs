@@ -9,7 +9,10 @@ use super::parameters::{self, Group};
 use super::picture::legible;
 use super::series::{Panels, panels};
 use super::sweep::Sweep;
-use super::{Claims, Experiment, Measured, Metric, Report, Value, Variant, Verdict, marker};
+use super::{
+    Claims, Experiment, Family, FamilyMember, Measured, Metric, Report, Value, Variant, Verdict, marker,
+};
+use super::{families, received};
 use askama::Template;
 
 #[cfg(test)]
@@ -138,6 +141,10 @@ struct Section<'a> {
     runs: Vec<u64>,
     flows: Vec<String>,
     panel_variants: Vec<(usize, String)>,
+    families: Vec<Chart>,
+    family_rows: Vec<FamilyRow>,
+    family_note: String,
+    received: Option<Chart>,
     panels: Vec<PanelView>,
     panel_notes: Vec<String>,
     map: Option<MapView>,
@@ -174,6 +181,12 @@ struct Chart {
     svg: String,
 }
 
+/// Label, mean gain, deviation, share of the runs that gain.
+struct FamilyRow {
+    mark: String,
+    cells: [String; 4],
+}
+
 struct PanelView {
     run: u64,
     variant: usize,
@@ -192,6 +205,7 @@ impl<'a> Section<'a> {
         let labels: Vec<&str> = experiment.variants.iter().map(|v| v.label.as_str()).collect();
         let drawn = panels(&experiment.series, &labels);
         let charts = charts(experiment);
+        let received = received::chart(experiment);
         Self {
             id: section_id(index),
             headed,
@@ -210,7 +224,15 @@ impl<'a> Section<'a> {
             runs: drawn.runs.clone(),
             flows: drawn.flows.clone(),
             panel_variants: panel_variants(&drawn, &labels),
-            panel_notes: drawn.notes.clone(),
+            panel_notes: received.iter().filter_map(|r| r.note.clone()).chain(drawn.notes.clone()).collect(),
+            received: received.map(|r| Chart {
+                name: "received".into(),
+                title: capitalised(&r.title),
+                svg: r.svg,
+            }),
+            families: families::charts(experiment).into_iter().enumerate().map(family_chart).collect(),
+            family_rows: family_rows(experiment),
+            family_note: family_note(experiment),
             panels: panel_views(drawn, experiment, &labels),
             map: experiment.map.as_ref().and_then(MapView::of),
             settings: settings(experiment),
@@ -420,6 +442,45 @@ fn sweep_charts(sweep: &Sweep, experiment: &Experiment) -> Vec<Chart> {
         Some(Chart { name: format!("sweep-{m}"), title: capitalised(&title(metric)), svg })
     };
     metrics.filter_map(chart).collect()
+}
+
+fn family_chart((i, (title, svg)): (usize, (String, String))) -> Chart {
+    Chart { name: format!("family-{i}"), title, svg }
+}
+
+fn family_rows(experiment: &Experiment) -> Vec<FamilyRow> {
+    let row = |(family, member): (&Family, &FamilyMember)| {
+        let text = |of: Option<String>| of.unwrap_or_else(|| "–".to_owned());
+        let share = format!("{} of {}", member.positive, member.runs);
+        FamilyRow {
+            mark: mark(member.variant),
+            cells: [
+                legible(&format!("{} {}", family.name, families::setting(family, member)), MOST_CHARACTERS),
+                text(member.gain.as_ref().map(Measured::signed)),
+                text(member.deviation.as_ref().map(Measured::text)),
+                share,
+            ],
+        }
+    };
+    let members = experiment.families.iter().flat_map(|f| f.members.iter().map(move |m| (f, m)));
+    members.take(MOST_VARIANTS).map(row).collect()
+}
+
+/// How the gains of single runs are made, and how many there are not.
+fn family_note(experiment: &Experiment) -> String {
+    let members = experiment.families.iter().flat_map(|family| &family.members);
+    let left_out = match members.map(|member| member.excluded).max() {
+        None | Some(0) => String::new(),
+        Some(most) => {
+            format!(" Left out are the runs, up to {most} of a setting, in which the baseline has nothing.")
+        }
+    };
+    let baseline = experiment.variants.first().map_or("", |v| v.label.as_str());
+    format!(
+        "A run's gain is its ratio to the same run of {}, less one; means of ratios weigh every run alike, however little \
+         the baseline got in it. Bars are bootstrap intervals (BCa).{left_out}",
+        legible(baseline, 60)
+    )
 }
 
 fn panel_variants(drawn: &Panels, labels: &[&str]) -> Vec<(usize, String)> {

@@ -10,7 +10,7 @@ use super::{FlowSeries, RunSeries, thin};
 use plotters::prelude::{ChartBuilder, LabelAreaPosition};
 
 /// Height of a panel in CSS pixels.
-const HEIGHT: f64 = 190.0;
+pub(super) const HEIGHT: f64 = 190.0;
 /// Most flows of a panel.
 const MOST_FLOWS: usize = 24;
 /// Up to here every flow has its name at the end of its line.
@@ -187,7 +187,8 @@ fn panel(series: &RunSeries, variant: &str, axes: &Axes) -> String {
     let label = format!("{} over time, {}, run {}", axes.quantity.title(), legible(variant, 60), series.run);
     picture((WIDTH, HEIGHT), &label, |area, extras| {
         let named = (2..=NAMED_FLOWS).contains(&flows.len());
-        let scale = frame(area, extras, axes, if named { 56.0 } else { 16.0 })?;
+        let room = Room { right_px: if named { 56.0 } else { 16.0 }, below_px: 0.0 };
+        let scale = frame(area, extras, (axes.end_s, axes.top), room)?;
         extras.data.push(("data-unit", axes.quantity.unit().into()));
         if flows.len() > NAMED_FLOWS {
             extras.data.push(("data-many", flows.len().to_string())); // Thin lines, and no dashes.
@@ -223,19 +224,29 @@ fn names_at(area: &Area<'_>, mut ends: Vec<((i32, i32), &str)>) -> Painted {
 
 type Failed = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
 
-/// Axes and grid, and where a point lies; the script is told, too.
-fn frame(
+/// What a frame leaves free, in CSS pixels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// To its right.
+    pub(super) right_px: f64,
+    /// Below it.
+    pub(super) below_px: f64,
+}
+
+/// Axes and grid from zero to `end_s` and `top`, and where a point lies; the script is told, too.
+pub(super) fn frame(
     area: &Area<'_>,
     extras: &mut Extras,
-    axes: &Axes,
-    right_px: f64,
+    (end_s, top): (f64, f64),
+    room: Room,
 ) -> Result<impl Fn((f64, f64)) -> (i32, i32) + use<>, Failed> {
     let mut chart = ChartBuilder::on(area)
         .margin_top(units(10.0))
-        .margin_right(units(right_px))
+        .margin_right(units(room.right_px))
+        .margin_bottom(units(room.below_px))
         .set_label_area_size(LabelAreaPosition::Left, units(46.0))
         .set_label_area_size(LabelAreaPosition::Bottom, units(34.0))
-        .build_cartesian_2d(0.0..axes.end_s, 0.0..axes.top)?;
+        .build_cartesian_2d(0.0..end_s, 0.0..top)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -254,10 +265,9 @@ fn frame(
     let foot = (units(WIDTH / 2.0), units(HEIGHT - 6.0));
     text(area, "time (s)", foot, &text_style(Ink::Muted, 11.0, HPos::Center))?;
     let (x0, y0) = chart.backend_coord(&(0.0, 0.0));
-    let (x1, y1) = chart.backend_coord(&(axes.end_s, axes.top));
-    extras.data.push(("data-x", format!("{x0} {x1} 0 {}", axes.end_s)));
-    extras.data.push(("data-y", format!("{y0} {y1} 0 {}", axes.top)));
-    let (end_s, top) = (axes.end_s, axes.top);
+    let (x1, y1) = chart.backend_coord(&(end_s, top));
+    extras.data.push(("data-x", format!("{x0} {x1} 0 {end_s}")));
+    extras.data.push(("data-y", format!("{y0} {y1} 0 {top}")));
     let between = |from: i32, to: i32, share: f64| from + (share * f64::from(to - from)).round() as i32;
     Ok(move |(x, y): (f64, f64)| (between(x0, x1, x / end_s), between(y0, y1, y / top)))
 }

@@ -11,9 +11,9 @@ use plotters::prelude::{ChartBuilder, LabelAreaPosition};
 use std::ops::Range;
 
 /// Height of the drawing without its legend.
-const HEIGHT: f64 = 260.0;
+pub(super) const HEIGHT: f64 = 260.0;
 /// Height of an entry of the legend.
-const ENTRY: f64 = 18.0;
+pub(super) const ENTRY: f64 = 18.0;
 /// Most curves of a chart.
 const MOST_CURVES: usize = 12;
 /// Most points of a chart, and up to how many each has its mark.
@@ -26,6 +26,8 @@ const NEUTRAL: usize = 6;
 /// Shares of the axis: before the first value and behind the last, and between ticks.
 const AXIS_ROOM: f64 = 0.04;
 const TICK_DISTANCE: f64 = 0.1;
+/// Characters that the names on an axis may have together.
+const MOST_CHARACTERS: usize = 50;
 
 /// Variants over a numeric key.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,10 +126,10 @@ impl Sweep {
 }
 
 /// The axis of the key.
-struct XAxis {
+pub(super) struct XAxis {
     place: Place,
-    /// Where there are ticks, as shares of the axis, and the values there; far enough apart to be read.
-    ticks: Vec<(f64, f64)>,
+    /// Where there are ticks, as shares of the axis, and what is written there; far enough apart to be read.
+    ticks: Vec<(f64, String)>,
 }
 
 /// Where values lie on the axis.
@@ -156,7 +158,17 @@ impl XAxis {
             }
         }
         ticks.push(last);
-        Self { place, ticks }
+        Self { place, ticks: ticks.into_iter().map(|(share, value)| (share, shortest(value))).collect() }
+    }
+
+    /// The axis of things beside each other, at 0, 1, …, each with its name.
+    pub(super) fn of_places(names: &[String]) -> Self {
+        let place = Place::Linear { low: -0.5, high: names.len() as f64 - 0.5 };
+        // Names of one or two digits have room for all; longer ones for as many as fit.
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(2);
+        let every = ((names.len() * width).div_ceil(MOST_CHARACTERS)).max(1);
+        let ticks = names.iter().enumerate().step_by(every);
+        Self { place, ticks: ticks.map(|(i, name)| (place.share(i as f64), name.clone())).collect() }
     }
 }
 
@@ -228,7 +240,7 @@ fn mark_points(
 type Failed = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
 
 /// Axes and grid, and where a point lies.
-fn frame(
+pub(super) fn frame(
     area: &Area<'_>,
     legend_px: f64,
     x: &XAxis,
@@ -265,10 +277,10 @@ fn frame(
     let between = move |from: i32, to: i32, share: f64| {
         from + (share.clamp(-1.0, 2.0) * f64::from(to - from)).round() as i32
     };
-    for &(share, value) in &x.ticks {
-        let at = between(x0, x1, share);
+    for (share, name) in &x.ticks {
+        let at = between(x0, x1, *share);
         line(area, vec![(at, y0), (at, y0 + units(3.0))], Ink::Axis, 1.0)?;
-        text(area, &shortest(value), (at, y0 + units(12.0)), &text_style(Ink::Muted, 11.0, HPos::Center))?;
+        text(area, name, (at, y0 + units(12.0)), &text_style(Ink::Muted, 11.0, HPos::Center))?;
     }
     let place = x.place;
     Ok(move |(x, value): (f64, f64)| {
@@ -349,7 +361,7 @@ mod tests {
     fn ticks_keep_apart() {
         let ticks = XAxis::of(&[0.0, 0.75e-6, 1.5e-6, 3e-6, 7.5e-6, 1.5e-5]).ticks;
         assert!(ticks.windows(2).all(|t| t[1].0 - t[0].0 >= 0.1), "{ticks:?}");
-        assert_eq!(ticks.last().map(|t| t.1), Some(1.5e-5));
+        assert_eq!(ticks.last().map(|t| t.1.as_str()), Some(shortest(1.5e-5).as_str()));
     }
 
     #[test]
