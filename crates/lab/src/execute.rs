@@ -5,7 +5,7 @@
 
 use crate::plan::{Plan, Point, Runs, Target};
 use crate::record::{Done, Record};
-use crate::run::{Interrupted, Watch, untraced};
+use crate::run::{Interrupted, Watch, Work, untraced};
 use crate::stats::NextStep;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -66,7 +66,6 @@ pub fn execute<S: Sink>(
         Runs::Until { first, .. } => first,
     };
     loop {
-        watch.planned(plan.total_s(runs));
         round(plan, runs, jobs, sink, watch)?;
         match more(plan, runs, sink).map_err(ExecuteError::Sink)? {
             Some(next) => runs = next,
@@ -100,14 +99,8 @@ fn round<S: Sink>(
 ) -> Result<(), ExecuteError<S::Error>> {
     // All points of a run are neighbours in this order, so that an early look at a long plan is a fair one.
     let all = (1..=runs).flat_map(|run| (0..plan.points.len()).map(move |point| (point, run)));
-    let missing = |&(point, run): &Task| {
-        let has = sink.has(point, run);
-        if has {
-            watch.advanced(plan.points[point].scenario.duration(), 0);
-        }
-        !has
-    };
-    let tasks: Vec<Task> = all.filter(missing).collect();
+    let tasks: Vec<Task> = all.filter(|&(point, run)| !sink.has(point, run)).collect();
+    watch.planned(work(plan, runs, &tasks, jobs));
     let next = AtomicUsize::new(0);
     // Few records wait for the sink: memory does not grow with the number of runs.
     let (sender, receiver) = mpsc::sync_channel::<Result<Record, Interrupted>>(2 * jobs);
@@ -128,10 +121,26 @@ fn round<S: Sink>(
         drop(sender);
         for record in receiver {
             let record = record.map_err(|Interrupted| ExecuteError::Interrupted)?;
+            if let Ok(done) = &record.result {
+                watch.ended(done.sim_s, done.cpu_s);
+            }
             sink.take(record).map_err(ExecuteError::Sink)?;
         }
         Ok(())
     })
+}
+
+fn work(plan: &Plan, runs: u64, tasks: &[Task], jobs: usize) -> Work {
+    let missing_s: f64 = tasks.iter().map(|t| plan.points[t.0].scenario.duration().as_secs_f64()).sum();
+    let (points, total_s) = (plan.points.len(), plan.total_s(runs));
+    Work {
+        points,
+        runs: runs * points as u64,
+        missing: tasks.len() as u64,
+        total_s,
+        there_s: total_s - missing_s,
+        jobs,
+    }
 }
 
 /// One run. What goes wrong in it is its result.

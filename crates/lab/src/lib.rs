@@ -28,7 +28,7 @@ pub use comparison::Comparison;
 pub use hopline_core::Duration as VirtualTime;
 pub use hopline_sim::Spec;
 pub use plan::Plan;
-pub use run::{Interrupted, Run, Watch};
+pub use run::{Interrupted, Run, Watch, Work};
 pub use scenario::Scenario;
 pub use scenario::source::{Problem, Problems};
 pub use stats::Estimate;

@@ -9,9 +9,14 @@ use std::fmt;
 
 /// Someone who watches runs. Shared by all threads.
 pub trait Watch: Sync {
-    /// All runs together will take `total_s` seconds of virtual time, as far as is known now.
-    fn planned(&self, total_s: f64) {
-        let _ = total_s;
+    /// This is to be done, as far as is known now; called again when it turns out to be more.
+    fn planned(&self, work: Work) {
+        let _ = work;
+    }
+
+    /// A run of `virtual_s` seconds of virtual time ended, and took `cpu_s` seconds of CPU time.
+    fn ended(&self, virtual_s: f64, cpu_s: f64) {
+        let _ = (virtual_s, cpu_s);
     }
 
     /// A run advanced by `by` of virtual time and processed `events` events.
@@ -19,6 +24,23 @@ pub trait Watch: Sync {
 
     /// Whether to give up.
     fn interrupted(&self) -> bool;
+}
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Points, each of which is run as often.
+    pub points: usize,
+    /// Runs of all points together, those included that are there already.
+    pub runs: u64,
+    /// Runs that are missing.
+    pub missing: u64,
+    /// Virtual time of all runs, in seconds.
+    pub total_s: f64,
+    /// Virtual time of those that are there already, in seconds.
+    pub there_s: f64,
+    /// Threads.
+    pub jobs: usize,
 }
 
 /// Nobody watches.

@@ -88,7 +88,7 @@ fn report_file(args: &Args, paper: &str) -> Option<experiment::ReportFile> {
 
 fn run(args: &Args, figure: &Figure, plan: &Plan) -> Result<Comparison, Failure> {
     let command = experiment::command();
-    let progress = Progress::new(args.effort.quiet);
+    let progress = Progress::of_plan(&figure.id, args.effort.quiet);
     let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
     match &args.output {
         None => Ok(in_memory(plan, how).map_err(|e| Failure::of_experiment(e, Path::new("")))?.0),

@@ -10,7 +10,7 @@ use hopline_lab::metrics::Level;
 use hopline_lab::output::{self, Directory, Existing, Extra};
 use hopline_lab::plan::{Keep, KeepNodes, KeepSeries};
 use hopline_lab::record::{ByKey, Done, FlowEnds, Record};
-use hopline_lab::{Run, Scenario, Spec, Watch, run};
+use hopline_lab::{Run, Scenario, Spec, Watch, Work, run};
 use std::fmt::Write;
 
 /// Runs a scenario once.
@@ -21,7 +21,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
     let progress = Progress::new(args.common.quiet);
-    progress.planned(scenario.duration().as_secs_f64());
+    progress.planned(Work { total_s: scenario.duration().as_secs_f64(), ..Work::default() });
     let extras = extras(args);
     let run = match &directory {
         Some(directory) => output::traced(directory, &spec, args.run, &extras, &progress)?,

@@ -13,7 +13,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = Plan::load(&args.plan, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
     console::catch_interrupts()?;
     let command = experiment::command();
-    let progress = Progress::new(args.effort.quiet);
+    let progress = Progress::of_plan(&plan.name, args.effort.quiet);
     let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
     let (comparison, _store) = experiment::kept(&plan, how, &args.output, args.force)?;
     drop(progress);
