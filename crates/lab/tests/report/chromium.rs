@@ -148,6 +148,7 @@ fn expected(chart: &str) -> Vec<String> {
     let variants: Vec<usize> = match chart.rsplit_once('-') {
         Some(("series" | "window", variant)) => vec![variant.parse().unwrap()],
         Some(("sweep", _)) => vec![0, 1, 2, 3, 6],
+        Some(("family", _)) => vec![0, 1],
         _ if chart == "gains" => vec![1, 2, 3],
         _ if chart == "map" => vec![0, 1],
         _ => vec![0, 1, 2, 3],
@@ -171,7 +172,8 @@ fn every_chart_shows_every_variant_in_the_light_and_in_the_dark() {
     let places = places(folder.path(), &page);
     let names: Vec<&str> = places.iter().map(|p| p.name.as_str()).collect();
     let panels = (0..4).flat_map(|v| [format!("series-{v}"), format!("window-{v}")]);
-    let charts = ["means", "gains", "sweep-0", "sweep-1", "sweep-2", "sweep-3"].map(String::from);
+    let charts = ["means", "gains", "family-0", "sweep-0", "sweep-1", "sweep-2", "sweep-3", "received"];
+    let charts = charts.map(String::from);
     let all: Vec<String> = charts.into_iter().chain(panels).chain(["map".to_owned()]).collect();
     assert_eq!(names, all);
     for scheme in [Scheme::Light, Scheme::Dark] {

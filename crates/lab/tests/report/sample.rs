@@ -2,8 +2,8 @@
 
 use hopline_lab::Scenario;
 use hopline_lab::report::{
-    Better, Claim, Claims, Experiment, FlowSeries, Map, Measured, Metric, Report, Reproduce, RunSeries,
-    Value, Variant, Verdict, Versus,
+    Better, Claim, Claims, Experiment, Family, FamilyMember, FlowSeries, Map, Measured, Metric, Report,
+    Reproduce, RunSeries, Value, Variant, Verdict, Versus,
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -129,12 +129,32 @@ fn windows(runs: u64) -> Vec<Variant> {
 
 /// The normal case: four windows over the chain.
 pub(crate) fn normal(runs: u64) -> Report {
-    let experiment = experiment("chain", windows(runs), runs, 1);
+    let mut experiment = experiment("chain", windows(runs), runs, 1);
+    experiment.families = vec![family(&experiment.variants)];
     Report {
         title: "chain".into(),
         version: "0.1.0".into(),
         experiments: vec![experiment],
         ..Report::default()
+    }
+}
+
+/// The variants but the first, as settings of one thing.
+fn family(variants: &[Variant]) -> Family {
+    let member = |(variant, v): (usize, &Variant)| FamilyMember {
+        variant,
+        setting: vec![v.settings[0].1.clone()],
+        gain: Some(Measured::of(vec![10.0, 12.0, 20.0 * variant as f64])),
+        deviation: Some(Measured::of(vec![4.0, 5.0 * variant as f64])),
+        positive: 9,
+        runs: 10,
+        excluded: variant,
+    };
+    Family {
+        name: "tuned".into(),
+        flow: "f0".into(),
+        keys: vec!["tcp.window".into()],
+        members: variants.iter().enumerate().skip(1).map(member).collect(),
     }
 }
 
