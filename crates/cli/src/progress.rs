@@ -89,7 +89,7 @@ impl Estimate {
         if self.ended != self.work.points as u64 || left == 0 || self.virtual_s <= 0.0 {
             return None;
         }
-        let left_s = self.work.total_s - self.work.there_s - self.virtual_s;
+        let left_s = (self.work.total_s - self.work.there_s - self.virtual_s).max(0.0);
         let cpu_left_s = self.cpu_s / self.virtual_s * left_s;
         let threads = self.work.jobs.max(1);
         Some(format!(

@@ -4,15 +4,16 @@ use super::experiment;
 use crate::args::Reproduce as Args;
 use crate::console;
 use crate::papers::Papers;
-use crate::problems::Failure;
+use crate::problems::{Failure, say};
 use crate::progress::Progress;
 use crate::table::{Align, render};
 use hopline_lab::claims::{Evidence, Figure, Register, evaluate};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::output::OutputError;
-use hopline_lab::plan::Effort;
+use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::{Plan, report, view};
+use indicatif::HumanCount;
 use serde_json::json;
 use std::path::Path;
 
@@ -35,6 +36,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
     let report = report_file(args, paper);
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
+    if !args.effort.quiet && plans.len() > 1 {
+        say(&format!("{paper}: {} figures, {}", plans.len(), all_runs(&plans)));
+    }
     console::catch_interrupts()?;
     let mut comparisons = Vec::new();
     for (number, plan) in chosen.iter().zip(&plans) {
@@ -78,6 +82,20 @@ fn choose(register: &Register, figure: Option<&str>) -> Result<Vec<usize>, Failu
             Err(problem.help(format!("its figures are {}", known.join(", "))).into())
         }
     }
+}
+
+/// How many runs there are in all plans together, as far as is known before any is made.
+fn all_runs(plans: &[Plan]) -> String {
+    let least = |plan: &Plan| {
+        let runs = match plan.runs {
+            Runs::Fixed(runs) => runs,
+            Runs::Until { first, .. } => first,
+        };
+        runs * plan.points.len() as u64
+    };
+    let more = plans.iter().any(|plan| matches!(plan.runs, Runs::Until { .. }));
+    let runs = HumanCount(plans.iter().map(least).sum());
+    format!("{runs} runs{}", if more { " or more, until they are precise enough" } else { "" })
 }
 
 fn report_file(args: &Args, paper: &str) -> Option<experiment::ReportFile> {

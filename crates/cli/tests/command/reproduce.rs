@@ -87,6 +87,13 @@ fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
     assert!(text.contains("± 20 %") && text.contains("Somebody, Something"), "{text}");
     assert!(!text.contains("QUICK") && text.contains("6 paired runs"), "{text}");
     assert!(text.ends_with("\nreport in hopline-mine.html\n"), "{text}");
+    let said = stderr(&output);
+    assert!(said.contains("windows: 2 points, 12 runs, 0.0 h of virtual time"), "{said}");
+    assert!(
+        said.contains("windows: a run takes ") && said.contains(" s of CPU time; the 10 to go"),
+        "{said}"
+    );
+    assert_eq!(stderr(&reproduce(folder.path(), &["-q"])), "", "quiet is quiet");
     let page = std::fs::read_to_string(folder.path().join("hopline-mine.html")).unwrap();
     assert!(page.contains("X-2") && page.contains("differs"), "{} bytes", page.len());
 }

@@ -150,7 +150,8 @@ fn expected(chart: &str) -> Vec<String> {
         Some(("sweep", _)) => vec![0, 1, 2, 3, 6],
         Some(("family", _)) => vec![0, 1],
         _ if chart == "gains" => vec![1, 2, 3],
-        _ if chart == "map" => vec![0, 1],
+        // The baseline and the first setting of the family.
+        _ if chart == "map" || chart == "received" => vec![0, 1],
         _ => vec![0, 1, 2, 3],
     };
     variants.into_iter().map(|v| format!("--v{v}")).collect()
