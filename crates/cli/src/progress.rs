@@ -49,7 +49,9 @@ impl Progress {
     /// The same for a plan called `name`, with lines on stderr about how much there is to do and what it costs.
     pub(crate) fn of_plan(name: &str, quiet: bool) -> Self {
         let estimate = Estimate { name: name.to_owned(), ..Estimate::default() };
-        Self { estimate: (!quiet).then(|| Mutex::new(estimate)), ..Self::new(quiet) }
+        let mut progress = Self::new(quiet);
+        progress.estimate = (!quiet).then(|| Mutex::new(estimate));
+        progress
     }
 
     /// Changes what is known of the cost, and says what there is to say.
