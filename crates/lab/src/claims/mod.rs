@@ -84,7 +84,7 @@ pub enum Test {
     /// Not yet: this is missing.
     Needs(String),
     /// By a measurement.
-    Measure(Measure),
+    Measure(Box<Measure>),
 }
 
 impl Register {
@@ -169,7 +169,7 @@ impl Claim {
         let text = |key| section.word(key).unwrap_or_default().to_owned();
         let test = match section.word("needs") {
             Some(needs) => Test::Needs(needs.to_owned()),
-            None => Test::Measure(Measure::of(section, figures, rule)?),
+            None => Test::Measure(Box::new(Measure::of(section, figures, rule)?)),
         };
         Ok(Self {
             id: text("id"),
