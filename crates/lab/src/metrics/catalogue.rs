@@ -44,6 +44,16 @@ pub const CATALOGUE: &[MetricInfo] = &[
     }),
     run("retransmissions", "1", Lower, "segments sent again", |o| Some(sum(o, |f| f.retransmissions))),
     run("timeouts", "1", Lower, "expirations of retransmission timers", |o| Some(sum(o, |f| f.timeouts))),
+    run("spurious_timeouts", "1", Neither, "time-outs found to be spurious and undone", |o| {
+        Some(sum(o, |f| f.detected.spurious_timeouts))
+    }),
+    run("spurious_recoveries", "1", Neither, "fast retransmits found to be spurious and undone", |o| {
+        Some(sum(o, |f| f.detected.spurious_recoveries))
+    }),
+    run("rack_losses", "1", Neither, "segments that RACK took for lost", |o| {
+        Some(sum(o, |f| f.detected.rack_losses))
+    }),
+    run("tail_probes", "1", Neither, "tail loss probes sent", |o| Some(sum(o, |f| f.detected.tail_probes))),
     run("segments_received", "1", Higher, "distinct segments or datagrams delivered", |o| {
         Some(sum(o, |f| f.segments_received))
     }),
@@ -194,6 +204,26 @@ pub const CATALOGUE: &[MetricInfo] = &[
     }),
     flow("timeouts", "1", Lower, "expirations of the retransmission timer; connections only", |s, f| {
         of_connection(s, f.timeouts)
+    }),
+    flow(
+        "spurious_timeouts",
+        "1",
+        Neither,
+        "time-outs found to be spurious and undone; connections only",
+        |s, f| of_connection(s, f.detected.spurious_timeouts),
+    ),
+    flow(
+        "spurious_recoveries",
+        "1",
+        Neither,
+        "fast retransmits found to be spurious and undone; connections only",
+        |s, f| of_connection(s, f.detected.spurious_recoveries),
+    ),
+    flow("rack_losses", "1", Neither, "segments that RACK took for lost; connections only", |s, f| {
+        of_connection(s, f.detected.rack_losses)
+    }),
+    flow("tail_probes", "1", Neither, "tail loss probes sent; connections only", |s, f| {
+        of_connection(s, f.detected.tail_probes)
     }),
     flow(
         "route_losses_told",

@@ -16,6 +16,7 @@ mod files;
 mod laws;
 mod outages;
 mod pacing;
+mod recovery;
 mod settings;
 mod traffic;
 

@@ -1,5 +1,6 @@
 //! What a flow counts that only grows.
 
+use crate::outcome::Detected;
 use core::ops::Sub;
 use hopline_transport::tcp::DoorStats;
 
@@ -12,6 +13,7 @@ pub(super) struct Counters {
     pub(super) retransmissions: u64,
     pub(super) duplicates: u64,
     pub(super) timeouts: u64,
+    pub(super) detected: Detected,
     pub(super) segments_received: u64,
     pub(super) requests: u64,
     pub(super) told: Told,
@@ -35,6 +37,7 @@ impl Sub for Counters {
             retransmissions: self.retransmissions - earlier.retransmissions,
             duplicates: self.duplicates - earlier.duplicates,
             timeouts: self.timeouts - earlier.timeouts,
+            detected: self.detected - earlier.detected,
             // The segment size is agreed on in the handshake, and with it how many segments some bytes are.
             segments_received: self.segments_received.saturating_sub(earlier.segments_received),
             requests: self.requests - earlier.requests,

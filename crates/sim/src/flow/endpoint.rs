@@ -1,5 +1,6 @@
 //! The endpoints of a connection, of whatever transport.
 
+use crate::outcome::Detected;
 use crate::packet::Body;
 use crate::spec::Transport;
 use hopline_core::{Duration, Instant, Length, LinkId, Machine, Seq32, Stream};
@@ -26,6 +27,7 @@ pub(super) struct Counts {
     pub(super) segments_sent: u64,
     pub(super) retransmissions: u64,
     pub(super) timeouts: u64,
+    pub(super) detected: Detected,
     pub(super) duplicates_received: u64,
 }
 
@@ -148,12 +150,17 @@ impl Endpoint {
     }
 
     pub(super) fn counts(&self) -> Counts {
+        let detected = match self {
+            Self::Tcp(endpoint) => Detected::of(endpoint.stats()),
+            Self::Tpa { .. } => Detected::default(),
+        };
         either!(self, endpoint => {
             let stats = endpoint.stats();
             Counts {
                 segments_sent: stats.segments_sent,
                 retransmissions: stats.retransmissions,
                 timeouts: stats.timeouts,
+                detected,
                 duplicates_received: stats.duplicates_received,
             }
         })

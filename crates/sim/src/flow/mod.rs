@@ -7,7 +7,7 @@ mod endpoint;
 mod exchange;
 
 use crate::fingerprint::Observed;
-use crate::outcome::{Connected, FlowOutcome, FlowSample, Packets};
+use crate::outcome::{Connected, Detected, FlowOutcome, FlowSample, Packets};
 use crate::packet::{Arrival, Body, Handle, Packet};
 use crate::spec::{FlowSpec, Traffic, Transport};
 use crate::stack::header;
@@ -187,6 +187,7 @@ impl Flow {
             retransmissions: counters.retransmissions,
             duplicates: counters.duplicates,
             timeouts: counters.timeouts,
+            detected: counters.detected,
             segments_received: counters.segments_received,
             connected: if self.bytes_received > 0 { Connected::Yes } else { Connected::Never },
             completion: counted.then(|| end.since(self.start)),
@@ -223,6 +224,12 @@ impl Flow {
                     retransmissions: connection.count(|stats| stats.retransmissions),
                     duplicates: connection.count_received(|stats| stats.duplicates_received),
                     timeouts: connection.count(|stats| stats.timeouts),
+                    detected: Detected {
+                        rack_losses: connection.count(|stats| stats.detected.rack_losses),
+                        tail_probes: connection.count(|stats| stats.detected.tail_probes),
+                        spurious_timeouts: connection.count(|stats| stats.detected.spurious_timeouts),
+                        spurious_recoveries: connection.count(|stats| stats.detected.spurious_recoveries),
+                    },
                     segments_received,
                     requests,
                     told,

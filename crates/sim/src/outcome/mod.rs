@@ -1,9 +1,11 @@
 //! What a run yields.
 
 mod delays;
+mod detected;
 mod packets;
 
 pub use delays::Delays;
+pub use detected::Detected;
 pub use packets::Packets;
 
 use hopline_core::{Duration, Instant};
@@ -47,6 +49,8 @@ pub struct FlowOutcome {
     pub duplicates: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// What TCP's detection of losses counted. Zeros for other transports.
+    pub detected: Detected,
     /// Distinct segments with data (datagrams: packets) received: bytes delivered over what a full segment carries,
     /// rounded up, for each message on its own.
     pub segments_received: u64,

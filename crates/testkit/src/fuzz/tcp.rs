@@ -4,7 +4,7 @@ use super::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
 use hopline_transport::pacing;
-use hopline_transport::tcp::{Config, DoorConfig, Dsack, Endpoint, Late, Ports, State};
+use hopline_transport::tcp::{Config, DoorConfig, Dsack, Endpoint, Late, Ports, Spurious, State};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{
     DoorFeatures, DoorOption, DoorReport, Flags, Options, SackBlock, Segment, Timestamps,
@@ -27,12 +27,13 @@ pub fn tcp_endpoint(data: &[u8]) {
         5 => Config::ns2_235().with_sack(),
         6 => Config::modern().with_adaptive_pacing(pacing::Config::AUTHORS),
         7 => Config::ns2_235().with_adaptive_pacing(pacing::Config::AUTHORS),
-        8 => Config { dsack: Dsack::Report, ..Config::modern().with_rack() },
+        8 => Config { dsack: Dsack::Report, spurious: Spurious::ALL, ..Config::modern().with_rack() },
         9 => Config::linux(),
         10 => Config::linux().with_ecn(),
         11 => Config { dsack: Dsack::Report, ..Config::linux().with_ecn().with_rack() },
         12 => Config::linux().with_newreno().with_ecn(),
         13 => Config::modern().with_reno().with_cubic(),
+        14 => Config { spurious: Spurious::ALL, ..Config::modern() }.with_newreno(),
         _ => Config::ns2_235().with_sack().with_cubic(),
     };
     config.door = any_door(which / 16);

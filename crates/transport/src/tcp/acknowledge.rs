@@ -2,18 +2,31 @@
 //! (RFC 9293 §3.10.7.4, "fifth, check the ACK field").
 
 use super::config::TimestampEcho;
+use super::congestion::undo::Cause;
 use super::congestion::{Ack, Response};
 use super::detect::Taken;
 use super::door::Spared;
 use super::endpoint::Endpoint;
 use super::scoreboard::Reneging;
 use super::selective::Selective;
+use super::spurious::Evidence;
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::{Event, State};
 use core::ops::ControlFlow;
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tcp::{Flags, Segment};
+
+/// What an acknowledgment is to loss recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AckKind {
+    /// It acknowledges more than was acknowledged before.
+    New,
+    /// Another segment left the network, and not the one that is waited for.
+    Duplicate,
+    /// It tells of the window, or of nothing.
+    Other,
+}
 
 impl<P: Payload> Endpoint<P> {
     /// Takes the acknowledgment of a segment whose remaining data starts at `start`. Breaks if the rest of the segment
@@ -47,25 +60,20 @@ impl<P: Payload> Endpoint<P> {
             phase_before: self.control.phase(),
             bare: segment.payload.is_empty() && segment.options.sack.is_empty(),
         };
-        self.note_delivered(now, ack.max(una) as u64, &told, self.echoed(now, segment));
-        if ack > una {
-            self.take_new_ack(now, ack as u64, delivered, segment);
-        } else if ack == una && self.is_duplicate(segment, window_before, sacked) {
-            self.stats.dup_acks += 1;
-            // RFC 7323 has a duplicate echo what was acknowledged last: no round trip of what it answers.
-            if self.config.timestamp_echo == TimestampEcho::Latest
-                && let Some(sent) = self.echoed(now, segment)
-            {
-                self.sample_pacing(now.since(sent));
+        let echoed = self.echoed(now, segment);
+        self.note_delivered(now, ack.max(una) as u64, &told, echoed);
+        let kind = self.kind_of(segment, ack - una, window_before, sacked);
+        match kind {
+            AckKind::New => self.take_new_ack(now, ack as u64, delivered, segment),
+            AckKind::Duplicate => self.take_duplicate(now, delivered, segment),
+            AckKind::Other if ack == una => {
+                let ack = self.ack_info(now, 0, delivered, false, segment);
+                self.heed_mark(&ack);
             }
-            let ack = self.ack_info(now, 0, delivered, false, segment);
-            self.heed_mark(&ack);
-            let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
-            self.respond(now, response);
-        } else if ack == una {
-            let ack = self.ack_info(now, 0, delivered, false, segment);
-            self.heed_mark(&ack);
+            AckKind::Other => {}
         }
+        let acked = self.snd.una - taken.una_before;
+        self.judge(now, Evidence { kind, acked, sacked, told: &told, echoed });
         self.detect_losses(now, taken, &told);
         if self.state == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -94,6 +102,29 @@ impl<P: Payload> Endpoint<P> {
             return 0;
         }
         told.blocks().iter().map(|&(left, right)| self.board.add(left, right)).sum()
+    }
+
+    /// What an ACK is that lies `beyond` what was acknowledged before.
+    fn kind_of(&self, segment: &Segment<P>, beyond: i64, window_before: u64, sacked: u64) -> AckKind {
+        match beyond {
+            1.. => AckKind::New,
+            0 if self.is_duplicate(segment, window_before, sacked) => AckKind::Duplicate,
+            _ => AckKind::Other,
+        }
+    }
+
+    fn take_duplicate(&mut self, now: Instant, delivered: u64, segment: &Segment<P>) {
+        self.stats.dup_acks += 1;
+        // RFC 7323 has a duplicate echo what was acknowledged last: no round trip of what it answers.
+        if self.config.timestamp_echo == TimestampEcho::Latest
+            && let Some(sent) = self.echoed(now, segment)
+        {
+            self.sample_pacing(now.since(sent));
+        }
+        let ack = self.ack_info(now, 0, delivered, false, segment);
+        self.heed_mark(&ack);
+        let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
+        self.respond(now, response);
     }
 
     /// RFC 5681 §2 for plain ACKs; with SACK, an ACK that reports something new (RFC 6675 §2).
@@ -237,6 +268,7 @@ impl<P: Payload> Endpoint<P> {
             }
             self.snd.timed = None;
             self.count_spared(now, Spared::FastRetransmit);
+            self.suspect(now, Cause::FastRetransmit);
         }
         if response.heeds_mark {
             self.stats.mark_reactions += 1;

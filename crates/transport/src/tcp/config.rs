@@ -5,6 +5,7 @@
 use super::congestion::{SackRules, Variant, WindowLaw};
 use super::door::DoorConfig;
 use super::rack::RackConfig;
+use super::spurious::{Detector, Spurious};
 use super::tlp::TailProbe;
 use crate::ConfigError;
 use crate::pacing::Pacing;
@@ -22,6 +23,8 @@ pub struct Config {
     pub loss_detection: LossDetection,
     /// How the window grows and what a loss leaves of it. Default one segment per round trip, and half (RFC 5681).
     pub law: WindowLaw,
+    /// How it is found out that a reduction of the window was wrong, and undone. Default not at all.
+    pub spurious: Spurious,
     /// Congestion window after the handshake. Default ten segments (RFC 6928).
     pub initial_window: InitialWindow,
     /// Slow start threshold before the first loss. Default unlimited (RFC 5681 §3.1: "arbitrarily high").
@@ -280,7 +283,7 @@ impl Config {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let segments = |n: Option<u32>| n.is_none_or(|n| (1..=1 << 20).contains(&n));
-        let rules: [(bool, &'static str, &'static str); 20] = [
+        let rules: [(bool, &'static str, &'static str); 22] = [
             ((MIN_MSS..=65_495).contains(&self.mss), "mss", "48 to 65495 bytes"),
             (
                 !matches!(self.law, WindowLaw::Cubic(cubic) if !(cubic.c > 0.0 && cubic.c <= 1000.0)),
@@ -345,6 +348,16 @@ impl Config {
                     if max_ack_delay > Duration::from_millis(500)),
                 "loss_detection.rack.tail_probe.max_ack_delay",
                 "at most 500 ms",
+            ),
+            (
+                self.spurious.eifel == Detector::Off || self.timestamps == Offer::Yes,
+                "spurious.eifel",
+                "off without timestamps: it goes by what an ACK echoes",
+            ),
+            (
+                self.spurious.dsack == Detector::Off || matches!(self.variant, Variant::Sack(_)),
+                "spurious.dsack",
+                "off without SACK, which carries the reports",
             ),
             (
                 self.pacing == Pacing::None || self.timestamps == Offer::Yes,

@@ -200,6 +200,7 @@ impl<P: Payload> Endpoint<P> {
         let nxt = self.snd.nxt;
         let new = self.data_within(nxt, self.snd.queue.end());
         let taken = new > 0 && nxt - self.snd.una + new <= self.snd.window;
+        let full = self.full_segment();
         let rack = self.rack.as_mut()?;
         rack.tlp.pending = false;
         let (last, flight) = (rack.records.last()?, rack.records.in_flight());
@@ -211,7 +212,8 @@ impl<P: Payload> Endpoint<P> {
         }
         rack.tlp.on_probe(ProbeKind::Again, nxt, flight);
         let data_end = last.end.min(self.snd.queue.end());
-        let at = last.start.max(data_end.saturating_sub(self.full_segment())).min(data_end);
+        let at = last.start.max(data_end.saturating_sub(full)).min(data_end);
+        rack.tlp.repeats = Some(at);
         Some((at, data_end - at))
     }
 }

@@ -5,10 +5,12 @@ use super::congestion::undo::Reductions;
 use super::congestion::{Control, Phase, Variant};
 use super::door::Door;
 use super::ecn::Ecn as EcnState;
+use super::frto::Steps;
 use super::rack::Rack;
 use super::receive::Receiver;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
+use super::spurious::Case;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
 use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
@@ -48,6 +50,9 @@ pub struct Endpoint<P: Payload> {
     pub(super) board: Scoreboard,
     /// `None`: losses are not told by time.
     pub(super) rack: Option<Box<Rack>>,
+    /// The last reduction, if it may be spurious.
+    pub(super) case: Option<Case>,
+    pub(super) frto: Steps,
     pub(super) rto: Rto,
     pub(super) timers: TimerTable<Timer, { <Timer as TimerKind>::ALL.len() }>,
     /// `None`: segments are not spaced.
@@ -105,6 +110,8 @@ pub(super) struct Sender<P> {
     pub(super) syn_pending: bool,
     /// The SYN or SYN-ACK was sent more than once.
     pub(super) syn_resent: bool,
+    /// Position after the highest that was sent again, tail loss probes left out.
+    pub(super) resent_end: u64,
     /// The first unacknowledged segment is to be sent again now.
     pub(super) resend_first: bool,
     /// A window probe is owed.
@@ -162,6 +169,7 @@ impl<P: Payload> Endpoint<P> {
                 mss: config.mss,
                 syn_pending: false,
                 syn_resent: false,
+                resent_end: 0,
                 resend_first: false,
                 probe_pending: false,
                 timed: None,
@@ -177,6 +185,8 @@ impl<P: Payload> Endpoint<P> {
                 LossDetection::DupAcks => None,
                 LossDetection::Rack(rack) => Some(Box::new(Rack::new(rack, FIRST_DATA))),
             },
+            case: None,
+            frto: Steps::Idle,
             rto: Rto::new(config.rto),
             timers: TimerTable::new(),
             pacing: config.pacing.machine(),

@@ -1,7 +1,10 @@
 //! What timers do.
 
+use super::congestion::Phase;
+use super::congestion::undo::Cause;
 use super::door::Spared;
 use super::endpoint::Endpoint;
+use super::frto::Series;
 use super::receive::OwedAck;
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
@@ -44,9 +47,12 @@ impl<P: Payload> Endpoint<P> {
         self.note_hold(now);
         self.count_spared(now, Spared::Timeout);
         self.timers.stop(Timer::MarkPause);
+        let series = if self.control.phase() == Phase::Loss { Series::Continued } else { Series::New };
         let snd = &mut self.snd;
         self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
         self.remember_reduction(now, back_off);
+        self.suspect(now, Cause::Timeout);
+        self.start_frto(series);
         if self.rack.is_some() {
             self.mark_losses_on_timeout(now);
         } else {

@@ -143,6 +143,9 @@ impl<P: Payload> Endpoint<P> {
         self.snd.window_from = (0, 1);
         if let Some((_, sent)) = self.snd.timed.take() {
             self.rto.sample(sent, now, 1);
+            if let Some(rack) = &mut self.rack {
+                rack.on_handshake(now, now.since(sent));
+            }
         }
         if self.snd.syn_resent {
             self.rto.syn_was_lost();

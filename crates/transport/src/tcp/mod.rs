@@ -18,6 +18,7 @@
 //! | `ecn` | explicit congestion notification (RFC 3168) |
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
 //! | `rack`, `tlp`, `transmissions` | RACK-TLP: losses told by time (RFC 8985), and its records; `detect`: what an endpoint does then |
+//! | `spurious`, `frto` | reductions that were wrong: how they are found out and undone |
 //! | `pacing` | when segments leave, if they are spaced |
 //! | `congestion` | RFC 5681 and the recovery strategies, undoing what they did, holding the window |
 //! | `door` | TCP-DOOR: what the order of packets tells, and what is done about it |
@@ -33,6 +34,7 @@ mod door;
 mod ecn;
 mod endpoint;
 mod expire;
+mod frto;
 mod input;
 mod output;
 mod pacing;
@@ -43,6 +45,7 @@ mod receive;
 mod rto;
 mod scoreboard;
 mod selective;
+mod spurious;
 mod stats;
 mod timer;
 mod tlp;
@@ -63,7 +66,9 @@ pub use door::{
     AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach,
 };
 pub use endpoint::{Endpoint, Ports};
+pub use frto::Frto;
 pub use rack::RackConfig;
+pub use spurious::{Detector, Spurious};
 pub use stats::{DoorStats, DropReason, Drops, Stats};
 pub use timer::Timer;
 pub use tlp::TailProbe;

@@ -4,6 +4,7 @@ use super::config::{IdleRestart, Nagle, TimestampEcho};
 use super::congestion::Fresh;
 use super::door::{Carries, Door, Syn};
 use super::endpoint::Endpoint;
+use super::frto::Steps;
 use super::input::TIMESTAMPS_LEN;
 use super::receive::{OwedAck, Receiver};
 use super::timer::Timer;
@@ -127,6 +128,9 @@ impl<P: Payload> Endpoint<P> {
         if self.snd.probe_pending {
             return Some(self.choose_probe());
         }
+        if let Steps::Forward(_, left) = self.frto {
+            return self.choose_forward(left);
+        }
         if self.rack.is_some() {
             return self.choose_by_records(now);
         }
@@ -245,6 +249,9 @@ impl<P: Payload> Endpoint<P> {
         self.count(at, len);
         if !self.snd.outstanding() {
             self.control.on_resume(now);
+        }
+        if at < self.snd.max {
+            self.note_resent(at, end);
         }
         if self.snd.timed.is_none() && at >= self.snd.max {
             self.snd.timed = Some((after, now));

@@ -9,7 +9,9 @@ use super::config::{
 };
 use super::congestion::{CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant, WindowLaw};
 use super::door::DoorConfig;
+use super::frto::Frto;
 use super::rack::RackConfig;
+use super::spurious::{Detector, Spurious};
 
 use crate::pacing::{self, Pacing};
 use hopline_core::Duration;
@@ -23,6 +25,7 @@ impl Config {
             variant: Variant::Sack(SackConfig::RFC6675),
             loss_detection: LossDetection::DupAcks,
             law: WindowLaw::Aimd,
+            spurious: Spurious::UNDETECTED,
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: InitialSsthresh::Unlimited,
             window_clamp: None,
@@ -81,6 +84,7 @@ impl Config {
             variant: Variant::NewReno(NewRenoConfig::NS2),
             loss_detection: LossDetection::DupAcks,
             law: WindowLaw::Aimd,
+            spurious: Spurious::UNDETECTED,
             initial_window: InitialWindow::Segments(2),
             initial_ssthresh: InitialSsthresh::WindowClamp,
             window_clamp: Some(20),
@@ -156,10 +160,22 @@ impl Config {
         self
     }
 
+    /// The same with what Linux does to find losses and to find out that there were none: RACK-TLP, F-RTO after every
+    /// time-out, timestamps and D-SACK, reported and believed.
+    #[must_use]
+    pub const fn with_linux_recovery(mut self) -> Self {
+        self = self.with_rack();
+        self.dsack = Dsack::Report;
+        self.timestamps = Offer::Yes;
+        self.spurious = Spurious { frto: Frto::EveryTimeout, eifel: Detector::On, dsack: Detector::On };
+        self
+    }
+
     /// The same with plain Reno, in this preset's reading of it.
     #[must_use]
     pub const fn with_reno(mut self) -> Self {
         self.loss_detection = LossDetection::DupAcks;
+        self.spurious.dsack = Detector::Off;
         self.variant = Variant::Reno(match self.reduction {
             Reduction::FlightSize => RenoConfig::RFC5681,
             Reduction::Window | Reduction::WholeWindow => RenoConfig::NS2,
@@ -171,6 +187,7 @@ impl Config {
     #[must_use]
     pub const fn with_newreno(mut self) -> Self {
         self.loss_detection = LossDetection::DupAcks;
+        self.spurious.dsack = Detector::Off;
         self.variant = match self.variant {
             Variant::NewReno(_) => self.variant,
             Variant::Reno(_) | Variant::Sack(_) => Variant::NewReno(match self.reduction {

@@ -195,6 +195,18 @@ impl Rack {
         })
     }
 
+    /// Nothing was lost when the window was reduced at `since`: what seemed to have arrived of what was sent again since then
+    /// was sent before.
+    pub(crate) fn forgive(&mut self, since: Instant) {
+        self.records.forgive();
+        self.recent = self.recent.filter(|recent| recent.sent < since);
+    }
+
+    /// The round trip of the handshake.
+    pub(crate) fn on_handshake(&mut self, now: Instant, rtt: Duration) {
+        self.min_rtt.sample(now, rtt, self.config.min_rtt_window);
+    }
+
     /// RFC 8985 §6.2, step 4: none where there was no reordering and enough speaks for a loss; else so many quarters of the
     /// least round trip, at most the smoothed one.
     fn reordering_window(&self, circumstances: Circumstances) -> Duration {

@@ -15,6 +15,16 @@ pub(crate) struct Rto {
     base: Duration,
     /// Back-off factor.
     factor: u32,
+    next: NextSample,
+}
+
+/// How the next sample counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NextSample {
+    /// As every other.
+    Smoothed,
+    /// In full, if it is long: a time-out was spurious (RFC 4015 §3.2).
+    Patient,
 }
 
 /// Back-off before a reduction.
@@ -42,7 +52,13 @@ enum Smoothed {
 
 impl Rto {
     pub(crate) fn new(config: RtoConfig) -> Self {
-        Self { config, smoothed: Smoothed::Unknown, base: config.initial, factor: 1 }
+        Self {
+            config,
+            smoothed: Smoothed::Unknown,
+            base: config.initial,
+            factor: 1,
+            next: NextSample::Smoothed,
+        }
     }
 
     /// Takes the round trip of something sent at `sent` and acknowledged at `now`. `share`: how many samples a round
@@ -55,6 +71,7 @@ impl Rto {
                 self.sample_ticks(tick(now) - tick(sent));
             }
         }
+        self.next = NextSample::Smoothed;
         self.factor = 1; // RFC 6298 §5, last note: a fresh sample ends the back-off
     }
 
@@ -96,6 +113,11 @@ impl Rto {
         }
     }
 
+    /// A time-out was spurious: a long round trip right after it is believed at once (RFC 4015 §3.2, step 8).
+    pub(crate) fn be_patient(&mut self) {
+        self.next = NextSample::Patient;
+    }
+
     /// Ends the back-off without a sample.
     pub(crate) fn end_back_off(&mut self) {
         self.factor = 1;
@@ -130,8 +152,12 @@ impl Rto {
                 // RFC 6298 §2.3, gains divided by the samples per round trip (RFC 7323 appendix G)
                 let n = f64::from(share.max(1));
                 let (alpha, beta) = (1.0 / 8.0 / n, 1.0 / 4.0 / n);
-                let rttvar = (1.0 - beta) * rttvar + beta * (srtt - r).abs();
-                ((1.0 - alpha) * srtt + alpha * r, rttvar)
+                let smoothed =
+                    ((1.0 - alpha) * srtt + alpha * r, (1.0 - beta) * rttvar + beta * (srtt - r).abs());
+                match self.next {
+                    NextSample::Smoothed => smoothed,
+                    NextSample::Patient => (srtt.max(r), rttvar.max(r / 2.0)),
+                }
             }
             Smoothed::Unknown | Smoothed::Ticks { .. } => (r, r / 2.0), // §2.2
         };
@@ -148,7 +174,10 @@ impl Rto {
             Smoothed::Ticks { srtt8, rttvar4 } => {
                 let error = m - (srtt8 >> 3);
                 let deviation = error.abs() - (rttvar4 >> 2);
-                ((srtt8 + error).max(1), (rttvar4 + deviation).max(1))
+                match self.next {
+                    NextSample::Smoothed => ((srtt8 + error).max(1), (rttvar4 + deviation).max(1)),
+                    NextSample::Patient => (srtt8.max(m << 3), rttvar4.max(m << 1)),
+                }
             }
             Smoothed::Unknown | Smoothed::Exact { .. } => (m << 3, m << 1),
         };

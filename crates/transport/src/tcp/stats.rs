@@ -29,6 +29,10 @@ pub struct Stats {
     pub tail_probes: u64,
     /// Losses that a tail loss probe repaired, and nothing else told of (RFC 8985 §7.4.2).
     pub tail_losses: u64,
+    /// Time-outs, or series of them, that turned out to be spurious and were undone (RFC 5682, 3522, 3708, 4015).
+    pub spurious_timeouts: u64,
+    /// Fast retransmits that turned out to be spurious and were undone (RFC 3522, 3708).
+    pub spurious_recoveries: u64,
     /// Duplicate acknowledgments received.
     pub dup_acks: u64,
     /// Segments received that held only bytes received before.

@@ -27,6 +27,8 @@ pub(crate) struct Tlp {
     sampled: bool,
     /// A probe is owed.
     pub(crate) pending: bool,
+    /// Where the segment starts that a probe is about to repeat.
+    pub(crate) repeats: Option<u64>,
 }
 
 /// A probe that was sent.
@@ -62,13 +64,18 @@ pub(crate) struct Answer {
 
 impl Tlp {
     pub(crate) fn new(config: TailProbe) -> Self {
-        Self { config, probe: None, sampled: true, pending: false }
+        Self { config, probe: None, sampled: true, pending: false, repeats: None }
     }
 
     /// Recovery began, or the timer expired (RFC 8985 §7.1).
     pub(crate) fn reset(&mut self) {
         self.probe = None;
         self.pending = false;
+    }
+
+    /// Where the segment starts that a probe repeats, once.
+    pub(crate) fn take_repeated(&mut self) -> Option<u64> {
+        self.repeats.take()
     }
 
     pub(crate) fn note_sample(&mut self) {

@@ -143,6 +143,15 @@ impl Transmissions {
         marked
     }
 
+    /// What is taken for lost counts as being under way: that it was lost turned out to be wrong.
+    pub(crate) fn forgive(&mut self) {
+        for i in 0..self.records.len() {
+            if self.records[i].fate == Fate::Lost {
+                self.set_fate(i, Fate::InFlight);
+            }
+        }
+    }
+
     /// The first lost segments without a gap between them.
     pub(crate) fn first_lost(&self) -> Option<Range<u64>> {
         if self.space[Fate::Lost as usize] == 0 {

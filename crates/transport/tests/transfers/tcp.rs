@@ -7,8 +7,8 @@ use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::pacing;
 use hopline_transport::tcp::{
-    AckOrder, AckPolicy, Again, Config, DataOrder, Detection, DoorConfig, Dsack, Endpoint, Held, HeldTimer,
-    InitialWindow, Late, Nagle, Offer, Phase, Ports, Reach, State,
+    AckOrder, AckPolicy, Again, Config, DataOrder, Detection, Detector, DoorConfig, Dsack, Endpoint, Frto,
+    Held, HeldTimer, InitialWindow, Late, Nagle, Offer, Phase, Ports, Reach, Spurious, State,
 };
 use proptest::prelude::*;
 
@@ -66,7 +66,10 @@ fn any_config() -> impl Strategy<Value = Config> {
     let preset = prop_oneof![
         Just(Config::modern()),
         Just(Config::modern().with_rack()),
-        Just(Config { dsack: Dsack::Report, ..Config::modern().with_rack() }),
+        Just(Config { dsack: Dsack::Report, spurious: Spurious::ALL, ..Config::modern().with_rack() }),
+        Just(Config { dsack: Dsack::Report, spurious: Spurious::ALL, ..Config::modern() }),
+        Just(Config { spurious: Spurious::ALL, ..Config::modern() }.with_newreno()),
+        Just(Config::modern().with_linux_recovery()),
         Just(Config::modern().with_rack().with_adaptive_pacing(pacing::Config::AUTHORS)),
         Just(Config::modern().with_newreno()),
         Just(Config::modern().with_reno()),
@@ -163,6 +166,71 @@ fn a_blackout_is_survived() {
     t.run(Instant::from_secs(1000));
     t.assert_complete();
     assert!(t.pair.a.stats().timeouts >= 5);
+}
+
+/// What ten transfers of 500 kB over 10 Mb/s took together.
+#[derive(Debug, Default)]
+struct Ten {
+    millis: u64,
+    /// Segments that arrived twice.
+    twice: u64,
+    /// Time-outs, or series of them, that were undone.
+    undone: u64,
+}
+
+/// Over `link` for 300 ms, then over `later`.
+fn ten_transfers(config: Config, link: &Emulation, later: &Emulation) -> Ten {
+    let [link, later] =
+        [link, later].map(|l| Emulation { rate: Some(10_000_000), queue: Some(50), ..l.clone() });
+    let mut ten = Ten::default();
+    for seed in 0..10 {
+        let mut t = transfer([config; 2], [1, 2], [500_000, 0], &link, seed);
+        t.run(Instant::from_millis(300));
+        t.pair.change_link([later.clone(), later.clone()]);
+        while t.received()[0] < 500_000 && t.pair.step(Instant::from_secs(1000)) {
+            t.act();
+        }
+        ten.millis += t.pair.now().as_nanos() / 1_000_000;
+        ten.twice += t.pair.b.stats().duplicates_received;
+        ten.undone += t.pair.a.stats().spurious_timeouts;
+    }
+    ten
+}
+
+fn delay(ms: u64) -> Emulation {
+    Emulation::delay(Duration::from_millis(ms))
+}
+
+#[test]
+fn rack_is_as_fast_as_duplicates_where_one_segment_in_a_hundred_is_lost() {
+    let link = Emulation { loss: 0.01, ..delay(20) };
+    let sack = ten_transfers(Config::modern(), &link, &link);
+    let rack = ten_transfers(Config::modern().with_rack(), &link, &link);
+    assert!(rack.millis * 100 <= sack.millis * 105, "RACK {rack:?}, duplicates {sack:?}");
+}
+
+#[test]
+fn rack_is_faster_and_resends_less_for_nothing_where_segments_are_reordered() {
+    let link = Emulation { reorder: 0.05, extra_delay: Duration::from_millis(15), ..delay(20) };
+    let sack = ten_transfers(Config::modern(), &link, &link);
+    let rack = Config { dsack: Dsack::Report, ..Config::modern().with_rack() };
+    let rack = ten_transfers(rack, &link, &link);
+    assert!(3 * rack.millis <= 2 * sack.millis && 2 * rack.twice <= sack.twice, "{rack:?}, {sack:?}");
+}
+
+#[test]
+fn a_path_that_becomes_longer_than_the_timer_costs_less_where_that_is_found_out() {
+    // Nothing is lost: the window fits into the queue.
+    let config = Config { window_clamp: Some(30), ..Config::modern() };
+    let plain = ten_transfers(config, &delay(20), &delay(300));
+    assert_eq!(plain.undone, 0);
+    let frto = Spurious { frto: Frto::FirstTimeout, ..Spurious::UNDETECTED };
+    let eifel = Spurious { eifel: Detector::On, ..Spurious::UNDETECTED };
+    for spurious in [frto, eifel] {
+        let found = ten_transfers(Config { spurious, ..config }, &delay(20), &delay(300));
+        assert!(found.undone >= 10 && found.twice < plain.twice, "{spurious:?}: {found:?}, {plain:?}");
+        assert!(found.millis < plain.millis, "{spurious:?}: {found:?}, {plain:?}");
+    }
 }
 
 #[test]

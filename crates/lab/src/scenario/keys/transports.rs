@@ -66,6 +66,19 @@ pub const TCP: &[Key] = &[
         &["off", "new-data", "next-data"],
         "what the first duplicate ACKs release (RFC 3042)",
     ),
+    Key::word(
+        "frto",
+        &["off", "first-timeout", "every-timeout"],
+        "time-outs after which the next ACKs tell whether it was spurious; then it is undone (RFC 5682)",
+    ),
+    Key::flag(
+        "eifel",
+        "whether timestamps tell spurious reductions, which are undone (RFC 3522); needs timestamps",
+    ),
+    Key::flag(
+        "dsack_undo",
+        "whether reports of duplicates tell spurious reductions, which are undone (RFC 3708)",
+    ),
     Key::flag("dsack", "whether ACKs report what arrived twice (RFC 2883), where SACK is in use"),
     Key::flag("timestamps", "whether to offer timestamps (RFC 7323)"),
     Key::word(

@@ -5,8 +5,9 @@ use super::super::source::Problem;
 use super::{door, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
-    AckPolicy, Config, CubicConfig, Dsack, EcnUse, FastConvergence, InitialWindow, LimitedTransmit,
-    LossDetection, Offer, PrrBound, RackConfig, RecoveryWindow, TailProbe, TimestampEcho, Variant, WindowLaw,
+    AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Frto, InitialWindow,
+    LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryWindow, TailProbe, TimestampEcho,
+    Variant, WindowLaw,
 };
 
 /// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
@@ -117,6 +118,7 @@ fn apply(config: &mut Config, section: Section<'_>) {
         }
         None => {}
     }
+    apply_detectors(config, section);
     match section.word("limited_transmit") {
         Some("off") => config.limited_transmit = LimitedTransmit::Off,
         Some("new-data") => config.limited_transmit = LimitedTransmit::NewData,
@@ -144,6 +146,23 @@ fn apply(config: &mut Config, section: Section<'_>) {
         config.receive_buffer = bytes;
     }
     apply_rto(config, section);
+}
+
+/// What finds out that a reduction was wrong.
+fn apply_detectors(config: &mut Config, section: Section<'_>) {
+    match section.word("frto") {
+        Some("off") => config.spurious.frto = Frto::Off,
+        Some("first-timeout") => config.spurious.frto = Frto::FirstTimeout,
+        Some(_every_timeout) => config.spurious.frto = Frto::EveryTimeout,
+        None => {}
+    }
+    let detector = |on: bool| if on { Detector::On } else { Detector::Off };
+    if let Some(on) = section.flag("eifel") {
+        config.spurious.eifel = detector(on);
+    }
+    if let Some(on) = section.flag("dsack_undo") {
+        config.spurious.dsack = detector(on);
+    }
 }
 
 fn apply_rto(config: &mut Config, section: Section<'_>) {

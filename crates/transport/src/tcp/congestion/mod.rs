@@ -11,6 +11,7 @@ mod newreno;
 mod prr;
 mod rack;
 mod reno;
+mod response;
 mod sack;
 pub(crate) mod undo;
 mod window;

@@ -9,8 +9,14 @@ use hopline_core::{Duration, Length, Seq32};
 #[test]
 fn presets_are_valid() {
     for config in [Config::modern(), Config::ns2_235(), Config::ns2_2006(), Config::ns2_2001()] {
-        let variants =
-            [config, config.with_reno(), config.with_newreno(), config.with_sack(), config.with_rack()];
+        let variants = [
+            config,
+            config.with_reno(),
+            config.with_newreno(),
+            config.with_sack(),
+            config.with_rack(),
+            config.with_linux_recovery(),
+        ];
         for config in variants {
             assert_eq!(config.validate(), Ok(()));
             assert_eq!(config.with_cubic().validate(), Ok(()));

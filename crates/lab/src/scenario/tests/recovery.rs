@@ -1,0 +1,46 @@
+//! How TCP tells losses, and that there were none: `tcp.loss_detection`, `dsack`, `frto`, `eifel`, `dsack_undo`.
+
+use super::*;
+use hopline_transport::tcp::{Dsack, Frto, LossDetection, RackConfig, Spurious, TailProbe};
+
+fn sack(settings: &[&str]) -> Config {
+    tcp(&spec(CHAIN, &[&["transport=tcp-sack"], settings].concat()), 0)
+}
+
+#[test]
+fn rack_is_as_rfc_8985_says_with_or_without_probes() {
+    assert_eq!(sack(&[]).loss_detection, LossDetection::DupAcks);
+    assert_eq!(sack(&["tcp.loss_detection=rack"]), Config::modern().with_rack());
+    let LossDetection::Rack(rack) = sack(&["tcp.loss_detection=rack-without-tlp"]).loss_detection else {
+        panic!("not RACK")
+    };
+    assert_eq!(rack, RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 });
+}
+
+#[test]
+fn duplicates_are_reported_if_wanted() {
+    assert_eq!(sack(&[]).dsack, Dsack::Silent);
+    assert_eq!(sack(&["tcp.dsack=true"]).dsack, Dsack::Report);
+}
+
+#[test]
+fn detectors_of_spurious_reductions_are_switched_on_one_by_one() {
+    assert_eq!(sack(&[]).spurious, Spurious::UNDETECTED);
+    let all = sack(&["tcp.frto=first-timeout", "tcp.eifel=true", "tcp.dsack_undo=true"]);
+    assert_eq!(all.spurious, Spurious::ALL);
+    assert_eq!(sack(&["tcp.frto=every-timeout"]).spurious.frto, Frto::EveryTimeout);
+    let problem = parse(CHAIN, &["tcp.eifel=true", "tcp.timestamps=false"]).and_then(|s| s.spec(1));
+    let problem = problem.expect_err("this is wrong").to_string();
+    assert!(problem.contains("spurious.eifel must be off without timestamps"), "{problem}");
+}
+
+#[test]
+fn rack_without_sack_is_refused_with_the_reason() {
+    for settings in
+        [["transport=tcp-newreno", "tcp.preset=modern"], ["transport=tcp-sack", "tcp.preset=ns2-2.35"]]
+    {
+        let settings = [&settings[..], &["tcp.loss_detection=rack"]].concat();
+        let problem = parse(CHAIN, &settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
+        assert!(problem.contains("RACK goes by what the peer holds"), "{problem}");
+    }
+}
