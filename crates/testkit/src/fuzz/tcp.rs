@@ -3,8 +3,12 @@
 use super::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine, Seq32};
+use hopline_transport::Signal;
 use hopline_transport::pacing;
-use hopline_transport::tcp::{Config, DoorConfig, Dsack, Endpoint, Late, Ports, Spurious, State};
+use hopline_transport::tcp::{
+    AtcpConfig, BusConfig, Config, DoorConfig, Dsack, ElfnConfig, Endpoint, Feedback, FixedRtoConfig,
+    InFlight, Late, LossDetection, Ports, Return, Spurious, State, TcpFConfig,
+};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{
     DoorFeatures, DoorOption, DoorReport, Flags, Options, SackBlock, Segment, Timestamps,
@@ -36,7 +40,11 @@ pub fn tcp_endpoint(data: &[u8]) {
         14 => Config { spurious: Spurious::ALL, ..Config::modern() }.with_newreno(),
         _ => Config::ns2_235().with_sack().with_cubic(),
     };
-    config.door = any_door(which / 16);
+    if which & 8 != 0 && config.loss_detection == LossDetection::DupAcks {
+        config.feedback = any_feedback(which / 16);
+    } else {
+        config.door = any_door(which / 16);
+    }
     config.receive_buffer = RECEIVE_BUFFER;
     config.send_buffer = Some(50_000);
     let iss = Seq32(choices.u32());
@@ -57,6 +65,20 @@ fn any_door(which: u8) -> Option<DoorConfig> {
     door.feedback_acks = 1 + choices % 3;
     door.late = [Late::OncePerSwitch, Late::Each, Late::AfterPrevious][usize::from(choices) % 3];
     Some(door)
+}
+
+/// None from 0, too; with signals of the network layer.
+fn any_feedback(which: u8) -> Feedback {
+    let told_elfn = ElfnConfig { returns: Return::Told, in_flight: InFlight::Resent, ..ElfnConfig::PAPER };
+    match which {
+        0 => Feedback::None,
+        1..3 => Feedback::FixedRto(FixedRtoConfig::PAPER),
+        3..6 => Feedback::TcpF(TcpFConfig::PAPER),
+        6..8 => Feedback::Elfn(ElfnConfig::PAPER),
+        8..10 => Feedback::Elfn(told_elfn),
+        10..13 => Feedback::Atcp(AtcpConfig::PAPER),
+        _ => Feedback::Bus(BusConfig::PAPER),
+    }
 }
 
 /// What a peer that wants to be believed has to know.
@@ -89,6 +111,10 @@ fn operate(endpoint: &mut Endpoint<Bytes>, choices: &mut Choices<'_>, now: &mut 
         6 | 7 => {
             *now += Duration::from_millis(u64::from(choices.byte()) * u64::from(choices.byte()));
             endpoint.handle_timeout(*now);
+        }
+        9 if endpoint.config().feedback != Feedback::None => {
+            let lost = choices.byte() < 160;
+            endpoint.handle_signal(*now, if lost { Signal::RouteLost } else { Signal::RouteFound });
         }
         8 => {
             if let Some((at, _)) = endpoint.poll_timeout() {

@@ -123,8 +123,10 @@ impl<P: Payload> Endpoint<P> {
         }
         let ack = self.ack_info(now, 0, delivered, false, segment);
         self.heed_mark(&ack);
-        let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
-        self.respond(now, response);
+        if !self.route.is_frozen() {
+            let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
+            self.respond(now, response);
+        }
     }
 
     /// RFC 5681 §2 for plain ACKs; with SACK, an ACK that reports something new (RFC 6675 §2).
@@ -156,6 +158,9 @@ impl<P: Payload> Endpoint<P> {
             self.stats.reneged += 1;
         }
         self.sample_round_trip(now, flight, segment);
+        self.end_fixed_rto();
+        self.end_congested();
+        self.on_answer_while_frozen(now);
         let info = self.ack_info(now, bytes, delivered, was_full, segment);
         self.heed_mark(&info);
         let response = self.control.on_new_ack(&self.config, &info, &mut self.board);
@@ -169,6 +174,7 @@ impl<P: Payload> Endpoint<P> {
     /// RFC 3168 §6.1.2.
     fn heed_mark(&mut self, ack: &Ack) {
         if ack.marked {
+            self.on_congestion_mark();
             let response = self.control.on_mark(&self.config, ack);
             self.respond(ack.now, response);
         }
@@ -282,7 +288,7 @@ impl<P: Payload> Endpoint<P> {
         if !self.snd.outstanding() {
             self.timers.stop(Timer::Retransmit); // RFC 6298 §5.2
         } else if response.restart_timer {
-            self.timers.set(Timer::Retransmit, now + self.rto.timeout()); // §5.3
+            self.arm_retransmit(now); // §5.3
         }
     }
 

@@ -4,6 +4,7 @@
 
 use super::congestion::{SackRules, Variant, WindowLaw};
 use super::door::DoorConfig;
+use super::feedback::Feedback;
 use super::rack::RackConfig;
 use super::spurious::{Detector, Spurious};
 use super::tlp::TailProbe;
@@ -56,6 +57,8 @@ pub struct Config {
     pub pacing: Pacing,
     /// TCP-DOOR: route changes told by the order of packets, and not taken for congestion. Default none.
     pub door: Option<DoorConfig>,
+    /// How a lost route is told from congestion. Default not at all.
+    pub feedback: Feedback,
     /// Whether to offer and use timestamps, with PAWS (RFC 7323). Default offered.
     pub timestamps: Offer,
     /// Which timestamp an acknowledgment echoes. Default as RFC 7323 says.
@@ -371,7 +374,15 @@ impl Config {
             return Err(ConfigError { field, must });
         }
         self.pacing.validate()?;
-        self.door.map_or(Ok(()), |door| door.validate(self.timestamps))
+        self.feedback.validate(self.loss_detection)?;
+        match (self.door, self.feedback) {
+            (None, _) => Ok(()),
+            (Some(door), Feedback::None) => door.validate(self.timestamps),
+            (Some(_), _) => {
+                let must = "none where TCP-DOOR tells lost routes by itself";
+                Err(ConfigError { field: "feedback", must })
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::congestion::undo::Reductions;
 use super::congestion::{Control, Phase, Variant};
 use super::door::Door;
 use super::ecn::Ecn as EcnState;
+use super::feedback::Route;
 use super::frto::Steps;
 use super::rack::Rack;
 use super::receive::Receiver;
@@ -59,6 +60,8 @@ pub struct Endpoint<P: Payload> {
     pub(super) pacing: Option<Box<AdaptivePacing>>,
     /// `None`: no TCP-DOOR.
     pub(super) door: Option<Box<Door>>,
+    /// What is known of the route.
+    pub(super) route: Route,
     pub(super) options: Negotiated,
     pub(super) ecn: EcnState,
     /// A segment owed at once, outside the stream: a reset.
@@ -191,6 +194,7 @@ impl<P: Payload> Endpoint<P> {
             timers: TimerTable::new(),
             pacing: config.pacing.machine(),
             door: config.door.map(|door| Box::new(Door::new(door))),
+            route: Route::NEW,
             options: Negotiated { timestamps: false, sack: false },
             ecn: EcnState::default(),
             reply: None,
@@ -277,7 +281,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Ends the connection at once, with a reset to the peer if it knows of us. Does nothing when closed.
-    pub fn abort(&mut self, _now: Instant) {
+    pub fn abort(&mut self, now: Instant) {
         if self.state == State::Closed {
             return;
         }
@@ -293,6 +297,7 @@ impl<P: Payload> Endpoint<P> {
                 | State::LastAck
         );
         let seq = self.snd.seq(self.snd.max);
+        self.end_freeze(now);
         self.finish(CloseReason::Aborted);
         self.reply = tells_peer.then(|| self.bare_segment(seq, Seq32(0), Flags::RST));
     }
@@ -437,6 +442,7 @@ impl<P: Payload> Endpoint<P> {
         self.rcv.forget_unordered();
         self.board.clear();
         self.rack = None;
+        self.route = Route::NEW;
         self.event(Event::Closed(reason));
     }
 
@@ -491,12 +497,13 @@ impl<P: Payload> Machine for Endpoint<P> {
         self.on_time(now);
     }
 
-    /// TCP takes every silence for congestion, whatever the network layer knows (RFC 6298). Pacing wants the length of the
-    /// path.
-    fn handle_signal(&mut self, _now: Instant, signal: Signal) {
+    /// By itself TCP takes every silence for congestion, whatever the network layer knows (RFC 6298): that of routes is for the
+    /// feedback schemes. Pacing wants the length of the path.
+    fn handle_signal(&mut self, now: Instant, signal: Signal) {
         match signal {
             Signal::PathLength { hops } => self.note_path_length(hops),
-            Signal::RouteLost | Signal::RouteFound => {}
+            Signal::RouteLost => self.on_route_lost(now),
+            Signal::RouteFound => self.on_route_found(now),
         }
     }
 

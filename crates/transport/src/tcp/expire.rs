@@ -21,6 +21,7 @@ impl<P: Payload> Endpoint<P> {
                 Timer::Persist => self.on_persist(now),
                 Timer::TimeWait => self.finish(CloseReason::Finished),
                 Timer::Release | Timer::MarkPause => {} // what waited is chosen when the outputs are drained
+                Timer::Route => self.on_route_timer(now),
             }
         }
     }
@@ -29,13 +30,13 @@ impl<P: Payload> Endpoint<P> {
     fn on_retransmit(&mut self, now: Instant) {
         let handshake = matches!(self.state, State::SynSent | State::SynReceived);
         let limit = if handshake { self.config.syn_retries } else { self.config.data_retries };
-        if limit.is_some_and(|n| self.snd.retries >= n) {
+        if self.gives_up_by_time(now).unwrap_or(limit.is_some_and(|n| self.snd.retries >= n)) {
             return self.finish(CloseReason::TimedOut);
         }
         self.snd.retries += 1;
         self.stats.timeouts += 1;
         let back_off = self.rto.back_off_state();
-        if self.backs_off(now) {
+        if self.backs_off(now) && (handshake || !self.keeps_rto(now)) {
             self.rto.back_off();
         }
         self.snd.timed = None;
@@ -60,7 +61,7 @@ impl<P: Payload> Endpoint<P> {
             self.snd.resend_first = false;
             self.board.clear(); // RFC 2018 §8
         }
-        self.timers.set(Timer::Retransmit, now + self.rto.timeout());
+        self.arm_retransmit(now);
     }
 
     /// RFC 9293 §3.8.6.1.

@@ -22,6 +22,7 @@
 //! | `pacing` | when segments leave, if they are spaced |
 //! | `congestion` | RFC 5681 and the recovery strategies, undoing what they did, holding the window |
 //! | `door` | TCP-DOOR: what the order of packets tells, and what is done about it |
+//! | `feedback` | what is made of being told about routes: TCP-F, ELFN, ATCP, TCP-BuS, fixed RTO |
 //!
 //! Inside, positions in a stream are `u64` offsets from the initial sequence number: the SYN is 0, the first byte 1.
 //! They are turned into sequence numbers and back at the edge, so wrap-around is dealt with in one place.
@@ -34,6 +35,7 @@ mod door;
 mod ecn;
 mod endpoint;
 mod expire;
+mod feedback;
 mod frto;
 mod input;
 mod output;
@@ -66,9 +68,13 @@ pub use door::{
     AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach,
 };
 pub use endpoint::{Endpoint, Ports};
+pub use feedback::{
+    AtcpConfig, BusConfig, ElfnConfig, Feedback, FeedbackState, FixedRtoConfig, InFlight, Probing, Return,
+    RtoAfter, TcpFConfig, WindowAfter,
+};
 pub use frto::Frto;
 pub use rack::RackConfig;
 pub use spurious::{Detector, Spurious};
-pub use stats::{DoorStats, DropReason, Drops, Stats};
+pub use stats::{DoorStats, DropReason, Drops, FeedbackStats, Stats};
 pub use timer::Timer;
 pub use tlp::TailProbe;

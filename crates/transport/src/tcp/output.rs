@@ -125,6 +125,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// The position and length of the next data segment; length 0: a FIN alone.
     fn choose(&mut self, now: Instant) -> Option<(u64, u64)> {
+        if self.route.is_frozen() {
+            return self.takes_route_probe().then(|| self.choose_first());
+        }
         if self.snd.probe_pending {
             return Some(self.choose_probe());
         }
@@ -266,7 +269,7 @@ impl<P: Payload> Endpoint<P> {
             self.snd.nxt = self.snd.nxt.max(after);
             self.timers.stop(Timer::Persist);
             if !self.timers.is_set(Timer::Retransmit) {
-                self.timers.set(Timer::Retransmit, now + self.rto.timeout()); // RFC 6298 §5.1
+                self.arm_retransmit(now); // RFC 6298 §5.1
             }
             self.note_transmission(now, at, after);
         }

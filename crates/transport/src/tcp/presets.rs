@@ -9,6 +9,7 @@ use super::config::{
 };
 use super::congestion::{CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant, WindowLaw};
 use super::door::DoorConfig;
+use super::feedback::Feedback;
 use super::frto::Frto;
 use super::rack::RackConfig;
 use super::spurious::{Detector, Spurious};
@@ -49,6 +50,7 @@ impl Config {
             },
             pacing: Pacing::None,
             door: None,
+            feedback: Feedback::None,
             timestamps: Offer::Yes,
             timestamp_echo: TimestampEcho::Earliest,
             dsack: Dsack::Silent,
@@ -108,6 +110,7 @@ impl Config {
             },
             pacing: Pacing::None,
             door: None,
+            feedback: Feedback::None,
             timestamps: Offer::No,
             timestamp_echo: TimestampEcho::Latest,
             dsack: Dsack::Silent,
@@ -230,6 +233,13 @@ impl Config {
     #[must_use]
     pub const fn with_ecn(mut self) -> Self {
         self.ecn = EcnUse::Ask;
+        self
+    }
+
+    /// The same with a scheme that tells lost routes from congestion.
+    #[must_use]
+    pub const fn with_feedback(mut self, feedback: Feedback) -> Self {
+        self.feedback = feedback;
         self
     }
 

@@ -118,6 +118,14 @@ impl Rto {
         self.next = NextSample::Patient;
     }
 
+    /// How long `n` time-outs in a row take, each twice as long as the one before, and the wait after them.
+    pub(crate) fn patience(&self, n: u32) -> Duration {
+        const DOUBLINGS: u32 = 40;
+        let wait = |i: u32| self.timeout().saturating_mul(1 << i).min(self.config.max);
+        let doubling = (0..=n.min(DOUBLINGS)).map(wait).fold(Duration::ZERO, |sum, wait| sum + wait);
+        doubling + self.config.max.saturating_mul(u64::from(n.saturating_sub(DOUBLINGS)))
+    }
+
     /// Ends the back-off without a sample.
     pub(crate) fn end_back_off(&mut self) {
         self.factor = 1;

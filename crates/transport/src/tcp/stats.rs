@@ -1,6 +1,7 @@
 //! Counters.
 
 use crate::drops::Reason;
+use hopline_core::Duration;
 
 /// What an endpoint counted since it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -56,6 +57,8 @@ pub struct Stats {
     pub marks_received: u64,
     /// Times the window was reduced, or sending paused, for a mark that the peer reported.
     pub mark_reactions: u64,
+    /// What the scheme of [`Config::feedback`](super::Config::feedback) did.
+    pub feedback: FeedbackStats,
     /// Segments dropped, by reason.
     pub drops: Drops,
 }
@@ -113,6 +116,21 @@ impl core::ops::Sub for DoorStats {
     fn sub(self, earlier: Self) -> Self {
         self.zip(earlier, |a, b| a - b)
     }
+}
+
+/// What a feedback scheme did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct FeedbackStats {
+    /// Times the sender was frozen.
+    pub freezes: u64,
+    /// How long, all in all, freezes that are over.
+    pub frozen: Duration,
+    /// Probes of a frozen sender; they count as retransmissions too.
+    pub probes: u64,
+    /// Losses repaired without a reduction of the window: not taken for congestion (ATCP), or due to the failure (TCP-BuS).
+    pub spared: u64,
+    /// Time-outs that did not double the timeout (fixed RTO).
+    pub fixed_timeouts: u64,
 }
 
 /// Why a segment was dropped.

@@ -21,6 +21,8 @@ pub enum Timer {
     Release,
     /// End of the pause that a mark brings about where the window is one segment (RFC 3168 §6.1.2).
     MarkPause,
+    /// There is no route: a probe is due, or the wait for its return is over.
+    Route,
 }
 
 impl TimerKind for Timer {
@@ -33,6 +35,7 @@ impl TimerKind for Timer {
         Self::TimeWait,
         Self::Release,
         Self::MarkPause,
+        Self::Route,
     ];
 
     fn index(self) -> usize {

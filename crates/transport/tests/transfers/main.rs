@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod door;
+mod feedback;
 mod inhibition;
 mod model;
 mod tcp;

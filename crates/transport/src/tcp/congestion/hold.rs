@@ -1,5 +1,5 @@
 //! Holding the window: congestion control goes through its motions, and `cwnd` and `ssthresh` stay (TCP-DOOR's temporary
-//! disabling).
+//! disabling; losses that a feedback scheme takes for the route's or for bit errors).
 //!
 //! Recovery and go-back-N go on as always, so that what is lost is resent. The strategies know nothing of it.
 

@@ -179,7 +179,7 @@ impl<P: Payload> Endpoint<P> {
             self.snd.resend_first = false;
         }
         if self.timers.is_set(Timer::Retransmit) {
-            self.timers.set(Timer::Retransmit, now + self.rto.timeout()); // without the back-off
+            self.arm_retransmit(now); // without the back-off
         }
         Some(reduction)
     }

@@ -44,9 +44,10 @@ impl<P: Payload> Endpoint<P> {
 
     /// Lets congestion control know what it may do now.
     pub(in crate::tcp) fn note_hold(&mut self, now: Instant) {
-        if let Some(door) = &self.door {
-            self.control.set_hold(door.hold(now));
-        }
+        self.control.set_hold(match &self.door {
+            Some(door) => door.hold(now),
+            None => self.hold_for_route(),
+        });
     }
 
     /// Whether a time-out now doubles the timer.
@@ -67,6 +68,8 @@ impl<P: Payload> Endpoint<P> {
                 Spared::Timeout => self.stats.door.spared_timeouts += 1,
                 Spared::FastRetransmit => self.stats.door.spared_fast_retransmits += 1,
             }
+        } else if self.hold_for_route() != Hold::Free {
+            self.stats.feedback.spared += 1;
         }
     }
 }

@@ -8,6 +8,7 @@ mod cubic;
 mod door;
 mod dsack;
 mod ecn;
+mod feedback;
 mod frto;
 mod hostile;
 mod newreno;

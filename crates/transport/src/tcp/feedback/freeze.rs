@@ -1,0 +1,238 @@
+//! Freezing the sender while there is no route, and what happens when there is one again.
+//!
+//! Frozen, the sender sends nothing but probes, its retransmission timer is off, and its windows and its RTO stay as they
+//! are. Acknowledgments that still arrive count as always; duplicates do not. There is always a timer: whoever would only wait
+//! to be told might wait for ever, because a routing agent looks for a route when there is something to send.
+
+use super::{FeedbackState, InFlight, Probing, Return, RtoAfter, WindowAfter};
+use crate::connection::CloseReason;
+use crate::tcp::endpoint::Endpoint;
+use crate::tcp::rto::Rto;
+use crate::tcp::timer::Timer;
+use hopline_core::{Duration, Instant, Payload};
+
+/// How a scheme freezes the sender.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Plan {
+    /// What it calls that.
+    pub(super) state: FeedbackState,
+    /// What is done meanwhile.
+    pub(super) wait: Wait,
+    /// How it learns of the return.
+    pub(super) returns: Return,
+    /// How sending goes on.
+    pub(super) resume: Resume,
+}
+
+/// What is done while there is no route.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wait {
+    /// Nothing. After so long, all goes on as if nothing had happened.
+    AtMost(Duration),
+    /// The first unacknowledged segment is sent again and again.
+    Probing(Probing),
+}
+
+/// How sending goes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resume {
+    pub(super) cwnd: WindowAfter,
+    pub(super) rto: RtoAfter,
+    pub(super) in_flight: InFlight,
+    pub(super) timers: Timers,
+}
+
+/// How long is waited for the acknowledgment of what was in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timers {
+    /// One RTO.
+    Usual,
+    /// Two: it may have to wait on its way.
+    Doubled,
+}
+
+impl Resume {
+    /// As if there had been no failure.
+    pub(super) const UNCHANGED: Self = Self {
+        cwnd: WindowAfter::Restored,
+        rto: RtoAfter::Restored,
+        in_flight: InFlight::Awaited,
+        timers: Timers::Usual,
+    };
+}
+
+/// What an endpoint knows of its route.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Route {
+    pub(in crate::tcp) state: FeedbackState,
+    /// When this state began, unless it is the active one.
+    pub(super) since: Instant,
+    /// Probes that left since the sender was frozen.
+    probes: u32,
+    /// A probe is owed.
+    probe_pending: bool,
+    /// What is below this position was in flight when the state began, or when the sender was last frozen.
+    pub(super) in_flight_below: u64,
+    /// How long is waited for its acknowledgment.
+    timers: Timers,
+}
+
+impl Route {
+    pub(in crate::tcp) const NEW: Self = Self {
+        state: FeedbackState::Active,
+        since: Instant::ZERO,
+        probes: 0,
+        probe_pending: false,
+        in_flight_below: 0,
+        timers: Timers::Usual,
+    };
+
+    /// Whether what follows `una` may have been lost with the route.
+    pub(super) const fn may_have_lost(&self, una: u64) -> bool {
+        una < self.in_flight_below
+    }
+
+    /// Whether the sender is frozen.
+    pub(in crate::tcp) const fn is_frozen(&self) -> bool {
+        self.state.is_frozen()
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// How long the sender has been frozen, all in all.
+    #[must_use]
+    pub fn time_frozen(&self, now: Instant) -> Duration {
+        let this_time = if self.route.is_frozen() { now.since(self.route.since) } else { Duration::ZERO };
+        self.stats.feedback.frozen + this_time
+    }
+
+    /// The network layer has no route. While nothing is in flight, nothing is waited for.
+    pub(in crate::tcp) fn on_route_lost(&mut self, now: Instant) {
+        let Some(plan) = self.config.feedback.plan() else { return };
+        if !self.route.is_frozen() && self.state.may_transmit() && self.flight_size() > 0 {
+            self.freeze(now, plan);
+        }
+    }
+
+    /// The network layer has a route again.
+    pub(in crate::tcp) fn on_route_found(&mut self, now: Instant) {
+        if let Some(plan) = self.frozen_by()
+            && plan.returns == Return::Told
+        {
+            self.thaw(now, plan.resume);
+        }
+    }
+
+    /// The timer of a frozen sender ended.
+    pub(in crate::tcp) fn on_route_timer(&mut self, now: Instant) {
+        match self.frozen_by().map(|plan| plan.wait) {
+            None => {}
+            Some(Wait::AtMost(_)) => self.thaw(now, Resume::UNCHANGED),
+            Some(Wait::Probing(_)) if self.is_out_of_patience(now) => {
+                self.end_freeze(now);
+                self.finish(CloseReason::TimedOut);
+            }
+            Some(Wait::Probing(probing)) => {
+                self.route.probe_pending = true;
+                let wait = self.probe_wait(probing, self.route.probes + 1);
+                self.timers.set(Timer::Route, now + wait);
+            }
+        }
+    }
+
+    /// New data was acknowledged: once a probe left, that answers it. Without anything in flight there is nothing to wait for.
+    pub(in crate::tcp) fn on_answer_while_frozen(&mut self, now: Instant) {
+        if let Some(plan) = self.frozen_by()
+            && (self.route.probes > 0 || self.flight_size() == 0)
+        {
+            self.thaw(now, plan.resume);
+        }
+    }
+
+    /// Takes what is owed of probes: whether one leaves now.
+    pub(in crate::tcp) fn takes_route_probe(&mut self) -> bool {
+        let due = core::mem::take(&mut self.route.probe_pending);
+        if due {
+            self.route.probes += 1;
+            self.stats.feedback.probes += 1;
+        }
+        due
+    }
+
+    /// The connection ends, or the freeze without going on.
+    pub(in crate::tcp) fn end_freeze(&mut self, now: Instant) {
+        self.stats.feedback.frozen = self.time_frozen(now);
+        self.route.state = FeedbackState::Active;
+        self.timers.stop(Timer::Route);
+    }
+
+    /// Starts the retransmission timer. A frozen sender has none.
+    pub(in crate::tcp) fn arm_retransmit(&mut self, now: Instant) {
+        if self.route.is_frozen() {
+            return;
+        }
+        let factor = match self.route.timers {
+            Timers::Doubled if self.route.may_have_lost(self.snd.una) => 2,
+            Timers::Doubled | Timers::Usual => 1,
+        };
+        self.timers.set(Timer::Retransmit, now + self.rto.timeout().saturating_mul(factor));
+    }
+
+    /// Whether the peer has been silent since `self.route.since` for as long as it takes plain TCP to give up: in these states time-outs are none,
+    /// or come so soon after one another that their number says little.
+    pub(super) fn is_out_of_patience(&self, now: Instant) -> bool {
+        let patience = self.config.data_retries.map(|n| self.rto.patience(n));
+        patience.is_some_and(|patience| now.since(self.route.since) >= patience)
+    }
+
+    fn frozen_by(&self) -> Option<Plan> {
+        self.config.feedback.plan().filter(|_| self.route.is_frozen())
+    }
+
+    fn freeze(&mut self, now: Instant, plan: Plan) {
+        self.route = Route { state: plan.state, since: now, in_flight_below: self.snd.max, ..Route::NEW };
+        self.stats.feedback.freezes += 1;
+        for timer in [Timer::Retransmit, Timer::Persist, Timer::Release, Timer::MarkPause] {
+            self.timers.stop(timer);
+        }
+        self.snd.timed = None; // the time without a route is no round trip
+        let wait = match plan.wait {
+            Wait::AtMost(limit) => limit,
+            Wait::Probing(probing) => self.probe_wait(probing, 0),
+        };
+        self.timers.set(Timer::Route, now + wait);
+    }
+
+    fn thaw(&mut self, now: Instant, resume: Resume) {
+        self.end_freeze(now);
+        self.route.probe_pending = false;
+        self.snd.retries = 0;
+        self.snd.last_sent = Some(now); // RFC 5681 §4.1 means who has nothing to send
+        self.control.reopen_window(&self.config, resume.cwnd);
+        if resume.rto == RtoAfter::Initial {
+            self.rto = Rto::new(self.config.rto);
+        }
+        match resume.in_flight {
+            InFlight::Resent => {
+                self.snd.nxt = self.snd.una;
+                self.snd.resend_first = false;
+                self.control.resend_all(self.snd.max);
+            }
+            InFlight::Inquired => self.snd.resend_first = self.snd.outstanding(),
+            InFlight::Awaited => {}
+        }
+        self.route.timers = resume.timers;
+        if self.snd.outstanding() {
+            self.arm_retransmit(now);
+        }
+    }
+
+    fn probe_wait(&self, probing: Probing, sent: u32) -> Duration {
+        match probing {
+            Probing::Every(interval) => interval,
+            Probing::PersistTimer => {
+                self.rto.timeout().saturating_mul(1 << sent.min(16)).min(self.config.rto.max)
+            }
+        }
+    }
+}

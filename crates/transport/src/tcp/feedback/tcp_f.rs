@@ -1,0 +1,36 @@
+//! TCP-F (Chandran, Raghunathan, Venkatesan, Prakash 1998, 2001): the relay that loses its next hop sends a route failure
+//! notification (RFN), and the sender snoozes; a relay that finds a way sends a route re-establishment notification (RRN), and
+//! it goes on where it was.
+
+use super::freeze::{Plan, Resume, Timers, Wait};
+use super::{FeedbackState, InFlight, Return, RtoAfter, WindowAfter};
+use hopline_core::Duration;
+
+/// Parameters of [`Feedback::TcpF`](super::Feedback::TcpF).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpFConfig {
+    /// The route failure timer: how long the sender snoozes if nobody tells it of the return. Afterwards the retransmission
+    /// timer runs again, and what it finds is congestion. Above zero, default 10 s (ours; the paper: the longest time that
+    /// finding a route takes).
+    pub failure_timer: Duration,
+}
+
+impl TcpFConfig {
+    /// As described.
+    pub const PAPER: Self = Self { failure_timer: Duration::from_secs(10) };
+
+    pub(super) const fn plan(self) -> Plan {
+        Plan {
+            state: FeedbackState::Snooze,
+            wait: Wait::AtMost(self.failure_timer),
+            returns: Return::Told,
+            // "Flushes out all unacknowledged packets in its current window."
+            resume: Resume {
+                cwnd: WindowAfter::Restored,
+                rto: RtoAfter::Restored,
+                in_flight: InFlight::Resent,
+                timers: Timers::Usual,
+            },
+        }
+    }
+}

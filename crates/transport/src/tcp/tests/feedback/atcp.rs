@@ -1,0 +1,102 @@
+//! ATCP (Liu, Singh 2001, §III).
+
+use super::*;
+use crate::tcp::{AtcpConfig, Phase, Probing};
+
+fn atcp() -> Feedback {
+    Feedback::Atcp(AtcpConfig::PAPER)
+}
+
+#[test]
+fn an_unreachable_destination_puts_tcp_into_persist_mode() {
+    let mut s = sending(atcp());
+    s.loses_route_at(200);
+    assert_eq!(s.stands(), FeedbackState::Persist);
+    assert_eq!(s.runs_to(2400), "500: . 1:1001 ack 1; 1100: . 1:1001 ack 1; 2300: . 1:1001 ack 1");
+    let every = Feedback::Atcp(AtcpConfig { probing: Probing::Every(ms(1000)), ..AtcpConfig::PAPER });
+    let mut s = sending(every);
+    s.loses_route_at(200);
+    assert_eq!(s.runs_to(2400), "1200: . 1:1001 ack 1; 2200: . 1:1001 ack 1");
+}
+
+#[test]
+fn on_the_new_route_the_window_grows_from_one_segment() {
+    let mut s = sending(atcp());
+    s.loses_route_at(200);
+    s.runs_to(550);
+    s.hears(seg(1).ack(1001));
+    assert_eq!(
+        (s.stands(), s.endpoint.cwnd(), s.endpoint.ssthresh()),
+        (FeedbackState::Active, 2000, 1 << 30)
+    );
+    assert_eq!(s.says(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
+}
+
+#[test]
+fn a_third_duplicate_without_a_mark_is_repaired_without_a_reduction() {
+    let mut s = sending(atcp());
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        s.hears(seg(1).ack(1));
+        said.push(s.says());
+    }
+    assert_eq!(said[..2], [". 10001:11001 ack 1", ". 11001:12001 ack 1"]);
+    assert!(said[2].starts_with(". 1:1001 ack 1"), "{}", said[2]);
+    assert_eq!((s.stands(), s.endpoint.ssthresh()), (FeedbackState::Loss, 1 << 30));
+    s.hears_at(200, seg(1).ack(12_001));
+    s.says();
+    assert_eq!(s.stands(), FeedbackState::Active);
+    assert!(s.endpoint.cwnd() >= 10_000, "{}", s.endpoint.cwnd());
+    assert_eq!((s.endpoint.stats().feedback.spared, s.endpoint.stats().fast_retransmits), (1, 1));
+}
+
+#[test]
+fn several_losses_are_repaired_from_what_the_peer_reports() {
+    let mut s = sending_with_sack(atcp());
+    s.hears(seg(1).ack(1).sack(2001, 5001).sack(6001, 10_001));
+    let said = s.says();
+    assert!(said.starts_with(". 1:1001 ack 1; . 1001:2001 ack 1; . 5001:6001 ack 1"), "{said}");
+    assert_eq!(
+        (s.stands(), s.endpoint.cwnd(), s.endpoint.ssthresh()),
+        (FeedbackState::Loss, 10_000, 1 << 30)
+    );
+}
+
+#[test]
+fn a_timeout_without_a_mark_resends_with_the_window_as_it_was() {
+    let mut s = sending(atcp());
+    let said = s.runs_to(400);
+    assert!(
+        said.starts_with("400: . 1:1001 ack 1; . 1001:2001") && said.ends_with(". 9001:10001 ack 1"),
+        "{said}"
+    );
+    assert_eq!((s.stands(), s.endpoint.cwnd(), s.endpoint.backoff()), (FeedbackState::Loss, 10_000, 2));
+    s.hears_at(500, seg(1).ack(10_001));
+    assert_eq!((s.stands(), s.endpoint.stats().feedback.spared), (FeedbackState::Active, 1));
+}
+
+#[test]
+fn after_a_mark_a_loss_is_congestion_until_what_was_in_flight_is_acknowledged() {
+    let mut s = sending(atcp());
+    s.endpoint.on_congestion_mark();
+    assert_eq!(s.stands(), FeedbackState::Congested);
+    for _ in 0..3 {
+        s.hears(seg(1).ack(1));
+    }
+    s.says();
+    assert_eq!((s.stands(), s.endpoint.ssthresh()), (FeedbackState::Congested, 5000));
+    assert_eq!(s.endpoint.phase(), Phase::Recovery);
+    s.hears_at(200, seg(1).ack(10_001));
+    assert_eq!((s.stands(), s.endpoint.phase()), (FeedbackState::Active, Phase::Open));
+}
+
+#[test]
+fn a_mark_means_nothing_to_the_others_and_to_a_frozen_sender() {
+    let mut s = sending(Feedback::None);
+    s.endpoint.on_congestion_mark();
+    assert_eq!(s.stands(), FeedbackState::Active);
+    let mut s = sending(atcp());
+    s.loses_route_at(200);
+    s.endpoint.on_congestion_mark();
+    assert_eq!(s.stands(), FeedbackState::Persist);
+}

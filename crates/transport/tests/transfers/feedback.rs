@@ -1,0 +1,130 @@
+//! TCP with a feedback scheme, told anything at any time.
+
+use crate::any_link;
+use crate::tcp::transfer;
+use hopline_core::{Duration, Instant, Machine};
+use hopline_testkit::{Emulation, Recording, Side};
+use hopline_transport::Signal;
+use hopline_transport::tcp::{
+    AtcpConfig, BusConfig, Config, ElfnConfig, Feedback, FixedRtoConfig, InFlight, Probing, Return, RtoAfter,
+    TcpFConfig, WindowAfter,
+};
+use proptest::prelude::*;
+
+fn any_probing() -> impl Strategy<Value = Probing> {
+    prop_oneof![
+        (100u64..5000).prop_map(|ms| Probing::Every(Duration::from_millis(ms))),
+        Just(Probing::PersistTimer)
+    ]
+}
+
+fn any_returns() -> impl Strategy<Value = Return> {
+    prop_oneof![Just(Return::ByProbe), Just(Return::Told)]
+}
+
+fn any_elfn() -> impl Strategy<Value = ElfnConfig> {
+    let cwnd =
+        prop_oneof![Just(WindowAfter::Restored), Just(WindowAfter::Initial), Just(WindowAfter::OneSegment)];
+    let rto = prop_oneof![Just(RtoAfter::Restored), Just(RtoAfter::Initial)];
+    let in_flight = prop_oneof![Just(InFlight::Resent), Just(InFlight::Inquired), Just(InFlight::Awaited)];
+    (any_probing(), any_returns(), cwnd, rto, in_flight).prop_map(
+        |(probing, returns, cwnd, rto, in_flight)| ElfnConfig { probing, returns, cwnd, rto, in_flight },
+    )
+}
+
+fn any_feedback() -> impl Strategy<Value = Feedback> {
+    prop_oneof![
+        (1u32..5).prop_map(|timeouts| Feedback::FixedRto(FixedRtoConfig { timeouts })),
+        (1u64..20_000)
+            .prop_map(|ms| { Feedback::TcpF(TcpFConfig { failure_timer: Duration::from_millis(ms) }) }),
+        any_elfn().prop_map(Feedback::Elfn),
+        (any_probing(), any_returns())
+            .prop_map(|(probing, returns)| Feedback::Atcp(AtcpConfig { probing, returns })),
+        any_probing().prop_map(|probing| Feedback::Bus(BusConfig { probing })),
+    ]
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let base = prop_oneof![
+        Just(Config::modern()),
+        Just(Config::modern().with_newreno()),
+        Just(Config::modern().with_reno()),
+        Just(Config::ns2_235().with_sack()),
+        Just(Config::ns2_2001()),
+    ];
+    (base, any_feedback(), 200u32..1461).prop_map(|(base, feedback, mss)| {
+        let mut config = Config { mss, send_buffer: Some(30_000), ..base.with_feedback(feedback) };
+        (config.syn_retries, config.data_retries) = (None, None);
+        config.time_wait = Duration::from_secs(240);
+        config.rto.max = Duration::from_secs(10);
+        config
+    })
+}
+
+/// Milliseconds since the word before, who is told, and what.
+fn any_words() -> impl Strategy<Value = Vec<(u64, Side, Signal)>> {
+    let side = prop_oneof![Just(Side::A), Just(Side::B)];
+    let signal = prop_oneof![Just(Signal::RouteLost), Just(Signal::RouteFound)];
+    proptest::collection::vec((0u64..3000, side, signal), 0..30)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever it is told, and whether or not that is true; after each step there is a timer while data is in flight.
+    #[test]
+    fn every_byte_once_and_in_order(
+        a in any_config(), b in any_config(), link in any_link(), seed in any::<u64>(), words in any_words(),
+        there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
+    ) {
+        let mut t = transfer([a, b], [7, 9], [there, back], &link, seed);
+        let mut at = Instant::ZERO;
+        for (ms, side, signal) in words {
+            at += Duration::from_millis(ms);
+            t.run(at);
+            t.pair.side(side).handle_signal(at, signal);
+            t.act();
+        }
+        t.run(Instant::from_secs(100_000));
+        t.assert_complete();
+    }
+}
+
+/// A link that is dead from 0.3 to 15 s; both ends know at once of both.
+fn over_an_outage(feedback: Feedback) -> (hopline_transport::tcp::Stats, String) {
+    let config = Config::ns2_235().with_sack().with_feedback(feedback);
+    let link = Emulation {
+        rate: Some(1_000_000),
+        blackouts: vec![(Instant::from_millis(300), Instant::from_secs(15))],
+        ..Emulation::delay(Duration::from_millis(20))
+    };
+    let mut t = transfer([config; 2], [7, 9], [300_000, 0], &link, 3);
+    t.pair.record(Recording::On);
+    for (at, signal) in [(300, Signal::RouteLost), (15_000, Signal::RouteFound)] {
+        t.run(Instant::from_millis(at));
+        for side in [Side::A, Side::B] {
+            t.pair.side(side).handle_signal(Instant::from_millis(at), signal);
+        }
+        t.act();
+    }
+    t.run(Instant::from_secs(1000));
+    t.assert_complete();
+    (*t.pair.a.stats(), t.pair.dialogue())
+}
+
+#[test]
+fn who_is_told_of_an_outage_has_no_timeout_in_it() {
+    let plain = over_an_outage(Feedback::None).0;
+    assert!(plain.timeouts >= 5, "{plain:?}");
+    for feedback in [
+        Feedback::TcpF(TcpFConfig { failure_timer: Duration::from_secs(60) }),
+        Feedback::Elfn(ElfnConfig::PAPER),
+        Feedback::Bus(BusConfig::PAPER),
+    ] {
+        let (told, dialogue) = over_an_outage(feedback);
+        assert_eq!(told.feedback.freezes, 1, "{feedback:?}");
+        assert!(told.timeouts <= 1, "{feedback:?}: {told:?}");
+        assert!(told.feedback.frozen >= Duration::from_millis(14_700), "{told:?}");
+        assert_eq!(over_an_outage(feedback).1, dialogue, "the same again");
+    }
+}
