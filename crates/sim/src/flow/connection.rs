@@ -1,5 +1,6 @@
 //! Flows over a connection: both endpoints, and the application above them.
 
+use super::counters::Frozen;
 use super::endpoint::{Counts, Endpoint, ecn, packet_len, with_clock_phase};
 use super::exchange::{Exchange, Next};
 use super::{Kind, Side, UNLIMITED};
@@ -100,6 +101,11 @@ impl Connection {
     pub(super) fn door(&self) -> DoorStats {
         let [one, other] = &self.ends;
         one.endpoint.door() + other.endpoint.door()
+    }
+
+    /// How its two ends have waited for routes until `now`.
+    pub(super) fn frozen(&self, now: Instant) -> Frozen {
+        self.ends.iter().map(|end| end.endpoint.frozen(now)).fold(Frozen::default(), |sum, end| sum + end)
     }
 
     fn end(&mut self, side: Side) -> &mut End {

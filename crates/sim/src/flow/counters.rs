@@ -1,7 +1,8 @@
 //! What a flow counts that only grows.
 
 use crate::outcome::Detected;
-use core::ops::Sub;
+use core::ops::{Add, Sub};
+use hopline_core::Duration;
 use hopline_transport::tcp::DoorStats;
 
 /// Counters since the start of the run, or, as a difference, since a later moment. Their meaning is that of the fields of
@@ -18,6 +19,15 @@ pub(super) struct Counters {
     pub(super) requests: u64,
     pub(super) told: Told,
     pub(super) door: DoorStats,
+    pub(super) frozen: Frozen,
+}
+
+/// How connections waited for routes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Frozen {
+    pub(super) freezes: u64,
+    pub(super) probes: u64,
+    pub(super) time: Duration,
 }
 
 /// What the network layer told the ends of a flow.
@@ -25,6 +35,18 @@ pub(super) struct Counters {
 pub(super) struct Told {
     pub(super) losses: u64,
     pub(super) returns: u64,
+}
+
+impl Add for Frozen {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            freezes: self.freezes + other.freezes,
+            probes: self.probes + other.probes,
+            time: self.time + other.time,
+        }
+    }
 }
 
 impl Sub for Counters {
@@ -46,6 +68,11 @@ impl Sub for Counters {
                 returns: self.told.returns - earlier.told.returns,
             },
             door: self.door - earlier.door,
+            frozen: Frozen {
+                freezes: self.frozen.freezes - earlier.frozen.freezes,
+                probes: self.frozen.probes - earlier.frozen.probes,
+                time: self.frozen.time - earlier.frozen.time,
+            },
         }
     }
 }

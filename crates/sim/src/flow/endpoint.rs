@@ -1,5 +1,6 @@
 //! The endpoints of a connection, of whatever transport.
 
+use super::counters::Frozen;
 use crate::outcome::Detected;
 use crate::packet::Body;
 use crate::spec::Transport;
@@ -12,6 +13,7 @@ use hopline_wire::udp;
 
 /// One end of a connection.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the connection around it is boxed")]
 pub(super) enum Endpoint {
     Tcp(tcp::Endpoint<Length>),
     /// Its ports are UDP's.
@@ -146,6 +148,17 @@ impl Endpoint {
         match self {
             Self::Tcp(endpoint) => endpoint.stats().door,
             Self::Tpa { .. } => DoorStats::default(),
+        }
+    }
+
+    /// How it has waited for routes until `now`.
+    pub(super) fn frozen(&self, now: Instant) -> Frozen {
+        match self {
+            Self::Tcp(endpoint) => {
+                let stats = &endpoint.stats().feedback;
+                Frozen { freezes: stats.freezes, probes: stats.probes, time: endpoint.time_frozen(now) }
+            }
+            Self::Tpa { endpoint, .. } => Frozen { freezes: endpoint.stats().freezes, ..Frozen::default() },
         }
     }
 

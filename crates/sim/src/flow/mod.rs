@@ -155,7 +155,7 @@ impl Flow {
     /// The warm-up is over: counts anew from `now` on. `held`: packets and bytes under way, by the side that sent them.
     pub(crate) fn restart(&mut self, now: Instant, held: [(u64, u64); 2]) {
         self.since = self.start.max(now);
-        self.before = self.counters();
+        self.before = self.counters(now);
         for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
             packets.restart(held, held_bytes);
         }
@@ -175,7 +175,7 @@ impl Flow {
 
     /// The result at the end of the run, `now`.
     pub(crate) fn outcome(self, now: Instant) -> FlowOutcome {
-        let counters = self.counters() - self.before;
+        let counters = self.counters(now) - self.before;
         let complete = self.is_complete();
         let end = if complete { self.last_delivery } else { self.stop.min(now) };
         let counted = complete && end >= self.since;
@@ -196,6 +196,9 @@ impl Flow {
             route_losses_told: counters.told.losses,
             route_returns_told: counters.told.returns,
             door: counters.door,
+            freezes: counters.frozen.freezes,
+            route_probes: counters.frozen.probes,
+            frozen: counters.frozen.time,
             series: self.series,
             ..FlowOutcome::default()
         };
@@ -208,8 +211,8 @@ impl Flow {
         outcome
     }
 
-    /// What has been counted since the start of the run.
-    fn counters(&self) -> Counters {
+    /// What has been counted from the start of the run until `now`.
+    fn counters(&self, now: Instant) -> Counters {
         let (bytes_received, told) = (self.bytes_received, self.told);
         match &self.kind {
             Kind::Connection(connection) => {
@@ -234,6 +237,7 @@ impl Flow {
                     requests,
                     told,
                     door: connection.door(),
+                    frozen: connection.frozen(now),
                 }
             }
             Kind::Udp(datagrams) => Counters {

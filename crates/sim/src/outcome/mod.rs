@@ -73,6 +73,12 @@ pub struct FlowOutcome {
     pub route_returns_told: u64,
     /// What TCP-DOOR noticed and did at both ends.
     pub door: DoorStats,
+    /// How often an end froze for want of a route: a feedback scheme of TCP, or TPA.
+    pub freezes: u64,
+    /// Probes that frozen ends of TCP sent.
+    pub route_probes: u64,
+    /// How long ends of TCP were frozen, both added up.
+    pub frozen: Duration,
     /// Response times: from the hand-over of a request to TCP to the last byte of its response. One for each
     /// transaction that ended before the flow stopped.
     pub responses: Delays,

@@ -1,0 +1,150 @@
+//! Feedback schemes of TCP in the simulated network: who is told freezes, and learns of the return in one way or another.
+
+mod support;
+
+use hopline_core::{Duration, NodeId};
+use hopline_radio::mobility::{Position, Trajectory};
+use hopline_routing::{aodv, dsr};
+use hopline_sim::outcome::FlowOutcome;
+use hopline_sim::spec::{Blocks, OutageSpec};
+use hopline_sim::{Spec, simulate};
+use hopline_transport::tcp::{
+    AtcpConfig, BusConfig, Config, ElfnConfig, Feedback, FixedRtoConfig, TcpFConfig,
+};
+use support::{Build, at, chain, moving, ns2_tcp, walk};
+
+const ELFN: Feedback = Feedback::Elfn(ElfnConfig::PAPER);
+const TCP_F: Feedback = Feedback::TcpF(TcpFConfig::PAPER);
+const NOTIFIED: [Feedback; 4] =
+    [TCP_F, ELFN, Feedback::Atcp(AtcpConfig::PAPER), Feedback::Bus(BusConfig::PAPER)];
+
+/// SACK of ns-2 with a scheme, eight segments at most.
+fn tcp(feedback: Feedback) -> Config {
+    ns2_tcp(8).with_sack().with_feedback(feedback)
+}
+
+/// A transfer over three hops, the middle one cut from 5 s until `end_s`.
+fn cut_chain(feedback: Feedback, end_s: f64) -> Spec {
+    chain(3).bulk(0, 3, tcp(feedback)).seconds(60).elfn().change(|spec| {
+        for (from, to) in [(1, 2), (2, 1)] {
+            let [from, to] = [from, to].map(NodeId);
+            spec.outages.push(OutageSpec {
+                from,
+                to,
+                start: at(5.0),
+                end: at(end_s),
+                blocks: Blocks::Frames,
+            });
+        }
+    })
+}
+
+fn over_aodv(spec: Spec) -> Spec {
+    spec.aodv(aodv::Config::rfc3561())
+}
+
+fn run(spec: &Spec) -> FlowOutcome {
+    simulate(spec, 1).flows.remove(0)
+}
+
+/// Segments that arrived for the first time after `from_s` and by `to_s`; a sample is taken each second.
+fn delivered_between(flow: &FlowOutcome, from_s: f64, to_s: f64) -> u64 {
+    let bytes_at = |s: f64| {
+        flow.series.iter().rev().find(|sample| sample.at <= at(s)).map_or(0, |sample| sample.bytes_received)
+    };
+    (bytes_at(to_s) - bytes_at(from_s)) / 1460
+}
+
+#[test]
+fn over_aodv_every_scheme_freezes_and_goes_on_after_the_return() {
+    every_scheme_freezes_and_goes_on(over_aodv);
+}
+
+#[test]
+fn over_dsr_too() {
+    every_scheme_freezes_and_goes_on(|spec| spec.dsr(dsr::Config::rfc4728()));
+}
+
+fn every_scheme_freezes_and_goes_on(over: fn(Spec) -> Spec) {
+    for feedback in NOTIFIED {
+        let flow = run(&over(cut_chain(feedback, 12.0)));
+        assert!(flow.freezes >= 1 && flow.route_losses_told >= flow.freezes, "{feedback:?}");
+        assert_eq!(delivered_between(&flow, 6.0, 12.0), 0, "{feedback:?}");
+        assert!(flow.frozen > Duration::from_secs(2), "{feedback:?}: {:?}", flow.frozen);
+        assert!(delivered_between(&flow, 30.0, 60.0) > 300, "{feedback:?}");
+    }
+}
+
+#[test]
+fn with_static_routes_nobody_tells_of_the_return_and_probes_or_timers_find_out() {
+    for feedback in NOTIFIED {
+        let flow = run(&cut_chain(feedback, 12.0));
+        assert!(flow.freezes >= 1 && flow.route_returns_told == 0, "{feedback:?}");
+        assert_eq!(flow.route_probes > 0, feedback != TCP_F, "{feedback:?}");
+        assert!(delivered_between(&flow, 30.0, 60.0) > 300, "{feedback:?}");
+    }
+}
+
+#[test]
+fn after_a_long_outage_probes_bring_data_while_plain_tcp_still_waits() {
+    let [elfn, plain] = [ELFN, Feedback::None].map(|feedback| run(&cut_chain(feedback, 33.0)));
+    assert_eq!((plain.freezes, plain.route_probes), (0, 0));
+    assert!(plain.route_losses_told > 0, "it was told, and did not care");
+    // One every two seconds.
+    assert!((10..=16).contains(&elfn.route_probes), "{}", elfn.route_probes);
+    assert!(elfn.timeouts < plain.timeouts, "{} {}", elfn.timeouts, plain.timeouts);
+    let [by_elfn, by_plain] = [&elfn, &plain].map(|flow| delivered_between(flow, 33.0, 45.0));
+    assert!(by_elfn > 200 && by_elfn > by_plain, "{by_elfn} {by_plain}");
+}
+
+#[test]
+fn a_node_that_walks_away_and_returns_is_waited_for() {
+    let walker = walk(&[
+        (0.0, 400.0, 0.0),
+        (5.0, 400.0, 0.0),
+        (8.0, 1000.0, 0.0),
+        (25.0, 1000.0, 0.0),
+        (28.0, 400.0, 0.0),
+    ]);
+    let fixed = |x| Trajectory::fixed(Position::new(x, 0.0));
+    let spec = |feedback| {
+        over_aodv(moving([fixed(0.0), fixed(200.0), walker.clone()]))
+            .elfn()
+            .bulk(0, 2, tcp(feedback))
+            .seconds(60)
+    };
+    for feedback in NOTIFIED {
+        let flow = run(&spec(feedback));
+        assert!(flow.freezes >= 1 && flow.frozen > Duration::from_secs(5), "{feedback:?}: {:?}", flow.frozen);
+        assert!(delivered_between(&flow, 40.0, 60.0) > 300, "{feedback:?}");
+    }
+}
+
+#[test]
+fn fixed_rto_needs_nobody_and_tries_more_often() {
+    let silent =
+        |feedback| cut_chain(feedback, 33.0).change(|spec| spec.failure_notification = Default::default());
+    let [fixed, plain] = [Feedback::FixedRto(FixedRtoConfig::PAPER), Feedback::None].map(|f| run(&silent(f)));
+    assert_eq!((fixed.freezes, fixed.frozen), (0, Duration::ZERO));
+    assert!(fixed.timeouts > 2 * plain.timeouts, "{} {}", fixed.timeouts, plain.timeouts);
+    assert!(delivered_between(&fixed, 33.0, 45.0) > 200);
+}
+
+#[test]
+fn a_warm_up_in_the_middle_of_a_freeze_cuts_what_counts() {
+    let whole = run(&cut_chain(ELFN, 25.0));
+    let half = run(&cut_chain(ELFN, 25.0).warmup(15.0));
+    assert_eq!(half.freezes, 0, "it began before");
+    let before = whole.frozen - half.frozen;
+    assert!(before > Duration::from_secs(9) && before < Duration::from_secs(10), "{before:?}");
+    assert!(half.frozen > Duration::from_secs(9), "{:?}", half.frozen);
+}
+
+#[test]
+fn the_same_run_twice_is_the_same() {
+    for feedback in NOTIFIED {
+        let spec = over_aodv(cut_chain(feedback, 12.0));
+        let [one, two, other] = [1, 1, 2].map(|run| simulate(&spec, run).fingerprint);
+        assert!(one == two && one != other, "{feedback:?}");
+    }
+}
