@@ -6,7 +6,7 @@ use crate::run::Run;
 use hopline_sim::Spec;
 use hopline_sim::spec::{Traffic, Transport};
 use hopline_transport::pacing::Pacing;
-use hopline_transport::tcp::{Variant, WindowLaw};
+use hopline_transport::tcp::{Feedback, Variant, WindowLaw};
 use hopline_transport::tpa::AckEvery;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -276,7 +276,14 @@ fn transport(traffic: &Traffic) -> &'static str {
             (Variant::NewReno(_), Pacing::Adaptive(_)) => "tcp-ap",
             (Variant::NewReno(_), Pacing::None) => "tcp-newreno",
             (Variant::Sack(_), _) if matches!(config.law, WindowLaw::Cubic(_)) => "tcp-cubic",
-            (Variant::Sack(_), _) => "tcp-sack",
+            (Variant::Sack(_), _) => match config.feedback {
+                Feedback::None => "tcp-sack",
+                Feedback::TcpF(_) => "tcp-f",
+                Feedback::Elfn(_) => "tcp-elfn",
+                Feedback::Atcp(_) => "atcp",
+                Feedback::Bus(_) => "tcp-bus",
+                Feedback::FixedRto(_) => "tcp-fixed-rto",
+            },
             (Variant::Reno(_), _) => "tcp-reno",
         },
     }

@@ -277,6 +277,19 @@ pub const CATALOGUE: &[MetricInfo] = &[
         |s, f| of_door(s, f.door.recoveries),
     ),
     flow(
+        "freezes",
+        "1",
+        Neither,
+        "times an end froze because its route was lost: feedback schemes of TCP, TPA; connections only",
+        |s, f| of_connection(s, f.freezes),
+    ),
+    flow("route_probes", "1", Neither, "probes of frozen ends; TCP only", |s, f| {
+        is_tcp(s).then_some(f.route_probes as f64)
+    }),
+    flow("frozen_s", "s", Neither, "time that ends were frozen, both added up; TCP only", |s, f| {
+        is_tcp(s).then_some(f.frozen.as_secs_f64())
+    }),
+    flow(
         "rtx_index_pct",
         "%",
         Lower,
@@ -481,6 +494,10 @@ fn is_connection(flow: &FlowSpec) -> bool {
 fn of_door(flow: &FlowSpec, n: u64) -> Option<f64> {
     let has_door = |over: &Transport| matches!(over, Transport::Tcp(config) if config.door.is_some());
     flow.traffic.transport().is_some_and(has_door).then_some(n as f64)
+}
+
+fn is_tcp(flow: &FlowSpec) -> bool {
+    matches!(flow.traffic.transport(), Some(Transport::Tcp(_)))
 }
 
 fn is_exchange(flow: &FlowSpec) -> bool {

@@ -7,7 +7,7 @@ mod transports;
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
 pub use routing::{AODV, DSR, OLSR, ROUTING};
-pub use transports::{DOOR, PACING, TCP, TPA, TRANSPORTS};
+pub use transports::{DOOR, FEEDBACK, PACING, TCP, TPA, TRANSPORTS};
 
 /// Longest run: about 116 days.
 const LONGEST_S: f64 = 1e7;
@@ -43,6 +43,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("door", DOOR, "TCP-DOOR of every flow over tcp-door that does not say otherwise"),
     Key::table("tpa", TPA, "TPA of every flow that does not say otherwise"),
     Key::table("pacing", PACING, "adaptive pacing, of every flow that is paced"),
+    Key::table("feedback", FEEDBACK, "feedback schemes, of every flow that has one"),
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
     Key::tables("node", NODE, "nodes placed one by one"),
     Key::table("mobility", MOBILITY, "how wireless nodes move"),

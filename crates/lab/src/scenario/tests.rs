@@ -12,6 +12,7 @@ use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
 mod door;
 mod errors;
+mod feedback;
 mod files;
 mod laws;
 mod outages;

@@ -1,10 +1,24 @@
-//! What flows go over: `[tcp]`, `[door]`, `[tpa]`, `[pacing]`.
+//! What flows go over: `[tcp]`, `[door]`, `[tpa]`, `[pacing]`, `[feedback]`.
 
 use super::Key;
 
 /// Transports of bulk flows.
-pub const TRANSPORTS: &[&str] =
-    &["tcp-newreno", "tcp-sack", "tcp-reno", "tcp-cubic", "tcp-ap", "tcp-door", "tpa", "tpa-star", "tpa-ap"];
+pub const TRANSPORTS: &[&str] = &[
+    "tcp-newreno",
+    "tcp-sack",
+    "tcp-reno",
+    "tcp-cubic",
+    "tcp-ap",
+    "tcp-door",
+    "tcp-f",
+    "tcp-elfn",
+    "atcp",
+    "tcp-bus",
+    "tcp-fixed-rto",
+    "tpa",
+    "tpa-star",
+    "tpa-ap",
+];
 
 /// `[tcp]` and `flow.tcp`.
 pub const TCP: &[Key] = &[
@@ -91,6 +105,11 @@ pub const TCP: &[Key] = &[
         &["none", "adaptive"],
         "adaptive: as tcp-ap, whatever the recovery; default: none, of tcp-ap: adaptive",
     ),
+    Key::word(
+        "feedback",
+        &["none", "tcp-f", "elfn", "atcp", "tcp-bus", "fixed-rto"],
+        "how a lost route is told from congestion, whatever the recovery; default: none, of tcp-f and its like: theirs",
+    ),
     Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application"),
 ];
 
@@ -161,6 +180,46 @@ pub const DOOR: &[Key] = &[
         "recovery",
         &["sack", "newreno", "reno"],
         "the TCP below, as tcp-sack, tcp-newreno and tcp-reno have it; default: sack",
+    ),
+];
+
+/// `[feedback]`.
+pub const FEEDBACK: &[Key] = &[
+    Key::number(
+        "failure_timer_s",
+        0.001,
+        1e6,
+        "of tcp-f: how long it snoozes if nobody tells of the return; default: 10",
+    ),
+    Key::word(
+        "probing",
+        &["interval", "persist-timer"],
+        "of elfn, atcp and tcp-bus: probes each probe_interval_s, or after one RTO, two, four and so on; default: interval, \
+         of atcp: persist-timer unless probe_interval_s is given",
+    ),
+    Key::number("probe_interval_s", 0.001, 1e6, "of elfn, atcp and tcp-bus: time between probes; default: 2"),
+    Key::word(
+        "returns",
+        &["by-probe", "told"],
+        "of elfn and atcp: whether being told of the return ends the wait, too; default: by-probe",
+    ),
+    Key::word(
+        "cwnd_after",
+        &["restored", "initial", "one-segment"],
+        "of elfn: the congestion window on the new route; default: restored",
+    ),
+    Key::word("rto_after", &["restored", "initial"], "of elfn: the RTO on the new route; default: restored"),
+    Key::word(
+        "in_flight",
+        &["resent", "inquired", "awaited"],
+        "of elfn: what becomes of what was in flight: all resent, the first segment resent, left to loss recovery; default: \
+         awaited",
+    ),
+    Key::integer(
+        "timeouts",
+        1,
+        255,
+        "of fixed-rto: the time-out in a row that no longer doubles the RTO; default: 2",
     ),
 ];
 

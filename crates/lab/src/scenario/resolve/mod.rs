@@ -2,6 +2,7 @@
 
 mod door;
 mod draw;
+mod feedback;
 mod flows;
 mod links;
 mod mobility;

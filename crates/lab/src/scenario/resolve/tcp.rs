@@ -2,7 +2,7 @@
 
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{door, pacing, refuse_foreign, seconds};
+use super::{door, feedback, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
     AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Frto, InitialWindow,
@@ -26,7 +26,9 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
     };
     config = match if transport == "tcp-door" { door::below(door) } else { transport } {
         "tcp-newreno" | "tcp-ap" => config.with_newreno(),
-        "tcp-sack" | "tcp-cubic" => config.with_sack(),
+        "tcp-sack" | "tcp-cubic" | "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" | "tcp-fixed-rto" => {
+            config.with_sack()
+        }
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
@@ -35,6 +37,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
     if pacing::is_paced(transport, general, own)? {
         config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
     }
+    config.feedback = feedback::resolve(transport, scenario, flow)?;
     apply(&mut config, general);
     apply(&mut config, own);
     if transport == "tcp-door" {

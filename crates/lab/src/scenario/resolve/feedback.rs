@@ -1,0 +1,118 @@
+//! `tcp.feedback`, the transports that are named after its schemes, and `[feedback]`.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::seconds;
+use hopline_core::Duration;
+use hopline_transport::tcp::{
+    AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, InFlight, Probing, Return, RtoAfter,
+    TcpFConfig, WindowAfter,
+};
+
+/// The scheme of a `flow` over `transport`: that of its name, that of its own table, or that of all.
+pub(super) fn resolve(
+    transport: &str,
+    scenario: Section<'_>,
+    flow: Section<'_>,
+) -> Result<Feedback, Problem> {
+    let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
+    let named = if flow.has("transport") { flow } else { scenario }.origin_of("transport");
+    let section = if own.has("feedback") { own } else { general };
+    let (scheme, origin) = match (scheme_of(transport), section.word("feedback")) {
+        (None, word) => (word.unwrap_or("none"), section.origin_of("feedback")),
+        (Some(scheme), None) => (scheme, named),
+        (Some(scheme), Some(word)) if scheme == word => (scheme, named),
+        (Some(_), Some(word)) => {
+            return Err(Problem::new(format!("{transport} with feedback = \"{word}\""))
+                .at(section.origin_of("feedback"))
+                .help("transport = \"tcp-sack\" goes with any feedback; or remove `feedback`"));
+        }
+    };
+    let feedback = configured(scheme, scenario.section("feedback"));
+    let notification = scenario.section("routing").word("failure_notification");
+    if feedback.needs_notification() && notification == Some("none") {
+        return Err(Problem::new(format!("{scheme} acts on being told of lost routes, and nobody tells"))
+            .at(origin)
+            .help("set routing.failure_notification = \"elfn\""));
+    }
+    Ok(feedback)
+}
+
+/// The scheme that a transport is named after.
+fn scheme_of(transport: &str) -> Option<&str> {
+    match transport {
+        "tcp-f" | "atcp" | "tcp-bus" => Some(transport),
+        "tcp-elfn" => Some("elfn"),
+        "tcp-fixed-rto" => Some("fixed-rto"),
+        _ => None,
+    }
+}
+
+/// The values of the papers, and what `section` puts over them. The key table bounds each of them.
+fn configured(scheme: &str, section: Section<'_>) -> Feedback {
+    match scheme {
+        "none" => Feedback::None,
+        "tcp-f" => {
+            let paper = TcpFConfig::PAPER;
+            let failure_timer = seconds(&section, "failure_timer_s").unwrap_or(paper.failure_timer);
+            Feedback::TcpF(TcpFConfig { failure_timer })
+        }
+        "elfn" => Feedback::Elfn(elfn(section)),
+        "atcp" => {
+            let paper = AtcpConfig::PAPER;
+            Feedback::Atcp(AtcpConfig {
+                probing: probing(section, paper.probing),
+                returns: returns(section, paper.returns),
+            })
+        }
+        "tcp-bus" => Feedback::Bus(BusConfig { probing: probing(section, BusConfig::PAPER.probing) }),
+        "fixed-rto" => {
+            let timeouts = section.small("timeouts").unwrap_or(FixedRtoConfig::PAPER.timeouts);
+            Feedback::FixedRto(FixedRtoConfig { timeouts })
+        }
+        other => unreachable!("the key table knows no scheme {other}"),
+    }
+}
+
+fn elfn(section: Section<'_>) -> ElfnConfig {
+    let paper = ElfnConfig::PAPER;
+    ElfnConfig {
+        probing: probing(section, paper.probing),
+        returns: returns(section, paper.returns),
+        cwnd: match section.word("cwnd_after") {
+            None => paper.cwnd,
+            Some("initial") => WindowAfter::Initial,
+            Some("one-segment") => WindowAfter::OneSegment,
+            Some(_restored) => WindowAfter::Restored,
+        },
+        rto: match section.word("rto_after") {
+            None => paper.rto,
+            Some("initial") => RtoAfter::Initial,
+            Some(_restored) => RtoAfter::Restored,
+        },
+        in_flight: match section.word("in_flight") {
+            None => paper.in_flight,
+            Some("resent") => InFlight::Resent,
+            Some("inquired") => InFlight::Inquired,
+            Some(_awaited) => InFlight::Awaited,
+        },
+    }
+}
+
+fn probing(section: Section<'_>, default: Probing) -> Probing {
+    const USUAL: Duration = Duration::from_secs(2);
+    let interval = seconds(&section, "probe_interval_s");
+    match section.word("probing") {
+        Some("persist-timer") => Probing::PersistTimer,
+        Some(_interval) => Probing::Every(interval.unwrap_or(USUAL)),
+        None => interval.map_or(default, Probing::Every),
+    }
+}
+
+fn returns(section: Section<'_>, default: Return) -> Return {
+    match section.word("returns") {
+        None => default,
+        Some("told") => Return::Told,
+        Some(_by_probe) => Return::ByProbe,
+    }
+}

@@ -1,0 +1,117 @@
+//! `tcp-f` and its like, `tcp.feedback` and `[feedback]`.
+
+use super::*;
+use hopline_transport::tcp::{
+    AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, InFlight, Probing, Return, RtoAfter,
+    TcpFConfig, WindowAfter,
+};
+
+const TOLD: &str = "routing.failure_notification=elfn";
+
+fn problem(settings: &[&str]) -> String {
+    parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
+}
+
+fn feedback(settings: &[&str]) -> Feedback {
+    tcp(&spec(CHAIN, settings), 0).feedback
+}
+
+#[test]
+fn transports_named_after_a_scheme_are_sack_with_it() {
+    for (transport, scheme) in [
+        ("tcp-f", Feedback::TcpF(TcpFConfig::PAPER)),
+        ("tcp-elfn", Feedback::Elfn(ElfnConfig::PAPER)),
+        ("atcp", Feedback::Atcp(AtcpConfig::PAPER)),
+        ("tcp-bus", Feedback::Bus(BusConfig::PAPER)),
+        ("tcp-fixed-rto", Feedback::FixedRto(FixedRtoConfig::PAPER)),
+    ] {
+        let config = tcp(&spec(CHAIN, &[TOLD, &format!("transport={transport}")]), 0);
+        assert_eq!(config, Config::modern().with_sack().with_feedback(scheme), "{transport}");
+    }
+}
+
+#[test]
+fn a_scheme_goes_with_any_recovery() {
+    let config = tcp(&spec(CHAIN, &[TOLD, "transport=tcp-reno", "tcp.feedback=elfn"]), 0);
+    assert_eq!(config, Config::modern().with_reno().with_feedback(Feedback::Elfn(ElfnConfig::PAPER)));
+    assert_eq!(feedback(&[TOLD]), Feedback::None);
+}
+
+#[test]
+fn the_scheme_of_a_flow_goes_over_that_of_all() {
+    let two = CHAIN.to_owned() + "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\n";
+    let spec = spec(&two, &[TOLD, "tcp.feedback=tcp-f", "flow.1.tcp.feedback=none"]);
+    assert_eq!(tcp(&spec, 0).feedback, Feedback::TcpF(TcpFConfig::PAPER));
+    assert_eq!(tcp(&spec, 1).feedback, Feedback::None);
+}
+
+#[test]
+fn every_parameter_can_be_set() {
+    let elfn = feedback(&[
+        TOLD,
+        "transport=tcp-elfn",
+        "feedback.probe_interval_s=0.5",
+        "feedback.returns=told",
+        "feedback.cwnd_after=one-segment",
+        "feedback.rto_after=initial",
+        "feedback.in_flight=inquired",
+    ]);
+    let expected = ElfnConfig {
+        probing: Probing::Every(Duration::from_millis(500)),
+        returns: Return::Told,
+        cwnd: WindowAfter::OneSegment,
+        rto: RtoAfter::Initial,
+        in_flight: InFlight::Inquired,
+    };
+    assert_eq!(elfn, Feedback::Elfn(expected));
+    let failure_timer = Duration::from_secs(3);
+    assert_eq!(
+        feedback(&[TOLD, "transport=tcp-f", "feedback.failure_timer_s=3"]),
+        Feedback::TcpF(TcpFConfig { failure_timer })
+    );
+    assert_eq!(
+        feedback(&["transport=tcp-fixed-rto", "feedback.timeouts=3"]),
+        Feedback::FixedRto(FixedRtoConfig { timeouts: 3 })
+    );
+}
+
+#[test]
+fn probes_come_at_an_interval_or_ever_more_rarely() {
+    let probing = |settings: &[&str]| match feedback(&[&[TOLD, "transport=atcp"], settings].concat()) {
+        Feedback::Atcp(config) => config.probing,
+        other => panic!("{other:?}"),
+    };
+    let every = |secs| Probing::Every(Duration::from_secs(secs));
+    assert_eq!(probing(&[]), Probing::PersistTimer);
+    assert_eq!(probing(&["feedback.probing=interval"]), every(2));
+    assert_eq!(probing(&["feedback.probe_interval_s=3"]), every(3));
+    assert_eq!(
+        probing(&["feedback.probe_interval_s=3", "feedback.probing=persist-timer"]),
+        Probing::PersistTimer
+    );
+}
+
+#[test]
+fn schemes_that_nobody_would_tell_anything_are_refused() {
+    assert_eq!(
+        problem(&["transport=tcp-elfn"]),
+        "--set transport=tcp-elfn: elfn acts on being told of lost routes, and nobody tells \
+         (set routing.failure_notification = \"elfn\")"
+    );
+    for transport in ["tcp-f", "atcp", "tcp-bus"] {
+        assert!(problem(&[&format!("transport={transport}")]).contains("nobody tells"));
+    }
+    assert!(problem(&["tcp.feedback=atcp"]).starts_with("--set tcp.feedback=atcp: "));
+    assert!(matches!(feedback(&["transport=tcp-fixed-rto"]), Feedback::FixedRto(_)), "nobody has to");
+}
+
+#[test]
+fn contradictions_are_refused() {
+    assert_eq!(
+        problem(&[TOLD, "transport=tcp-f", "tcp.feedback=elfn"]),
+        "--set tcp.feedback=elfn: tcp-f with feedback = \"elfn\" \
+         (transport = \"tcp-sack\" goes with any feedback; or remove `feedback`)"
+    );
+    assert!(problem(&[TOLD, "transport=tcp-bus", "tcp.feedback=none"]).contains("tcp-bus with feedback"));
+    assert!(problem(&["feedback.timeouts=0"]).contains("out of range"));
+}
