@@ -66,13 +66,13 @@ impl Config {
     }
 
     /// What a Linux host does about losses and windows today, as far as it is here: [`Self::modern`] with CUBIC,
-    /// proportional rate reduction, and ECN where the peer asks for it.
+    /// proportional rate reduction, ECN where the peer asks for it, and [`Self::with_linux_recovery`].
     #[must_use]
     pub const fn linux() -> Self {
         let mut config = Self::modern().with_cubic();
         config.variant = Variant::Sack(SackConfig::RFC9937);
         config.ecn = EcnUse::IfAsked;
-        config
+        config.with_linux_recovery()
     }
 
     /// ns-2.35 (2011): `Agent/TCP/Newreno` with the defaults of `ns-default.tcl` and a plain sink, segments of 1460 bytes.
