@@ -8,7 +8,7 @@ use hopline_routing::olsr::config::LinkSensing;
 use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Spec, Tracer, World, simulate};
 use hopline_transport::Signal;
-use support::{Build, at, chain, ns2_tcp, standing, walk};
+use support::{Build, Told, at, chain, ns2_tcp, standing, walk};
 
 /// When packets of flows arrived where they are for.
 #[derive(Default)]
@@ -94,18 +94,6 @@ fn a_node_that_walks_away_is_noticed_and_a_detour_is_found() {
     assert!((4.0..8.0).contains(&by_hello), "{by_hello}");
     let by_link_layer = gap(Config { link_sensing: LinkSensing::HelloAndLinkLayer, ..Config::rfc3626() });
     assert!(by_link_layer < 0.5, "{by_link_layer}");
-}
-
-/// What the ends of flows are told.
-#[derive(Default)]
-struct Told(Vec<(u32, Signal)>);
-
-impl Tracer for Told {
-    fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
-        if let TraceEvent::Signalled { signal, .. } = event {
-            self.0.push((node.0, signal));
-        }
-    }
 }
 
 #[test]

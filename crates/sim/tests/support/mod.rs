@@ -12,12 +12,13 @@ use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
-use hopline_sim::Spec;
 use hopline_sim::spec::{
     Discipline, Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec,
     RadioSpec, RoutingSpec, Traffic, Transport,
 };
-use hopline_transport::tcp;
+use hopline_sim::trace::TraceEvent;
+use hopline_sim::{Spec, Tracer};
+use hopline_transport::{Signal, tcp};
 
 /// Seconds as an instant.
 pub(crate) fn at(secs: f64) -> Instant {
@@ -242,5 +243,17 @@ impl Build for Spec {
     fn change(mut self, change: impl FnOnce(&mut Spec)) -> Self {
         change(&mut self);
         self
+    }
+}
+
+/// What the ends of flows are told.
+#[derive(Default)]
+pub(crate) struct Told(pub(crate) Vec<(u32, Signal)>);
+
+impl Tracer for Told {
+    fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        if let TraceEvent::Signalled { signal, .. } = event {
+            self.0.push((node.0, signal));
+        }
     }
 }

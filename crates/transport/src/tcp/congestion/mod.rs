@@ -2,8 +2,8 @@
 //!
 //! `Control` holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
 //! its own configuration: `reno`, `newreno`, `sack`; `rack` is what SACK does where losses are told by time. What they did
-//! can be undone (`undo`), and begun anew (`reopen`). How the window grows and shrinks is `window`, and `cubic` where that is the law. Positions are
-//! stream offsets (`u64`, SYN at 0), so nothing here wraps around.
+//! can be undone (`undo`), and begun anew (`reopen`). How the window grows and shrinks is `window`, and `cubic` where that
+//! is the law. Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
 
 mod cubic;
 pub(crate) mod hold;
