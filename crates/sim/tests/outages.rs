@@ -105,6 +105,18 @@ fn tcp_without_its_acknowledgments_repeats_what_has_arrived() {
 }
 
 #[test]
+fn timeouts_are_needless_where_only_acknowledgments_are_lost() {
+    let spec = chain(3).bulk(0, 3, ns2_tcp(3)).seconds(10);
+    let deaf = |from, to| simulate(&with(spec.clone(), &[outage(from, to, (3.0, 6.0), Blocks::Packets)]), 1);
+    let [back, forth] = [deaf(3, 2), deaf(2, 3)].map(|outcome| {
+        let flow = &outcome.flows[0];
+        (flow.timeouts, flow.needless_timeouts)
+    });
+    assert!(back.0 >= 2 && back.1 == back.0, "what was waited for had arrived: {back:?}");
+    assert!(forth.0 >= 2 && forth.1 == 0, "what was waited for was lost: {forth:?}");
+}
+
+#[test]
 fn a_link_is_deaf_from_start_to_end_and_no_longer() {
     for blocks in [Blocks::Frames, Blocks::Packets] {
         let spec = chain(1).cbr(0, 1, PAYLOAD, EVERY).seconds(6);

@@ -206,6 +206,16 @@ pub const CATALOGUE: &[MetricInfo] = &[
         of_connection(s, f.timeouts)
     }),
     flow(
+        "needless_timeouts",
+        "1",
+        Lower,
+        "time-outs though no data that they waited for was lost, as the simulator knows; TCP only",
+        |s, f| is_tcp(s).then_some(f.needless_timeouts as f64),
+    ),
+    flow("needless_timeouts_pct", "%", Lower, "the same, per hundred time-outs; TCP only", |s, f| {
+        is_tcp(s).then(|| per_hundred(f.needless_timeouts as f64, f.timeouts as f64)).flatten()
+    }),
+    flow(
         "spurious_timeouts",
         "1",
         Neither,

@@ -3,6 +3,7 @@
 use super::counters::Frozen;
 use super::endpoint::{Counts, Endpoint, ecn, packet_len, with_clock_phase};
 use super::exchange::{Exchange, Next};
+use super::needless::Timeouts;
 use super::{Kind, Side, UNLIMITED};
 use crate::packet::{Body, Packet};
 use crate::spec::Transport;
@@ -39,6 +40,7 @@ struct End {
     armed: Instant,
     /// Hops over which the last segment came, as the endpoint was told.
     hops: u8,
+    timeouts: Timeouts,
 }
 
 impl End {
@@ -70,6 +72,7 @@ impl Connection {
             endpoint: Endpoint::new(&over, Ports { local, remote }, stream),
             armed: Instant::FAR_FUTURE,
             hops: 0,
+            timeouts: Timeouts::default(),
         };
         Self { app, ends: [end(source, sink), end(sink, source)] }
     }
@@ -97,6 +100,12 @@ impl Connection {
         receivers.iter().map(|end| of(&end.endpoint.counts())).sum()
     }
 
+    /// Time-outs of both ends that were needless. TPA counts bytes in another order, so that nothing can be said of it.
+    pub(super) fn needless_timeouts(&self) -> u64 {
+        let of_tcp = self.ends.iter().filter(|end| matches!(end.endpoint, Endpoint::Tcp(_)));
+        of_tcp.map(|end| end.timeouts.needless()).sum()
+    }
+
     /// What TCP-DOOR counted, at both ends.
     pub(super) fn door(&self) -> DoorStats {
         let [one, other] = &self.ends;
@@ -110,6 +119,26 @@ impl Connection {
 
     fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side as usize]
+    }
+
+    /// The end at `side` is due.
+    fn handle_timeout(&mut self, now: Instant, side: Side) {
+        let before = self.end(side).endpoint.counts().timeouts;
+        self.end(side).endpoint.handle_timeout(now);
+        let counts = self.end(side).endpoint.counts();
+        if counts.timeouts > before {
+            let received = self.end(side.other()).endpoint.counts().bytes_received;
+            self.end(side).timeouts.expire(now, counts.bytes_acked, received);
+        }
+    }
+
+    /// A segment that was `made` then has come to the end at `side`.
+    fn handle_packet(&mut self, now: Instant, side: Side, body: &Body, made: Instant, hops: u8) {
+        let end = self.end(side);
+        end.tell_path_length(now, hops);
+        end.endpoint.handle_packet(now, body);
+        let received = end.endpoint.counts().bytes_received;
+        self.end(side.other()).timeouts.arrive(made, received);
     }
 
     /// The application at `side` takes `len` bytes. Returns when it wants to be woken.
@@ -197,13 +226,11 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    /// A segment has reached the end at `side`, over so many hops.
-    pub(super) fn receive_segment(&mut self, flow: u32, side: Side, body: &Body, hops: u8) {
+    /// A segment that was `made` then has reached the end at `side`, over so many hops.
+    pub(super) fn receive_segment(&mut self, flow: u32, side: Side, body: &Body, made: Instant, hops: u8) {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
-        let end = connection.end(side);
-        end.tell_path_length(now, hops);
-        end.endpoint.handle_packet(now, body);
+        connection.handle_packet(now, side, body, made, hops);
         self.drive_endpoint(flow, side);
     }
 
@@ -236,7 +263,7 @@ impl<T: Tracer> World<T> {
         let end = connection.end(side);
         if end.armed == now {
             end.armed = Instant::FAR_FUTURE;
-            end.endpoint.handle_timeout(now);
+            connection.handle_timeout(now, side);
             self.drive_endpoint(flow, side);
         }
     }

@@ -14,6 +14,7 @@ pub(super) struct Counters {
     pub(super) retransmissions: u64,
     pub(super) duplicates: u64,
     pub(super) timeouts: u64,
+    pub(super) needless_timeouts: u64,
     pub(super) detected: Detected,
     pub(super) segments_received: u64,
     pub(super) requests: u64,
@@ -59,6 +60,7 @@ impl Sub for Counters {
             retransmissions: self.retransmissions - earlier.retransmissions,
             duplicates: self.duplicates - earlier.duplicates,
             timeouts: self.timeouts - earlier.timeouts,
+            needless_timeouts: self.needless_timeouts - earlier.needless_timeouts,
             detected: self.detected - earlier.detected,
             // The segment size is agreed on in the handshake, and with it how many segments some bytes are.
             segments_received: self.segments_received.saturating_sub(earlier.segments_received),

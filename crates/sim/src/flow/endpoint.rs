@@ -29,6 +29,8 @@ pub(super) struct Counts {
     pub(super) segments_sent: u64,
     pub(super) retransmissions: u64,
     pub(super) timeouts: u64,
+    pub(super) bytes_acked: u64,
+    pub(super) bytes_received: u64,
     pub(super) detected: Detected,
     pub(super) duplicates_received: u64,
 }
@@ -173,6 +175,8 @@ impl Endpoint {
                 segments_sent: stats.segments_sent,
                 retransmissions: stats.retransmissions,
                 timeouts: stats.timeouts,
+                bytes_acked: stats.bytes_acked,
+                bytes_received: stats.bytes_received,
                 detected,
                 duplicates_received: stats.duplicates_received,
             }

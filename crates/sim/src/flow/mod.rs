@@ -5,6 +5,7 @@ mod counters;
 mod datagrams;
 mod endpoint;
 mod exchange;
+mod needless;
 
 use crate::fingerprint::Observed;
 use crate::outcome::{Connected, Detected, FlowOutcome, FlowSample, Packets};
@@ -187,6 +188,7 @@ impl Flow {
             retransmissions: counters.retransmissions,
             duplicates: counters.duplicates,
             timeouts: counters.timeouts,
+            needless_timeouts: counters.needless_timeouts,
             detected: counters.detected,
             segments_received: counters.segments_received,
             connected: if self.bytes_received > 0 { Connected::Yes } else { Connected::Never },
@@ -227,6 +229,7 @@ impl Flow {
                     retransmissions: connection.count(|stats| stats.retransmissions),
                     duplicates: connection.count_received(|stats| stats.duplicates_received),
                     timeouts: connection.count(|stats| stats.timeouts),
+                    needless_timeouts: connection.needless_timeouts(),
                     detected: Detected {
                         rack_losses: connection.count(|stats| stats.detected.rack_losses),
                         tail_probes: connection.count(|stats| stats.detected.tail_probes),
@@ -326,8 +329,8 @@ impl<T: Tracer> World<T> {
         }
         match (&packet.body, &mut state.kind) {
             (body @ (Body::Tcp(_) | Body::Tpa { .. }), Kind::Connection(_)) => {
-                let body = with_mark(body.clone(), self.packets.ecn(handle));
-                self.receive_segment(flow.0, from.other(), &body, forwarded + 1);
+                let (body, made) = (with_mark(body.clone(), self.packets.ecn(handle)), packet.made);
+                self.receive_segment(flow.0, from.other(), &body, made, forwarded + 1);
             }
             (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {
                 let bytes = datagrams.take(*number, datagram.payload.len());

@@ -49,6 +49,9 @@ pub struct FlowOutcome {
     pub duplicates: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Retransmission timeouts after which, with nothing resent, the first byte missing would have come or had come: nothing
+    /// that they waited for was lost but acknowledgments. Counted once that is known. Of TCP; zero for other transports.
+    pub needless_timeouts: u64,
     /// What TCP's detection of losses counted. Zeros for other transports.
     pub detected: Detected,
     /// Distinct segments with data (datagrams: packets) received: bytes delivered over what a full segment carries,
