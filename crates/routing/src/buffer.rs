@@ -49,6 +49,12 @@ impl<M: Copy> SendBuffer<M> {
         });
     }
 
+    /// Takes out the oldest packet for `destination`.
+    pub(crate) fn take_first(&mut self, destination: Ipv4Addr) -> Option<M> {
+        let at = self.waiting.iter().position(|waiting| waiting.destination == destination)?;
+        self.waiting.remove(at).map(|waiting| waiting.packet)
+    }
+
     /// The oldest packet, if it has waited too long.
     pub(crate) fn pop_expired(&mut self, now: Instant) -> Option<M> {
         let oldest = self.waiting.front()?;

@@ -304,7 +304,8 @@ fn dsr(settings: &[&str]) -> hopline_routing::dsr::Config {
 fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
     use hopline_routing::dsr::Config;
     use hopline_routing::dsr::config::{
-        CachedReplies, GratuitousReplies, QueuedPackets, RouteCache, Tap, TargetReplies, UncachedSalvage,
+        CachedReplies, GratuitousReplies, QueuedPackets, RouteCache, Tap, TargetReplies, Uncached,
+        UncachedRelays, UncachedSalvage, UncachedSearches,
     };
     assert_eq!(dsr(&[]), Config::rfc4728());
     assert_eq!(dsr(&["routing.dsr.preset=ns2-2.35"]), Config::ns2());
@@ -326,6 +327,8 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
     let config = dsr(&[
         "routing.dsr.cache=off",
         "routing.dsr.uncached_salvage=everywhere",
+        "routing.dsr.uncached_relays=follow",
+        "routing.dsr.uncached_searches=per-packet",
         "routing.dsr.neighbours_first=off",
         "routing.dsr.request_period_s=1",
         "routing.dsr.request_backoff=3",
@@ -336,8 +339,12 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
         "routing.dsr.target_replies=first",
         "routing.dsr.queued_packets=kept",
     ]);
-    assert_eq!(config.cache, RouteCache::Off);
-    assert_eq!(config.uncached_salvage, UncachedSalvage::Everywhere);
+    let uncached = Uncached {
+        relays: UncachedRelays::Follow,
+        searches: UncachedSearches::PerPacket,
+        salvage: UncachedSalvage::Everywhere,
+    };
+    assert_eq!(config.cache, RouteCache::Off(uncached));
     assert_eq!((config.neighbours_first, config.request_period), (None, Duration::from_secs(1)));
     assert_eq!((config.request_backoff.get(), config.max_path.get(), config.max_salvage), (3, 9, 2));
     assert_eq!((config.buffer_packets.get(), config.reply_jitter), (5, Duration::from_millis(20)));

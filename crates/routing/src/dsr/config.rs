@@ -10,7 +10,7 @@ pub enum RouteCache {
     Paths(PathCache),
     /// None. Every packet that a node sends or passes on makes it look for a route, and the first that is found is
     /// taken: "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
-    Off,
+    Off(Uncached),
 }
 
 /// The path cache, and what lives on it.
@@ -73,6 +73,44 @@ pub enum GratuitousReplies {
     },
 }
 
+/// What is done where no routes are remembered, which the TCP-DOOR paper has in two sentences (§4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uncached {
+    /// Who looks for a route. Default [`UncachedRelays::Search`].
+    pub relays: UncachedRelays,
+    /// What a search is for. Default [`UncachedSearches::Shared`].
+    pub searches: UncachedSearches,
+    /// Of packets whose next hop fails. Default [`UncachedSalvage::SourceOnly`].
+    pub salvage: UncachedSalvage,
+}
+
+impl Uncached {
+    /// "Each time a node sends or forwards a packet", as the paper has it, and no more floods than that asks for.
+    pub const DOOR: Self = Self {
+        relays: UncachedRelays::Search,
+        searches: UncachedSearches::Shared,
+        salvage: UncachedSalvage::SourceOnly,
+    };
+}
+
+/// What a node does with a packet that it passes on, where no routes are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UncachedRelays {
+    /// It looks for a route, as for a packet of its own.
+    Search,
+    /// It follows the source route of the packet.
+    Follow,
+}
+
+/// Which packets a search finds a route for, where no routes are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UncachedSearches {
+    /// All that wait for its target when the first reply comes.
+    Shared,
+    /// The one that has waited longest; then the next is looked for.
+    PerPacket,
+}
+
 /// What becomes of a packet whose next hop does not answer, where no routes are remembered. Where they are, a node takes
 /// another route that it knows (§8.3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,8 +162,6 @@ impl Default for Limits {
 pub struct Config {
     /// Whether routes are remembered. Default: paths.
     pub cache: RouteCache,
-    /// Of packets whose next hop fails where nothing is remembered. Default [`UncachedSalvage::SourceOnly`].
-    pub uncached_salvage: UncachedSalvage,
     /// Most nodes between source and target of a route, 1 to 61. RFC 4728: what fits (DiscoveryHopLimit 255); default 16, ns-2.
     pub max_path: NonZeroU8,
     /// BroadcastJitter: a request is passed on after a random time below this. 10 ms.
@@ -166,7 +202,6 @@ impl Config {
     pub fn rfc4728() -> Self {
         Self {
             cache: RouteCache::Paths(PathCache::RFC4728),
-            uncached_salvage: UncachedSalvage::SourceOnly,
             max_path: NonZeroU8::new(16).expect("not zero"),
             broadcast_jitter: Duration::from_millis(10),
             reply_jitter: Duration::from_millis(10),
@@ -205,9 +240,9 @@ impl Config {
         matches!(self.cache, RouteCache::Paths(PathCache { tap: Tap::On, .. }))
     }
 
-    /// The same with no routes remembered.
+    /// The same with no routes remembered, as [`Uncached::DOOR`].
     #[must_use]
     pub const fn without_cache(self) -> Self {
-        Self { cache: RouteCache::Off, ..self }
+        Self { cache: RouteCache::Off(Uncached::DOOR), ..self }
     }
 }

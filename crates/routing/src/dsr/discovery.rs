@@ -28,6 +28,11 @@ impl<M: Copy> Dsr<M> {
         if let Some(oldest) = self.buffer.push(now, destination, waiting) {
             self.drop_packet(oldest.packet, DropReason::BufferFull);
         }
+        self.look_for(now, destination);
+    }
+
+    /// Asks for a route to `destination`, unless that is being done or must wait.
+    pub(super) fn look_for(&mut self, now: Instant, destination: Ipv4Addr) {
         match self.searches.begin(now, destination) {
             Begun::Waits => {}
             Begun::Due => self.request(now, destination),

@@ -1,6 +1,6 @@
 //! Packets on their way: out of this node, through it, and to it (RFC 4728 §8.1).
 
-use super::config::RouteCache;
+use super::config::{RouteCache, Uncached, UncachedRelays};
 use super::machine::{Dsr, Waiting};
 use super::stats::Ignored;
 use super::types::{Event, Packet, Received, Transmit};
@@ -130,7 +130,8 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.1.5: the packet goes on along its source route. Where no routes are remembered, data look for one of their own.
+    /// §8.1.5: the packet goes on along its source route. Where no routes are remembered, data look for one of
+    /// their own, unless they are to follow theirs.
     fn pass_on(&mut self, now: Instant, packet: Packet<M>) {
         if packet.ttl <= 1 {
             self.stats.ignore(Ignored::TtlExpired);
@@ -141,7 +142,9 @@ impl<M: Copy> Dsr<M> {
         }
         let packet = Packet { ttl: packet.ttl - 1, ..packet };
         match (self.config.cache, packet.carried) {
-            (RouteCache::Off, Some(carried)) => self.pass_on_uncached(now, &packet, carried),
+            (RouteCache::Off(Uncached { relays: UncachedRelays::Search, .. }), Some(carried)) => {
+                self.pass_on_uncached(now, &packet, carried);
+            }
             (_, carried) => {
                 if carried.is_some() {
                     self.stats.data_forwarded += 1;

@@ -21,7 +21,7 @@ impl Jitter {
     pub(super) fn new(config: &Config, mut stream: Stream) -> Self {
         match config.cache {
             RouteCache::Paths(_) => Self::Stream(stream),
-            RouteCache::Off => Self::Moment { key: stream.bits() },
+            RouteCache::Off(_) => Self::Moment { key: stream.bits() },
         }
     }
 

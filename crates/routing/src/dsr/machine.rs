@@ -79,7 +79,7 @@ impl<M: Copy> Dsr<M> {
         Self {
             paths: match &config.cache {
                 RouteCache::Paths(cache) => Some(Paths::new(address, cache)),
-                RouteCache::Off => None,
+                RouteCache::Off(_) => None,
             },
             seen: Seen::new(limits.request_table, config.request_ids),
             searches: Searches::new(limits.request_table),

@@ -2,9 +2,9 @@
 //!
 //! Every packet that a node sends or passes on makes it look for a route, or joins the search that is under way; the first
 //! reply takes all that wait. A packet that is passed on keeps its source, and gets a source route that begins with the
-//! node that found it, as a salvaged packet does.
+//! node that found it, as a salvaged packet does. [`Uncached`] has the other readings.
 
-use super::config::UncachedSalvage;
+use super::config::{RouteCache, Uncached, UncachedSalvage, UncachedSearches};
 use super::machine::{Dsr, Waiting};
 use super::search::Phase;
 use super::stats::Ignored;
@@ -13,6 +13,7 @@ use super::way::{are_distinct_hosts, source_route};
 use crate::DropReason;
 use hopline_core::Instant;
 use hopline_wire::dsr::RouteReply;
+use std::net::Ipv4Addr;
 
 impl<M: Copy> Dsr<M> {
     /// A data packet of another node goes on by a route of this one.
@@ -22,8 +23,8 @@ impl<M: Copy> Dsr<M> {
         self.wait(now, packet.destination, without_route(packet, salvage, carried));
     }
 
-    /// The first reply that comes while packets wait for its target takes them all. Replies do not say to which request
-    /// they belong, so that a late one of an earlier search counts.
+    /// The first reply that comes while packets wait for its target takes them all, or the first. Replies do not say to
+    /// which request they belong, so that a late one of an earlier search counts.
     pub(super) fn take_reply(&mut self, now: Instant, reply: &RouteReply) {
         let Some(&target) = reply.path.last() else { return };
         let too_long = reply.path.len() > self.max_hops();
@@ -34,7 +35,20 @@ impl<M: Copy> Dsr<M> {
             return self.stats.ignore(Ignored::StaleReply);
         }
         self.found(now, target, reply.path.len());
-        self.release(target, &reply.path);
+        match self.uncached().searches {
+            UncachedSearches::Shared => self.release(target, &reply.path),
+            UncachedSearches::PerPacket => self.release_one(now, target, &reply.path),
+        }
+    }
+
+    /// Sends the packet that has waited longest along `path`, and looks for the next one's.
+    fn release_one(&mut self, now: Instant, target: Ipv4Addr, path: &[Ipv4Addr]) {
+        if let Some(waiting) = self.buffer.take_first(target) {
+            self.send_along(path, waiting);
+        }
+        if self.buffer.holds_for(target) {
+            self.look_for(now, target);
+        }
     }
 
     /// The next hop of a data packet does not answer. No errors are sent.
@@ -44,7 +58,7 @@ impl<M: Copy> Dsr<M> {
             self.lose(packet.destination);
             return self.wait(now, packet.destination, without_route(packet, 0, carried));
         }
-        match self.config.uncached_salvage {
+        match self.uncached().salvage {
             UncachedSalvage::Everywhere if salvage < self.max_salvage() => {
                 self.stats.salvaged += 1;
                 self.wait(now, packet.destination, without_route(packet, salvage + 1, carried));
@@ -52,6 +66,13 @@ impl<M: Copy> Dsr<M> {
             UncachedSalvage::Everywhere | UncachedSalvage::SourceOnly => {
                 self.drop_packet(carried, DropReason::LinkFailure);
             }
+        }
+    }
+
+    fn uncached(&self) -> Uncached {
+        match self.config.cache {
+            RouteCache::Off(uncached) => uncached,
+            RouteCache::Paths(_) => Uncached::DOOR,
         }
     }
 }

@@ -4,7 +4,8 @@ use super::{Choices, Life};
 use core::num::{NonZeroU8, NonZeroU16};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
 use hopline_routing::dsr::config::{
-    CachedReplies, GratuitousReplies, PathCache, RouteCache, Tap, TargetReplies, UncachedSalvage,
+    CachedReplies, GratuitousReplies, PathCache, RouteCache, Tap, TargetReplies, Uncached, UncachedRelays,
+    UncachedSalvage, UncachedSearches,
 };
 use hopline_routing::dsr::{Config, Dsr, Event, Packet, Received, Receiver, Signal, Transmit};
 use hopline_wire::dsr::{
@@ -147,7 +148,7 @@ impl Node {
         let config = self.dsr.config();
         let capacity = match &config.cache {
             RouteCache::Paths(cache) => usize::from(cache.capacity.get()),
-            RouteCache::Off => 0,
+            RouteCache::Off(_) => 0,
         };
         assert!(self.dsr.routes(self.now).count() <= capacity);
         assert!(self.dsr.buffered() <= usize::from(config.buffer_packets.get()));
@@ -183,6 +184,14 @@ impl Life for Node {
     }
 }
 
+fn uncached(choice: u8) -> Uncached {
+    let relays = [UncachedRelays::Search, UncachedRelays::Follow];
+    let searches = [UncachedSearches::Shared, UncachedSearches::PerPacket];
+    let salvage = [UncachedSalvage::SourceOnly, UncachedSalvage::Everywhere];
+    let bit = |n: u8| usize::from(choice >> n & 1);
+    Uncached { relays: relays[bit(1)], searches: searches[bit(2)], salvage: salvage[bit(4)] }
+}
+
 fn config(choices: &mut Choices<'_>) -> Config {
     let choice = choices.byte();
     let mut config = if choice & 1 == 0 { Config::rfc4728() } else { Config::ns2() };
@@ -196,10 +205,9 @@ fn config(choices: &mut Choices<'_>) -> Config {
     }
     config.cache = RouteCache::Paths(cache);
     if choice & 8 != 0 {
-        config = config.without_cache();
+        config.cache = RouteCache::Off(uncached(choice));
     }
     if choice & 16 != 0 {
-        config.uncached_salvage = UncachedSalvage::Everywhere;
         config.target_replies = TargetReplies::First;
     }
     config.max_path = NonZeroU8::new(if choice & 32 == 0 { 3 } else { 255 }).expect("not zero");

@@ -100,6 +100,16 @@ pub const DSR: &[Key] = &[
     Key::word("gratuitous_replies", &["on", "off"], "whether a node tells of detours it hears; default: on"),
     Key::number("gratuitous_holdoff_s", 0.0, LONGEST_S, "GratReplyHoldoff; default: 1"),
     Key::word(
+        "uncached_relays",
+        &["search", "follow"],
+        "without a cache: whether who passes a packet on looks for a route, or follows the packet's; default: search",
+    ),
+    Key::word(
+        "uncached_searches",
+        &["shared", "per-packet"],
+        "without a cache: whether the first reply takes all packets that wait, or one; default: shared",
+    ),
+    Key::word(
         "uncached_salvage",
         &["source-only", "everywhere"],
         "without a cache: who looks for another route when a link fails; default: source-only",

@@ -1,7 +1,7 @@
 //! "DSR-Cache-off" (TCP-DOOR paper, §4.2).
 
 use super::dialogue::*;
-use crate::dsr::config::UncachedSalvage;
+use crate::dsr::config::{RouteCache, Uncached, UncachedRelays, UncachedSalvage, UncachedSearches};
 use crate::dsr::*;
 
 fn off() -> Config {
@@ -102,9 +102,37 @@ fn the_source_looks_again_when_its_first_hop_fails() {
 }
 
 #[test]
+fn a_relay_that_follows_source_routes_looks_for_none() {
+    let cache = RouteCache::Off(Uncached { relays: UncachedRelays::Follow, ..Uncached::DOOR });
+    let mut node = Node::new(Config { cache, ..off() });
+    let sent = node.get(5, data(4, &[5, 0, 6], 2, 9, 77));
+    let (packet, next_hop) = only(&sent);
+    assert_eq!((packet.source, packet.destination, packet.ttl), (n(4), n(9), 63));
+    assert_eq!((packet.carried, next_hop, node.dsr.buffered()), (Some(77), n(6), 0));
+    assert_eq!(packet.header.options.as_slice(), [route(0, &[5, 0, 6], 1)]);
+    assert_eq!(only_request(&node.send(9, 1)).0.target, n(9), "what it sends itself needs a route still");
+}
+
+#[test]
+fn a_search_for_each_packet_takes_one_and_begins_again() {
+    let cache = RouteCache::Off(Uncached { searches: UncachedSearches::PerPacket, ..Uncached::DOOR });
+    let mut node = Node::new(Config { cache, ..off() });
+    node.send(9, 1);
+    assert_eq!(node.send(9, 2), [], "one search at a time");
+    let sent = node.get(1, reply(9, &[2, 1], 0, 0, &[1, 2, 9]));
+    assert_eq!((sent.len(), sent[0].packet.carried), (2, Some(1)), "the older goes");
+    assert_eq!(only_request(&sent[1..]).0.target, n(9));
+    let sent = node.get(3, reply(9, &[3], 0, 0, &[3, 9]));
+    assert_eq!((only(&sent).0.carried, only(&sent).1), (Some(2), n(3)));
+    assert_eq!(node.get(1, reply(9, &[2, 1], 0, 0, &[1, 2, 9])), []);
+    assert_eq!(node.ignored(Ignored::StaleReply), 1, "nobody waits any more");
+}
+
+#[test]
 fn a_relay_drops_or_looks_again_as_often_as_it_may() {
-    for (uncached_salvage, salvages) in [(UncachedSalvage::SourceOnly, 0), (UncachedSalvage::Everywhere, 2)] {
-        let mut node = Node::new(Config { uncached_salvage, max_salvage: 2, ..off() });
+    for (salvage, salvages) in [(UncachedSalvage::SourceOnly, 0), (UncachedSalvage::Everywhere, 2)] {
+        let cache = RouteCache::Off(Uncached { salvage, ..Uncached::DOOR });
+        let mut node = Node::new(Config { cache, max_salvage: 2, ..off() });
         node.get(5, data(4, &[5, 0], 1, 9, 77));
         for salvage in 0..=salvages {
             let sent = node.get(1, reply(9, &[1], 0, 0, &[1, 9]));

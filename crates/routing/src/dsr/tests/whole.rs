@@ -2,7 +2,9 @@
 
 use super::dialogue::{ms, n, path, with_cache};
 use super::network::Network;
-use crate::dsr::config::{CachedReplies, GratuitousReplies, RouteCache, Tap, TargetReplies, UncachedSalvage};
+use crate::dsr::config::{
+    CachedReplies, GratuitousReplies, RouteCache, Tap, TargetReplies, Uncached, UncachedSalvage,
+};
 use crate::dsr::*;
 use core::num::NonZeroU8;
 use hopline_wire::dsr::DsrOption;
@@ -139,7 +141,7 @@ fn the_example_of_the_door_paper() {
             net.run(ms(2000));
             net.hops(2).unwrap()
         });
-        let expected = if matches!(config.cache, RouteCache::Off) { (2, 2) } else { (4, 2) };
+        let expected = if matches!(config.cache, RouteCache::Off(_)) { (2, 2) } else { (4, 2) };
         assert_eq!((early, late), expected);
     }
 }
@@ -168,7 +170,8 @@ fn config() -> impl Strategy<Value = Config> {
         cache.cached_replies = CachedReplies::Off;
         cache.gratuitous_replies = GratuitousReplies::Off;
     };
-    let everywhere = Config { uncached_salvage: UncachedSalvage::Everywhere, ..off() };
+    let cache = RouteCache::Off(Uncached { salvage: UncachedSalvage::Everywhere, ..Uncached::DOOR });
+    let everywhere = Config { cache, ..off() };
     prop_oneof![
         Just(Config::rfc4728()),
         Just(Config::ns2()),

@@ -6,8 +6,8 @@ use super::super::seconds;
 use hopline_core::Duration;
 use hopline_routing::dsr::Config;
 use hopline_routing::dsr::config::{
-    CachedReplies, GratuitousReplies, PathCache, QueuedPackets, RouteCache, Tap, TargetReplies,
-    UncachedSalvage,
+    CachedReplies, GratuitousReplies, PathCache, QueuedPackets, RouteCache, Tap, TargetReplies, Uncached,
+    UncachedRelays, UncachedSalvage, UncachedSearches,
 };
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -21,8 +21,8 @@ const OF_CACHE: [&str; 7] = [
     "gratuitous_replies",
     "gratuitous_holdoff_s",
 ];
-/// A key that says something only without it.
-const WITHOUT_CACHE: &str = "uncached_salvage";
+/// Keys that say something only without it.
+const WITHOUT_CACHE: [&str; 3] = ["uncached_relays", "uncached_searches", "uncached_salvage"];
 
 pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
     let mut config = match section.word("preset").expect("has a default") {
@@ -31,11 +31,6 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
         other => unreachable!("the key table knows no preset {other}"),
     };
     config.cache = cache(section, config.cache)?;
-    config.uncached_salvage = match section.word(WITHOUT_CACHE) {
-        Some("everywhere") => UncachedSalvage::Everywhere,
-        Some(_) => UncachedSalvage::SourceOnly,
-        None => config.uncached_salvage,
-    };
     config.target_replies = match section.word("target_replies") {
         Some("first") => TargetReplies::First,
         Some(_) => TargetReplies::All,
@@ -90,15 +85,32 @@ fn cache(section: Section<'_>, preset: RouteCache) -> Result<RouteCache, Problem
             .at(section.origin_of(key))
             .help("leave it out, or set cache = \"paths\""));
     }
-    if !off && let Some(key) = idle(&[WITHOUT_CACHE]) {
+    if !off && let Some(key) = idle(&WITHOUT_CACHE) {
         return Err(Problem::new(format!("{key} is for the cache off, and there is a cache"))
             .at(section.origin_of(key))
             .help("leave it out, or set cache = \"off\"; with a cache, packets are given the routes that it holds"));
     }
     Ok(match preset {
         RouteCache::Paths(paths) if !off => RouteCache::Paths(path_cache(section, paths)),
-        _ => RouteCache::Off,
+        _ => RouteCache::Off(uncached(section)),
     })
+}
+
+fn uncached(section: Section<'_>) -> Uncached {
+    Uncached {
+        relays: match section.word("uncached_relays") {
+            Some("follow") => UncachedRelays::Follow,
+            _ => Uncached::DOOR.relays,
+        },
+        searches: match section.word("uncached_searches") {
+            Some("per-packet") => UncachedSearches::PerPacket,
+            _ => Uncached::DOOR.searches,
+        },
+        salvage: match section.word("uncached_salvage") {
+            Some("everywhere") => UncachedSalvage::Everywhere,
+            _ => Uncached::DOOR.salvage,
+        },
+    }
 }
 
 fn path_cache(section: Section<'_>, preset: PathCache) -> PathCache {
