@@ -75,7 +75,7 @@ fn a_size_is_measured_at_its_point() {
     let measured = evidence[0].measurement.as_ref().unwrap();
     let expected = comparison.points[0].estimate("aggregate_goodput_bps").unwrap();
     assert_is(measured, expected);
-    assert_eq!(measured.point, "narrow tcp.window=2 nodes.count=3");
+    assert_eq!(measured.point, "narrow nodes.count=3");
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
 }
 
@@ -179,7 +179,7 @@ fn a_flow_is_compared_with_another_of_the_same_point_or_of_a_second_one() {
         let text = claim(&format!("{what}\nflow = \"f0\"\nagainst_flow = \"f1\"\nabove = 0"));
         text.replace("aggregate_goodput_bps", "goodput_bps")
     };
-    for (what, against) in [(NARROW, "f1"), (WIDE, "f1 of narrow tcp.window=2 nodes.count=3")] {
+    for (what, against) in [(NARROW, "f1"), (WIDE, "f1 of narrow nodes.count=3")] {
         let (folder, _) = paper(&of_flow(what));
         let second = "\n[[flow]]\nname = \"f1\"\nsrc = \"n2\"\ndst = \"n0\"\nbytes = 1000\n";
         fs::write(folder.path().join("two-hops.toml"), TWO_HOPS.to_owned() + second).unwrap();
@@ -232,7 +232,7 @@ fn a_claim_that_picks_no_point_or_several_is_refused_before_anything_runs() {
         let (_folder, register) = paper(&claim(&format!("{point}\nabove = 1")));
         let register = register.unwrap();
         let error = register.plan(&register.figures[0], &[], Effort::Full).unwrap_err().to_string();
-        assert!(error.contains(expected) && error.contains("wide tcp.window=8 nodes.count=4"), "{error}");
+        assert!(error.contains(expected) && error.contains("wide nodes.count=4"), "{error}");
     }
 }
 
@@ -262,7 +262,7 @@ fn a_point_of_another_figure_is_compared_without_pairing() {
     assert_is(measurement, expected);
     assert_eq!(measurement.unit, "%");
     assert!(expected.mean != 0.0 && measurement.interval.is_some());
-    assert_eq!(measurement.against.as_deref(), Some("wide tcp.window=8 nodes.count=3 in again"));
+    assert_eq!(measurement.against.as_deref(), Some("wide nodes.count=3 in again"));
     assert!(evaluate(&register, &[(0, &first)]).unwrap().is_empty(), "the other figure was not run");
 }
 

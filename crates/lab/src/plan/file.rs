@@ -96,10 +96,19 @@ fn base(plan: Section<'_>, folder: &Path, over: &[Setting]) -> Result<Scenario, 
 /// What is compared, in the order of the file; a variant with a grid of its own is as many as that has combinations.
 fn variants(plan: Section<'_>) -> Result<Vec<Difference>, Problem> {
     let mut all = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for variant in plan.sections("variant") {
+        let name = variant.word("name").expect("is required");
+        if names.contains(&name) {
+            return Err(Problem::new(format!("two variants are called \"{name}\""))
+                .at(variant.origin_of("name"))
+                .help("give each a name of its own: results know them by it"));
+        }
+        names.push(name);
         let head = Difference {
-            variant: variant.word("name").map(str::to_owned),
-            settings: variant.node("set").map(settings).unwrap_or_default(),
+            variant: Some(name.to_owned()),
+            named: variant.node("set").map(settings).unwrap_or_default(),
+            varied: Vec::new(),
         };
         let grid = variant.node("grid").map(|node| axes(node, "grid")).transpose()?.unwrap_or_default();
         all.extend(product(&[head], &steps(&grid)?)?);
@@ -133,10 +142,7 @@ fn rows(node: &Node) -> Result<Vec<Difference>, Problem> {
     if first.len() > MOST_POINTS {
         return Err(Problem::new(format!("more than {MOST_POINTS} points")).at(&node.origin));
     }
-    let row = |i: usize| Difference {
-        variant: None,
-        settings: axes.iter().map(|axis: &Axis| axis[i].clone()).collect(),
-    };
+    let row = |i: usize| Difference::varied(axes.iter().map(|axis: &Axis| axis[i].clone()).collect());
     Ok((0..first.len()).map(row).collect())
 }
 

@@ -38,7 +38,8 @@ pub struct Plan {
 /// A scenario with settings put over it.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// What distinguishes it: `tcp.window=2`; the name of the scenario if nothing does.
+    /// What distinguishes it: the name of its variant, for what that sets, and what is varied beside it, as in
+    /// `SACK tcp.window=2`; the name of the scenario if nothing does.
     pub label: String,
     /// The variant of the plan that it belongs to, if the plan names any.
     pub variant: Option<String>,
@@ -110,7 +111,9 @@ pub enum KeepNodes {
 #[derive(Clone, Debug, Default)]
 struct Difference {
     variant: Option<String>,
-    settings: Vec<Setting>,
+    /// What the name of the variant stands for.
+    named: Vec<Setting>,
+    varied: Vec<Setting>,
 }
 
 /// Most points of one experiment.
@@ -186,9 +189,7 @@ impl Point {
 
 /// The steps of a product: one for each axis, with a difference for each of its values.
 fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
-    let step = |axis: &Axis| {
-        axis.iter().map(|s| Difference { variant: None, settings: vec![s.clone()] }).collect::<Vec<_>>()
-    };
+    let step = |axis: &Axis| axis.iter().map(|s| Difference::varied(vec![s.clone()])).collect::<Vec<_>>();
     Ok(axes.iter().map(step).collect())
 }
 
@@ -207,15 +208,24 @@ fn product(heads: &[Difference], steps: &[Vec<Difference>]) -> Result<Vec<Differ
 }
 
 impl Difference {
+    fn varied(settings: Vec<Setting>) -> Self {
+        Self { varied: settings, ..Self::default() }
+    }
+
     fn and(&self, other: &Self) -> Self {
         Self {
             variant: self.variant.clone().or_else(|| other.variant.clone()),
-            settings: [self.settings.as_slice(), &other.settings].concat(),
+            named: [self.named.as_slice(), &other.named].concat(),
+            varied: [self.varied.as_slice(), &other.varied].concat(),
         }
     }
 
+    fn settings(&self) -> Vec<Setting> {
+        [self.named.as_slice(), &self.varied].concat()
+    }
+
     fn label(&self, scenario: &Scenario) -> String {
-        let settings = self.settings.iter().map(|s| format!("{}={}", s.path, s.text()));
+        let settings = self.varied.iter().map(|s| format!("{}={}", s.path, s.text()));
         let parts: Vec<String> = self.variant.iter().cloned().chain(settings).collect();
         if parts.is_empty() { scenario.name() } else { parts.join(" ") }
     }
@@ -228,11 +238,12 @@ fn resolve(
     baseline: impl Fn(usize) -> usize,
 ) -> Result<Vec<Point>, Problems> {
     let point = |(number, difference): (usize, &Difference)| {
+        let settings = difference.settings();
         Ok(Point {
             label: difference.label(scenario),
             variant: difference.variant.clone(),
-            scenario: scenario.with(&difference.settings)?,
-            settings: difference.settings.clone(),
+            scenario: scenario.with(&settings)?,
+            settings,
             baseline: baseline(number),
         })
     };

@@ -170,7 +170,7 @@ fn a_spread_is_compared_with_that_of_another_figure() {
     let judged = judged_of(&claims, here, Some(there));
     let m = judged.measurement.unwrap();
     assert!(near(m.value, 2.0) && m.unit == "1", "{m:?}");
-    assert!(m.against.unwrap().contains(", over wide tcp.window=8 nodes.count=3 in again"));
+    assert!(m.against.unwrap().contains(", over wide nodes.count=3 in again"));
     let flat = judged_of(&claims, here, Some([base, base, NONE, NONE]));
     assert_eq!((flat.verdict, flat.why.as_str()), (Verdict::CannotBeJudged, "what it is taken over is zero"));
     let (_folder, register) = paper(&claims);
@@ -193,10 +193,10 @@ fn of_several(word: &str) -> Measurement {
 fn one_of_several_points_stands_for_all() {
     // The baseline is one of the four: 0, 10, 40, 20.
     for (word, value, label) in [
-        ("least", 0.0, "narrow tcp.window=2 nodes.count=3 (least of 4)"),
-        ("middle", 10.0, "wide tcp.window=8 nodes.count=3 (middle of 4)"),
-        ("most", 40.0, "narrow tcp.window=2 nodes.count=4 (most of 4)"),
-        ("best", 40.0, "narrow tcp.window=2 nodes.count=4 (best of 4)"),
+        ("least", 0.0, "narrow nodes.count=3 (least of 4)"),
+        ("middle", 10.0, "wide nodes.count=3 (middle of 4)"),
+        ("most", 40.0, "narrow nodes.count=4 (most of 4)"),
+        ("best", 40.0, "narrow nodes.count=4 (best of 4)"),
     ] {
         let m = of_several(word);
         assert!(near(m.value, value) && m.point == label, "{word}: {m:?}");
