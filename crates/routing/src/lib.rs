@@ -8,6 +8,8 @@ pub mod dsr;
 pub mod olsr;
 mod outbox;
 pub mod static_routes;
+#[cfg(test)]
+mod tests;
 
 pub use drop_reason::DropReason;
 pub use static_routes::{Edge, StaticRoutes};

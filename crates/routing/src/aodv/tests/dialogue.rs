@@ -1,20 +1,12 @@
 //! One machine and a script: what it hears, when, and what it does.
 
 use crate::aodv::*;
+pub(super) use crate::tests::{ms, n};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq32, Stream};
 use hopline_wire::aodv::{Message, Rerr, Rrep, Rreq};
 use std::net::Ipv4Addr;
 
 pub(super) const ME: Ipv4Addr = n(0);
-
-/// The address of node `index`.
-pub(super) const fn n(index: u32) -> Ipv4Addr {
-    NodeId(index).ipv4()
-}
-
-pub(super) fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
 
 /// Node 0 and its clock.
 pub(super) struct Node {

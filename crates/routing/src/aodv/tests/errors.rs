@@ -178,14 +178,12 @@ fn the_failure_of_a_control_message_counts_when_the_configuration_says_so() {
 #[test]
 fn a_break_is_reported_hop_by_hop_back_to_the_source_which_finds_another_way() {
     // 0 – 1 – 2 – 3 – 4, and a detour 1 – 5 – 6 – 4.
-    let mut network = Network::chain(5, Config::rfc3561());
-    network.nodes.extend(Network::new(7, Config::rfc3561()).nodes.drain(5..));
+    let mut network = Network::new(7, Config::rfc3561());
+    network.link_all(&[(0, 1), (1, 2), (2, 3), (3, 4)]);
     network.send(0, 4, 1);
     network.run(ms(2_000));
     assert_eq!(network.path(0, 4), [0, 1, 2, 3, 4]);
-    for (a, b) in [(1, 5), (5, 6), (6, 4)] {
-        network.link(a, b);
-    }
+    network.link_all(&[(1, 5), (5, 6), (6, 4)]);
     network.cut(3, 4);
     network.sent.clear();
     network.send(0, 4, 2);

@@ -1,27 +1,17 @@
 //! At no time do next hops form a loop (RFC 3561 §1), whatever breaks. ns-2 is another matter.
 
-use super::dialogue::ms;
 use super::network::Network;
 use crate::aodv::config::{LocalRepair, PreviousHop, RepairEnd, RepairNumber};
 use crate::aodv::*;
+use crate::tests::life::{Op, connected, op, packets};
+use crate::tests::ms;
 use proptest::prelude::*;
 
 const NODES: u32 = 7;
 
-#[derive(Clone, Copy, Debug)]
-enum Op {
-    Send { from: u32, to: u32 },
-    Toggle { a: u32, b: u32 },
-    Pass { millis: u64 },
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    let node = || 0..NODES;
-    prop_oneof![
-        4 => (node(), node()).prop_map(|(from, to)| Op::Send { from, to }),
-        3 => (node(), node()).prop_map(|(a, b)| Op::Toggle { a, b }),
-        3 => prop_oneof![0u64..20, 100u64..2_000, 2_000u64..20_000].prop_map(|millis| Op::Pass { millis }),
-    ]
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let millis = prop_oneof![0u64..20, 100u64..2_000, 2_000u64..20_000];
+    prop::collection::vec(op(NODES, millis), 1..40)
 }
 
 /// Presets and variants whose numbers rise with each break.
@@ -39,20 +29,15 @@ fn sound() -> impl Strategy<Value = Config> {
 
 fn live(config: Config, links: &[(u32, u32)], ops: &[Op], loss: Option<(u64, f64)>) -> Network {
     let mut network = Network::new(NODES, config);
-    for &(a, b) in links {
-        if a != b {
-            network.link(a, b);
-        }
-    }
+    network.link_all(links);
     if let Some((seed, p)) = loss {
         network.lose(seed, p);
     }
     for (id, &op) in ops.iter().enumerate() {
         match op {
             Op::Send { from, to } if from != to => network.send(from, to, id as u32),
-            Op::Toggle { a, b } if network.is_linked(a, b) => network.cut(a, b),
-            Op::Toggle { a, b } if a != b => network.link(a, b),
-            Op::Send { .. } | Op::Toggle { .. } => {}
+            Op::Send { .. } => {}
+            Op::Toggle { a, b } => network.toggle(a, b),
             Op::Pass { millis } => {
                 let end = network.now + ms(millis);
                 while network.step(end) {
@@ -89,7 +74,7 @@ proptest! {
     fn there_is_no_loop_whatever_links_break(
         config in sound(),
         links in prop::collection::vec((0..NODES, 0..NODES), 4..16),
-        ops in prop::collection::vec(op(), 1..40),
+        ops in ops(),
     ) {
         live(config, &links, &ops, None);
     }
@@ -98,7 +83,7 @@ proptest! {
     fn there_is_no_loop_whatever_messages_are_lost(
         config in sound(),
         links in prop::collection::vec((0..NODES, 0..NODES), 6..20),
-        ops in prop::collection::vec(op(), 1..40),
+        ops in ops(),
         seed in any::<u64>(),
         p in 0.05f64..0.5,
     ) {
@@ -110,18 +95,10 @@ proptest! {
     #[test]
     fn in_a_connected_network_that_holds_still_every_packet_arrives(
         config in prop_oneof![4 => sound(), 1 => Just(Config::ns2_235())],
-        parents in prop::collection::vec(any::<u32>(), NODES as usize - 1),
-        extra in prop::collection::vec((0..NODES, 0..NODES), 0..6),
-        pairs in prop::collection::vec((0..NODES, 0..NODES, 0u64..3_000), 1..12),
+        links in connected(NODES, 5),
+        mut ops in packets(NODES),
     ) {
-        let tree = parents.iter().enumerate().map(|(i, parent)| (i as u32 + 1, parent % (i as u32 + 1)));
-        let links: Vec<_> = tree.chain(extra).collect();
-        let ops: Vec<_> = pairs
-            .iter()
-            .filter(|(from, to, _)| from != to)
-            .flat_map(|&(from, to, millis)| [Op::Send { from, to }, Op::Pass { millis }])
-            .chain([Op::Pass { millis: 20_000 }])
-            .collect();
+        ops.push(Op::Pass { millis: 20_000 });
         let first = ops.iter().position(|op| matches!(op, Op::Send { .. })).unwrap_or(0) as u32;
         let network = live(config, &links, &ops, None);
         let sent = ops.iter().filter(|op| matches!(op, Op::Send { .. })).count();

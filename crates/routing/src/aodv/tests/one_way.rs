@@ -92,10 +92,8 @@ fn a_hello_takes_a_neighbour_off_the_way_around_that_works() {
     // 0 hears 1 and is not heard by it; both ways work over 2.
     let way_around = |config: Config| {
         let mut network = Network::new(3, config);
-        for (a, b) in [(0, 1), (0, 2), (2, 1)] {
-            network.link(a, b);
-        }
-        network.deafen(1, 0);
+        network.link_all(&[(0, 1), (0, 2), (2, 1)]);
+        network.cut_one_way(0, 1);
         network.run(ms(1_500)); // a HELLO of each
         for id in 0..100 {
             network.send(0, 1, id);
@@ -116,7 +114,7 @@ fn a_hello_takes_a_neighbour_off_the_way_around_that_works() {
 fn a_request_over_a_one_way_link_finds_no_way_back() {
     // 2 hears 1, 1 does not hear 2.
     let mut network = Network::chain(3, by_hello());
-    network.deafen(1, 2);
+    network.cut_one_way(2, 1);
     network.send(0, 2, 1);
     network.run(ms(2_000));
     assert_eq!(network.path(2, 0), [2, 1, 0], "the request was heard");

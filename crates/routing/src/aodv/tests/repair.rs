@@ -106,9 +106,7 @@ fn s6_12_an_n_flag_leaves_the_route_alone_and_goes_on_to_its_users() {
 fn s6_12_a_packet_in_flight_survives_a_repaired_break() {
     // 0 – 1 – 2 – 3 – 4, and a way 2 – 5 – 4 around the break.
     let mut network = Network::new(6, config());
-    for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 4)] {
-        network.link(a, b);
-    }
+    network.link_all(&[(0, 1), (1, 2), (2, 3), (3, 4)]);
     network.send(0, 4, 1);
     network.run(ms(2_000));
     network.cut(2, 3);

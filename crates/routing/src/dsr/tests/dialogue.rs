@@ -2,6 +2,7 @@
 
 use crate::dsr::config::{PathCache, RouteCache};
 use crate::dsr::*;
+pub(super) use crate::tests::{ms, n};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
 use hopline_wire::dsr::{
     Addresses, DsrOption, ErrorKind, First, Header, Last, RouteError, RouteReply, RouteRequest, SourceRoute,
@@ -13,17 +14,8 @@ use std::sync::Arc;
 pub(super) const ME: Ipv4Addr = n(0);
 pub(super) const ALL: Ipv4Addr = Ipv4Addr::BROADCAST;
 
-/// The address of node `index`.
-pub(super) const fn n(index: u32) -> Ipv4Addr {
-    NodeId(index).ipv4()
-}
-
 pub(super) fn path(nodes: &[u32]) -> Addresses {
     nodes.iter().map(|&index| n(index)).collect()
-}
-
-pub(super) fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }
 
 /// RFC 4728 with another cache.

@@ -1,11 +1,13 @@
 //! Small networks.
 
-use super::dialogue::{ms, n, path, with_cache};
+use super::dialogue::{path, with_cache};
 use super::network::Network;
 use crate::dsr::config::{
     CachedReplies, GratuitousReplies, RouteCache, Tap, TargetReplies, Uncached, UncachedSalvage,
 };
 use crate::dsr::*;
+use crate::tests::life::{Op, connected, op, packets};
+use crate::tests::{ms, n};
 use core::num::NonZeroU8;
 use hopline_wire::dsr::DsrOption;
 use proptest::prelude::*;
@@ -55,9 +57,7 @@ fn without_a_cache_every_packet_is_looked_for_at_every_hop() {
 fn a_break_is_reported_to_the_source_which_asks_again() {
     // 0 – 1 – 2 – 3 turns into 0 – 1 – 4 – 3.
     let mut net = Network::new(5, Config::rfc4728());
-    for (a, b) in [(0, 1), (1, 2), (2, 3)] {
-        net.link(a, b);
-    }
+    net.link_all(&[(0, 1), (1, 2), (2, 3)]);
     net.send(0, 3, 1);
     net.run(ms(1000));
     net.cut(2, 3);
@@ -77,8 +77,8 @@ fn a_break_is_reported_to_the_source_which_asks_again() {
 #[test]
 fn a_relay_that_knows_another_way_salvages_the_packet() {
     // 0 – 1 – 2 – 3, and later 1 – 4 – 3.
-    let mut net = Network::chain(4, Config::rfc4728());
-    net.nodes.push(Network::node(4, Config::rfc4728()));
+    let mut net = Network::new(5, Config::rfc4728());
+    net.link_all(&[(0, 1), (1, 2), (2, 3)]);
     net.send(0, 3, 1);
     net.run(ms(1000));
     net.link(1, 4);
@@ -128,9 +128,7 @@ fn the_example_of_the_door_paper() {
         let [early, late] = [true, false].map(|early| {
             // 0 – 2 – 3 – 4 – 1; later also 0 – 5 – 1.
             let mut net = Network::new(6, config);
-            for (a, b) in [(0, 2), (2, 3), (3, 4), (4, 1)] {
-                net.link(a, b);
-            }
+            net.link_all(&[(0, 2), (2, 3), (3, 4), (4, 1)]);
             if early {
                 net.send(0, 1, 1);
             }
@@ -147,22 +145,6 @@ fn the_example_of_the_door_paper() {
 }
 
 const NODES: u32 = 6;
-
-#[derive(Clone, Copy, Debug)]
-enum Op {
-    Send { from: u32, to: u32 },
-    Toggle { a: u32, b: u32 },
-    Pass { millis: u64 },
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    let node = || 0..NODES;
-    prop_oneof![
-        4 => (node(), node()).prop_map(|(from, to)| Op::Send { from, to }),
-        2 => (node(), node()).prop_map(|(a, b)| Op::Toggle { a, b }),
-        3 => prop_oneof![0u64..20, 100u64..2_000].prop_map(|millis| Op::Pass { millis }),
-    ]
-}
 
 fn config() -> impl Strategy<Value = Config> {
     let quiet = |cache: &mut crate::dsr::config::PathCache| {
@@ -184,18 +166,12 @@ fn config() -> impl Strategy<Value = Config> {
 /// What became of every packet, and what was sent.
 fn live(config: Config, links: &[(u32, u32)], ops: &[Op], loss: (u64, f64)) -> Network {
     let mut net = Network::new(NODES, config);
-    for &(a, b) in links {
-        if a != b {
-            net.link(a, b);
-        }
-    }
+    net.link_all(links);
     net.lose(loss.0, loss.1);
     for (id, &op) in ops.iter().enumerate() {
         match op {
             Op::Send { from, to } => net.send(from, to, id as u32),
-            Op::Toggle { a, b } if net.is_linked(a, b) => net.cut(a, b),
-            Op::Toggle { a, b } if a != b => net.link(a, b),
-            Op::Toggle { .. } => {}
+            Op::Toggle { a, b } => net.toggle(a, b),
             Op::Pass { millis } => net.run(ms(millis)),
         }
     }
@@ -212,7 +188,7 @@ proptest! {
     fn every_packet_arrives_or_is_dropped_once_and_the_same_happens_again(
         config in config(),
         links in prop::collection::vec((0..NODES, 0..NODES), 4..14),
-        ops in prop::collection::vec(op(), 1..40),
+        ops in prop::collection::vec(op(NODES, prop_oneof![0u64..20, 100u64..2_000]), 1..40),
         seed in any::<u64>(),
         p in 0.0f64..0.3,
     ) {
@@ -230,17 +206,9 @@ proptest! {
     #[test]
     fn in_a_connected_network_that_holds_still_every_packet_arrives(
         config in config(),
-        parents in prop::collection::vec(any::<u32>(), NODES as usize - 1),
-        extra in prop::collection::vec((0..NODES, 0..NODES), 0..6),
-        pairs in prop::collection::vec((0..NODES, 0..NODES, 0u64..3_000), 1..12),
+        links in connected(NODES, 5),
+        ops in packets(NODES),
     ) {
-        let tree = parents.iter().enumerate().map(|(i, parent)| (i as u32 + 1, parent % (i as u32 + 1)));
-        let links: Vec<_> = tree.chain(extra).collect();
-        let ops: Vec<_> = pairs
-            .iter()
-            .filter(|(from, to, _)| from != to)
-            .flat_map(|&(from, to, millis)| [Op::Send { from, to }, Op::Pass { millis }])
-            .collect();
         let net = live(config, &links, &ops, (1, 0.0));
         prop_assert_eq!(net.delivered.len(), ops.len() / 2);
         prop_assert_eq!(net.dropped, []);

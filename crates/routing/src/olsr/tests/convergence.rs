@@ -4,6 +4,7 @@ use super::dialogue::*;
 use super::network::Network;
 use crate::olsr::config::Hysteresis;
 use crate::olsr::*;
+use crate::tests::life::connected;
 use hopline_core::{Duration, Seq16};
 use hopline_wire::olsr::Willingness;
 use proptest::prelude::*;
@@ -22,21 +23,9 @@ fn time_to_heal(nodes: u32) -> Duration {
     secs(6 + 2 * 2 + 5) + ms(500 * u64::from(nodes)) + ms(100)
 }
 
-/// A random tree, and some links more.
-fn connected() -> impl Strategy<Value = Vec<(u32, u32)>> {
-    let parents = prop::collection::vec(any::<u32>(), NODES as usize - 1);
-    let extra = prop::collection::vec((0..NODES, 0..NODES), 0..14);
-    (parents, extra).prop_map(|(parents, extra)| {
-        let tree = parents.iter().enumerate().map(|(i, parent)| (i as u32 + 1, parent % (i as u32 + 1)));
-        tree.chain(extra).filter(|(a, b)| a != b).collect()
-    })
-}
-
 fn network(links: &[(u32, u32)], config: Config, seed: u64) -> Network {
     let mut network = Network::new(NODES, config, seed);
-    for &(a, b) in links {
-        network.link(a, b);
-    }
+    network.link_all(links);
     network
 }
 
@@ -45,10 +34,7 @@ fn a_chain_finds_its_routes_and_tells_of_them() {
     let mut network = Network::chain(5, Config::rfc3626(), 1);
     let took = network.settle(time_to_find(5)).expect("in time");
     assert_eq!((network.route(0, 4), network.route(4, 0)), (Some((1, 4)), Some((3, 4))));
-    let found = |event: &&(hopline_core::Instant, u32, Event)| {
-        event.1 == 0 && event.2 == Event::RouteFound { destination: n(4), hops: 4 }
-    };
-    assert_eq!(network.events.iter().filter(found).count(), 1);
+    assert_eq!(network.found.iter().filter(|found| **found == (0, n(4), 4)).count(), 1);
     assert!(took > secs(4), "two rounds of HELLO at least");
     // The nodes in the middle, and only they, pass messages on.
     network.run(secs(60));
@@ -61,7 +47,7 @@ fn a_node_alone_says_hello_and_nothing_else() {
     let mut network = Network::new(1, Config::rfc3626(), 1);
     network.run(secs(100));
     assert!(network.sent.len() >= 49);
-    assert!(network.sent.iter().all(|(_, _, packet)| packet.wire_len() == 4 + 16));
+    assert!(network.sent.iter().all(|(_, _, sent)| sent.packet.wire_len() == 4 + 16));
     assert_eq!(network.nodes[0].routes().count(), 0);
 }
 
@@ -97,10 +83,10 @@ fn routes_stay_when_sequence_numbers_wrap_around() {
         node.advertising.ansn = Seq16(65_535);
     }
     network.settle(time_to_find(5)).expect("in time");
-    let events = network.events.len();
+    let changes = network.changes();
     network.run(secs(120));
     assert!(network.nodes.iter().all(|node| node.message_seq.0 < 65_530));
-    assert_eq!((network.wrong_routes(), network.events.len()), (0, events));
+    assert_eq!((network.wrong_routes(), network.changes()), (0, changes));
 }
 
 #[test]
@@ -134,20 +120,20 @@ proptest! {
 
     #[test]
     fn in_a_connected_network_that_holds_still_every_route_is_shortest_in_time_and_stays(
-        links in connected(),
+        links in connected(NODES, 13),
         seed in any::<u64>(),
     ) {
         let mut network = network(&links, Config::rfc3626(), seed);
         prop_assert!(network.settle(time_to_find(NODES)).is_some(), "{} routes wrong", network.wrong_routes());
         network.run(time_to_find(NODES));
-        let events = network.events.len();
+        let changes = network.changes();
         network.run(secs(60));
-        prop_assert_eq!((network.wrong_routes(), network.events.len()), (0, events));
+        prop_assert_eq!((network.wrong_routes(), network.changes()), (0, changes));
     }
 
     #[test]
     fn willingness_changes_who_carries_and_not_whether_routes_are_shortest(
-        links in connected(),
+        links in connected(NODES, 13),
         levels in prop::collection::vec(1u8..8, NODES as usize),
         seed in any::<u64>(),
     ) {
@@ -161,7 +147,7 @@ proptest! {
 
     #[test]
     fn routes_heal_within_the_hold_times_whatever_links_break(
-        links in connected(),
+        links in connected(NODES, 13),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
         seed in any::<u64>(),
     ) {
@@ -177,7 +163,7 @@ proptest! {
 
     #[test]
     fn routes_are_found_again_after_heavy_loss(
-        links in connected(),
+        links in connected(NODES, 13),
         seed in any::<u64>(),
         p in 0.3f64..0.9,
     ) {

@@ -1,6 +1,7 @@
 //! One machine and a script: what it hears, when, and what it does.
 
 use crate::olsr::*;
+pub(super) use crate::tests::{ms, n};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
 use hopline_wire::olsr::{
     Body, CodedTime, Hello, LinkCode, LinkMessage, LinkType, Message, NeighbourType, Packet, Tc, Willingness,
@@ -18,18 +19,9 @@ const fn code(link: LinkType, neighbour: NeighbourType) -> LinkCode {
     LinkCode::Valid { link, neighbour }
 }
 
-/// The address of node `index`.
-pub(super) const fn n(index: u32) -> Ipv4Addr {
-    NodeId(index).ipv4()
-}
-
 /// The nodes of these addresses.
 pub(super) fn indices(addresses: impl IntoIterator<Item = Ipv4Addr>) -> Vec<u32> {
     addresses.into_iter().map(|address| NodeId::from_ipv4(address).unwrap().0).collect()
-}
-
-pub(super) fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }
 
 pub(super) fn secs(secs: u64) -> Duration {

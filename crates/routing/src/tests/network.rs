@@ -1,0 +1,169 @@
+//! A small network of machines in virtual time: each hop takes a millisecond, links can be cut and mended.
+
+use crate::DropReason;
+use hopline_core::{Duration, Instant, Machine, Purpose, Stream};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+const HOP: Duration = Duration::from_millis(1);
+
+/// A machine that networks can be made of: what becomes of what it hears, sends and says.
+pub(crate) trait Member: Machine<Transmit: Clone> + Sized {
+    /// What comes over a link.
+    type Arrival;
+
+    fn arrive(network: &mut Network<Self>, node: u32, arrival: Self::Arrival);
+
+    fn transmit(network: &mut Network<Self>, node: u32, transmit: Self::Transmit);
+
+    fn act(network: &mut Network<Self>, node: u32, event: Self::Event);
+}
+
+pub(crate) struct Network<M: Member> {
+    pub(crate) nodes: Vec<M>,
+    pub(crate) now: Instant,
+    /// Everything that machines sent: when, by whom, what.
+    pub(crate) sent: Vec<(Instant, u32, M::Transmit)>,
+    /// Data packets that arrived: when, which, over how many hops.
+    pub(crate) delivered: Vec<(Instant, u32, u8)>,
+    /// Data packets that did not: which, where, why.
+    pub(crate) dropped: Vec<(u32, u32, DropReason)>,
+    /// Routes that were found: by whom, where to, how long.
+    pub(crate) found: Vec<(u32, Ipv4Addr, u8)>,
+    /// Routes that were lost: by whom, where to.
+    pub(crate) lost: Vec<(u32, Ipv4Addr)>,
+    /// From, to.
+    links: BTreeSet<(u32, u32)>,
+    under_way: BTreeMap<(Instant, u64), (u32, M::Arrival)>,
+    order: u64,
+    losses: Option<(Stream, f64)>,
+}
+
+impl<M: Member> Network<M> {
+    pub(crate) fn of(nodes: impl Iterator<Item = M>) -> Self {
+        Self {
+            nodes: nodes.collect(),
+            now: Instant::ZERO,
+            sent: Vec::new(),
+            delivered: Vec::new(),
+            dropped: Vec::new(),
+            found: Vec::new(),
+            lost: Vec::new(),
+            links: BTreeSet::new(),
+            under_way: BTreeMap::new(),
+            order: 0,
+            losses: None,
+        }
+    }
+
+    /// Node 0 – node 1 – node 2 – …
+    pub(crate) fn in_a_chain(mut self) -> Self {
+        for i in 1..self.nodes.len() as u32 {
+            self.link(i - 1, i);
+        }
+        self
+    }
+
+    /// From now on each reception is lost with probability `p`; a lost unicast looks like a broken link.
+    pub(crate) fn lose(&mut self, seed: u64, p: f64) {
+        self.losses = Some((Stream::global(seed, 1, Purpose::Emulation), p));
+    }
+
+    /// Links two nodes; a node and itself it leaves alone.
+    pub(crate) fn link(&mut self, a: u32, b: u32) {
+        if a != b {
+            self.links.extend([(a, b), (b, a)]);
+        }
+    }
+
+    pub(crate) fn link_all(&mut self, links: &[(u32, u32)]) {
+        for &(a, b) in links {
+            self.link(a, b);
+        }
+    }
+
+    pub(crate) fn cut(&mut self, a: u32, b: u32) {
+        self.cut_one_way(a, b);
+        self.cut_one_way(b, a);
+    }
+
+    /// What `from` sends no longer reaches `to`.
+    pub(crate) fn cut_one_way(&mut self, from: u32, to: u32) {
+        self.links.remove(&(from, to));
+    }
+
+    /// Cuts a link that is there, links what is not.
+    pub(crate) fn toggle(&mut self, a: u32, b: u32) {
+        if self.is_linked(a, b) { self.cut(a, b) } else { self.link(a, b) }
+    }
+
+    pub(crate) fn is_linked(&self, from: u32, to: u32) -> bool {
+        self.links.contains(&(from, to))
+    }
+
+    /// Whether what `from` sends at this moment reaches `to`.
+    pub(crate) fn reaches(&mut self, from: u32, to: u32) -> bool {
+        self.is_linked(from, to) && !self.losses.as_mut().is_some_and(|(stream, p)| stream.bernoulli(*p))
+    }
+
+    /// Those whom it reaches.
+    pub(crate) fn reached(&mut self, from: u32) -> Vec<u32> {
+        (0..self.nodes.len() as u32).filter(|to| self.reaches(from, *to)).collect()
+    }
+
+    /// Lets `arrival` come to `node`, a hop later.
+    pub(crate) fn carry(&mut self, node: u32, arrival: M::Arrival) {
+        self.order += 1;
+        self.under_way.insert((self.now + HOP, self.order), (node, arrival));
+    }
+
+    pub(crate) fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.step(end) {}
+        self.now = end;
+    }
+
+    /// Handles the next thing that happens until `end`; `false` if nothing does.
+    pub(crate) fn step(&mut self, end: Instant) -> bool {
+        let wake = |(i, node): (usize, &M)| node.poll_timeout().map(|(at, _)| (at, i as u32));
+        let timeout = self.nodes.iter().enumerate().filter_map(wake).min();
+        let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);
+        let node = match (timeout, arrival) {
+            (Some((at, node)), arrival) if at <= end && arrival.is_none_or(|other| at <= other) => {
+                self.now = self.now.max(at);
+                self.nodes[node as usize].handle_timeout(self.now);
+                node
+            }
+            (_, Some(at)) if at <= end => {
+                self.now = self.now.max(at);
+                let (_, (node, arrival)) = self.under_way.pop_first().unwrap();
+                M::arrive(self, node, arrival);
+                node
+            }
+            _ => return false,
+        };
+        self.drain(node);
+        true
+    }
+
+    /// Reports `signal` to `node`, and takes what it has to send and to say.
+    pub(crate) fn signal(&mut self, node: u32, signal: M::Signal) {
+        self.nodes[node as usize].handle_signal(self.now, signal);
+        self.drain(node);
+    }
+
+    /// Takes what `node` has to send and to say.
+    pub(crate) fn drain(&mut self, node: u32) {
+        loop {
+            let machine = &mut self.nodes[node as usize];
+            if let Some(transmit) = machine.poll_transmit(self.now) {
+                self.sent.push((self.now, node, transmit.clone()));
+                M::transmit(self, node, transmit);
+            } else if let Some(event) = machine.poll_event() {
+                M::act(self, node, event);
+            } else {
+                return;
+            }
+        }
+    }
+}
