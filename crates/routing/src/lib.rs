@@ -29,3 +29,12 @@ enum Sighting {
     /// There is no room to remember it.
     Full,
 }
+
+/// Whether an input changed anything that a timer depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// No: the timers stand.
+    None,
+    /// Perhaps.
+    Some,
+}

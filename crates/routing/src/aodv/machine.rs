@@ -9,8 +9,8 @@ use super::stats::{Ignored, Stats};
 use super::table::{RouteState, RouteTable};
 use super::types::{Event, Received, Signal, Timer, Transmit};
 use crate::buffer::SendBuffer;
-use crate::is_host;
 use crate::outbox::Outbox;
+use crate::{Effect, is_host};
 use hopline_core::{Instant, LinkId, Machine, RateLimit, Seq32, Stream, TimerTable};
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
@@ -44,15 +44,6 @@ pub struct Aodv<M> {
     pub(super) repair_ends: RepairEnds,
     pub(super) timers: TimerTable<Timer, 8>,
     pub(super) stats: Stats,
-}
-
-/// Whether an input changed anything that a timer depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
-    /// No: the timers stand.
-    None,
-    /// Perhaps.
-    Some,
 }
 
 /// A route as others may see it.

@@ -1,11 +1,11 @@
 //! Requests of others (RFC 3561 §6.5, §6.6).
 
 use super::config::{PreviousHop, ReplyAck, ReplySequence, ReverseLifetime};
-use super::machine::{Aodv, Effect};
+use super::machine::Aodv;
 use super::search::Answered;
 use super::stats::Ignored;
 use super::table::{Expiry, Offer, Verdict};
-use crate::Sighting;
+use crate::{Effect, Sighting};
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::aodv::{Message, Rrep, Rreq};
 use std::net::Ipv4Addr;

@@ -2,7 +2,6 @@
 
 /// Why a message had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
 pub enum Ignored {
     /// A request that was heard before (RFC 3561 §6.5).
     DuplicateRequest,
@@ -26,23 +25,6 @@ pub enum Ignored {
     RateLimited,
     /// A message that found too many others waiting for their jitter to pass.
     OutboxFull,
-}
-
-impl Ignored {
-    /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
-        Self::DuplicateRequest,
-        Self::OwnRequest,
-        Self::Blacklisted,
-        Self::StaleReply,
-        Self::NoWayBack,
-        Self::TtlExpired,
-        Self::BadAddress,
-        Self::BadHopCount,
-        Self::TableFull,
-        Self::RateLimited,
-        Self::OutboxFull,
-    ];
 }
 
 /// Counters of one machine.
@@ -72,7 +54,8 @@ pub struct Stats {
     pub links_broken: u64,
     /// Local repairs begun.
     pub repairs: u64,
-    ignored: [u64; Ignored::ALL.len()],
+    /// One counter for each reason.
+    ignored: [u64; Ignored::OutboxFull as usize + 1],
 }
 
 impl Stats {

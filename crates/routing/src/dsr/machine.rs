@@ -10,10 +10,9 @@ use super::seen::Seen;
 use super::shortening::Detours;
 use super::stats::{Ignored, Stats};
 use super::types::{Event, Packet, Received, Receiver, Signal, Timer, Transmit};
-use crate::DropReason;
 use crate::buffer::SendBuffer;
-use crate::is_host;
 use crate::outbox::Outbox;
+use crate::{DropReason, Effect, is_host};
 use hopline_core::{Duration, Instant, LinkId, Machine, Stream, TimerTable};
 use hopline_wire::dsr::{DsrOption, Header, RouteError};
 use hopline_wire::ipv4::Protocol;
@@ -59,15 +58,6 @@ pub(super) struct Waiting<M> {
     /// How often it was given another route.
     pub(super) salvage: u8,
     pub(super) packet: M,
-}
-
-/// Whether an input changed anything that a timer depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
-    /// No: the timers stand.
-    None,
-    /// Perhaps.
-    Some,
 }
 
 impl<M: Copy> Dsr<M> {

@@ -2,11 +2,11 @@
 
 use super::config::{CachedReplies, RouteCache, TargetReplies};
 use super::forwarding::{forbids_to_go_on, onward};
-use super::machine::{Dsr, Effect};
+use super::machine::Dsr;
 use super::stats::Ignored;
 use super::types::{Event, Packet, Received, Transmit};
 use super::way::are_distinct_hosts;
-use crate::{DropReason, Sighting, is_host};
+use crate::{DropReason, Effect, Sighting, is_host};
 use hopline_core::Instant;
 use hopline_wire::dsr::{Addresses, DsrOption, Header, RouteRequest};
 use std::net::Ipv4Addr;

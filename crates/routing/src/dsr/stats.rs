@@ -2,7 +2,6 @@
 
 /// Why a packet or an option of it had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
 pub enum Ignored {
     /// A request that was heard before (RFC 4728 §8.2.2).
     DuplicateRequest,
@@ -26,23 +25,6 @@ pub enum Ignored {
     TableFull,
     /// A message that found too many others waiting for their delay to pass.
     OutboxFull,
-}
-
-impl Ignored {
-    /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
-        Self::DuplicateRequest,
-        Self::OwnRequest,
-        Self::RecordFull,
-        Self::TtlExpired,
-        Self::StaleReply,
-        Self::Malformed,
-        Self::NotOnRoute,
-        Self::UnknownOption,
-        Self::HeldOff,
-        Self::TableFull,
-        Self::OutboxFull,
-    ];
 }
 
 /// Counters of one machine.
@@ -80,7 +62,8 @@ pub struct Stats {
     pub searches_failed: u64,
     /// Paths that went into the cache.
     pub paths_learnt: u64,
-    ignored: [u64; Ignored::ALL.len()],
+    /// One counter for each reason.
+    ignored: [u64; Ignored::OutboxFull as usize + 1],
 }
 
 impl Stats {

@@ -1,10 +1,11 @@
 //! Packets for others (RFC 4728 §3.3.1, §8.1.4).
 
 use super::config::{RouteCache, Tap};
-use super::machine::{Dsr, Effect};
+use super::machine::Dsr;
 use super::stats::Ignored;
 use super::types::Received;
 use super::way::Way;
+use crate::Effect;
 use hopline_core::Instant;
 use std::net::Ipv4Addr;
 

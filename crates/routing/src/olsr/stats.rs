@@ -2,7 +2,6 @@
 
 /// Why a message, or a part of it, had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
 pub enum Ignored {
     /// A message that was processed before (RFC 3626 §3.4).
     Duplicate,
@@ -26,22 +25,6 @@ pub enum Ignored {
     OutboxFull,
 }
 
-impl Ignored {
-    /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
-        Self::Duplicate,
-        Self::OwnMessage,
-        Self::TtlExpired,
-        Self::NotSymmetric,
-        Self::StaleTopology,
-        Self::OtherInterface,
-        Self::BadLinkCode,
-        Self::BadAddress,
-        Self::TableFull,
-        Self::OutboxFull,
-    ];
-}
-
 /// Counters of one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
@@ -57,7 +40,8 @@ pub struct Stats {
     pub neighbours_lost: u64,
     /// How often the routing table was computed.
     pub table_computations: u64,
-    ignored: [u64; Ignored::ALL.len()],
+    /// One counter for each reason.
+    ignored: [u64; Ignored::OutboxFull as usize + 1],
 }
 
 impl Stats {
