@@ -4,8 +4,8 @@
 //! Where AODV routes, the source's own routing agent knows: its link broke, a route error came, or nobody answered its
 //! search (RFC 3561 §6.3: the application is to be told). It also knows of the return, however it came about. A route
 //! that expired unused has not failed, and one that is being repaired elsewhere not yet. An agent looks for a route
-//! when there is a packet to send, so an endpoint that only waits for the return may wait forever. Where OLSR routes,
-//! the agent of every node knows all routes that there are.
+//! when there is a packet to send, so an endpoint that only waits for the return may wait forever. DSR's agent tells the
+//! same of its last path to a peer. Where OLSR routes, the agent of every node knows all routes that there are.
 //!
 //! Static routes know nothing of the link layer. There the node that gives up a packet tells its source by ICMP
 //! Destination Unreachable, which travels as any packet does. Of a return nobody tells.

@@ -184,7 +184,7 @@ pub struct Config {
     pub request_backoff: NonZeroU8,
     /// MaxRequestPeriod: longest time between two requests. 10 s.
     pub max_request_period: Duration,
-    /// MaxRequestRexmt: requests before packets for the target are dropped. 16.
+    /// MaxRequestRexmt: requests, the first one included, before packets for the target are dropped. 16.
     pub max_request_retries: NonZeroU8,
     /// To which copies of a request its target replies. Default all.
     pub target_replies: TargetReplies,

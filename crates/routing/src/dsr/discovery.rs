@@ -1,7 +1,7 @@
 //! Route discovery as the initiator: requests of this node, retries, success and failure (RFC 4728 §8.2.1).
 
 use super::machine::{Dsr, Waiting};
-use super::search::{Attempt, Begun, Phase, Reach};
+use super::search::{Attempt, Begun, Phase, Reach, Search};
 use super::stats::Ignored;
 use super::types::Event;
 use crate::DropReason;
@@ -55,8 +55,7 @@ impl<M: Copy> Dsr<M> {
 
     /// Makes the next attempt to find `destination`, or gives up.
     fn request(&mut self, now: Instant, destination: Ipv4Addr) {
-        let Some(search) = self.searches.get_mut(destination) else { return };
-        if self.paths.is_none() && search.was_flooded() {
+        if self.paths.is_none() && self.searches.get(destination).is_some_and(Search::was_flooded) {
             self.lose(destination); // nobody else would say so
         }
         let Some(search) = self.searches.get_mut(destination) else { return };

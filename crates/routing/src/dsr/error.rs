@@ -3,7 +3,7 @@
 use super::config::QueuedPackets;
 use super::machine::{Dsr, Waiting};
 use super::types::{Event, Packet};
-use super::way::{Way, source_route};
+use super::way::{Way, salvage_count};
 use crate::DropReason;
 use hopline_core::Instant;
 use hopline_wire::dsr::{Addresses, DsrOption, ErrorKind, RouteError};
@@ -37,7 +37,7 @@ impl Broken {
 impl<M: Copy> Dsr<M> {
     /// The link layer gave up a frame to `neighbour`.
     pub(super) fn handle_link_failure(&mut self, now: Instant, neighbour: Ipv4Addr, packet: Packet<M>) {
-        self.stats.links_broken += 1;
+        self.stats.frames_failed += 1;
         if self.config.queued_packets == QueuedPackets::Salvaged {
             self.outbox.events.push_back(Event::PurgeQueue { next_hop: neighbour });
         }
@@ -68,7 +68,7 @@ impl<M: Copy> Dsr<M> {
         }
         let back = self.way_back(travelled);
         let Some(&destination) = back.last() else { return };
-        let salvage = source_route(&packet.header).map_or(0, |route| route.salvage);
+        let salvage = salvage_count(&packet.header);
         let error = RouteError { salvage, source: self.address, destination, kind };
         if let Some(transmit) = self.control_along(&back, DsrOption::Error(error)) {
             self.stats.errors_sent += 1;
@@ -83,7 +83,7 @@ impl<M: Copy> Dsr<M> {
             let waiting = Waiting { source, ttl, next: packet.header.next, salvage: 0, packet: carried };
             return self.route(now, destination, waiting);
         }
-        if source_route(&packet.header).map_or(0, |route| route.salvage) >= self.max_salvage() {
+        if salvage_count(&packet.header) >= self.max_salvage() {
             return self.drop_packet(carried, DropReason::LinkFailure);
         }
         match self.paths.as_mut().and_then(|paths| paths.take(now, destination)) {

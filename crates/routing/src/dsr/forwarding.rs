@@ -4,7 +4,7 @@ use super::config::{RouteCache, Uncached, UncachedRelays};
 use super::machine::{Dsr, Waiting};
 use super::stats::Ignored;
 use super::types::{Event, Packet, Received, Transmit};
-use super::way::{Way, reversed, source_route};
+use super::way::{Way, reversed, salvage_count};
 use crate::DropReason;
 use hopline_core::Instant;
 use hopline_wire::dsr::{Ack, Addresses, DsrOption, ErrorKind, First, Header, Last, SourceRoute};
@@ -175,7 +175,7 @@ impl<M: Copy> Dsr<M> {
         let mut addresses = Addresses::new();
         addresses.push(self.address);
         addresses.extend_from_slice(between);
-        let salvage = source_route(&packet.header).map_or(0, |route| route.salvage) + 1;
+        let salvage = salvage_count(&packet.header) + 1;
         let route = new_route(salvage, between.len(), addresses);
         let next_hop = route.next_hop(packet.destination);
         let mut options = onward(&packet.header);

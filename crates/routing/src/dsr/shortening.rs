@@ -4,7 +4,7 @@ use super::config::{GratuitousReplies, RouteCache};
 use super::machine::Dsr;
 use super::stats::Ignored;
 use super::types::Packet;
-use super::way::{Way, reversed, source_route};
+use super::way::{Way, reversed, salvage_count};
 use hopline_core::Instant;
 use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply};
 use std::net::Ipv4Addr;
@@ -54,7 +54,7 @@ impl<M: Copy> Dsr<M> {
         let RouteCache::Paths(cache) = &self.config.cache else { return };
         let GratuitousReplies::On { holdoff } = cache.gratuitous_replies else { return };
         let Some(skipped) = way.ahead().iter().position(|node| *node == self.address) else { return };
-        let salvaged = source_route(&packet.header).is_some_and(|route| route.salvage > 0);
+        let salvaged = salvage_count(&packet.header) > 0;
         // The first node ahead is the one it was sent to. A salvaged packet does not say how it got to the salvager.
         if skipped == 0 || salvaged || packet.header.next.is_none() {
             return;

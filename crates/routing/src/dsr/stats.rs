@@ -46,16 +46,17 @@ pub struct Stats {
     pub errors_sent: u64,
     /// Acknowledgements that were asked for (§8.3.3).
     pub acks_sent: u64,
-    /// Data packets passed on along their source routes.
+    /// Data packets passed on along their source routes; where no routes are remembered: that came to be passed on.
     pub data_forwarded: u64,
     /// Packets without data passed on along their source routes.
     pub control_forwarded: u64,
-    /// Data packets that were given another route after their next hop did not answer (§8.3.6).
+    /// Data packets of others that were given another route, or wait for one, after their next hop did not answer
+    /// (§8.3.6).
     pub salvaged: u64,
     /// Packets without data whose next hop did not answer.
     pub control_lost: u64,
-    /// Frames that the link layer gave up.
-    pub links_broken: u64,
+    /// Frames that the link layer gave up, and packets queued behind them.
+    pub frames_failed: u64,
     /// Searches that found a route.
     pub searches_succeeded: u64,
     /// Searches given up.

@@ -9,7 +9,7 @@ use super::machine::{Dsr, Waiting};
 use super::search::Phase;
 use super::stats::Ignored;
 use super::types::Packet;
-use super::way::{are_distinct_hosts, source_route};
+use super::way::{are_distinct_hosts, salvage_count};
 use crate::DropReason;
 use hopline_core::Instant;
 use hopline_wire::dsr::RouteReply;
@@ -18,8 +18,8 @@ use std::net::Ipv4Addr;
 impl<M: Copy> Dsr<M> {
     /// A data packet of another node goes on by a route of this one.
     pub(super) fn pass_on_uncached(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
-        let salvage = source_route(&packet.header).map_or(0, |route| route.salvage);
         self.stats.data_forwarded += 1;
+        let salvage = salvage_count(&packet.header);
         self.wait(now, packet.destination, without_route(packet, salvage, carried));
     }
 
@@ -53,7 +53,7 @@ impl<M: Copy> Dsr<M> {
 
     /// The next hop of a data packet does not answer. No errors are sent.
     pub(super) fn fail_uncached(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
-        let salvage = source_route(&packet.header).map_or(0, |route| route.salvage);
+        let salvage = salvage_count(&packet.header);
         if packet.source == self.address {
             self.lose(packet.destination);
             return self.wait(now, packet.destination, without_route(packet, 0, carried));

@@ -2,7 +2,7 @@
 
 use super::types::Packet;
 use crate::is_host;
-use hopline_wire::dsr::{Addresses, DsrOption, Header, SourceRoute};
+use hopline_wire::dsr::{Addresses, DsrOption, Header};
 use std::net::Ipv4Addr;
 
 /// Who had a packet and who will have it, while it is on the air.
@@ -78,12 +78,13 @@ impl Way {
     }
 }
 
-/// The source route of a packet, if it has one.
-pub(super) fn source_route(header: &Header) -> Option<&SourceRoute> {
-    header.options.iter().find_map(|option| match option {
-        DsrOption::SourceRoute(route) => Some(route),
+/// How often a packet was salvaged.
+pub(super) fn salvage_count(header: &Header) -> u8 {
+    let count = header.options.iter().find_map(|option| match option {
+        DsrOption::SourceRoute(route) => Some(route.salvage),
         _ => None,
-    })
+    });
+    count.unwrap_or(0)
 }
 
 /// Whether `nodes` can be the nodes of a path. Paths are short: comparing all pairs is the fastest way.

@@ -212,6 +212,6 @@ proptest! {
         let net = live(config, &links, &ops, (1, 0.0));
         prop_assert_eq!(net.delivered.len(), ops.len() / 2);
         prop_assert_eq!(net.dropped, []);
-        prop_assert!(net.nodes.iter().all(|node| node.stats().links_broken == 0));
+        prop_assert!(net.nodes.iter().all(|node| node.stats().frames_failed == 0));
     }
 }
