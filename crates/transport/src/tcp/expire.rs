@@ -6,6 +6,7 @@ use super::door::Spared;
 use super::endpoint::Endpoint;
 use super::frto::Series;
 use super::receive::OwedAck;
+use super::rto::BackOff;
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
 use hopline_core::{Instant, Payload};
@@ -44,16 +45,27 @@ impl<P: Payload> Endpoint<P> {
             self.snd.syn_resent = true;
             return self.send_syn(now);
         }
+        self.reduce_on_timeout(now, back_off);
+        self.resend_on_timeout(now);
+        self.arm_retransmit(now);
+    }
+
+    /// RFC 5681 §3.1, (4). A window that is held stays; what falls is remembered until the time-out is known to be genuine.
+    fn reduce_on_timeout(&mut self, now: Instant, back_off: BackOff) {
         self.stop_pacing();
+        self.timers.stop(Timer::MarkPause);
         self.note_hold(now);
         self.count_spared(now, Spared::Timeout);
-        self.timers.stop(Timer::MarkPause);
         let series = if self.control.phase() == Phase::Loss { Series::Continued } else { Series::New };
-        let snd = &mut self.snd;
+        let snd = &self.snd;
         self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
         self.remember_reduction(now, back_off);
         self.suspect(now, Cause::Timeout);
         self.start_frto(series);
+    }
+
+    /// RFC 6298 §5.4: the earliest segment is sent again, and what else counts as lost after it.
+    fn resend_on_timeout(&mut self, now: Instant) {
         if self.rack.is_some() {
             self.mark_losses_on_timeout(now);
         } else {
@@ -61,7 +73,6 @@ impl<P: Payload> Endpoint<P> {
             self.snd.resend_first = false;
             self.board.clear(); // RFC 2018 §8
         }
-        self.arm_retransmit(now);
     }
 
     /// RFC 9293 §3.8.6.1.
