@@ -67,27 +67,28 @@ impl<T: Tracer> World<T> {
 
     /// The MAC of `node` gave up on a packet for `to`.
     pub(crate) fn link_failed(&mut self, node: u32, handle: Handle, to: MacAddr) {
-        let packet = self.packets.get(handle);
+        let now = self.now;
         let Some(neighbour) = to.node().map(NodeId::ipv4) else {
-            self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
-            return;
+            return self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
         };
-        let agent = self.nodes[node as usize].agent.as_deref_mut().map(|agent| &mut agent.machine);
-        let Some(Routing::Aodv(_)) = agent else {
-            match agent {
-                Some(Routing::Olsr(olsr)) => {
-                    olsr.handle_signal(self.now, olsr::Signal::LinkFailed { neighbour });
-                }
-                Some(_dsr) => {
-                    self.dsr_link_failed(node, handle, neighbour);
-                    return self.drive_agent(node);
-                }
-                None => self.report_unreachable(node, handle, Reason::Host),
+        match self.routing(node) {
+            Some(Routing::Aodv(_)) => self.aodv_link_failed(node, handle, neighbour),
+            Some(Routing::Dsr(_)) => self.dsr_link_failed(node, handle, neighbour),
+            Some(Routing::Olsr(olsr)) => {
+                olsr.handle_signal(now, olsr::Signal::LinkFailed { neighbour });
+                self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
             }
-            self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
-            self.drive_agent(node);
-            return;
-        };
+            None => {
+                self.report_unreachable(node, handle, Reason::Host);
+                self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
+            }
+        }
+        self.drive_agent(node);
+    }
+
+    fn aodv_link_failed(&mut self, node: u32, handle: Handle, neighbour: Ipv4Addr) {
+        let now = self.now;
+        let packet = self.packets.get(handle);
         let carried = match &packet.body {
             Body::Aodv(message) => {
                 let carried = Carried::message(message);
@@ -107,11 +108,9 @@ impl<T: Tracer> World<T> {
                 travelled: packet.ip.ttl - handle.ttl,
             },
         };
-        let now = self.now;
         if let Some(Routing::Aodv(aodv)) = self.routing(node) {
             aodv.handle_signal(now, aodv::Signal::LinkFailed { neighbour, carried });
         }
-        self.drive_agent(node);
     }
 
     /// A routing agent's wake-up is due.
