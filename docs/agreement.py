@@ -71,6 +71,9 @@ def strips(found):
     def two(case):
         return "window 2," in case
 
+    def today(case):
+        return case.endswith(", linux")
+
     yield from of("chain, window 2", "chain", two)
     yield from of("chain, windows 3, 8, 32", "chain", lambda case: not two(case))
     yield from of("chain over AODV", "chain-aodv")
@@ -79,8 +82,12 @@ def strips(found):
     yield from of("grid, six flows", "grid")
     yield from of("three lanes of one hop", "three-parallel")
     yield from of("hidden and exposed pairs", "pairs")
-    yield from of("wired link with bit errors", "wired")
+    yield from of("wired link with bit errors", "wired", lambda case: not today(case))
+    yield from of("the same, CUBIC as of today", "wired", today)
+    yield from of("long wired link, CUBIC", "wired-long", lambda case: not today(case))
+    yield from of("the same, CUBIC as of today", "wired-long", today)
     yield from of("20 nodes walking, AODV", "walk")
+    yield from of("20 nodes walking, DSR", "door")
 
 
 def text(x, y, words, anchor="start", kind=""):

@@ -4,13 +4,14 @@ A case says what is simulated, in words that belong to neither program; `ns2_sid
 `hopline_side.py` translate it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MSS = 1460
 TRANSFER_BYTES = 6850 * MSS  # 10 MB in whole segments, as ns-2 counts
 HOPS = (1, 2, 3, 4, 6, 8)
 WINDOWS = (2, 3, 8, 32)
 BIT_ERROR_RATES = (0.0, 0.75e-6, 1.5e-6, 3e-6, 7.5e-6, 1.5e-5)
+RARE_BIT_ERROR_RATES = (0.0, 1e-8, 3e-8, 1e-7)
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,16 @@ class Case:
     hops: int = 1
     window: int = 32
     sink: str = "delack"  # or "plain": an ACK for every segment
-    transport: str = "Newreno"  # or "Reno", "Sack1"
+    transport: str = "Newreno"  # or "Reno", "Sack1", "Cubic"
+    preset: str = "ns2-2.35"  # of our TCP
+    peer: str = ""  # the case whose runs in ns-2 serve this one as well
+    beta: int = 819  # of Cubic: 1024ths of the window that a loss leaves
     routing: str = "frozen"  # or "aodv", "dsr"
     mss: int = MSS
     duration: float = 120.0
     lanes: float = 400.0  # metres between parallel lanes
+    links: tuple = ((10, 5), (2, 1))  # of a wired path: Mb/s and ms
+    transfer_bytes: int = TRANSFER_BYTES  # over a wired path
     bit_error_rate: float = 0.0
     network: int = 0  # nodes of a random network
     target_pct: float | None = None
@@ -60,11 +66,28 @@ def meetings():
 
 def wired():
     for sink in ("delack", "plain"):
-        for transport in ("Reno", "Newreno", "Sack1"):
+        for transport in ("Reno", "Newreno", "Sack1", "Cubic"):
             for rate in BIT_ERROR_RATES:
                 yield Case("wired", f"{transport}, bit errors {rate:g}, {sink}", "wired",
                            transport=transport, sink=sink, bit_error_rate=rate, duration=3600.0,
                            target_pct=10.0, repeat=4)
+
+
+def wired_long():
+    """167 segments fit into the path: what is under test is the cubic function, and RFC 9438's beta."""
+    for sink in ("delack", "plain"):
+        for rate in RARE_BIT_ERROR_RATES:
+            yield Case("wired-long", f"Cubic, bit errors {rate:g}, {sink}", "wired",
+                       transport="Cubic", beta=717, sink=sink, links=((100, 5), (10, 95)),
+                       window=1000, transfer_bytes=60_000 * MSS, bit_error_rate=rate,
+                       duration=3600.0, target_pct=10.0, repeat=4)
+
+
+def with_todays_recovery(cases):
+    """CUBIC once more, with what hosts of today know of losses; the same runs in ns-2."""
+    for case in cases:
+        if case.transport == "Cubic":
+            yield replace(case, name=f"{case.name}, linux", preset="linux", peer=case.name)
 
 
 def large():
@@ -76,7 +99,8 @@ def large():
                    duration=30.0)
 
 
-CASES = (*chains(), *meetings(), *wired(), *large())
+CASES = (*chains(), *meetings(), *wired(), *with_todays_recovery(wired()), *wired_long(),
+         *with_todays_recovery(wired_long()), *large())
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 
 # Cases whose CPU time and memory are compared.

@@ -12,21 +12,24 @@ from pathlib import Path
 import geometry
 import measure
 import networks
-from cases import MSS, TRANSFER_BYTES
+from cases import MSS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "target" / "release" / "hopline"
 WALK = ROOT / "scenarios" / "walk" / "scenario.toml"
 
-TRANSPORTS = {"Reno": "tcp-reno", "Newreno": "tcp-newreno", "Sack1": "tcp-sack"}
+TRANSPORTS = {"Reno": "tcp-reno", "Newreno": "tcp-newreno", "Sack1": "tcp-sack",
+              "Cubic": "tcp-cubic"}
+TIMESTAMPS_BYTES = 12
 
 
 def scenario_text(case):
     """The case as a scenario file; the files that it names lie beside it."""
     lines = [f'name = "{case.group}"', f"duration_s = {case.duration}",
              f'transport = "{TRANSPORTS[case.transport]}"']
-    lines += ["[tcp]", 'preset = "ns2-2.35"', f"mss_bytes = {MSS}", f"window = {case.window}",
+    lines += ["[tcp]", f'preset = "{case.preset}"', f"window = {case.window}",
               "delayed_ack_ms = " + ("100" if case.sink == "delack" else '"off"')]
+    lines += cubic_lines(case) if case.transport == "Cubic" else [f"mss_bytes = {MSS}"]
     if case.topology == "wired":
         return "\n".join(lines + wired_lines(case)) + "\n"
     lines += ["[radio]", 'preset = "ns2-wavelan"', "[routing]",
@@ -45,14 +48,22 @@ def scenario_text(case):
     return "\n".join(lines) + "\n"
 
 
+def cubic_lines(case):
+    """Where Agent/TCP/Linux differs from the other agents of ns-2, and from hosts of today."""
+    return [f"mss_bytes = {MSS + TIMESTAMPS_BYTES}", "timestamps = true",
+            f"cubic_beta = {case.beta / 1024}", "initial_window = 2", "initial_rto_s = 3",
+            "max_rto_s = 120", "clock_granularity_s = 0.001"]
+
+
 def wired_lines(case):
     lines = ["[[node]]"] * 3
-    for a, rate, delay, errors in ((0, 10, 5, 0.0), (1, 2, 1, case.bit_error_rate)):
+    first, second = case.links
+    for a, (rate, delay), errors in ((0, first, 0.0), (1, second, case.bit_error_rate)):
         lines += ["[[link]]", f'a = "n{a}"', f'b = "n{a + 1}"', f"rate_mbps = {rate}",
                   f"delay_ms = {delay}", "[link.queue]", "capacity_packets = 49"]
         if errors > 0:
             lines += ["[link.errors]", 'model = "bit"', f"bit_error_rate = {errors}"]
-    return [*lines, "[[flow]]", 'src = "n0"', 'dst = "n2"', f"bytes = {TRANSFER_BYTES}"]
+    return [*lines, "[[flow]]", 'src = "n0"', 'dst = "n2"', f"bytes = {case.transfer_bytes}"]
 
 
 def why_not(case):

@@ -34,6 +34,8 @@ def stored(count):
 
 def walkers(program, run):
     """The network of the TCP-DOOR paper as `program` moves it in a run, for ns-2."""
+    if not program.exists():
+        raise RuntimeError(f"{program.relative_to(ROOT)}, which makes the movements, is not built")
     folder = ROOT / "target" / "versus-ns2"
     folder.mkdir(parents=True, exist_ok=True)
     movement, flows = folder / f"door-{run}.ns_movements", folder / "door-flows.csv"

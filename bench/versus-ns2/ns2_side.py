@@ -10,7 +10,6 @@ from pathlib import Path
 import hopline_side
 import measure
 import networks
-from cases import TRANSFER_BYTES
 
 HERE = Path(__file__).resolve().parent
 WALK = HERE.parents[1] / "scenarios" / "walk"
@@ -32,8 +31,10 @@ def version():
 
 def command(case, seed):
     if case.topology == "wired":
+        first, second = (f"{rate}Mb {delay}ms" for rate, delay in case.links)
         options = {"transport": case.transport, "window": case.window, "sink": case.sink,
-                   "ber": case.bit_error_rate, "bytes": TRANSFER_BYTES, "seed": seed}
+                   "ber": case.bit_error_rate, "bytes": case.transfer_bytes, "beta": case.beta,
+                   "first": first, "second": second, "seed": seed}
         script = "wired.tcl"
     else:
         options = {"topology": case.topology, "hops": case.hops, "window": case.window,

@@ -36,6 +36,8 @@ def store(group, data):
 
 def fill(cases, seeds):
     for case in cases:
+        if case.peer:
+            continue
         data = load(case.group)
         runs = data["cases"].setdefault(case.name, [])
         for seed in range(len(runs) + 1, seeds * case.repeat + 1):

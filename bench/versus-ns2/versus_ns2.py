@@ -3,6 +3,7 @@
 
     python3 versus_ns2.py                       everything
     python3 versus_ns2.py --only chain,grid     some tables
+    python3 versus_ns2.py --only door,speed     one table, and CPU time and memory of its cases
     python3 versus_ns2.py --quick               3 seeds, a few cases of each table, no speed table
     python3 versus_ns2.py --stored              take ns-2's results from reference/ where they exist
 
@@ -25,7 +26,7 @@ import scale
 from cases import CASES, GROUPS, SPEED
 
 QUICK_WORDS = ("4 hops, window 2,", "4 hops, window 32,", "window 32", "lanes 400 m", "hidden",
-               "Newreno, bit errors 3e-06", "20 nodes")
+               "Newreno, bit errors 3e-06", "Cubic, bit errors 3e-0", "20 nodes")
 
 
 # Tables that are not a group of cases.
@@ -72,7 +73,7 @@ def seeds(case, options):
 def ns2_runs(case, options):
     count = len(seeds(case, options))
     if options.stored:
-        stored = reference.load(case.group)["cases"].get(case.name, [])
+        stored = reference.load(case.group)["cases"].get(case.peer or case.name, [])
         if len(stored) >= count:
             return [run["flows"] for run in stored[:count]]
     return [ns2_side.run(case, seed)[0] for seed in seeds(case, options)]
@@ -118,9 +119,15 @@ def ns2_cost(case):
     return cpu_s, peak_mib
 
 
+def timed(options):
+    """Cases of the table of CPU time: of the groups named beside it, else all."""
+    groups = set(options.only) & set(GROUPS)
+    return [case for case in SPEED if not groups or case.group in groups]
+
+
 def speed(options, failures):
     rows = []
-    for case in SPEED:
+    for case in timed(options):
         print(f"speed: {case.group}: {case.name}", file=sys.stderr, flush=True)
         theirs, ours = ns2_cost(case), None
         reason = "--ns2-only" if options.ns2_only else hopline_side.why_not(case)
