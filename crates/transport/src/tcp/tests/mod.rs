@@ -2,6 +2,7 @@
 
 mod acking;
 mod close;
+mod combined;
 mod config;
 mod congestion;
 mod cubic;

@@ -1,0 +1,130 @@
+//! TCP-DOOR beside ECN, CUBIC, PRR, RACK and F-RTO (docs/protocols/tcp-door.md).
+
+use super::*;
+use crate::tcp::{DoorConfig, Frto, Phase};
+
+fn td(t1: f64) -> DoorConfig {
+    DoorConfig::temporary_disabling(t1)
+}
+
+fn ir(t2: f64) -> DoorConfig {
+    DoorConfig::instant_recovery(t2)
+}
+
+fn sack(door: DoorConfig) -> Config {
+    plain().with_sack().with_door(door)
+}
+
+/// An ACK that tells of late data.
+fn tells(ack: i64) -> FromPeer {
+    seg(1).ack(ack).door(out_of_order())
+}
+
+/// Three duplicates, of what lies behind the segment at `una`.
+fn three_duplicates(s: &mut Script, una: i64) {
+    for n in 2..=4 {
+        s.hears(seg(1).ack(una).sack(una + 1000, una + 1000 * n));
+    }
+}
+
+// ---- ECN ----
+
+#[test]
+fn during_t1_a_mark_halves_the_window_once_and_a_loss_does_not() {
+    let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
+    s.hears(tells(1));
+    s.hears(seg(1).ack(1001).ece());
+    assert_eq!(window(&s), (5000, 5000));
+    three_duplicates(&mut s, 1001);
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)));
+    assert!(s.says().starts_with(". 1001:2001 ack 1"));
+    s.hears(seg(1).ack(10_001));
+    assert_eq!(window(&s), (5000, 5000), "and nothing grows");
+    assert_eq!((s.endpoint.stats().mark_reactions, s.endpoint.stats().door.spared_fast_retransmits), (1, 1));
+}
+
+#[test]
+fn an_ack_that_tells_of_a_route_change_and_of_a_mark_undoes_and_halves() {
+    let mut s = in_flight(sack(DoorConfig::all(4.0, 4.0)).with_ecn(), 10);
+    three_duplicates(&mut s, 1);
+    assert_eq!(window(&s), (5000, 5000));
+    s.hears(tells(1).ece());
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (5000, 5000)));
+    let stats = s.endpoint.stats();
+    assert_eq!((stats.door.recoveries, stats.mark_reactions), (1, 1));
+    s.hears(seg(1).ack(1).sack(1001, 5001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)), "what is lost is resent");
+}
+
+// ---- CUBIC ----
+
+#[test]
+fn instant_recovery_gives_cubic_back_its_plateau_its_k_and_its_time() {
+    // RFC 9438 §4.9.2. At 1400 ms cwnd is W(1.1 s); the loss after it would make 0.85 of that the plateau.
+    let (mut s, mut una) = avoidance_after_a_loss(sack(ir(1.0)), 10);
+    let before = s.endpoint.cwnd();
+    assert!(is_about(&s, 45_461), "{before}");
+    s.runs_to(1500);
+    three_duplicates(&mut s, una);
+    assert_eq!(
+        (s.endpoint.phase(), window(&s)),
+        (Phase::Recovery, (31_499, 31_499)),
+        "0.7 of 45,000 rounded down"
+    );
+    s.hears(tells(una));
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (before, 35_000)));
+    s.says();
+    for round in 12..=20 {
+        acknowledge_flight(&mut s, 400 + 100 * round, &mut una);
+    }
+    assert!(is_about(&s, 49_224), "W(2.1 s): {}", s.endpoint.cwnd());
+    assert_eq!(s.endpoint.stats().door.recoveries, 1, "the loss at 200 ms is older than T2");
+}
+
+// ---- PRR ----
+
+#[test]
+fn instant_recovery_in_the_middle_of_a_proportional_one_gives_back_the_whole_window() {
+    let mut s = in_flight(prr().with_door(ir(1.0)), 20);
+    three_duplicates(&mut s, 1);
+    assert_eq!(window(&s), (16_556, 10_000));
+    s.says();
+    s.hears(tells(1));
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (20_000, UNLIMITED)));
+}
+
+// ---- RACK ----
+
+#[test]
+fn during_t1_a_loss_that_rack_finds_is_resent_and_halves_nothing() {
+    let mut s = in_flight(plain().with_rack().with_door(td(4.0)), 10);
+    s.hears_at(200, tells(1));
+    s.hears(seg(1).ack(1).sack(1001, 4001));
+    assert!(s.says().starts_with(". 1:1001 ack 1"));
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (10_000, UNLIMITED)));
+    assert_eq!(s.endpoint.stats().door.spared_fast_retransmits, 1);
+}
+
+// ---- F-RTO ----
+
+/// Ten segments in flight, and the timer has expired at 400 ms.
+fn timed_out(door: DoorConfig) -> Script {
+    let spurious = Spurious { frto: Frto::FirstTimeout, ..Spurious::UNDETECTED };
+    let mut s = in_flight(Config { spurious, ..sack(door) }, 10);
+    assert!(s.runs_to(450).starts_with("400: . 1:1001 ack 1"));
+    assert_eq!(s.endpoint.cwnd(), 1000);
+    s
+}
+
+#[test]
+fn what_frto_undoes_during_t1_is_held() {
+    let mut s = timed_out(td(4.0));
+    s.hears(tells(1));
+    s.hears(seg(1).ack(1001));
+    assert_eq!(s.says().split(';').count(), 2, "new data, to find out");
+    s.hears(seg(1).ack(2001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (10_000, UNLIMITED)));
+    assert_eq!(s.endpoint.stats().spurious_timeouts, 1);
+    s.hears(seg(1).ack(3001));
+    assert_eq!(window(&s), (10_000, UNLIMITED));
+}
