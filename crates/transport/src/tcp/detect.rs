@@ -52,9 +52,9 @@ impl<P: Payload> Endpoint<P> {
             dsack: told.duplicate.map(|(_, right)| right),
             bare_duplicate: taken.bare && !advanced,
         };
-        if let Some(flight) = rack.tlp.on_ack(answer) {
+        if let Some(probe) = rack.tlp.on_ack(answer) {
             self.stats.tail_losses += 1;
-            self.control.on_tail_loss(&self.config, flight);
+            self.control.on_tail_loss(&self.config, probe, self.snd.max);
             self.remember_reduction(now, self.rto.back_off_state());
         }
         let lost = self.look_for_losses(now, taken.delivered);

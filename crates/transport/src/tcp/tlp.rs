@@ -33,13 +33,13 @@ pub(crate) struct Tlp {
 
 /// A probe that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Probe {
+pub(crate) struct Probe {
     /// Position after everything that was sent by then ("TLP.end_seq").
-    end: u64,
+    pub(crate) end: u64,
     /// "TLP.is_retrans".
     kind: ProbeKind,
     /// Data in flight when it was sent, bytes: the flight whose tail was lost.
-    flight: u64,
+    pub(crate) flight: u64,
 }
 
 /// What a probe is made of.
@@ -113,8 +113,8 @@ impl Tlp {
         self.sampled = false;
     }
 
-    /// RFC 8985 §7.4.2. Returns the bytes in flight when the probe was sent, if what it repeated had been lost.
-    pub(crate) fn on_ack(&mut self, answer: Answer) -> Option<u64> {
+    /// RFC 8985 §7.4.2. Returns the probe if what it repeated had been lost.
+    pub(crate) fn on_ack(&mut self, answer: Answer) -> Option<Probe> {
         let probe = self.probe.filter(|probe| answer.ack >= probe.end)?;
         let reported = answer.dsack == Some(probe.end);
         let arrived_twice = reported || (answer.ack == probe.end && answer.bare_duplicate);
@@ -126,7 +126,7 @@ impl Tlp {
         if beyond {
             self.probe = None;
         }
-        beyond.then_some(probe.flight)
+        beyond.then_some(probe)
     }
 }
 

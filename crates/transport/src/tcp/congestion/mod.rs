@@ -126,7 +126,10 @@ pub(crate) struct Control {
     timed_out_at: u64,
     /// New data was acknowledged since the last time-out.
     moved_since_timeout: bool,
-    /// Position after the highest sent when a mark was last heeded: what is below it belongs to that window.
+    /// Position after the highest sent when the window was last reduced: what is below it belongs to the window that this was
+    /// about, and its marks are no news.
+    reduced_below: u64,
+    /// The same where that was for a mark: its losses reduce nothing either.
     marked_below: u64,
     /// Bytes sent by limited transmit since the last new ACK; not part of FlightSize (RFC 5681 §3.2 (2)).
     limited: u32,
@@ -151,6 +154,7 @@ impl Control {
             partial_acks: 0,
             timed_out_at: u64::MAX,
             moved_since_timeout: true,
+            reduced_below: 0,
             marked_below: 0,
             limited: 0,
             sack: Recovery::default(),
@@ -258,16 +262,18 @@ impl Control {
         Response::RESTART_TIMER
     }
 
-    /// Takes the mark that an acknowledgment reports, if nothing has reduced the window that it is about: losses and marks of
-    /// one window count once (RFC 3168 §6.1.2).
+    /// Takes the mark that an acknowledgment reports, unless the window that it is about was reduced: losses and marks of one
+    /// window count once (RFC 3168 §6.1.2), and the peer repeats itself until it has what was sent after the reduction
+    /// (§6.1.3).
     pub(crate) fn on_mark(&mut self, config: &Config, ack: &Ack) -> Response {
-        if self.phase != Phase::Open || ack.una < self.marked_below {
-            return Response::default();
+        if self.phase != Phase::Open || ack.una <= self.reduced_below {
+            return Response::NOTHING;
         }
+        self.reduced_below = ack.max;
         self.marked_below = ack.max;
         let pause = self.window.cwnd <= self.window.mss;
         if !pause {
-            self.note_reduction(Cause::Mark);
+            self.note_reduction(Cause::Mark, ack.max);
             self.window.cwnd = self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark);
         }
         Response { heeds_mark: true, pause, ..Response::NOTHING }
@@ -290,7 +296,7 @@ impl Control {
     }
 
     fn time_out(&mut self, config: &Config, una: u64, nxt: u64, max: u64) {
-        self.note_reduction(Cause::Timeout);
+        self.note_reduction(Cause::Timeout, max);
         self.window.inflation = 0;
         // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
         if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
@@ -354,7 +360,7 @@ impl Control {
     /// Fast retransmit: halves the window and notes where recovery ends (RFC 5681 §3.2 (2), (3)).
     fn enter_recovery(&mut self, config: &Config, ack: &Ack) {
         if ack.una >= self.marked_below {
-            self.note_reduction(Cause::FastRetransmit);
+            self.note_reduction(Cause::FastRetransmit, ack.max);
             self.window.cwnd = self.reduce(config, ack.nxt - ack.una, Cause::FastRetransmit);
         } else {
             self.spared = !self.is_free();

@@ -3,6 +3,7 @@
 use super::undo::Cause;
 use super::{Ack, Control, Phase, Response};
 use crate::tcp::config::Config;
+use crate::tcp::tlp::Probe;
 
 impl Control {
     /// Segments were taken for lost. One reduction covers everything that was in flight by then.
@@ -23,13 +24,13 @@ impl Control {
         Response::ENTER
     }
 
-    /// A probe repaired the only loss of a flight of so many bytes (RFC 8985 §7.4.2): the window is reduced as after a fast
-    /// recovery.
-    pub(crate) fn on_tail_loss(&mut self, config: &Config, flight: u64) {
-        if self.phase == Phase::Open {
+    /// A probe repaired the only loss of its flight (RFC 8985 §7.4.2): the window is reduced as after a fast recovery, unless a
+    /// mark of that flight has reduced it. `max`: position after the highest ever sent.
+    pub(crate) fn on_tail_loss(&mut self, config: &Config, probe: Probe, max: u64) {
+        if self.phase == Phase::Open && probe.end > self.marked_below {
             self.react(|c| {
-                c.note_reduction(Cause::FastRetransmit);
-                c.window.cwnd = c.reduce(config, flight, Cause::FastRetransmit);
+                c.note_reduction(Cause::FastRetransmit, max);
+                c.window.cwnd = c.reduce(config, probe.flight, Cause::FastRetransmit);
             });
         }
     }

@@ -39,6 +39,7 @@ pub(crate) struct Before {
     pub(crate) cause: Cause,
     window: Window,
     recover: u64,
+    reduced_below: u64,
     timed_out_at: u64,
     moved_since_timeout: bool,
 }
@@ -119,8 +120,9 @@ impl Reductions {
 }
 
 impl Control {
-    /// Called first thing by whatever reduces the window. While the window is held, there is nothing to undo.
-    pub(super) fn note_reduction(&mut self, cause: Cause) {
+    /// Called first thing by whatever takes the window that ends at `max` to be congested. While the window is held, there is
+    /// nothing to undo.
+    pub(super) fn note_reduction(&mut self, cause: Cause, max: u64) {
         self.spared = !self.is_free();
         if self.spared {
             return;
@@ -129,9 +131,11 @@ impl Control {
             cause,
             window: self.window.clone(),
             recover: self.recover,
+            reduced_below: self.reduced_below,
             timed_out_at: self.timed_out_at,
             moved_since_timeout: self.moved_since_timeout,
         });
+        self.reduced_below = max;
     }
 
     /// The state before the reduction that just happened, once.
@@ -147,6 +151,7 @@ impl Control {
         self.dup_acks = 0;
         self.partial_acks = 0;
         self.limited = 0;
+        self.reduced_below = before.reduced_below;
         self.timed_out_at = before.timed_out_at;
         self.moved_since_timeout = before.moved_since_timeout;
         if before.cause != Cause::Timeout || resume == Resume::NewData {

@@ -128,9 +128,39 @@ fn a_mark_halves_the_window_once_and_the_first_new_data_say_so() {
     assert_eq!(s.says(), "ECT W 10001:11001 ack 1");
     s.hears(seg(1).ack(7001));
     assert_eq!(s.says(), "ECT . 11001:12001 ack 1");
+    // §6.1.3: the peer repeats itself until CWR arrives, and that is behind what this acknowledges.
     s.hears(seg(1).ack(10_001).ece());
+    assert_eq!((s.endpoint.stats().mark_reactions, s.endpoint.cwnd()), (1, 5200));
+    s.says();
+    s.hears(seg(1).ack(11_001).ece());
     assert_eq!(s.endpoint.stats().mark_reactions, 2, "the next window's mark");
-    assert!(s.endpoint.cwnd() < 3000);
+    assert_eq!(s.endpoint.cwnd(), 2500, "half of four in flight and one acknowledged");
+}
+
+#[test]
+fn one_marked_segment_halves_once_however_long_the_peer_tells_of_it() {
+    // §6.1.3: ECE is on every ACK until CWR has arrived, and the first new data are 10001:11001.
+    let mut s = in_flight(plain());
+    for ack in 1..=10 {
+        s.hears(seg(1).ack(1 + 1000 * ack).ece());
+        s.says();
+    }
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.ssthresh()), (5000, 5000));
+    s.hears(seg(1).ack(11_001));
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.stats().mark_reactions), (5200, 1));
+}
+
+#[test]
+fn after_a_loss_reno_does_not_halve_again_for_a_mark_in_the_same_window() {
+    // Reno leaves recovery at the first new ACK, long before the window is over.
+    let mut s = in_flight(plain().with_reno());
+    for _ in 0..3 {
+        s.hears(seg(1).ack(1));
+    }
+    s.hears(seg(1).ack(5001));
+    assert_eq!((s.endpoint.phase(), s.endpoint.cwnd()), (Phase::Open, 5000));
+    s.hears(seg(1).ack(6001).ece());
+    assert_eq!((s.endpoint.cwnd(), s.endpoint.stats().mark_reactions), (5000, 0));
 }
 
 #[test]

@@ -52,3 +52,34 @@ fn a_mark_behind_a_loss_halves_nothing_and_the_next_window_s_mark_does() {
     // Four in flight, and one acknowledged.
     assert_eq!((reactions(&s), window(&s)), ([1, 1, 0], (2500, 2500)));
 }
+
+#[test]
+fn a_tail_that_was_lost_in_a_marked_window_halves_nothing() {
+    let mut s = connected(rack_and_ecn(), 10);
+    s.endpoint.send(s.now, Length(10_000)).unwrap();
+    s.says();
+    s.hears_at(200, seg(1).ack(4001).ece());
+    assert_eq!(window(&s), (5000, 5000));
+    assert_eq!(s.runs_to(410), "400: . 9001:10001 ack 1");
+    s.hears_at(500, seg(1).ack(10_001).ece());
+    s.endpoint.send(s.now, Length(3000)).unwrap();
+    assert!(s.says().starts_with("ECT W 10001:11001"));
+    s.hears_at(600, seg(1).ack(13_001));
+    assert_eq!((reactions(&s), window(&s)), ([1, 0, 1], (5200, 5000)), "grown by an ACK of no mark");
+}
+
+#[test]
+fn a_mark_on_what_was_under_way_when_a_lost_tail_was_found_halves_nothing() {
+    let mut s = connected(rack_and_ecn(), 10);
+    s.endpoint.send(s.now, Length(10_000)).unwrap();
+    s.says();
+    s.hears_at(200, seg(1).ack(4001));
+    s.runs_to(410);
+    s.hears_at(500, seg(1).ack(10_001));
+    s.endpoint.send(s.now, Length(10_000)).unwrap();
+    s.says();
+    s.hears_at(600, seg(1).ack(11_001));
+    assert_eq!(window(&s), (3000, 3000), "half of the six that were in flight at the probe");
+    s.hears_at(610, seg(1).ack(12_001).ece());
+    assert_eq!((reactions(&s), window(&s)), ([0, 0, 1], (3000, 3000)));
+}
