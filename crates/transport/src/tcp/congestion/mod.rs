@@ -264,16 +264,19 @@ impl Control {
 
     /// Takes the mark that an acknowledgment reports, unless the window that it is about was reduced: losses and marks of one
     /// window count once (RFC 3168 §6.1.2), and the peer repeats itself until it has what was sent after the reduction
-    /// (§6.1.3).
+    /// (§6.1.3). It is heeded whatever is held: only congestion sets it. It ends what a hold spared: the window is reduced now.
     pub(crate) fn on_mark(&mut self, config: &Config, ack: &Ack) -> Response {
-        if self.phase != Phase::Open || ack.una <= self.reduced_below {
+        if ack.una <= self.reduced_below {
             return Response::NOTHING;
         }
         self.reduced_below = ack.max;
         self.marked_below = ack.max;
+        self.spared = false;
         let pause = self.window.cwnd <= self.window.mss;
         if !pause {
-            self.note_reduction(Cause::Mark, ack.max);
+            if self.is_free() {
+                self.note_reduction(Cause::Mark, ack.max);
+            }
             self.window.cwnd = self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark);
         }
         Response { heeds_mark: true, pause, ..Response::NOTHING }

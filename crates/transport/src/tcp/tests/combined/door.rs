@@ -44,6 +44,38 @@ fn during_t1_a_mark_halves_the_window_once_and_a_loss_does_not() {
 }
 
 #[test]
+fn a_mark_is_heeded_in_a_recovery_that_t1_spared() {
+    for (t1_is_over, ends) in [(false, 100), (true, 1400)] {
+        let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
+        s.hears(tells(1));
+        three_duplicates(&mut s, 1);
+        assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (10_000, UNLIMITED)));
+        s.hears(seg(1).ack(1).ece().sack(1001, 5001));
+        assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)));
+        s.hears(seg(1).ack(1).ece().sack(1001, 6001));
+        assert_eq!(window(&s), (5000, 5000), "once");
+        s.now = Instant::from_millis(ends);
+        s.hears(seg(1).ack(10_001).ece());
+        assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (5000, 5000)), "{t1_is_over}");
+        assert!(s.says().starts_with("ECT W 10001:11001"));
+    }
+}
+
+#[test]
+fn a_mark_is_heeded_after_a_timeout_that_t1_spared() {
+    let mut s = in_flight(sack(td(4.0)).with_ecn(), 10);
+    s.hears(tells(1));
+    s.runs_to(450);
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Loss, (10_000, UNLIMITED)));
+    s.hears(seg(1).ack(1001).ece());
+    assert_eq!(window(&s), (5000, 5000));
+    s.hears(seg(1).ack(10_001).ece());
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (5000, 5000)), "the peer has not heard yet");
+    assert!(s.says().starts_with("ECT W 10001:11001"));
+    assert_eq!(s.endpoint.stats().mark_reactions, 1);
+}
+
+#[test]
 fn an_ack_that_tells_of_a_route_change_and_of_a_mark_undoes_and_halves() {
     let mut s = in_flight(sack(DoorConfig::all(4.0, 4.0)).with_ecn(), 10);
     three_duplicates(&mut s, 1);

@@ -100,3 +100,39 @@ fn a_mark_means_nothing_to_the_others_and_to_a_frozen_sender() {
     s.endpoint.on_congestion_mark();
     assert_eq!(s.stands(), FeedbackState::Persist);
 }
+
+/// Ten segments in flight since 100 ms, over a path that may mark; SACK.
+fn over_a_path_that_marks(config: Config) -> Script {
+    let mut s = Script::new(config.with_feedback(atcp()).with_ecn());
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    s.now = Instant::from_millis(100);
+    s.hears(seg(0).syn().ack(1).ece().options(mss_1000_sack()));
+    s.endpoint.send(s.now, Length(1 << 40)).unwrap();
+    s.says();
+    s
+}
+
+/// `cwnd` and `ssthresh`.
+fn window(s: &Script) -> (u32, u32) {
+    (s.endpoint.cwnd(), s.endpoint.ssthresh())
+}
+
+#[test]
+fn a_mark_while_a_loss_is_repaired_halves_the_window_at_once() {
+    for config in [plain().with_sack(), plain(), plain().with_reno()] {
+        let mut s = over_a_path_that_marks(config);
+        for right in [2001, 3001, 4001] {
+            s.hears(seg(1).ack(1).sack(1001, right));
+        }
+        assert_eq!((s.stands(), s.endpoint.ssthresh()), (FeedbackState::Loss, 1 << 30));
+        s.hears(seg(1).ack(1).ece().sack(1001, 5001));
+        assert_eq!((s.stands(), s.endpoint.ssthresh()), (FeedbackState::Congested, 5000));
+        s.hears(seg(1).ack(1).ece().sack(1001, 6001));
+        s.hears(seg(1).ack(10_001));
+        assert_eq!((s.stands(), s.endpoint.phase()), (FeedbackState::Active, Phase::Open));
+        assert!(s.endpoint.cwnd() <= 5000 && s.endpoint.ssthresh() == 5000, "{:?}", window(&s));
+        assert!(s.says().starts_with("ECT W 10001:11001"));
+        assert_eq!(s.endpoint.stats().mark_reactions, 1);
+    }
+}
