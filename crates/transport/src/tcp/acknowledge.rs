@@ -171,10 +171,11 @@ impl<P: Payload> Endpoint<P> {
         self.note_fin_acked(now);
     }
 
-    /// RFC 3168 §6.1.2.
+    /// RFC 3168 §6.1.2. Whatever reduced the window before, there is congestion: it is not undone (RFC 4015 §3.4).
     fn heed_mark(&mut self, ack: &Ack) {
         if ack.marked {
             self.on_congestion_mark();
+            self.reductions.forget();
             let response = self.control.on_mark(&self.config, ack);
             self.respond(ack.now, response);
         }

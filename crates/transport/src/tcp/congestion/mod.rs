@@ -274,9 +274,6 @@ impl Control {
         self.spared = false;
         let pause = self.window.cwnd <= self.window.mss;
         if !pause {
-            if self.is_free() {
-                self.note_reduction(Cause::Mark, ack.max);
-            }
             self.window.cwnd = self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark);
         }
         Response { heeds_mark: true, pause, ..Response::NOTHING }

@@ -29,7 +29,8 @@ pub(crate) enum Cause {
     Timeout,
     /// Duplicate acknowledgments or SACK: fast retransmit.
     FastRetransmit,
-    /// The network marked a segment (RFC 3168). Never remembered: there is nothing to doubt.
+    /// The network marked a segment (RFC 3168). Never remembered: there is nothing to doubt, and what came before is
+    /// forgotten.
     Mark,
 }
 
@@ -82,7 +83,8 @@ pub(crate) enum Resume {
 }
 
 impl Reductions {
-    fn forget(&mut self) {
+    /// None of them can be undone any more.
+    pub(in crate::tcp) fn forget(&mut self) {
         self.recent.clear();
     }
 
@@ -165,10 +167,6 @@ impl<P: Payload> Endpoint<P> {
     pub(in crate::tcp) fn remember_reduction(&mut self, now: Instant, back_off: BackOff) {
         if let Some(before) = self.control.take_before() {
             self.owe_cwr();
-            if before.cause == Cause::Mark {
-                // The network said so. What came before cannot be undone either: this would be undone with it.
-                return self.reductions.forget();
-            }
             self.reductions.push(Reduction { at: now, before, back_off });
         }
     }

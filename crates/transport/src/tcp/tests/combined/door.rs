@@ -76,6 +76,39 @@ fn a_mark_is_heeded_after_a_timeout_that_t1_spared() {
 }
 
 #[test]
+fn what_a_mark_did_during_t1_is_not_undone_with_a_reduction_before_it() {
+    let mut s = in_flight(with_dsack_undo(sack(td(4.0))).with_ecn(), 10);
+    for right in [2001, 3001, 4001] {
+        s.hears(seg(1).ack(1).sack(1001, right));
+        s.says();
+    }
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)));
+    s.hears(seg(1).ack(1).sack(1001, 10_001));
+    assert!(s.says().starts_with("ECT W 12001:13001"), "new data in recovery");
+    s.hears(tells(12_001));
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Open, (5000, 5000)));
+    s.says();
+    s.hears(seg(1).ack(13_001).ece());
+    assert_eq!(window(&s), (2500, 2500), "of four in flight and one acknowledged");
+    s.hears(seg(1).ack(13_001).sack(1, 1001));
+    assert_eq!((s.endpoint.stats().spurious_recoveries, window(&s)), (0, (2500, 2500)));
+}
+
+#[test]
+fn instant_recovery_undoes_no_mark_and_no_loss_in_a_marked_window() {
+    let mut s = in_flight(sack(ir(8.0)).with_ecn(), 10);
+    s.hears(seg(1).ack(1001).ece());
+    s.hears(tells(1001));
+    assert_eq!((s.endpoint.stats().door.recoveries, window(&s)), (0, (5000, 5000)));
+    let mut s = in_flight(sack(ir(8.0)).with_ecn(), 10);
+    three_duplicates(&mut s, 1);
+    s.hears(seg(1).ack(1).ece().sack(1001, 5001));
+    s.hears(tells(1));
+    assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (5000, 5000)));
+    assert_eq!(s.endpoint.stats().door.recoveries, 0);
+}
+
+#[test]
 fn an_ack_that_tells_of_a_route_change_and_of_a_mark_undoes_and_halves() {
     let mut s = in_flight(sack(DoorConfig::all(4.0, 4.0)).with_ecn(), 10);
     three_duplicates(&mut s, 1);

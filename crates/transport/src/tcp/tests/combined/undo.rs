@@ -1,7 +1,7 @@
-//! What is left of a reduction that D-SACK (RFC 3708) or Eifel (RFC 3522) found to be wrong, with CUBIC and PRR.
+//! What is left of a reduction that D-SACK (RFC 3708) or Eifel (RFC 3522) found to be wrong, with CUBIC, PRR and ECN.
 
 use super::*;
-use crate::tcp::Phase;
+use crate::tcp::{Frto, Phase};
 
 // ---- CUBIC ----
 
@@ -96,4 +96,44 @@ fn what_rack_took_for_lost_is_in_flight_again_when_an_echo_undoes_the_proportion
     let said = s.says();
     assert!(said.starts_with(". 20001:21001 ack 1"), "nothing is resent: {said}");
     assert_eq!(said.split(';').count(), 15, "five are in flight");
+}
+
+// ---- ECN ----
+
+#[test]
+fn a_recovery_during_which_a_mark_was_reported_stands() {
+    // RFC 4015 §3.4. The loss may have been none; that there was congestion is certain.
+    for marked in [true, false] {
+        let mut s = in_flight(with_dsack_undo(plain().with_sack()).with_ecn(), 10);
+        for right in [2001, 3001, 4001] {
+            s.hears(seg(1).ack(1).sack(1001, right));
+        }
+        assert_eq!(s.says(), ". 1:1001 ack 1");
+        let ack = seg(1).ack(1).sack(1001, 5001);
+        s.hears(if marked { ack.ece() } else { ack });
+        s.hears(seg(1).ack(5001).sack(1, 1001));
+        let expected = if marked { (5000, 5000) } else { (10_000, UNLIMITED) };
+        assert_eq!((s.endpoint.stats().spurious_recoveries, window(&s)), (u64::from(!marked), expected));
+    }
+}
+
+#[test]
+fn an_echo_on_an_ack_that_reports_a_mark_undoes_nothing() {
+    let mut s = in_flight(with_eifel(plain().with_sack()).with_ecn(), 10);
+    assert!(s.runs_to(450).starts_with("400: . 1:1001 ack 1"));
+    let ack = ack_of(&s, 450, 1001, 100);
+    s.hears(ack.ece());
+    assert_eq!((s.endpoint.stats().spurious_timeouts, window(&s)), (0, (2000, 5000)));
+    assert_eq!(s.endpoint.phase(), Phase::Loss);
+}
+
+#[test]
+fn frto_undoes_nothing_behind_a_mark() {
+    let spurious = Spurious { frto: Frto::FirstTimeout, ..Spurious::UNDETECTED };
+    let mut s = in_flight(Config { spurious, ..plain().with_sack() }.with_ecn(), 10);
+    s.runs_to(450);
+    s.hears(seg(1).ack(1001).ece());
+    s.says();
+    s.hears(seg(1).ack(2001));
+    assert_eq!((s.endpoint.stats().spurious_timeouts, s.endpoint.ssthresh()), (0, 5000));
 }
