@@ -34,6 +34,13 @@ impl Control {
         self.hold_while(hold, reaction)
     }
 
+    /// Recovery is over, and the window at `ssthresh`; unless nothing was reduced when it began.
+    pub(super) fn settle(&mut self) {
+        if !self.spared {
+            self.window.cwnd = self.window.ssthresh;
+        }
+    }
+
     /// Lets a time-out be reacted to.
     pub(super) fn react_to_timeout(&mut self, reaction: impl FnOnce(&mut Self)) {
         self.hold_while(self.hold, reaction);

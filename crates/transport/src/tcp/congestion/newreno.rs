@@ -74,7 +74,7 @@ pub(super) fn on_new_ack(c: &mut Control, newreno: NewRenoConfig, config: &Confi
             let flight = (ack.nxt - ack.una).min(1 << 30) as u32;
             c.window.cwnd = c.window.ssthresh.min(flight.max(c.window.mss) + c.window.mss);
         }
-        NewRenoExit::Ssthresh => c.window.cwnd = c.window.ssthresh,
+        NewRenoExit::Ssthresh => c.settle(),
         NewRenoExit::Residual => c.grow(config, ack),
     }
     Response::RESTART_TIMER

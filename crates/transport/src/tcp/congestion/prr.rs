@@ -108,7 +108,7 @@ impl Control {
     /// Recovery is over. RFC 9937 §6: the pipe should be at `ssthresh` by now.
     pub(super) fn end_in_proportion(&mut self) {
         if self.prr_bound().is_some() {
-            self.window.cwnd = self.window.ssthresh;
+            self.settle();
         }
     }
 

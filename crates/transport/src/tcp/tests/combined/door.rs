@@ -1,7 +1,7 @@
 //! TCP-DOOR beside ECN, CUBIC, PRR, RACK and F-RTO (docs/protocols/tcp-door.md).
 
 use super::*;
-use crate::tcp::{DoorConfig, Frto, Phase};
+use crate::tcp::{DoorConfig, Frto, Held, Phase};
 
 fn td(t1: f64) -> DoorConfig {
     DoorConfig::temporary_disabling(t1)
@@ -147,6 +147,26 @@ fn instant_recovery_gives_cubic_back_its_plateau_its_k_and_its_time() {
 }
 
 // ---- PRR ----
+
+#[test]
+fn a_recovery_that_t1_spared_ends_with_the_window_it_began_with() {
+    // PRR ends a recovery at ssthresh, which nothing has set.
+    for (held, ends) in [(Held::Everything, 401), (Held::Reductions, 401), (Held::Reductions, 200)] {
+        let mut s = in_flight(prr().with_door(DoorConfig { held, ..td(1.0) }), 10);
+        s.hears(tells(1));
+        three_duplicates(&mut s, 1);
+        assert!(s.says().starts_with(". 1:1001 ack 1"));
+        assert_eq!((s.endpoint.phase(), window(&s)), (Phase::Recovery, (10_000, UNLIMITED)));
+        let end = 1 + s.endpoint.flight_size() as i64;
+        s.now = Instant::from_millis(ends);
+        s.hears(seg(1).ack(end));
+        assert_eq!(
+            (s.endpoint.phase(), window(&s)),
+            (Phase::Open, (10_000, UNLIMITED)),
+            "{held:?} at {ends}"
+        );
+    }
+}
 
 #[test]
 fn instant_recovery_in_the_middle_of_a_proportional_one_gives_back_the_whole_window() {

@@ -1,7 +1,8 @@
 //! ATCP (Liu, Singh 2001, §III).
 
 use super::*;
-use crate::tcp::{AtcpConfig, Phase, Probing};
+use crate::tcp::congestion::SackConfig;
+use crate::tcp::{AtcpConfig, Phase, Probing, Variant};
 
 fn atcp() -> Feedback {
     Feedback::Atcp(AtcpConfig::PAPER)
@@ -135,4 +136,15 @@ fn a_mark_while_a_loss_is_repaired_halves_the_window_at_once() {
         assert!(s.says().starts_with("ECT W 10001:11001"));
         assert_eq!(s.endpoint.stats().mark_reactions, 1);
     }
+}
+
+#[test]
+fn a_proportional_recovery_that_was_spared_ends_with_the_window_it_began_with() {
+    let mut s = over_a_path_that_marks(Config { variant: Variant::Sack(SackConfig::RFC9937), ..plain() });
+    for right in [2001, 3001, 4001] {
+        s.hears(seg(1).ack(1).sack(1001, right));
+    }
+    assert_eq!((s.stands(), window(&s)), (FeedbackState::Loss, (10_000, 1 << 30)));
+    s.hears(seg(1).ack(10_001));
+    assert_eq!((s.stands(), window(&s)), (FeedbackState::Active, (10_000, 1 << 30)));
 }
