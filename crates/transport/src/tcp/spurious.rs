@@ -109,6 +109,12 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// What reduced the window at `since` and later was undone: nothing is left to be found out about it.
+    pub(super) fn close_case(&mut self, since: Instant) {
+        self.case.take_if(|case| case.at >= since);
+        self.frto.stop();
+    }
+
     /// `at..after` was sent again.
     pub(super) fn note_resent(&mut self, at: u64, after: u64) {
         let probe = self.rack.as_mut().and_then(|rack| rack.tlp.take_repeated());

@@ -175,6 +175,7 @@ impl<P: Payload> Endpoint<P> {
     /// or better if they have become better since, and recovery ends. Returns it; `None`: there is no such reduction.
     pub(in crate::tcp) fn undo(&mut self, now: Instant, which: Which, resume: Resume) -> Option<Reduction> {
         let reduction = self.reductions.take(which)?;
+        self.close_case(reduction.at);
         self.control.restore(&reduction.before, resume);
         self.rto.undo_back_off(reduction.back_off);
         if resume == Resume::NewData && reduction.before.cause == Cause::Timeout {
