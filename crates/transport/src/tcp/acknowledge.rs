@@ -174,7 +174,7 @@ impl<P: Payload> Endpoint<P> {
     /// RFC 3168 §6.1.2. Whatever reduced the window before, there is congestion: it is not undone (RFC 4015 §3.4).
     fn heed_mark(&mut self, ack: &Ack) {
         if ack.marked {
-            self.on_congestion_mark();
+            self.on_congestion_mark(ack.now);
             self.reductions.forget();
             let response = self.control.on_mark(&self.config, ack);
             self.respond(ack.now, response);

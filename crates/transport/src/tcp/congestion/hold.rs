@@ -4,6 +4,7 @@
 //! Recovery and go-back-N go on as always, so that what is lost is resent. The strategies know nothing of it.
 
 use super::{Control, Phase};
+use hopline_core::Instant;
 
 /// What reactions may do to the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +18,12 @@ pub(crate) enum Hold {
 }
 
 impl Control {
-    /// From now on.
-    pub(crate) fn set_hold(&mut self, hold: Hold) {
+    /// From `now` on. Time during which the window was constant does not count for its growth, as where it is not in use
+    /// (RFC 9438 §5.8).
+    pub(crate) fn set_hold(&mut self, now: Instant, hold: Hold) {
+        if self.hold == Hold::Everything {
+            self.window.rest(now);
+        }
         self.hold = hold;
     }
 

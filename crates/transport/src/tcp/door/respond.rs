@@ -44,10 +44,11 @@ impl<P: Payload> Endpoint<P> {
 
     /// Lets congestion control know what it may do now.
     pub(in crate::tcp) fn note_hold(&mut self, now: Instant) {
-        self.control.set_hold(match &self.door {
+        let hold = match &self.door {
             Some(door) => door.hold(now),
             None => self.hold_for_route(),
-        });
+        };
+        self.control.set_hold(now, hold);
     }
 
     /// Whether a time-out now doubles the timer.

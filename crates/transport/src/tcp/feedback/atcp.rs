@@ -6,7 +6,7 @@ use super::freeze::{Plan, Resume, Timers, Wait};
 use super::{Feedback, FeedbackState, InFlight, Probing, Return, RtoAfter, WindowAfter};
 use crate::tcp::congestion::hold::Hold;
 use crate::tcp::endpoint::Endpoint;
-use hopline_core::Payload;
+use hopline_core::{Instant, Payload};
 
 /// Parameters of [`Feedback::Atcp`](super::Feedback::Atcp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,11 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// The peer echoes a congestion mark, to which TCP is about to react.
-    pub(in crate::tcp) fn on_congestion_mark(&mut self) {
+    pub(in crate::tcp) fn on_congestion_mark(&mut self, now: Instant) {
         if let (Feedback::Atcp(_), FeedbackState::Active) = (self.config.feedback, self.route.state) {
             self.route.state = FeedbackState::Congested;
             self.route.in_flight_below = self.snd.max;
-            self.control.set_hold(Hold::Free);
+            self.note_hold(now);
         }
     }
 

@@ -146,6 +146,22 @@ fn instant_recovery_gives_cubic_back_its_plateau_its_k_and_its_time() {
     assert_eq!(s.endpoint.stats().door.recoveries, 1, "the loss at 200 ms is older than T2");
 }
 
+#[test]
+fn time_that_t1_holds_does_not_count_for_cubic() {
+    let (mut s, mut una) = avoidance_after_a_loss(sack(td(4.0)), 5);
+    assert!(is_about(&s, 41_707), "W(0.6 s)");
+    let held = window(&s);
+    // The RTO is the least, 200 ms: T1 lasts until 1800 ms. Something is in flight all the time.
+    for n in 10..=22 {
+        una += s.endpoint.flight_size() as i64 - 1000;
+        s.hears_at(100 * n, if n == 10 { tells(una) } else { seg(1).ack(una) });
+        s.says();
+        assert_eq!(window(&s) == held, n < 18, "{n}");
+    }
+    // The fifth ACK of five: W(1.0 s), not W(1.9 s), which is 48,788.
+    assert!(s.endpoint.cwnd().abs_diff(44_828) < 100, "{}", s.endpoint.cwnd());
+}
+
 // ---- PRR ----
 
 #[test]

@@ -79,7 +79,7 @@ fn a_timeout_without_a_mark_resends_with_the_window_as_it_was() {
 #[test]
 fn after_a_mark_a_loss_is_congestion_until_what_was_in_flight_is_acknowledged() {
     let mut s = sending(atcp());
-    s.endpoint.on_congestion_mark();
+    s.endpoint.on_congestion_mark(s.now);
     assert_eq!(s.stands(), FeedbackState::Congested);
     for _ in 0..3 {
         s.hears(seg(1).ack(1));
@@ -94,11 +94,11 @@ fn after_a_mark_a_loss_is_congestion_until_what_was_in_flight_is_acknowledged() 
 #[test]
 fn a_mark_means_nothing_to_the_others_and_to_a_frozen_sender() {
     let mut s = sending(Feedback::None);
-    s.endpoint.on_congestion_mark();
+    s.endpoint.on_congestion_mark(s.now);
     assert_eq!(s.stands(), FeedbackState::Active);
     let mut s = sending(atcp());
     s.loses_route_at(200);
-    s.endpoint.on_congestion_mark();
+    s.endpoint.on_congestion_mark(s.now);
     assert_eq!(s.stands(), FeedbackState::Persist);
 }
 
