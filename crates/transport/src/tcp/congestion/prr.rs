@@ -53,11 +53,13 @@ pub(crate) enum Progress {
 }
 
 impl Prr {
-    /// Recovery begins with `flight` bytes in flight, of which `sacked` had been reported before.
-    pub(super) fn begin(bound: PrrBound, flight: u64, sacked: u64) -> Self {
+    /// Recovery begins with `flight` bytes between what is acknowledged and what is next, of which the peer holds `sacked`. The
+    /// ACK at hand delivered so many.
+    pub(super) fn begin(bound: PrrBound, flight: u64, sacked: u64, delivered: u64) -> Self {
         let flight = match bound {
             PrrBound::Conservative | PrrBound::SlowStart => flight,
-            PrrBound::SafeAck => flight.saturating_sub(sacked), // RFC 9937 §6
+            // RFC 9937 §6.1: what was delivered before is not in flight; what this ACK delivers was, acknowledged or selectively.
+            PrrBound::SafeAck => (flight + delivered).saturating_sub(sacked),
         };
         Self { flight: flight.max(1), delivered: 0, out: 0 }
     }
@@ -85,9 +87,9 @@ impl Prr {
 
 impl Control {
     /// Recovery begins, as [`Prr::begin`]; where the window comes down at once, this and what follows do nothing.
-    pub(super) fn begin_in_proportion(&mut self, flight: u64, sacked: u64) {
+    pub(super) fn begin_in_proportion(&mut self, flight: u64, sacked: u64, delivered: u64) {
         if let Some(bound) = self.prr_bound() {
-            self.sack.prr = Prr::begin(bound, flight, sacked);
+            self.sack.prr = Prr::begin(bound, flight, sacked, delivered);
         }
     }
 
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn above_ssthresh_what_leaves_is_in_proportion_to_what_arrives() {
         // 20 in flight, ssthresh 10: one leaves for two that arrive.
-        let mut prr = Prr::begin(PrrBound::Conservative, 20_000, 0);
+        let mut prr = Prr::begin(PrrBound::Conservative, 20_000, 0, 0);
         let mut pipe = 19_000;
         let sent: Vec<u64> = (0..8)
             .map(|_| {
@@ -157,7 +159,7 @@ mod tests {
             (PrrBound::SafeAck, Progress::Safe, 2000),
             (PrrBound::SafeAck, Progress::Doubtful, 1000),
         ] {
-            let mut prr = Prr::begin(bound, 20_000, 0);
+            let mut prr = Prr::begin(bound, 20_000, 0, 0);
             assert_eq!(prr.allow(bound, 10_000, 1000, ack(1000, 4000, progress)), expected, "{bound:?}");
         }
     }
@@ -165,7 +167,7 @@ mod tests {
     #[test]
     fn never_more_than_ssthresh_allows() {
         for bound in [PrrBound::Conservative, PrrBound::SlowStart, PrrBound::SafeAck] {
-            let mut prr = Prr::begin(bound, 20_000, 0);
+            let mut prr = Prr::begin(bound, 20_000, 0, 0);
             assert_eq!(prr.allow(bound, 10_000, 1000, ack(9000, 9500, Progress::Safe)), 500, "{bound:?}");
             assert_eq!(prr.allow(bound, 10_000, 1000, ack(1000, 10_000, Progress::Safe)), 0, "{bound:?}");
         }
@@ -173,11 +175,11 @@ mod tests {
 
     #[test]
     fn what_was_reported_before_recovery_is_not_in_flight_to_rfc_9937() {
-        let mut old = Prr::begin(PrrBound::SlowStart, 20_000, 10_000);
-        let mut new = Prr::begin(PrrBound::SafeAck, 20_000, 10_000);
+        let mut old = Prr::begin(PrrBound::SlowStart, 20_000, 11_000, 1000);
+        let mut new = Prr::begin(PrrBound::SafeAck, 20_000, 11_000, 1000);
         let ack = ack(1000, 15_000, Progress::Doubtful);
         assert_eq!(old.allow(PrrBound::SlowStart, 10_000, 1000, ack), 500);
         assert_eq!(new.allow(PrrBound::SafeAck, 10_000, 1000, ack), 1000);
-        assert_eq!(Prr::begin(PrrBound::SafeAck, 5, 9).flight, 1, "never divides by zero");
+        assert_eq!(Prr::begin(PrrBound::SafeAck, 5, 9, 0).flight, 1, "never divides by zero");
     }
 }

@@ -20,7 +20,7 @@ impl Control {
         let flight = ack.nxt - ack.una;
         self.limited = flight.saturating_sub(u64::from(self.window.cwnd)).min(1 << 30) as u32;
         self.enter_recovery(config, ack);
-        self.begin_in_proportion(flight, sacked.saturating_sub(ack.delivered));
+        self.begin_in_proportion(flight, sacked, ack.delivered);
         Response::ENTER
     }
 

@@ -112,7 +112,7 @@ pub(super) fn on_duplicate(
         // The threshold's worth has left the network; the first retransmission is not counted.
         SackRules::Ns2 => (ack.nxt - ack.una) as i64 - (i64::from(config.dup_ack_threshold) + 1) * mss as i64,
     };
-    c.begin_in_proportion(ack.nxt - ack.una, board.sacked_below(u64::MAX).saturating_sub(ack.delivered));
+    c.begin_in_proportion(ack.nxt - ack.una, board.sacked_below(u64::MAX), ack.delivered);
     c.reduce_in_proportion(delivery(c, ack, Progress::Doubtful));
     Response::ENTER
 }

@@ -47,7 +47,8 @@ pub enum Feedback {
     TcpF(TcpFConfig),
     /// By a notification of the failure; probes find out about the return (Holland, Vaidya 1999).
     Elfn(ElfnConfig),
-    /// By ICMP and congestion marks (Liu, Singh 2001).
+    /// By ICMP and congestion marks (Liu, Singh 2001). It takes [`Config::with_ecn`](super::Config::with_ecn): without marks
+    /// every loss passes for a bit error.
     Atcp(AtcpConfig),
     /// By notifications of the failure and of the return, with probes in case they are lost (Kim, Toh, Choi 2001).
     Bus(BusConfig),

@@ -58,6 +58,16 @@ fn three_segments_behind_a_hole_begin_the_proportion_at_once() {
 }
 
 #[test]
+fn what_the_ack_acknowledges_that_shows_the_loss_was_in_flight_too() {
+    // RFC 9937 §6.1: RecoverFS = 15 − (3 − 3) + 5.
+    let mut s = twenty();
+    s.hears_at(200, seg(1).ack(5001).sack(6001, 9001));
+    // Half of the fifteen; eleven in flight, sndcnt = ⌈8 · 7.5/20⌉ = 3.
+    assert_eq!(window(&s), (14_000, 7500));
+    assert_eq!(s.says(), ". 5001:6001 ack 1; . 20001:21001 ack 1; . 21001:22001 ack 1");
+}
+
+#[test]
 fn where_more_is_lost_than_the_window_shrinks_as_much_leaves_as_arrives_and_a_segment_more_for_progress() {
     // Twelve are lost, and five in flight: the bound counts. RFC 9937 §6.2: an ACK of new data that shows no further loss.
     for (right, released) in [(20_001, 6), (19_001, 4)] {
