@@ -40,7 +40,7 @@ pub const TCP: &[Key] = &[
     Key::word(
         "ecn",
         &["off", "if-asked", "ask"],
-        "whether data may be marked in place of being dropped (RFC 3168); both ends of a flow are alike, so it takes ask; default: off, of preset linux: if-asked",
+        "whether data may be marked in place of being dropped (RFC 3168); both ends of a flow are alike, so it takes ask; default: off, of preset linux: if-asked, of atcp: ask",
     ),
     Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed; default: 0.4"),
     Key::number("cubic_beta", 0.01, 0.99, "of cubic: what a loss leaves of the window; default: 0.7"),

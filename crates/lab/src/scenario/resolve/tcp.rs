@@ -5,7 +5,7 @@ use super::super::source::Problem;
 use super::{door, feedback, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
-    AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Frto, InitialWindow,
+    AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback, Frto, InitialWindow,
     LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryWindow, TailProbe, TimestampEcho,
     Variant, WindowLaw,
 };
@@ -38,6 +38,9 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
         config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
     }
     config.feedback = feedback::resolve(transport, scenario, flow)?;
+    if let Feedback::Atcp(_) = config.feedback {
+        config.ecn = EcnUse::Ask; // what it tells congestion by
+    }
     apply(&mut config, general);
     apply(&mut config, own);
     if transport == "tcp-door" {

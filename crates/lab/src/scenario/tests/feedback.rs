@@ -2,7 +2,7 @@
 
 use super::*;
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, InFlight, Probing, Return, RtoAfter,
+    AtcpConfig, BusConfig, EcnUse, ElfnConfig, Feedback, FixedRtoConfig, InFlight, Probing, Return, RtoAfter,
     TcpFConfig, WindowAfter,
 };
 
@@ -21,12 +21,31 @@ fn transports_named_after_a_scheme_are_sack_with_it() {
     for (transport, scheme) in [
         ("tcp-f", Feedback::TcpF(TcpFConfig::PAPER)),
         ("tcp-elfn", Feedback::Elfn(ElfnConfig::PAPER)),
-        ("atcp", Feedback::Atcp(AtcpConfig::PAPER)),
         ("tcp-bus", Feedback::Bus(BusConfig::PAPER)),
         ("tcp-fixed-rto", Feedback::FixedRto(FixedRtoConfig::PAPER)),
     ] {
         let config = tcp(&spec(CHAIN, &[TOLD, &format!("transport={transport}")]), 0);
         assert_eq!(config, Config::modern().with_sack().with_feedback(scheme), "{transport}");
+    }
+}
+
+#[test]
+fn atcp_asks_for_ecn_unless_the_scenario_says_otherwise() {
+    let plain = Config::modern().with_sack().with_feedback(Feedback::Atcp(AtcpConfig::PAPER));
+    for named in ["transport=atcp", "tcp.feedback=atcp"] {
+        let config = |settings: &[&str]| {
+            tcp(&spec(CHAIN, &[&[TOLD, "transport=tcp-sack", named], settings].concat()), 0)
+        };
+        assert_eq!(config(&[]), plain.with_ecn(), "{named}");
+        assert_eq!(config(&["tcp.preset=linux", "tcp.loss_detection=dup-acks"]).ecn, EcnUse::Ask);
+        for (written, ecn) in [("off", EcnUse::Never), ("if-asked", EcnUse::IfAsked), ("ask", EcnUse::Ask)] {
+            assert_eq!(config(&[&format!("tcp.ecn={written}")]).ecn, ecn);
+            assert_eq!(config(&["tcp.ecn=ask", &format!("flow.0.tcp.ecn={written}")]).ecn, ecn);
+        }
+    }
+    for other in ["tcp-f", "tcp-elfn", "tcp-bus", "tcp-fixed-rto"] {
+        let config = tcp(&spec(CHAIN, &[TOLD, &format!("transport={other}")]), 0);
+        assert_eq!(config.ecn, EcnUse::Never, "{other}");
     }
 }
 
