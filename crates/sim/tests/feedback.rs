@@ -1,22 +1,26 @@
-//! Feedback schemes of TCP in the simulated network: who is told freezes, and learns of the return in one way or another.
+//! Feedback schemes of TCP in the simulated network: who is told freezes, and learns of the return in one way or another; ATCP
+//! tells congestion from bit errors by the marks of queues.
 
 mod support;
 
 use hopline_core::{Duration, NodeId};
+use hopline_queue::RedConfig;
+use hopline_queue::red::Action;
 use hopline_radio::mobility::{Position, Trajectory};
+use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::{aodv, dsr};
 use hopline_sim::outcome::FlowOutcome;
-use hopline_sim::spec::{Blocks, OutageSpec};
-use hopline_sim::{Spec, simulate};
+use hopline_sim::spec::{Blocks, Discipline, OutageSpec};
+use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, Config, ElfnConfig, Feedback, FixedRtoConfig, TcpFConfig,
+    AtcpConfig, BusConfig, Config, ElfnConfig, Feedback, FixedRtoConfig, InitialSsthresh, TcpFConfig,
 };
-use support::{Build, at, chain, moving, ns2_tcp, walk};
+use support::{Build, at, chain, link, moving, ns2_tcp, walk, wired};
 
 const ELFN: Feedback = Feedback::Elfn(ElfnConfig::PAPER);
 const TCP_F: Feedback = Feedback::TcpF(TcpFConfig::PAPER);
-const NOTIFIED: [Feedback; 4] =
-    [TCP_F, ELFN, Feedback::Atcp(AtcpConfig::PAPER), Feedback::Bus(BusConfig::PAPER)];
+const ATCP: Feedback = Feedback::Atcp(AtcpConfig::PAPER);
+const NOTIFIED: [Feedback; 4] = [TCP_F, ELFN, ATCP, Feedback::Bus(BusConfig::PAPER)];
 
 /// SACK of ns-2 with a scheme, eight segments at most.
 fn tcp(feedback: Feedback) -> Config {
@@ -147,4 +151,82 @@ fn the_same_run_twice_is_the_same() {
         let [one, two, other] = [1, 1, 2].map(|run| simulate(&spec, run).fingerprint);
         assert!(one == two && one != other, "{feedback:?}");
     }
+}
+
+// ---- ATCP and the marks of queues ----
+
+/// A fast link that damages packets, and one of 2 Mb/s behind a queue of 100 packets that marks what it can; 60 s.
+fn marking_route(over: Config, bit_error_rate: f64) -> Spec {
+    let mut lossy = link(0, 1, 100_000_000, Duration::from_millis(1), 1000);
+    lossy.errors = ErrorModel::BitErrors(Probability::new(bit_error_rate).expect("a probability"));
+    let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 100);
+    let red = RedConfig { max_probability: 0.1, action: Action::Mark, ..RedConfig::PAPER };
+    slow.queue.discipline = Discipline::Red(red);
+    // Slow start ends below what the queue holds: its overshoot takes the average to where marks end.
+    let over = Config { initial_ssthresh: InitialSsthresh::Segments(10), ..over };
+    wired(3).link(lossy).link(slow).bulk(0, 2, over).seconds(60)
+}
+
+fn sack() -> Config {
+    Config::modern().with_sack()
+}
+
+fn atcp() -> Config {
+    sack().with_feedback(ATCP)
+}
+
+/// The congestion window in segments, each second from the tenth on.
+fn windows(outcome: &Outcome) -> Vec<u64> {
+    let samples = outcome.flows[0].series.iter().filter(|sample| sample.at >= at(10.0));
+    samples.map(|sample| sample.cwnd_bytes / 1448).collect()
+}
+
+#[test]
+fn where_queues_mark_atcp_reduces_as_tcp_does() {
+    let [atcp, sack] = [atcp(), sack()].map(|over| simulate(&marking_route(over.with_ecn(), 0.0), 1));
+    for outcome in [&atcp, &sack] {
+        assert!(outcome.nodes[1].marks > 10, "{} marks", outcome.nodes[1].marks);
+        assert_eq!((outcome.nodes[1].drops.total(), outcome.flows[0].retransmissions), (0, 0));
+    }
+    // Nothing is lost, and nothing is to be shielded from: the two are one.
+    assert_eq!(atcp.flows[0].series, sack.flows[0].series);
+    let falls = windows(&atcp).windows(2).filter(|pair| pair[1] < pair[0]).count();
+    assert!(falls > 5, "{:?}", windows(&atcp));
+}
+
+#[test]
+fn without_ecn_atcp_takes_the_drops_of_the_same_queue_for_bit_errors() {
+    let [asked, never] = [atcp().with_ecn(), atcp()].map(|over| simulate(&marking_route(over, 0.0), 1));
+    assert_eq!(never.nodes[1].marks, 0);
+    assert!(never.flows[0].retransmissions > 100, "{}", never.flows[0].retransmissions);
+    let [told, deaf] = [&asked, &never].map(|outcome| windows(outcome).into_iter().max().expect("samples"));
+    assert!(told < 30 && deaf > 2 * told, "{told} with marks, {deaf} without");
+}
+
+#[test]
+fn bit_errors_are_shielded_where_queues_could_mark_and_do_not() {
+    // One packet in fifty is damaged. Eight segments at most are in flight, which the route holds: no queue builds up.
+    let route = |over: Config| {
+        simulate(&marking_route(Config { window_clamp: Some(8), ..over.with_ecn() }, 1.7e-6), 1)
+    };
+    let [atcp, sack] = [atcp(), sack()].map(route);
+    for outcome in [&atcp, &sack] {
+        assert_eq!((outcome.nodes[1].marks, outcome.nodes[1].drops.early), (0, 0));
+        assert!(outcome.flows[0].retransmissions > 50, "{}", outcome.flows[0].retransmissions);
+    }
+    assert!(windows(&atcp).iter().all(|&segments| segments >= 8), "{:?}", windows(&atcp));
+    assert!(windows(&sack).iter().any(|&segments| segments < 6), "{:?}", windows(&sack));
+    assert!(atcp.flows[0].bytes_received > sack.flows[0].bytes_received);
+}
+
+#[test]
+fn marks_bound_the_window_of_atcp_where_packets_are_damaged_as_well() {
+    let [atcp, sack] = [atcp(), sack()].map(|over| simulate(&marking_route(over.with_ecn(), 1.7e-6), 1));
+    assert!(atcp.nodes[1].marks > 10 && atcp.nodes[1].drops.queue_full == 0);
+    let [with, without] = [&atcp, &sack].map(|outcome| windows(outcome).into_iter().max().expect("samples"));
+    assert!(with < 40, "{with} segments, {without} without ATCP");
+    assert!(
+        atcp.flows[0].bytes_received > sack.flows[0].bytes_received,
+        "what was damaged slowed it down less"
+    );
 }
