@@ -56,14 +56,14 @@ impl<M: Copy> Dsr<M> {
     fn report(&mut self, now: Instant, neighbour: Ipv4Addr, packet: &Packet<M>) {
         let Some(way) = Way::of(packet) else { return };
         let ours = way.transmitter() == self.address && way.start() != self.address;
-        if ours && self.broken.is_news(now, neighbour, way.start()) {
+        if ours && !is_error(packet) && self.broken.is_news(now, neighbour, way.start()) {
             self.send_error(packet, way.travelled(), ErrorKind::NodeUnreachable(neighbour));
         }
     }
 
     /// Sends an error about `packet`, which `travelled` so far, back the same way. None about errors.
     pub(super) fn send_error(&mut self, packet: &Packet<M>, travelled: &[Ipv4Addr], kind: ErrorKind) {
-        if packet.header.options.iter().any(|option| matches!(option, DsrOption::Error(_))) {
+        if is_error(packet) {
             return;
         }
         let back = self.way_back(travelled);
@@ -95,4 +95,8 @@ impl<M: Copy> Dsr<M> {
     pub(super) fn max_salvage(&self) -> u8 {
         self.config.max_salvage.min(LARGEST_SALVAGE)
     }
+}
+
+fn is_error<M>(packet: &Packet<M>) -> bool {
+    packet.header.options.iter().any(|option| matches!(option, DsrOption::Error(_)))
 }

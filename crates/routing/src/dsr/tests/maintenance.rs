@@ -97,6 +97,15 @@ fn of_queued_packets_each_source_is_told_once() {
 }
 
 #[test]
+fn a_lost_error_does_not_hide_that_a_packet_of_the_same_source_is_lost_too() {
+    let mut node = Node::new(Config::rfc4728());
+    let error = node.get(5, packet(4, 9, &[route(0, &[5, 0, 6], 2), error_option(4, 8, 9)]));
+    let data = passed(&mut node, 77);
+    assert_eq!(node.fails(error[0].clone()), [], "no errors about errors");
+    assert!(matches!(only(&node.fails(data)).0.header.options.as_slice(), [_, DsrOption::Error(_)]));
+}
+
+#[test]
 fn the_queue_is_left_alone_if_told_so() {
     let mut node = Node::new(Config { queued_packets: QueuedPackets::Kept, ..Config::rfc4728() });
     let transmit = passed(&mut node, 77);
