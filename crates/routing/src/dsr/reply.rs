@@ -3,7 +3,7 @@
 use super::machine::Dsr;
 use super::stats::Ignored;
 use super::types::{Packet, Transmit};
-use super::way::{Way, reversed};
+use super::way::{Way, reversed, salvage_count};
 use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply, RouteRequest};
 use std::net::Ipv4Addr;
@@ -83,9 +83,10 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.2.5: an initiator that uses a route as short as the one it would be told needs no reply.
+    /// §8.2.5: an initiator that uses a route as short as the one it would be told needs no reply. A salvaged packet does
+    /// not say what its source uses.
     pub(super) fn cancel_delayed_replies(&mut self, packet: &Packet<M>, way: &Way) {
-        if packet.header.next.is_none() {
+        if packet.header.next.is_none() || salvage_count(&packet.header) > 0 {
             return;
         }
         let before = self.delayed.waiting.len();

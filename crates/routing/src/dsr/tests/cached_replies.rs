@@ -72,6 +72,14 @@ fn a_reply_is_not_sent_if_its_initiator_uses_a_route_as_short() {
 }
 
 #[test]
+fn a_salvaged_packet_does_not_say_which_route_its_source_uses() {
+    let mut node = knowing(Config::rfc4728());
+    node.get(5, request(4, 7, 9, &[5]));
+    node.overhear(6, 9, carrying(packet(4, 9, &[route(1, &[6], 0)]), 1));
+    assert_eq!((node.pass(ms(1000)).len(), node.dsr.stats().replies_cancelled), (1, 0));
+}
+
+#[test]
 fn what_has_no_data_or_another_target_cancels_nothing() {
     let mut node = knowing(Config::rfc4728());
     node.get(5, request(4, 7, 9, &[5]));
