@@ -286,6 +286,7 @@ impl<P: Payload> Endpoint<P> {
         self.timers.stop_all();
         self.rcv = Receiver::new(&self.config);
         (self.snd.nxt, self.snd.max) = (0, 0);
+        self.snd.scale = 0;
         self.snd.syn_pending = false;
         self.snd.syn_resent = false;
         self.snd.retries = 0;

@@ -208,6 +208,18 @@ fn in_syn_received_a_reset_returns_a_listener_to_listen() {
 }
 
 #[test]
+fn a_reset_handshake_leaves_no_window_scale_behind() {
+    let mut s = listening(Config { window_scale: crate::tcp::Offer::Yes, ..plain() });
+    s.hears(seg(0).syn().options(Options { window_scale: Some(7), ..mss_1000() }));
+    s.says();
+    s.hears(seg(1).rst());
+    s.hears(seg(0).syn().options(mss_1000()));
+    s.says();
+    s.hears(seg(1).ack(1).win(500));
+    assert_eq!((s.state(), s.endpoint.peer_window()), (State::Established, 500));
+}
+
+#[test]
 fn in_syn_received_a_bad_ack_is_reset() {
     let mut s = listening(plain());
     s.hears(seg(0).syn().options(mss_1000()));
