@@ -9,7 +9,7 @@ use super::timer::Timer;
 use crate::connection::{CloseReason, Event, State};
 use core::ops::ControlFlow;
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_wire::tcp::{Flags, Segment};
+use hopline_wire::tcp::{DoorOption, Flags, Segment};
 
 /// Largest payload that a segment can have on the wire.
 const MOST_PAYLOAD: u64 = 65_535;
@@ -122,6 +122,8 @@ impl<P: Payload> Endpoint<P> {
         self.snd.mss = announced.min(self.config.mss) - if both_time { TIMESTAMPS_LEN } else { 0 };
         if let Some(door) = &mut self.door {
             door.agree(options.door);
+            let is_offer = matches!(options.door, None | Some(DoorOption::Offer(_)));
+            self.stats.door.malformed += u64::from(!is_offer);
             self.snd.mss -= door.fixed_len();
         }
         // The window of a SYN is not scaled.

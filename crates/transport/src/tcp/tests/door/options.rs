@@ -248,6 +248,7 @@ fn malformed_options_are_counted_and_the_segment_is_taken() {
     s.hears(seg(0).syn().options(Options { door: Some(DoorOption::Malformed), ..mss_1000_sack() }));
     s.says();
     assert_eq!(s.last.unwrap().options.door, None, "nothing to agree upon");
+    assert_eq!(stats(&s).malformed, 1);
 }
 
 #[test]
