@@ -261,7 +261,7 @@ impl<P: Payload> Endpoint<P> {
                 self.drop_segment(DropReason::BadReset);
                 self.challenge(now);
             } else {
-                self.take_reset();
+                self.take_reset(now);
             }
             return DONE;
         }
@@ -273,7 +273,8 @@ impl<P: Payload> Endpoint<P> {
         GO_ON
     }
 
-    fn take_reset(&mut self) {
+    fn take_reset(&mut self, now: Instant) {
+        self.end_freeze(now);
         match (self.state, self.opening) {
             (State::SynReceived, Opening::Passive) => self.return_to_listen(),
             (State::SynReceived, _) => self.finish(CloseReason::Refused),

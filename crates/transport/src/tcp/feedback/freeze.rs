@@ -212,6 +212,9 @@ impl<P: Payload> Endpoint<P> {
         if resume.rto == RtoAfter::Initial {
             self.rto = Rto::new(self.config.rto);
         }
+        if resume.in_flight != InFlight::Awaited {
+            self.frto.stop(); // F-RTO would send new data in place of what is resent
+        }
         match resume.in_flight {
             InFlight::Resent => {
                 self.snd.nxt = self.snd.una;

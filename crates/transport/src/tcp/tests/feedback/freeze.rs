@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::tcp::{
-    AtcpConfig, BusConfig, CloseReason, ElfnConfig, Event, FixedRtoConfig, Probing, State, TcpFConfig, Timer,
+    AtcpConfig, BusConfig, CloseReason, ElfnConfig, Event, FixedRtoConfig, Frto, Probing, Spurious, State,
+    TcpFConfig, Timer,
 };
 
 fn freezing() -> [(Feedback, FeedbackState); 4] {
@@ -142,6 +143,31 @@ fn time_frozen_is_added_up() {
     s.endpoint.abort(s.now);
     assert_eq!(s.endpoint.stats().feedback.frozen, ms(350));
     assert_eq!(s.endpoint.time_frozen(Instant::from_millis(900)), ms(350));
+}
+
+#[test]
+fn the_time_frozen_before_a_reset_counts() {
+    let mut s = sending(Feedback::TcpF(TcpFConfig::PAPER));
+    s.loses_route_at(200);
+    s.runs_to(450);
+    s.hears(seg(1).rst());
+    assert_eq!((s.stands(), s.endpoint.stats().feedback.frozen), (FeedbackState::Active, ms(250)));
+}
+
+#[test]
+fn what_is_resent_on_the_new_route_is_no_question_to_f_rto() {
+    let spurious = Spurious { frto: Frto::FirstTimeout, ..Spurious::UNDETECTED };
+    let feedback = Feedback::TcpF(TcpFConfig::PAPER);
+    let mut s = Script::sending(Config { feedback, spurious, ..plain() }, 1 << 40);
+    s.says();
+    assert_eq!(s.runs_to(450), "400: . 1:1001 ack 1");
+    s.hears_at(500, seg(1).ack(1001));
+    assert_eq!(s.says(), ". 10001:11001 ack 1; . 11001:12001 ack 1", "F-RTO is at work");
+    s.loses_route_at(550);
+    s.told(Signal::RouteFound);
+    assert_eq!(s.says(), ". 1001:2001 ack 1; . 2001:3001 ack 1", "as far as the window allows");
+    s.hears_at(650, seg(1).ack(3001));
+    assert!(s.says().starts_with(". 3001:4001 ack 1"));
 }
 
 #[test]
