@@ -124,7 +124,11 @@ impl<P: Payload> Endpoint<P> {
         let ack = self.ack_info(now, 0, delivered, false, segment);
         self.heed_mark(&ack);
         if !self.route.is_frozen() {
-            let response = self.control.on_duplicate(&self.config, &ack, &mut self.board);
+            let response = if self.resends_first_alone(now) {
+                self.control.on_duplicate_alone(&self.config, &ack, &mut self.board)
+            } else {
+                self.control.on_duplicate(&self.config, &ack, &mut self.board)
+            };
             self.respond(now, response);
         }
     }

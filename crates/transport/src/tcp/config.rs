@@ -377,7 +377,7 @@ impl Config {
         self.feedback.validate(self.loss_detection)?;
         match (self.door, self.feedback) {
             (None, _) => Ok(()),
-            (Some(door), Feedback::None) => door.validate(self.timestamps),
+            (Some(door), Feedback::None) => door.validate(self.timestamps, self.loss_detection),
             (Some(_), _) => {
                 let must = "none where TCP-DOOR tells lost routes by itself";
                 Err(ConfigError { field: "feedback", must })

@@ -45,8 +45,13 @@ impl<P: Payload> Endpoint<P> {
             self.snd.syn_resent = true;
             return self.send_syn(now);
         }
-        self.reduce_on_timeout(now, back_off);
-        self.resend_on_timeout(now);
+        if self.resends_first_alone(now) {
+            self.count_spared(now, Spared::Timeout);
+            self.snd.resend_first = true;
+        } else {
+            self.reduce_on_timeout(now, back_off);
+            self.resend_on_timeout(now);
+        }
         self.arm_retransmit(now);
     }
 

@@ -65,7 +65,7 @@ pub use config::{
 };
 pub use congestion::{CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw};
 pub use door::{
-    AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach,
+    AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach, Resends,
 };
 pub use endpoint::{Endpoint, Ports};
 pub use feedback::{

@@ -8,7 +8,8 @@ use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::pacing;
 use hopline_transport::tcp::{
     AckOrder, AckPolicy, Again, Config, DataOrder, Detection, Detector, DoorConfig, Dsack, Endpoint, Frto,
-    Held, HeldTimer, InitialWindow, Late, Nagle, Offer, Phase, Ports, Reach, Spurious, State,
+    Held, HeldTimer, InitialWindow, Late, LossDetection, Nagle, Offer, Phase, Ports, Reach, Resends,
+    Spurious, State,
 };
 use proptest::prelude::*;
 
@@ -41,10 +42,10 @@ fn invariants(end: &End) {
 
 /// Mostly none, and any setting of the study, with any choice where the paper leaves one.
 pub(crate) fn any_door() -> impl Strategy<Value = Option<DoorConfig>> {
-    let choices = any::<[bool; 6]>();
+    let choices = any::<[bool; 7]>();
     let late = prop_oneof![Just(Late::OncePerSwitch), Just(Late::Each), Just(Late::AfterPrevious)];
     let door = (0..56usize, choices, late, 1..5u8).prop_map(|(n, choices, late, feedback_acks)| {
-        let [constant, stamped, restart, first, numbers, timer] = choices;
+        let [constant, stamped, restart, first, numbers, timer, alone] = choices;
         let mut door = DoorConfig::studied().nth(n).unwrap();
         door.detection = match door.detection {
             Detection::Sender(_) if numbers => Detection::Sender(AckOrder::Numbers),
@@ -55,6 +56,7 @@ pub(crate) fn any_door() -> impl Strategy<Value = Option<DoorConfig>> {
         door.feedback_acks = feedback_acks;
         door.held = if constant { Held::Everything } else { Held::Reductions };
         door.held_timer = if timer { HeldTimer::Constant } else { HeldTimer::BacksOff };
+        door.resends = if alone { Resends::First } else { Resends::AsUsual };
         door.again = if restart { Again::Restart } else { Again::Continue };
         door.reach = if first { Reach::First } else { Reach::Latest };
         door
@@ -93,7 +95,10 @@ fn any_config() -> impl Strategy<Value = Config> {
         any::<[bool; 4]>(),
     )
         .prop_map(|(mut c, door, mss, buffer, [delay, nagle, small, scale])| {
-            c.door = door;
+            c.door = door.map(|door| match c.loss_detection {
+                LossDetection::DupAcks => door,
+                LossDetection::Rack(_) => DoorConfig { resends: Resends::AsUsual, ..door },
+            });
             if door.is_some_and(|door| door.detection.data() == Some(DataOrder::Timestamps)) {
                 c.timestamps = Offer::Yes;
             }

@@ -162,6 +162,12 @@ pub const DOOR: &[Key] = &[
         "what is disabled during T1 (A7): any change of window and timeout, or only reductions; not of ir; default: everything",
     ),
     Key::word(
+        "resends",
+        &["as-usual", "first"],
+        "what is resent during T1 (A7): what recovery and timeouts resend at other times, with the window that is held, or the \
+         first unacknowledged segment alone; not of ir, nor with tcp.loss_detection = rack; default: as-usual",
+    ),
+    Key::word(
         "held_timer",
         &["constant", "backs-off"],
         "what a timeout during T1 does to the timer (A8); not of ir; default: constant",

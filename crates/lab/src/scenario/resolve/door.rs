@@ -3,7 +3,7 @@
 use super::super::schema::Section;
 use super::super::source::Problem;
 use hopline_transport::tcp::{
-    AckOrder, Again, DataOrder, Detection, DoorConfig, Held, HeldTimer, Late, Offer, Reach,
+    AckOrder, Again, DataOrder, Detection, DoorConfig, Held, HeldTimer, Late, Offer, Reach, Resends,
 };
 
 /// T1 and T2 where none is given, of those that the study tried: it found little difference between them.
@@ -11,7 +11,7 @@ const USUAL: f64 = 2.0;
 
 /// Keys that are of no use in a configuration, and why.
 const USELESS: [(&str, &[&str], &str); 4] = [
-    ("ir", &["t1", "held", "held_timer", "again"], "disables nothing"),
+    ("ir", &["t1", "held", "resends", "held_timer", "again"], "disables nothing"),
     ("td", &["t2", "reach"], "recovers nothing"),
     ("rd", &["ack_order"], "does not look at the order of ACKs"),
     ("sd", &["data_order", "feedback_acks"], "does not look at the order of data"),
@@ -94,6 +94,10 @@ fn apply(door: &mut DoorConfig, sections: [Section<'_>; 2]) {
     door.held = match word(sections, "held") {
         Some("reductions") => Held::Reductions,
         _everything => Held::Everything,
+    };
+    door.resends = match word(sections, "resends") {
+        Some("first") => Resends::First,
+        _as_usual => Resends::AsUsual,
     };
     door.held_timer = match word(sections, "held_timer") {
         Some("backs-off") => HeldTimer::BacksOff,

@@ -2,7 +2,7 @@
 
 use super::*;
 use hopline_transport::tcp::{
-    AckOrder, Again, DataOrder, Detection, DoorConfig, Held, HeldTimer, Late, Reach,
+    AckOrder, Again, DataOrder, Detection, DoorConfig, Held, HeldTimer, Late, Reach, Resends,
 };
 
 fn door(settings: &[&str]) -> DoorConfig {
@@ -60,6 +60,7 @@ fn every_choice_can_be_set() {
         "door.late=each",
         "door.feedback_acks=3",
         "door.held=reductions",
+        "door.resends=first",
         "door.held_timer=backs-off",
         "door.again=continue",
         "door.reach=latest",
@@ -69,6 +70,7 @@ fn every_choice_can_be_set() {
         late: Late::Each,
         feedback_acks: 3,
         held: Held::Reductions,
+        resends: Resends::First,
         held_timer: HeldTimer::BacksOff,
         again: Again::Continue,
         reach: Reach::Latest,

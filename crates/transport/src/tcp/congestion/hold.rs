@@ -3,7 +3,9 @@
 //!
 //! Recovery and go-back-N go on as always, so that what is lost is resent. The strategies know nothing of it.
 
-use super::{Control, Phase};
+use super::{Ack, Control, Phase, Response};
+use crate::tcp::config::Config;
+use crate::tcp::scoreboard::Scoreboard;
 use hopline_core::Instant;
 
 /// What reactions may do to the window.
@@ -44,6 +46,21 @@ impl Control {
         if !self.spared {
             self.window.cwnd = self.window.ssthresh;
         }
+    }
+
+    /// Takes a duplicate while losses begin no recovery: the third has the first segment resent. A recovery under way goes on.
+    pub(crate) fn on_duplicate_alone(
+        &mut self,
+        config: &Config,
+        ack: &Ack,
+        board: &mut Scoreboard,
+    ) -> Response {
+        if self.phase == Phase::Recovery {
+            return self.on_duplicate(config, ack, board);
+        }
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        let third = self.dup_acks == config.dup_ack_threshold && self.past_recover(ack.una);
+        if third { Response::ENTER } else { Response::NOTHING }
     }
 
     /// Lets a time-out be reacted to.

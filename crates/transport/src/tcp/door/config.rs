@@ -1,7 +1,7 @@
 //! Parameters of TCP-DOOR: what is looked at, what is done about it, and what the paper leaves open.
 
 use crate::ConfigError;
-use crate::tcp::config::Offer;
+use crate::tcp::config::{LossDetection, Offer};
 
 /// Parameters of TCP-DOOR (Wang and Zhang, MobiHoc 2002). Start from one of the study's five schemes and change fields.
 ///
@@ -20,6 +20,8 @@ pub struct DoorConfig {
     pub feedback_acks: u8,
     /// What is held during T1 (A7). Default everything.
     pub held: Held,
+    /// What is resent during T1 (A7). Default what is resent at other times.
+    pub resends: Resends,
     /// What a time-out during T1 does to the timer (A8). Default nothing.
     pub held_timer: HeldTimer,
     /// What an event during T1 does (A9). Default begin T1 anew.
@@ -100,6 +102,17 @@ pub enum Held {
     Everything,
     /// Nothing slows the sender down; `cwnd` may grow, and round trips are measured.
     Reductions,
+}
+
+/// What is resent during T1 (A7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resends {
+    /// What recovery, or a time-out, resends at other times, with the window that is held: a third duplicate begins a
+    /// recovery, which resends every hole; a time-out goes back to the first unacknowledged segment and resends what follows.
+    AsUsual,
+    /// The first unacknowledged segment alone, by the third duplicate and by the timer. What else is in flight may be late, as
+    /// the event has shown. Not with losses told by time.
+    First,
 }
 
 /// What a time-out during T1 does to the timer (A8).
@@ -219,19 +232,24 @@ impl DoorConfig {
             late: Late::OncePerSwitch,
             feedback_acks: 1,
             held: Held::Everything,
+            resends: Resends::AsUsual,
             held_timer: HeldTimer::Constant,
             again: Again::Restart,
             reach: Reach::First,
         }
     }
 
-    /// Checks every field against its range; `timestamps`: whether the endpoint offers them.
+    /// Checks every field against its range; `timestamps`: whether the endpoint offers them; `losses`: how it finds them.
     ///
     /// # Errors
     /// The first field that is out of range, or needs what the endpoint does not have.
-    pub(in crate::tcp) fn validate(&self, timestamps: Offer) -> Result<(), ConfigError> {
+    pub(in crate::tcp) fn validate(
+        &self,
+        timestamps: Offer,
+        losses: LossDetection,
+    ) -> Result<(), ConfigError> {
         let multiple = |t: Option<f64>| t.is_none_or(|t| t > 0.0 && t <= 1000.0);
-        let rules: [(bool, &'static str, &'static str); 4] = [
+        let rules: [(bool, &'static str, &'static str); 5] = [
             (multiple(self.response.t1()), "door.t1", "above 0 and at most 1000 RTOs"),
             (multiple(self.response.t2()), "door.t2", "above 0 and at most 1000 RTOs"),
             (self.feedback_acks > 0, "door.feedback_acks", "1 to 255 acknowledgments"),
@@ -239,6 +257,11 @@ impl DoorConfig {
                 self.detection.data() != Some(DataOrder::Timestamps) || timestamps == Offer::Yes,
                 "timestamps",
                 "offered where TCP-DOOR takes the order of data from them",
+            ),
+            (
+                self.resends == Resends::AsUsual || losses == LossDetection::DupAcks,
+                "door.resends",
+                "as usual where losses are told by time",
             ),
         ];
         match rules.iter().find(|(ok, ..)| !ok) {

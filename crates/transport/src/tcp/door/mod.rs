@@ -18,7 +18,7 @@ mod order;
 mod respond;
 
 pub use config::{
-    AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach,
+    AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach, Resends,
 };
 
 pub(super) use announce::{Carries, Syn};

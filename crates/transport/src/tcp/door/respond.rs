@@ -1,6 +1,6 @@
 //! What the sender does about out-of-order delivery.
 
-use super::{Again, Door, Held, HeldTimer, Reach};
+use super::{Again, Door, Held, HeldTimer, Reach, Resends};
 use crate::tcp::congestion::hold::Hold;
 use crate::tcp::congestion::undo::{Resume, Which};
 use crate::tcp::endpoint::Endpoint;
@@ -55,6 +55,12 @@ impl<P: Payload> Endpoint<P> {
     pub(in crate::tcp) fn backs_off(&self, now: Instant) -> bool {
         let held = |door: &Door| door.is_disabling(now) && door.config.held_timer == HeldTimer::Constant;
         !self.door.as_deref().is_some_and(held)
+    }
+
+    /// Whether a loss now has the first segment resent and nothing else.
+    pub(in crate::tcp) fn resends_first_alone(&self, now: Instant) -> bool {
+        let alone = |door: &Door| door.is_disabling(now) && door.config.resends == Resends::First;
+        self.door.as_deref().is_some_and(alone)
     }
 
     /// Whether window and timeout are constant now.

@@ -1,6 +1,7 @@
 //! TCP-DOOR.
 
 mod detect;
+mod held;
 mod options;
 mod respond;
 
