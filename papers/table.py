@@ -32,12 +32,16 @@ def variant(label):
 def number(measured):
     mean, unit = measured["mean"], measured["unit"]
     low, high = measured["interval"] or (mean, mean)
-    half = (high - low) / 2
     factor, unit = {"bit/s": (1e-3, " kb/s"), "1": (1, ""), "%": (1, " %")}.get(unit, (1, f" {unit}"))
-    mean, half = mean * factor, half * factor
+    mean, low, high = mean * factor, low * factor, high * factor
+    half = (high - low) / 2
     digits = 3 if measured["unit"] == "1" else 1 if abs(mean) >= 20 or half >= 2 else 2
     sign = "+" if measured["against"] else ""
-    return f"{mean:{sign}.{digits}f} ± {half:.{digits}f}{unit}".replace("-", "−")
+    # A skewed interval has no half-width.
+    spread = f" ± {half:.{digits}f}"
+    if abs((high - mean) - (mean - low)) > 0.1 * half:
+        spread = f" [{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"
+    return f"{mean:{sign}.{digits}f}{spread}{unit}".replace("-", "−")
 
 
 def row(claim):
