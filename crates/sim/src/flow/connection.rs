@@ -137,8 +137,10 @@ impl Connection {
         let end = self.end(side);
         end.tell_path_length(now, hops);
         end.endpoint.handle_packet(now, body);
-        let received = end.endpoint.counts().bytes_received;
-        self.end(side.other()).timeouts.arrive(made, received);
+        if self.end(side.other()).timeouts.are_open() {
+            let received = self.end(side).endpoint.counts().bytes_received;
+            self.end(side.other()).timeouts.arrive(made, received);
+        }
     }
 
     /// The application at `side` takes `len` bytes. Returns when it wants to be woken.

@@ -23,6 +23,11 @@ impl Timeouts {
         self.needless
     }
 
+    /// Whether some are not judged yet. Hardly ever so; segments come all the time.
+    pub(super) fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// The timer expired with `acked` bytes acknowledged, while the peer has `received` in order.
     pub(super) fn expire(&mut self, at: Instant, acked: u64, received: u64) {
         if received > acked {
