@@ -40,6 +40,18 @@ pub enum Enqueued<T> {
     Early(T),
 }
 
+impl<T> Enqueued<T> {
+    /// The same of what `of` makes of packets.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Enqueued<U> {
+        match self {
+            Self::Accepted => Enqueued::Accepted,
+            Self::Displaced(packet) => Enqueued::Displaced(of(packet)),
+            Self::Refused(packet) => Enqueued::Refused(of(packet)),
+            Self::Early(packet) => Enqueued::Early(of(packet)),
+        }
+    }
+}
+
 /// What a queue has seen, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counters {

@@ -1,7 +1,10 @@
-//! The queue in front of an interface: of one kind or the other.
+//! The queue in front of an interface: of one kind or another.
 
+use crate::codel::{Backlog, CoDel, Held};
+use crate::contents::Contents;
 use crate::drop_tail::{Class, DropTail, Enqueued};
-use crate::red::{Action, Red, Verdict};
+use crate::fq_codel::FqCoDel;
+use crate::red::{Red, Verdict};
 use hopline_core::Instant;
 
 /// A bounded queue of packet handles.
@@ -11,6 +14,10 @@ pub enum InterfaceQueue<T> {
     DropTail(DropTail<T>),
     /// Drops or marks before that.
     Red(Box<RedQueue<T>>),
+    /// Drops or marks what has waited too long.
+    CoDel(Box<CoDelQueue<T>>),
+    /// The same for each flow, served by turns.
+    FqCoDel(Box<FqCoDel<T>>),
 }
 
 /// A drop-tail queue that RED stands in front of.
@@ -22,26 +29,30 @@ pub struct RedQueue<T> {
     bytes: u64,
 }
 
-/// What a queue has to know of a packet that arrives.
-#[derive(Clone, Copy, Debug)]
-pub struct Arriving {
-    /// When.
-    pub now: Instant,
-    /// What it is to the queue. Routing messages are never dropped or marked early.
-    pub class: Class,
-    /// Its length, bytes.
-    pub len_bytes: u32,
-    /// Whether it may be marked.
-    pub capability: Capability,
+/// A drop-tail queue that CoDel serves.
+#[derive(Clone, Debug)]
+pub struct CoDelQueue<T> {
+    codel: CoDel,
+    waiting: Waiting<T>,
 }
 
-/// Whether a packet may be marked (RFC 3168 §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capability {
-    /// Its transport understands marks, or it is marked already.
-    Capable,
-    /// It does not.
-    NotCapable,
+#[derive(Clone, Debug)]
+struct Waiting<T> {
+    packets: DropTail<Held<T>>,
+    /// Bytes in the queue.
+    bytes: u64,
+}
+
+impl<T: Copy> Backlog<T> for Waiting<T> {
+    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Held<T>> {
+        let head = self.packets.dequeue()?;
+        self.bytes -= u64::from(len_bytes(&head.packet));
+        Some(head)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
 }
 
 impl<T: Copy> InterfaceQueue<T> {
@@ -51,109 +62,140 @@ impl<T: Copy> InterfaceQueue<T> {
         Self::Red(Box::new(RedQueue { red, packets, bytes: 0 }))
     }
 
-    /// Offers a packet, which `mark` marks. The result names the packet that was lost, if one was; `len` says how long any of
-    /// them is.
-    pub fn enqueue(
-        &mut self,
-        mut packet: T,
-        arriving: Arriving,
-        mark: impl FnOnce(&mut T),
-        len: impl Fn(&T) -> u32,
-    ) -> Enqueued<T> {
-        let queue = match self {
-            Self::DropTail(queue) => return queue.enqueue(packet, arriving.class),
-            Self::Red(queue) => queue,
-        };
-        if arriving.class == Class::Data {
-            let Arriving { now, len_bytes, capability, .. } = arriving;
-            let capable = capability == Capability::Capable && queue.red.config().action == Action::Mark;
-            match queue.red.arrive(now, len_bytes, queue.packets.len(), queue.bytes) {
-                Verdict::Enter => {}
-                Verdict::Notify if capable => mark(&mut packet),
-                Verdict::Notify | Verdict::Drop => return Enqueued::Early(packet),
-            }
-        }
-        let enqueued = queue.packets.enqueue(packet, arriving.class);
-        match &enqueued {
-            Enqueued::Accepted => queue.bytes += u64::from(arriving.len_bytes),
-            Enqueued::Displaced(last) => {
-                queue.bytes += u64::from(arriving.len_bytes);
-                queue.bytes -= u64::from(len(last));
-            }
-            Enqueued::Refused(_) | Enqueued::Early(_) => {}
-        }
-        enqueued
+    /// A queue that CoDel serves.
+    #[must_use]
+    pub fn codel(packets: DropTail<Held<T>>, codel: CoDel) -> Self {
+        Self::CoDel(Box::new(CoDelQueue { codel, waiting: Waiting { packets, bytes: 0 } }))
     }
 
-    /// The packet that is served next.
-    pub fn dequeue(&mut self, now: Instant, len: impl Fn(&T) -> u32) -> Option<T> {
+    /// Offers a packet. The result names the packet that was lost, if one was.
+    pub fn enqueue(&mut self, now: Instant, packet: T, contents: &mut impl Contents<T>) -> Enqueued<T> {
+        match self {
+            Self::DropTail(queue) => queue.enqueue(packet, contents.class(&packet)),
+            Self::Red(queue) => queue.enqueue(now, packet, contents),
+            Self::CoDel(queue) => queue.enqueue(now, packet, contents),
+            Self::FqCoDel(queue) => queue.enqueue(now, packet, contents),
+        }
+    }
+
+    /// The packet that is served next. `contents` is told of those that were dropped on the way.
+    pub fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
-            Self::Red(queue) => {
-                let packet = queue.packets.dequeue()?;
-                queue.leave(now, len(&packet));
-                Some(packet)
-            }
+            Self::Red(queue) => queue.dequeue(now, contents),
+            Self::CoDel(queue) => queue.dequeue(now, contents),
+            Self::FqCoDel(queue) => queue.dequeue(now, contents),
         }
     }
 
-    /// As [`DropTail::remove_matching`].
+    /// As [`DropTail::remove_matching`]. `len_bytes` says how long a packet is.
     pub fn remove_matching(
         &mut self,
         now: Instant,
-        matches: impl FnMut(&T) -> bool,
+        mut matches: impl FnMut(&T) -> bool,
         mut sink: impl FnMut(T),
-        len: impl Fn(&T) -> u32,
+        len_bytes: impl Fn(&T) -> u32,
     ) {
         match self {
             Self::DropTail(queue) => queue.remove_matching(matches, sink),
             Self::Red(queue) => {
                 let mut gone = 0;
                 queue.packets.remove_matching(matches, |packet| {
-                    gone += len(&packet);
+                    gone += len_bytes(&packet);
                     sink(packet);
                 });
                 if gone > 0 {
                     queue.leave(now, gone);
                 }
             }
+            Self::CoDel(queue) => {
+                let Waiting { packets, bytes } = &mut queue.waiting;
+                packets.remove_matching(
+                    |held| matches(&held.packet),
+                    |held| {
+                        *bytes -= u64::from(len_bytes(&held.packet));
+                        sink(held.packet);
+                    },
+                );
+            }
+            Self::FqCoDel(queue) => queue.remove_matching(matches, sink, len_bytes),
         }
-    }
-
-    /// Packets in the queue, head first.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.packets().iter()
     }
 
     /// Number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.packets().len()
+        match self {
+            Self::DropTail(queue) => queue.len(),
+            Self::Red(queue) => queue.packets.len(),
+            Self::CoDel(queue) => queue.waiting.packets.len(),
+            Self::FqCoDel(queue) => queue.len(),
+        }
     }
 
     /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.packets().is_empty()
-    }
-
-    /// What holds the packets.
-    #[must_use]
-    pub fn packets(&self) -> &DropTail<T> {
-        match self {
-            Self::DropTail(queue) => queue,
-            Self::Red(queue) => &queue.packets,
-        }
+        self.len() == 0
     }
 }
 
 impl<T: Copy> RedQueue<T> {
+    fn enqueue(&mut self, now: Instant, mut packet: T, contents: &mut impl Contents<T>) -> Enqueued<T> {
+        let (class, len_bytes) = (contents.class(&packet), contents.len_bytes(&packet));
+        if class == Class::Data {
+            let marks = self.red.config().action.marks(contents.capability(&packet));
+            match self.red.arrive(now, len_bytes, self.packets.len(), self.bytes) {
+                Verdict::Enter => {}
+                Verdict::Notify if marks => contents.mark(&mut packet),
+                Verdict::Notify | Verdict::Drop => return Enqueued::Early(packet),
+            }
+        }
+        let enqueued = self.packets.enqueue(packet, class);
+        self.bytes = bytes_after(self.bytes, &enqueued, len_bytes, |packet| contents.len_bytes(packet));
+        enqueued
+    }
+
+    fn dequeue(&mut self, now: Instant, contents: &impl Contents<T>) -> Option<T> {
+        let packet = self.packets.dequeue()?;
+        self.leave(now, contents.len_bytes(&packet));
+        Some(packet)
+    }
+
     /// So many bytes left.
     fn leave(&mut self, now: Instant, len_bytes: u32) {
         self.bytes -= u64::from(len_bytes);
         if self.packets.is_empty() {
             self.red.emptied(now);
         }
+    }
+}
+
+impl<T: Copy> CoDelQueue<T> {
+    fn enqueue(&mut self, now: Instant, packet: T, contents: &impl Contents<T>) -> Enqueued<T> {
+        let (class, len_bytes) = (contents.class(&packet), contents.len_bytes(&packet));
+        let Waiting { packets, bytes } = &mut self.waiting;
+        let enqueued = packets.enqueue(Held { packet, since: now }, class).map(|held| held.packet);
+        *bytes = bytes_after(*bytes, &enqueued, len_bytes, |packet| contents.len_bytes(packet));
+        enqueued
+    }
+
+    /// Routing messages are served as they are.
+    fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
+        let head = self.waiting.packets.iter().next()?;
+        if contents.class(&head.packet) == Class::Routing {
+            return self.waiting.pop(|packet| contents.len_bytes(packet)).map(|held| held.packet);
+        }
+        self.codel.serve(now, &mut self.waiting, contents)
+    }
+}
+
+/// Bytes in a queue of `bytes` after a packet of `len_bytes` was offered.
+fn bytes_after<T>(bytes: u64, enqueued: &Enqueued<T>, len_bytes: u32, len: impl Fn(&T) -> u32) -> u64 {
+    match enqueued {
+        Enqueued::Accepted => bytes + u64::from(len_bytes),
+        Enqueued::Displaced(last) => bytes + u64::from(len_bytes) - u64::from(len(last)),
+        Enqueued::Refused(_) | Enqueued::Early(_) => bytes,
     }
 }
 

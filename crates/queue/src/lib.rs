@@ -1,9 +1,15 @@
 //! Packet queues: what stands between a node's network layer and its medium access.
 
+pub mod codel;
+pub mod contents;
 pub mod drop_tail;
+pub mod fq_codel;
 pub mod interface;
 pub mod red;
 
+pub use codel::{CoDel, CoDelConfig};
+pub use contents::{Action, Capability, Contents};
 pub use drop_tail::{Class, Counters, DropTail, Enqueued, Service};
-pub use interface::{Arriving, Capability, InterfaceQueue};
+pub use fq_codel::{FqCoDel, FqCoDelConfig};
+pub use interface::InterfaceQueue;
 pub use red::{Red, RedConfig};

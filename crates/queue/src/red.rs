@@ -2,6 +2,7 @@
 //!
 //! [`Red`] decides, it does not hold packets: [`InterfaceQueue`](crate::InterfaceQueue) asks it about each that arrives.
 
+use crate::contents::Action;
 use hopline_core::{Duration, Instant, Stream};
 
 /// Parameters of RED.
@@ -23,7 +24,8 @@ pub struct RedConfig {
     pub gentle: Gentle,
     /// What the average does while the queue is empty. Default it decays.
     pub idle: Idle,
-    /// What is done with a packet that is chosen. Default dropped.
+    /// What is done with a packet that is chosen. Default dropped. Where everything is dropped, what can be marked is too (RFC 3168
+    /// §7).
     pub action: Action,
 }
 
@@ -58,15 +60,6 @@ pub enum Idle {
         /// Time of a small packet on the link. Above zero.
         packet_time: Duration,
     },
-}
-
-/// What is done with a packet that is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// It is dropped.
-    Drop,
-    /// It is marked if its transport understands that, else dropped (RFC 3168 §5). Where everything is dropped, it is too (§7).
-    Mark,
 }
 
 impl RedConfig {

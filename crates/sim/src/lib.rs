@@ -14,6 +14,7 @@ mod notify;
 mod outage;
 pub mod outcome;
 mod packet;
+mod queueing;
 mod radio;
 pub mod routes;
 mod scheduler;

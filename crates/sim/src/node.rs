@@ -5,7 +5,7 @@ use crate::packet::Handle;
 use crate::spec::{Discipline, QueueSpec, RadioSpec};
 use hopline_core::{Instant, Machine, NodeId, Purpose, Stream};
 use hopline_queue::drop_tail::Class;
-use hopline_queue::{DropTail, InterfaceQueue, Red};
+use hopline_queue::{CoDel, DropTail, FqCoDel, InterfaceQueue, Red};
 use hopline_radio::mac::config::Tap;
 use hopline_radio::mac::{self, Activity, Mac};
 use hopline_radio::phy::errors::ErrorProcess;
@@ -126,10 +126,16 @@ impl Node {
 
 /// The queue that `spec` describes, with random numbers of its own if it needs any.
 pub(crate) fn queue<T: Copy>(spec: &QueueSpec, random: impl FnOnce() -> Stream) -> InterfaceQueue<T> {
-    let packets = DropTail::new(spec.capacity, spec.service);
-    match spec.discipline {
-        Discipline::DropTail => InterfaceQueue::DropTail(packets),
-        Discipline::Red(config) => InterfaceQueue::red(packets, Red::new(config, random())),
+    let QueueSpec { capacity, service, discipline } = *spec;
+    match discipline {
+        Discipline::DropTail => InterfaceQueue::DropTail(DropTail::new(capacity, service)),
+        Discipline::Red(config) => {
+            InterfaceQueue::red(DropTail::new(capacity, service), Red::new(config, random()))
+        }
+        Discipline::CoDel(config) => {
+            InterfaceQueue::codel(DropTail::new(capacity, service), CoDel::new(config))
+        }
+        Discipline::FqCoDel(config) => InterfaceQueue::FqCoDel(Box::new(FqCoDel::new(config, capacity))),
     }
 }
 

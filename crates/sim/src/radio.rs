@@ -3,11 +3,11 @@
 use crate::fingerprint::Observed;
 use crate::medium::Link;
 use crate::node::{Queued, Radio};
-use crate::packet::{Handle, Mark};
-use crate::trace::{DropReason, Place, TraceEvent, Tracer};
+use crate::packet::Handle;
+use crate::queueing::Owner;
+use crate::trace::{Place, TraceEvent, Tracer};
 use crate::world::{Air, Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
-use hopline_queue::drop_tail::Enqueued;
 use hopline_radio::mac::{self, Msdu, Reception, Signal, Transmission};
 use hopline_radio::phy::reception::{Arrival, Verdict};
 use hopline_wire::dot11::{Frame, MacAddr};
@@ -198,26 +198,22 @@ impl<T: Tracer> World<T> {
 
     fn feed_mac(&mut self, node: u32) -> bool {
         let now = self.now;
+        let mut owner = Owner::new(&self.packets);
+        let queued = radio_of(&mut self.nodes, node).queue.dequeue(now, &mut owner);
+        let told = owner.told();
+        self.note_told((Place::Radio, node), told);
+        let Some(queued) = queued else { return false };
         let radio = radio_of(&mut self.nodes, node);
-        let Some(queued) = radio.queue.dequeue(now, |q| self.packets.len(q.handle)) else { return false };
         let len_bytes = self.packets.len(queued.handle);
         radio.mac.send(now, Msdu { body: queued.handle, len_bytes, to: queued.to });
         true
     }
 
     fn enqueue(&mut self, node: u32, queued: Queued) {
-        let arriving = self.arriving(queued.handle, queued.class);
-        let (packets, queue) = (&self.packets, &mut radio_of(&mut self.nodes, node).queue);
-        let mut marked = Mark::None;
-        let mark = |q: &mut Queued| (q.handle.mark, marked) = (Mark::Congestion, Mark::Congestion);
-        match queue.enqueue(queued, arriving, mark, |q| packets.len(q.handle)) {
-            Enqueued::Accepted => {}
-            Enqueued::Displaced(lost) | Enqueued::Refused(lost) => {
-                self.drop_at(Place::Radio, node, lost.handle, DropReason::QueueFull);
-            }
-            Enqueued::Early(lost) => self.drop_at(Place::Radio, node, lost.handle, DropReason::Early),
-        }
-        self.note_mark(node, queued.handle, marked);
+        let mut owner = Owner::new(&self.packets);
+        let enqueued = radio_of(&mut self.nodes, node).queue.enqueue(self.now, queued, &mut owner);
+        let told = owner.told();
+        self.note_enqueued((Place::Radio, node), enqueued, told);
         if self.radio(node).mac.is_ready() {
             self.drive_mac(node);
         }

@@ -3,8 +3,8 @@
 pub use crate::draw::Draw;
 use core::num::{NonZeroU16, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
-use hopline_queue::RedConfig;
 use hopline_queue::drop_tail::Service;
+use hopline_queue::{CoDelConfig, FqCoDelConfig, RedConfig};
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::{mac, phy};
@@ -93,6 +93,10 @@ pub enum Discipline {
     DropTail,
     /// Fewer and fewer before that: random early detection, which drops or marks.
     Red(RedConfig),
+    /// All that fit; what has waited too long is dropped or marked at the head.
+    CoDel(CoDelConfig),
+    /// The same for each flow, and the flows by turns. Its `service` is its own: routing messages first.
+    FqCoDel(FqCoDelConfig),
 }
 
 /// A full-duplex point-to-point link.

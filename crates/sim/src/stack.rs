@@ -3,12 +3,11 @@
 use crate::fingerprint::Observed;
 use crate::node::{Node, Queued, Routing};
 use crate::outcome::Drops;
-use crate::packet::{Body, Handle, Mark, Packet};
+use crate::packet::{Body, Handle, Packet};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Class;
-use hopline_queue::{Arriving, Capability};
 use hopline_routing::DropReason as RoutingDrop;
 use hopline_routing::aodv::{self, Carried, Decision, Origin};
 use hopline_routing::olsr;
@@ -188,23 +187,6 @@ impl<T: Tracer> World<T> {
         }
         self.nodes[node as usize].drops.count(reason);
         self.packets.release(handle);
-    }
-
-    /// What a queue has to know of a packet that arrives now.
-    pub(crate) fn arriving(&self, handle: Handle, class: Class) -> Arriving {
-        let capability = match self.packets.ecn(handle) {
-            Ecn::NotCapable => Capability::NotCapable,
-            Ecn::Capable0 | Ecn::Capable1 | Ecn::CongestionExperienced => Capability::Capable,
-        };
-        Arriving { now: self.now, class, len_bytes: self.packets.len(handle), capability }
-    }
-
-    /// A queue of `node` has marked a packet, if it has.
-    pub(crate) fn note_mark(&mut self, node: u32, handle: Handle, mark: Mark) {
-        if mark == Mark::Congestion {
-            self.fingerprint.observe(self.now, Observed::Marked, node, self.packets.len(handle));
-            self.nodes[node as usize].marks += 1;
-        }
     }
 
     fn forward(&mut self, node: u32, mut handle: Handle, from: NodeId) {

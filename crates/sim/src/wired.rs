@@ -2,13 +2,14 @@
 
 use crate::fingerprint::Observed;
 use crate::node::{WireEnd, queue};
-use crate::packet::{Handle, Mark};
+use crate::packet::Handle;
+use crate::queueing::Owner;
 use crate::spec::LinkSpec;
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_queue::InterfaceQueue;
-use hopline_queue::drop_tail::{Class, Enqueued};
+use hopline_queue::drop_tail::Class;
 use hopline_radio::phy::errors::ErrorProcess;
 use std::collections::VecDeque;
 
@@ -24,7 +25,7 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 struct Direction {
     from: NodeId,
-    queue: InterfaceQueue<Handle>,
+    queue: InterfaceQueue<(Handle, Class)>,
     sending: Option<Handle>,
     /// On the way, oldest first; the delay is constant.
     travelling: VecDeque<Handle>,
@@ -59,20 +60,12 @@ impl Wire {
 impl<T: Tracer> World<T> {
     /// Hands a packet to one end of a link.
     pub(crate) fn send_over_wire(&mut self, end: WireEnd, handle: Handle, class: Class) {
-        let arriving = self.arriving(handle, class);
-        let packets = &self.packets;
+        let mut owner = Owner::new(&self.packets);
         let direction = &mut self.wires[end.link as usize].directions[usize::from(end.side)];
         let node = direction.from.0;
-        let mut marked = Mark::None;
-        let mark = |handle: &mut Handle| (handle.mark, marked) = (Mark::Congestion, Mark::Congestion);
-        match direction.queue.enqueue(handle, arriving, mark, |&handle| packets.len(handle)) {
-            Enqueued::Accepted => {}
-            Enqueued::Displaced(lost) | Enqueued::Refused(lost) => {
-                self.drop_at(Place::Wire, node, lost, DropReason::QueueFull);
-            }
-            Enqueued::Early(lost) => self.drop_at(Place::Wire, node, lost, DropReason::Early),
-        }
-        self.note_mark(node, handle, marked);
+        let enqueued = direction.queue.enqueue(self.now, (handle, class), &mut owner);
+        let told = owner.told();
+        self.note_enqueued((Place::Wire, node), enqueued, told);
         self.start_wire(end);
     }
 
@@ -120,15 +113,20 @@ impl<T: Tracer> World<T> {
         if direction.sending.is_some() {
             return;
         }
-        let packets = &self.packets;
-        let Some(handle) = direction.queue.dequeue(self.now, |&handle| packets.len(handle)) else { return };
+        let mut owner = Owner::new(&self.packets);
+        let (node, next) = (direction.from.0, direction.queue.dequeue(self.now, &mut owner));
+        let told = owner.told();
+        self.note_told((Place::Wire, node), told);
+        let Some((handle, _)) = next else { return };
+        let direction = self.direction(end);
         direction.sending = Some(handle);
+        let from = direction.from;
         let packet = self.packets.get(handle);
         let sent = self.now + Duration::of_bits(8 * u64::from(packet.len_bytes), rate_bps);
-        self.fingerprint.observe(self.now, Observed::WiredSent, direction.from.0, packet.len_bytes);
+        self.fingerprint.observe(self.now, Observed::WiredSent, from.0, packet.len_bytes);
         if T::ENABLED {
             let packet = self.packets.view(handle);
-            self.tracer.note(self.now, direction.from, TraceEvent::PacketSent(packet));
+            self.tracer.note(self.now, from, TraceEvent::PacketSent(packet));
         }
         self.scheduler.schedule(sent, Event::WireSent { end });
     }

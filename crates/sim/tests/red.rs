@@ -3,8 +3,7 @@
 mod support;
 
 use hopline_core::{Duration, Instant, NodeId};
-use hopline_queue::RedConfig;
-use hopline_queue::red::Action;
+use hopline_queue::{Action, RedConfig};
 use hopline_routing::dsr;
 use hopline_sim::spec::Discipline;
 use hopline_sim::trace::{TraceEvent, Tracer};

@@ -158,8 +158,9 @@ pub const QUEUE: &[Key] = &[
     ),
     Key::word(
         "discipline",
-        &["drop-tail", "red"],
-        "red: random early detection tells of congestion before the queue is full; never by routing messages",
+        &["drop-tail", "red", "codel", "fq-codel"],
+        "what tells of congestion before the queue is full, never by routing messages: red: random early detection; codel: \
+         long waits; fq-codel: those of each flow, and flows are served by turns, routing messages first",
     )
     .or(Word("drop-tail")),
     Key::number(
@@ -201,8 +202,29 @@ pub const QUEUE: &[Key] = &[
     Key::word(
         "action",
         &["drop", "mark"],
-        "of red: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked; default: drop",
+        "of red, codel and fq-codel: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked; \
+         default: drop",
     ),
+    Key::number(
+        "target_ms",
+        0.001,
+        10_000.0,
+        "of codel and fq-codel: wait that may stand; above the time of a packet on the air; default: 5",
+    ),
+    Key::number(
+        "interval_ms",
+        0.001,
+        100_000.0,
+        "of codel and fq-codel: how long it may stand, some round-trip times; default: 100",
+    ),
+    Key::integer(
+        "packet_bytes",
+        0,
+        65_535,
+        "of codel and fq-codel: a backlog that is no congestion, a full packet; default: 1514",
+    ),
+    Key::integer("flows", 1, 65_535, "of fq-codel: queues that flows are hashed onto; default: 1024"),
+    Key::integer("quantum_bytes", 1, 65_535, "of fq-codel: bytes of a turn, a full packet; default: 1514"),
 ];
 
 /// `[nodes]`.

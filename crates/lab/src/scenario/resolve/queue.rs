@@ -4,8 +4,8 @@ use super::super::schema::Section;
 use super::super::source::Problem;
 use super::refuse_foreign;
 use hopline_core::Duration;
-use hopline_queue::red::{Action, Gentle, Idle, Measure};
-use hopline_queue::{DropTail, RedConfig, Service};
+use hopline_queue::red::{Gentle, Idle, Measure};
+use hopline_queue::{Action, CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service};
 use hopline_sim::spec::{Discipline, QueueSpec};
 use std::num::NonZeroU16;
 
@@ -30,8 +30,10 @@ const RED_KEYS: &[&str] = &[
     "mean_packet_bytes",
     "gentle",
     "idle_packet_ms",
-    "action",
 ];
+/// What queues with CoDel have beside the others.
+const CODEL_KEYS: &[&str] = &["target_ms", "interval_ms", "packet_bytes"];
+const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
 
 /// `preset` with what `section` puts over it.
 pub(super) fn resolve(preset: QueueSpec, section: Section<'_>) -> Result<QueueSpec, Problem> {
@@ -46,11 +48,49 @@ pub(super) fn resolve(preset: QueueSpec, section: Section<'_>) -> Result<QueueSp
         None => {}
     }
     let discipline = section.word("discipline").unwrap_or("drop-tail");
-    refuse_foreign(&section, "discipline", discipline, &[(&["red"], RED_KEYS)])?;
-    if discipline == "red" {
-        config.discipline = Discipline::Red(red(&section)?);
-    }
+    refuse_foreign(
+        &section,
+        "discipline",
+        discipline,
+        &[
+            (&["red"], RED_KEYS),
+            (&["codel", "fq-codel"], CODEL_KEYS),
+            (&["fq-codel"], FQ_KEYS),
+            (&["red", "codel", "fq-codel"], &["action"]),
+            (&["drop-tail", "red", "codel"], &["service"]),
+        ],
+    )?;
+    config.discipline = match discipline {
+        "red" => Discipline::Red(red(&section)?),
+        "codel" => Discipline::CoDel(codel(&section)?),
+        "fq-codel" => Discipline::FqCoDel(fq_codel(&section)?),
+        _drop_tail => Discipline::DropTail,
+    };
     Ok(config)
+}
+
+fn action(section: &Section<'_>) -> Action {
+    if section.word("action") == Some("mark") { Action::Mark } else { Action::Drop }
+}
+
+fn codel(section: &Section<'_>) -> Result<CoDelConfig, Problem> {
+    let mut codel = CoDelConfig { action: action(section), ..CoDelConfig::RFC8289 };
+    for (key, field) in [("target_ms", &mut codel.target), ("interval_ms", &mut codel.interval)] {
+        *field = section.number(key).map_or(*field, |ms| Duration::from_secs_f64(ms * 1e-3));
+    }
+    codel.packet_bytes = section.small("packet_bytes").unwrap_or(codel.packet_bytes);
+    codel.validate().map_err(|must| Problem::new(format!("CoDel wants {must}")).at(section.origin))?;
+    Ok(codel)
+}
+
+fn fq_codel(section: &Section<'_>) -> Result<FqCoDelConfig, Problem> {
+    let mut fq = FqCoDelConfig { codel: codel(section)?, ..FqCoDelConfig::RFC8290 };
+    if let Some(flows) = section.integer("flows") {
+        let flows = u16::try_from(flows).ok().and_then(NonZeroU16::new);
+        fq.flows = flows.expect("the key's range is that of the type");
+    }
+    fq.quantum_bytes = section.small("quantum_bytes").unwrap_or(fq.quantum_bytes);
+    Ok(fq)
 }
 
 fn red(section: &Section<'_>) -> Result<RedConfig, Problem> {
@@ -77,9 +117,7 @@ fn red(section: &Section<'_>) -> Result<RedConfig, Problem> {
         let packet_time = Duration::from_secs_f64(ms * 1e-3);
         red.idle = if packet_time.is_zero() { Idle::Kept } else { Idle::Decays { packet_time } };
     }
-    if section.word("action") == Some("mark") {
-        red.action = Action::Mark;
-    }
+    red.action = action(section);
     red.validate().map_err(|must| Problem::new(format!("RED wants {must}")).at(section.origin))?;
     Ok(red)
 }

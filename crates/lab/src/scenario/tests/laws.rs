@@ -1,9 +1,11 @@
 //! `tcp-cubic`, `tcp.law`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
 
 use super::*;
-use hopline_queue::red::{Action, Gentle, Idle, Measure, RedConfig};
+use hopline_queue::red::{Gentle, Idle, Measure, RedConfig};
+use hopline_queue::{Action, CoDelConfig, FqCoDelConfig};
 use hopline_sim::spec::Discipline;
 use hopline_transport::tcp::{CubicConfig, EcnUse, FastConvergence, PrrBound, RecoveryWindow, WindowLaw};
+use std::num::NonZeroU16;
 
 fn law(settings: &[&str]) -> WindowLaw {
     tcp(&spec(CHAIN, settings), 0).law
@@ -100,6 +102,55 @@ fn every_parameter_of_red_can_be_set() {
         action: Action::Mark,
     };
     assert_eq!(red.discipline, Discipline::Red(expected));
+}
+
+#[test]
+fn every_parameter_of_codel_and_fq_codel_can_be_set() {
+    let queue = |settings: &[&str]| spec(CHAIN, settings).radio.expect("has radios").queue.discipline;
+    assert_eq!(queue(&["queue.discipline=codel"]), Discipline::CoDel(CoDelConfig::RFC8289));
+    assert_eq!(queue(&["queue.discipline=fq-codel"]), Discipline::FqCoDel(FqCoDelConfig::RFC8290));
+    let of_codel =
+        ["queue.target_ms=20", "queue.interval_ms=400", "queue.packet_bytes=552", "queue.action=mark"];
+    let codel = CoDelConfig {
+        target: Duration::from_millis(20),
+        interval: Duration::from_millis(400),
+        packet_bytes: 552,
+        action: Action::Mark,
+    };
+    let with = |more: &[&'static str]| queue(&[&of_codel, more].concat());
+    assert_eq!(with(&["queue.discipline=codel"]), Discipline::CoDel(codel));
+    let fq = FqCoDelConfig { codel, flows: NonZeroU16::new(64).unwrap(), quantum_bytes: 300 };
+    let of_fq = ["queue.discipline=fq-codel", "queue.flows=64", "queue.quantum_bytes=300"];
+    assert_eq!(with(&of_fq), Discipline::FqCoDel(fq));
+}
+
+#[test]
+fn queues_take_no_keys_of_others() {
+    let problem = |settings: &[&str]| {
+        parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
+    };
+    for (settings, expected) in [
+        (
+            &["queue.target_ms=9"][..],
+            "`target_ms` is used with discipline = \"codel\" or \"fq-codel\", not \"drop-tail\"",
+        ),
+        (
+            &["queue.discipline=codel", "queue.flows=9"],
+            "`flows` is used with discipline = \"fq-codel\", not \"codel\"",
+        ),
+        (
+            &["queue.discipline=fq-codel", "queue.service=fifo"],
+            "`service` is used with discipline = \"drop-tail\"",
+        ),
+        (&["queue.action=mark"], "`action` is used with discipline = \"red\""),
+        (
+            &["queue.discipline=codel", "queue.target_ms=200"],
+            "CoDel wants a target no longer than the interval",
+        ),
+    ] {
+        let problem = problem(settings);
+        assert!(problem.contains(expected), "{problem}");
+    }
 }
 
 #[test]

@@ -1,0 +1,242 @@
+//! CoDel: packets that have waited too long for too long are dropped at the head of the queue (RFC 8289).
+//!
+//! [`CoDel`] decides, it does not hold packets: queues ask it about each that they serve.
+
+use crate::contents::{Action, Contents};
+use crate::drop_tail::Class;
+use hopline_core::{Duration, Instant};
+
+/// Parameters of CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// TARGET: the standing delay that is tolerated. Above 0; default 5 ms (RFC 8289 §4.4), which a network of some Mb/s has
+    /// to raise above the time of a packet on the air.
+    pub target: Duration,
+    /// INTERVAL: how long the delay has to stand before anything is dropped, some round-trip times. Above 0; default 100 ms
+    /// (§4.3).
+    pub interval: Duration,
+    /// A backlog of at most so many bytes is not congestion (§5.6): a full packet. Default 1514.
+    pub packet_bytes: u32,
+    /// What is done with a packet that is chosen. Default dropped.
+    pub action: Action,
+}
+
+impl CoDelConfig {
+    /// As RFC 8289 has it.
+    pub const RFC8289: Self = Self {
+        target: Duration::from_millis(5),
+        interval: Duration::from_millis(100),
+        packet_bytes: 1514,
+        action: Action::Drop,
+    };
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    /// What must be, of the first field that is not.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        let rules = [
+            (!self.target.is_zero(), "a target above 0"),
+            (!self.interval.is_zero(), "an interval above 0"),
+            (self.target <= self.interval, "a target no longer than the interval"),
+        ];
+        rules.iter().find(|(ok, _)| !ok).map_or(Ok(()), |(_, must)| Err(must))
+    }
+}
+
+/// A packet in a queue, and when it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held<T> {
+    /// The packet.
+    pub packet: T,
+    /// When it entered the queue.
+    pub since: Instant,
+}
+
+/// Packets in the order in which they are served.
+pub(crate) trait Backlog<T> {
+    /// Takes out the head; `len_bytes` says how long a packet is.
+    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Held<T>>;
+
+    /// Bytes that are left.
+    fn bytes(&self) -> u64;
+}
+
+/// CoDel of one queue.
+#[derive(Clone, Debug)]
+pub struct CoDel {
+    config: CoDelConfig,
+    /// When the delay will have stood above the target for an interval; `None`: it is not above.
+    first_above: Option<Instant>,
+    phase: Phase,
+    /// Drops since the dropping state was entered, and at its end the last time.
+    count: u32,
+    last_count: u32,
+    /// When the next packet is dropped, or would have been.
+    drop_next: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Dropping,
+}
+
+/// Whether a packet at the head may be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    Fine,
+    TooLate,
+}
+
+impl CoDel {
+    /// A controller of an empty queue.
+    #[must_use]
+    pub fn new(config: CoDelConfig) -> Self {
+        Self {
+            config,
+            first_above: None,
+            phase: Phase::Idle,
+            count: 0,
+            last_count: 0,
+            drop_next: Instant::ZERO,
+        }
+    }
+
+    /// Parameters.
+    #[must_use]
+    pub fn config(&self) -> &CoDelConfig {
+        &self.config
+    }
+
+    /// Serves the next packet of `backlog` (§5.5). What is dropped on the way `contents` is told of.
+    pub(crate) fn serve<T: Copy>(
+        &mut self,
+        now: Instant,
+        backlog: &mut impl Backlog<T>,
+        contents: &mut impl Contents<T>,
+    ) -> Option<T> {
+        let (packet, judgement) = self.look(now, backlog, contents)?;
+        match (self.phase, judgement) {
+            (Phase::Idle, Judgement::Fine) => Some(packet),
+            (Phase::Dropping, Judgement::Fine) => {
+                self.phase = Phase::Idle;
+                Some(packet)
+            }
+            (Phase::Idle, Judgement::TooLate) => self.begin(now, packet, backlog, contents),
+            (Phase::Dropping, Judgement::TooLate) => self.go_on(now, packet, backlog, contents),
+        }
+    }
+
+    /// Enters the dropping state with `packet`: near the rate that controlled the queue the last time, if that is not long
+    /// ago (§5.4).
+    fn begin<T: Copy>(
+        &mut self,
+        now: Instant,
+        mut packet: T,
+        backlog: &mut impl Backlog<T>,
+        contents: &mut impl Contents<T>,
+    ) -> Option<T> {
+        self.phase = Phase::Dropping;
+        let since_last = self.count.saturating_sub(self.last_count);
+        let recent = now.since(self.drop_next) < self.config.interval.saturating_mul(16);
+        self.count = if since_last > 1 && recent { since_last } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = self.control_law(now);
+        if self.is_marked(&mut packet, contents) {
+            return Some(packet);
+        }
+        contents.dropped(packet);
+        Some(self.look_again(now, backlog, contents)?.0)
+    }
+
+    /// Drops as many as are due.
+    fn go_on<T: Copy>(
+        &mut self,
+        now: Instant,
+        mut packet: T,
+        backlog: &mut impl Backlog<T>,
+        contents: &mut impl Contents<T>,
+    ) -> Option<T> {
+        while now >= self.drop_next {
+            self.count = self.count.saturating_add(1);
+            if self.is_marked(&mut packet, contents) {
+                self.drop_next = self.control_law(self.drop_next);
+                break;
+            }
+            contents.dropped(packet);
+            let (next, judgement) = self.look_again(now, backlog, contents)?;
+            packet = next;
+            if judgement == Judgement::Fine {
+                self.phase = Phase::Idle;
+                break;
+            }
+            self.drop_next = self.control_law(self.drop_next);
+        }
+        Some(packet)
+    }
+
+    /// The head of the queue after another was dropped; with none left the dropping state ends.
+    fn look_again<T>(
+        &mut self,
+        now: Instant,
+        backlog: &mut impl Backlog<T>,
+        contents: &impl Contents<T>,
+    ) -> Option<(T, Judgement)> {
+        let head = self.look(now, backlog, contents);
+        if head.is_none() {
+            self.phase = Phase::Idle;
+        }
+        head
+    }
+
+    /// Takes the head out and judges it (§5.6).
+    fn look<T>(
+        &mut self,
+        now: Instant,
+        backlog: &mut impl Backlog<T>,
+        contents: &impl Contents<T>,
+    ) -> Option<(T, Judgement)> {
+        let Some(head) = backlog.pop(|packet| contents.len_bytes(packet)) else {
+            self.first_above = None;
+            return None;
+        };
+        let judgement = match contents.class(&head.packet) {
+            Class::Routing => Judgement::Fine,
+            Class::Data => self.judge(now, now.since(head.since), backlog.bytes()),
+        };
+        Some((head.packet, judgement))
+    }
+
+    fn judge(&mut self, now: Instant, sojourn: Duration, left_bytes: u64) -> Judgement {
+        if sojourn < self.config.target || left_bytes <= u64::from(self.config.packet_bytes) {
+            self.first_above = None;
+            return Judgement::Fine;
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now + self.config.interval);
+                Judgement::Fine
+            }
+            Some(at) if now >= at => Judgement::TooLate,
+            Some(_) => Judgement::Fine,
+        }
+    }
+
+    /// interval / √count after `from` (§5.3).
+    fn control_law(&self, from: Instant) -> Instant {
+        let wait = self.config.interval.as_secs_f64() / libm::sqrt(f64::from(self.count.max(1)));
+        from + Duration::from_secs_f64(wait)
+    }
+
+    fn is_marked<T>(&self, packet: &mut T, contents: &mut impl Contents<T>) -> bool {
+        let marks = self.config.action.marks(contents.capability(packet));
+        if marks {
+            contents.mark(packet);
+        }
+        marks
+    }
+}
+
+#[cfg(test)]
+mod tests;

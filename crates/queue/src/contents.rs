@@ -1,0 +1,111 @@
+//! What a queue has to know of the packets that it holds, and says of them.
+
+use crate::drop_tail::Class;
+
+/// The owner of the packets, of which a queue holds handles only.
+pub trait Contents<T> {
+    /// What it is to the queue. Routing messages are never dropped or marked early.
+    fn class(&self, packet: &T) -> Class;
+
+    /// Its length, bytes.
+    fn len_bytes(&self, packet: &T) -> u32;
+
+    /// Whether it may be marked.
+    fn capability(&self, packet: &T) -> Capability;
+
+    /// A number that packets of one flow and direction share, and those of others hardly ever.
+    fn flow(&self, packet: &T) -> u64;
+
+    /// Marks it: congestion experienced.
+    fn mark(&mut self, packet: &mut T);
+
+    /// It has been dropped at the head of the queue, to tell of congestion.
+    fn dropped(&mut self, packet: T);
+}
+
+/// Whether a packet may be marked (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// Its transport understands marks, or it is marked already.
+    Capable,
+    /// It does not.
+    NotCapable,
+}
+
+/// What is done with a packet that is to tell of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is dropped.
+    Drop,
+    /// It is marked if its transport understands that, else dropped (RFC 3168 §5).
+    Mark,
+}
+
+impl Action {
+    /// Whether a packet of this capability is marked rather than dropped.
+    #[must_use]
+    pub fn marks(self, capability: Capability) -> bool {
+        self == Self::Mark && capability == Capability::Capable
+    }
+}
+
+/// Packets for tests.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A packet, and whether it was marked.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct Packet {
+        pub(crate) number: u32,
+        pub(crate) len_bytes: u32,
+        pub(crate) flow: u64,
+        pub(crate) class: Class,
+        pub(crate) capability: Capability,
+        pub(crate) mark: bool,
+    }
+
+    /// A packet of data of 1000 bytes that cannot be marked.
+    pub(crate) const fn data(number: u32) -> Packet {
+        let (class, capability) = (Class::Data, Capability::NotCapable);
+        Packet { number, len_bytes: 1000, flow: 0, class, capability, mark: false }
+    }
+
+    pub(crate) const fn routing(number: u32) -> Packet {
+        Packet { class: Class::Routing, ..data(number) }
+    }
+
+    /// Remembers what it is told.
+    #[derive(Debug, Default)]
+    pub(crate) struct Owner {
+        pub(crate) marked: Vec<u32>,
+        pub(crate) dropped: Vec<u32>,
+    }
+
+    impl Contents<Packet> for Owner {
+        fn class(&self, packet: &Packet) -> Class {
+            packet.class
+        }
+
+        fn len_bytes(&self, packet: &Packet) -> u32 {
+            packet.len_bytes
+        }
+
+        fn capability(&self, packet: &Packet) -> Capability {
+            packet.capability
+        }
+
+        fn flow(&self, packet: &Packet) -> u64 {
+            packet.flow
+        }
+
+        fn mark(&mut self, packet: &mut Packet) {
+            packet.mark = true;
+            self.marked.push(packet.number);
+        }
+
+        fn dropped(&mut self, packet: Packet) {
+            self.dropped.push(packet.number);
+        }
+    }
+}

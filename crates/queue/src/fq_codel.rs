@@ -1,0 +1,258 @@
+//! FQ-CoDel: a queue and a CoDel for each flow, served by turns, those that send little first (RFC 8290).
+
+use crate::codel::{Backlog, CoDel, CoDelConfig, Held};
+use crate::contents::Contents;
+use crate::drop_tail::{Class, Enqueued};
+use core::num::NonZeroU16;
+use hopline_core::Instant;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Parameters of FQ-CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCoDelConfig {
+    /// Of each flow's queue.
+    pub codel: CoDelConfig,
+    /// Queues that flows are hashed onto. Default 1024 (RFC 8290 §5.2.3).
+    pub flows: NonZeroU16,
+    /// Bytes that a queue may send in its turn, at least 1: a full packet. Default 1514 (§5.2.4).
+    pub quantum_bytes: u32,
+}
+
+impl FqCoDelConfig {
+    /// As RFC 8290 has it.
+    pub const RFC8290: Self = Self {
+        codel: CoDelConfig::RFC8289,
+        flows: NonZeroU16::new(1024).expect("not zero"),
+        quantum_bytes: 1514,
+    };
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    /// What must be, of the first field that is not.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        self.codel.validate()?;
+        if self.quantum_bytes == 0 { Err("a quantum of at least 1 byte") } else { Ok(()) }
+    }
+}
+
+/// Queues of flows, for at most so many packets in all. Routing messages are a flow of their own, which is served first and
+/// never dropped to tell of congestion.
+#[derive(Clone, Debug)]
+pub struct FqCoDel<T> {
+    config: FqCoDelConfig,
+    capacity: NonZeroU16,
+    routing: VecDeque<T>,
+    /// By the number that flows are hashed onto; made when it is first needed, and kept for what its CoDel has learnt.
+    flows: BTreeMap<u16, Flow<T>>,
+    /// Flows that have just begun, and the others that have packets: by number, in the order of their turns.
+    new: VecDeque<u16>,
+    old: VecDeque<u16>,
+    packets: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<T> {
+    queue: Line<T>,
+    codel: CoDel,
+    /// Bytes that it may still send in this turn.
+    credit: i64,
+    turn: Turn,
+}
+
+/// Whether a flow is in one of the lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    None,
+    Listed,
+}
+
+/// Flows that have just begun, and those that had a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    New,
+    Old,
+}
+
+#[derive(Clone, Debug)]
+struct Line<T> {
+    held: VecDeque<Held<T>>,
+    bytes: u64,
+}
+
+impl<T> Backlog<T> for Line<T> {
+    fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Held<T>> {
+        let head = self.held.pop_front()?;
+        self.bytes -= u64::from(len_bytes(&head.packet));
+        Some(head)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl<T: Copy> FqCoDel<T> {
+    /// An empty queue for at most `capacity` packets of all flows.
+    #[must_use]
+    pub fn new(config: FqCoDelConfig, capacity: NonZeroU16) -> Self {
+        Self {
+            config,
+            capacity,
+            routing: VecDeque::new(),
+            flows: BTreeMap::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+        }
+    }
+
+    /// Offers a packet (RFC 8290 §4.1). In a full queue the head of the flow that holds most bytes gives way, which may be
+    /// the packet itself.
+    pub fn enqueue(&mut self, now: Instant, packet: T, contents: &impl Contents<T>) -> Enqueued<T> {
+        match contents.class(&packet) {
+            Class::Routing => self.routing.push_back(packet),
+            Class::Data => self.join(now, packet, contents),
+        }
+        self.packets += 1;
+        if self.packets <= usize::from(self.capacity.get()) {
+            return Enqueued::Accepted;
+        }
+        self.packets -= 1;
+        match self.fattest() {
+            Some(flow) => {
+                let head = flow.queue.pop(|packet| contents.len_bytes(packet));
+                Enqueued::Displaced(head.expect("a flow that holds bytes holds a packet").packet)
+            }
+            None => Enqueued::Refused(self.routing.pop_back().expect("all packets are routing messages")),
+        }
+    }
+
+    /// The packet that is served next (§4.2).
+    pub fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
+        if let Some(packet) = self.routing.pop_front() {
+            self.packets -= 1;
+            return Some(packet);
+        }
+        loop {
+            let (number, list) = match self.new.front() {
+                Some(&number) => (number, List::New),
+                None => (*self.old.front()?, List::Old),
+            };
+            let flow = self.flows.get_mut(&number).expect("a listed flow exists");
+            if flow.credit <= 0 {
+                flow.credit += i64::from(self.config.quantum_bytes);
+                self.leave(list);
+                self.old.push_back(number);
+                continue;
+            }
+            let before = flow.queue.held.len();
+            let served = flow.codel.serve(now, &mut flow.queue, contents);
+            self.packets -= before - flow.queue.held.len();
+            if let Some(packet) = served {
+                flow.credit -= i64::from(contents.len_bytes(&packet));
+                return Some(packet);
+            }
+            // A new flow that is empty waits for a turn among the others, lest it come back as new at once.
+            if list == List::New && !self.old.is_empty() {
+                self.old.push_back(number);
+            } else {
+                flow.turn = Turn::None;
+            }
+            self.leave(list);
+        }
+    }
+
+    /// Takes out every packet for which `matches` holds and hands it to `sink`.
+    pub fn remove_matching(
+        &mut self,
+        mut matches: impl FnMut(&T) -> bool,
+        mut sink: impl FnMut(T),
+        len_bytes: impl Fn(&T) -> u32,
+    ) {
+        let mut gone = 0;
+        let mut takes = |packet: &T| {
+            let take = matches(packet);
+            if take {
+                gone += 1;
+                sink(*packet);
+            }
+            take
+        };
+        self.routing.retain(|packet| !takes(packet));
+        for flow in self.flows.values_mut() {
+            let Line { held, bytes } = &mut flow.queue;
+            held.retain(|held| {
+                let take = takes(&held.packet);
+                if take {
+                    *bytes -= u64::from(len_bytes(&held.packet));
+                }
+                !take
+            });
+        }
+        self.packets -= gone;
+    }
+
+    /// Packets in the queue: routing messages, then flow by flow.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let of_flows = self.flows.values().flat_map(|flow| flow.queue.held.iter().map(|held| &held.packet));
+        self.routing.iter().chain(of_flows)
+    }
+
+    /// Number of packets in the queue.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.packets
+    }
+
+    /// Whether the queue is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    fn join(&mut self, now: Instant, packet: T, contents: &impl Contents<T>) {
+        let number = bucket(contents.flow(&packet), self.config.flows);
+        let flow = self.flows.entry(number).or_insert_with(|| Flow::new(self.config.codel));
+        flow.queue.held.push_back(Held { packet, since: now });
+        flow.queue.bytes += u64::from(contents.len_bytes(&packet));
+        if flow.turn == Turn::None {
+            flow.turn = Turn::Listed;
+            flow.credit = i64::from(self.config.quantum_bytes);
+            self.new.push_back(number);
+        }
+    }
+
+    /// Takes the flow whose turn it is off its list.
+    fn leave(&mut self, list: List) {
+        match list {
+            List::New => self.new.pop_front(),
+            List::Old => self.old.pop_front(),
+        };
+    }
+
+    /// The flow that holds most bytes, if any holds some.
+    fn fattest(&mut self) -> Option<&mut Flow<T>> {
+        self.flows.values_mut().filter(|flow| flow.queue.bytes > 0).max_by_key(|flow| flow.queue.bytes)
+    }
+}
+
+impl<T> Flow<T> {
+    fn new(codel: CoDelConfig) -> Self {
+        Self {
+            queue: Line { held: VecDeque::new(), bytes: 0 },
+            codel: CoDel::new(codel),
+            credit: 0,
+            turn: Turn::None,
+        }
+    }
+}
+
+/// The queue of a flow: its number, well mixed (Knuth's multiplicative hash).
+fn bucket(flow: u64, buckets: NonZeroU16) -> u16 {
+    let mixed = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((u128::from(mixed) * u128::from(buckets.get())) >> 64) as u16
+}
+
+#[cfg(test)]
+mod tests;

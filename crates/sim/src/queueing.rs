@@ -1,0 +1,138 @@
+//! Queues in front of interfaces: what they know of packets, and what they say of them.
+
+use crate::fingerprint::Observed;
+use crate::node::Queued;
+use crate::packet::{Handle, Mark, Packet, Slab};
+use crate::trace::{DropReason, Place, Tracer};
+use crate::world::World;
+use hopline_queue::{Capability, Class, Contents, Enqueued};
+use hopline_wire::ipv4::Ecn;
+
+/// The owner of the packets while one is put into a queue or taken out.
+#[derive(Debug)]
+pub(crate) struct Owner<'a> {
+    packets: &'a Slab,
+    told: Told,
+}
+
+/// What a queue did to packets beside taking and giving them. It marks one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    marked: Option<Handle>,
+    dropped: Vec<Handle>,
+}
+
+/// What stands in a queue.
+pub(crate) trait Waiting: Copy {
+    fn handle(&self) -> Handle;
+    fn handle_mut(&mut self) -> &mut Handle;
+    fn class(&self) -> Class;
+}
+
+impl Waiting for Queued {
+    fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    fn handle_mut(&mut self) -> &mut Handle {
+        &mut self.handle
+    }
+
+    fn class(&self) -> Class {
+        self.class
+    }
+}
+
+impl Waiting for (Handle, Class) {
+    fn handle(&self) -> Handle {
+        self.0
+    }
+
+    fn handle_mut(&mut self) -> &mut Handle {
+        &mut self.0
+    }
+
+    fn class(&self) -> Class {
+        self.1
+    }
+}
+
+impl<'a> Owner<'a> {
+    pub(crate) fn new(packets: &'a Slab) -> Self {
+        Self { packets, told: Told::default() }
+    }
+
+    pub(crate) fn told(self) -> Told {
+        self.told
+    }
+
+    /// The packet whose flow it is: that within, if it carries one.
+    fn of_flow(&self, handle: Handle) -> &Packet {
+        let packet = self.packets.get(handle);
+        packet.carried().map_or(packet, |inner| self.packets.get(inner))
+    }
+}
+
+impl<T: Waiting> Contents<T> for Owner<'_> {
+    fn class(&self, waiting: &T) -> Class {
+        waiting.class()
+    }
+
+    fn len_bytes(&self, waiting: &T) -> u32 {
+        self.packets.len(waiting.handle())
+    }
+
+    fn capability(&self, waiting: &T) -> Capability {
+        match self.packets.ecn(waiting.handle()) {
+            Ecn::NotCapable => Capability::NotCapable,
+            Ecn::Capable0 | Ecn::Capable1 | Ecn::CongestionExperienced => Capability::Capable,
+        }
+    }
+
+    fn flow(&self, waiting: &T) -> u64 {
+        let packet = self.of_flow(waiting.handle());
+        let flow = packet.flow.map_or(0, |flow| u64::from(flow.0) + 1);
+        // Of the two directions only one has the greater address in front.
+        let ends = u64::from(packet.ip.src.to_bits()) << 32 | u64::from(packet.ip.dst.to_bits());
+        ends ^ flow << 8
+    }
+
+    fn mark(&mut self, waiting: &mut T) {
+        waiting.handle_mut().mark = Mark::Congestion;
+        self.told.marked = Some(waiting.handle());
+    }
+
+    fn dropped(&mut self, waiting: T) {
+        self.told.dropped.push(waiting.handle());
+    }
+}
+
+impl<T: Tracer> World<T> {
+    /// A queue of `node` was offered a packet.
+    pub(crate) fn note_enqueued<Q: Waiting>(
+        &mut self,
+        (place, node): (Place, u32),
+        enqueued: Enqueued<Q>,
+        told: Told,
+    ) {
+        match enqueued {
+            Enqueued::Accepted => {}
+            Enqueued::Displaced(lost) | Enqueued::Refused(lost) => {
+                self.drop_at(place, node, lost.handle(), DropReason::QueueFull);
+            }
+            Enqueued::Early(lost) => self.drop_at(place, node, lost.handle(), DropReason::Early),
+        }
+        self.note_told((place, node), told);
+    }
+
+    /// A queue of `node` has told of congestion, if it has.
+    pub(crate) fn note_told(&mut self, (place, node): (Place, u32), told: Told) {
+        for lost in told.dropped {
+            self.drop_at(place, node, lost, DropReason::Early);
+        }
+        if let Some(marked) = told.marked {
+            self.fingerprint.observe(self.now, Observed::Marked, node, self.packets.len(marked));
+            self.nodes[node as usize].marks += 1;
+        }
+    }
+}
