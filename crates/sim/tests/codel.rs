@@ -1,0 +1,73 @@
+//! CoDel and FQ-CoDel in front of links: how long packets wait, and who waits for whom.
+
+mod support;
+
+use hopline_core::Duration;
+use hopline_queue::{Action, CoDelConfig, FqCoDelConfig};
+use hopline_sim::spec::Discipline;
+use hopline_sim::{Outcome, Spec, simulate};
+use hopline_transport::tcp::Config;
+use support::{Build, link, wired};
+
+/// Time of a full packet on the slow link is 6 ms.
+const CODEL: CoDelConfig = CoDelConfig { target: Duration::from_millis(15), ..CoDelConfig::RFC8289 };
+const FQ: FqCoDelConfig = FqCoDelConfig { codel: CODEL, ..FqCoDelConfig::RFC8290 };
+
+/// A fast link and one of 2 Mb/s before which 500 packets have room: a transfer, and a packet each 20 ms beside it.
+fn bottleneck(over: Config, discipline: Discipline) -> Spec {
+    let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 500);
+    slow.queue.discipline = discipline;
+    wired(3)
+        .link(link(0, 1, 100_000_000, Duration::from_millis(1), 1000))
+        .link(slow)
+        .bulk(0, 2, over)
+        .cbr(0, 2, 160, Duration::from_millis(20))
+        .seconds(30)
+}
+
+fn goodput_bps(outcome: &Outcome) -> f64 {
+    8.0 * outcome.flows[0].bytes_received as f64 / 30.0
+}
+
+/// What 95 in 100 packets of a flow took at most, milliseconds.
+fn delay_ms(outcome: &Outcome, flow: usize) -> f64 {
+    let delays = &outcome.flows[flow].data.delays;
+    1e3 * delays.quantile(0.95).expect("packets arrived").as_secs_f64()
+}
+
+#[test]
+fn codel_keeps_the_queue_short_and_the_link_busy() {
+    let tail = simulate(&bottleneck(Config::linux(), Discipline::DropTail), 1);
+    let codel = simulate(&bottleneck(Config::linux(), Discipline::CoDel(CODEL)), 1);
+    assert!(delay_ms(&tail, 1) > 2000.0, "{}", delay_ms(&tail, 1));
+    assert!(delay_ms(&codel, 1) < 60.0, "{}", delay_ms(&codel, 1));
+    assert!(goodput_bps(&codel) > 0.9 * goodput_bps(&tail));
+    assert!(codel.nodes[1].drops.early > 5);
+    assert_eq!(codel.nodes[1].drops.queue_full, 0);
+}
+
+#[test]
+fn codel_marks_where_it_may() {
+    let mark = CoDelConfig { action: Action::Mark, ..CODEL };
+    let outcome = simulate(&bottleneck(Config::linux().with_ecn(), Discipline::CoDel(mark)), 1);
+    let node = &outcome.nodes[1];
+    assert!(node.marks > 5, "{} marks", node.marks);
+    assert_eq!(outcome.flows[0].retransmissions, 0, "only datagrams were dropped");
+}
+
+#[test]
+fn with_a_queue_for_each_flow_the_small_one_waits_for_nobody() {
+    let outcome = simulate(&bottleneck(Config::linux(), Discipline::FqCoDel(FQ)), 1);
+    // 20 ms and 1 ms of wire, 0.75 ms of its own, and one full packet before it.
+    assert!(delay_ms(&outcome, 1) < 28.0, "{}", delay_ms(&outcome, 1));
+    assert_eq!(outcome.flows[1].data.lost, 0);
+    assert!(goodput_bps(&outcome) > 1.7e6, "{}", goodput_bps(&outcome));
+}
+
+#[test]
+fn queues_of_every_kind_repeat_themselves() {
+    for discipline in [Discipline::CoDel(CODEL), Discipline::FqCoDel(FQ)] {
+        let spec = bottleneck(Config::linux(), discipline);
+        assert_eq!(simulate(&spec, 1).fingerprint, simulate(&spec, 1).fingerprint);
+    }
+}
