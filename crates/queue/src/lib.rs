@@ -5,6 +5,7 @@ pub mod contents;
 pub mod drop_tail;
 pub mod fq_codel;
 pub mod interface;
+pub mod neighborhood_red;
 pub mod red;
 
 pub use codel::{CoDel, CoDelConfig};
@@ -12,4 +13,5 @@ pub use contents::{Action, Capability, Contents};
 pub use drop_tail::{Class, Counters, DropTail, Enqueued, Service};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use interface::InterfaceQueue;
+pub use neighborhood_red::NeighborhoodRed;
 pub use red::{Red, RedConfig};

@@ -114,8 +114,7 @@ pub struct Red {
     random: Stream,
     /// `avg`, packets.
     average: f64,
-    /// Packets since the last that was chosen; `None`: the average was below `min_threshold` since.
-    count: Option<u32>,
+    spacing: Spacing,
     /// When the queue became empty, or a packet last found it so.
     empty_since: Instant,
 }
@@ -124,7 +123,7 @@ impl Red {
     /// A controller of an empty queue.
     #[must_use]
     pub fn new(config: RedConfig, random: Stream) -> Self {
-        Self { config, random, average: 0.0, count: None, empty_since: Instant::ZERO }
+        Self { config, random, average: 0.0, spacing: Spacing::default(), empty_since: Instant::ZERO }
     }
 
     /// Parameters.
@@ -145,21 +144,21 @@ impl Red {
         let RedConfig { min_threshold, max_threshold, max_probability, gentle, .. } = self.config;
         let above = self.average - max_threshold;
         let probability = if self.average < min_threshold {
-            self.count = None;
+            self.spacing.reset();
             return Verdict::Enter;
         } else if above < 0.0 {
             max_probability * (self.average - min_threshold) / (max_threshold - min_threshold)
         } else if gentle == Gentle::On && above < max_threshold {
             max_probability + (1.0 - max_probability) * above / max_threshold
         } else {
-            self.count = Some(0);
+            self.spacing.note_chosen();
             return Verdict::Drop;
         };
         let probability = match self.config.measure {
             Measure::Packets => probability,
             Measure::Bytes { packet_bytes } => probability * f64::from(len_bytes) / f64::from(packet_bytes),
         };
-        self.choose(probability)
+        self.spacing.choose(probability, &mut self.random)
     }
 
     /// The queue has become empty.
@@ -181,13 +180,32 @@ impl Red {
         };
         self.average += weight * (queue - self.average);
     }
+}
 
-    /// Spreads what is chosen evenly over the packets: `pa = pb / (1 - count · pb)`, certain where the denominator ends.
-    fn choose(&mut self, pb: f64) -> Verdict {
+/// Spreads what is chosen evenly over the packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spacing {
+    /// Packets since the last that was chosen; `None`: there was nothing to be chosen since.
+    count: Option<u32>,
+}
+
+impl Spacing {
+    /// There is nothing to be chosen.
+    pub(crate) fn reset(&mut self) {
+        self.count = None;
+    }
+
+    /// A packet was chosen in another way.
+    pub(crate) fn note_chosen(&mut self) {
+        self.count = Some(0);
+    }
+
+    /// `pa = pb / (1 - count · pb)`, certain where the denominator ends.
+    pub(crate) fn choose(&mut self, pb: f64, random: &mut Stream) -> Verdict {
         let count = self.count.map_or(0, |count| count.saturating_add(1));
         let left = 1.0 - f64::from(count) * pb;
         let pa = if left > pb { pb / left } else { 1.0 };
-        if pb > 0.0 && self.random.bernoulli(pa) {
+        if pb > 0.0 && random.bernoulli(pa) {
             self.count = Some(0);
             Verdict::Notify
         } else {

@@ -13,6 +13,7 @@ pub mod dot11;
 pub mod dsr;
 pub mod icmp;
 pub mod ipv4;
+pub mod ncn;
 pub mod olsr;
 pub mod pcapng;
 pub mod tcp;

@@ -1,0 +1,62 @@
+//! NCD: congestion of the neighbourhood, from the times of the radio (§5.1).
+
+use super::config::Config;
+use hopline_core::Duration;
+
+/// What a radio did since it was switched on, or since any other moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelTime {
+    /// All of it: Tinterval, added up.
+    pub elapsed: Duration,
+    /// Not idle: transmitting, receiving, carrier or virtual carrier busy.
+    pub busy: Duration,
+    /// Ttx.
+    pub transmitting: Duration,
+    /// Trx: receiving what is for this node.
+    pub receiving: Duration,
+}
+
+/// The averages, in packets that wait: `avg`, `avgtx`, `avgrx`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Congestion {
+    pub(super) all: f64,
+    pub(super) outgoing: f64,
+    pub(super) incoming: f64,
+    last: ChannelTime,
+}
+
+impl Congestion {
+    /// Takes the totals at the end of an interval: `q = U · W / C`, `avg = (1 - wq) · avg + wq · q`.
+    pub(super) fn sample(&mut self, total: ChannelTime, config: &Config) {
+        let Self { last, .. } = *self;
+        self.last = total;
+        let elapsed = total.elapsed.saturating_sub(last.elapsed).as_secs_f64();
+        if elapsed <= 0.0 {
+            return;
+        }
+        let scale = config.bandwidth_bps as f64 / f64::from(config.packet_bits);
+        let index = |now: Duration, then: Duration| {
+            (now.saturating_sub(then).as_secs_f64() / elapsed).min(1.0) * scale
+        };
+        let averages = [
+            (&mut self.all, index(total.busy, last.busy)),
+            (&mut self.outgoing, index(total.transmitting, last.transmitting)),
+            (&mut self.incoming, index(total.receiving, last.receiving)),
+        ];
+        for (average, queue) in averages {
+            *average += config.weight * (queue - *average);
+        }
+    }
+
+    /// Algorithm 5.1: the neighbourhood's drop probability over the average.
+    pub(super) fn normalized_pb(&self, config: &Config) -> f64 {
+        let Config { min_threshold, max_threshold, max_probability, .. } = *config;
+        if self.all < min_threshold {
+            0.0
+        } else if self.all < max_threshold {
+            max_probability * (self.all - min_threshold) / (max_threshold - min_threshold) / self.all
+        } else {
+            1.0
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Every parameter of Neighborhood RED.
+
+use crate::contents::Action;
+use core::num::NonZeroU16;
+use hopline_core::Duration;
+
+/// Parameters of a node. The values of [`Config::PAPER`] are those of the paper's §6.1, or of ours where it gives none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Tinterval: how often the radio's times are looked at. Above 0; default 100 ms, good from there to 1 s.
+    pub sampling: Duration,
+    /// wq: weight of the latest interval in the averages. Above 0, at most 1; default 0.2, good from 0.1 to 0.4.
+    pub weight: f64,
+    /// W: rate of the channel, bits per second, not 0. Default 2,000,000.
+    pub bandwidth_bps: u64,
+    /// C: bits of a mean packet, not 0, which scales averages and thresholds. Not published; 8192 makes the saturated average
+    /// 244, where the paper's figure has "about 240".
+    pub packet_bits: u32,
+    /// minth: average below which there is no congestion. At least 0, below `max_threshold`; default 100.
+    pub min_threshold: f64,
+    /// maxth: average from which on neighbours are to drop everything. Default 240.
+    pub max_threshold: f64,
+    /// maxp: the neighbourhood's drop probability as the average reaches `max_threshold`. Above 0, at most 1; default 0.14,
+    /// good from 0.1 to 0.2.
+    pub max_probability: f64,
+    /// TNCN: how often a node looks whether it has to send a notice. Above 0. Not published; at most half of the lifetime;
+    /// default 500 ms.
+    pub notice_interval: Duration,
+    /// lifeTime: how long a notice holds. At least twice `notice_interval` (§5.2), at most 65.535 s; default 2 s.
+    pub lifetime: Duration,
+    /// Whether a node suffers (§5.2's third condition). Default below half of what is around it.
+    pub suffering: Suffering,
+    /// How long after its last packet of a flow a node is on that flow's path, and after the last frame heard of it a
+    /// neighbour is active. Above 0. Not published; default 1 s.
+    pub memory: Duration,
+    /// How notices go out. Default unicast.
+    pub delivery: Delivery,
+    /// Who drops the packets that come to a neighbour of the node that suffers. Default the neighbour.
+    pub incoming: Incoming,
+    /// What is done with a packet that is chosen. Default dropped; to mark is the paper's §8.
+    pub action: Action,
+    /// What notices may do to this node. Default everything, as published.
+    pub guard: Guard,
+    /// Most neighbours that are remembered. Default 64.
+    pub neighbours: NonZeroU16,
+}
+
+/// Whether a node suffers in the contention: its own averages together are below a threshold, which the paper does not give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Suffering {
+    /// So much of the average of all. Above 0, at most 1.
+    BelowShare(f64),
+    /// A fair share of it: that of one among itself and its active neighbours.
+    BelowFairShare,
+}
+
+/// How notices go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// To a neighbour drawn at random, acknowledged and repeated; all others overhear it (§5.2).
+    Unicast,
+    /// To all, once.
+    Broadcast,
+}
+
+/// Who drops the packets that come to a neighbour of the node that suffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// The neighbour, when it has received them: airtime is spent already (§5.3).
+    Dropped,
+    /// Those who send them: the neighbour passes the notice on, once (the paper's §8). It drops none itself.
+    Relayed,
+}
+
+/// What notices may do to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// Everything that they say.
+    Off,
+    /// Less.
+    On(Limits),
+}
+
+/// What notices may do to a node that is careful.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest lifetime that is believed. Above 0; default 2 s.
+    pub lifetime: Duration,
+    /// Least time between notices of a neighbour that count. Default 200 ms.
+    pub spacing: Duration,
+    /// After everything had to be dropped for [`lifetime`](Self::lifetime), notices mean no more than an average just below
+    /// `max_threshold` for so long, whoever sends them. Default 10 s.
+    pub rest: Duration,
+}
+
+impl Limits {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        lifetime: Duration::from_secs(2),
+        spacing: Duration::from_millis(200),
+        rest: Duration::from_secs(10),
+    };
+}
+
+/// Longest lifetime that a notice has room for.
+const LONGEST_LIFETIME: Duration = Duration::from_millis(65_535);
+
+impl Config {
+    /// As the paper has it, on a channel of 2 Mb/s.
+    pub const PAPER: Self = Self {
+        sampling: Duration::from_millis(100),
+        weight: 0.2,
+        bandwidth_bps: 2_000_000,
+        packet_bits: 8192,
+        min_threshold: 100.0,
+        max_threshold: 240.0,
+        max_probability: 0.14,
+        notice_interval: Duration::from_millis(500),
+        lifetime: Duration::from_secs(2),
+        suffering: Suffering::BelowShare(0.5),
+        memory: Duration::from_secs(1),
+        delivery: Delivery::Unicast,
+        incoming: Incoming::Dropped,
+        action: Action::Drop,
+        guard: Guard::Off,
+        neighbours: NonZeroU16::new(64).expect("not zero"),
+    };
+
+    /// The largest `normalizedPb` below that of total congestion: `maxp / maxth`.
+    #[must_use]
+    pub fn largest_partial(&self) -> f64 {
+        self.max_probability / self.max_threshold
+    }
+
+    /// Checks every field against its range.
+    ///
+    /// # Errors
+    /// What must be, of the first field that is not.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        let share = |p: f64| p > 0.0 && p <= 1.0;
+        let suffering = match self.suffering {
+            Suffering::BelowShare(of) => share(of),
+            Suffering::BelowFairShare => true,
+        };
+        let guard = match self.guard {
+            Guard::Off => true,
+            Guard::On(limits) => !limits.lifetime.is_zero(),
+        };
+        let rules = [
+            (!self.sampling.is_zero(), "a sampling interval above 0"),
+            (share(self.weight), "a weight above 0 and at most 1"),
+            (self.bandwidth_bps > 0, "a bandwidth above 0"),
+            (self.packet_bits > 0, "a mean packet above 0"),
+            (
+                self.min_threshold >= 0.0 && self.min_threshold < self.max_threshold,
+                "min_threshold < max_threshold",
+            ),
+            (self.max_threshold.is_finite(), "a max_threshold that is a number"),
+            (share(self.max_probability), "a max_probability above 0 and at most 1"),
+            (!self.notice_interval.is_zero(), "a notice interval above 0"),
+            (
+                self.lifetime >= self.notice_interval.saturating_mul(2),
+                "a lifetime of at least two notice intervals, so that one is renewed before it ends",
+            ),
+            (self.lifetime <= LONGEST_LIFETIME, "a lifetime of at most 65.535 s"),
+            (suffering, "a suffering share above 0 and at most 1"),
+            (!self.memory.is_zero(), "a memory above 0"),
+            (guard, "a believed lifetime above 0"),
+        ];
+        rules.iter().find(|(ok, _)| !ok).map_or(Ok(()), |(_, must)| Err(must))
+    }
+}

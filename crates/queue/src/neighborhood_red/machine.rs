@@ -1,0 +1,257 @@
+//! The machine: samples, notices, and DNPD, the drops (§5.3).
+
+use super::channel::Congestion;
+use super::config::{Config, Delivery, Guard, Incoming, Suffering};
+use super::guard::{Believed, Trust};
+use super::neighbours::Neighbours;
+use super::notices::{Held, Notices};
+use super::types::{Coming, Event, Ignored, Outgoing, Received, Signal, Stats, Timer, To};
+use crate::red::{Spacing, Verdict};
+use hopline_core::{Instant, LinkId, Machine, Stream, TimerTable};
+use hopline_wire::ncn::{About, NormalizedPb, Notice};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// Neighborhood RED at one node; see the [module](super).
+#[derive(Clone, Debug)]
+pub struct NeighborhoodRed {
+    config: Arc<Config>,
+    address: Ipv4Addr,
+    random: Stream,
+    congestion: Congestion,
+    neighbours: Neighbours,
+    notices: Notices,
+    trust: Trust,
+    /// The largest share of which a notice told since this node last looked whether to send one.
+    told: NormalizedPb,
+    /// When a packet of a flow last came.
+    carried: Option<Instant>,
+    outgoing: Spacing,
+    incoming: Spacing,
+    timers: TimerTable<Timer, 2>,
+    transmits: VecDeque<Outgoing>,
+    events: VecDeque<Event>,
+    stats: Stats,
+}
+
+impl NeighborhoodRed {
+    /// A node that begins at `now`. It looks for the first time whether to send a notice at a random moment of the first
+    /// TNCN, so that neighbours do not all do so at once.
+    #[must_use]
+    pub fn new(config: impl Into<Arc<Config>>, address: Ipv4Addr, now: Instant, mut stream: Stream) -> Self {
+        let config = config.into();
+        let mut timers = TimerTable::new();
+        timers.set(Timer::Sample, now + config.sampling);
+        timers.set(Timer::Notice, now + stream.duration_below(config.notice_interval));
+        Self {
+            neighbours: Neighbours::new(config.neighbours.get().into(), config.memory),
+            config,
+            address,
+            random: stream,
+            congestion: Congestion::default(),
+            notices: Notices::default(),
+            trust: Trust::default(),
+            told: NormalizedPb::ZERO,
+            carried: None,
+            outgoing: Spacing::default(),
+            incoming: Spacing::default(),
+            timers,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            stats: Stats::default(),
+        }
+    }
+
+    /// Decides on a packet of a flow that comes. [`Verdict::Notify`] means to drop it, or to mark it where that is the
+    /// [action](Config::action). Routing messages and notices are not offered.
+    pub fn admit(&mut self, now: Instant, coming: Coming) -> Verdict {
+        self.carried = Some(now);
+        self.stats.packets += 1;
+        let verdict = match coming {
+            Coming::Down { next_hop } => {
+                let share = self.notices.normalized_pb_to(now, next_hop);
+                judge(share, self.congestion.outgoing, &mut self.outgoing, &mut self.random)
+            }
+            Coming::Up if self.config.incoming == Incoming::Relayed => Verdict::Enter,
+            Coming::Up => {
+                let share = self.notices.normalized_pb(now);
+                judge(share, self.congestion.incoming, &mut self.incoming, &mut self.random)
+            }
+        };
+        let chosen = u64::from(verdict != Verdict::Enter);
+        match coming {
+            Coming::Down { .. } => self.stats.chosen_outgoing += chosen,
+            Coming::Up => self.stats.chosen_incoming += chosen,
+        }
+        verdict
+    }
+
+    /// Parameters.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// `avg`, the estimate of the neighbourhood's queue, packets.
+    #[must_use]
+    pub fn average(&self) -> f64 {
+        self.congestion.all
+    }
+
+    /// `avgtx` and `avgrx`, the estimates of this node's outgoing and incoming queues, packets.
+    #[must_use]
+    pub fn own_averages(&self) -> [f64; 2] {
+        [self.congestion.outgoing, self.congestion.incoming]
+    }
+
+    /// The `normalizedPb` that holds at `now`.
+    #[must_use]
+    pub fn normalized_pb(&self, now: Instant) -> NormalizedPb {
+        self.notices.normalized_pb(now)
+    }
+
+    /// Algorithm 5.1: sends a notice if all four conditions hold.
+    fn look_for_congestion(&mut self, now: Instant) {
+        let normalized_pb = NormalizedPb::of(self.congestion.normalized_pb(&self.config));
+        let told = core::mem::take(&mut self.told);
+        let on_a_path = self.carried.is_some_and(|at| now.since(at) <= self.config.memory);
+        if normalized_pb > NormalizedPb::ZERO && on_a_path && self.suffers(now) && told <= normalized_pb {
+            let notice = Notice { normalized_pb, lifetime: self.config.lifetime, about: About::Sender };
+            self.stats.notices_sent += 1;
+            self.announce(now, notice);
+        }
+    }
+
+    fn suffers(&self, now: Instant) -> bool {
+        let own = self.congestion.outgoing + self.congestion.incoming;
+        let share = match self.config.suffering {
+            Suffering::BelowShare(share) => share,
+            Suffering::BelowFairShare => 1.0 / (self.neighbours.active(now).count() as f64 + 1.0),
+        };
+        own < share * self.congestion.all
+    }
+
+    fn announce(&mut self, now: Instant, notice: Notice) {
+        let neighbour = match self.config.delivery {
+            Delivery::Unicast => self.neighbours.draw(now, &mut self.random),
+            Delivery::Broadcast => None,
+        };
+        self.transmits.push_back(Outgoing { to: neighbour.map_or(To::Everyone, To::Neighbour), notice });
+    }
+
+    /// Takes a notice, and passes it on if that is asked for.
+    fn heed(&mut self, now: Instant, Received { from, notice }: Received) -> Result<(), Ignored> {
+        if from == self.address || notice.about == About::Neighbour(self.address) {
+            return Err(Ignored::AboutUs);
+        }
+        if let About::Neighbour(sufferer) = notice.about
+            && (self.config.incoming == Incoming::Dropped || self.neighbours.is_active(now, sufferer))
+        {
+            return Err(Ignored::NotForUs);
+        }
+        self.neighbours.hear(now, from);
+        if let Guard::On(limits) = self.config.guard
+            && !self.neighbours.count_notice(now, from, limits.spacing)
+        {
+            return Err(Ignored::TooSoon);
+        }
+        let said = Believed { normalized_pb: notice.normalized_pb, lifetime: notice.lifetime };
+        let believed = self.trust.believe(now, said, &self.config);
+        self.stats.capped += u64::from(believed != said);
+        let Believed { normalized_pb, lifetime } = believed;
+        let held = |from| Held { from, normalized_pb, until: now + lifetime };
+        match notice.about {
+            About::Neighbour(sufferer) => {
+                let limit = self.config.neighbours.get().into();
+                self.notices.take_relayed(now, from, held(sufferer), limit)
+            }
+            About::Sender => {
+                self.told = self.told.max(normalized_pb);
+                self.notices.take(now, held(from))?;
+                self.relay(now, from, believed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Passes a notice of `sufferer` on to those who send to this node.
+    fn relay(&mut self, now: Instant, sufferer: Ipv4Addr, believed: Believed) {
+        // Half the interval in which notices are renewed: a renewal that comes early is passed on, a flood is not.
+        let spacing = self.config.notice_interval / 2;
+        if self.config.incoming == Incoming::Relayed && self.neighbours.count_relayed(now, sufferer, spacing)
+        {
+            let Believed { normalized_pb, lifetime } = believed;
+            self.stats.notices_relayed += 1;
+            self.announce(now, Notice { normalized_pb, lifetime, about: About::Neighbour(sufferer) });
+        }
+    }
+}
+
+/// Algorithm 5.2: what becomes of a packet, where so much of an average queue is to be dropped.
+fn judge(share: NormalizedPb, average: f64, spacing: &mut Spacing, random: &mut Stream) -> Verdict {
+    if share == NormalizedPb::ZERO {
+        spacing.reset();
+        Verdict::Enter
+    } else if share == NormalizedPb::ONE {
+        spacing.note_chosen();
+        Verdict::Drop
+    } else {
+        spacing.choose((share.get() * average).min(1.0), random)
+    }
+}
+
+impl Machine for NeighborhoodRed {
+    type Packet = Received;
+    type Transmit = Outgoing;
+    type Signal = Signal;
+    type Event = Event;
+    type Timer = Timer;
+
+    fn handle_packet(&mut self, now: Instant, _link: LinkId, received: Received) {
+        self.stats.notices_received += 1;
+        if let Err(why) = self.heed(now, received) {
+            self.stats.ignore(why);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.take_expired(now) {
+            match timer {
+                Timer::Sample => {
+                    self.timers.set(Timer::Sample, now + self.config.sampling);
+                    self.events.push_back(Event::Sample);
+                }
+                Timer::Notice => {
+                    self.timers.set(Timer::Notice, now + self.config.notice_interval);
+                    self.look_for_congestion(now);
+                }
+            }
+        }
+    }
+
+    fn handle_signal(&mut self, now: Instant, signal: Signal) {
+        match signal {
+            Signal::Channel(total) => self.congestion.sample(total, &self.config),
+            Signal::Heard(neighbour) => self.neighbours.hear(now, neighbour),
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Outgoing> {
+        self.transmits.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Timer)> {
+        self.timers.next()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}

@@ -1,0 +1,24 @@
+//! Neighborhood RED: random early detection over the queue that a node and its neighbours share (K. Xu, M. Gerla, L. Qi,
+//! Y. Shu, "Enhancing TCP Fairness in Ad Hoc Wireless Networks Using Neighborhood RED", MobiCom 2003).
+//!
+//! Each node times its radio and makes an average of it that stands for the packets waiting around it (NCD, `channel.rs`).
+//! A node that sees congestion and has little of the channel itself sends notices (NCN, `notices.rs`), and who hears one drops
+//! its own share of packets for a while (DNPD, `machine.rs`). Nodes without it lose nothing: they ignore the notices.
+//!
+//! [`NeighborhoodRed`] is a machine: it takes radio times, notices and the coming of packets, and gives notices and verdicts.
+//! The packets stay where they are.
+
+mod channel;
+pub mod config;
+mod guard;
+mod machine;
+mod neighbours;
+mod notices;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use channel::ChannelTime;
+pub use config::Config;
+pub use machine::NeighborhoodRed;
+pub use types::{Coming, Event, Ignored, Outgoing, Received, Signal, Stats, Timer, To};

@@ -1,0 +1,89 @@
+//! Who was heard of late.
+
+use hopline_core::{Duration, Instant, Stream};
+use std::net::Ipv4Addr;
+
+/// Neighbours, and what happened last with each.
+#[derive(Clone, Debug)]
+pub(super) struct Neighbours {
+    /// In the order in which they were first heard.
+    entries: Vec<Neighbour>,
+    limit: usize,
+    memory: Duration,
+}
+
+#[derive(Clone, Debug)]
+struct Neighbour {
+    address: Ipv4Addr,
+    heard: Instant,
+    /// When its last notice counted.
+    noticed: Option<Instant>,
+    /// When its last notice was passed on.
+    relayed: Option<Instant>,
+}
+
+impl Neighbours {
+    pub(super) fn new(limit: usize, memory: Duration) -> Self {
+        Self { entries: Vec::new(), limit, memory }
+    }
+
+    /// A frame of `address` was heard. Where there is no room, the one that was not heard for the longest time is forgotten.
+    pub(super) fn hear(&mut self, now: Instant, address: Ipv4Addr) {
+        if let Some(neighbour) = self.get(address) {
+            neighbour.heard = now;
+            return;
+        }
+        if self.entries.len() >= self.limit {
+            let oldest = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.heard);
+            let (at, _) = oldest.expect("the limit is not zero");
+            self.entries.remove(at);
+        }
+        self.entries.push(Neighbour { address, heard: now, noticed: None, relayed: None });
+    }
+
+    /// Those that were heard within the memory.
+    pub(super) fn active(&self, now: Instant) -> impl Iterator<Item = Ipv4Addr> {
+        let memory = self.memory;
+        let active = move |entry: &&Neighbour| now.since(entry.heard) <= memory;
+        self.entries.iter().filter(active).map(|entry| entry.address)
+    }
+
+    pub(super) fn is_active(&self, now: Instant, address: Ipv4Addr) -> bool {
+        self.active(now).any(|active| active == address)
+    }
+
+    /// One of the active ones.
+    pub(super) fn draw(&self, now: Instant, random: &mut Stream) -> Option<Ipv4Addr> {
+        let count = self.active(now).count() as u32;
+        if count == 0 { None } else { self.active(now).nth(random.below(count) as usize) }
+    }
+
+    /// Whether a notice of `address` comes no sooner than `spacing` after the last one that counted. If so it counts.
+    pub(super) fn count_notice(&mut self, now: Instant, address: Ipv4Addr, spacing: Duration) -> bool {
+        self.once(now, address, spacing, |neighbour| &mut neighbour.noticed)
+    }
+
+    /// The same of notices that are passed on.
+    pub(super) fn count_relayed(&mut self, now: Instant, address: Ipv4Addr, spacing: Duration) -> bool {
+        self.once(now, address, spacing, |neighbour| &mut neighbour.relayed)
+    }
+
+    fn once(
+        &mut self,
+        now: Instant,
+        address: Ipv4Addr,
+        spacing: Duration,
+        of: fn(&mut Neighbour) -> &mut Option<Instant>,
+    ) -> bool {
+        let Some(last) = self.get(address).map(of) else { return true };
+        let due = last.is_none_or(|last| now.since(last) >= spacing);
+        if due {
+            *last = Some(now);
+        }
+        due
+    }
+
+    fn get(&mut self, address: Ipv4Addr) -> Option<&mut Neighbour> {
+        self.entries.iter_mut().find(|entry| entry.address == address)
+    }
+}

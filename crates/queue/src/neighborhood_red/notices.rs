@@ -1,0 +1,75 @@
+//! The receiver's half of NCN: which notice holds, and until when (§5.2).
+
+use super::types::Ignored;
+use hopline_core::Instant;
+use hopline_wire::ncn::NormalizedPb;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// The notices that hold at a node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Notices {
+    own: Option<Held>,
+    /// By the neighbour that passed one on: what it must be spared.
+    relayed: BTreeMap<Ipv4Addr, Held>,
+}
+
+/// A notice that holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Who suffers.
+    pub(super) from: Ipv4Addr,
+    pub(super) normalized_pb: NormalizedPb,
+    /// When it ceases to.
+    pub(super) until: Instant,
+}
+
+impl Held {
+    fn holds(&self, now: Instant) -> bool {
+        now < self.until
+    }
+}
+
+impl Notices {
+    /// Takes a notice of a neighbour: of several the largest holds, and of one neighbour the latest.
+    pub(super) fn take(&mut self, now: Instant, held: Held) -> Result<(), Ignored> {
+        let other = self.own.filter(|own| own.holds(now) && own.from != held.from);
+        if other.is_some_and(|other| other.normalized_pb >= held.normalized_pb) {
+            return Err(Ignored::Smaller);
+        }
+        self.own = Some(held);
+        Ok(())
+    }
+
+    /// Takes a notice that `relay` passed on. At most `limit` relays are remembered.
+    pub(super) fn take_relayed(
+        &mut self,
+        now: Instant,
+        relay: Ipv4Addr,
+        held: Held,
+        limit: usize,
+    ) -> Result<(), Ignored> {
+        let other = self.relayed.get(&relay).filter(|other| other.holds(now) && other.from != held.from);
+        if other.is_some_and(|other| other.normalized_pb >= held.normalized_pb) {
+            return Err(Ignored::Smaller);
+        }
+        if self.relayed.len() >= limit && !self.relayed.contains_key(&relay) {
+            self.relayed.retain(|_, held| held.holds(now));
+        }
+        if self.relayed.len() < limit || self.relayed.contains_key(&relay) {
+            self.relayed.insert(relay, held);
+        }
+        Ok(())
+    }
+
+    /// What holds for this node's packets.
+    pub(super) fn normalized_pb(&self, now: Instant) -> NormalizedPb {
+        self.own.filter(|own| own.holds(now)).map_or(NormalizedPb::ZERO, |own| own.normalized_pb)
+    }
+
+    /// What holds for those that leave for `next_hop`.
+    pub(super) fn normalized_pb_to(&self, now: Instant, next_hop: Ipv4Addr) -> NormalizedPb {
+        let relayed = self.relayed.get(&next_hop).filter(|held| held.holds(now));
+        self.normalized_pb(now).max(relayed.map_or(NormalizedPb::ZERO, |held| held.normalized_pb))
+    }
+}

@@ -1,0 +1,135 @@
+//! Congestion notices of Neighborhood RED: how much each neighbour is to drop, and for how long (K. Xu et al., MobiCom 2003,
+//! §5.2). The paper has three fields and no widths; the bytes are ours.
+//!
+//! The payload of a UDP datagram, eight bytes, or twelve where a neighbour passes the notice on:
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------+---------------+-------------------------------+
+//! |  packetType   |   reserved    |       lifeTime [ms]           |
+//! +---------------+---------------+-------------------------------+
+//! |               normalizedPb, in units of 1 / (2³² - 1)         |
+//! +---------------------------------------------------------------+
+//! |     address of the node that suffers (packetType 2 only)      |
+//! +---------------------------------------------------------------+
+//! ```
+
+use crate::emit::{address, be16, be32};
+use crate::error::{ParseError, require};
+use core::fmt;
+use hopline_core::Duration;
+use std::net::Ipv4Addr;
+
+/// UDP port of notices, source and destination: one that RFC 4727 §6 sets aside for experiments.
+pub const PORT: u16 = 1022;
+/// Length of a notice.
+pub const LEN: usize = 8;
+/// Length of one that is passed on.
+pub const RELAYED_LEN: usize = 12;
+
+/// packetType of a notice, and of one that is passed on.
+const NOTICE: u8 = 1;
+const RELAYED: u8 = 2;
+
+/// A node suffers from its neighbours, who are to send less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Notice {
+    /// How much less.
+    pub normalized_pb: NormalizedPb,
+    /// How long it holds, in whole milliseconds, up to 65.535 s.
+    pub lifetime: Duration,
+    /// Who suffers.
+    pub about: About,
+}
+
+/// Who suffers from congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum About {
+    /// Who sends the notice.
+    Sender,
+    /// A neighbour of who sends the notice: it is passed on.
+    Neighbour(Ipv4Addr),
+}
+
+/// Share of a packet's weight in the neighbourhood's queue that is to be dropped: `normalizedPb`, from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NormalizedPb(u32);
+
+impl NormalizedPb {
+    /// Nothing is dropped.
+    pub const ZERO: Self = Self(0);
+    /// Everything is dropped.
+    pub const ONE: Self = Self(u32::MAX);
+
+    /// The nearest to `share`; what is not a number is nothing, what is out of range is the end of it.
+    #[must_use]
+    pub fn of(share: f64) -> Self {
+        Self((share.clamp(0.0, 1.0) * f64::from(u32::MAX)).round_ties_even() as u32)
+    }
+
+    /// As a number from 0 to 1.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        f64::from(self.0) / f64::from(u32::MAX)
+    }
+}
+
+impl fmt::Display for NormalizedPb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.6}", self.get())
+    }
+}
+
+impl Notice {
+    /// Parses the payload of a datagram. Bytes after it are not looked at.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` of another packetType.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        require(bytes, LEN)?;
+        let about = match bytes[0] {
+            NOTICE => About::Sender,
+            RELAYED => {
+                require(bytes, RELAYED_LEN)?;
+                About::Neighbour(address(bytes, 8))
+            }
+            other => return Err(ParseError::Unsupported { what: "notice type", value: u32::from(other) }),
+        };
+        Ok(Self {
+            normalized_pb: NormalizedPb(be32(bytes, 4)),
+            lifetime: Duration::from_millis(be16(bytes, 2).into()),
+            about,
+        })
+    }
+
+    /// Appends the notice, to follow a UDP header.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let kind = match self.about {
+            About::Sender => NOTICE,
+            About::Neighbour(_) => RELAYED,
+        };
+        out.extend_from_slice(&[kind, 0]);
+        out.extend_from_slice(&self.lifetime_ms().to_be_bytes());
+        out.extend_from_slice(&self.normalized_pb.0.to_be_bytes());
+        if let About::Neighbour(address) = self.about {
+            out.extend_from_slice(&address.octets());
+        }
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub const fn wire_len(&self) -> usize {
+        match self.about {
+            About::Sender => LEN,
+            About::Neighbour(_) => RELAYED_LEN,
+        }
+    }
+
+    fn lifetime_ms(&self) -> u16 {
+        u16::try_from(self.lifetime.as_millis()).unwrap_or(u16::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;
