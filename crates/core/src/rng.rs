@@ -36,6 +36,8 @@ pub enum Purpose {
     Bootstrap = 11,
     /// How much later than planned an application starts.
     Start = 12,
+    /// Decisions about a neighborhood's queue.
+    Neighborhood = 13,
 }
 
 /// One stream of random numbers.

@@ -107,15 +107,16 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    /// The radio of `node`, whose agent listens to its neighbours, decoded a packet from one of them to another.
+    /// The radio of `node`, which listens to its neighbours, decoded a packet from one of them to another.
     pub(crate) fn overhear(&mut self, node: u32, handle: Handle, from: MacAddr, to: MacAddr) {
         let now = self.now;
         let (Some(from), Some(to)) = (from.node(), to.node()) else { return };
-        let outer = self.packets.get(handle);
-        let Body::Dsr { header, .. } = &outer.body else { return };
         if !self.filters.is_empty() && self.filters.covers(now, from, NodeId(node)) {
             return;
         }
+        self.hear_neighbor(node, handle, from);
+        let outer = self.packets.get(handle);
+        let Body::Dsr { header, .. } = &outer.body else { return };
         let packet = Packet {
             source: outer.ip.src,
             destination: outer.ip.dst,

@@ -9,6 +9,7 @@ mod dsr;
 mod fingerprint;
 mod flow;
 mod medium;
+mod neighborhood;
 mod node;
 mod notify;
 mod outage;

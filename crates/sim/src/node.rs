@@ -1,5 +1,6 @@
 //! What makes up a node.
 
+use crate::neighborhood::Neighborhood;
 use crate::outcome::{Drops, Frames};
 use crate::packet::Handle;
 use crate::spec::{Discipline, QueueSpec, RadioSpec};
@@ -25,6 +26,8 @@ pub(crate) struct Node {
     pub(crate) wires: Vec<(NodeId, WireEnd)>,
     /// Boxed: most events of a node do not touch it.
     pub(crate) agent: Option<Box<Agent>>,
+    /// Of nodes with Neighborhood RED; boxed for the same reason.
+    pub(crate) neighborhood: Option<Box<Neighborhood>>,
     pub(crate) drops: Drops,
     /// Packets marked by its queues.
     pub(crate) marks: u64,

@@ -4,7 +4,7 @@ use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_transport::tcp::Ports;
 use hopline_wire::ipv4::{Ecn, Header};
-use hopline_wire::{aodv, dsr, icmp, olsr, tcp, tpa, udp};
+use hopline_wire::{aodv, dsr, icmp, ncn, olsr, tcp, tpa, udp};
 use std::sync::Arc;
 
 /// A packet on its way: which one, how many hops it may still take, and whether it was marked. The packet itself never
@@ -74,6 +74,8 @@ pub enum Body {
     },
     /// A report that another packet could not be passed on.
     Icmp(icmp::Unreachable),
+    /// A notice of Neighborhood RED.
+    Ncn(ncn::Notice),
 }
 
 /// A packet within another, which holds it. [`PacketView::carried`] shows what it is.

@@ -57,6 +57,13 @@ impl Waiting for (Handle, Class) {
     }
 }
 
+impl Told {
+    /// This packet was marked.
+    pub(crate) fn of_mark(handle: Handle) -> Self {
+        Self { marked: Some(handle), dropped: Vec::new() }
+    }
+}
+
 impl<'a> Owner<'a> {
     pub(crate) fn new(packets: &'a Slab) -> Self {
         Self { packets, told: Told::default() }

@@ -4,12 +4,14 @@ pub use crate::draw::Draw;
 use core::num::{NonZeroU16, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::drop_tail::Service;
+use hopline_queue::neighborhood_red;
 use hopline_queue::{CoDelConfig, FqCoDelConfig, RedConfig};
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_transport::{tcp, tpa};
+use std::collections::BTreeSet;
 
 /// One network, its protocols and its traffic. Everything but the run number, which is given to the world.
 #[derive(Clone, Debug)]
@@ -73,6 +75,37 @@ pub struct RadioSpec {
     pub link_layer_delay: Duration,
     /// Errors on frames that were received otherwise intact.
     pub errors: ErrorModel,
+    /// Neighborhood RED, if nodes have it.
+    pub neighborhood: Option<NeighborhoodSpec>,
+}
+
+/// Neighborhood RED at some or all wireless nodes.
+#[derive(Clone, Debug)]
+pub struct NeighborhoodSpec {
+    /// Parameters of its nodes.
+    pub config: neighborhood_red::Config,
+    /// Which nodes have it.
+    pub members: Members,
+}
+
+/// Which nodes take part in something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// All.
+    All,
+    /// These.
+    Some(BTreeSet<NodeId>),
+}
+
+impl Members {
+    /// Whether `node` does.
+    #[must_use]
+    pub fn include(&self, node: NodeId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(nodes) => nodes.contains(&node),
+        }
+    }
 }
 
 /// The queue of an interface.

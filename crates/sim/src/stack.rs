@@ -1,6 +1,7 @@
 //! The network layer of a node: local delivery, forwarding, and the routing agent.
 
 use crate::fingerprint::Observed;
+use crate::neighborhood::Admission;
 use crate::node::{Node, Queued, Routing};
 use crate::outcome::Drops;
 use crate::packet::{Body, Handle, Packet};
@@ -8,6 +9,7 @@ use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{Instant, LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Class;
+use hopline_queue::neighborhood_red::Coming;
 use hopline_routing::DropReason as RoutingDrop;
 use hopline_routing::aodv::{self, Carried, Decision, Origin};
 use hopline_routing::olsr;
@@ -41,7 +43,11 @@ impl<T: Tracer> World<T> {
             self.drop_at(Place::Radio, node, handle, DropReason::Outage);
             return;
         }
-        self.receive(node, handle, from);
+        self.hear_neighbor(node, handle, from);
+        match self.admit(node, handle, Coming::Up) {
+            Admission::Admitted(handle) => self.receive(node, handle, from),
+            Admission::Dropped => {}
+        }
     }
 
     /// A packet arrived at `node` from its neighbour `from`. The caller's hold on it passes on.
@@ -56,6 +62,8 @@ impl<T: Tracer> World<T> {
         match &packet.body {
             Body::Aodv(_) | Body::Olsr(_) => self.receive_routing(node, handle),
             Body::Dsr { .. } => self.receive_dsr(node, handle, from),
+            // Who has Neighborhood RED has taken it already.
+            Body::Ncn(_) => self.packets.release(handle),
             _ if packet.ip.dst == NodeId(node).ipv4() => {
                 self.deliver(node, handle);
                 self.packets.release(handle);
@@ -67,7 +75,9 @@ impl<T: Tracer> World<T> {
     /// The MAC of `node` gave up on a packet for `to`.
     pub(crate) fn link_failed(&mut self, node: u32, handle: Handle, to: MacAddr) {
         let now = self.now;
-        let Some(neighbour) = to.node().map(NodeId::ipv4) else {
+        let is_notice = matches!(self.packets.get(handle).body, Body::Ncn(_));
+        // Nothing is known of a group's routes by this, and a notice that is lost says nothing of them.
+        let Some(neighbour) = to.node().map(NodeId::ipv4).filter(|_| !is_notice) else {
             return self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
         };
         match self.routing(node) {
@@ -99,6 +109,7 @@ impl<T: Tracer> World<T> {
             | Body::Tpa { .. }
             | Body::Udp { .. }
             | Body::Icmp(_)
+            | Body::Ncn(_)
             | Body::Olsr(_)
             | Body::Dsr { .. } => Carried::Data {
                 packet: handle,
@@ -253,7 +264,9 @@ impl<T: Tracer> World<T> {
             (Some(end), _) => self.send_over_wire(end, handle, class),
             (None, Some(_)) => {
                 let to = neighbour.map_or(MacAddr::BROADCAST, MacAddr::of_node);
-                self.send_over_radio(node, Queued { handle, to, class });
+                if let Some(queued) = self.admit_down(node, Queued { handle, to, class }, next_hop) {
+                    self.send_over_radio(node, queued);
+                }
             }
             (None, None) => self.drop_packet(node, handle, DropReason::NoRoute),
         }
@@ -336,6 +349,7 @@ impl Drops {
         let counter = match reason {
             DropReason::QueueFull => &mut self.queue_full,
             DropReason::Early => &mut self.early,
+            DropReason::Neighborhood => &mut self.neighborhood,
             DropReason::RetryLimit | DropReason::Routing(RoutingDrop::LinkFailure) => &mut self.retry_limit,
             DropReason::NoRoute | DropReason::Routing(_) => &mut self.no_route,
             DropReason::Ttl => &mut self.ttl,

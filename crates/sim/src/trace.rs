@@ -20,6 +20,8 @@ pub enum DropReason {
     QueueFull,
     /// The interface queue told of congestion before it was full.
     Early,
+    /// Neighborhood RED spared the neighborhood a packet.
+    Neighborhood,
     /// The MAC gave up after its last retry.
     RetryLimit,
     /// There is no route.
@@ -41,6 +43,7 @@ impl DropReason {
         match self {
             Self::QueueFull => "interface queue full",
             Self::Early => "early detection",
+            Self::Neighborhood => "neighborhood RED",
             Self::RetryLimit => "retry limit reached",
             Self::NoRoute => "no route",
             Self::Ttl => "hop limit exceeded",

@@ -3,10 +3,11 @@
 use crate::fingerprint::Fingerprint;
 use crate::flow::{Flow, Side};
 use crate::medium::Medium;
+use crate::neighborhood::Neighborhood;
 use crate::node::{Agent, Node, Radio, Routing, WireEnd};
 use crate::notify::Notifier;
 use crate::outage::Schedule;
-use crate::outcome::{NodeOutcome, Outcome};
+use crate::outcome::{NodeOutcome, Notices, Outcome};
 use crate::packet::Slab;
 use crate::routes;
 use crate::scheduler::Scheduler;
@@ -38,6 +39,8 @@ pub(crate) enum Event {
     Mac { node: u32 },
     /// A routing agent wants to be woken.
     Routing { node: u32 },
+    /// Neighborhood RED of a node wants to be woken.
+    Neighborhood { node: u32 },
     /// A TCP endpoint wants to be woken.
     Endpoint { flow: u32, side: Side },
     /// A packet has crossed the link layer downward.
@@ -131,6 +134,7 @@ impl<T: Tracer> World<T> {
         world.scheduler.schedule(Instant::ZERO + SAMPLE_INTERVAL, Event::Sample);
         for node in 0..world.nodes.len() as u32 {
             world.drive_agent(node);
+            world.drive_neighborhood(node);
         }
         world
     }
@@ -195,6 +199,7 @@ impl<T: Tracer> World<T> {
                     frames: node.frames,
                     routing_packets: node.routing_packets,
                     routing_bytes: node.routing_bytes,
+                    notices: node.neighborhood.as_ref().map_or(Notices::default(), |n| n.notices()),
                 })
                 .collect(),
         };
@@ -233,6 +238,7 @@ impl<T: Tracer> World<T> {
             Event::FlightLands { flight, next } => self.flight_lands(flight, next),
             Event::Mac { node } => self.wake_mac(node),
             Event::Routing { node } => self.wake_agent(node),
+            Event::Neighborhood { node } => self.wake_neighborhood(node),
             Event::Endpoint { flow, side } => self.wake_endpoint(flow, side),
             Event::LinkLayerDown { node } => self.link_layer_down(node),
             Event::LinkLayerUp { node } => self.link_layer_up(node),
@@ -255,10 +261,12 @@ impl<T: Tracer> World<T> {
     }
 }
 
-/// Whether the MACs report what is for others: to agents that listen to it.
-fn tap(spec: &Spec) -> Tap {
+/// Whether the MAC of `node` reports what is for others: to who listens to it.
+fn tap(spec: &Spec, node: NodeId) -> Tap {
+    let neighborhood = spec.radio.as_ref().and_then(|radio| radio.neighborhood.as_ref());
     match &spec.routing {
         RoutingSpec::Dsr(config) if config.is_tapped() => Tap::Promiscuous,
+        _ if neighborhood.is_some_and(|all| all.members.include(node)) => Tap::Promiscuous,
         _ => Tap::Off,
     }
 }
@@ -269,8 +277,11 @@ fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
         .zip(&spec.nodes)
         .map(|(id, node)| {
             let wireless = node.interface == Interface::Wireless;
-            let radio =
-                spec.radio.as_ref().filter(|_| wireless).map(|radio| Radio::new(radio, tap(spec), id, key));
+            let radio = spec
+                .radio
+                .as_ref()
+                .filter(|_| wireless)
+                .map(|radio| Radio::new(radio, tap(spec, id), id, key));
             let jitter = || Stream::new(key.0, key.1, id, Purpose::Routing);
             let machine = match &spec.routing {
                 RoutingSpec::Aodv(config) => Some(Routing::Aodv(Aodv::new(*config, id.ipv4(), jitter()))),
@@ -281,10 +292,13 @@ fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
             let agent = machine
                 .filter(|_| wireless)
                 .map(|machine| Box::new(Agent { machine, armed: Instant::FAR_FUTURE }));
+            let neighborhood =
+                spec.radio.as_ref().filter(|_| wireless).and_then(|radio| Neighborhood::of(radio, id, key));
             Node {
                 radio,
                 wires: Vec::new(),
                 agent,
+                neighborhood,
                 drops: Default::default(),
                 marks: 0,
                 frames: Default::default(),

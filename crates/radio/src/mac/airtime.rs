@@ -2,7 +2,7 @@
 
 use hopline_core::{Duration, Instant};
 
-/// Radio time by state. The five add up to the time the node has been running.
+/// Radio time by state. The first five add up to the time the node has been running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Airtime {
     /// Sending a frame.
@@ -15,6 +15,8 @@ pub struct Airtime {
     pub nav: Duration,
     /// Carrier idle, medium free.
     pub idle: Duration,
+    /// Of `receiving`: frames that were decoded and for this station or for a group.
+    pub addressed: Duration,
 }
 
 /// What the radio is doing, as far as the physical layer can tell.
@@ -57,6 +59,13 @@ impl Clock {
         self.activity = next;
     }
 
+    /// The frame that ends at `now` was for this station.
+    pub fn note_addressed(&mut self, now: Instant) {
+        if self.activity == Activity::Receiving {
+            self.total.addressed += now - self.since;
+        }
+    }
+
     /// Counts anew from `now` on.
     pub fn restart(&mut self, now: Instant) {
         self.total = Airtime::default();
@@ -86,9 +95,27 @@ mod tests {
         clock.switch(at(31), Activity::Sensing, at(20));
         let total = clock.read(at(33), at(20));
         let ms = Duration::from_millis;
-        let expected =
-            Airtime { transmitting: ms(1), receiving: ms(4), sensing: ms(2), nav: ms(6), idle: ms(20) };
+        let expected = Airtime {
+            transmitting: ms(1),
+            receiving: ms(4),
+            sensing: ms(2),
+            nav: ms(6),
+            idle: ms(20),
+            addressed: ms(0),
+        };
         assert_eq!(total, expected);
+    }
+
+    #[test]
+    fn a_frame_for_the_station_counts_among_what_is_received_from_its_start() {
+        let at = Instant::from_millis;
+        let mut clock = Clock::default();
+        clock.switch(at(10), Activity::Receiving, Instant::ZERO);
+        clock.note_addressed(at(14));
+        clock.switch(at(14), Activity::Sensing, Instant::ZERO);
+        clock.note_addressed(at(15));
+        let total = clock.read(at(20), Instant::ZERO);
+        assert_eq!((total.receiving, total.addressed), (Duration::from_millis(4), Duration::from_millis(4)));
     }
 
     #[test]

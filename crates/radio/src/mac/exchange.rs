@@ -73,8 +73,10 @@ impl<M: Copy + Debug> Mac<M> {
     pub(super) fn handle_frame(&mut self, now: Instant, frame: Frame<M>) {
         self.eifs_until = Instant::ZERO;
         if frame.ra() == self.address {
+            self.clock.note_addressed(now);
             self.handle_own_frame(now, frame);
         } else if frame.ra().is_group() {
+            self.clock.note_addressed(now);
             self.fail_if_interrupted(now);
             if let Frame::Data { ra, ta, body, .. } = frame {
                 self.events.push_back(Event::Deliver { body, from: ta, to: ra });

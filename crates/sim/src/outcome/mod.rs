@@ -129,6 +129,23 @@ pub struct NodeOutcome {
     pub routing_packets: u64,
     /// Their bytes, IP headers included.
     pub routing_bytes: u64,
+    /// Notices of Neighborhood RED, since the start of the run.
+    pub notices: Notices,
+}
+
+/// Notices of Neighborhood RED at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Notices {
+    /// Its own.
+    pub sent: u64,
+    /// Of others, passed on.
+    pub relayed: u64,
+    /// Received or overheard.
+    pub received: u64,
+    /// Of these, not heeded.
+    pub ignored: u64,
+    /// Of those heeded, not believed in full.
+    pub capped: u64,
 }
 
 /// Counts of frames sent over a radio, by kind.
@@ -155,6 +172,8 @@ pub struct Drops {
     pub queue_full: u64,
     /// The interface queue told of congestion before it was full.
     pub early: u64,
+    /// Neighborhood RED spared the neighborhood a packet.
+    pub neighborhood: u64,
     /// The MAC gave up after its last retry.
     pub retry_limit: u64,
     /// There was no route, or it took too long to find one.
@@ -182,6 +201,7 @@ impl Drops {
     pub const fn total(&self) -> u64 {
         self.queue_full
             + self.early
+            + self.neighborhood
             + self.retry_limit
             + self.no_route
             + self.ttl

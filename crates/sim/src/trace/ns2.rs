@@ -22,9 +22,9 @@ use hopline_core::{Instant, NodeId, Payload, Seq32};
 use hopline_wire::aodv::Message;
 use hopline_wire::dot11::{self, Frame, MacAddr};
 use hopline_wire::dsr::{self, DsrOption, ErrorKind};
-use hopline_wire::olsr;
 use hopline_wire::tcp::{Flags, Segment};
 use hopline_wire::tpa;
+use hopline_wire::{ncn, olsr};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
@@ -102,6 +102,7 @@ impl<W: Write> Ns2<W> {
             Body::Dsr { .. } => (0, "DSR", ROUTING_PORT, ROUTING_PORT),
             // ns-2 has the type and no such packet.
             Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
+            Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
         };
         let Seen { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
         let size = size(packet, layer, event);
@@ -129,7 +130,7 @@ impl<W: Write> Ns2<W> {
             Body::Aodv(message) => self.routing(message),
             Body::Olsr(packet) => self.link_state(packet),
             Body::Dsr { header, .. } => self.source_routing(packet, header),
-            Body::Icmp(_) => self.write(format_args!("\n")),
+            Body::Icmp(_) | Body::Ncn(_) => self.write(format_args!("\n")),
         }
     }
 
@@ -290,7 +291,7 @@ impl<W: Write> Tracer for Ns2<W> {
 const fn names(reason: DropReason) -> (&'static str, &'static str) {
     use hopline_routing::DropReason as Routing;
     match reason {
-        DropReason::QueueFull | DropReason::Early => ("IFQ", "---"),
+        DropReason::QueueFull | DropReason::Early | DropReason::Neighborhood => ("IFQ", "---"),
         DropReason::RetryLimit => ("MAC", "RET"),
         DropReason::LinkError | DropReason::Outage => ("MAC", "ERR"),
         DropReason::Ttl => ("RTR", "TTL"),

@@ -1,6 +1,7 @@
 //! A capture of everything, in pcapng: what each node sent and received, and what it dropped and why.
 
 use super::{DropReason, PacketView, Place, TraceEvent, Tracer};
+use crate::neighborhood;
 use crate::packet::{Body, Packet};
 use crate::spec::{Interface, Spec};
 use hopline_core::{Instant, NodeId, Seq16};
@@ -141,6 +142,11 @@ fn payload(packet: &Packet) -> Vec<u8> {
         Body::Tcp(segment) => segment.emit(&packet.ip, &mut out),
         Body::Udp { datagram, .. } => datagram.emit(&packet.ip, &mut out),
         Body::Icmp(report) => report.emit(&mut out),
+        Body::Ncn(notice) => {
+            let mut message = Vec::with_capacity(notice.wire_len());
+            notice.emit(&mut message);
+            emit_udp(&packet.ip, neighborhood::PORTS, message, &mut out);
+        }
         Body::Tpa { ports, segment } => {
             let mut message = Vec::with_capacity(segment.udp_len());
             segment.emit_udp(&mut message);

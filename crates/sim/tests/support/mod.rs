@@ -38,6 +38,7 @@ pub(crate) fn wavelan() -> RadioSpec {
         queue: queue(49, Service::RoutingFirst),
         link_layer_delay: Duration::from_micros(25),
         errors: ErrorModel::None,
+        neighborhood: None,
     }
 }
 
@@ -50,6 +51,7 @@ pub(crate) fn disk(range_m: f64) -> RadioSpec {
         queue: queue(50, Service::Fifo),
         link_layer_delay: Duration::ZERO,
         errors: ErrorModel::None,
+        neighborhood: None,
     }
 }
 

@@ -69,6 +69,7 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Proble
         queue: queue::resolve(preset.queue, scenario.section("queue"))?,
         link_layer_delay: delay.unwrap_or(preset.link_layer_delay),
         errors: links::errors(section.section("errors"))?,
+        neighborhood: None,
     }))
 }
 

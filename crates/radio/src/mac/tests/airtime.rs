@@ -20,6 +20,7 @@ fn every_microsecond_is_booked_in_one_of_five_states() {
         sensing: micros(500 + 100),
         nav: micros(648),
         idle: micros(1000 + 1000 + 10 + 1994 + 8),
+        addressed: micros(2192),
     };
     assert_eq!(station.mac.airtime(us(10_300)), expected);
 }

@@ -1,0 +1,119 @@
+//! Neighborhood RED: who starves without it, who gets its share with it, and what others notice of it.
+
+mod support;
+
+use hopline_core::NodeId;
+use hopline_queue::Action;
+use hopline_queue::neighborhood_red::Config;
+use hopline_queue::neighborhood_red::config::{Delivery, Incoming};
+use hopline_radio::phy::propagation::{Propagation, RangeDisk};
+use hopline_sim::spec::{Members, NeighborhoodSpec};
+use hopline_sim::{Outcome, Spec, simulate};
+use hopline_transport::tcp;
+use support::{Build, disk, standing};
+
+const SECONDS: u64 = 60;
+
+/// Three lanes of one hop, side by side. The outer ones do not sense each other; neighbouring lanes hear each other.
+fn three_lanes() -> Spec {
+    lanes(tcp::Config { mss: 512, window_clamp: Some(32), ..tcp::Config::ns2_235() })
+}
+
+/// The same, over such a TCP.
+fn lanes(over: tcp::Config) -> Spec {
+    let places: Vec<_> = (0..6).map(|n| (350.0 * f64::from(n % 2), 350.0 * f64::from(n / 2))).collect();
+    let circles = RangeDisk { transmission_m: 367.0, interference_m: 653.0, carrier_sense_m: 653.0 };
+    let mut spec = standing(&places).seconds(SECONDS);
+    let mut radio = disk(367.0);
+    radio.phy.propagation = Propagation::RangeDisk(circles);
+    spec.radio = Some(radio);
+    spec.bulk(0, 1, over).bulk(2, 3, over).bulk(4, 5, over)
+}
+
+fn with(spec: Spec, config: Config, members: Members) -> Spec {
+    spec.radio(|radio| radio.neighborhood = Some(NeighborhoodSpec { config, members }))
+}
+
+/// kb/s of each flow.
+fn goodput_kbps(outcome: &Outcome) -> Vec<u64> {
+    outcome.flows.iter().map(|flow| flow.bytes_received * 8 / SECONDS / 1000).collect()
+}
+
+fn all(config: Config) -> Outcome {
+    simulate(&with(three_lanes(), config, Members::All), 1)
+}
+
+/// Notices of all nodes: sent, and received or overheard.
+fn notices(outcome: &Outcome) -> (u64, u64) {
+    let sum =
+        |of: fn(&hopline_sim::outcome::Notices) -> u64| outcome.nodes.iter().map(|n| of(&n.notices)).sum();
+    (sum(|notices| notices.sent), sum(|notices| notices.received))
+}
+
+#[test]
+fn the_middle_of_three_lanes_starves_without_it_and_not_with_it() {
+    let without = goodput_kbps(&simulate(&three_lanes(), 1));
+    assert!(without[1] * 10 < without[0].min(without[2]), "{without:?}");
+    let outcome = all(Config::PAPER);
+    let with = goodput_kbps(&outcome);
+    assert!(2 * with[1] > with[0].max(with[2]), "{with:?}");
+    let sent: Vec<u64> = outcome.nodes.iter().map(|node| node.notices.sent).collect();
+    assert!(
+        sent[2] + sent[3] > 3 * (sent[0] + sent[1]).max(sent[4] + sent[5]),
+        "the middle complains: {sent:?}"
+    );
+    assert!(outcome.nodes.iter().all(|node| node.drops.neighborhood > 0));
+}
+
+#[test]
+fn notices_by_unicast_are_overheard_and_more_of_them_arrive_than_of_those_by_broadcast() {
+    let heard = |delivery| {
+        let (sent, received) = notices(&all(Config { delivery, ..Config::PAPER }));
+        received as f64 / sent as f64
+    };
+    let (unicast, broadcast) = (heard(Delivery::Unicast), heard(Delivery::Broadcast));
+    assert!(unicast > broadcast, "{unicast} {broadcast}");
+    assert!(unicast > 1.0, "others than the one addressed hear it: {unicast}");
+}
+
+#[test]
+fn who_has_no_neighborhood_red_ignores_notices_and_drops_nothing() {
+    let middle = Members::Some([NodeId(2), NodeId(3)].into());
+    let outcome = simulate(&with(three_lanes(), Config::PAPER, middle), 1);
+    assert!(outcome.nodes[2].notices.sent > 0);
+    for outer in [0, 1, 4, 5] {
+        let node = &outcome.nodes[outer];
+        assert_eq!((node.notices.received, node.drops.neighborhood), (0, 0));
+    }
+    let alone = goodput_kbps(&outcome);
+    assert!(alone[1] * 5 < alone[0].min(alone[2]), "nobody makes room: {alone:?}");
+}
+
+#[test]
+fn without_members_nothing_is_different_and_with_them_the_same_happens_again() {
+    let none = simulate(&with(three_lanes(), Config::PAPER, Members::Some([].into())), 1);
+    assert_eq!(none.fingerprint, simulate(&three_lanes(), 1).fingerprint);
+    assert_eq!(all(Config::PAPER), all(Config::PAPER));
+}
+
+#[test]
+fn what_can_be_marked_is_marked_and_the_middle_gets_its_share_all_the_same() {
+    let config = Config { action: Action::Mark, ..Config::PAPER };
+    let with_ecn = with(
+        lanes(tcp::Config { mss: 512, window_clamp: Some(32), ..tcp::Config::linux().with_ecn() }),
+        config,
+        Members::All,
+    );
+    let outcome = simulate(&with_ecn, 1);
+    let goodput = goodput_kbps(&outcome);
+    assert!(outcome.nodes.iter().map(|node| node.marks).sum::<u64>() > 50);
+    assert!(2 * goodput[1] > goodput[0].max(goodput[2]), "{goodput:?}");
+}
+
+#[test]
+fn passed_on_notices_reach_those_who_send_to_neighbours() {
+    let outcome = all(Config { incoming: Incoming::Relayed, ..Config::PAPER });
+    assert!(outcome.nodes.iter().map(|node| node.notices.relayed).sum::<u64>() > 20);
+    let goodput = goodput_kbps(&outcome);
+    assert!(3 * goodput[1] > goodput[0].max(goodput[2]), "{goodput:?}");
+}
