@@ -122,6 +122,15 @@ pub const CATALOGUE: &[MetricInfo] = &[
     run("drops_early", "1", Lower, "packets dropped: early detection, before the queue was full", |o| {
         Some(over_nodes(o, |n| n.drops.early))
     }),
+    run("drops_neighborhood", "1", Lower, "packets dropped: Neighborhood RED spared the neighborhood", |o| {
+        Some(over_nodes(o, |n| n.drops.neighborhood))
+    }),
+    run("notices_sent", "1", Neither, "notices of Neighborhood RED, those passed on not counted", |o| {
+        Some(over_nodes(o, |n| n.notices.sent))
+    }),
+    run("notices_received", "1", Neither, "times a node received or overheard one", |o| {
+        Some(over_nodes(o, |n| n.notices.received))
+    }),
     run("marks", "1", Neither, "packets marked by queues in place of being dropped", |o| {
         Some(over_nodes(o, |n| n.marks))
     }),
@@ -406,6 +415,17 @@ pub const CATALOGUE: &[MetricInfo] = &[
     node("drops", "1", Lower, "packets dropped, any reason", |n| count(n.drops.total())),
     node("drops_queue_full", "1", Lower, "packets dropped: interface queue full", |n| {
         dropped(n, |d| d.queue_full)
+    }),
+    node(
+        "drops_neighborhood",
+        "1",
+        Lower,
+        "packets dropped: Neighborhood RED spared the neighborhood",
+        |n| Some(n.drops.neighborhood as f64),
+    ),
+    node("notices_sent", "1", Neither, "notices of Neighborhood RED", |n| Some(n.notices.sent as f64)),
+    node("notices_received", "1", Neither, "notices received or overheard", |n| {
+        Some(n.notices.received as f64)
     }),
     node("drops_early", "1", Lower, "packets dropped: early detection, before the queue was full", |n| {
         dropped(n, |d| d.early)

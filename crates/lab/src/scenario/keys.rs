@@ -1,11 +1,13 @@
 //! Every key of a scenario file: name with unit, what it takes, default, meaning. Unknown keys, types, ranges, `--set` and
 //! the reference in scenarios/README.md all follow from these tables.
 
+mod neighborhood;
 mod routing;
 mod transports;
 
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
+pub use neighborhood::NEIGHBORHOOD_RED;
 pub use routing::{AODV, DSR, OLSR, ROUTING};
 pub use transports::{DOOR, FEEDBACK, PACING, TCP, TPA, TRANSPORTS};
 
@@ -38,6 +40,11 @@ pub const SCENARIO: &[Key] = &[
     Key::table("radio", RADIO, "the radio of all wireless nodes; without it the network is wired"),
     Key::table("mac", MAC, "802.11 medium access; what is not given is as radio.preset says"),
     Key::table("queue", QUEUE, "interface queue of wireless nodes, in front of the MAC"),
+    Key::table(
+        "neighborhood_red",
+        NEIGHBORHOOD_RED,
+        "Neighborhood RED: wireless nodes share their congestion; without it they do not",
+    ),
     Key::table("routing", ROUTING, "how packets find their way"),
     Key::table("tcp", TCP, "TCP of every flow that does not say otherwise"),
     Key::table("door", DOOR, "TCP-DOOR of every flow over tcp-door that does not say otherwise"),

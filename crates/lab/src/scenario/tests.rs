@@ -15,6 +15,7 @@ mod errors;
 mod feedback;
 mod files;
 mod laws;
+mod neighborhood;
 mod outages;
 mod pacing;
 mod recovery;

@@ -6,6 +6,7 @@ mod feedback;
 mod flows;
 mod links;
 mod mobility;
+mod neighborhood;
 mod nodes;
 mod outages;
 mod pacing;
@@ -85,7 +86,8 @@ type Names = BTreeMap<String, NodeId>;
 pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
     let seed = scenario.integer("seed").expect("has a default");
     let (nodes, names) = nodes::resolve(scenario, files, seed, run)?;
-    let radio = radio::resolve(scenario)?;
+    let mut radio = radio::resolve(scenario)?;
+    neighborhood::resolve(scenario, &mut radio, &nodes, (seed, run))?;
     let links = links::resolve(scenario, &names)?;
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let flows = flows::resolve(scenario, files, &names, seed, run)?;

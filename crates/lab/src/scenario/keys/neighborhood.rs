@@ -1,0 +1,107 @@
+//! `[neighborhood_red]`.
+
+use super::super::schema::Default::Number;
+use super::Key;
+
+/// `[neighborhood_red]`.
+pub const NEIGHBORHOOD_RED: &[Key] = &[
+    Key::number(
+        "share",
+        0.0,
+        1.0,
+        "share of the wireless nodes that have it, drawn anew for each run; 0: none",
+    )
+    .or(Number(1.0)),
+    Key::number(
+        "sampling_s",
+        0.000_1,
+        1000.0,
+        "Tinterval: how often radio times are looked at; default: 0.1",
+    ),
+    Key::number("weight", 1e-6, 1.0, "wq: weight of the latest interval in the averages; default: 0.2"),
+    Key::number("bandwidth_mbps", 0.001, 10_000.0, "W: rate of the channel; default: mac.data_rate_mbps"),
+    Key::integer(
+        "mean_packet_bytes",
+        1,
+        65_535,
+        "C: a mean packet, which scales averages and thresholds; default: 1024",
+    ),
+    Key::number(
+        "min_threshold_packets",
+        0.0,
+        1e6,
+        "minth: average below which there is no congestion; default: 100",
+    ),
+    Key::number(
+        "max_threshold_packets",
+        0.001,
+        1e6,
+        "maxth: average from which on neighbours drop everything; default: 240",
+    ),
+    Key::number(
+        "max_probability",
+        1e-6,
+        1.0,
+        "maxp: share of the neighborhood's packets that is dropped as the average reaches max_threshold_packets; \
+         default: 0.14",
+    ),
+    Key::number(
+        "notice_interval_s",
+        0.001,
+        30.0,
+        "TNCN: how often a node looks whether to send a notice; default: 0.5",
+    ),
+    Key::number(
+        "lifetime_s",
+        0.002,
+        65.535,
+        "how long a notice holds, at least two notice intervals; default: 2",
+    ),
+    Key::word(
+        "suffering",
+        &["below-share", "below-fair-share"],
+        "who sends notices: whose own averages are below suffering_share of that of all, or below that of one among its \
+         active neighbours and itself; default: below-share",
+    ),
+    Key::number("suffering_share", 0.001, 1.0, "of below-share; default: 0.5"),
+    Key::number(
+        "memory_s",
+        0.001,
+        1000.0,
+        "how long a node is on the path of a flow after its last packet, and a neighbour active; default: 1",
+    ),
+    Key::word(
+        "delivery",
+        &["unicast", "broadcast"],
+        "notices go to a random neighbour, overheard by the others, or to all; default: unicast",
+    ),
+    Key::word(
+        "incoming",
+        &["dropped", "relayed"],
+        "who drops what comes to a neighbour of the node that suffers: the neighbour, or who sends to it, which is told; \
+         default: dropped",
+    ),
+    Key::word(
+        "action",
+        &["drop", "mark"],
+        "what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked; default: drop",
+    ),
+    Key::word(
+        "guard",
+        &["off", "on"],
+        "whether notices are believed less the longer they forbid everything; off: as published; default: off",
+    ),
+    Key::number("guard_lifetime_s", 0.001, 65.535, "of guard: longest lifetime that is believed; default: 2"),
+    Key::number(
+        "guard_spacing_s",
+        0.0,
+        1000.0,
+        "of guard: least time between notices of a neighbour; default: 0.2",
+    ),
+    Key::number(
+        "guard_rest_s",
+        0.0,
+        1e6,
+        "of guard: after everything was forbidden for guard_lifetime_s, nothing is for so long; default: 10",
+    ),
+];

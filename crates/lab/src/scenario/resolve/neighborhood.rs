@@ -1,0 +1,117 @@
+//! `[neighborhood_red]`.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::{refuse_foreign, seconds};
+use hopline_core::{Duration, NodeId, Purpose, Stream};
+use hopline_queue::Action;
+use hopline_queue::neighborhood_red::Config;
+use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits, Suffering};
+use hopline_sim::spec::{Interface, Members, NeighborhoodSpec, NodeSpec, RadioSpec};
+use std::collections::BTreeSet;
+
+/// What a guard has.
+const GUARD_KEYS: &[&str] = &["guard_lifetime_s", "guard_spacing_s", "guard_rest_s"];
+
+/// Gives the wireless nodes of `radio` what `[neighborhood_red]` says, if there is such a section.
+pub(super) fn resolve(
+    scenario: Section<'_>,
+    radio: &mut Option<RadioSpec>,
+    nodes: &[NodeSpec],
+    (seed, run): (u64, u64),
+) -> Result<(), Problem> {
+    let section = scenario.section("neighborhood_red");
+    if !section.is_given() {
+        return Ok(());
+    }
+    let Some(radio) = radio else {
+        return Err(Problem::new("[neighborhood_red] without [radio]: the network has no wireless nodes")
+            .at(scenario.origin_of("neighborhood_red"))
+            .help("add [radio], or remove it"));
+    };
+    let config = config(&section, radio.mac.data_rate.bps())?;
+    let share = section.number("share").expect("has a default");
+    radio.neighborhood = Some(NeighborhoodSpec { config, members: members(share, nodes, seed, run) });
+    Ok(())
+}
+
+/// So large a share of the wireless nodes, drawn anew for each run; a larger share has all of a smaller one.
+fn members(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
+    if share >= 1.0 {
+        return Members::All;
+    }
+    let wireless = (0..).map(NodeId).zip(nodes).filter(|(_, node)| node.interface == Interface::Wireless);
+    let mut stream = Stream::global(seed, run, Purpose::Neighborhood);
+    let mut drawn: Vec<(u64, NodeId)> = wireless.map(|(id, _)| (stream.bits(), id)).collect();
+    drawn.sort_unstable();
+    let count = (share * drawn.len() as f64).round() as usize;
+    Members::Some(drawn.into_iter().take(count).map(|(_, id)| id).collect::<BTreeSet<_>>())
+}
+
+fn config(section: &Section<'_>, bandwidth_bps: u64) -> Result<Config, Problem> {
+    let mut config = Config { bandwidth_bps, ..Config::PAPER };
+    let numbers = [
+        ("weight", &mut config.weight),
+        ("min_threshold_packets", &mut config.min_threshold),
+        ("max_threshold_packets", &mut config.max_threshold),
+        ("max_probability", &mut config.max_probability),
+    ];
+    for (key, field) in numbers {
+        *field = section.number(key).unwrap_or(*field);
+    }
+    let times = [
+        ("sampling_s", &mut config.sampling),
+        ("notice_interval_s", &mut config.notice_interval),
+        ("lifetime_s", &mut config.lifetime),
+        ("memory_s", &mut config.memory),
+    ];
+    for (key, field) in times {
+        *field = seconds(section, key).unwrap_or(*field);
+    }
+    if let Some(mbps) = section.number("bandwidth_mbps") {
+        config.bandwidth_bps = (mbps * 1e6) as u64;
+    }
+    if let Some(bytes) = section.small("mean_packet_bytes") {
+        config.packet_bits = 8 * bytes;
+    }
+    config.suffering = suffering(section)?;
+    config.guard = guard(section)?;
+    if section.word("delivery") == Some("broadcast") {
+        config.delivery = Delivery::Broadcast;
+    }
+    if section.word("incoming") == Some("relayed") {
+        config.incoming = Incoming::Relayed;
+    }
+    if section.word("action") == Some("mark") {
+        config.action = Action::Mark;
+    }
+    config
+        .validate()
+        .map_err(|must| Problem::new(format!("Neighborhood RED wants {must}")).at(section.origin))?;
+    Ok(config)
+}
+
+fn suffering(section: &Section<'_>) -> Result<Suffering, Problem> {
+    let word = section.word("suffering").unwrap_or("below-share");
+    refuse_foreign(section, "suffering", word, &[(&["below-share"], &["suffering_share"])])?;
+    let share = section.number("suffering_share");
+    Ok(match (word, Config::PAPER.suffering) {
+        ("below-fair-share", _) => Suffering::BelowFairShare,
+        (_, Suffering::BelowShare(usual)) => Suffering::BelowShare(share.unwrap_or(usual)),
+        (_, usual @ Suffering::BelowFairShare) => usual,
+    })
+}
+
+fn guard(section: &Section<'_>) -> Result<Guard, Problem> {
+    let word = section.word("guard").unwrap_or("off");
+    refuse_foreign(section, "guard", word, &[(&["on"], GUARD_KEYS)])?;
+    if word == "off" {
+        return Ok(Guard::Off);
+    }
+    let time = |key: &str, usual: Duration| seconds(section, key).unwrap_or(usual);
+    Ok(Guard::On(Limits {
+        lifetime: time("guard_lifetime_s", Limits::DEFAULT.lifetime),
+        spacing: time("guard_spacing_s", Limits::DEFAULT.spacing),
+        rest: time("guard_rest_s", Limits::DEFAULT.rest),
+    }))
+}

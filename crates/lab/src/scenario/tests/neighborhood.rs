@@ -1,0 +1,109 @@
+//! `[neighborhood_red]`.
+
+use super::*;
+use hopline_queue::Action;
+use hopline_queue::neighborhood_red::Config;
+use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits, Suffering};
+use hopline_sim::spec::{Members, NeighborhoodSpec};
+
+fn neighborhood(settings: &[&str]) -> Option<NeighborhoodSpec> {
+    spec(CHAIN, settings).radio.expect("has radios").neighborhood
+}
+
+fn problem(settings: &[&str]) -> String {
+    parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
+}
+
+#[test]
+fn it_is_there_where_the_section_is_and_scaled_to_the_rate_of_the_radio() {
+    assert!(neighborhood(&[]).is_none());
+    let plain = neighborhood(&["neighborhood_red.share=1", "mac.data_rate_mbps=2"]).unwrap();
+    assert_eq!((plain.config, plain.members), (Config::PAPER, Members::All));
+    let fast = neighborhood(&["neighborhood_red.share=1", "mac.data_rate_mbps=11"]).unwrap();
+    assert_eq!(fast.config.bandwidth_bps, 11_000_000);
+}
+
+#[test]
+fn every_parameter_can_be_set() {
+    let set = neighborhood(&[
+        "neighborhood_red.sampling_s=0.2",
+        "neighborhood_red.weight=0.3",
+        "neighborhood_red.bandwidth_mbps=1",
+        "neighborhood_red.mean_packet_bytes=512",
+        "neighborhood_red.min_threshold_packets=50",
+        "neighborhood_red.max_threshold_packets=120",
+        "neighborhood_red.max_probability=0.1",
+        "neighborhood_red.notice_interval_s=0.25",
+        "neighborhood_red.lifetime_s=1",
+        "neighborhood_red.suffering=below-fair-share",
+        "neighborhood_red.memory_s=3",
+        "neighborhood_red.delivery=broadcast",
+        "neighborhood_red.incoming=relayed",
+        "neighborhood_red.action=mark",
+        "neighborhood_red.guard=on",
+        "neighborhood_red.guard_rest_s=20",
+    ])
+    .unwrap()
+    .config;
+    let expected = Config {
+        sampling: Duration::from_millis(200),
+        weight: 0.3,
+        bandwidth_bps: 1_000_000,
+        packet_bits: 4096,
+        min_threshold: 50.0,
+        max_threshold: 120.0,
+        max_probability: 0.1,
+        notice_interval: Duration::from_millis(250),
+        lifetime: Duration::from_secs(1),
+        suffering: Suffering::BelowFairShare,
+        memory: Duration::from_secs(3),
+        delivery: Delivery::Broadcast,
+        incoming: Incoming::Relayed,
+        action: Action::Mark,
+        guard: Guard::On(Limits { rest: Duration::from_secs(20), ..Limits::DEFAULT }),
+        ..Config::PAPER
+    };
+    assert_eq!(set, expected);
+    let half = neighborhood(&["neighborhood_red.suffering_share=0.25"]).unwrap();
+    assert_eq!(half.config.suffering, Suffering::BelowShare(0.25));
+}
+
+#[test]
+fn a_share_of_the_nodes_is_drawn_for_each_run_and_a_larger_one_has_them_too() {
+    let members = |share: &str, run| {
+        let scenario = parse(CHAIN, &["nodes.count=40", &format!("neighborhood_red.share={share}")]).unwrap();
+        match scenario.spec(run).unwrap().radio.unwrap().neighborhood.unwrap().members {
+            Members::Some(nodes) => nodes,
+            Members::All => panic!("a share is not all"),
+        }
+    };
+    let (quarter, half) = (members("0.25", 1), members("0.5", 1));
+    assert_eq!((members("0", 1).len(), quarter.len(), half.len()), (0, 10, 20));
+    assert!(quarter.is_subset(&half));
+    assert_eq!(half, members("0.5", 1));
+    assert_ne!(half, members("0.5", 2));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (settings, expected) in [
+        (
+            &["neighborhood_red.lifetime_s=0.9"][..],
+            "Neighborhood RED wants a lifetime of at least two notice intervals",
+        ),
+        (
+            &["neighborhood_red.min_threshold_packets=300"],
+            "Neighborhood RED wants min_threshold < max_threshold",
+        ),
+        (&["neighborhood_red.guard_rest_s=3"], "`guard_rest_s` is used with guard = \"on\", not \"off\""),
+        (
+            &["neighborhood_red.suffering=below-fair-share", "neighborhood_red.suffering_share=0.3"],
+            "`suffering_share` is used with suffering = \"below-share\"",
+        ),
+        (&["neighborhood_red.share=1.5"], "`neighborhood_red.share` = 1.5 is out of range"),
+        (&["neighborhood_red.wait=1"], "unknown key `wait` in `neighborhood_red`"),
+    ] {
+        let problem = problem(settings);
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
