@@ -4,8 +4,8 @@
 mod support;
 
 use hopline_core::{Duration, NodeId};
-use hopline_queue::RedConfig;
 use hopline_queue::Action;
+use hopline_queue::RedConfig;
 use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::{aodv, dsr};

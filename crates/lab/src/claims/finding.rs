@@ -36,20 +36,28 @@ impl<'a> Found<'a> {
         let points = measure.point.find_all(named_points(runs))?;
         let of_several = measure.point.of_several.map(|of| (of, points.len())).filter(|(_, n)| *n > 1);
         let candidates = Place::all(runs, points, &measure.point, metric(&measure.flow), better);
-        let against = match &measure.against {
-            Some(other) => {
-                let points = other.point.find_all(named_points(against))?;
-                Some(Place::all(against, points, &other.point, metric(&other.flow), better).swap_remove(0))
-            }
-            None => None,
+        let elsewhere =
+            match measure.against.as_ref().and_then(|other| Some((other.point.as_ref()?, &other.flow))) {
+                Some((selector, flow)) => {
+                    let points = selector.find_all(named_points(against))?;
+                    Some(Place::all(against, points, selector, metric(flow), better).swap_remove(0))
+                }
+                None => None,
+            };
+        let beside = |place: &Place<'a>| match (&measure.against, &elsewhere) {
+            (Some(other), None) => Some(place.of(metric(&other.flow))),
+            _ => elsewhere.clone(),
         };
         let mut found: Vec<_> = candidates
             .into_iter()
-            .map(|place| (Finding::of(&measure.quantity, &place, against.as_ref()), place))
+            .map(|place| (beside(&place), place))
+            .map(|(against, place)| {
+                (Finding::of(&measure.quantity, &place, against.as_ref()), place, against)
+            })
             .collect();
         // Those without a number come first, and are taken only if there are no others.
-        found.sort_by(|(a, _), (b, _)| value_of(a).total_cmp(&value_of(b)));
-        let without = found.iter().filter(|(finding, _)| finding.is_err()).count();
+        found.sort_by(|(a, ..), (b, ..)| value_of(a).total_cmp(&value_of(b)));
+        let without = found.iter().filter(|(finding, ..)| finding.is_err()).count();
         let rank = |count: usize| match measure.point.of_several {
             Some(OfSeveral::Most) => count - 1,
             Some(OfSeveral::Middle) => (count - 1) / 2,
@@ -59,7 +67,7 @@ impl<'a> Found<'a> {
             0 => 0,
             count => without + rank(count),
         };
-        let (finding, place) = found.swap_remove(chosen);
+        let (finding, place, against) = found.swap_remove(chosen);
         Ok(Self { place, against, of_several, finding })
     }
 }
@@ -93,6 +101,11 @@ impl<'a> Place<'a> {
                 points.into_iter().map(|point| place(vec![point])).collect()
             }
         }
+    }
+
+    /// Another metric at the same points.
+    fn of(&self, metric: (Level, &'a str, &'a str)) -> Self {
+        Self { metric, ..self.clone() }
     }
 
     /// What it is called.

@@ -32,8 +32,8 @@ pub struct Measure {
 pub struct Against {
     /// Id of the figure whose point it is; that of the claim, or another, whose runs do not pair with it.
     pub figure: String,
-    /// Of which point.
-    pub point: Selector,
+    /// Of which point; `None`: of the same that is measured.
+    pub point: Option<Selector>,
     /// Of which flow; empty for a metric of the run.
     pub flow: String,
 }
@@ -57,7 +57,7 @@ impl Measure {
         let metric = metric(section, level)?;
         let point = Selector::of(section, "point", OfSeveral::of(section));
         let against = Against::of(section, figure, figures)?;
-        for selector in std::iter::once(&point).chain(against.as_ref().map(|a| &a.point)) {
+        for selector in std::iter::once(&point).chain(against.as_ref().and_then(|a| a.point.as_ref())) {
             selector.check(metric)?;
         }
         Ok(Self {
@@ -96,8 +96,8 @@ impl Measure {
     pub(super) fn selectors_in(&self, figure: &str) -> Vec<&Selector> {
         let over = matches!(&self.quantity, Quantity::OverFigure(_, over) if over == figure);
         let point = (self.figure == figure || over).then_some(&self.point);
-        let against = self.against.as_ref().filter(|a| a.figure == figure || over).map(|a| &a.point);
-        point.into_iter().chain(against).collect()
+        let against = self.against.as_ref().filter(|a| a.figure == figure || over);
+        point.into_iter().chain(against.and_then(|a| a.point.as_ref())).collect()
     }
 }
 
@@ -118,12 +118,11 @@ impl Against {
             true => self::figure(section, "against_figure", figures)?,
             false => figure,
         };
-        let place = if section.has("against") { "against" } else { "point" };
         // An average is compared with an average; what a gain is taken over is else one point, or the best of a list.
         let of_several = OfSeveral::of(section).filter(|of| *of == OfSeveral::Mean);
-        let point = Selector::of(section, place, of_several);
+        let point = section.has("against").then(|| Selector::of(section, "against", of_several));
         let flow = other.or(flow).unwrap_or_default().to_owned();
-        let is_gain = section.has("against") || other.is_some();
+        let is_gain = point.is_some() || other.is_some();
         Ok(is_gain.then(|| Self { figure: figure.to_owned(), point, flow }))
     }
 }

@@ -173,18 +173,21 @@ fn the_metric_of_a_flow_is_asked_for_by_its_name() {
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
 }
 
+/// A claim about `f0` against `f1`, and its runs.
+fn two_flows(what: &str) -> (Register, Comparison) {
+    let text = claim(&format!("{what}\nflow = \"f0\"\nagainst_flow = \"f1\"\nabove = 0"));
+    let (folder, _) = paper(&text.replace("aggregate_goodput_bps", "goodput_bps"));
+    let second = "\n[[flow]]\nname = \"f1\"\nsrc = \"n2\"\ndst = \"n0\"\nbytes = 1000\n";
+    fs::write(folder.path().join("two-hops.toml"), TWO_HOPS.to_owned() + second).unwrap();
+    let register = Register::load(folder.path()).unwrap();
+    let comparison = run(&register);
+    (register, comparison)
+}
+
 #[test]
 fn a_flow_is_compared_with_another_of_the_same_point_or_of_a_second_one() {
-    let of_flow = |what: &str| {
-        let text = claim(&format!("{what}\nflow = \"f0\"\nagainst_flow = \"f1\"\nabove = 0"));
-        text.replace("aggregate_goodput_bps", "goodput_bps")
-    };
     for (what, against) in [(NARROW, "f1"), (WIDE, "f1 of narrow nodes.count=3")] {
-        let (folder, _) = paper(&of_flow(what));
-        let second = "\n[[flow]]\nname = \"f1\"\nsrc = \"n2\"\ndst = \"n0\"\nbytes = 1000\n";
-        fs::write(folder.path().join("two-hops.toml"), TWO_HOPS.to_owned() + second).unwrap();
-        let register = Register::load(folder.path()).unwrap();
-        let comparison = run(&register);
+        let (register, comparison) = two_flows(what);
         let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
         let measured = evidence[0].measurement.as_ref().unwrap();
         let point = usize::from(what == WIDE);
@@ -278,4 +281,17 @@ fn a_point_of_another_figure_must_be_one_of_its_own() {
     assert!(problem.contains("there is no figure \"chian\""), "{problem}");
     let alone = claim(&format!("{NARROW}\nagainst_figure = \"chain\"\nbelow = 0"));
     assert!(self::problem(&alone).contains("`against_figure` without `against`"));
+}
+
+#[test]
+fn of_several_points_each_compares_its_own_flows() {
+    let measured = |word: &str| {
+        let what = format!("point = {{ \"nodes.count\" = 3 }}\nof_several = \"{word}\"");
+        let (register, comparison) = two_flows(&what);
+        evaluate(&register, &[(0, &comparison)]).unwrap().remove(0).measurement.unwrap()
+    };
+    let (least, most) = (measured("least"), measured("most"));
+    assert!(least.value < most.value, "{least:?} {most:?}");
+    assert_ne!(least.point, most.point);
+    assert_eq!(most.against.as_deref(), Some("f1"), "of the same point");
 }
