@@ -2,6 +2,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hopline_core::{Purpose, Stream};
+use hopline_radio::phy::reception::ReceptionModel;
 use hopline_routing::aodv;
 use hopline_sim::{Spec, simulate};
 
@@ -23,7 +24,12 @@ fn random() -> Spec {
 
 fn event_loop(criterion: &mut Criterion) {
     let rows = |spec: Spec, n: u32| spec.bulk(5 * n, 5 * n + 4, ns2_tcp(8));
+    let lanes = standing(&[(0., 0.), (200., 0.), (0., 300.), (200., 300.), (0., 600.), (200., 600.)])
+        .radio(|radio| radio.phy.reception = ReceptionModel::CumulativeSinr)
+        .seconds(10);
+    let lanes = [(0, 1), (2, 3), (4, 5)].into_iter().fold(lanes, |spec, (a, b)| spec.bulk(a, b, ns2_tcp(32)));
     let networks = [
+        ("three lanes, powers added up, 10 s", lanes),
         ("chain of 4 hops, 10 s", chain(4).bulk(0, 4, ns2_tcp(8))),
         ("grid of 5 x 5, 10 s", (0..5).fold(grid(5), rows)),
         ("200 nodes over AODV, 5 s", random()),

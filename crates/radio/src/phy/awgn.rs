@@ -14,9 +14,13 @@
 use super::errors::Probability;
 use crate::rate::Rate;
 use core::f64::consts::{PI, SQRT_2};
+use std::sync::LazyLock;
 
+mod memo;
 #[cfg(test)]
 mod tests;
+
+pub use memo::ErrorRates;
 
 /// Chips per second of 802.11b.
 const CHIP_RATE_HZ: f64 = 11e6;
@@ -38,23 +42,41 @@ pub const fn noise_bandwidth_hz(rate: Rate) -> f64 {
 /// A frame whose SINR changes is cut where it changes: the probabilities of its parts *not* to fail multiply.
 #[must_use]
 pub fn frame_error_rate(rate: Rate, sinr: f64, bits: u64) -> f64 {
+    frame_error_rate_of(rate, symbol_error_rate(rate, sinr), bits)
+}
+
+/// The probability that a symbol sent at `rate` is wrong: a bit, or a codeword of [`bits_each`].
+fn symbol_error_rate(rate: Rate, sinr: f64) -> Probability {
     let sinr = if sinr > 0.0 { sinr } else { 0.0 }; // NaN too
-    let (p, bits_each) = match rate {
-        Rate::Dsss1 => (dbpsk(sinr * DSSS_BANDWIDTH_HZ / rate.bps() as f64), 1),
-        Rate::Dsss2 => (dqpsk(sinr * DSSS_BANDWIDTH_HZ / rate.bps() as f64), 1),
-        Rate::Cck5_5 => (codeword(&CCK_5_5, sinr * DSSS_BANDWIDTH_HZ / CHIP_RATE_HZ), 4),
-        Rate::Cck11 => (codeword(&CCK_11, sinr * DSSS_BANDWIDTH_HZ / CHIP_RATE_HZ), 8),
-        Rate::Ofdm6 => (coded(&HALF, 1.0, sinr), 1),
-        Rate::Ofdm9 => (coded(&THREE_QUARTERS, 1.0, sinr), 1),
-        Rate::Ofdm12 => (coded(&HALF, 2.0, sinr), 1),
-        Rate::Ofdm18 => (coded(&THREE_QUARTERS, 2.0, sinr), 1),
-        Rate::Ofdm24 => (coded(&HALF, 10.0, sinr), 1),
-        Rate::Ofdm36 => (coded(&THREE_QUARTERS, 10.0, sinr), 1),
-        Rate::Ofdm48 => (coded(&TWO_THIRDS, 42.0, sinr), 1),
-        Rate::Ofdm54 => (coded(&THREE_QUARTERS, 42.0, sinr), 1),
+    let p = match rate {
+        Rate::Dsss1 => dbpsk(sinr * DSSS_BANDWIDTH_HZ / rate.bps() as f64),
+        Rate::Dsss2 => dqpsk(sinr * DSSS_BANDWIDTH_HZ / rate.bps() as f64),
+        Rate::Cck5_5 => codeword(&CCK_5_5, sinr * DSSS_BANDWIDTH_HZ / CHIP_RATE_HZ),
+        Rate::Cck11 => codeword(&CCK_11, sinr * DSSS_BANDWIDTH_HZ / CHIP_RATE_HZ),
+        Rate::Ofdm6 => coded(&HALF, 1.0, sinr),
+        Rate::Ofdm9 => coded(&THREE_QUARTERS, 1.0, sinr),
+        Rate::Ofdm12 => coded(&HALF, 2.0, sinr),
+        Rate::Ofdm18 => coded(&THREE_QUARTERS, 2.0, sinr),
+        Rate::Ofdm24 => coded(&HALF, 10.0, sinr),
+        Rate::Ofdm36 => coded(&THREE_QUARTERS, 10.0, sinr),
+        Rate::Ofdm48 => coded(&TWO_THIRDS, 42.0, sinr),
+        Rate::Ofdm54 => coded(&THREE_QUARTERS, 42.0, sinr),
     };
-    let each = Probability::new(p).expect("formulas below give a number between 0 and 1");
-    each.any_of(bits.div_ceil(bits_each))
+    Probability::new(p).expect("formulas below give a number between 0 and 1")
+}
+
+/// The probability that at least one of the symbols of `bits` data bits is wrong.
+fn frame_error_rate_of(rate: Rate, symbol: Probability, bits: u64) -> f64 {
+    symbol.any_of(bits.div_ceil(bits_each(rate)))
+}
+
+/// Data bits of a symbol whose errors are counted.
+const fn bits_each(rate: Rate) -> u64 {
+    match rate {
+        Rate::Cck5_5 => 4,
+        Rate::Cck11 => 8,
+        _ => 1,
+    }
 }
 
 /// The tail of the standard normal distribution.
@@ -69,7 +91,12 @@ fn dbpsk(gamma: f64) -> f64 {
 
 /// Intervals of the trapezoid rule in [`dqpsk`]. The integrand is periodic and smooth, so the rule converges faster
 /// than any power; 64 intervals are exact to 10⁻⁹ of the value wherever that is above 10⁻²⁰.
-const DQPSK_INTERVALS: u32 = 64;
+const DQPSK_INTERVALS: usize = 64;
+
+/// 2 − √2·cos u at the ends of the intervals.
+static DQPSK_DISTANCES: LazyLock<[f64; DQPSK_INTERVALS + 1]> = LazyLock::new(|| {
+    std::array::from_fn(|k| 2.0 - SQRT_2 * libm::cos(PI * k as f64 / DQPSK_INTERVALS as f64))
+});
 
 /// Bit error ratio of differentially detected Gray QPSK. Simon and Alouini's integral for
 /// Q₁(a, b) − ½·I₀(a·b)·exp(−(a² + b²)/2) with a, b = √(2γ·(1 ∓ 1/√2)), simplified:
@@ -79,13 +106,10 @@ fn dqpsk(gamma: f64) -> f64 {
     if gamma * (2.0 - SQRT_2) > 60.0 {
         return 0.0;
     }
-    let term = |k: u32| {
-        let d = 2.0 - SQRT_2 * libm::cos(PI * f64::from(k) / f64::from(DQPSK_INTERVALS));
-        SQRT_2 / d * libm::exp(-gamma * d)
-    };
-    let inner: f64 = (1..DQPSK_INTERVALS).map(term).sum();
-    let sum = (term(0) + term(DQPSK_INTERVALS)) / 2.0 + inner;
-    (sum / (2.0 * f64::from(DQPSK_INTERVALS))).min(0.5)
+    let term = |d: &f64| SQRT_2 / d * libm::exp(-gamma * d);
+    let [first, inner @ .., last] = &*DQPSK_DISTANCES;
+    let sum = (term(first) + term(last)) / 2.0 + inner.iter().map(term).sum::<f64>();
+    (sum / (2.0 * DQPSK_INTERVALS as f64)).min(0.5)
 }
 
 /// The words of a block code as seen from any one of them.

@@ -1,5 +1,6 @@
 //! What a radio makes of the signals that arrive: one receiver, several named readings.
 
+use super::awgn::ErrorRates;
 use super::propagation::RadioParams;
 use crate::mac::Activity;
 use crate::rate::Rate;
@@ -114,6 +115,7 @@ pub struct Receiver {
     /// The signals in the air; not kept under [`ReceptionModel::LockOnSensed`].
     signals: Vec<(u32, f64)>,
     interference: Interference,
+    error_rates: ErrorRates,
 }
 
 impl Receiver {
@@ -202,7 +204,7 @@ impl Receiver {
     fn begin_cumulative(&mut self, with: &Thresholds, now: Instant, arrival: Arrival) {
         if let Some(lock) = &self.lock {
             let others_w = self.others_w(lock.id);
-            self.interference.advance(now, lock, with.noise_w + others_w);
+            self.interference.advance(now, lock, with.noise_w + others_w, &mut self.error_rates);
         } else if arrival.power_w >= with.rx_w && self.antenna == Antenna::Listening {
             self.lock = Some(Lock::onto(arrival, Condition::Clean));
             self.interference = Interference::starting(now, arrival.end);
@@ -217,7 +219,7 @@ impl Receiver {
             (Antenna::Listening, Condition::Clean) => {
                 if with.model == ReceptionModel::CumulativeSinr {
                     let others_w = self.others_w(lock.id);
-                    self.interference.advance(now, &lock, with.noise_w + others_w);
+                    self.interference.advance(now, &lock, with.noise_w + others_w, &mut self.error_rates);
                     return Verdict::Decodable { probability: self.interference.success() };
                 }
                 Verdict::Decodable { probability: 1.0 }
@@ -228,7 +230,7 @@ impl Receiver {
     fn forget(&mut self, with: &Thresholds, now: Instant, id: u32) {
         if let (ReceptionModel::CumulativeSinr, Some(lock)) = (with.model, self.lock) {
             let others_w = self.others_w(lock.id);
-            self.interference.advance(now, &lock, with.noise_w + others_w);
+            self.interference.advance(now, &lock, with.noise_w + others_w, &mut self.error_rates);
         }
         if let Some(at) = self.signals.iter().position(|&(signal, _)| signal == id) {
             self.signals.swap_remove(at);

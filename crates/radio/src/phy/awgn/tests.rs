@@ -198,6 +198,17 @@ fn no_signal_loses_every_frame_and_strong_signal_none() {
 
 proptest! {
     #[test]
+    fn what_is_remembered_is_what_was_worked_out(
+        asked in prop::collection::vec((prop::sample::select(&Rate::ALL[..]), 0u32..40, 1u64..20_000), 1..400),
+    ) {
+        let mut rates = ErrorRates::default();
+        for (rate, step, bits) in asked {
+            let sinr = db_to_ratio(f64::from(step) - 5.0);
+            prop_assert_eq!(rates.frame_error_rate(rate, sinr, bits), frame_error_rate(rate, sinr, bits));
+        }
+    }
+
+    #[test]
     fn errors_fall_with_sinr_and_rise_with_length(
         rate in prop::sample::select(&Rate::ALL[..]), db in -20.0f64..35.0, better in 0.0f64..10.0,
         bits in 1u64..20_000, more in 0u64..20_000,

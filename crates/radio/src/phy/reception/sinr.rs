@@ -1,7 +1,7 @@
 //! Errors under cumulative interference: the frame in pieces, each with its own signal-to-interference ratio.
 
 use super::Lock;
-use crate::phy::awgn::frame_error_rate;
+use crate::phy::awgn::ErrorRates;
 use hopline_core::Instant;
 
 /// How the frame being received has fared so far.
@@ -23,12 +23,12 @@ impl Interference {
 
     /// Accounts for the time up to `now`, in which noise and interference were `disturbance_w`. The bits are taken as
     /// spread evenly over the frame, its preamble included.
-    pub(super) fn advance(&mut self, now: Instant, lock: &Lock, disturbance_w: f64) {
+    pub(super) fn advance(&mut self, now: Instant, lock: &Lock, disturbance_w: f64, rates: &mut ErrorRates) {
         // Counted from the start each time, so that cutting the frame into pieces loses no bits to rounding.
         let bits = self.bits_until(now, lock) - self.bits_until(self.judged_until, lock);
         self.judged_until = now;
         if bits > 0 {
-            self.success *= 1.0 - frame_error_rate(lock.rate, lock.power_w / disturbance_w, bits);
+            self.success *= 1.0 - rates.frame_error_rate(lock.rate, lock.power_w / disturbance_w, bits);
         }
     }
 
