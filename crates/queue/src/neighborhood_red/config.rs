@@ -30,9 +30,12 @@ pub struct Config {
     pub lifetime: Duration,
     /// Whether a node suffers (§5.2's third condition). Default below half of what is around it.
     pub suffering: Suffering,
-    /// How long after its last packet of a flow a node is on that flow's path, and after the last frame heard of it a
-    /// neighbour is active. Above 0. Not published; default 1 s.
-    pub memory: Duration,
+    /// How long after its last packet of a flow a node is on that flow's path. Above 0. Not published; default 60 s: a flow
+    /// that starves is silent for as long as its retransmission timer has been backed off, and that is the least that RFC
+    /// 6298 §2.5 allows for a largest timeout. Who forgets it earlier sends no notices just where most is wrong.
+    pub flow_memory: Duration,
+    /// How long after the last frame heard of it a neighbour is active. Above 0. Not published; default 1 s.
+    pub neighbour_memory: Duration,
     /// How notices go out. Default unicast.
     pub delivery: Delivery,
     /// Who drops the packets that come to a neighbour of the node that suffers. Default the neighbour.
@@ -118,7 +121,8 @@ impl Config {
         notice_interval: Duration::from_millis(500),
         lifetime: Duration::from_secs(2),
         suffering: Suffering::BelowShare(0.5),
-        memory: Duration::from_secs(1),
+        flow_memory: Duration::from_secs(60),
+        neighbour_memory: Duration::from_secs(1),
         delivery: Delivery::Unicast,
         incoming: Incoming::Dropped,
         action: Action::Drop,
@@ -164,7 +168,8 @@ impl Config {
             ),
             (self.lifetime <= LONGEST_LIFETIME, "a lifetime of at most 65.535 s"),
             (suffering, "a suffering share above 0 and at most 1"),
-            (!self.memory.is_zero(), "a memory above 0"),
+            (!self.flow_memory.is_zero(), "a memory of flows above 0"),
+            (!self.neighbour_memory.is_zero(), "a memory of neighbours above 0"),
             (guard, "a believed lifetime above 0"),
         ];
         rules.iter().find(|(ok, _)| !ok).map_or(Ok(()), |(_, must)| Err(must))

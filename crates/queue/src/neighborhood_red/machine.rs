@@ -45,7 +45,7 @@ impl NeighborhoodRed {
         timers.set(Timer::Sample, now + config.sampling);
         timers.set(Timer::Notice, now + stream.duration_below(config.notice_interval));
         Self {
-            neighbours: Neighbours::new(config.neighbours.get().into(), config.memory),
+            neighbours: Neighbours::new(config.neighbours.get().into(), config.neighbour_memory),
             config,
             address,
             random: stream,
@@ -121,7 +121,7 @@ impl NeighborhoodRed {
     fn look_for_congestion(&mut self, now: Instant) {
         let normalized_pb = NormalizedPb::of(self.congestion.normalized_pb(&self.config));
         let told = core::mem::take(&mut self.told);
-        let on_a_path = self.carried.is_some_and(|at| now.since(at) <= self.config.memory);
+        let on_a_path = self.carried.is_some_and(|at| now.since(at) <= self.config.flow_memory);
         if normalized_pb > NormalizedPb::ZERO && on_a_path && self.suffers(now) && told <= normalized_pb {
             let notice = Notice { normalized_pb, lifetime: self.config.lifetime, about: About::Sender };
             self.stats.notices_sent += 1;

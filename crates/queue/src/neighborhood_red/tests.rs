@@ -194,7 +194,7 @@ fn without_congestion_there_is_no_notice() {
 
 #[test]
 fn off_the_paths_of_flows_there_is_no_notice() {
-    let mut n = sufferer(Config::PAPER);
+    let mut n = sufferer(Config { flow_memory: Duration::from_secs(1), ..Config::PAPER });
     n.pass(ms(1600), (90, 5, 5));
     n.sent.clear();
     n.pass(ms(3000), (90, 5, 5));
@@ -202,6 +202,20 @@ fn off_the_paths_of_flows_there_is_no_notice() {
     let _ = n.up();
     n.pass(ms(500), (90, 5, 5));
     assert_eq!(n.sent.len(), 1, "one that is received counts as well");
+}
+
+#[test]
+fn a_flow_that_waits_for_its_timer_is_still_there() {
+    let mut n = sufferer(Config::PAPER);
+    let _ = n.down();
+    n.pass(ms(58_000), (90, 5, 5));
+    n.sent.clear();
+    n.pass(ms(1500), (90, 5, 5));
+    assert_eq!(n.sent.len(), 3, "a timer is backed off to 60 s");
+    n.pass(ms(2000), (90, 5, 5));
+    n.sent.clear();
+    n.pass(ms(3000), (90, 5, 5));
+    assert_eq!(n.sent, []);
 }
 
 #[test]

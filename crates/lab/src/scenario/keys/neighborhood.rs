@@ -65,10 +65,16 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
     ),
     Key::number("suffering_share", 0.001, 1.0, "of below-share; default: 0.5"),
     Key::number(
-        "memory_s",
+        "flow_memory_s",
         0.001,
         1000.0,
-        "how long a node is on the path of a flow after its last packet, and a neighbour active; default: 1",
+        "how long a node is on the path of a flow after its last packet; default: 60",
+    ),
+    Key::number(
+        "neighbour_memory_s",
+        0.001,
+        1000.0,
+        "how long a neighbour is active after the last frame that was heard of it; default: 1",
     ),
     Key::word(
         "delivery",

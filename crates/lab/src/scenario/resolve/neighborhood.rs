@@ -63,7 +63,8 @@ fn config(section: &Section<'_>, bandwidth_bps: u64) -> Result<Config, Problem> 
         ("sampling_s", &mut config.sampling),
         ("notice_interval_s", &mut config.notice_interval),
         ("lifetime_s", &mut config.lifetime),
-        ("memory_s", &mut config.memory),
+        ("flow_memory_s", &mut config.flow_memory),
+        ("neighbour_memory_s", &mut config.neighbour_memory),
     ];
     for (key, field) in times {
         *field = seconds(section, key).unwrap_or(*field);
