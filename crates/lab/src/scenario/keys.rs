@@ -68,8 +68,8 @@ pub const SCENARIO: &[Key] = &[
 pub const RADIO: &[Key] = &[
     Key::word(
         "preset",
-        &["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a"],
-        "starting point for all of [radio] and [mac]",
+        &["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "qualnet-367"],
+        "starting point for all of [radio], [mac] and [queue]; see above",
     )
     .or(Word("ns2-wavelan")),
     Key::word(
@@ -156,7 +156,7 @@ pub const QUEUE: &[Key] = &[
         "capacity_packets",
         1,
         65_535,
-        "packets that the queue holds; default: 50, as ns-2 counts them: 49",
+        "packets that the queue holds; default: 50, as ns-2 counts them: 49; of qualnet-367: 66",
     ),
     Key::word(
         "service",

@@ -4,6 +4,7 @@ use super::*;
 use hopline_core::{Instant, NodeId};
 use hopline_radio::mac::config::{EifsRule, FirstAccess};
 use hopline_radio::phy::errors::ErrorModel;
+use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::rate::Rate;
 use hopline_routing::aodv::config::LinkSensing;
@@ -91,6 +92,53 @@ fn the_other_presets_follow_the_standard() {
     assert_eq!((radio.queue.capacity.get(), radio.link_layer_delay), (50, Duration::ZERO));
     let radio = spec(CHAIN, &["radio.preset=dot11b"]).radio.unwrap();
     assert_eq!(radio.phy.reception, ReceptionModel::LockOnDecodable);
+}
+
+/// How the scenarios of papers/nred said it before there were presets.
+#[test]
+fn qualnet_367_covers_radio_mac_and_queue() {
+    let written_out = [
+        "radio.preset=dot11b",
+        "radio.range_m=367",
+        "radio.carrier_sense_range_m=653",
+        "radio.reception=cumulative-sinr",
+        "mac.data_rate_mbps=2",
+        "mac.basic_rate_mbps=2",
+        "mac.rts_threshold_bytes=always",
+        "queue.capacity_packets=66",
+    ];
+    let radio = |settings: &[&str]| spec(CHAIN, settings).radio.unwrap();
+    let (preset, plain) = (radio(&["radio.preset=qualnet-367"]), radio(&written_out));
+    assert_eq!((preset.phy, preset.mac, preset.queue), (plain.phy, plain.mac, plain.queue));
+    assert_eq!(preset.link_layer_delay, plain.link_layer_delay);
+    let farther = ["radio.carrier_sense_range_m=807", "queue.capacity_packets=5"];
+    let preset = radio(&[&["radio.preset=qualnet-367"][..], &farther].concat());
+    assert_eq!(preset.phy, radio(&[&written_out[..2], &written_out[3..7], &farther].concat()).phy);
+    assert_eq!(preset.queue.capacity.get(), 5);
+    let disk = radio(&["radio.preset=qualnet-367", "radio.propagation=range-disk"]).phy.propagation;
+    assert_eq!(disk, Propagation::RangeDisk(RangeDisk::QUALNET_367), "the circles are those of the preset");
+}
+
+/// How the scenarios of papers/nred said it before there were presets.
+#[test]
+fn qualnet_is_one_word_for_the_tcp_of_a_paper() {
+    let written_out = [
+        "tcp.preset=modern",
+        "tcp.mss_bytes=512",
+        "tcp.window=32",
+        "tcp.initial_window=1",
+        "tcp.limited_transmit=off",
+        "tcp.timestamps=false",
+        "tcp.delayed_ack_ms=200",
+        "tcp.initial_rto_s=3",
+        "tcp.min_rto_s=1",
+        "tcp.clock_granularity_s=0.5",
+    ];
+    for transport in ["tcp-reno", "tcp-newreno", "tcp-sack", "tcp-cubic", "tcp-door"] {
+        let transport = format!("transport={transport}");
+        let config = |settings: &[&str]| tcp(&spec(CHAIN, &[settings, &[&transport]].concat()), 0);
+        assert_eq!(config(&["tcp.preset=qualnet"]), config(&written_out), "{transport}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Parameters of the DCF of one node.
 ///
 /// Presets: [`Config::dot11b`], [`Config::dot11a`] follow the standard; [`Config::ns2_wavelan`] follows ns-2.35,
-/// [`Config::ns3_wavelan`] ns-3.37.
+/// [`Config::ns3_wavelan`] ns-3.37. [`Config::qualnet`] is the standard at the rates of a paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Slot time. b: 20 µs, a: 9 µs (802.11-2020 Tables 16-4, 17-21).
@@ -253,6 +253,13 @@ impl Config {
         }
     }
 
+    /// 802.11b as the Neighborhood RED paper has it in QualNet: 2 Mb/s, RTS always. The rate of control frames was not published:
+    /// 2 Mb/s as well.
+    #[must_use]
+    pub fn qualnet() -> Self {
+        Self { rts_threshold_bytes: 0, data_rate: Rate::Dsss2, basic_rate: Rate::Dsss2, ..Self::dot11b() }
+    }
+
     /// Checks that the values make sense together.
     ///
     /// # Errors
@@ -318,7 +325,8 @@ mod tests {
 
     #[test]
     fn presets_are_valid() {
-        for c in [Config::dot11a(), Config::dot11b(), Config::ns2_wavelan(), Config::ns3_wavelan()] {
+        let papers = [Config::ns2_wavelan(), Config::ns3_wavelan(), Config::qualnet()];
+        for c in [Config::dot11a(), Config::dot11b()].into_iter().chain(papers) {
             assert_eq!(c.validate(), Ok(()));
         }
     }

@@ -188,6 +188,12 @@ pub struct RangeDisk {
     pub carrier_sense_m: f64,
 }
 
+impl RangeDisk {
+    /// The circles of [`phy::Config::qualnet_367`](super::Config::qualnet_367), with interference as in the default: 10 dB.
+    pub const QUALNET_367: Self =
+        Self { transmission_m: 367.0, interference_m: 653.0, carrier_sense_m: 653.0 };
+}
+
 impl Default for RangeDisk {
     /// The circles of ns-2's WaveLAN: 250 m to decode, 550 m to sense. A frame from 250 m withstands another from
     /// 250·10^(1/4) ≈ 445 m (two-ray ground, 10 dB).

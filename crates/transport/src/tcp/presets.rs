@@ -1,4 +1,4 @@
-//! Presets: a present-day host and ns-2 by period.
+//! Presets: a present-day host, ns-2 by period, and QualNet.
 //!
 //! The ns-2 values are those of `ns-default.tcl` of ns-2.35 and of its remarks about when a default changed.
 
@@ -149,6 +149,25 @@ impl Config {
         config.rto.max = Duration::from_secs(100_000);
         config.rto.granularity = Duration::from_millis(100);
         config.rto.backoff_limit = Some(64);
+        config
+    }
+
+    /// QualNet around 2003, as the Neighborhood RED study used it: NewReno of the RFCs with the clock and the numbers of 4.4BSD
+    /// (a tick of 500 ms, RTO at least 1 s and first 3 s, ACKs delayed by 200 ms, a first window of one), segments of 512 bytes
+    /// and buffers of 16,384: a window of 32. No timestamps, no limited transmit. What has no number in 4.4BSD is as in
+    /// [`Self::modern`].
+    #[must_use]
+    pub const fn qualnet() -> Self {
+        let mut config = Self::modern().with_newreno();
+        config.mss = 512;
+        config.window_clamp = Some(32);
+        config.initial_window = InitialWindow::Segments(1);
+        config.limited_transmit = LimitedTransmit::Off;
+        config.timestamps = Offer::No;
+        config.ack_policy = AckPolicy::Delayed { timer: Duration::from_millis(200) };
+        config.rto.initial = Duration::from_secs(3);
+        config.rto.min = Duration::from_secs(1);
+        config.rto.granularity = Duration::from_millis(500);
         config
     }
 

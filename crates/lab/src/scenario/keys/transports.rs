@@ -24,7 +24,7 @@ pub const TRANSPORTS: &[&str] = &[
 pub const TCP: &[Key] = &[
     Key::word(
         "preset",
-        &["modern", "linux", "ns2-2.35", "ns2-2006", "ns2-2001"],
+        &["modern", "linux", "ns2-2.35", "ns2-2006", "ns2-2001", "qualnet"],
         "starting point; default: modern, of tcp-cubic: linux",
     ),
     Key::word(

@@ -20,6 +20,9 @@ pub(super) const PLAIN: QueueSpec = QueueSpec {
 pub(super) const NS2: QueueSpec =
     QueueSpec { capacity: DropTail::<()>::NS2_CAPACITY, service: Service::RoutingFirst, ..PLAIN };
 
+/// The buffers of the Neighborhood RED paper: 66 packets.
+pub(super) const QUALNET: QueueSpec = QueueSpec { capacity: NonZeroU16::new(66).expect("not zero"), ..PLAIN };
+
 /// What a queue with RED has beside the others.
 const RED_KEYS: &[&str] = &[
     "min_threshold_packets",

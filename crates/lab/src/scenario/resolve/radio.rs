@@ -17,6 +17,8 @@ use hopline_sim::spec::{QueueSpec, RadioSpec};
 /// What the preset of `[radio]` says about everything that it covers.
 struct Preset {
     phy: phy::Config,
+    /// Its ranges, where they are circles.
+    disk: RangeDisk,
     mac: mac::Config,
     queue: QueueSpec,
     link_layer_delay: Duration,
@@ -26,6 +28,7 @@ impl Preset {
     fn named(name: &str) -> Self {
         let standard = |mac| Self {
             phy: phy::Config::wavelan(),
+            disk: RangeDisk::default(),
             mac,
             queue: queue::PLAIN,
             link_layer_delay: Duration::ZERO,
@@ -33,9 +36,15 @@ impl Preset {
         match name {
             "ns2-wavelan" => Self {
                 phy: phy::Config::ns2_wavelan(),
-                mac: mac::Config::ns2_wavelan(),
                 queue: queue::NS2,
                 link_layer_delay: Duration::from_micros(25),
+                ..standard(mac::Config::ns2_wavelan())
+            },
+            "qualnet-367" => Self {
+                phy: phy::Config::qualnet_367(),
+                disk: RangeDisk::QUALNET_367,
+                queue: queue::QUALNET,
+                ..standard(mac::Config::qualnet())
             },
             "ns3-wavelan" => standard(mac::Config::ns3_wavelan()),
             "dot11b" => standard(mac::Config::dot11b()),
@@ -61,7 +70,7 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Proble
     }
     let mut preset = Preset::named(section.word("preset").expect("has a default"));
     apply_mac(&mut preset.mac, scenario.section("mac"))?;
-    apply_phy(&mut preset.phy, section)?;
+    apply_phy(&mut preset.phy, preset.disk, section)?;
     let delay = section.number("link_layer_delay_us").map(|us| Duration::from_secs_f64(us * 1e-6));
     Ok(Some(RadioSpec {
         phy: preset.phy,
@@ -81,7 +90,7 @@ const PROPAGATION_KEYS: [Owned; 4] = [
     (&["two-ray"], &["antenna_height_m"]),
 ];
 
-fn apply_phy(config: &mut phy::Config, section: Section<'_>) -> Result<(), Problem> {
+fn apply_phy(config: &mut phy::Config, disk: RangeDisk, section: Section<'_>) -> Result<(), Problem> {
     match section.word("reception") {
         Some("lock-on-sensed") => config.reception = ReceptionModel::LockOnSensed,
         Some("lock-on-decodable") => config.reception = ReceptionModel::LockOnDecodable,
@@ -104,13 +113,13 @@ fn apply_phy(config: &mut phy::Config, section: Section<'_>) -> Result<(), Probl
         section.word("propagation").unwrap_or("two-ray"),
         &PROPAGATION_KEYS,
     )?;
-    if let Some(propagation) = propagation(section) {
+    if let Some(propagation) = propagation(section, disk) {
         config.propagation = propagation;
     }
     apply_ranges(config, section)
 }
 
-fn propagation(section: Section<'_>) -> Option<Propagation> {
+fn propagation(section: Section<'_>, disk: RangeDisk) -> Option<Propagation> {
     let default = LogDistance::default();
     let median = LogDistance {
         exponent: section.number("path_loss_exponent").unwrap_or(default.exponent),
@@ -120,7 +129,7 @@ fn propagation(section: Section<'_>) -> Option<Propagation> {
         "free-space" => Propagation::FreeSpace,
         "two-ray" => Propagation::TwoRayGround,
         "log-distance" => Propagation::LogDistance(median),
-        "range-disk" => Propagation::RangeDisk(RangeDisk::default()),
+        "range-disk" => Propagation::RangeDisk(disk),
         _shadowing => Propagation::Shadowing(Shadowing {
             median,
             deviation_db: section

@@ -22,6 +22,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
         Some("ns2-2.35") => Config::ns2_235(),
         Some("ns2-2006") => Config::ns2_2006(),
         Some("ns2-2001") => Config::ns2_2001(),
+        Some("qualnet") => Config::qualnet(),
         Some(other) => unreachable!("the key table knows no preset {other}"),
     };
     config = match if transport == "tcp-door" { door::below(door) } else { transport } {

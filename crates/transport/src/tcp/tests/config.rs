@@ -2,13 +2,14 @@
 
 use crate::tcp::{
     AckPolicy, Config, CubicConfig, Endpoint, Estimator, Growth, InitialSsthresh, InitialWindow,
-    LossDetection, Ports, RackConfig, TailProbe, WindowLaw,
+    LimitedTransmit, LossDetection, Offer, Ports, RackConfig, RtoConfig, TailProbe, WindowLaw,
 };
 use hopline_core::{Duration, Length, Seq32};
 
 #[test]
 fn presets_are_valid() {
-    for config in [Config::modern(), Config::ns2_235(), Config::ns2_2006(), Config::ns2_2001()] {
+    let ns2 = [Config::ns2_235(), Config::ns2_2006(), Config::ns2_2001()];
+    for config in [Config::modern(), Config::qualnet()].into_iter().chain(ns2) {
         let variants = [
             config,
             config.with_reno(),
@@ -37,6 +38,20 @@ fn ns2_presets_keep_the_constants_of_their_time() {
     assert_eq!(c35.rto.max, Duration::from_secs(60));
     assert_eq!(c35.rto.initial, Duration::from_secs(3));
     assert_eq!(c35.initial_window, InitialWindow::Segments(2));
+}
+
+#[test]
+fn qualnet_is_newreno_of_the_rfcs_with_the_numbers_of_4_4bsd() {
+    let config = Config::qualnet();
+    assert_eq!(config.with_newreno(), config);
+    assert_eq!(config.variant, Config::modern().with_newreno().variant);
+    assert_eq!(config.mss * config.window_clamp.unwrap(), 16_384);
+    assert_eq!(config.initial_window.bytes(config.mss), 512);
+    assert_eq!((config.timestamps, config.limited_transmit), (Offer::No, LimitedTransmit::Off));
+    assert_eq!(config.ack_policy, AckPolicy::Delayed { timer: Duration::from_millis(200) });
+    let RtoConfig { initial, min, granularity, .. } = config.rto;
+    assert_eq!((initial, min), (Duration::from_secs(3), Duration::from_secs(1)));
+    assert_eq!(granularity, Duration::from_millis(500));
 }
 
 #[test]
