@@ -146,6 +146,17 @@ impl Medium {
         id
     }
 
+    /// Whose radios would decode a frame of `from` at `now`, were nothing else on the air and nothing drawn per frame. No random
+    /// number is drawn, and what is in the air remains as it is.
+    pub(crate) fn in_range(&mut self, now: Instant, from: NodeId) -> Vec<u32> {
+        let mut heard = Vec::new();
+        self.sense(now, from, &mut heard);
+        let decodes = |h: &&Heard| {
+            h.power_w >= self.config.radio.rx_threshold_w && !self.outages.covers(now, from, NodeId(h.node))
+        };
+        heard.iter().filter(decodes).map(|h| h.node).collect()
+    }
+
     /// The transmission ends at its sender.
     pub(crate) fn end(&mut self, id: u32, order: u64) {
         self.flights[id as usize].order = order;
@@ -162,6 +173,14 @@ impl Medium {
 
     /// Fills `heard` with everybody whom a transmission of `from` at `now` reaches with the carrier-sense threshold.
     fn hear(&mut self, now: Instant, from: NodeId, heard: &mut Vec<Heard>) {
+        self.sense(now, from, heard);
+        if self.chance == Some(ShadowingDraw::PerFrame) {
+            self.shadow(heard);
+        }
+    }
+
+    /// The same before anything is drawn for the frame, and all who may still be reached then.
+    fn sense(&mut self, now: Instant, from: NodeId, heard: &mut Vec<Heard>) {
         if self.candidates[from.index()].valid_until <= now {
             self.collect(now, from);
         }
@@ -174,9 +193,6 @@ impl Medium {
             self.candidates[from.index()].heard = candidates;
         } else {
             heard.extend_from_slice(&self.candidates[from.index()].heard);
-        }
-        if self.chance == Some(ShadowingDraw::PerFrame) {
-            self.shadow(heard);
         }
     }
 

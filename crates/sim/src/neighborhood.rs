@@ -1,5 +1,7 @@
 //! Nodes with Neighborhood RED: their radio times, notices, and what they drop for others.
 
+mod delivery;
+
 use crate::node::{Node, Queued};
 use crate::outcome::Notices;
 use crate::packet::{Body, Handle, Mark, Packet};
@@ -8,6 +10,7 @@ use crate::spec::RadioSpec;
 use crate::stack::header;
 use crate::trace::{DropReason, Place, Tracer};
 use crate::world::{Event, World};
+use delivery::Delivery;
 use hopline_core::{Instant, LinkId, Machine, NodeId, Purpose, Stream};
 use hopline_queue::neighborhood_red::{self, ChannelTime, Coming, NeighborhoodRed, Outgoing, Signal, To};
 use hopline_queue::red::Verdict;
@@ -22,6 +25,7 @@ use std::net::Ipv4Addr;
 pub(crate) struct Neighborhood {
     pub(crate) machine: NeighborhoodRed,
     armed: Instant,
+    delivery: Delivery,
 }
 
 /// What is to become of a packet.
@@ -38,13 +42,16 @@ impl Neighborhood {
         let neighborhood = spec.neighborhood.as_ref().filter(|all| all.members.include(node))?;
         let stream = Stream::new(seed, run, node, Purpose::Neighborhood);
         let machine = NeighborhoodRed::new(neighborhood.config, node.ipv4(), Instant::ZERO, stream);
-        Some(Box::new(Self { machine, armed: Instant::FAR_FUTURE }))
+        Some(Box::new(Self { machine, armed: Instant::FAR_FUTURE, delivery: Delivery::default() }))
     }
 
     /// What was counted.
     pub(crate) fn notices(&self) -> Notices {
         let stats = self.machine.stats();
+        let (intended, arrived) = self.delivery.pairs();
         Notices {
+            intended,
+            arrived,
             sent: stats.notices_sent,
             relayed: stats.notices_relayed,
             received: stats.notices_received,
@@ -105,9 +112,14 @@ impl<T: Tracer> World<T> {
         let now = self.now;
         let Some(machine) = self.nodes[node as usize].neighborhood() else { return };
         machine.handle_signal(now, Signal::Heard(from.ipv4()));
-        if let Body::Ncn(notice) = self.packets.get(handle).body {
+        let packet = self.packets.get(handle);
+        if let Body::Ncn(notice) = packet.body {
             let received = neighborhood_red::Received { from: from.ipv4(), notice };
             machine.handle_packet(now, LinkId::ONLY, received);
+            let serial = packet.serial;
+            if let Some(sender) = &mut self.nodes[from.index()].neighborhood {
+                sender.delivery.heard(serial, node);
+            }
             self.drive_neighborhood(node);
         }
     }
@@ -158,6 +170,11 @@ impl<T: Tracer> World<T> {
         let body = Body::Ncn(notice);
         let packet = Packet { ip, body, len_bytes, flow: None, made: self.now, serial: 0 };
         let handle = self.packets.insert(packet);
+        let mut to = self.in_range(node);
+        to.retain(|&other| self.nodes[other as usize].neighborhood.is_some());
+        if let Some(sender) = &mut self.nodes[node as usize].neighborhood {
+            sender.delivery.sent(self.packets.get(handle).serial, to);
+        }
         self.send_to(node, handle, destination, Class::Routing);
     }
 }

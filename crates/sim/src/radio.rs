@@ -38,6 +38,12 @@ impl<T: Tracer> World<T> {
         }
     }
 
+    /// Who decodes what `node` sends, were there nothing else on the air now.
+    pub(crate) fn in_range(&mut self, node: u32) -> Vec<u32> {
+        let now = self.now;
+        self.air.as_mut().map_or_else(Vec::new, |air| air.medium.in_range(now, NodeId(node)))
+    }
+
     /// Takes the packets for `next_hop` out of the queue of `node`.
     pub(crate) fn purge_queue(&mut self, node: u32, next_hop: MacAddr) -> Vec<Handle> {
         let mut purged = Vec::new();

@@ -7,6 +7,7 @@ use hopline_queue::Action;
 use hopline_queue::neighborhood_red::Config;
 use hopline_queue::neighborhood_red::config::{Delivery, Incoming};
 use hopline_radio::phy::propagation::{Propagation, RangeDisk};
+use hopline_sim::outcome::{NodeOutcome, Notices};
 use hopline_sim::spec::{Members, NeighborhoodSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
@@ -45,8 +46,7 @@ fn all(config: Config) -> Outcome {
 
 /// Notices of all nodes: sent, and received or overheard.
 fn notices(outcome: &Outcome) -> (u64, u64) {
-    let sum =
-        |of: fn(&hopline_sim::outcome::Notices) -> u64| outcome.nodes.iter().map(|n| of(&n.notices)).sum();
+    let sum = |of: fn(&Notices) -> u64| outcome.nodes.iter().map(|n| of(&n.notices)).sum();
     (sum(|notices| notices.sent), sum(|notices| notices.received))
 }
 
@@ -68,12 +68,36 @@ fn the_middle_of_three_lanes_starves_without_it_and_not_with_it() {
 #[test]
 fn notices_by_unicast_are_overheard_and_more_of_them_arrive_than_of_those_by_broadcast() {
     let heard = |delivery| {
-        let (sent, received) = notices(&all(Config { delivery, ..Config::PAPER }));
-        received as f64 / sent as f64
+        let outcome = all(Config { delivery, ..Config::PAPER });
+        let (sent, received) = notices(&outcome);
+        let (intended, arrived) = delivered(&outcome);
+        (received as f64 / sent as f64, arrived as f64 / intended as f64)
     };
     let (unicast, broadcast) = (heard(Delivery::Unicast), heard(Delivery::Broadcast));
-    assert!(unicast > broadcast, "{unicast} {broadcast}");
-    assert!(unicast > 1.0, "others than the one addressed hear it: {unicast}");
+    assert!(unicast.0 > broadcast.0 && unicast.1 > broadcast.1, "{unicast:?} {broadcast:?}");
+    assert!(unicast.0 > 1.0, "others than the one addressed hear it: {unicast:?}");
+    assert!(unicast.1 < 1.0, "and not all do: {unicast:?}");
+}
+
+#[test]
+fn a_notice_is_for_the_members_that_can_decode_its_sender() {
+    // The ends of the outer lanes have two others in range, those of the middle one three.
+    for node in all(Config::PAPER).nodes.iter().zip([2, 2, 3, 3, 2, 2]) {
+        let (NodeOutcome { notices, .. }, neighbours) = node;
+        assert_eq!(notices.intended, notices.sent * neighbours);
+        assert!(notices.arrived <= notices.intended);
+    }
+    let middle = Members::Some([NodeId(2), NodeId(3)].into());
+    let outcome = simulate(&with(three_lanes(), Config::PAPER, middle), 1);
+    let Notices { sent, intended, arrived, .. } = outcome.nodes[2].notices;
+    assert!(sent > 0 && intended == sent, "only the other end is one: {sent} {intended}");
+    assert!(arrived > 0 && arrived <= outcome.nodes[3].notices.received);
+}
+
+/// Pairs of a notice and a node that it was for, and those in which it arrived.
+fn delivered(outcome: &Outcome) -> (u64, u64) {
+    let sum = |of: fn(&Notices) -> u64| outcome.nodes.iter().map(|n| of(&n.notices)).sum();
+    (sum(|notices| notices.intended), sum(|notices| notices.arrived))
 }
 
 #[test]

@@ -146,6 +146,11 @@ pub struct Notices {
     pub ignored: u64,
     /// Of those heeded, not believed in full.
     pub capped: u64,
+    /// Of those sent or passed on here: pairs of a notice and a node that it was for, which is a member that could decode its
+    /// sender when it was handed down.
+    pub intended: u64,
+    /// Of these pairs, those in which the notice was received or overheard.
+    pub arrived: u64,
 }
 
 /// Counts of frames sent over a radio, by kind.

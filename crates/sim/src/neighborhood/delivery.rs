@@ -1,0 +1,78 @@
+//! Which notices arrive where they should: at the members that could decode their sender when they were sent.
+
+use std::collections::VecDeque;
+
+/// The notices of a node, and who has not had them yet.
+#[derive(Debug, Default)]
+pub(crate) struct Delivery {
+    /// By number of the packet, oldest first: who waits for it.
+    awaited: VecDeque<(u64, Vec<u32>)>,
+    /// Pairs of a notice and a node that it was for.
+    intended: u64,
+    /// Of these, those in which it arrived.
+    arrived: u64,
+}
+
+/// Notices of a node that are waited for at a time. At the shortest interval in use a notice is older than any queue by then.
+const MOST_AWAITED: usize = 64;
+
+impl Delivery {
+    /// Notice number `serial` is handed down, for the nodes `to`.
+    pub(super) fn sent(&mut self, serial: u64, to: Vec<u32>) {
+        self.intended += to.len() as u64;
+        if self.awaited.len() == MOST_AWAITED {
+            self.awaited.pop_front();
+        }
+        self.awaited.push_back((serial, to));
+    }
+
+    /// It was received or overheard at `node`, perhaps not for the first time.
+    pub(super) fn heard(&mut self, serial: u64, node: u32) {
+        let notice = self.awaited.iter_mut().find(|(awaited, _)| *awaited == serial);
+        let Some((_, to)) = notice else { return };
+        if let Some(at) = to.iter().position(|&waiting| waiting == node) {
+            to.swap_remove(at);
+            self.arrived += 1;
+        }
+    }
+
+    /// Pairs so far: those there were, and those in which the notice arrived.
+    pub(super) const fn pairs(&self) -> (u64, u64) {
+        (self.intended, self.arrived)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_arrives_once_at_each_node_that_it_was_for() {
+        let mut delivery = Delivery::default();
+        delivery.sent(7, vec![1, 2, 3]);
+        delivery.sent(9, vec![2]);
+        for (serial, node) in [(7, 2), (7, 2), (7, 5), (8, 1), (9, 2), (7, 1)] {
+            delivery.heard(serial, node);
+        }
+        assert_eq!(delivery.pairs(), (4, 3));
+    }
+
+    #[test]
+    fn what_nobody_is_in_range_of_is_for_nobody() {
+        let mut delivery = Delivery::default();
+        delivery.sent(0, Vec::new());
+        delivery.heard(0, 1);
+        assert_eq!(delivery.pairs(), (0, 0));
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut delivery = Delivery::default();
+        for serial in 0..=MOST_AWAITED as u64 {
+            delivery.sent(serial, vec![1]);
+        }
+        delivery.heard(0, 1);
+        delivery.heard(1, 1);
+        assert_eq!((delivery.awaited.len(), delivery.pairs()), (MOST_AWAITED, (65, 1)));
+    }
+}
