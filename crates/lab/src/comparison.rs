@@ -59,7 +59,7 @@ pub struct Versus {
 pub enum Detail {
     /// Nothing.
     Runs,
-    /// The metrics of each flow too.
+    /// The metrics of each flow too, and of pairs of them.
     Flows,
 }
 
@@ -268,7 +268,8 @@ impl PointResult {
     fn add(&mut self, run: u64, done: Done, runs: usize, detail: Detail) {
         for value in done.metrics {
             let level = value.metric.level();
-            if level == Level::Run || (level == Level::Flow && detail == Detail::Flows) {
+            let is_of_flows = matches!(level, Level::Flow | Level::Pair);
+            if level == Level::Run || (is_of_flows && detail == Detail::Flows) {
                 let values = self.values.entry((level, value.subject, value.metric.name));
                 values.or_insert_with(|| vec![f64::NAN; runs])[run as usize - 1] = value.value;
             }

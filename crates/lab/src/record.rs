@@ -1,7 +1,7 @@
 //! What is kept of a run.
 
 use crate::metrics::{self, Level, MetricInfo};
-use crate::plan::{Keep, KeepNodes, KeepSeries, Target};
+use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries, Target};
 use crate::run::Run;
 use hopline_sim::Spec;
 use hopline_sim::spec::{Traffic, Transport};
@@ -50,7 +50,7 @@ pub struct Done {
     pub cpu_s: f64,
     /// Time that passed, in seconds.
     pub wall_s: f64,
-    /// Metrics of the run, its flows and, if they are kept, its nodes.
+    /// Metrics of the run, its flows and, if they are kept, its nodes and pairs of flows.
     pub metrics: Vec<Value>,
     /// The flows, in scenario order.
     pub flows: Vec<FlowEnds>,
@@ -91,7 +91,7 @@ pub struct FlowEnds {
 pub struct Value {
     /// What was measured.
     pub metric: &'static MetricInfo,
-    /// Name of the flow or node that it belongs to; empty if it belongs to the run.
+    /// Name of the flow, of the node or of the pair of flows that it belongs to; empty if it belongs to the run.
     pub subject: String,
     /// The value, finite.
     pub value: f64,
@@ -168,13 +168,17 @@ impl Done {
         let kept = |v: &metrics::Metric<'_>| keep.nodes == KeepNodes::Keep || v.info.level() != Level::Node;
         let value = |v: metrics::Metric<'_>| Value {
             metric: v.info,
-            subject: v.scope.subject().to_owned(),
+            subject: v.scope.subject().into_owned(),
             value: v.value,
         };
         let series = match keep.series {
             KeepSeries::All => Series::of(spec, run),
             KeepSeries::FirstRun if number == 1 => Series::of(spec, run),
             KeepSeries::FirstRun | KeepSeries::None => Vec::new(),
+        };
+        let pairs = match keep.pairs {
+            KeepPairs::Keep => metrics::pairs(spec, run),
+            KeepPairs::Drop => Vec::new(),
         };
         Self {
             fingerprint: run.outcome.fingerprint,
@@ -183,7 +187,7 @@ impl Done {
             cpu_s: run.cpu_s,
             wall_s: run.wall_s,
             flows: FlowEnds::of(spec),
-            metrics: metrics::of(spec, run).into_iter().filter(kept).map(value).collect(),
+            metrics: metrics::of(spec, run).into_iter().filter(kept).chain(pairs).map(value).collect(),
             series,
         }
     }

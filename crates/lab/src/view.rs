@@ -109,9 +109,9 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
 
 /// The metric of a claim, and what is made of it.
 fn metric_of(measure: &Measure) -> String {
-    let metric = match measure.flow.as_str() {
+    let metric = match measure.subject.as_str() {
         "" => measure.metric.name.to_owned(),
-        flow => format!("{} of {flow}", measure.metric.name),
+        subject => format!("{} of {subject}", measure.metric.name),
     };
     match &measure.quantity {
         Quantity::Mean => metric,

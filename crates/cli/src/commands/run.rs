@@ -8,7 +8,7 @@ use crate::table::{Align, kbps, render};
 use hopline_lab::comparison::GOODPUT;
 use hopline_lab::metrics::Level;
 use hopline_lab::output::{self, Directory, Existing, Extra};
-use hopline_lab::plan::{Keep, KeepNodes, KeepSeries};
+use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
 use hopline_lab::record::{ByKey, Done, FlowEnds, Record};
 use hopline_lab::{Run, Scenario, Spec, Watch, Work, run};
 use std::fmt::Write;
@@ -28,7 +28,12 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         None => run::untraced(&spec, args.run, &progress)?,
     };
     drop(progress);
-    let done = Done::of(&spec, &run, args.run, Keep { series: KeepSeries::All, nodes: KeepNodes::Keep });
+    let done = Done::of(
+        &spec,
+        &run,
+        args.run,
+        Keep { series: KeepSeries::All, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop },
+    );
     if let Some(directory) = directory {
         output::write(&directory, &scenario, args.run, &done, &extras)?;
         directory.finish()?;

@@ -30,22 +30,22 @@ impl<'a> Found<'a> {
         runs: &'a Comparison,
         against: &'a Comparison,
     ) -> Result<Self, Problem> {
-        let level = if measure.flow.is_empty() { Level::Run } else { Level::Flow };
-        let metric = |flow: &'a str| (level, flow, measure.metric.name);
+        let level = measure.metric.level();
+        let metric = |subject: &'a str| (level, subject, measure.metric.name);
         let better = measure.metric.better;
         let points = measure.point.find_all(named_points(runs))?;
         let of_several = measure.point.of_several.map(|of| (of, points.len())).filter(|(_, n)| *n > 1);
-        let candidates = Place::all(runs, points, &measure.point, metric(&measure.flow), better);
+        let candidates = Place::all(runs, points, &measure.point, metric(&measure.subject), better);
         let elsewhere =
-            match measure.against.as_ref().and_then(|other| Some((other.point.as_ref()?, &other.flow))) {
-                Some((selector, flow)) => {
+            match measure.against.as_ref().and_then(|other| Some((other.point.as_ref()?, &other.subject))) {
+                Some((selector, subject)) => {
                     let points = selector.find_all(named_points(against))?;
-                    Some(Place::all(against, points, selector, metric(flow), better).swap_remove(0))
+                    Some(Place::all(against, points, selector, metric(subject), better).swap_remove(0))
                 }
                 None => None,
             };
         let beside = |place: &Place<'a>| match (&measure.against, &elsewhere) {
-            (Some(other), None) => Some(place.of(metric(&other.flow))),
+            (Some(other), None) => Some(place.of(metric(&other.subject))),
             _ => elsewhere.clone(),
         };
         let mut found: Vec<_> = candidates

@@ -46,6 +46,7 @@ pub const CLAIM: &[Key] = &[
     Key::text("scenario", "the set-up in words; default: the point"),
     Key::text("metric", "what is measured: a metric of the run, or of `flow`"),
     Key::text("flow", "name of the flow whose metric it is"),
+    Key::text("with_flow", "name of another flow: it is the metric of the two; the plan keeps its `pairs`"),
     Key::settings(
         "point",
         "settings of the point that is measured; `variant` names its variant, or a list of them: the best in the metric",

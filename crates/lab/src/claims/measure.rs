@@ -15,8 +15,8 @@ pub struct Measure {
     pub figure: String,
     /// The metric.
     pub metric: &'static MetricInfo,
-    /// The flow whose metric it is; empty for a metric of the run.
-    pub flow: String,
+    /// The flow, or the pair of flows, whose metric it is; empty for a metric of the run.
+    pub subject: String,
     /// The point that is measured.
     pub point: Selector,
     /// What it is compared with, if the claim is a gain.
@@ -34,8 +34,8 @@ pub struct Against {
     pub figure: String,
     /// Of which point; `None`: of the same that is measured.
     pub point: Option<Selector>,
-    /// Of which flow; empty for a metric of the run.
-    pub flow: String,
+    /// Of which flow or pair of flows; empty for a metric of the run.
+    pub subject: String,
 }
 
 /// What is made of the runs of a point, and of those that it is compared with.
@@ -52,18 +52,17 @@ pub enum Quantity {
 impl Measure {
     pub(super) fn of(section: &Section<'_>, figures: &[Figure], rule: Rule) -> Result<Self, Problem> {
         let figure = figure(section, "figure", figures)?;
-        let flow = section.word("flow").unwrap_or_default();
-        let level = if flow.is_empty() { Level::Run } else { Level::Flow };
+        let (level, subject) = subject(section)?;
         let metric = metric(section, level)?;
         let point = Selector::of(section, "point", OfSeveral::of(section));
-        let against = Against::of(section, figure, figures)?;
+        let against = Against::of(section, &subject, figure, figures)?;
         for selector in std::iter::once(&point).chain(against.as_ref().and_then(|a| a.point.as_ref())) {
             selector.check(metric)?;
         }
         Ok(Self {
             figure: figure.to_owned(),
             metric,
-            flow: flow.to_owned(),
+            subject,
             point,
             quantity: Quantity::of(section, against.as_ref(), figure, figures)?,
             claimed: claimed(section, against.is_some(), rule)?,
@@ -102,9 +101,14 @@ impl Measure {
 }
 
 impl Against {
-    fn of(section: &Section<'_>, figure: &str, figures: &[Figure]) -> Result<Option<Self>, Problem> {
-        let (flow, other) = (section.word("flow"), section.word("against_flow"));
-        if other.is_some() && flow.is_none() {
+    fn of(
+        section: &Section<'_>,
+        subject: &str,
+        figure: &str,
+        figures: &[Figure],
+    ) -> Result<Option<Self>, Problem> {
+        let other = section.word("against_flow");
+        if other.is_some() && subject.is_empty() {
             return Err(Problem::new("`against_flow` without `flow`")
                 .at(section.origin_of("against_flow"))
                 .help("say which flow is compared with it"));
@@ -121,9 +125,9 @@ impl Against {
         // An average is compared with an average; what a gain is taken over is else one point, or the best of a list.
         let of_several = OfSeveral::of(section).filter(|of| *of == OfSeveral::Mean);
         let point = section.has("against").then(|| Selector::of(section, "against", of_several));
-        let flow = other.or(flow).unwrap_or_default().to_owned();
+        let subject = other.unwrap_or(subject).to_owned();
         let is_gain = point.is_some() || other.is_some();
-        Ok(is_gain.then(|| Self { figure: figure.to_owned(), point, flow }))
+        Ok(is_gain.then(|| Self { figure: figure.to_owned(), point, subject }))
     }
 }
 
@@ -188,6 +192,24 @@ fn figure<'a>(section: &Section<'a>, key: &str, figures: &[Figure]) -> Result<&'
         None => format!("the figures are {}", known.join(", ")),
     };
     Err(Problem::new(format!("there is no figure \"{figure}\"")).at(section.origin_of(key)).help(help))
+}
+
+/// What the metric is of: the run, a flow, or two.
+fn subject(section: &Section<'_>) -> Result<(Level, String), Problem> {
+    let wrong =
+        |what: &str, help: &str| Err(Problem::new(what).at(section.origin_of("with_flow")).help(help));
+    match (section.word("flow"), section.word("with_flow")) {
+        (None, None) => Ok((Level::Run, String::new())),
+        (Some(flow), None) => Ok((Level::Flow, flow.to_owned())),
+        (None, Some(_)) => wrong("`with_flow` without `flow`", "say which the other flow is"),
+        (Some(flow), Some(with)) if flow == with => {
+            wrong("`with_flow` names the same flow", "a pair of flows is two")
+        }
+        (Some(_), Some(_)) if section.has("against_flow") => {
+            wrong("`with_flow` beside `against_flow`", "a pair of flows is not compared with a flow")
+        }
+        (Some(flow), Some(with)) => Ok((Level::Pair, metrics::pair_name(flow, with))),
+    }
 }
 
 fn metric(section: &Section<'_>, level: Level) -> Result<&'static MetricInfo, Problem> {

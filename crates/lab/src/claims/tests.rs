@@ -1,3 +1,4 @@
+mod pairs;
 mod statistics;
 
 use super::*;

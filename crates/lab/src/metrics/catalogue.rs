@@ -1,14 +1,14 @@
 //! The catalogue: a line a metric.
 
 use super::Better::{Higher, Lower, Neither};
-use super::{Better, Measure, MetricInfo, steady};
+use super::{Better, Measure, MetricInfo, steady, together};
 use hopline_core::Duration;
 use hopline_radio::mac::Airtime;
 use hopline_sim::Outcome;
 use hopline_sim::outcome::{Delays, Drops, FlowOutcome, NodeOutcome};
 use hopline_sim::spec::{FlowSpec, Traffic, Transport};
 
-/// Every metric, those of the run first, then those of flows, then those of nodes. Names are unique within a level, and
+/// Every metric, those of the run first, then those of flows, of pairs of flows, and of nodes. Names are unique within a level, and
 /// mean the same on every level on which they occur.
 pub const CATALOGUE: &[MetricInfo] = &[
     // ---- the run ----
@@ -131,6 +131,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
     run("notices_received", "1", Neither, "times a node received or overheard one", |o| {
         Some(over_nodes(o, |n| n.notices.received))
     }),
+    run(
+        "notices_delivered_pct",
+        "%",
+        Higher,
+        "of a hundred pairs of a notice and a node with Neighborhood RED in range of its sender, those in which it arrived",
+        |o| per_hundred(over_nodes(o, |n| n.notices.arrived), over_nodes(o, |n| n.notices.intended)),
+    ),
     run("marks", "1", Neither, "packets marked by queues in place of being dropped", |o| {
         Some(over_nodes(o, |n| n.marks))
     }),
@@ -391,6 +398,14 @@ pub const CATALOGUE: &[MetricInfo] = &[
     flow("back_delay_mean_s", "s", Lower, "one-way delay from dst to src: mean", |_, f| {
         f.back.delays.mean_s()
     }),
+    // ---- two flows ----
+    pair(
+        "goodput_correlation",
+        "1",
+        Neither,
+        "Pearson's correlation of what the two deliver in each second: 1 together, −1 by turns",
+        together::goodput_correlation,
+    ),
     // ---- nodes ----
     node("transmitting_pct", "%", Neither, "share of radio time spent sending", |n| {
         share(n, |a| a.transmitting)
@@ -452,6 +467,7 @@ pub const CATALOGUE: &[MetricInfo] = &[
 
 type OfRun = fn(&Outcome) -> Option<f64>;
 type OfFlow = fn(&FlowSpec, &FlowOutcome) -> Option<f64>;
+type OfPair = fn(&FlowOutcome, &FlowOutcome) -> Option<f64>;
 type OfNode = fn(&NodeOutcome) -> Option<f64>;
 
 const fn run(
@@ -472,6 +488,16 @@ const fn flow(
     of: OfFlow,
 ) -> MetricInfo {
     MetricInfo { name: n, unit, doc, better, measure: Measure::Flow(of) }
+}
+
+const fn pair(
+    n: &'static str,
+    unit: &'static str,
+    better: Better,
+    doc: &'static str,
+    of: OfPair,
+) -> MetricInfo {
+    MetricInfo { name: n, unit, doc, better, measure: Measure::Pair(of) }
 }
 
 const fn node(

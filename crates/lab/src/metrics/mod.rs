@@ -5,6 +5,7 @@ mod reference;
 mod steady;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use catalogue::CATALOGUE;
 pub use reference::reference;
@@ -14,6 +15,7 @@ use crate::scenario::source::{Origin, Problem, nearest};
 use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
 use hopline_sim::spec::FlowSpec;
 use hopline_sim::{Outcome, Spec};
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// What a value belongs to.
@@ -23,19 +25,28 @@ pub enum Scope<'a> {
     Run,
     /// The flow of this name.
     Flow(&'a str),
+    /// The flows of these names.
+    Pair(&'a str, &'a str),
     /// The node of this name.
     Node(&'a str),
 }
 
 impl<'a> Scope<'a> {
-    /// Name of the flow or node; empty for the run.
+    /// Name of the flow or node, or of [a pair](pair_name); empty for the run.
     #[must_use]
-    pub const fn subject(self) -> &'a str {
+    pub fn subject(self) -> Cow<'a, str> {
         match self {
-            Self::Run => "",
-            Self::Flow(name) | Self::Node(name) => name,
+            Self::Run => "".into(),
+            Self::Flow(name) | Self::Node(name) => name.into(),
+            Self::Pair(one, other) => pair_name(one, other).into(),
         }
     }
+}
+
+/// What a pair of flows is called: the same, whichever is named first.
+#[must_use]
+pub fn pair_name(one: &str, other: &str) -> String {
+    format!("{} with {}", one.min(other), one.max(other))
 }
 
 /// A scope without its name.
@@ -45,13 +56,15 @@ pub enum Level {
     Run,
     /// One value a flow.
     Flow,
+    /// One value for every two flows.
+    Pair,
     /// One value a node.
     Node,
 }
 
 impl Level {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Run, Self::Flow, Self::Node];
+    pub const ALL: [Self; 4] = [Self::Run, Self::Flow, Self::Pair, Self::Node];
 
     /// In a word.
     #[must_use]
@@ -59,6 +72,7 @@ impl Level {
         match self {
             Self::Run => "run",
             Self::Flow => "flow",
+            Self::Pair => "pair of flows",
             Self::Node => "node",
         }
     }
@@ -105,12 +119,13 @@ impl PartialEq for MetricInfo {
 }
 
 impl MetricInfo {
-    /// Whether there is one of it for the run, for each flow or for each node.
+    /// Whether there is one of it for the run, for each flow, for every two flows or for each node.
     #[must_use]
     pub const fn level(&self) -> Level {
         match self.measure {
             Measure::Run(_) => Level::Run,
             Measure::Flow(_) => Level::Flow,
+            Measure::Pair(_) => Level::Pair,
             Measure::Node(_) => Level::Node,
         }
     }
@@ -132,6 +147,7 @@ pub enum Better {
 enum Measure {
     Run(fn(&Outcome) -> Option<f64>),
     Flow(fn(&FlowSpec, &FlowOutcome) -> Option<f64>),
+    Pair(fn(&FlowOutcome, &FlowOutcome) -> Option<f64>),
     Node(fn(&NodeOutcome) -> Option<f64>),
 }
 
@@ -174,28 +190,43 @@ pub fn for_people(unit: &str) -> (f64, &str) {
     }
 }
 
-/// Every value of `run`: those of the run, then flow by flow, then node by node, each in the order of the catalogue. What
-/// does not exist (a delay where nothing arrived, the airtime of a node without a radio) is left out.
+/// Every value of `run` but those of [`pairs`]: those of the run, then flow by flow, then node by node, each in the order of
+/// the catalogue. What does not exist (a delay where nothing arrived, the airtime of a node without a radio) is left out.
 #[must_use]
 pub fn of<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
     let outcome = &run.outcome;
     let of_run = metrics(Scope::Run, |measure| match measure {
         Measure::Run(value) => value(outcome),
-        Measure::Flow(_) | Measure::Node(_) => None,
+        _ => None,
     });
     let flows = spec.flows.iter().zip(&outcome.flows).flat_map(|(flow, result)| {
         metrics(Scope::Flow(&flow.name), move |measure| match measure {
             Measure::Flow(value) => value(flow, result),
-            Measure::Run(_) | Measure::Node(_) => None,
+            _ => None,
         })
     });
     let nodes = spec.nodes.iter().zip(&outcome.nodes).flat_map(|(node, result)| {
         metrics(Scope::Node(&node.name), move |measure| match measure {
             Measure::Node(value) => value(result),
-            Measure::Run(_) | Measure::Flow(_) => None,
+            _ => None,
         })
     });
     of_run.chain(flows).chain(nodes).collect()
+}
+
+/// The values of every two flows of `run`, in the order of the scenario. Of many flows these are many.
+#[must_use]
+pub fn pairs<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
+    let flows: Vec<_> = spec.flows.iter().zip(&run.outcome.flows).collect();
+    let pairs =
+        flows.iter().enumerate().flat_map(|(i, one)| flows[i + 1..].iter().map(move |other| (one, other)));
+    let values = pairs.flat_map(|((a, one), (b, other))| {
+        metrics(Scope::Pair(&a.name, &b.name), move |measure| match measure {
+            Measure::Pair(value) => value(one, other),
+            _ => None,
+        })
+    });
+    values.collect()
 }
 
 fn metrics<'a>(scope: Scope<'a>, value: impl Fn(Measure) -> Option<f64>) -> impl Iterator<Item = Metric<'a>> {

@@ -7,9 +7,12 @@ use std::fmt::Write;
 #[must_use]
 pub fn reference() -> String {
     let mut text = String::new();
-    for (level, heading) in
-        [(Level::Run, "Of the run"), (Level::Flow, "Of each flow"), (Level::Node, "Of each node")]
-    {
+    for (level, heading) in [
+        (Level::Run, "Of the run"),
+        (Level::Flow, "Of each flow"),
+        (Level::Pair, "Of every two flows"),
+        (Level::Node, "Of each node"),
+    ] {
         write!(text, "\n## {heading}\n\n| metric | unit | better | meaning |\n|---|---|---|---|\n")
             .expect("strings take everything");
         for info in CATALOGUE.iter().filter(|info| info.level() == level) {

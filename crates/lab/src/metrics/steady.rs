@@ -19,7 +19,7 @@ pub(super) fn goodput_bps(flow: &FlowOutcome) -> Option<f64> {
 }
 
 /// Goodput of each second that counts whole, in bits per second, and when the first of them begins.
-fn seconds(flow: &FlowOutcome) -> Option<(Instant, Vec<f64>)> {
+pub(super) fn seconds(flow: &FlowOutcome) -> Option<(Instant, Vec<f64>)> {
     let samples = flow.series.iter().map(|sample| (sample.at, sample.bytes_received));
     let counts = flow.since..=flow.since + flow.active;
     let ends: Vec<(Instant, u64)> =

@@ -213,3 +213,34 @@ fn of_wires_alone_there_is_no_airtime_and_of_one_flow_no_fairness() {
         assert!(value(all, Scope::Run, "aggregate_goodput_bps") > Some(500_000.0));
     });
 }
+
+#[test]
+fn every_two_flows_that_vary_have_a_correlation() {
+    with_run(MIXED, |spec, run, _| {
+        assert_eq!(pairs(spec, run), [], "one ends at once, one is constant, one is silent")
+    });
+    let two = "\
+duration_s = 30
+[nodes]
+layout = \"chain\"
+count = 3
+spacing_m = 200
+[radio]
+[[flow]]
+name = \"b\"
+src = \"n0\"
+dst = \"n2\"
+[[flow]]
+name = \"a\"
+src = \"n2\"
+dst = \"n0\"
+";
+    with_run(two, |spec, run, all| {
+        let pairs = pairs(spec, run);
+        let [pair] = &pairs[..] else { panic!("{pairs:?}") };
+        assert_eq!((pair.scope, pair.name()), (Scope::Pair("b", "a"), "goodput_correlation"));
+        assert_eq!(pair.scope.subject(), "a with b", "whichever comes first");
+        assert!(pair.value < 0.0, "they share one channel: {}", pair.value);
+        assert!(all.iter().all(|m| m.info.level() != Level::Pair), "only who asks gets them");
+    });
+}

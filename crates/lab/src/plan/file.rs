@@ -2,7 +2,8 @@
 
 use super::keys::PLAN;
 use super::{
-    Difference, Keep, KeepNodes, KeepSeries, MOST_POINTS, Plan, Point, Runs, Target, product, resolve, steps,
+    Difference, Keep, KeepNodes, KeepPairs, KeepSeries, MOST_POINTS, Plan, Point, Runs, Target, product,
+    resolve, steps,
 };
 use crate::metrics::{self, Level};
 use crate::scenario::document::{self, Node, Setting};
@@ -204,6 +205,10 @@ fn keep(plan: Section<'_>) -> Keep {
         nodes: match plan.word("nodes") {
             Some("drop") => KeepNodes::Drop,
             _keep => KeepNodes::Keep,
+        },
+        pairs: match plan.word("pairs") {
+            Some("keep") => KeepPairs::Keep,
+            _drop => KeepPairs::Drop,
         },
     }
 }

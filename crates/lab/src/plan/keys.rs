@@ -22,6 +22,7 @@ pub const PLAN: &[Key] = &[
     Key::word("series", &["first-run", "all", "none"], "of which runs the per-second series are kept")
         .or(Word("first-run")),
     Key::word("nodes", &["keep", "drop"], "whether the metrics of each node are kept").or(Word("keep")),
+    Key::word("pairs", &["drop", "keep"], "whether the metrics of every two flows are kept").or(Word("drop")),
     Key::settings("set", "keys of the scenario, set at every point"),
     Key::tables("variant", VARIANT, "what is compared; the first is the baseline of the others"),
     Key::lists("zip", "keys of the scenario that change together: lists of equal length"),

@@ -85,6 +85,8 @@ pub struct Keep {
     pub series: KeepSeries,
     /// Metrics of nodes.
     pub nodes: KeepNodes,
+    /// Metrics of pairs of flows.
+    pub pairs: KeepPairs,
 }
 
 /// Of which runs the per-second series are kept.
@@ -101,6 +103,15 @@ pub enum KeepSeries {
 /// Whether the metrics of each node are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeepNodes {
+    /// They are.
+    Keep,
+    /// They are not.
+    Drop,
+}
+
+/// Whether the metrics of every two flows are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepPairs {
     /// They are.
     Keep,
     /// They are not.
@@ -134,7 +145,7 @@ impl Plan {
             points: resolve(scenario, &points, |_| 0)?,
             runs: Runs::Fixed(scenario.runs()),
             confidence: CONFIDENCE,
-            keep: Keep { series: KeepSeries::FirstRun, nodes: KeepNodes::Keep },
+            keep: Keep { series: KeepSeries::FirstRun, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop },
         })
     }
 

@@ -7,6 +7,7 @@
 //! | how do its gains spread, and how many are gains at all? | [`Gains`] |
 //! | and if there are many variants? | [`holm`] |
 //! | what is typical? | [`median`], [`quantile`] |
+//! | do two series go together? | [`correlation`] |
 //! | where does the start-up of a series end? | [`WarmUp`] |
 //! | how many runs are enough? | [`Precision`] |
 //!
@@ -14,6 +15,7 @@
 //! [`Refusal`] that says why. Nothing here draws from anything but a [`Stream`](hopline_core::Stream).
 
 mod bootstrap;
+mod correlation;
 mod estimate;
 mod gains;
 mod holm;
@@ -30,6 +32,7 @@ mod warm_up;
 mod wilcoxon;
 
 pub use bootstrap::{Bootstrap, Method, RESAMPLES, Statistic};
+pub use correlation::correlation;
 pub use estimate::{Estimate, Interval};
 pub use gains::{GainStatistic, Gains};
 pub use holm::holm;

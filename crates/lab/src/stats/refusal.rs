@@ -31,6 +31,8 @@ pub enum Refusal {
     },
     /// A probability outside 0 to 1.
     Probability(f64),
+    /// Values that are all the same.
+    Constant,
     /// A series that is still moving when it ends.
     Unsettled,
 }
@@ -46,6 +48,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{values} values against {baseline} of the baseline; pairs take as many of each")
             }
             Self::Probability(p) => write!(f, "{p} is no probability; it takes 0 to 1"),
+            Self::Constant => write!(f, "the values are all the same; it takes some that differ"),
             Self::Unsettled => {
                 write!(f, "the series has not settled in its first half; it takes a longer run")
             }

@@ -142,7 +142,7 @@ impl Tables {
             let subject = Cell::Text(&value.subject);
             let (flow, node) = match value.metric.level() {
                 Level::Run => (Cell::Empty, Cell::Empty),
-                Level::Flow => (subject, Cell::Empty),
+                Level::Flow | Level::Pair => (subject, Cell::Empty),
                 Level::Node => (Cell::Empty, subject),
             };
             let own = [Cell::Whole(run), flow, node, Cell::Text(value.metric.name), Cell::Real(value.value)];
