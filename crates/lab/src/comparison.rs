@@ -2,7 +2,7 @@
 
 use crate::description::Description;
 use crate::metrics::{self, Level, MetricInfo};
-use crate::record::{Done, Record, Series};
+use crate::record::{Done, Neighborhood, Record, Series};
 use crate::stats::{Bootstrap, Estimate, Pairs, holm};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -37,6 +37,8 @@ pub struct PointResult {
     pub fingerprint: Fingerprint,
     /// Series of the first run that has any.
     pub series: Vec<Series>,
+    /// Neighbourhoods that were observed in that run.
+    pub neighborhoods: Vec<Neighborhood>,
 }
 
 /// A point against its baseline in one metric.
@@ -278,6 +280,7 @@ impl PointResult {
         self.fingerprint.add(done.fingerprint);
         if self.series.is_empty() {
             self.series = done.series;
+            self.neighborhoods = done.neighborhoods;
         }
     }
 

@@ -56,6 +56,9 @@ pub struct Done {
     pub flows: Vec<FlowEnds>,
     /// Per-second series, if they are kept: one a flow.
     pub series: Vec<Series>,
+    /// With these, the neighbourhoods of nodes that are observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighborhoods: Vec<Neighborhood>,
 }
 
 /// Fingerprints in 16 digits: a number of this size is not safe in JSON.
@@ -146,6 +149,21 @@ pub struct Series {
     pub queue_packets: Vec<u32>,
 }
 
+/// The queue of a node's neighbourhood and its estimate of it, each 100 ms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Neighborhood {
+    /// Name of the node.
+    pub node: String,
+    /// When, in seconds.
+    pub time_s: Vec<f64>,
+    /// Packets that wait.
+    pub queue_packets: Vec<u32>,
+    /// The estimate: an average.
+    pub estimate_packets: Vec<f64>,
+    /// The estimate from the latest interval alone.
+    pub latest_packets: Vec<f64>,
+}
+
 /// A flow in one second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Second {
@@ -171,10 +189,10 @@ impl Done {
             subject: v.scope.subject().into_owned(),
             value: v.value,
         };
-        let series = match keep.series {
-            KeepSeries::All => Series::of(spec, run),
-            KeepSeries::FirstRun if number == 1 => Series::of(spec, run),
-            KeepSeries::FirstRun | KeepSeries::None => Vec::new(),
+        let (series, neighborhoods) = match keep.series {
+            KeepSeries::FirstRun if number != 1 => (Vec::new(), Vec::new()),
+            KeepSeries::None => (Vec::new(), Vec::new()),
+            KeepSeries::FirstRun | KeepSeries::All => (Series::of(spec, run), Neighborhood::of(spec, run)),
         };
         let pairs = match keep.pairs {
             KeepPairs::Keep => metrics::pairs(spec, run),
@@ -189,6 +207,7 @@ impl Done {
             flows: FlowEnds::of(spec),
             metrics: metrics::of(spec, run).into_iter().filter(kept).chain(pairs).map(value).collect(),
             series,
+            neighborhoods,
         }
     }
 
@@ -290,6 +309,25 @@ fn transport(traffic: &Traffic) -> &'static str {
             },
             (Variant::Reno(_), _) => "tcp-reno",
         },
+    }
+}
+
+impl Neighborhood {
+    /// Those of all nodes of `run` that were observed.
+    #[must_use]
+    pub fn of(spec: &Spec, run: &Run) -> Vec<Self> {
+        let nodes = spec.nodes.iter().zip(&run.outcome.nodes);
+        let series = nodes.filter_map(|(node, outcome)| {
+            let samples = &outcome.neighborhood.as_ref()?.samples;
+            Some(Self {
+                node: node.name.clone(),
+                time_s: samples.iter().map(|s| s.at.as_secs_f64()).collect(),
+                queue_packets: samples.iter().map(|s| s.queue_packets).collect(),
+                estimate_packets: samples.iter().map(|s| s.average).collect(),
+                latest_packets: samples.iter().map(|s| s.latest).collect(),
+            })
+        });
+        series.collect()
     }
 }
 

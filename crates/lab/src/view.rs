@@ -3,13 +3,13 @@
 mod families;
 
 use crate::claims::{Direction, Evidence, Measure, Quantity, Register, Test};
-use crate::comparison::{Comparison, GOODPUT};
+use crate::comparison::{Comparison, GOODPUT, PointResult};
 use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::Effort;
-use crate::record::Series;
+use crate::record::{Neighborhood, Series};
 use crate::report::{
-    Claim, Claims, Experiment, FlowSeries, Measured, Metric, Report, Reproduce, RunSeries, Value, Variant,
-    Versus,
+    Claim, Claims, Experiment, FlowSeries, Measured, Metric, QueueSeries, Report, Reproduce, RunSeries,
+    Value, Variant, Versus,
 };
 use crate::stats::{Estimate, GainStatistic};
 
@@ -184,7 +184,7 @@ fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment 
         let values = metrics.iter().zip(&corrected);
         variant(comparison, point, values.map(|(info, p)| value(comparison, point, info, p[point])).collect())
     };
-    let series = points.iter().enumerate().filter_map(|(i, &p)| series(i, &comparison.points[p].series));
+    let series = points.iter().enumerate().filter_map(|(i, &p)| series(i, &comparison.points[p]));
     Experiment {
         name: name.to_owned(),
         intro: String::new(),
@@ -245,7 +245,8 @@ fn measured_of(comparison: &Comparison, estimate: &Estimate, factor: f64, runs: 
     }
 }
 
-fn series(variant: usize, flows: &[Series]) -> Option<RunSeries> {
+fn series(variant: usize, point: &PointResult) -> Option<RunSeries> {
+    let flows = &point.series;
     let step_s = *flows.first()?.time_s.first()?;
     let flow = |series: &Series| FlowSeries {
         name: series.flow.clone(),
@@ -255,5 +256,44 @@ fn series(variant: usize, flows: &[Series]) -> Option<RunSeries> {
             segment => series.cwnd_bytes.iter().map(|&b| b as f64 / f64::from(segment)).collect(),
         },
     };
-    Some(RunSeries { variant, run: 1, step_s, flows: flows.iter().map(flow).collect() })
+    let queues = point.neighborhoods.iter().flat_map(|node| queues(node, step_s)).collect();
+    Some(RunSeries { variant, run: 1, step_s, flows: flows.iter().map(flow).collect(), queues })
+}
+
+/// The queue of a neighbourhood and its estimate, in means over `step_s`.
+fn queues(node: &Neighborhood, step_s: f64) -> [QueueSeries; 2] {
+    let slots: Vec<usize> =
+        node.time_s.iter().map(|time| libm::ceil(time / step_s - 1e-9) as usize).collect();
+    let means = |values: Vec<f64>| {
+        let of_slot = |slot: &[(usize, f64)]| slot.iter().map(|(_, x)| x).sum::<f64>() / slot.len() as f64;
+        let all: Vec<(usize, f64)> = slots.iter().copied().zip(values).collect();
+        all.chunk_by(|a, b| a.0 == b.0).map(of_slot).collect()
+    };
+    let real = node.queue_packets.iter().map(|&packets| f64::from(packets)).collect();
+    [
+        QueueSeries { name: format!("{} real", node.node), packets: means(real) },
+        QueueSeries {
+            name: format!("{} estimated", node.node),
+            packets: means(node.estimate_packets.clone()),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_neighbourhood_is_drawn_in_means_over_the_slots_of_the_flows() {
+        let node = Neighborhood {
+            node: "n4".into(),
+            time_s: (1..=25).map(|tenth| f64::from(tenth) / 10.0).collect(),
+            queue_packets: [[3; 10], [5; 10]].concat().into_iter().chain([9, 9, 9, 9, 9]).collect(),
+            estimate_packets: (0..25).map(f64::from).collect(),
+            latest_packets: vec![0.0; 25],
+        };
+        let [real, estimated] = queues(&node, 1.0);
+        assert_eq!((real.name.as_str(), real.packets), ("n4 real", vec![3.0, 5.0, 9.0]));
+        assert_eq!((estimated.name.as_str(), estimated.packets), ("n4 estimated", vec![4.5, 14.5, 22.0]));
+    }
 }

@@ -82,7 +82,7 @@
         var here = (run === null || panel.dataset.run === run) && (!variant || panel.dataset.variant === variant);
         panel.hidden = !here;
       });
-      all(series, '.flow').forEach(function (line) {
+      all(series, 'figure:not([data-chart=neighborhood]) .flow').forEach(function (line) {
         var picked = line.getAttribute('data-flow') === flow;
         line.classList.toggle('picked', picked);
         line.classList.toggle('faded', !!flow && !picked);

@@ -122,6 +122,18 @@ impl<T: Copy> InterfaceQueue<T> {
         }
     }
 
+    /// The packets in the queue.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let (plain, held, fair) = match self {
+            Self::DropTail(queue) => (Some(queue.iter()), None, None),
+            Self::Red(queue) => (Some(queue.packets.iter()), None, None),
+            Self::CoDel(queue) => (None, Some(queue.waiting.packets.iter().map(|held| &held.packet)), None),
+            Self::FqCoDel(queue) => (None, None, Some(queue.iter())),
+        };
+        let plain = plain.into_iter().flatten();
+        plain.chain(held.into_iter().flatten()).chain(fair.into_iter().flatten())
+    }
+
     /// Number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -1,9 +1,10 @@
 //! Nodes with Neighborhood RED: their radio times, notices, and what they drop for others.
 
 mod delivery;
+mod observation;
 
 use crate::node::{Node, Queued};
-use crate::outcome::Notices;
+use crate::outcome::{NeighborhoodSeries, Notices};
 use crate::packet::{Body, Handle, Mark, Packet};
 use crate::queueing::Told;
 use crate::spec::RadioSpec;
@@ -18,6 +19,7 @@ use hopline_queue::{Capability, Class};
 use hopline_radio::mac::Mac;
 use hopline_wire::ipv4::{Ecn, HEADER_LEN, Header, Protocol};
 use hopline_wire::{ncn, udp};
+pub(crate) use observation::OBSERVATION_INTERVAL;
 use std::net::Ipv4Addr;
 
 /// The machine of a node, and when it will be woken.
@@ -26,6 +28,8 @@ pub(crate) struct Neighborhood {
     pub(crate) machine: NeighborhoodRed,
     armed: Instant,
     delivery: Delivery,
+    /// Of nodes that are observed.
+    pub(crate) series: Option<NeighborhoodSeries>,
 }
 
 /// What is to become of a packet.
@@ -42,7 +46,9 @@ impl Neighborhood {
         let neighborhood = spec.neighborhood.as_ref().filter(|all| all.members.include(node))?;
         let stream = Stream::new(seed, run, node, Purpose::Neighborhood);
         let machine = NeighborhoodRed::new(neighborhood.config, node.ipv4(), Instant::ZERO, stream);
-        Some(Box::new(Self { machine, armed: Instant::FAR_FUTURE, delivery: Delivery::default() }))
+        let series =
+            neighborhood.observed.contains(&node).then(|| NeighborhoodSeries::new(&neighborhood.config));
+        Some(Box::new(Self { machine, armed: Instant::FAR_FUTURE, delivery: Delivery::default(), series }))
     }
 
     /// What was counted.
@@ -127,7 +133,7 @@ impl<T: Tracer> World<T> {
     /// A packet comes to `node`. What does not belong to a flow is let pass.
     pub(crate) fn admit(&mut self, node: u32, mut handle: Handle, coming: Coming) -> Admission {
         let (now, packet) = (self.now, self.packets.get(handle));
-        let is_of_flow = packet.flow.is_some() || packet.carried().is_some();
+        let is_of_flow = packet.is_of_flow();
         let Some(machine) = self.nodes[node as usize].neighborhood().filter(|_| is_of_flow) else {
             return Admission::Admitted(handle);
         };

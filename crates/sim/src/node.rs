@@ -124,6 +124,10 @@ impl Node {
         if let Some(radio) = &mut self.radio {
             radio.mac.restart_airtime(now);
         }
+        if let Some(series) = self.neighborhood.as_mut().and_then(|neighborhood| neighborhood.series.as_mut())
+        {
+            series.counted_from = series.samples.len();
+        }
     }
 }
 

@@ -83,6 +83,11 @@ pub enum Body {
 pub struct Carried(pub(crate) Handle);
 
 impl Packet {
+    /// Whether it is of a flow, or carries a packet that is: neither routing nor a notice.
+    pub(crate) const fn is_of_flow(&self) -> bool {
+        self.flow.is_some() || self.carried().is_some()
+    }
+
     /// The packet within.
     pub(crate) const fn carried(&self) -> Option<Handle> {
         match self.body {

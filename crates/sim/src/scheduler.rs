@@ -59,6 +59,12 @@ impl<E: Copy> Scheduler<E> {
         self.schedule_as(number, at, event);
     }
 
+    /// Adds `event` at `at`, behind every other event of that instant, those that are added later too. There is one such event
+    /// at a time.
+    pub(crate) fn schedule_last(&mut self, at: Instant, event: E) {
+        self.schedule_as(u64::MAX, at, event);
+    }
+
     /// The place that an event added now would have among others for the same instant.
     pub(crate) fn reserve(&mut self) -> u64 {
         self.inserted += 1;

@@ -86,6 +86,9 @@ pub struct NeighborhoodSpec {
     pub config: neighborhood_red::Config,
     /// Which nodes have it.
     pub members: Members,
+    /// Members whose real neighbourhood queue is looked at beside its estimate, ten times a second. Default none. It costs time
+    /// and changes nothing.
+    pub observed: BTreeSet<NodeId>,
 }
 
 /// Which nodes take part in something.

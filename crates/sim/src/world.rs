@@ -3,7 +3,7 @@
 use crate::fingerprint::Fingerprint;
 use crate::flow::{Flow, Side};
 use crate::medium::Medium;
-use crate::neighborhood::Neighborhood;
+use crate::neighborhood::{Neighborhood, OBSERVATION_INTERVAL};
 use crate::node::{Agent, Node, Radio, Routing, WireEnd};
 use crate::notify::Notifier;
 use crate::outage::Schedule;
@@ -59,6 +59,8 @@ pub(crate) enum Event {
     Application { flow: u32 },
     /// The state of all flows is sampled.
     Sample,
+    /// Neighbourhoods are looked at.
+    Observe,
     /// The warm-up is over.
     WarmedUp,
 }
@@ -132,6 +134,9 @@ impl<T: Tracer> World<T> {
             }
         }
         world.scheduler.schedule(Instant::ZERO + SAMPLE_INTERVAL, Event::Sample);
+        if world.nodes.iter().any(Node::is_observed) {
+            world.scheduler.schedule_last(Instant::ZERO + OBSERVATION_INTERVAL, Event::Observe);
+        }
         for node in 0..world.nodes.len() as u32 {
             world.drive_agent(node);
             world.drive_neighborhood(node);
@@ -191,7 +196,7 @@ impl<T: Tracer> World<T> {
             flows: flows.into_iter().map(|flow| flow.outcome(now)).collect(),
             nodes: self
                 .nodes
-                .iter()
+                .iter_mut()
                 .map(|node| NodeOutcome {
                     airtime: node.radio.as_ref().map_or(Airtime::default(), |r| r.mac.airtime(now)),
                     drops: node.drops,
@@ -200,6 +205,7 @@ impl<T: Tracer> World<T> {
                     routing_packets: node.routing_packets,
                     routing_bytes: node.routing_bytes,
                     notices: node.neighborhood.as_ref().map_or(Notices::default(), |n| n.notices()),
+                    neighborhood: node.neighborhood.as_mut().and_then(|n| n.series.take()),
                 })
                 .collect(),
         };
@@ -248,6 +254,7 @@ impl<T: Tracer> World<T> {
             Event::FlowStop { flow } => self.stop_flow(flow),
             Event::Application { flow } => self.wake_application(flow),
             Event::Sample => self.sample(),
+            Event::Observe => self.observe_neighborhoods(),
             Event::WarmedUp => self.warmed_up(),
         }
     }

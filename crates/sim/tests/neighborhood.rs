@@ -2,7 +2,7 @@
 
 mod support;
 
-use hopline_core::NodeId;
+use hopline_core::{Duration, NodeId};
 use hopline_queue::Action;
 use hopline_queue::neighborhood_red::Config;
 use hopline_queue::neighborhood_red::config::{Delivery, Incoming};
@@ -11,6 +11,7 @@ use hopline_sim::outcome::{NodeOutcome, Notices};
 use hopline_sim::spec::{Members, NeighborhoodSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
+use std::collections::BTreeSet;
 use support::{Build, disk, standing};
 
 const SECONDS: u64 = 60;
@@ -32,7 +33,9 @@ fn lanes(over: tcp::Config) -> Spec {
 }
 
 fn with(spec: Spec, config: Config, members: Members) -> Spec {
-    spec.radio(|radio| radio.neighborhood = Some(NeighborhoodSpec { config, members }))
+    spec.radio(|radio| {
+        radio.neighborhood = Some(NeighborhoodSpec { config, members, observed: BTreeSet::new() })
+    })
 }
 
 /// kb/s of each flow.
@@ -140,4 +143,75 @@ fn passed_on_notices_reach_those_who_send_to_neighbours() {
     assert!(outcome.nodes.iter().map(|node| node.notices.relayed).sum::<u64>() > 20);
     let goodput = goodput_kbps(&outcome);
     assert!(3 * goodput[1] > goodput[0].max(goodput[2]), "{goodput:?}");
+}
+
+/// `spec` with the neighbourhoods of these nodes observed.
+fn observed(spec: Spec, config: Config, nodes: &[u32]) -> Spec {
+    let observed = nodes.iter().copied().map(NodeId).collect();
+    spec.radio(|radio| {
+        radio.neighborhood = Some(NeighborhoodSpec { config, members: Members::All, observed })
+    })
+}
+
+const WATCHES: Config = Config { delivery: Delivery::None, ..Config::PAPER };
+
+#[test]
+fn to_watch_changes_nothing() {
+    let plain = simulate(&three_lanes(), 1);
+    let watched = simulate(&observed(three_lanes(), WATCHES, &[2, 5]), 1);
+    assert_eq!((plain.fingerprint, &plain.flows), (watched.fingerprint, &watched.flows));
+    let seen: Vec<usize> =
+        watched.nodes.iter().map(|n| n.neighborhood.as_ref().map_or(0, |n| n.samples.len())).collect();
+    assert_eq!(seen, [0, 0, 600, 0, 0, 600], "ten a second, of those that are observed");
+    let acting = all(Config::PAPER);
+    let both = simulate(&observed(three_lanes(), Config::PAPER, &[2]), 1);
+    assert_eq!((acting.fingerprint, &acting.flows), (both.fingerprint, &both.flows));
+}
+
+/// A line of nodes 200 m apart of which only neighbours hear each other, and datagrams faster than the radio takes them;
+/// observed at node `at`.
+fn line_of_queues(nodes: u32, flows: &[(u32, u32)], at: u32) -> Spec {
+    let places: Vec<_> = (0..nodes).map(|n| (200.0 * f64::from(n), 0.0)).collect();
+    let mut spec = standing(&places).seconds(2);
+    spec.radio = Some(disk(250.0));
+    for &(src, dst) in flows {
+        spec = spec.cbr(src, dst, 1000, Duration::from_micros(100));
+    }
+    observed(spec, WATCHES, &[at])
+}
+
+fn real_queue(spec: &Spec, at: u32) -> Vec<u32> {
+    let node = &simulate(spec, 1).nodes[at as usize];
+    let series = node.neighborhood.as_ref().expect("it is observed");
+    series.samples.iter().map(|sample| sample.queue_packets).collect()
+}
+
+#[test]
+fn the_real_queue_is_what_waits_at_the_node_and_its_neighbours_and_what_others_have_for_those() {
+    // A full queue of 50, and one with the MAC: 51 packets at the sender, after the first moments and but for the moment at
+    // which the MAC takes the next.
+    let full = |flows: &[(u32, u32)], at| {
+        let queue = real_queue(&line_of_queues(4, flows, at), at);
+        queue[5..].iter().copied().max().expect("there are samples")
+    };
+    assert_eq!(full(&[(0, 1)], 0), 51, "at the node itself");
+    assert_eq!(full(&[(0, 1)], 1), 51, "at its neighbour");
+    assert_eq!(full(&[(0, 1)], 2), 51, "at its neighbour's neighbour, for the neighbour");
+    assert_eq!(full(&[(3, 2)], 1), 51, "the same from the other side");
+    assert_eq!(full(&[(1, 0)], 3), 0, "for somebody else: not in the neighbourhood of node 3");
+    assert_eq!(full(&[(0, 1)], 3), 0, "three hops away");
+    let two = full(&[(0, 1), (2, 3)], 1);
+    assert!((100..=102).contains(&two), "two queues: {two}");
+}
+
+#[test]
+fn what_waits_before_the_warm_up_ends_does_not_count() {
+    let mut spec = line_of_queues(2, &[(0, 1)], 0);
+    spec.warmup = Duration::from_millis(1500);
+    let outcome = simulate(&spec, 1);
+    let series = outcome.nodes[0].neighborhood.as_ref().expect("it is observed");
+    assert_eq!((series.samples.len(), series.counted().len()), (20, 6), "1.5 s is the first that counts");
+    assert_eq!(series.counted()[0].at, hopline_core::Instant::from_millis(1500));
+    assert!(series.samples.iter().all(|s| s.average <= 244.15 && s.latest <= 244.15));
+    assert!(series.samples[19].latest > 150.0, "busy but for backoff: {:?}", series.samples[19]);
 }

@@ -1,7 +1,7 @@
 //! The catalogue: a line a metric.
 
 use super::Better::{Higher, Lower, Neither};
-use super::{Better, Measure, MetricInfo, steady, together};
+use super::{Better, Measure, MetricInfo, neighborhood, steady, together};
 use hopline_core::Duration;
 use hopline_radio::mac::Airtime;
 use hopline_sim::Outcome;
@@ -159,6 +159,43 @@ pub const CATALOGUE: &[MetricInfo] = &[
         Lower,
         "packets dropped: came in an outage over a wire, or through a filter",
         |o| Some(over_nodes(o, |n| n.drops.outage)),
+    ),
+    run(
+        "neighborhood_queue_packets",
+        "1",
+        Neither,
+        "packets of flows that wait in the neighborhood of a node that is observed, mean; this and the next six: mean over the nodes that are observed",
+        |o| neighborhood::of_run(o, neighborhood::queue),
+    ),
+    run("neighborhood_estimate_packets", "1", Neither, "Neighborhood RED's estimate of them, mean", |o| {
+        neighborhood::of_run(o, neighborhood::estimate)
+    }),
+    run("neighborhood_estimate_max_packets", "1", Neither, "the highest estimate", |o| {
+        neighborhood::of_run(o, neighborhood::estimate_max)
+    }),
+    run(
+        "neighborhood_correlation",
+        "1",
+        Higher,
+        "Pearson's correlation of queue and estimate, of samples each 100 ms",
+        |o| neighborhood::of_run(o, neighborhood::goes_with),
+    ),
+    run(
+        "neighborhood_correlation_unsaturated",
+        "1",
+        Higher,
+        "the same while the estimate is below 95 % of max_threshold_packets",
+        |o| neighborhood::of_run(o, neighborhood::goes_with_below_saturation),
+    ),
+    run("neighborhood_saturated_pct", "%", Neither, "share of the time in which it is not", |o| {
+        neighborhood::of_run(o, neighborhood::saturated_pct)
+    }),
+    run(
+        "neighborhood_hidden_growth_packets",
+        "1",
+        Neither,
+        "mean queue while it is not, less the queue when that first came about",
+        |o| neighborhood::of_run(o, neighborhood::hidden_growth),
     ),
     // ---- flows ----
     flow("goodput_bps", "bit/s", Higher, "bytes delivered over the time the flow was active", |_, f| {
@@ -462,6 +499,43 @@ pub const CATALOGUE: &[MetricInfo] = &[
         Lower,
         "packets dropped: came in an outage over a wire, or through a filter",
         |n| dropped(n, |d| d.outage),
+    ),
+    node(
+        "neighborhood_queue_packets",
+        "1",
+        Neither,
+        "packets of flows that wait in the neighborhood of a node that is observed, mean",
+        |n| neighborhood::of_node(n, neighborhood::queue),
+    ),
+    node("neighborhood_estimate_packets", "1", Neither, "Neighborhood RED's estimate of them, mean", |n| {
+        neighborhood::of_node(n, neighborhood::estimate)
+    }),
+    node("neighborhood_estimate_max_packets", "1", Neither, "the highest estimate", |n| {
+        neighborhood::of_node(n, neighborhood::estimate_max)
+    }),
+    node(
+        "neighborhood_correlation",
+        "1",
+        Higher,
+        "Pearson's correlation of queue and estimate, of samples each 100 ms",
+        |n| neighborhood::of_node(n, neighborhood::goes_with),
+    ),
+    node(
+        "neighborhood_correlation_unsaturated",
+        "1",
+        Higher,
+        "the same while the estimate is below 95 % of max_threshold_packets",
+        |n| neighborhood::of_node(n, neighborhood::goes_with_below_saturation),
+    ),
+    node("neighborhood_saturated_pct", "%", Neither, "share of the time in which it is not", |n| {
+        neighborhood::of_node(n, neighborhood::saturated_pct)
+    }),
+    node(
+        "neighborhood_hidden_growth_packets",
+        "1",
+        Neither,
+        "mean queue while it is not, less the queue when that first came about",
+        |n| neighborhood::of_node(n, neighborhood::hidden_growth),
     ),
 ];
 

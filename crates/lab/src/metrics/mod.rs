@@ -1,6 +1,7 @@
 //! Every number that a run is judged by: one enumeration, from which tables, comparisons and reports take theirs.
 
 mod catalogue;
+mod neighborhood;
 mod reference;
 mod steady;
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub const MANIFEST: &str = "manifest.json";
 pub const FLOWS: &str = "flows.csv";
 /// Name of the table of series.
 pub const SERIES: &str = "series.csv";
+/// Name of the table of neighbourhoods, which is there if any was observed.
+pub const NEIGHBORHOODS: &str = "neighborhoods.csv";
 /// Name of the capture of every frame.
 pub const CAPTURE: &str = "run.pcapng";
 /// Name of the trace in ns-2's format.
@@ -56,6 +58,9 @@ pub fn write(
 ) -> Result<(), OutputError> {
     directory.write(FLOWS, |file| tables::flows(file, done))?;
     directory.write(SERIES, |file| tables::series(file, &done.series))?;
+    if !done.neighborhoods.is_empty() {
+        directory.write(NEIGHBORHOODS, |file| tables::neighborhoods(file, &done.neighborhoods))?;
+    }
     let manifest = Manifest::of(scenario, number, done, extras);
     directory.write(MANIFEST, |file| {
         serde_json::to_writer_pretty(&mut *file, &manifest)?;

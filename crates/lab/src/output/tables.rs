@@ -1,7 +1,7 @@
 //! The tables of a run, one row per flow and one per flow and second.
 
 use crate::metrics::{CATALOGUE, Level};
-use crate::record::{Done, Second, Series, number};
+use crate::record::{Done, Neighborhood, Second, Series, number};
 use std::io::{self, Write};
 
 /// One row per flow: its ends, and every metric of flows in the order of the catalogue; empty where a flow has it not.
@@ -27,6 +27,21 @@ pub(super) fn series(out: &mut dyn Write, flows: &[Series]) -> io::Result<()> {
         for (flow, rows) in flows.iter().zip(&rows) {
             let Second { time_s, goodput_bps, cwnd_bytes, srtt_s, queue_packets } = rows[second];
             table.serialize((time_s, &flow.flow, goodput_bps, cwnd_bytes, srtt_s, queue_packets))?;
+        }
+    }
+    table.flush()
+}
+
+/// The queues of neighbourhoods and their estimates, each 100 ms.
+pub(super) fn neighborhoods(out: &mut dyn Write, nodes: &[Neighborhood]) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record(["time_s", "node", "queue_packets", "estimate_packets", "latest_packets"])?;
+    for node in nodes {
+        let estimates = node.estimate_packets.iter().zip(&node.latest_packets);
+        for ((time_s, queue), (estimate, latest)) in
+            node.time_s.iter().zip(&node.queue_packets).zip(estimates)
+        {
+            table.serialize((time_s, &node.node, queue, estimate, latest))?;
         }
     }
     table.flush()

@@ -170,6 +170,17 @@ pub struct RunSeries {
     pub step_s: f64,
     /// The flows.
     pub flows: Vec<FlowSeries>,
+    /// Queues of neighbourhoods, real and estimated. May be empty.
+    pub queues: Vec<QueueSeries>,
+}
+
+/// A queue over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueSeries {
+    /// What it is called.
+    pub name: String,
+    /// Mean packets in it, slot by slot.
+    pub packets: Vec<f64>,
 }
 
 /// Time series of one flow.

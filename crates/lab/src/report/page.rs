@@ -196,6 +196,7 @@ struct PanelView {
     slot: String,
     goodput: String,
     window: Option<String>,
+    neighborhood: Option<String>,
 }
 
 impl<'a> Section<'a> {
@@ -505,6 +506,7 @@ fn panel_views(drawn: Panels, experiment: &Experiment, labels: &[&str]) -> Vec<P
         slot: shortest(step_s),
         goodput: panel.goodput,
         window: panel.window,
+        neighborhood: panel.neighborhood,
     };
     drawn.panels.into_iter().map(view).collect()
 }

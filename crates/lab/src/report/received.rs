@@ -132,7 +132,13 @@ mod tests {
                 .map(|i| Variant { label: format!("v{i}"), ..Variant::default() })
                 .collect(),
             series: (0..variants)
-                .map(|variant| RunSeries { variant, run: 1, step_s: 2.0, flows: flows() })
+                .map(|variant| RunSeries {
+                    variant,
+                    run: 1,
+                    step_s: 2.0,
+                    flows: flows(),
+                    ..RunSeries::default()
+                })
                 .collect(),
             ..Experiment::default()
         }

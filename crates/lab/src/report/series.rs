@@ -6,7 +6,7 @@ use super::measured::shortest;
 use super::picture::{
     Area, Extras, HPos, Painted, legible, line, line_style, picture, text, text_style, units,
 };
-use super::{FlowSeries, RunSeries, thin};
+use super::{RunSeries, thin};
 use plotters::prelude::{ChartBuilder, LabelAreaPosition};
 
 /// Height of a panel in CSS pixels.
@@ -29,6 +29,8 @@ pub(super) enum Quantity {
     Goodput,
     /// Congestion window at the end of each slot.
     Window,
+    /// Packets that wait in a neighbourhood, in each slot.
+    Neighborhood,
 }
 
 impl Quantity {
@@ -37,6 +39,7 @@ impl Quantity {
         match self {
             Self::Goodput => "goodput (kb/s)",
             Self::Window => "cwnd (segments)",
+            Self::Neighborhood => "neighborhood queue (packets)",
         }
     }
 
@@ -44,13 +47,20 @@ impl Quantity {
         match self {
             Self::Goodput => "kb/s",
             Self::Window => "segments",
+            Self::Neighborhood => "packets",
         }
     }
 
-    fn of(self, flow: &FlowSeries) -> &[f64] {
+    /// Name and values of the lines that are drawn of it.
+    fn lines(self, series: &RunSeries) -> Vec<(&str, &[f64])> {
+        let flows = series.flows.iter().map(|flow| match self {
+            Self::Window => (flow.name.as_str(), flow.cwnd_segments.as_slice()),
+            Self::Goodput | Self::Neighborhood => (flow.name.as_str(), flow.goodput_kbps.as_slice()),
+        });
+        let queues = series.queues.iter().map(|queue| (queue.name.as_str(), queue.packets.as_slice()));
         match self {
-            Self::Goodput => &flow.goodput_kbps,
-            Self::Window => &flow.cwnd_segments,
+            Self::Goodput | Self::Window => flows.take(MOST_FLOWS).collect(),
+            Self::Neighborhood => queues.take(MOST_FLOWS).collect(),
         }
     }
 }
@@ -66,6 +76,8 @@ pub(super) struct Panel {
     pub(super) goodput: String,
     /// Congestion window; `None` if no flow has one.
     pub(super) window: Option<String>,
+    /// Queues of neighbourhoods; `None` if none was observed.
+    pub(super) neighborhood: Option<String>,
 }
 
 /// The panels of an experiment.
@@ -100,13 +112,19 @@ pub(super) fn panels(series: &[RunSeries], labels: &[&str]) -> Panels {
             shortest(step as f64 * first.step_s)
         ));
     }
-    let axes = [Quantity::Goodput, Quantity::Window].map(|quantity| Axes::of(&shown, quantity, step));
+    let axes = [Quantity::Goodput, Quantity::Window, Quantity::Neighborhood]
+        .map(|quantity| Axes::of(&shown, quantity, step));
     for series in shown {
         let label = labels.get(series.variant).copied().unwrap_or("");
         let windows = series.flows.iter().any(|f| !f.cwnd_segments.is_empty());
         let draw = |axes: &Axes| panel(series, label, axes);
-        let window = windows.then(|| draw(&axes[1]));
-        out.panels.push(Panel { variant: series.variant, run: series.run, goodput: draw(&axes[0]), window });
+        out.panels.push(Panel {
+            variant: series.variant,
+            run: series.run,
+            goodput: draw(&axes[0]),
+            window: windows.then(|| draw(&axes[1])),
+            neighborhood: (!series.queues.is_empty()).then(|| draw(&axes[2])),
+        });
     }
     out
 }
@@ -140,7 +158,8 @@ fn choose<'a>(series: &'a [RunSeries], out: &mut Panels) -> Vec<&'a RunSeries> {
 /// How many samples become one, so that lines are short enough and all of them together too.
 fn thinning(shown: &[&RunSeries]) -> usize {
     let lengths = |s: &&RunSeries| {
-        s.flows.iter().take(MOST_FLOWS).map(|f| f.goodput_kbps.len() + f.cwnd_segments.len()).sum::<usize>()
+        let of_flows = s.flows.iter().take(MOST_FLOWS).map(|f| f.goodput_kbps.len() + f.cwnd_segments.len());
+        of_flows.chain(s.queues.iter().take(MOST_FLOWS).map(|q| q.packets.len())).sum::<usize>()
     };
     let all: usize = shown.iter().map(lengths).sum();
     let longest = shown.iter().flat_map(|s| &s.flows).map(|f| f.goodput_kbps.len()).max().unwrap_or(0);
@@ -157,10 +176,17 @@ struct Axes {
 
 impl Axes {
     fn of(shown: &[&RunSeries], quantity: Quantity, step: usize) -> Self {
-        let flows =
-            || shown.iter().flat_map(|s| s.flows.iter().take(MOST_FLOWS).map(|f| (s.step_s, quantity.of(f))));
+        let lines = |s: &&RunSeries| {
+            let step_s = s.step_s;
+            quantity
+                .lines(s)
+                .into_iter()
+                .map(move |(_, values)| (step_s, values.to_vec()))
+                .collect::<Vec<_>>()
+        };
+        let flows = || shown.iter().flat_map(lines);
         let end_s = flows().map(|(step_s, values)| step_s * values.len() as f64).fold(0.0, f64::max);
-        let heights = flows().flat_map(|(step_s, values)| points(quantity, values, step, step_s));
+        let heights = flows().flat_map(|(step_s, values)| points(quantity, &values, step, step_s));
         let top = heights.map(|(_, y)| y).filter(|y| y.is_finite()).fold(0.0, f64::max);
         let or_one = |v: f64| if v > 0.0 { v } else { 1.0 };
         Self { quantity, step, end_s: or_one(end_s), top: 1.05 * or_one(top) }
@@ -170,7 +196,7 @@ impl Axes {
 /// Time and value of what is drawn of a line.
 fn points(quantity: Quantity, values: &[f64], step: usize, step_s: f64) -> Vec<(f64, f64)> {
     match quantity {
-        Quantity::Goodput => {
+        Quantity::Goodput | Quantity::Neighborhood => {
             let slot = step_s * step as f64;
             let middle = |(i, v): (usize, f64)| ((i as f64 + 0.5) * slot, v);
             thin::means(values, step).into_iter().enumerate().map(middle).collect()
@@ -183,26 +209,26 @@ fn points(quantity: Quantity, values: &[f64], step: usize, step_s: f64) -> Vec<(
 }
 
 fn panel(series: &RunSeries, variant: &str, axes: &Axes) -> String {
-    let flows = &series.flows[..series.flows.len().min(MOST_FLOWS)];
+    let lines = axes.quantity.lines(series);
     let label = format!("{} over time, {}, run {}", axes.quantity.title(), legible(variant, 60), series.run);
     picture((WIDTH, HEIGHT), &label, |area, extras| {
-        let named = (2..=NAMED_FLOWS).contains(&flows.len());
+        let named = (2..=NAMED_FLOWS).contains(&lines.len());
         let room = Room { right_px: if named { 56.0 } else { 16.0 }, below_px: 0.0 };
         let scale = frame(area, extras, (axes.end_s, axes.top), room)?;
         extras.data.push(("data-unit", axes.quantity.unit().into()));
-        if flows.len() > NAMED_FLOWS {
-            extras.data.push(("data-many", flows.len().to_string())); // Thin lines, and no dashes.
+        if lines.len() > NAMED_FLOWS {
+            extras.data.push(("data-many", lines.len().to_string())); // Thin lines, and no dashes.
         }
-        let names: Vec<String> = flows.iter().map(|f| legible(&f.name, 60)).collect();
+        let names: Vec<String> = lines.iter().map(|(name, _)| legible(name, 60)).collect();
         extras.data.push(("data-flows", serde_json::to_string(&names).expect("names are text")));
         let mut ends = Vec::new();
-        for (i, flow) in flows.iter().enumerate() {
-            let points = points(axes.quantity, axes.quantity.of(flow), axes.step, series.step_s);
+        for (i, (name, values)) in lines.into_iter().enumerate() {
+            let points = points(axes.quantity, values, axes.step, series.step_s);
             let points: Vec<(i32, i32)> =
                 points.into_iter().filter(|(_, y)| y.is_finite()).map(&scale).collect();
             let Some(&end) = points.last() else { continue };
             line(area, points, Ink::Flow { variant: series.variant, flow: i }, 1.6)?;
-            ends.push((end, flow.name.as_str()));
+            ends.push((end, name));
         }
         if named { names_at(area, ends) } else { Ok(()) }
     })
@@ -274,6 +300,7 @@ pub(super) fn frame(
 
 #[cfg(test)]
 mod tests {
+    use super::super::{FlowSeries, QueueSeries};
     use super::*;
 
     fn series(variant: usize, run: u64, flows: usize, seconds: usize) -> RunSeries {
@@ -282,7 +309,7 @@ mod tests {
             goodput_kbps: (0..seconds).map(|i| (i % 7) as f64 * 100.0).collect(),
             cwnd_segments: (0..seconds).map(|i| (i % 5) as f64).collect(),
         };
-        RunSeries { variant, run, step_s: 1.0, flows: (0..flows).map(flow).collect() }
+        RunSeries { variant, run, step_s: 1.0, flows: (0..flows).map(flow).collect(), queues: Vec::new() }
     }
 
     #[test]
@@ -302,6 +329,18 @@ mod tests {
         let mut cbr = series(0, 1, 1, 30);
         cbr.flows[0].cwnd_segments.clear();
         assert_eq!(panels(&[cbr], &["a"]).panels[0].window, None);
+    }
+
+    #[test]
+    fn the_queue_of_a_neighbourhood_stands_beside_its_estimate() {
+        let mut observed = series(0, 1, 3, 30);
+        assert_eq!(panels(std::slice::from_ref(&observed), &["a"]).panels[0].neighborhood, None);
+        let queue = |name: &str, top: f64| QueueSeries { name: name.into(), packets: vec![top; 30] };
+        observed.queues = vec![queue("n4 real", 70.0), queue("n4 estimated", 240.0)];
+        let svg = panels(&[observed], &["a"]).panels[0].neighborhood.clone().unwrap();
+        assert!(svg.contains(r#"data-flows="[&quot;n4 real&quot;,&quot;n4 estimated&quot;]""#), "{svg}");
+        assert!(svg.contains(r#"data-flow="1""#) && !svg.contains(r#"data-flow="2""#), "{svg}");
+        assert!(svg.contains("neighborhood queue (packets) over time, a, run 1"), "{svg}");
     }
 
     #[test]

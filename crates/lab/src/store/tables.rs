@@ -5,20 +5,25 @@ use super::{Store, StoreError};
 use crate::comparison::Fingerprint;
 use crate::description::Description;
 use crate::metrics::Level;
-use crate::record::{Done, Record};
+use crate::record::{Done, Neighborhood, Record};
 use serde_json::Value as Json;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Those that are there only if a neighbourhood was observed.
+const NEIGHBORHOODS: [&str; 2] = ["neighborhoods.csv", "neighborhoods.parquet"];
 
 /// Every file that [`write`] makes.
-pub(super) const FILES: [&str; 7] = [
+pub(super) const FILES: [&str; 9] = [
     "runs.csv",
     "runs.parquet",
     "metrics.csv",
     "metrics.parquet",
     "series.csv",
     "series.parquet",
+    NEIGHBORHOODS[0],
+    NEIGHBORHOODS[1],
     "timing.csv",
 ];
 
@@ -47,7 +52,10 @@ pub(super) fn write(
     })?;
     let totals = tables.finish().map_err(failed)?;
     for name in FILES {
-        fs::rename(drafts.path().join(name), path.join(name)).map_err(failed)?;
+        match fs::rename(drafts.path().join(name), path.join(name)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && NEIGHBORHOODS.contains(&name) => {}
+            other => other.map_err(failed)?,
+        }
     }
     Ok(totals)
 }
@@ -57,6 +65,10 @@ struct Tables {
     runs: Table,
     metrics: Table,
     series: Table,
+    neighborhoods: Table,
+    /// Its rows.
+    observed: u64,
+    folder: PathBuf,
     timing: csv::Writer<File>,
     fingerprints: Vec<Fingerprint>,
     failed: u64,
@@ -106,6 +118,19 @@ impl Tables {
                     ("queue_packets", Whole),
                 ],
             )?,
+            neighborhoods: table(
+                "neighborhoods",
+                &[
+                    ("run", Whole),
+                    ("node", Text),
+                    ("time_s", Real),
+                    ("queue_packets", Whole),
+                    ("estimate_packets", Real),
+                    ("latest_packets", Real),
+                ],
+            )?,
+            observed: 0,
+            folder: folder.to_owned(),
             timing,
             fingerprints: vec![Fingerprint::default(); description.points.len()],
             failed: 0,
@@ -162,14 +187,37 @@ impl Tables {
                 self.series.row(&cells(&self.points, point, &own))?;
             }
         }
+        for node in &done.neighborhoods {
+            self.add_neighborhood(point, run, node)?;
+        }
         let times = [point.to_string(), run.to_string(), done.cpu_s.to_string(), done.wall_s.to_string()];
         Ok(self.timing.write_record(times)?)
+    }
+
+    fn add_neighborhood(&mut self, point: usize, run: u64, node: &Neighborhood) -> io::Result<()> {
+        for (i, time_s) in node.time_s.iter().enumerate() {
+            let own = [
+                Cell::Whole(run),
+                Cell::Text(&node.node),
+                Cell::Real(*time_s),
+                Cell::Whole(node.queue_packets[i].into()),
+                Cell::Real(node.estimate_packets[i]),
+                Cell::Real(node.latest_packets[i]),
+            ];
+            self.neighborhoods.row(&cells(&self.points, point, &own))?;
+            self.observed += 1;
+        }
+        Ok(())
     }
 
     fn finish(mut self) -> io::Result<Totals> {
         self.runs.finish()?;
         self.metrics.finish()?;
         self.series.finish()?;
+        self.neighborhoods.finish()?;
+        if self.observed == 0 {
+            NEIGHBORHOODS.iter().try_for_each(|name| fs::remove_file(self.folder.join(name)))?;
+        }
         self.timing.flush()?;
         Ok(Totals { fingerprints: self.fingerprints, failed: self.failed, cpu_s: self.cpu_s })
     }

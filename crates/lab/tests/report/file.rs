@@ -217,7 +217,7 @@ fn numbers_that_are_none_are_drawn_as_nothing() {
     let wild = (0..120).map(|i| if i % 3 == 0 { f64::NAN } else { 1e300 * noise(i) }).collect();
     let flows =
         vec![FlowSeries { name: "wild".into(), goodput_kbps: wild, cwnd_segments: vec![f64::INFINITY; 9] }];
-    experiment.series = vec![RunSeries { variant: 99, run: 0, step_s: 1e-9, flows }];
+    experiment.series = vec![RunSeries { variant: 99, run: 0, step_s: 1e-9, flows, queues: Vec::new() }];
     let node = &mut experiment.map.as_mut().unwrap().nodes[2];
     (node.interface, node.path[0].x_m) = (Interface::Wired, f64::NAN);
     let page = html(&report);

@@ -80,7 +80,7 @@ pub(crate) fn series(variant: usize, run: u64, flows: usize, seconds: usize) -> 
             cwnd_segments: (0..seconds).map(|i| 1.0 + ((i + 5 * f) % (9 + 3 * variant)) as f64).collect(),
         }
     };
-    RunSeries { variant, run, step_s: 1.0, flows: (0..flows).map(flow).collect() }
+    RunSeries { variant, run, step_s: 1.0, flows: (0..flows).map(flow).collect(), queues: Vec::new() }
 }
 
 pub(crate) fn scenario(name: &str) -> Scenario {

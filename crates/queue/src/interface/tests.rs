@@ -115,3 +115,27 @@ fn drop_tail_stays_what_it_is() {
     assert_eq!(offer(&mut q, data(1)), Enqueued::Refused(data(1)));
     assert_eq!(serve(&mut q), Some(data(0)));
 }
+
+#[test]
+fn every_kind_shows_what_is_in_it() {
+    let drop_tail = || DropTail::new(NonZeroU16::new(9).unwrap(), Service::Fifo);
+    let codel = DropTail::new(NonZeroU16::new(9).unwrap(), Service::Fifo);
+    let kinds = [
+        InterfaceQueue::DropTail(drop_tail()),
+        queue(Action::Drop, Service::Fifo),
+        InterfaceQueue::codel(codel, CoDel::new(crate::CoDelConfig::RFC8289)),
+        InterfaceQueue::FqCoDel(Box::new(FqCoDel::new(
+            crate::FqCoDelConfig::RFC8290,
+            NonZeroU16::new(9).unwrap(),
+        ))),
+    ];
+    for mut q in kinds {
+        assert_eq!(q.iter().count(), 0);
+        for n in 0..3 {
+            let _ = offer(&mut q, routing(n));
+        }
+        let mut numbers: Vec<_> = q.iter().map(|packet| packet.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [0, 1, 2]);
+    }
+}

@@ -22,6 +22,8 @@ pub(super) struct Congestion {
     pub(super) all: f64,
     pub(super) outgoing: f64,
     pub(super) incoming: f64,
+    /// `q` of all in the latest interval.
+    pub(super) latest: f64,
     last: ChannelTime,
 }
 
@@ -38,8 +40,9 @@ impl Congestion {
         let index = |now: Duration, then: Duration| {
             (now.saturating_sub(then).as_secs_f64() / elapsed).min(1.0) * scale
         };
+        self.latest = index(total.busy, last.busy);
         let averages = [
-            (&mut self.all, index(total.busy, last.busy)),
+            (&mut self.all, self.latest),
             (&mut self.outgoing, index(total.transmitting, last.transmitting)),
             (&mut self.incoming, index(total.receiving, last.receiving)),
         ];

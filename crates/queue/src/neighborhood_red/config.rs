@@ -64,6 +64,8 @@ pub enum Delivery {
     Unicast,
     /// To all, once.
     Broadcast,
+    /// To nobody: the node watches its neighbourhood, and asks for nothing.
+    None,
 }
 
 /// Who drops the packets that come to a neighbour of the node that suffers.

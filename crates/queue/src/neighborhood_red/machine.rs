@@ -105,6 +105,12 @@ impl NeighborhoodRed {
         self.congestion.all
     }
 
+    /// `q`, of which that is the average: the estimate from the latest interval alone, packets.
+    #[must_use]
+    pub fn latest(&self) -> f64 {
+        self.congestion.latest
+    }
+
     /// `avgtx` and `avgrx`, the estimates of this node's outgoing and incoming queues, packets.
     #[must_use]
     pub fn own_averages(&self) -> [f64; 2] {
@@ -124,8 +130,7 @@ impl NeighborhoodRed {
         let on_a_path = self.carried.is_some_and(|at| now.since(at) <= self.config.flow_memory);
         if normalized_pb > NormalizedPb::ZERO && on_a_path && self.suffers(now) && told <= normalized_pb {
             let notice = Notice { normalized_pb, lifetime: self.config.lifetime, about: About::Sender };
-            self.stats.notices_sent += 1;
-            self.announce(now, notice);
+            self.stats.notices_sent += self.announce(now, notice);
         }
     }
 
@@ -138,12 +143,15 @@ impl NeighborhoodRed {
         own < share * self.congestion.all
     }
 
-    fn announce(&mut self, now: Instant, notice: Notice) {
+    /// Sends a notice, if notices are sent here. Returns how many.
+    fn announce(&mut self, now: Instant, notice: Notice) -> u64 {
         let neighbour = match self.config.delivery {
             Delivery::Unicast => self.neighbours.draw(now, &mut self.random),
             Delivery::Broadcast => None,
+            Delivery::None => return 0,
         };
         self.transmits.push_back(Outgoing { to: neighbour.map_or(To::Everyone, To::Neighbour), notice });
+        1
     }
 
     /// Takes a notice, and passes it on if that is asked for.
@@ -188,8 +196,8 @@ impl NeighborhoodRed {
         if self.config.incoming == Incoming::Relayed && self.neighbours.count_relayed(now, sufferer, spacing)
         {
             let Believed { normalized_pb, lifetime } = believed;
-            self.stats.notices_relayed += 1;
-            self.announce(now, Notice { normalized_pb, lifetime, about: About::Neighbour(sufferer) });
+            let notice = Notice { normalized_pb, lifetime, about: About::Neighbour(sufferer) };
+            self.stats.notices_relayed += self.announce(now, notice);
         }
     }
 }

@@ -116,6 +116,7 @@ fn averages_follow_the_shares_of_radio_time() {
     assert!(close(n.red.average(), 0.6 * full * reached), "{}", n.red.average());
     let [outgoing, incoming] = n.red.own_averages();
     assert!(close(outgoing, 0.2 * full * reached) && close(incoming, 0.1 * full * reached));
+    assert!(close(n.red.latest(), 0.6 * full), "{}", n.red.latest());
     n.pass(ms(10_000), SATURATED);
     assert!((n.red.average() - 244.14).abs() < 0.01, "{}", n.red.average());
 }
@@ -286,6 +287,18 @@ fn every_active_neighbour_gets_its_turn() {
     let to = |i| n.sent.iter().filter(|sent| sent.to == To::Neighbour(node(i))).count();
     assert!((1..=3).all(|i| to(i) > 8), "{:?}", [to(1), to(2), to(3)]);
     assert!(to(5) <= 2, "it was not heard any more");
+}
+
+#[test]
+fn a_node_that_only_watches_sends_nothing_and_drops_nothing() {
+    let mut n = sufferer(Config { delivery: Delivery::None, incoming: Incoming::Relayed, ..Config::PAPER });
+    n.pass(ms(5000), (90, 5, 5));
+    assert!(n.red.average() > 100.0, "it sees congestion");
+    assert_eq!((n.sent.len(), n.chosen(100, Node::down)), (0, 0));
+    n.get(1, notice(5e-4));
+    assert!(n.holds() > 0.0, "others may ask for something");
+    let stats = n.red.stats();
+    assert_eq!((n.sent.len(), stats.notices_sent, stats.notices_relayed), (0, 0, 0));
 }
 
 // ---- NCN, who receives ----

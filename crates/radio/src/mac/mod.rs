@@ -152,6 +152,15 @@ impl<M: Copy + Debug> Mac<M> {
         self.outgoing.is_none() && self.events.is_empty()
     }
 
+    /// The MSDUs that it holds: those that were [sent](Mac::send) and whose fate is not known.
+    pub fn held(&self) -> impl Iterator<Item = &Msdu<M>> {
+        let single = match &self.service {
+            Service::Single(current) => Some(&current.msdu),
+            Service::Nothing | Service::Block => None,
+        };
+        single.into_iter().chain(self.block_ack.iter().flat_map(|block| block.held()))
+    }
+
     /// Takes an MSDU to carry. The MAC must be [ready](Mac::is_ready).
     pub fn send(&mut self, now: Instant, msdu: Msdu<M>) {
         debug_assert!(self.is_ready(), "the MAC holds as much as it can");

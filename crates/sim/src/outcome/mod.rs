@@ -2,10 +2,12 @@
 
 mod delays;
 mod detected;
+mod neighborhood;
 mod packets;
 
 pub use delays::Delays;
 pub use detected::Detected;
+pub use neighborhood::{NeighborhoodSample, NeighborhoodSeries};
 pub use packets::Packets;
 
 use hopline_core::{Duration, Instant};
@@ -131,6 +133,8 @@ pub struct NodeOutcome {
     pub routing_bytes: u64,
     /// Notices of Neighborhood RED, since the start of the run.
     pub notices: Notices,
+    /// Its neighbourhood over time, if it was observed.
+    pub neighborhood: Option<NeighborhoodSeries>,
 }
 
 /// Notices of Neighborhood RED at a node.

@@ -31,6 +31,7 @@ fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Comparison {
             }],
             flows: Vec::new(),
             series: Vec::new(),
+            neighborhoods: Vec::new(),
         }),
     };
     let of_point = |(point, values): (usize, &&[f64])| {

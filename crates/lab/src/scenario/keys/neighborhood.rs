@@ -78,8 +78,8 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
     ),
     Key::word(
         "delivery",
-        &["unicast", "broadcast"],
-        "notices go to a random neighbour, overheard by the others, or to all; default: unicast",
+        &["unicast", "broadcast", "none"],
+        "notices go to a random neighbour, overheard by the others, or to all; none: nodes only watch; default: unicast",
     ),
     Key::word(
         "incoming",
@@ -109,5 +109,9 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
         0.0,
         1e6,
         "of guard: after everything was forbidden for guard_lifetime_s, nothing is for so long; default: 10",
+    ),
+    Key::texts(
+        "observe",
+        "names of nodes whose real neighborhood queue is recorded beside their estimate, ten times a second; default: none",
     ),
 ];

@@ -87,7 +87,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     let seed = scenario.integer("seed").expect("has a default");
     let (nodes, names) = nodes::resolve(scenario, files, seed, run)?;
     let mut radio = radio::resolve(scenario)?;
-    neighborhood::resolve(scenario, &mut radio, &nodes, (seed, run))?;
+    neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
     let links = links::resolve(scenario, &names)?;
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let flows = flows::resolve(scenario, files, &names, seed, run)?;

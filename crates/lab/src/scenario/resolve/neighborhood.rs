@@ -2,7 +2,7 @@
 
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{refuse_foreign, seconds};
+use super::{Names, refuse_foreign, seconds, unknown_node};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_queue::Action;
 use hopline_queue::neighborhood_red::Config;
@@ -18,6 +18,7 @@ pub(super) fn resolve(
     scenario: Section<'_>,
     radio: &mut Option<RadioSpec>,
     nodes: &[NodeSpec],
+    names: &Names,
     (seed, run): (u64, u64),
 ) -> Result<(), Problem> {
     let section = scenario.section("neighborhood_red");
@@ -31,8 +32,23 @@ pub(super) fn resolve(
     };
     let config = config(&section, radio.mac.data_rate.bps())?;
     let share = section.number("share").expect("has a default");
-    radio.neighborhood = Some(NeighborhoodSpec { config, members: members(share, nodes, seed, run) });
+    let members = members(share, nodes, seed, run);
+    radio.neighborhood =
+        Some(NeighborhoodSpec { config, members, observed: observed(&section, nodes, names)? });
     Ok(())
+}
+
+/// The nodes that `observe` names. One that a share did not draw has nothing to be observed.
+fn observed(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<BTreeSet<NodeId>, Problem> {
+    let origin = || section.origin_of("observe");
+    let node = |name| match names.get(name) {
+        None => Err(unknown_node(name, origin(), names)),
+        Some(node) if nodes[node.index()].interface == Interface::Wired => {
+            Err(Problem::new(format!("`{name}` has no radio, so it has no neighborhood")).at(origin()))
+        }
+        Some(node) => Ok(*node),
+    };
+    section.texts("observe").into_iter().map(node).collect()
 }
 
 /// So large a share of the wireless nodes, drawn anew for each run; a larger share has all of a smaller one.
@@ -77,9 +93,11 @@ fn config(section: &Section<'_>, bandwidth_bps: u64) -> Result<Config, Problem> 
     }
     config.suffering = suffering(section)?;
     config.guard = guard(section)?;
-    if section.word("delivery") == Some("broadcast") {
-        config.delivery = Delivery::Broadcast;
-    }
+    config.delivery = match section.word("delivery") {
+        Some("broadcast") => Delivery::Broadcast,
+        Some("none") => Delivery::None,
+        _unicast => Delivery::Unicast,
+    };
     if section.word("incoming") == Some("relayed") {
         config.incoming = Incoming::Relayed;
     }

@@ -1,6 +1,7 @@
 //! `[neighborhood_red]`.
 
 use super::*;
+use hopline_core::NodeId;
 use hopline_queue::Action;
 use hopline_queue::neighborhood_red::Config;
 use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits, Suffering};
@@ -87,6 +88,15 @@ fn a_share_of_the_nodes_is_drawn_for_each_run_and_a_larger_one_has_them_too() {
 }
 
 #[test]
+fn nodes_that_only_watch_and_those_that_are_observed() {
+    let set = neighborhood(&["neighborhood_red.delivery=none", "neighborhood_red.observe=[\"n2\", \"n0\"]"])
+        .unwrap();
+    assert_eq!(set.config.delivery, Delivery::None);
+    assert_eq!(set.observed, [NodeId(0), NodeId(2)].into());
+    assert!(neighborhood(&["neighborhood_red.share=1"]).unwrap().observed.is_empty());
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     for (settings, expected) in [
         (
@@ -103,6 +113,7 @@ fn what_makes_no_sense_is_refused() {
             "`suffering_share` is used with suffering = \"below-share\"",
         ),
         (&["neighborhood_red.share=1.5"], "`neighborhood_red.share` = 1.5 is out of range"),
+        (&["neighborhood_red.observe=[\"n77\"]"], "there is no node `n77`"),
         (&["neighborhood_red.wait=1"], "unknown key `wait` in `neighborhood_red`"),
     ] {
         let problem = problem(settings);

@@ -50,6 +50,11 @@ pub(super) enum Added {
 }
 
 impl<M: Copy + Debug> BlockAck<M> {
+    /// The MSDUs to send that it holds.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Msdu<M>> {
+        self.sender.held()
+    }
+
     /// What a station with this policy needs.
     pub(super) fn of(policy: AckPolicy) -> Option<Box<Self>> {
         match policy {

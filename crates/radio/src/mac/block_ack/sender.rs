@@ -68,6 +68,11 @@ impl<M: Copy> Sender<M> {
         }
     }
 
+    /// The MSDUs that it holds.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Msdu<M>> {
+        self.pending.iter().map(|pending| &pending.msdu).chain(&self.parked)
+    }
+
     /// The receiver of the block.
     pub(super) const fn receiver(&self) -> MacAddr {
         self.to

@@ -1,0 +1,135 @@
+//! How the estimate of a neighbourhood's queue goes with the queue.
+
+use crate::stats::correlation;
+use hopline_sim::Outcome;
+use hopline_sim::outcome::{NeighborhoodSample, NeighborhoodSeries, NodeOutcome};
+
+/// Share of `maxth` from which on an estimate is at saturation.
+const SATURATION: f64 = 0.95;
+
+/// A metric of a node that is observed.
+type Of = fn(&NeighborhoodSeries) -> Option<f64>;
+
+/// That of a node.
+pub(super) fn of_node(node: &NodeOutcome, of: Of) -> Option<f64> {
+    of(node.neighborhood.as_ref()?)
+}
+
+/// The mean over the nodes that have it.
+pub(super) fn of_run(outcome: &Outcome, of: Of) -> Option<f64> {
+    mean(outcome.nodes.iter().filter_map(|node| of_node(node, of)))
+}
+
+/// The mean real queue.
+pub(super) fn queue(series: &NeighborhoodSeries) -> Option<f64> {
+    mean(series.counted().iter().map(real))
+}
+
+/// The mean estimate.
+pub(super) fn estimate(series: &NeighborhoodSeries) -> Option<f64> {
+    mean(series.counted().iter().map(|sample| sample.average))
+}
+
+/// The highest estimate.
+pub(super) fn estimate_max(series: &NeighborhoodSeries) -> Option<f64> {
+    series.counted().iter().map(|sample| sample.average).reduce(f64::max)
+}
+
+/// Pearson's correlation of the two.
+pub(super) fn goes_with(series: &NeighborhoodSeries) -> Option<f64> {
+    correlated(series.counted().iter())
+}
+
+/// The same of the samples below saturation.
+pub(super) fn goes_with_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
+    correlated(series.counted().iter().filter(|sample| !is_saturated(series, sample)))
+}
+
+/// Samples at saturation per hundred.
+pub(super) fn saturated_pct(series: &NeighborhoodSeries) -> Option<f64> {
+    let is_saturated = |sample| f64::from(u8::from(is_saturated(series, sample)));
+    Some(100.0 * mean(series.counted().iter().map(is_saturated))?)
+}
+
+/// How much longer the real queue is on average, while the estimate is at saturation, than when that began.
+pub(super) fn hidden_growth(series: &NeighborhoodSeries) -> Option<f64> {
+    let saturated = || series.counted().iter().filter(|sample| is_saturated(series, sample)).map(real);
+    Some(mean(saturated())? - saturated().next()?)
+}
+
+fn is_saturated(series: &NeighborhoodSeries, sample: &NeighborhoodSample) -> bool {
+    sample.average >= SATURATION * series.max_threshold
+}
+
+fn real(sample: &NeighborhoodSample) -> f64 {
+    f64::from(sample.queue_packets)
+}
+
+fn correlated<'a>(samples: impl Iterator<Item = &'a NeighborhoodSample>) -> Option<f64> {
+    let (real, estimated): (Vec<f64>, Vec<f64>) =
+        samples.map(|sample| (real(sample), sample.average)).unzip();
+    correlation(&real, &estimated).ok()
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
+    (n > 0.0).then(|| sum / n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopline_core::Instant;
+
+    /// Pairs of a real queue and an estimate, with a `maxth` of 200: saturated from 190 on.
+    fn series(samples: &[(u32, f64)]) -> NeighborhoodSeries {
+        let sample = |(at, (queue_packets, average)): (u64, &(u32, f64))| NeighborhoodSample {
+            at: Instant::from_millis(100 * at),
+            queue_packets: *queue_packets,
+            average: *average,
+            latest: 0.0,
+        };
+        NeighborhoodSeries::of(200.0, (1..).zip(samples).map(sample).collect())
+    }
+
+    #[test]
+    fn an_estimate_that_follows_until_it_cannot_is_told_so() {
+        let s = series(&[(1, 20.0), (3, 60.0), (5, 100.0), (10, 190.0), (40, 200.0), (70, 200.0)]);
+        assert_eq!(queue(&s), Some(21.5));
+        assert_eq!((estimate(&s), estimate_max(&s)), (Some(770.0 / 6.0), Some(200.0)));
+        assert_eq!(saturated_pct(&s), Some(50.0));
+        assert_eq!(hidden_growth(&s), Some(30.0), "10, 40 and 70 are 40 on average");
+        assert!((goes_with_below_saturation(&s).unwrap() - 1.0).abs() < 1e-12, "1, 3, 5 against 20, 60, 100");
+        let all = goes_with(&s).unwrap();
+        assert!((0.7..0.8).contains(&all), "{all}");
+    }
+
+    #[test]
+    fn the_correlation_is_that_of_the_hand() {
+        let s = series(&[(1, 1.0), (2, 3.0), (3, 4.0), (4, 2.0), (5, 5.0)]);
+        assert!((goes_with(&s).unwrap() - 0.7).abs() < 1e-12);
+        assert_eq!(goes_with(&s), goes_with_below_saturation(&s));
+        assert_eq!((saturated_pct(&s), hidden_growth(&s)), (Some(0.0), None));
+    }
+
+    #[test]
+    fn what_was_never_seen_has_no_numbers() {
+        let none = series(&[]);
+        for of in [
+            queue,
+            estimate,
+            estimate_max,
+            goes_with,
+            goes_with_below_saturation,
+            saturated_pct,
+            hidden_growth,
+        ] {
+            assert_eq!(of(&none), None);
+        }
+        assert_eq!(
+            goes_with(&series(&[(3, 10.0), (3, 20.0)])),
+            None,
+            "a queue that stands goes with nothing"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! What a node with Neighborhood RED saw, and what there was.
+
+use hopline_core::Instant;
+use hopline_queue::neighborhood_red::Config;
+
+/// The queue of a neighbourhood and its estimate over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NeighborhoodSeries {
+    /// The estimate from which on everything is dropped, packets (`maxth`): about where a channel that is never idle puts it.
+    pub max_threshold: f64,
+    /// Ten a second, from 0.1 s after the start of the run on.
+    pub samples: Vec<NeighborhoodSample>,
+    /// Number of the first sample after the warm-up.
+    pub(crate) counted_from: usize,
+}
+
+/// A neighbourhood at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NeighborhoodSample {
+    /// When.
+    pub at: Instant,
+    /// Packets of flows that wait at the node and its 1-hop neighbours, and those at its 2-hop neighbours that are for a 1-hop
+    /// neighbour (NRED §4.2).
+    pub queue_packets: u32,
+    /// The node's estimate of it, `avg`.
+    pub average: f64,
+    /// Its estimate from the latest interval alone, `q`.
+    pub latest: f64,
+}
+
+impl NeighborhoodSeries {
+    /// Samples that all count.
+    #[must_use]
+    pub const fn of(max_threshold: f64, samples: Vec<NeighborhoodSample>) -> Self {
+        Self { max_threshold, samples, counted_from: 0 }
+    }
+
+    pub(crate) fn new(config: &Config) -> Self {
+        Self::of(config.max_threshold, Vec::new())
+    }
+
+    /// The samples after the warm-up.
+    #[must_use]
+    pub fn counted(&self) -> &[NeighborhoodSample] {
+        &self.samples[self.counted_from..]
+    }
+}
