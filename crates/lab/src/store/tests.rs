@@ -29,9 +29,10 @@ fn run(plan: &Plan, path: &Path) -> Result<Comparison, ExperimentError> {
     in_directory(plan, how(&Unwatched), path, Start::Resume).map(|(comparison, _)| comparison)
 }
 
-/// The tables, which depend on the plan alone.
+/// The tables that are there, which depend on the plan alone.
 fn tables(path: &Path) -> Vec<(&'static str, Vec<u8>)> {
-    let files = super::tables::FILES.into_iter().filter(|name| *name != "timing.csv");
+    let is_there = |name: &&str| *name != "timing.csv" && path.join(name).exists();
+    let files = super::tables::FILES.into_iter().filter(is_there);
     files.map(|name| (name, fs::read(path.join(name)).unwrap())).collect()
 }
 
@@ -280,4 +281,19 @@ fn series_of_all_runs_are_kept_if_they_are_asked_for() {
     let mut series = String::new();
     File::open(folder.path().join("series.csv")).unwrap().read_to_string(&mut series).unwrap();
     assert_eq!(series.lines().count(), 1 + 8 * 5);
+}
+
+#[test]
+fn neighbourhoods_that_are_observed_have_a_table_and_others_have_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, without) = (folder.path().join("observed"), folder.path().join("plain"));
+    run(&plan_of(&format!("{TWO_HOPS}[neighborhood_red]\nobserve = [\"n1\"]\n")), &path).unwrap();
+    run(&plan(), &without).unwrap();
+    let table = fs::read_to_string(path.join("neighborhoods.csv")).unwrap();
+    let mut lines = table.lines();
+    let columns = "point,variant,tcp.window,run,node,time_s,queue_packets,estimate_packets,latest_packets";
+    assert_eq!(lines.next(), Some(columns));
+    assert!(lines.next().unwrap().starts_with("0,tcp.window=2,2,1,n1,0.1,"), "{table}");
+    assert!(path.join("neighborhoods.parquet").exists());
+    assert!(["csv", "parquet"].iter().all(|end| !without.join(format!("neighborhoods.{end}")).exists()));
 }
