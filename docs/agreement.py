@@ -82,6 +82,7 @@ def strips(found):
     yield from of("grid, six flows", "grid")
     yield from of("three lanes of one hop", "three-parallel")
     yield from of("hidden and exposed pairs", "pairs")
+    yield from of("the same and lanes, 350 m", "neighbours", lambda case: not case.endswith("papers/nred"))
     yield from of("wired link with bit errors", "wired", lambda case: not today(case))
     yield from of("the same, CUBIC as of today", "wired", today)
     yield from of("long wired link, CUBIC", "wired-long", lambda case: not today(case))

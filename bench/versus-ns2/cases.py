@@ -29,12 +29,19 @@ class Case:
     routing: str = "frozen"  # or "aodv", "dsr"
     mss: int = MSS
     duration: float = 120.0
+    spacing: float = 200.0  # metres between neighbours in a line
     lanes: float = 400.0  # metres between parallel lanes
+    ranges: tuple | None = None  # metres of reception and of carrier sense; ns-2's 250 and 550
+    basic_rate_mbps: int = 1  # of RTS, CTS and ACK
+    queue: int = 49  # packets that an interface holds
     links: tuple = ((10, 5), (2, 1))  # of a wired path: Mb/s and ms
     transfer_bytes: int = TRANSFER_BYTES  # over a wired path
     bit_error_rate: float = 0.0
     network: int = 0  # nodes of a random network
     target_pct: float | None = None
+    flow_target_pct: float | None = None  # of each flow, in per cent of the aggregate
+    by_rank: bool = False  # chance picks the winner: compare the flow that has most with that which has most
+    settings: str = "ns-2"  # ours: ns-2's, or those of the "paper" whose network it is
     repeat: int = 1  # times as many runs: where they vary much and cost little
 
 
@@ -62,6 +69,23 @@ def meetings():
     yield Case("three-parallel", "lanes 300 m", "three-parallel", lanes=300.0)
     for topology in ("hidden", "exposed", "exposed-outward"):
         yield Case("pairs", topology, topology, target_pct=10.0)
+
+
+def neighbours():
+    """G1, G3 and G4 of the Neighborhood RED paper with drop tail. What papers/nred also has, carrier sense at 550 m and
+    for pairs at 367 m, senses the same nodes as 653 m and is the same run."""
+    for topology in ("three-parallel", "hidden", "exposed"):
+        for sense in (653, 807):
+            yield Case("neighbours", f"{topology}, sense {sense} m", topology, mss=512, spacing=350.0,
+                       lanes=350.0, ranges=(367, sense), basic_rate_mbps=2, queue=66,
+                       by_rank=topology == "hidden", target_pct=10.0, flow_target_pct=5.0, repeat=2)
+
+
+def as_in_the_paper(cases):
+    """The same once more with our settings of the paper, for information; the same runs in ns-2."""
+    for case in cases:
+        yield replace(case, name=f"{case.name}, papers/nred", settings="paper", peer=case.name,
+                      target_pct=None, flow_target_pct=None, repeat=1)
 
 
 def wired():
@@ -99,7 +123,7 @@ def large():
                    duration=30.0)
 
 
-CASES = (*chains(), *meetings(), *wired(), *with_todays_recovery(wired()), *wired_long(),
+CASES = (*chains(), *meetings(), *neighbours(), *as_in_the_paper(neighbours()), *wired(), *with_todays_recovery(wired()), *wired_long(),
          *with_todays_recovery(wired_long()), *large())
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 

@@ -1,10 +1,8 @@
 """Positions of nodes in metres and (source, destination) of flows; ns2/wireless.tcl has the same."""
 
-SPACING_M = 200
-
 
 def of(case):
-    d, lanes = SPACING_M, case.lanes
+    d, lanes = case.spacing, case.lanes
     match case.topology:
         case "chain":
             return [(i * d, 0) for i in range(case.hops + 1)], [(0, case.hops)]

@@ -12,11 +12,11 @@ from pathlib import Path
 import geometry
 import measure
 import networks
-from cases import MSS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "target" / "release" / "hopline"
 WALK = ROOT / "scenarios" / "walk" / "scenario.toml"
+NRED = ROOT / "papers" / "nred" / "scenarios"
 
 TRANSPORTS = {"Reno": "tcp-reno", "Newreno": "tcp-newreno", "Sack1": "tcp-sack",
               "Cubic": "tcp-cubic"}
@@ -29,10 +29,14 @@ def scenario_text(case):
              f'transport = "{TRANSPORTS[case.transport]}"']
     lines += ["[tcp]", f'preset = "{case.preset}"', f"window = {case.window}",
               "delayed_ack_ms = " + ("100" if case.sink == "delack" else '"off"')]
-    lines += cubic_lines(case) if case.transport == "Cubic" else [f"mss_bytes = {MSS}"]
+    lines += cubic_lines(case) if case.transport == "Cubic" else [f"mss_bytes = {case.mss}"]
     if case.topology == "wired":
         return "\n".join(lines + wired_lines(case)) + "\n"
-    lines += ["[radio]", 'preset = "ns2-wavelan"', "[routing]",
+    lines += ["[radio]", 'preset = "ns2-wavelan"']
+    if case.ranges:
+        lines += [f"range_m = {case.ranges[0]}", f"carrier_sense_range_m = {case.ranges[1]}"]
+    lines += ["[mac]", f"basic_rate_mbps = {case.basic_rate_mbps}",
+              "[queue]", f"capacity_packets = {case.queue}", "[routing]",
               'protocol = "' + ("static" if case.routing == "frozen" else "aodv") + '"']
     if case.routing == "aodv":
         lines += ["[routing.aodv]", 'preset = "ns2-2.35"']
@@ -50,7 +54,7 @@ def scenario_text(case):
 
 def cubic_lines(case):
     """Where Agent/TCP/Linux differs from the other agents of ns-2, and from hosts of today."""
-    return [f"mss_bytes = {MSS + TIMESTAMPS_BYTES}", "timestamps = true",
+    return [f"mss_bytes = {case.mss + TIMESTAMPS_BYTES}", "timestamps = true",
             f"cubic_beta = {case.beta / 1024}", "initial_window = 2", "initial_rto_s = 3",
             "max_rto_s = 120", "clock_granularity_s = 0.001"]
 
@@ -79,6 +83,8 @@ def run(case, seed):
     with tempfile.TemporaryDirectory() as folder:
         if case.topology == "door":
             return door(seed)
+        if case.settings == "paper":
+            return paper(case, seed)
         path = WALK
         if case.topology != "walk":
             path = Path(folder) / "scenario.toml"
@@ -95,6 +101,14 @@ def door(run):
     settings = ("routing.protocol=dsr", "routing.dsr.preset=ns2-2.35", "tcp.preset=ns2-2.35")
     words = [word for setting in settings for word in ("--set", setting)]
     measured = measure.run([PROGRAM, "run", networks.DOOR, "--json", "--run", run, *words])
+    return flows_of(measured), measured
+
+
+def paper(case, run):
+    """A scenario of the Neighborhood RED paper: a seed is a run, as in papers/nred."""
+    name = {"three-parallel": "three"}.get(case.topology, case.topology)
+    measured = measure.run([PROGRAM, "run", NRED / f"{name}.toml", "--json", "--run", run,
+                            "--set", f"radio.carrier_sense_range_m={case.ranges[1]}"])
     return flows_of(measured), measured
 
 

@@ -39,7 +39,11 @@ def command(case, seed):
     else:
         options = {"topology": case.topology, "hops": case.hops, "window": case.window,
                    "sink": case.sink, "transport": case.transport, "routing": case.routing,
-                   "lanes": case.lanes, "duration": case.duration, "mss": case.mss, "seed": seed}
+                   "spacing": case.spacing, "lanes": case.lanes, "queue": case.queue,
+                   "basic": case.basic_rate_mbps, "duration": case.duration, "mss": case.mss,
+                   "seed": seed}
+        if case.ranges:
+            options |= dict(zip(("range", "sense"), case.ranges))
         script = "wireless.tcl"
         if case.topology == "random":
             options |= {"topology": "files", "start": 0, **networks.stored(case.network)}

@@ -20,19 +20,24 @@ class Summary:
     retransmissions: float
     timeouts: float
     jain: float
+    runs: tuple  # kb/s, of each flow of each run
+
+    @property
+    def totals(self):
+        return [sum(run) for run in self.runs]
 
     @staticmethod
     def of(runs):
         def mean(key):
             return statistics.mean(sum(flow[key] for flow in run) for run in runs)
 
-        totals = [sum(flow["goodput_bps"] for flow in run) / 1000 for run in runs]
-        flows = tuple(statistics.mean(run[i]["goodput_bps"] for run in runs) / 1000
-                      for i in range(len(runs[0])))
+        rates = tuple(tuple(flow["goodput_bps"] / 1000 for flow in run) for run in runs)
+        totals = [sum(run) for run in rates]
+        flows = tuple(statistics.mean(run[i] for run in rates) for i in range(len(rates[0])))
         return Summary(
             statistics.mean(totals), statistics.stdev(totals) if len(totals) > 1 else 0.0, flows,
             mean("retransmissions"), mean("timeouts"),
-            statistics.mean(jain([flow["goodput_bps"] for flow in run]) for run in runs))
+            statistics.mean(jain(run) for run in rates), rates)
 
 
 def jain(rates):

@@ -17,6 +17,7 @@ import statistics
 import sys
 from pathlib import Path
 
+import flows
 import hopline_side
 import ns2_side
 import ns3
@@ -25,7 +26,7 @@ import report
 import scale
 from cases import CASES, GROUPS, SPEED
 
-QUICK_WORDS = ("4 hops, window 2,", "4 hops, window 32,", "window 32", "lanes 400 m", "hidden",
+QUICK_WORDS = ("4 hops, window 2,", "4 hops, window 32,", "window 32", "lanes 400 m", "hidden", "653 m",
                "Newreno, bit errors 3e-06", "Cubic, bit errors 3e-0", "20 nodes")
 
 
@@ -150,7 +151,8 @@ def main(words):
         ns2_side.ensure_installed()
     failures, parts = [], [report.heading(options.seeds)]
     for group, rows in compare(options, failures):
-        parts.append(report.table(group, rows) + report.misses(rows))
+        by_flow = any(case.flow_target_pct for case, _, _ in rows)
+        parts.append((flows if by_flow else report).table(group, rows) + report.misses(rows))
         print(parts[-1], flush=True)
     if not options.ns2_only and (not options.only or "chain-ns3" in options.only):
         parts.append(ns3.table(options.seeds))

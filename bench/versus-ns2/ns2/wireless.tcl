@@ -7,7 +7,7 @@
 # while the flows run (README.md says how this was checked). Nothing is traced unless -trace FILE.
 
 array set opt {
-    topology chain  hops 4  spacing 200  lanes 400
+    topology chain  hops 4  spacing 200  lanes 400  range ""  sense ""  basic 1  queue 49
     window 32  sink delack  transport Newreno  routing frozen
     seed 1  duration 120  start -1  trace ""
     nodes ""  flows ""  movement ""  headers once  mss 1460
@@ -88,6 +88,10 @@ switch $opt(topology) {
             place $d [expr {$i*$opt(lanes)}]
             flow [expr {2*$i}] [expr {2*$i + 1}]
         }
+        # Lanes in range of each other offer detours: apart, as in the grid, while routes are found.
+        if {$opt(routing) eq "frozen" && $opt(range) ne "" && $opt(lanes) <= $opt(range)} {
+            set stretch {0.0 1 50  89.0 1 1}
+        }
     }
     hidden - exposed - exposed-outward {
         for {set i 0} {$i < 4} {incr i} { place [expr {$i*$d}] 0 }
@@ -128,13 +132,17 @@ set stop [expr {$opt(start) + $opt(duration)}]
 # ---- radio and MAC ------------------------------------------------------------------------------
 
 Mac/802_11 set dataRate_ 2Mb
-Mac/802_11 set basicRate_ 1Mb
+Mac/802_11 set basicRate_ ${opt(basic)}Mb
 Mac/802_11 set RTSThreshold_ 0
 Phy/WirelessPhy set freq_ 914e6
 Phy/WirelessPhy set CPThresh_ 10.0
 Phy/WirelessPhy set RXThresh_ 3.652e-10
 Phy/WirelessPhy set CSThresh_ 1.559e-11
 Phy/WirelessPhy set Pt_ 0.28183815
+# What arrives over two-ray ground beyond the crossover (86 m) from antennas 1.5 m high.
+proc power_at {metres} { return [expr {0.28183815 * pow(1.5, 4) / pow($metres, 4)}] }
+if {$opt(range) ne ""} { Phy/WirelessPhy set RXThresh_ [power_at $opt(range)] }
+if {$opt(sense) ne ""} { Phy/WirelessPhy set CSThresh_ [power_at $opt(sense)] }
 
 if {$opt(routing) eq "frozen"} {
     Agent/DSDV set use_mac_ 0
@@ -180,7 +188,7 @@ $topo load_flatgrid $width $width
 set god_ [create-god $count]
 
 $ns_ node-config -adhocRouting $agent -llType LL -macType Mac/802_11 \
-    -ifqType $queue -ifqLen 50 -antType Antenna/OmniAntenna \
+    -ifqType $queue -ifqLen [expr {$opt(queue) + 1}] -antType Antenna/OmniAntenna \
     -propType Propagation/TwoRayGround -phyType Phy/WirelessPhy \
     -channel [new Channel/WirelessChannel] -topoInstance $topo \
     -agentTrace $tracing -routerTrace $tracing -macTrace $tracing -movementTrace OFF
