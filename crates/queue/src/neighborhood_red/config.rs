@@ -86,12 +86,13 @@ pub enum Guard {
     On(Limits),
 }
 
-/// What notices may do to a node that is careful.
+/// What notices may do to a node that is careful. It heeds those of nodes that it has heard frames of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest lifetime that is believed. Above 0; default 2 s.
+    /// Longest lifetime that is believed, and longest time for which a node that suffers says nothing because others say that
+    /// they are worse off. Above 0; default 2 s.
     pub lifetime: Duration,
-    /// Least time between notices of a neighbour that count. Default 200 ms.
+    /// Least time between notices of a neighbour that count, and between notices that are passed on. Default 200 ms.
     pub spacing: Duration,
     /// After everything had to be dropped for [`lifetime`](Self::lifetime), notices mean no more than an average just below
     /// `max_threshold` for so long, whoever sends them. Default 10 s.

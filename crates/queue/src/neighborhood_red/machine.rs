@@ -117,6 +117,13 @@ impl NeighborhoodRed {
         [self.congestion.outgoing, self.congestion.incoming]
     }
 
+    /// How many neighbours are remembered, and how many notices that they passed on: at most
+    /// [`neighbours`](Config::neighbours) each.
+    #[must_use]
+    pub fn entries(&self) -> [usize; 2] {
+        [self.neighbours.len(), self.notices.relayed_len()]
+    }
+
     /// The `normalizedPb` that holds at `now`.
     #[must_use]
     pub fn normalized_pb(&self, now: Instant) -> NormalizedPb {
@@ -128,7 +135,10 @@ impl NeighborhoodRed {
         let normalized_pb = NormalizedPb::of(self.congestion.normalized_pb(&self.config));
         let told = core::mem::take(&mut self.told);
         let on_a_path = self.carried.is_some_and(|at| now.since(at) <= self.config.flow_memory);
-        if normalized_pb > NormalizedPb::ZERO && on_a_path && self.suffers(now) && told <= normalized_pb {
+        if normalized_pb == NormalizedPb::ZERO || !on_a_path || !self.suffers(now) {
+            self.trust.is_heard();
+        } else if told <= normalized_pb || !self.trust.keeps_quiet(now, &self.config) {
+            self.trust.is_heard();
             let notice = Notice { normalized_pb, lifetime: self.config.lifetime, about: About::Sender };
             self.stats.notices_sent += self.announce(now, notice);
         }
@@ -154,6 +164,14 @@ impl NeighborhoodRed {
         1
     }
 
+    /// A frame of `neighbour` was heard. What is no other host's address is no neighbour, whatever the frame says.
+    fn hear(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        let group = neighbour.is_broadcast() || neighbour.is_multicast() || neighbour.is_unspecified();
+        if !group && neighbour != self.address {
+            self.neighbours.hear(now, neighbour);
+        }
+    }
+
     /// Takes a notice, and passes it on if that is asked for.
     fn heed(&mut self, now: Instant, Received { from, notice }: Received) -> Result<(), Ignored> {
         if from == self.address || notice.about == About::Neighbour(self.address) {
@@ -164,11 +182,13 @@ impl NeighborhoodRed {
         {
             return Err(Ignored::NotForUs);
         }
-        self.neighbours.hear(now, from);
-        if let Guard::On(limits) = self.config.guard
-            && !self.neighbours.count_notice(now, from, limits.spacing)
-        {
-            return Err(Ignored::TooSoon);
+        match self.config.guard {
+            Guard::Off => self.hear(now, from),
+            Guard::On(_) if !self.neighbours.knows(from) => return Err(Ignored::Stranger),
+            Guard::On(limits) if !self.neighbours.count_notice(now, from, limits.spacing) => {
+                return Err(Ignored::TooSoon);
+            }
+            Guard::On(_) => {}
         }
         let said = Believed { normalized_pb: notice.normalized_pb, lifetime: notice.lifetime };
         let believed = self.trust.believe(now, said, &self.config);
@@ -181,7 +201,10 @@ impl NeighborhoodRed {
                 self.notices.take_relayed(now, from, held(sufferer), limit)
             }
             About::Sender => {
-                self.told = self.told.max(normalized_pb);
+                // Who asks for nothing but silence about others is not worse off: honest notices hold for two intervals.
+                if lifetime >= self.config.notice_interval {
+                    self.told = self.told.max(normalized_pb);
+                }
                 self.notices.take(now, held(from))?;
                 self.relay(now, from, believed);
                 Ok(())
@@ -193,7 +216,9 @@ impl NeighborhoodRed {
     fn relay(&mut self, now: Instant, sufferer: Ipv4Addr, believed: Believed) {
         // Half the interval in which notices are renewed: a renewal that comes early is passed on, a flood is not.
         let spacing = self.config.notice_interval / 2;
-        if self.config.incoming == Incoming::Relayed && self.neighbours.count_relayed(now, sufferer, spacing)
+        if self.config.incoming == Incoming::Relayed
+            && self.neighbours.count_relayed(now, sufferer, spacing)
+            && self.trust.passes_on(now, &self.config)
         {
             let Believed { normalized_pb, lifetime } = believed;
             let notice = Notice { normalized_pb, lifetime, about: About::Neighbour(sufferer) };
@@ -247,7 +272,7 @@ impl Machine for NeighborhoodRed {
     fn handle_signal(&mut self, now: Instant, signal: Signal) {
         match signal {
             Signal::Channel(total) => self.congestion.sample(total, &self.config),
-            Signal::Heard(neighbour) => self.neighbours.hear(now, neighbour),
+            Signal::Heard(neighbour) => self.hear(now, neighbour),
         }
     }
 

@@ -27,7 +27,8 @@ impl Neighbours {
         Self { entries: Vec::new(), limit, memory }
     }
 
-    /// A frame of `address` was heard. Where there is no room, the one that was not heard for the longest time is forgotten.
+    /// A frame of `address` was heard. Where there is no room, the one that was not heard for the longest time is forgotten,
+    /// if it is not active any more: who sends under many addresses drives nobody out.
     pub(super) fn hear(&mut self, now: Instant, address: Ipv4Addr) {
         if let Some(neighbour) = self.get(address) {
             neighbour.heard = now;
@@ -35,10 +36,23 @@ impl Neighbours {
         }
         if self.entries.len() >= self.limit {
             let oldest = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.heard);
-            let (at, _) = oldest.expect("the limit is not zero");
+            let (at, oldest) = oldest.expect("the limit is not zero");
+            if now.since(oldest.heard) <= self.memory {
+                return;
+            }
             self.entries.remove(at);
         }
         self.entries.push(Neighbour { address, heard: now, noticed: None, relayed: None });
+    }
+
+    /// How many are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether `address` is remembered.
+    pub(super) fn knows(&self, address: Ipv4Addr) -> bool {
+        self.entries.iter().any(|entry| entry.address == address)
     }
 
     /// Those that were heard within the memory.
@@ -58,7 +72,8 @@ impl Neighbours {
         if count == 0 { None } else { self.active(now).nth(random.below(count) as usize) }
     }
 
-    /// Whether a notice of `address` comes no sooner than `spacing` after the last one that counted. If so it counts.
+    /// Whether a notice of `address` comes no sooner than `spacing` after the last one that counted. If so it counts; of
+    /// who is not remembered none does.
     pub(super) fn count_notice(&mut self, now: Instant, address: Ipv4Addr, spacing: Duration) -> bool {
         self.once(now, address, spacing, |neighbour| &mut neighbour.noticed)
     }
@@ -75,7 +90,7 @@ impl Neighbours {
         spacing: Duration,
         of: fn(&mut Neighbour) -> &mut Option<Instant>,
     ) -> bool {
-        let Some(last) = self.get(address).map(of) else { return true };
+        let Some(last) = self.get(address).map(of) else { return false };
         let due = last.is_none_or(|last| now.since(last) >= spacing);
         if due {
             *last = Some(now);

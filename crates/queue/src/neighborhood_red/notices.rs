@@ -56,10 +56,16 @@ impl Notices {
         if self.relayed.len() >= limit && !self.relayed.contains_key(&relay) {
             self.relayed.retain(|_, held| held.holds(now));
         }
-        if self.relayed.len() < limit || self.relayed.contains_key(&relay) {
-            self.relayed.insert(relay, held);
+        if self.relayed.len() >= limit && !self.relayed.contains_key(&relay) {
+            return Err(Ignored::NoRoom);
         }
+        self.relayed.insert(relay, held);
         Ok(())
+    }
+
+    /// How many of those that were passed on are remembered.
+    pub(super) fn relayed_len(&self) -> usize {
+        self.relayed.len()
     }
 
     /// What holds for this node's packets.

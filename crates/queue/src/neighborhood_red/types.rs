@@ -87,6 +87,11 @@ pub enum Ignored {
     AboutUs,
     /// It was passed on, and notices are not passed on here, or the node that suffers is a neighbour itself.
     NotForUs,
+    /// No frame of who sent it was heard, or so many others are heard that it is not remembered
+    /// ([`Guard`](super::config::Guard)).
+    Stranger,
+    /// So many were passed on that there is no room for one more.
+    NoRoom,
 }
 
 /// What the machine counted.
@@ -106,6 +111,10 @@ pub struct Stats {
     pub ignored_about_us: u64,
     /// Not heeded: passed on for others.
     pub ignored_not_for_us: u64,
+    /// Not heeded: from who is no neighbour.
+    pub ignored_strangers: u64,
+    /// Not heeded: no room.
+    pub ignored_no_room: u64,
     /// Heeded, and believed less than they said.
     pub capped: u64,
     /// Packets of flows that came.
@@ -117,12 +126,25 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Notices that came and were not heeded, for whatever reason.
+    #[must_use]
+    pub const fn ignored(&self) -> u64 {
+        self.ignored_smaller
+            + self.ignored_too_soon
+            + self.ignored_about_us
+            + self.ignored_not_for_us
+            + self.ignored_strangers
+            + self.ignored_no_room
+    }
+
     pub(super) fn ignore(&mut self, why: Ignored) {
         let counter = match why {
             Ignored::Smaller => &mut self.ignored_smaller,
             Ignored::TooSoon => &mut self.ignored_too_soon,
             Ignored::AboutUs => &mut self.ignored_about_us,
             Ignored::NotForUs => &mut self.ignored_not_for_us,
+            Ignored::Stranger => &mut self.ignored_strangers,
+            Ignored::NoRoom => &mut self.ignored_no_room,
         };
         *counter += 1;
     }
