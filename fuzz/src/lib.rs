@@ -4,6 +4,7 @@
 
 pub mod files;
 pub mod mac;
+pub mod neighborhood_red;
 pub mod receiver;
 pub mod scenario;
 pub mod transfer;
@@ -29,12 +30,14 @@ pub const TARGETS: &[Target] = &[
     Target { name: "aodv", run: wire::aodv },
     Target { name: "olsr", run: wire::olsr },
     Target { name: "dsr", run: wire::dsr },
+    Target { name: "ncn", run: wire::ncn },
     Target { name: "tcp_endpoint", run: hopline_testkit::fuzz::tcp_endpoint },
     Target { name: "tpa_endpoint", run: hopline_testkit::fuzz::tpa_endpoint },
     Target { name: "tpa_listener", run: hopline_testkit::fuzz::tpa_listener },
     Target { name: "aodv_machine", run: hopline_testkit::fuzz::aodv_machine },
     Target { name: "olsr_machine", run: hopline_testkit::fuzz::olsr_machine },
     Target { name: "dsr_machine", run: hopline_testkit::fuzz::dsr_machine },
+    Target { name: "neighborhood_red_machine", run: neighborhood_red::neighborhood_red_machine },
     Target { name: "mac", run: mac::mac },
     Target { name: "receiver", run: receiver::receiver },
     Target { name: "ns_movements", run: files::ns_movements },

@@ -8,6 +8,7 @@ use hopline_wire::checksum::{self, Sum};
 use hopline_wire::dot11::Frame;
 use hopline_wire::icmp::Unreachable;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ncn::{NormalizedPb, Notice};
 use hopline_wire::tcp::Segment;
 use hopline_wire::tpa::{self as tpa_wire, Ports};
 use hopline_wire::udp::Datagram;
@@ -153,6 +154,20 @@ pub fn dsr(data: &[u8]) {
     let options = data.len().saturating_sub(source_routing::FIXED_LEN);
     if let (Ok(len), [next, flags, _, _, rest @ ..]) = (u16::try_from(options), data) {
         round_trip([&[*next, *flags], &len.to_be_bytes()[..], rest].concat(), parse, emit);
+    }
+}
+
+/// Notices of Neighborhood RED. Bytes that follow one, and the reserved ones, are not kept.
+pub fn ncn(data: &[u8]) {
+    let emit = |notice: &Notice, out: &mut Vec<u8>| {
+        notice.emit(out);
+        assert_eq!(out.len(), notice.wire_len());
+    };
+    round_trip(data.to_vec(), |bytes| Notice::parse(bytes), emit);
+    if let Ok(notice) = Notice::parse(data) {
+        let share = notice.normalized_pb.get();
+        assert!((0.0..=1.0).contains(&share));
+        assert_eq!(NormalizedPb::of(share), notice.normalized_pb);
     }
 }
 

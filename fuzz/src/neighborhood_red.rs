@@ -1,0 +1,197 @@
+//! A Neighborhood RED machine.
+
+use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
+use hopline_queue::Action;
+use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits, Suffering};
+use hopline_queue::neighborhood_red::{
+    ChannelTime, Coming, Config, Event, NeighborhoodRed, Received, Signal,
+};
+use hopline_queue::red::Verdict;
+use hopline_testkit::fuzz::{Choices, Life};
+use hopline_wire::ncn::{About, NormalizedPb, Notice};
+use std::net::Ipv4Addr;
+
+/// Most neighbours that the machine is to remember.
+const NEIGHBOURS: u16 = 5;
+/// As long as any notice lasts.
+const LONGEST_LIFETIME: Duration = Duration::from_millis(65_535);
+
+/// Drives a Neighborhood RED machine with operations read from `data`.
+///
+/// # Panics
+/// If the machine breaks its contract: panics itself, grows beyond its limits, asks to be woken at a time that has passed, sends
+/// what cannot be read, has averages that no channel gives, chooses packets while no notice holds, or, with a guard, drops
+/// everything for longer than a lifetime without a rest.
+pub fn neighborhood_red_machine(data: &[u8]) {
+    let mut choices = Choices(data);
+    let mut node = Node::new(config(&mut choices));
+    while !choices.is_over() {
+        node.step(&mut choices);
+    }
+    node.end();
+}
+
+struct Node {
+    red: NeighborhoodRed,
+    now: Instant,
+    /// Until when the last of all notices lasts.
+    noticed_until: Instant,
+    /// When the present time of silence began, at the latest.
+    silent: Option<Instant>,
+    total: ChannelTime,
+    sampled: Instant,
+    /// Percent of the time: busy, transmitting, receiving. More than all of it, too.
+    load: [u8; 3],
+}
+
+impl Node {
+    fn new(config: Config) -> Self {
+        let stream = Stream::new(1, 1, NodeId(0), Purpose::Neighborhood);
+        Self {
+            red: NeighborhoodRed::new(config, NodeId(0).ipv4(), Instant::ZERO, stream),
+            now: Instant::ZERO,
+            noticed_until: Instant::ZERO,
+            silent: None,
+            total: ChannelTime::default(),
+            sampled: Instant::ZERO,
+            load: [0; 3],
+        }
+    }
+
+    fn step(&mut self, choices: &mut Choices<'_>) {
+        match choices.byte() % 8 {
+            0 => {
+                self.load = [choices.byte(), choices.byte(), choices.byte()];
+                self.pass(Duration::from_millis(u64::from(choices.byte()) * 40));
+            }
+            // Late: the machine was due, and nobody has woken it. It is when it hears of the next thing.
+            1 => {
+                self.now += Duration::from_millis(u64::from(choices.byte()) * 40);
+                self.wake();
+            }
+            2 => self.red.handle_signal(self.now, Signal::Heard(address(choices))),
+            3 => self.red.handle_signal(self.now, Signal::Channel(nonsense(choices))),
+            4 | 5 => self.notice(choices),
+            6 => self.admit(Coming::Down { next_hop: address(choices) }),
+            _ => self.admit(Coming::Up),
+        }
+        self.drain();
+        self.check();
+    }
+
+    fn notice(&mut self, choices: &mut Choices<'_>) {
+        let from = address(choices);
+        let notice = Notice {
+            // Often everything, or what congestion that is not total asks for.
+            normalized_pb: match choices.byte() {
+                0..=99 => NormalizedPb::ONE,
+                100..=199 => NormalizedPb::of(self.red.config().largest_partial()),
+                _ => NormalizedPb::of(f64::from(choices.u16()) / 65_535.0),
+            },
+            lifetime: Duration::from_millis(choices.u16().into()),
+            about: if choices.byte() < 128 { About::Sender } else { About::Neighbour(address(choices)) },
+        };
+        self.noticed_until = self.noticed_until.max(self.now + notice.lifetime);
+        self.red.handle_packet(self.now, LinkId::ONLY, Received { from, notice });
+    }
+
+    fn admit(&mut self, coming: Coming) {
+        let verdict = self.red.admit(self.now, coming);
+        if self.now >= self.noticed_until {
+            assert_eq!(verdict, Verdict::Enter, "no notice holds");
+        }
+        if let (Verdict::Drop, Guard::On(limits)) = (verdict, self.red.config().guard) {
+            let begun = self.silent.filter(|begun| self.now < *begun + limits.rest);
+            let begun = *self.silent.insert(begun.unwrap_or(self.now));
+            assert!(self.now < begun + limits.lifetime, "silent for too long");
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(event) = self.red.poll_event() {
+            let Event::Sample = event;
+            let passed = self.now.since(self.sampled);
+            let [busy, transmitting, receiving] = self.load.map(|percent| passed * u64::from(percent) / 100);
+            self.sampled = self.now;
+            self.total.elapsed += passed;
+            self.total.busy += busy;
+            self.total.transmitting += transmitting;
+            self.total.receiving += receiving;
+            self.red.handle_signal(self.now, Signal::Channel(self.total));
+        }
+        while let Some(sent) = self.red.poll_transmit(self.now) {
+            let mut bytes = Vec::new();
+            sent.notice.emit(&mut bytes);
+            assert_eq!(Notice::parse(&bytes), Ok(sent.notice));
+            assert!(sent.notice.lifetime <= LONGEST_LIFETIME);
+        }
+    }
+
+    fn check(&self) {
+        assert!(self.red.entries().iter().all(|&entries| entries <= NEIGHBOURS.into()));
+        let config = self.red.config();
+        let most = config.bandwidth_bps as f64 / f64::from(config.packet_bits);
+        let [outgoing, incoming] = self.red.own_averages();
+        for average in [self.red.average(), outgoing, incoming] {
+            assert!((0.0..=most * (1.0 + 1e-9)).contains(&average), "{average}");
+        }
+        assert!(self.red.poll_timeout().is_some_and(|(at, _)| at > self.now));
+        let stats = self.red.stats();
+        assert!(stats.ignored() <= stats.notices_received);
+        assert!(stats.chosen_incoming + stats.chosen_outgoing <= stats.packets);
+    }
+
+    /// When nobody has said anything for longer than anything holds, nothing is dropped.
+    fn end(&mut self) {
+        self.pass(LONGEST_LIFETIME);
+        for coming in [Coming::Up, Coming::Down { next_hop: NodeId(1).ipv4() }] {
+            assert_eq!(self.red.admit(self.now, coming), Verdict::Enter);
+        }
+        assert_eq!(self.red.normalized_pb(self.now), NormalizedPb::ZERO);
+    }
+}
+
+impl Life for Node {
+    fn now(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.red.poll_timeout().map(|(at, _)| at)
+    }
+
+    fn wake(&mut self) {
+        self.red.handle_timeout(self.now);
+        self.drain();
+    }
+}
+
+fn config(choices: &mut Choices<'_>) -> Config {
+    let choice = choices.byte();
+    let when = |bit: u8| choice >> bit & 1 == 1;
+    Config {
+        guard: if when(0) { Guard::On(Limits::DEFAULT) } else { Guard::Off },
+        incoming: if when(1) { Incoming::Relayed } else { Incoming::Dropped },
+        delivery: if when(2) { Delivery::Broadcast } else { Delivery::Unicast },
+        suffering: if when(3) { Suffering::BelowFairShare } else { Config::PAPER.suffering },
+        action: if when(4) { Action::Mark } else { Action::Drop },
+        neighbours: NEIGHBOURS.try_into().expect("not zero"),
+        ..Config::PAPER
+    }
+}
+
+/// Mostly one of eight nodes, the machine's own among them.
+fn address(choices: &mut Choices<'_>) -> Ipv4Addr {
+    match choices.byte() {
+        255 => Ipv4Addr::BROADCAST,
+        254 => Ipv4Addr::UNSPECIFIED,
+        253 => Ipv4Addr::new(224, 0, 0, 1),
+        byte => NodeId(u32::from(byte % 8)).ipv4(),
+    }
+}
+
+/// Radio times that need not fit to each other, or to those of before.
+fn nonsense(choices: &mut Choices<'_>) -> ChannelTime {
+    let mut time = || Duration::from_nanos(u64::from(choices.u32()) << (choices.byte() % 24));
+    ChannelTime { elapsed: time(), busy: time(), transmitting: time(), receiving: time() }
+}

@@ -1,0 +1,4 @@
+//! Notices of Neighborhood RED, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::wire::ncn(data));
