@@ -16,6 +16,7 @@ use hopline_wire::{Emit, icmp, udp};
 use std::fs::File;
 use std::path::Path;
 
+mod ncn;
 mod tpa;
 
 const A: NodeId = NodeId(0);
@@ -91,6 +92,18 @@ fn ip_packet(protocol: Protocol, len: usize, payload: impl Fn(&Header, &mut Vec<
     ip.emit(len, &mut out);
     payload(&ip, &mut out);
     out
+}
+
+/// A capture of these IP packets; gives what `read` gives, or nothing without tshark.
+fn raw_capture<T>(packets: &[Vec<u8>], read: impl FnOnce(&Path) -> T) -> Option<T> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("raw.pcapng");
+    let mut capture = Capture::new(&path);
+    for packet in packets {
+        capture.write(capture.wired, packet, None, "");
+    }
+    capture.writer.finish().unwrap();
+    tshark::installed_to_read(&path).then(|| read(&path))
 }
 
 fn control_frames(capture: &mut Capture) {

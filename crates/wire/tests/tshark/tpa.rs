@@ -1,6 +1,6 @@
 //! The Wireshark dissector of TPA shows what was written, and objects to what the parser refuses and nothing else.
 
-use super::{A, B, Capture, ip_packet};
+use super::{A, B, ip_packet, raw_capture};
 use bytes::Bytes;
 use hopline_core::{Purpose, Stream};
 use hopline_testkit::tshark::{self, Reading};
@@ -226,14 +226,7 @@ fn extensions_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
 
 /// A capture of these packets, to be read with the dissector; gives what `read` gives, or nothing without tshark.
 fn with_capture<T>(packets: &[Vec<u8>], read: impl Fn(Reading<'_>) -> T) -> Option<T> {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("tpa.pcapng");
-    let mut capture = Capture::new(&path);
-    for packet in packets {
-        capture.write(capture.wired, packet, None, "");
-    }
-    capture.writer.finish().unwrap();
-    tshark::installed_to_read(&path).then(|| read(dissecting(&path)))
+    raw_capture(packets, |path| read(dissecting(path)))
 }
 
 fn dissecting(path: &Path) -> Reading<'_> {

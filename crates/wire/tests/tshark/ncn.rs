@@ -1,0 +1,152 @@
+//! The Wireshark dissector of Neighborhood RED's notices shows what was written, and objects to what the parser refuses and
+//! nothing else.
+
+use super::{ip_packet, raw_capture};
+use bytes::Bytes;
+use hopline_core::{Duration, Purpose, Stream};
+use hopline_testkit::tshark::Reading;
+use hopline_wire::ncn::{self, About, NormalizedPb, Notice};
+use hopline_wire::{ipv4, udp};
+use std::net::Ipv4Addr;
+
+const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/ncn.lua");
+/// How tshark prints that an expert information is an error.
+const ERROR: &str = "8388608";
+
+fn emit(notice: &Notice) -> Vec<u8> {
+    let mut out = Vec::new();
+    notice.emit(&mut out);
+    out
+}
+
+fn packet(port: u16, bytes: &[u8]) -> Vec<u8> {
+    let payload = Bytes::copy_from_slice(bytes);
+    let datagram = udp::Datagram { src_port: port, dst_port: port, payload };
+    ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out))
+}
+
+fn notices() -> Vec<Notice> {
+    let mut stream = Stream::keyed(1, 0, 0, Purpose::Emulation);
+    let any = |stream: &mut Stream| Notice {
+        normalized_pb: NormalizedPb::of(stream.bits() as u32 as f64 / f64::from(u32::MAX)),
+        lifetime: Duration::from_millis(stream.below(65_536).into()),
+        about: if stream.below(2) == 0 {
+            About::Sender
+        } else {
+            About::Neighbour(Ipv4Addr::from_bits(stream.bits() as u32))
+        },
+    };
+    let whole = Notice {
+        normalized_pb: NormalizedPb::ONE,
+        lifetime: Duration::from_millis(65_535),
+        about: About::Sender,
+    };
+    let nothing = Notice { normalized_pb: NormalizedPb::ZERO, lifetime: Duration::ZERO, ..whole };
+    [whole, nothing].into_iter().chain((0..200).map(|_| any(&mut stream))).collect()
+}
+
+/// What `read` finds in a capture of `payloads` to the port of notices; `None` without tshark.
+fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> Option<T> {
+    let packets: Vec<_> = payloads.iter().map(|bytes| packet(ncn::PORT, bytes)).collect();
+    raw_capture(&packets, |path| read(Reading::of(path).with_script(DISSECTOR.as_ref())))
+}
+
+#[test]
+fn every_field_is_shown_as_it_was_written() {
+    let notices = notices();
+    let payloads: Vec<_> = notices.iter().map(emit).collect();
+    let names = [
+        "frame.protocols",
+        "ncn.type",
+        "ncn.reserved",
+        "ncn.lifetime",
+        "ncn.normalized_pb",
+        "ncn.sufferer",
+        "_ws.expert.message",
+        "_ws.lua.error",
+    ];
+    let Some(rows) = read(&payloads, |reading| reading.fields(&names)) else { return };
+    assert_eq!(rows.len(), notices.len());
+    for ((notice, bytes), row) in notices.iter().zip(&payloads).zip(rows) {
+        let (kind, sufferer) = match notice.about {
+            About::Sender => ("1", String::new()),
+            About::Neighbour(address) => ("2", address.to_string()),
+        };
+        let pb = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        let lifetime = notice.lifetime.as_millis().to_string();
+        let expected = ["raw:ip:udp:ncn", kind, "0x00", &lifetime, &pb.to_string(), &sufferer, "", ""]
+            .map(str::to_owned);
+        assert_eq!(row[..], expected, "{notice:?}");
+    }
+}
+
+#[test]
+fn the_info_column_can_be_read_and_says_what_is_wrong() {
+    let notice = Notice {
+        normalized_pb: NormalizedPb::of(0.25),
+        lifetime: Duration::from_secs(2),
+        about: About::Neighbour(Ipv4Addr::new(10, 0, 0, 3)),
+    };
+    let relayed = emit(&notice);
+    let plain = emit(&Notice { about: About::Sender, ..notice });
+    let unknown = [&[9], &plain[1..]].concat();
+    let payloads = [plain.clone(), relayed.clone(), plain[..7].to_vec(), relayed[..11].to_vec(), unknown];
+    let info = |reading: Reading<'_>| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]);
+    let Some(rows) = read(&payloads, info) else { return };
+    let expected = [
+        "drop 0.250000 for 2000 ms",
+        "drop 0.250000 for 2000 ms of 10.0.0.3",
+        "NCN [malformed: truncated: 8 bytes needed, 7 present]",
+        "NCN [malformed: truncated: 12 bytes needed, 11 present]",
+        "NCN [malformed: packetType 9]",
+    ];
+    for (row, info) in rows.iter().zip(expected) {
+        assert_eq!(row[..], ["NCN", info]);
+    }
+    assert_eq!(rows.len(), expected.len());
+}
+
+#[test]
+fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
+    let mut stream = Stream::keyed(1, 1, 1, Purpose::Emulation);
+    let damaged = |notice: &Notice, stream: &mut Stream| {
+        let mut bytes = emit(notice);
+        let at = stream.below(bytes.len() as u32) as usize;
+        match stream.below(4) {
+            0 => bytes.truncate(at.max(1)),
+            1 => bytes[0] = stream.below(4) as u8,
+            2 => bytes.push(7),
+            _ => bytes[at] ^= 1 << stream.below(8),
+        }
+        bytes
+    };
+    let all: Vec<_> = notices().iter().map(|notice| damaged(notice, &mut stream)).collect();
+    let names = ["_ws.expert.severity", "_ws.lua.error", "ncn.malformed.truncated", "ncn.malformed.type"];
+    let Some(rows) = read(&all, |reading| reading.fields(&names)) else { return };
+    let refused = all.iter().filter(|bytes| Notice::parse(bytes).is_err()).count();
+    assert!(refused > 40 && all.len() - refused > 40, "{refused} of {} refused", all.len());
+    assert_eq!(rows.len(), all.len());
+    for (bytes, row) in all.iter().zip(rows) {
+        let error = Notice::parse(bytes).is_err();
+        assert_eq!((row[0].contains(ERROR), row[1].as_str()), (error, ""), "{bytes:02x?}");
+        assert_eq!(error, !row[2].is_empty() || !row[3].is_empty(), "{bytes:02x?}");
+    }
+}
+
+#[test]
+fn other_ports_are_known_by_preference_or_by_hand() {
+    let bytes = emit(&notices()[0]);
+    let protocols = |rule: fn(Reading<'_>) -> Reading<'_>| {
+        raw_capture(&[packet(9000, &bytes)], |path| {
+            rule(Reading::of(path).with_script(DISSECTOR.as_ref())).fields(&["_ws.col.Protocol"])
+        })
+    };
+    let Some(stock) = protocols(|reading| reading) else { return };
+    assert_eq!(stock, [["UDP"]]);
+    let by_preference = protocols(|reading| reading.with_preference("ncn.udp_port:9000"));
+    let by_hand = protocols(|reading| reading.decoding_as("udp.port==9000,ncn"));
+    assert_eq!(
+        (by_preference.unwrap(), by_hand.unwrap()),
+        (vec![vec!["NCN".to_owned()]], vec![vec!["NCN".to_owned()]])
+    );
+}
