@@ -79,6 +79,13 @@ impl Rate {
         !matches!(self, Self::Dsss1 | Self::Dsss2 | Self::Cck5_5 | Self::Cck11)
     }
 
+    /// The slowest rate that every station of the rate's PHY has: 1 Mb/s of DSSS and CCK, 6 Mb/s of OFDM
+    /// (802.11-2020 §16.1.1, §17.1.1).
+    #[must_use]
+    pub const fn lowest_mandatory(self) -> Self {
+        if self.is_ofdm() { Self::Ofdm6 } else { Self::Dsss1 }
+    }
+
     /// Time on air of a frame of `bytes` bytes, FCS included.
     ///
     /// DSSS and CCK: preamble and PLCP header of `preamble`, then the bits, rounded up to a microsecond

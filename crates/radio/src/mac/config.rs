@@ -292,10 +292,12 @@ impl Config {
         self.sifs + self.slot * 2
     }
 
-    /// EIFS = SIFS + DIFS + an ACK at the basic rate (802.11-2020 §10.3.7).
+    /// EIFS = SIFS + DIFS + an ACK at the lowest mandatory rate, whatever the basic rate (802.11-2020 §10.3.7).
     #[must_use]
     pub fn eifs(&self) -> Duration {
-        self.sifs + self.difs() + self.control_airtime(hopline_wire::dot11::ACK_LEN)
+        let ack =
+            self.basic_rate.lowest_mandatory().airtime(hopline_wire::dot11::ACK_LEN as u32, self.preamble);
+        self.sifs + self.difs() + ack
     }
 
     /// aPHY-RX-START-Delay: from the start of a frame to its recognition. b: the preamble, 192 or 96 µs; a: 20 µs.
@@ -321,6 +323,14 @@ mod tests {
         assert_eq!((b.difs(), b.eifs()), (Duration::from_micros(50), Duration::from_micros(364)));
         let a = Config::dot11a();
         assert_eq!((a.difs(), a.eifs()), (Duration::from_micros(34), Duration::from_micros(94)));
+    }
+
+    #[test]
+    fn eifs_is_the_same_at_every_basic_rate() {
+        let b = Config { basic_rate: Rate::Dsss2, ..Config::dot11b() };
+        assert_eq!(b.eifs(), Duration::from_micros(364));
+        let a = Config { basic_rate: Rate::Ofdm24, ..Config::dot11a() };
+        assert_eq!(a.eifs(), Duration::from_micros(94));
     }
 
     #[test]
