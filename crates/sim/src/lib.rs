@@ -7,6 +7,7 @@
 mod draw;
 mod dsr;
 mod fingerprint;
+mod flood;
 mod flow;
 mod medium;
 mod neighborhood;

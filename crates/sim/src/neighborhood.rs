@@ -61,10 +61,7 @@ impl Neighborhood {
             sent: stats.notices_sent,
             relayed: stats.notices_relayed,
             received: stats.notices_received,
-            ignored: stats.ignored_smaller
-                + stats.ignored_too_soon
-                + stats.ignored_about_us
-                + stats.ignored_not_for_us,
+            ignored: stats.ignored(),
             capped: stats.capped,
         }
     }
@@ -96,7 +93,7 @@ impl<T: Tracer> World<T> {
             let Some(neighborhood) = &mut state.neighborhood else { return };
             let machine = &mut neighborhood.machine;
             if let Some(outgoing) = machine.poll_transmit(now) {
-                self.send_notice(node, outgoing);
+                self.send_notice(node, NodeId(node).ipv4(), outgoing);
             } else if let Some(neighborhood_red::Event::Sample) = machine.poll_event() {
                 let radio = state.radio.as_ref().expect("only nodes with a radio are members");
                 machine.handle_signal(now, Signal::Channel(channel_time(&radio.mac, now)));
@@ -118,11 +115,11 @@ impl<T: Tracer> World<T> {
         let now = self.now;
         let Some(machine) = self.nodes[node as usize].neighborhood() else { return };
         machine.handle_signal(now, Signal::Heard(from.ipv4()));
-        let packet = self.packets.get(handle);
-        if let Body::Ncn(notice) = packet.body {
-            let received = neighborhood_red::Received { from: from.ipv4(), notice };
+        let &Packet { ip, ref body, serial, .. } = self.packets.get(handle);
+        if let &Body::Ncn(notice) = body {
+            // Notices are not forwarded: their source is the neighbour, if it is honest.
+            let received = neighborhood_red::Received { from: ip.src, notice };
             machine.handle_packet(now, LinkId::ONLY, received);
-            let serial = packet.serial;
             if let Some(sender) = &mut self.nodes[from.index()].neighborhood {
                 sender.delivery.heard(serial, node);
             }
@@ -166,12 +163,13 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    fn send_notice(&mut self, node: u32, Outgoing { to, notice }: Outgoing) {
+    /// Sends a notice from `node`, under the address `source`.
+    pub(crate) fn send_notice(&mut self, node: u32, source: Ipv4Addr, Outgoing { to, notice }: Outgoing) {
         let destination = match to {
             To::Neighbour(neighbour) => neighbour,
             To::Everyone => Ipv4Addr::BROADCAST,
         };
-        let ip = Header { ttl: 1, ..header(NodeId(node).ipv4(), destination, Protocol::Udp) };
+        let ip = Header { ttl: 1, ..header(source, destination, Protocol::Udp) };
         let len_bytes = (HEADER_LEN + udp::HEADER_LEN + notice.wire_len()) as u32 + self.extra_header_bytes;
         let body = Body::Ncn(notice);
         let packet = Packet { ip, body, len_bytes, flow: None, made: self.now, serial: 0 };

@@ -1,6 +1,8 @@
 //! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
 
 pub use crate::draw::Draw;
+pub use hopline_wire::ncn::NormalizedPb;
+
 use core::num::{NonZeroU16, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::drop_tail::Service;
@@ -31,6 +33,8 @@ pub struct Spec {
     pub links: Vec<LinkSpec>,
     /// When which node does not hear which, in any order.
     pub outages: Vec<OutageSpec>,
+    /// Hostile nodes.
+    pub notice_floods: Vec<NoticeFloodSpec>,
     /// How packets find their way.
     pub routing: RoutingSpec,
     /// What transport endpoints are told of routes that fail and return.
@@ -177,6 +181,37 @@ pub enum Blocks {
     /// Packets, as a filter by MAC address between MAC and network layer does (`iptables -m mac`; the test bed of the
     /// TPA paper, §4.1): frames are received, answered and heeded, and the packets in them are dropped.
     Packets,
+}
+
+/// A wireless node that broadcasts notices of Neighborhood RED which no congestion asked for, whether it has Neighborhood RED
+/// itself or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoticeFloodSpec {
+    /// Who does.
+    pub node: NodeId,
+    /// When the first goes out.
+    pub start: Instant,
+    /// From when on none does. [`Instant::FAR_FUTURE`]: never.
+    pub stop: Instant,
+    /// Time from one to the next, not zero.
+    pub interval: Duration,
+    /// What they ask for.
+    pub normalized_pb: NormalizedPb,
+    /// For how long; the notice has room for whole milliseconds up to 65.535 s.
+    pub lifetime: Duration,
+    /// What they lie about beyond that.
+    pub forge: Forge,
+}
+
+/// What a hostile node lies about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forge {
+    /// Nothing: it says that it suffers itself.
+    Nothing,
+    /// Who it is: each notice has another source address, which no node has.
+    Senders,
+    /// Who suffers: each notice is passed on for another node, which is none.
+    Sufferers,
 }
 
 /// How packets find their way.

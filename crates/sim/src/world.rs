@@ -1,6 +1,7 @@
 //! The world: everything there is in a run, and the loop that drives it.
 
 use crate::fingerprint::Fingerprint;
+use crate::flood::NoticeFlood;
 use crate::flow::{Flow, Side};
 use crate::medium::Medium;
 use crate::neighborhood::{Neighborhood, OBSERVATION_INTERVAL};
@@ -57,6 +58,8 @@ pub(crate) enum Event {
     FlowStop { flow: u32 },
     /// An application wants to be woken: it sends a datagram or a request.
     Application { flow: u32 },
+    /// A hostile node sends its next notice.
+    NoticeFlood { flood: u32 },
     /// The state of all flows is sampled.
     Sample,
     /// Neighbourhoods are looked at.
@@ -83,6 +86,7 @@ pub struct World<T> {
     pub(crate) cuts: Schedule,
     pub(crate) routes: Option<StaticRoutes>,
     pub(crate) flows: Vec<Flow>,
+    pub(crate) floods: Vec<NoticeFlood>,
     pub(crate) packets: Slab,
     pub(crate) extra_header_bytes: u32,
     warmup: Duration,
@@ -116,6 +120,7 @@ impl<T: Tracer> World<T> {
             cuts: Schedule::new(&spec.outages, |_any| true),
             routes: matches!(spec.routing, RoutingSpec::Static).then(|| routes::shortest(spec)),
             flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, key)).collect(),
+            floods: spec.notice_floods.iter().copied().map(NoticeFlood::new).collect(),
             packets: Slab::default(),
             extra_header_bytes: spec.extra_header_bytes,
             warmup: spec.warmup,
@@ -132,6 +137,9 @@ impl<T: Tracer> World<T> {
             if spec.stop != Instant::FAR_FUTURE {
                 world.scheduler.schedule(spec.stop, Event::FlowStop { flow });
             }
+        }
+        for (flood, spec) in (0..).zip(&spec.notice_floods) {
+            world.scheduler.schedule(spec.start, Event::NoticeFlood { flood });
         }
         world.scheduler.schedule(Instant::ZERO + SAMPLE_INTERVAL, Event::Sample);
         if world.nodes.iter().any(Node::is_observed) {
@@ -253,6 +261,7 @@ impl<T: Tracer> World<T> {
             Event::FlowStart { flow } => self.start_flow(flow),
             Event::FlowStop { flow } => self.stop_flow(flow),
             Event::Application { flow } => self.wake_application(flow),
+            Event::NoticeFlood { flood } => self.flood_notice(flood),
             Event::Sample => self.sample(),
             Event::Observe => self.observe_neighborhoods(),
             Event::WarmedUp => self.warmed_up(),

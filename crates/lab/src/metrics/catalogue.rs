@@ -211,6 +211,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
     flow("steady_goodput_bps", "bit/s", Higher, "goodput from `warm_up_s` on", |_, f| steady::goodput_bps(f)),
     flow("bytes_received", "B", Higher, "bytes delivered", |_, f| count(f.bytes_received)),
     flow(
+        "longest_silence_s",
+        "s",
+        Lower,
+        "longest time without a delivery while the flow was active, its beginning and its end included",
+        |_, f| (!f.active.is_zero()).then(|| f.longest_silence.as_secs_f64()),
+    ),
+    flow(
         "completion_s",
         "s",
         Lower,

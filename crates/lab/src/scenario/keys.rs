@@ -7,7 +7,7 @@ mod transports;
 
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
-pub use neighborhood::NEIGHBORHOOD_RED;
+pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD};
 pub use routing::{AODV, DSR, OLSR, ROUTING};
 pub use transports::{DOOR, FEEDBACK, PACING, TCP, TPA, TRANSPORTS};
 
@@ -58,6 +58,11 @@ pub const SCENARIO: &[Key] = &[
     Key::tables("flow", FLOW, "flows listed one by one"),
     Key::tables("link", LINK, "wired full-duplex links"),
     Key::tables("outage", OUTAGE, "times during which one node does not hear another; see above"),
+    Key::tables(
+        "notice_flood",
+        NOTICE_FLOOD,
+        "hostile or careless nodes, which send notices of Neighborhood RED that no congestion asked for; see above",
+    ),
     Key::lists(
         "sweep",
         "values that `hopline compare` tries when no --vary is given: \"key.path\" = [values]",

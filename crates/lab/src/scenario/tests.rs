@@ -1,7 +1,7 @@
 //! What is right is resolved; what is wrong is found at its line and column, with what would be right.
 
 use super::*;
-use hopline_core::{Instant, NodeId};
+use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mac::config::{EifsRule, FirstAccess};
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::phy::propagation::{Propagation, RangeDisk};
@@ -15,6 +15,7 @@ mod door;
 mod errors;
 mod feedback;
 mod files;
+mod floods;
 mod laws;
 mod neighborhood;
 mod outages;

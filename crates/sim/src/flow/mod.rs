@@ -19,7 +19,7 @@ use counters::{Counters, Told};
 use datagrams::{Bursts, Datagrams};
 use endpoint::with_mark;
 use exchange::Exchange;
-use hopline_core::{FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
+use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::{tpa, udp};
 use std::net::Ipv4Addr;
@@ -62,6 +62,8 @@ pub(crate) struct Flow {
     kind: Kind,
     bytes_received: u64,
     last_delivery: Instant,
+    /// The longest time without a delivery, of those that a delivery ended, since it counts.
+    silence: Duration,
     /// By the side that sends.
     packets: [Packets; 2],
     series: Vec<FlowSample>,
@@ -132,6 +134,7 @@ impl Flow {
             kind,
             bytes_received: 0,
             last_delivery: spec.start,
+            silence: Duration::ZERO,
             packets: Default::default(),
             series: Vec::new(),
             told: Told::default(),
@@ -157,6 +160,7 @@ impl Flow {
     pub(crate) fn restart(&mut self, now: Instant, held: [(u64, u64); 2]) {
         self.since = self.start.max(now);
         self.before = self.counters(now);
+        self.silence = Duration::ZERO;
         for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
             packets.restart(held, held_bytes);
         }
@@ -184,6 +188,7 @@ impl Flow {
             bytes_received: counters.bytes_received,
             since: self.since,
             active: end.since(self.since),
+            longest_silence: self.silence.max(self.silence_until(end)),
             segments_sent: counters.segments_sent,
             retransmissions: counters.retransmissions,
             duplicates: counters.duplicates,
@@ -277,12 +282,18 @@ impl Flow {
         }
     }
 
-    /// Counts what arrives, except what was still under way when the flow stopped.
+    /// Counts what arrives, except what had arrived before or was still under way when the flow stopped.
     fn take_delivery(&mut self, now: Instant, bytes: u64) {
-        if now < self.stop {
+        if now < self.stop && bytes > 0 {
+            self.silence = self.silence.max(self.silence_until(now));
             self.bytes_received += bytes;
             self.last_delivery = now;
         }
+    }
+
+    /// How much of the time without a delivery that lasts until `end` counts.
+    fn silence_until(&self, end: Instant) -> Duration {
+        end.since(self.last_delivery.max(self.since))
     }
 }
 

@@ -43,6 +43,8 @@ pub struct FlowOutcome {
     /// and came to it (a transfer of given size, a given number of transactions), otherwise the stop time or the end of
     /// the run.
     pub active: Duration,
+    /// Longest time within `active` in which nothing was delivered, its beginning and its end included.
+    pub longest_silence: Duration,
     /// Segments with data (datagrams: packets) sent, retransmissions included; requests and responses both count.
     pub segments_sent: u64,
     /// Segments with data sent again.

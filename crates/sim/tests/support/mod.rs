@@ -77,6 +77,7 @@ fn empty() -> Spec {
         radio: None,
         links: Vec::new(),
         outages: Vec::new(),
+        notice_floods: Vec::new(),
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,
         extra_header_bytes: 0,

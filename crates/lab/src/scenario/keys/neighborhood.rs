@@ -1,7 +1,7 @@
-//! `[neighborhood_red]`.
+//! `[neighborhood_red]`, and the nodes that abuse it.
 
-use super::super::schema::Default::Number;
-use super::Key;
+use super::super::schema::Default::{Number, Word};
+use super::{Key, LONGEST_S};
 
 /// `[neighborhood_red]`.
 pub const NEIGHBORHOOD_RED: &[Key] = &[
@@ -97,21 +97,44 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
         &["off", "on"],
         "whether notices are believed less the longer they forbid everything; off: as published; default: off",
     ),
-    Key::number("guard_lifetime_s", 0.001, 65.535, "of guard: longest lifetime that is believed; default: 2"),
+    Key::number(
+        "guard_lifetime_s",
+        0.001,
+        65.535,
+        "of guard: longest lifetime that is believed, and that others who are worse off keep a node quiet; default: 2",
+    ),
     Key::number(
         "guard_spacing_s",
         0.0,
         1000.0,
-        "of guard: least time between notices of a neighbour; default: 0.2",
+        "of guard: least time between notices of a neighbour, and between those passed on; default: 0.2",
     ),
     Key::number(
         "guard_rest_s",
         0.0,
         1e6,
-        "of guard: after everything was forbidden for guard_lifetime_s, nothing is for so long; default: 10",
+        "of guard: after everything was forbidden for guard_lifetime_s, no more is than by an average just below \
+         max_threshold_packets for so long; default: 10",
     ),
     Key::texts(
         "observe",
         "names of nodes whose real neighborhood queue is recorded beside their estimate, ten times a second; default: none",
     ),
+];
+
+/// `[[notice_flood]]`.
+pub const NOTICE_FLOOD: &[Key] = &[
+    Key::text("node", "name of the wireless node that broadcasts them; it needs no Neighborhood RED").required(),
+    Key::number("start_s", 0.0, LONGEST_S, "when the first goes out").or(Number(0.0)),
+    Key::number("stop_s", 0.0, LONGEST_S, "from when on none does; default: never"),
+    Key::number("interval_s", 0.001, LONGEST_S, "time from one to the next").or(Number(0.1)),
+    Key::number("normalized_pb", 0.0, 1.0, "what they ask for; 1: everything is to be dropped").or(Number(1.0)),
+    Key::number("lifetime_s", 0.0, 65.535, "for how long, in whole milliseconds").or(Number(65.535)),
+    Key::word(
+        "forge",
+        &["off", "sender", "sufferer"],
+        "what they lie about beside: each comes under an address of its own, or is passed on for another node; there \
+         are no such nodes",
+    )
+    .or(Word("off")),
 ];

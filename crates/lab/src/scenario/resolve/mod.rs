@@ -3,6 +3,7 @@
 mod door;
 mod draw;
 mod feedback;
+mod floods;
 mod flows;
 mod links;
 mod mobility;
@@ -90,6 +91,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
     let links = links::resolve(scenario, &names)?;
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
+    let notice_floods = floods::resolve(scenario, &nodes, &names)?;
     let flows = flows::resolve(scenario, files, &names, seed, run)?;
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
         return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")
@@ -109,6 +111,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         radio,
         links,
         outages,
+        notice_floods,
         extra_header_bytes: routing.small("extra_header_bytes").expect("has a default"),
         flows,
     })

@@ -25,6 +25,11 @@ fn with_outage(rest: &str) -> String {
     format!("{CHAIN}[[outage]]\nfrom = \"n0\"\n{rest}\n")
 }
 
+/// `CHAIN` with a flood of notices by `node` and `rest` of it.
+fn with_flood(node: &str, rest: &str) -> String {
+    format!("{CHAIN}[[notice_flood]]\nnode = \"{node}\"\n{rest}\n")
+}
+
 macro_rules! wrong {
     ($($name:ident: $text:expr => $expected:expr;)*) => {
         $(#[test] fn $name() { assert_eq!(first_problem(&$text), $expected); })*
@@ -62,6 +67,21 @@ wrong! {
         "2:12 `warmup_s` = -1 is out of range | it takes a number from 0 to 10000000";
     no_number_at_all: chain("duration_s = 10", "duration_s = nan") =>
         "1:14 `duration_s` = NaN is out of range | it takes a number from 0.000001 to 10000000";
+    a_flood_by_no_node: with_flood("n9", "") =>
+        "11:8 there is no node `n9` | did you mean `n0`? the nodes are n0, n1, n2";
+    a_flood_by_a_node_without_radio: with_flood("w", "[[node]]\nname = \"w\"\ninterface = \"wired\"") =>
+        "11:8 a flood of notices by `w`, which has no radio | notices go over the air: name a wireless node";
+    a_flood_of_no_time: with_flood("n0", "start_s = 3\nstop_s = 3") =>
+        "13:10 the flood is over before it begins | stop_s must be above start_s = 3";
+    a_flood_without_pause: with_flood("n0", "interval_s = 0") =>
+        "12:14 `notice_flood.0.interval_s` = 0 is out of range | it takes a number from 0.001 to 10000000";
+    a_flood_of_more_than_everything: with_flood("n0", "normalized_pb = 2") =>
+        "12:17 `notice_flood.0.normalized_pb` = 2 is out of range | it takes a number from 0 to 1";
+    a_notice_that_outlives_its_field: with_flood("n0", "lifetime_s = 66") =>
+        "12:14 `notice_flood.0.lifetime_s` = 66 is out of range | it takes a number from 0 to 65.535";
+    a_flood_of_other_lies: with_flood("n0", "forge = \"senders\"") =>
+        "12:9 `notice_flood.0.forge` does not know \"senders\" | did you mean \"sender\"? it takes one of \"off\", \
+         \"sender\", \"sufferer\"";
     an_outage_of_no_node: with_outage("to = \"n9\"") =>
         "12:6 there is no node `n9` | did you mean `n0`? the nodes are n0, n1, n2";
     an_outage_without_an_end_of_it: with_outage("start_s = 1") =>

@@ -1,0 +1,52 @@
+//! Hostile nodes: notices of Neighborhood RED that no congestion asked for.
+
+use crate::spec::{Forge, NoticeFloodSpec};
+use crate::trace::Tracer;
+use crate::world::{Event, World};
+use hopline_core::NodeId;
+use hopline_queue::neighborhood_red::{Outgoing, To};
+use hopline_wire::ncn::{About, Notice};
+use std::net::Ipv4Addr;
+
+/// Addresses that a hostile node makes up before it begins anew.
+const MADE_UP: u32 = 4096;
+
+/// One of them, in the middle of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoticeFlood {
+    spec: NoticeFloodSpec,
+    sent: u32,
+}
+
+impl NoticeFlood {
+    pub(crate) const fn new(spec: NoticeFloodSpec) -> Self {
+        Self { spec, sent: 0 }
+    }
+}
+
+impl<T: Tracer> World<T> {
+    /// The next notice of a hostile node is due.
+    pub(crate) fn flood_notice(&mut self, flood: u32) {
+        let first_free = self.nodes.len() as u32;
+        let NoticeFlood { spec, sent } = &mut self.floods[flood as usize];
+        if self.now >= spec.stop {
+            return;
+        }
+        let made_up = NodeId(first_free + *sent % MADE_UP).ipv4();
+        *sent = sent.wrapping_add(1);
+        let spec = *spec;
+        let (source, about) = lies(spec, made_up);
+        let notice = Notice { normalized_pb: spec.normalized_pb, lifetime: spec.lifetime, about };
+        self.send_notice(spec.node.0, source, Outgoing { to: To::Everyone, notice });
+        self.scheduler.schedule(self.now + spec.interval, Event::NoticeFlood { flood });
+    }
+}
+
+/// Source address and sufferer of the next notice.
+fn lies(spec: NoticeFloodSpec, made_up: Ipv4Addr) -> (Ipv4Addr, About) {
+    match spec.forge {
+        Forge::Nothing => (spec.node.ipv4(), About::Sender),
+        Forge::Senders => (made_up, About::Sender),
+        Forge::Sufferers => (spec.node.ipv4(), About::Neighbour(made_up)),
+    }
+}

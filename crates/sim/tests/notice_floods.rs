@@ -1,0 +1,154 @@
+//! Hostile nodes: how long their notices of Neighborhood RED silence others, with a guard and as published.
+
+mod support;
+
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_queue::neighborhood_red::Config;
+use hopline_queue::neighborhood_red::config::{Guard, Incoming, Limits};
+use hopline_sim::outcome::FlowOutcome;
+use hopline_sim::spec::{Forge, Members, NeighborhoodSpec, NormalizedPb, NoticeFloodSpec};
+use hopline_sim::{Outcome, Spec, simulate};
+use hopline_transport::tcp;
+use support::{Build, at, disk, standing};
+
+const SECONDS: u64 = 120;
+/// When floods begin: not when a datagram is sent, which is every 20 ms. Both would go out at once.
+const FLOOD_S: f64 = 20.007;
+/// Time from one datagram to the next.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// What a packet may take beyond its usual time: queues, back-off, repetitions.
+const SLACK: Duration = Duration::from_millis(200);
+
+const GUARDED: Config = Config { guard: Guard::On(Limits::DEFAULT), ..Config::PAPER };
+
+/// Four nodes that hear each other: node 0 sends datagrams to node 1, node 2 is hostile, node 3 does nothing.
+fn datagrams(config: Option<Config>, flood: NoticeFloodSpec) -> Outcome {
+    simulate(&with(square().cbr(0, 1, 500, INTERVAL), config, flood), 1)
+}
+
+fn square() -> Spec {
+    let spec = standing(&[(0.0, 0.0), (100.0, 0.0), (0.0, 100.0), (100.0, 100.0)]).seconds(SECONDS);
+    spec.change(|spec| spec.radio = Some(disk(250.0)))
+}
+
+fn with(spec: Spec, config: Option<Config>, flood: NoticeFloodSpec) -> Spec {
+    let neighborhood =
+        config.map(|config| NeighborhoodSpec { config, members: Members::All, observed: [].into() });
+    spec.radio(|radio| radio.neighborhood = neighborhood).change(|spec| spec.notice_floods = vec![flood])
+}
+
+/// Notices of total congestion that last as long as they can, ten a second, for 60 s.
+fn flood() -> NoticeFloodSpec {
+    NoticeFloodSpec {
+        node: NodeId(2),
+        start: at(FLOOD_S),
+        stop: at(FLOOD_S + 60.0),
+        interval: Duration::from_millis(100),
+        normalized_pb: NormalizedPb::ONE,
+        lifetime: Duration::from_millis(65_535),
+        forge: Forge::Nothing,
+    }
+}
+
+/// One of them.
+fn once(lifetime: Duration) -> NoticeFloodSpec {
+    NoticeFloodSpec { stop: at(FLOOD_S + 0.05), lifetime, ..flood() }
+}
+
+/// Packets that came from second `from` to second `to`, per hundred that were sent.
+fn arrived_pct(flow: &FlowOutcome, from: u64, to: u64) -> u64 {
+    let by =
+        |second: u64| flow.series.iter().find(|s| s.at == Instant::from_secs(second)).unwrap().bytes_received;
+    100 * (by(to) - by(from)) / (500 * 50 * (to - from))
+}
+
+#[test]
+fn one_notice_silences_for_its_lifetime_and_no_longer() {
+    for lifetime in [1, 5, 30].map(Duration::from_secs) {
+        let silence = datagrams(Some(Config::PAPER), once(lifetime)).flows[0].longest_silence;
+        assert!(silence > lifetime - INTERVAL && silence < lifetime + SLACK, "{lifetime:?}: {silence:?}");
+    }
+}
+
+#[test]
+fn with_a_guard_one_notice_silences_for_what_is_believed() {
+    let believed = Limits::DEFAULT.lifetime;
+    let silence = datagrams(Some(GUARDED), once(Duration::from_secs(30))).flows[0].longest_silence;
+    assert!(silence > believed - INTERVAL && silence < believed + SLACK, "{silence:?}");
+}
+
+#[test]
+fn tcp_is_silent_for_at_most_twice_the_lifetime_and_its_shortest_timeout() {
+    // RFC 6298 §5.5: each timeout doubles the next. One that ends just before the lifetime does began at half of it at the
+    // latest, so that the next ends at twice the lifetime and one timeout of before.
+    let over = tcp::Config { mss: 512, window_clamp: Some(32), ..tcp::Config::ns2_235() };
+    let silence = |config: Config, lifetime| {
+        let spec = with(square().bulk(0, 1, over), Some(config), once(lifetime));
+        simulate(&spec, 1).flows[0].longest_silence
+    };
+    let (long, believed) = (Duration::from_secs(10), Limits::DEFAULT.lifetime);
+    for (config, held) in [(Config::PAPER, long), (GUARDED, believed)] {
+        let silence = silence(config, long);
+        let bound = held * 2 + Duration::from_secs(1) + SLACK;
+        assert!(silence > held - SLACK && silence < bound, "{silence:?}");
+    }
+}
+
+#[test]
+fn a_flood_silences_until_the_last_lifetime_ends_or_with_a_guard_for_two_seconds_of_twelve() {
+    let published = &datagrams(Some(Config::PAPER), flood()).flows[0];
+    assert_eq!(arrived_pct(published, 21, SECONDS), 0, "60 s, and then 65.5 s");
+    let guarded = &datagrams(Some(GUARDED), flood()).flows[0];
+    assert!(guarded.longest_silence < Limits::DEFAULT.lifetime + SLACK, "{:?}", guarded.longest_silence);
+    // Five times silence and rest.
+    let during = arrived_pct(guarded, 20, 80);
+    assert!((75..=83).contains(&during), "ten of twelve seconds are 83 %: {during}");
+    assert_eq!(arrived_pct(guarded, 83, SECONDS), 100);
+}
+
+#[test]
+fn forged_senders_are_not_heeded_by_who_is_careful() {
+    let forged = NoticeFloodSpec { forge: Forge::Senders, ..flood() };
+    let published = &datagrams(Some(Config::PAPER), forged).flows[0];
+    assert_eq!(
+        arrived_pct(published, 21, 85),
+        0,
+        "the first holds, and others that say no more do not replace it"
+    );
+    let guarded = datagrams(Some(GUARDED), forged);
+    assert!(guarded.flows[0].longest_silence < SLACK);
+    let notices = guarded.nodes[0].notices;
+    assert!(notices.received > 590 && notices.ignored == notices.received, "{notices:?}");
+}
+
+#[test]
+fn made_up_sufferers_silence_who_sends_to_the_liar_and_only_where_notices_are_passed_on() {
+    let forged = NoticeFloodSpec { forge: Forge::Sufferers, ..flood() };
+    let relaying = |config| Some(Config { incoming: Incoming::Relayed, ..config });
+    let to_the_liar = |config| {
+        let spec = with(square().cbr(0, 2, 500, INTERVAL).cbr(0, 1, 500, INTERVAL), config, forged);
+        simulate(&spec, 1)
+    };
+    let published = to_the_liar(relaying(Config::PAPER));
+    let arrived = |outcome: &Outcome| [0, 1].map(|flow| arrived_pct(&outcome.flows[flow], 21, 85));
+    assert_eq!(arrived(&published), [0, 100]);
+    assert_eq!(arrived(&to_the_liar(Some(Config::PAPER))), [100, 100]);
+    let guarded = to_the_liar(relaying(GUARDED));
+    assert!(guarded.flows[0].longest_silence < Limits::DEFAULT.lifetime + SLACK);
+}
+
+#[test]
+fn who_has_no_neighborhood_red_neither_heeds_nor_answers_notices() {
+    let outcome = datagrams(None, flood());
+    assert_eq!(arrived_pct(&outcome.flows[0], 20, 80), 100);
+    assert!(outcome.flows[0].longest_silence < SLACK);
+    let idle = &outcome.nodes[3];
+    assert_eq!((idle.frames.total(), idle.drops.total()), (0, 0), "no ICMP, nothing passed on");
+    assert_eq!(outcome.nodes[2].frames.data, 600, "one frame a notice");
+}
+
+#[test]
+fn a_flood_is_the_same_every_time() {
+    let run = || datagrams(Some(GUARDED), NoticeFloodSpec { forge: Forge::Senders, ..flood() });
+    assert_eq!(run(), run());
+}
