@@ -57,8 +57,10 @@ fn once(lifetime: Duration) -> NoticeFloodSpec {
 
 /// Packets that came from second `from` to second `to`, per hundred that were sent.
 fn arrived_pct(flow: &FlowOutcome, from: u64, to: u64) -> u64 {
-    let by =
-        |second: u64| flow.series.iter().find(|s| s.at == Instant::from_secs(second)).unwrap().bytes_received;
+    let by = |second: u64| {
+        let sample = flow.series.iter().find(|s| s.at == Instant::from_secs(second));
+        sample.expect("a sample is taken every second").bytes_received
+    };
     100 * (by(to) - by(from)) / (500 * 50 * (to - from))
 }
 

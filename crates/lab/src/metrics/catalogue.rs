@@ -1,12 +1,15 @@
 //! The catalogue: a line a metric.
 
 use super::Better::{Higher, Lower, Neither};
+use super::quantities::{
+    count, dropped, has_radios, is_connection, is_exchange, is_tcp, mean, of_connection, of_door, of_radio,
+    over_nodes, per_hundred, quantile, radios, ratio, several, share, sum,
+};
 use super::{Better, Measure, MetricInfo, neighborhood, steady, together};
 use hopline_core::Duration;
-use hopline_radio::mac::Airtime;
 use hopline_sim::Outcome;
-use hopline_sim::outcome::{Delays, Drops, FlowOutcome, NodeOutcome};
-use hopline_sim::spec::{FlowSpec, Traffic, Transport};
+use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
+use hopline_sim::spec::FlowSpec;
 
 /// Every metric, those of the run first, then those of flows, of pairs of flows, and of nodes. Names are unique within a level, and
 /// mean the same on every level on which they occur.
@@ -589,86 +592,4 @@ const fn node(
     of: OfNode,
 ) -> MetricInfo {
     MetricInfo { name: n, unit, doc, better, measure: Measure::Node(of) }
-}
-
-fn several(outcome: &Outcome) -> bool {
-    outcome.flows.len() > 1
-}
-
-fn sum(outcome: &Outcome, of: fn(&FlowOutcome) -> u64) -> f64 {
-    outcome.flows.iter().map(of).sum::<u64>() as f64
-}
-
-fn over_nodes(outcome: &Outcome, of: fn(&NodeOutcome) -> u64) -> f64 {
-    outcome.nodes.iter().map(of).sum::<u64>() as f64
-}
-
-fn ratio(of: f64, to: f64) -> Option<f64> {
-    (to > 0.0).then(|| of / to)
-}
-
-fn per_hundred(of: f64, to: f64) -> Option<f64> {
-    ratio(100.0 * of, to)
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, n) = values.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
-    ratio(sum, n)
-}
-
-fn count(n: u64) -> Option<f64> {
-    Some(n as f64)
-}
-
-fn quantile(delays: &Delays, q: f64) -> Option<f64> {
-    delays.quantile(q).map(Duration::as_secs_f64)
-}
-
-fn is_connection(flow: &FlowSpec) -> bool {
-    flow.traffic.transport().is_some()
-}
-
-fn of_door(flow: &FlowSpec, n: u64) -> Option<f64> {
-    let has_door = |over: &Transport| matches!(over, Transport::Tcp(config) if config.door.is_some());
-    flow.traffic.transport().is_some_and(has_door).then_some(n as f64)
-}
-
-fn is_tcp(flow: &FlowSpec) -> bool {
-    matches!(flow.traffic.transport(), Some(Transport::Tcp(_)))
-}
-
-fn is_exchange(flow: &FlowSpec) -> bool {
-    matches!(flow.traffic, Traffic::Exchange { .. })
-}
-
-fn of_connection(flow: &FlowSpec, n: u64) -> Option<f64> {
-    is_connection(flow).then_some(n as f64)
-}
-
-/// Radio time of all states; none without a radio.
-fn radio_s(airtime: &Airtime) -> f64 {
-    let a = airtime;
-    (a.transmitting + a.receiving + a.sensing + a.nav + a.idle).as_secs_f64()
-}
-
-fn has_radios(outcome: &Outcome) -> bool {
-    outcome.nodes.iter().any(|node| radio_s(&node.airtime) > 0.0)
-}
-
-/// Share of the time of all radios.
-fn radios(outcome: &Outcome, state: fn(&Airtime) -> Duration) -> Option<f64> {
-    let over = |of: &dyn Fn(&Airtime) -> f64| outcome.nodes.iter().map(|n| of(&n.airtime)).sum::<f64>();
-    per_hundred(over(&|a| state(a).as_secs_f64()), over(&radio_s))
-}
-
-fn share(node: &NodeOutcome, state: fn(&Airtime) -> Duration) -> Option<f64> {
-    per_hundred(state(&node.airtime).as_secs_f64(), radio_s(&node.airtime))
-}
-
-fn of_radio(node: &NodeOutcome, n: u64) -> Option<f64> {
-    (radio_s(&node.airtime) > 0.0).then_some(n as f64)
-}
-
-fn dropped(node: &NodeOutcome, reason: fn(&Drops) -> u64) -> Option<f64> {
-    count(reason(&node.drops))
 }

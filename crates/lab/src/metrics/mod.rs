@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod neighborhood;
+mod quantities;
 mod reference;
 mod steady;
 #[cfg(test)]

@@ -1,0 +1,89 @@
+//! What the formulas of the catalogue are made of.
+
+use hopline_core::Duration;
+use hopline_radio::mac::Airtime;
+use hopline_sim::Outcome;
+use hopline_sim::outcome::{Delays, Drops, FlowOutcome, NodeOutcome};
+use hopline_sim::spec::{FlowSpec, Traffic, Transport};
+
+pub(super) fn several(outcome: &Outcome) -> bool {
+    outcome.flows.len() > 1
+}
+
+pub(super) fn sum(outcome: &Outcome, of: fn(&FlowOutcome) -> u64) -> f64 {
+    outcome.flows.iter().map(of).sum::<u64>() as f64
+}
+
+pub(super) fn over_nodes(outcome: &Outcome, of: fn(&NodeOutcome) -> u64) -> f64 {
+    outcome.nodes.iter().map(of).sum::<u64>() as f64
+}
+
+pub(super) fn ratio(of: f64, to: f64) -> Option<f64> {
+    (to > 0.0).then(|| of / to)
+}
+
+pub(super) fn per_hundred(of: f64, to: f64) -> Option<f64> {
+    ratio(100.0 * of, to)
+}
+
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
+    ratio(sum, n)
+}
+
+pub(super) fn count(n: u64) -> Option<f64> {
+    Some(n as f64)
+}
+
+pub(super) fn quantile(delays: &Delays, q: f64) -> Option<f64> {
+    delays.quantile(q).map(Duration::as_secs_f64)
+}
+
+pub(super) fn is_connection(flow: &FlowSpec) -> bool {
+    flow.traffic.transport().is_some()
+}
+
+pub(super) fn of_door(flow: &FlowSpec, n: u64) -> Option<f64> {
+    let has_door = |over: &Transport| matches!(over, Transport::Tcp(config) if config.door.is_some());
+    flow.traffic.transport().is_some_and(has_door).then_some(n as f64)
+}
+
+pub(super) fn is_tcp(flow: &FlowSpec) -> bool {
+    matches!(flow.traffic.transport(), Some(Transport::Tcp(_)))
+}
+
+pub(super) fn is_exchange(flow: &FlowSpec) -> bool {
+    matches!(flow.traffic, Traffic::Exchange { .. })
+}
+
+pub(super) fn of_connection(flow: &FlowSpec, n: u64) -> Option<f64> {
+    is_connection(flow).then_some(n as f64)
+}
+
+/// Radio time of all states; none without a radio.
+pub(super) fn radio_s(airtime: &Airtime) -> f64 {
+    let a = airtime;
+    (a.transmitting + a.receiving + a.sensing + a.nav + a.idle).as_secs_f64()
+}
+
+pub(super) fn has_radios(outcome: &Outcome) -> bool {
+    outcome.nodes.iter().any(|node| radio_s(&node.airtime) > 0.0)
+}
+
+/// Share of the time of all radios.
+pub(super) fn radios(outcome: &Outcome, state: fn(&Airtime) -> Duration) -> Option<f64> {
+    let over = |of: &dyn Fn(&Airtime) -> f64| outcome.nodes.iter().map(|n| of(&n.airtime)).sum::<f64>();
+    per_hundred(over(&|a| state(a).as_secs_f64()), over(&radio_s))
+}
+
+pub(super) fn share(node: &NodeOutcome, state: fn(&Airtime) -> Duration) -> Option<f64> {
+    per_hundred(state(&node.airtime).as_secs_f64(), radio_s(&node.airtime))
+}
+
+pub(super) fn of_radio(node: &NodeOutcome, n: u64) -> Option<f64> {
+    (radio_s(&node.airtime) > 0.0).then_some(n as f64)
+}
+
+pub(super) fn dropped(node: &NodeOutcome, reason: fn(&Drops) -> u64) -> Option<f64> {
+    count(reason(&node.drops))
+}
