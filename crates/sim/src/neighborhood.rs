@@ -129,11 +129,13 @@ impl<T: Tracer> World<T> {
 
     /// A packet comes to `node`. What does not belong to a flow is let pass.
     pub(crate) fn admit(&mut self, node: u32, mut handle: Handle, coming: Coming) -> Admission {
-        let (now, packet) = (self.now, self.packets.get(handle));
-        let is_of_flow = packet.is_of_flow();
-        let Some(machine) = self.nodes[node as usize].neighborhood().filter(|_| is_of_flow) else {
+        let now = self.now;
+        let Some(machine) = self.nodes[node as usize].neighborhood() else {
             return Admission::Admitted(handle);
         };
+        if !self.packets.get(handle).is_of_flow() {
+            return Admission::Admitted(handle);
+        }
         let marks = machine.config().action.marks(match self.packets.ecn(handle) {
             Ecn::NotCapable => Capability::NotCapable,
             Ecn::Capable0 | Ecn::Capable1 | Ecn::CongestionExperienced => Capability::Capable,
