@@ -4,7 +4,8 @@
     python3 bench/neighborhood_red_cost.py target/release/hopline 14
 
 Runs by turns: without it, with nodes that only watch (the very same run), with nodes that send notices and drop next to
-nothing, and as published. The ratios are of runs beside each other, so that a machine that slows down slows both.
+nothing, and as published; each round begins with another. The ratios are of runs of the same round, so that a machine that
+slows down slows both; what is printed is their median, with the quartiles.
 """
 
 import json
@@ -32,14 +33,17 @@ def run(program, settings):
 def main(program, rounds):
     seconds = {kind: [] for kind in KINDS}
     events = {}
+    kinds = list(KINDS)
     for _ in range(int(rounds)):
-        for kind, settings in KINDS.items():
-            result = run(program, settings)
+        for kind in kinds:
+            result = run(program, KINDS[kind])
             seconds[kind].append(result["cpu_s"])
             events[kind] = result["events"]
+        kinds.append(kinds.pop(0))
     for kind, taken in seconds.items():
-        ratio = statistics.median(a / b for a, b in zip(taken, seconds["without"]))
-        print(f"{kind:27}{events[kind]:>9} events, median {statistics.median(taken):.3f} s, {ratio:.3f} of without")
+        low, ratio, high = statistics.quantiles((a / b for a, b in zip(taken, seconds["without"])), n=4)
+        middle = statistics.median(taken)
+        print(f"{kind:27}{events[kind]:>9} events, {middle:.3f} s, {ratio:.3f} of without [{low:.3f}, {high:.3f}]")
 
 
 if __name__ == "__main__":

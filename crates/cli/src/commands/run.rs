@@ -143,25 +143,62 @@ fn responses(done: &Done, values: &ByKey<'_>) -> String {
     if rows.is_empty() { String::new() } else { format!("\n{}", render(&header, &rows)) }
 }
 
+/// A column of the table of nodes.
+struct NodeColumn {
+    title: &'static str,
+    metric: &'static str,
+    digits: usize,
+    shown: Shown,
+}
+
+/// When a column is there.
+#[derive(PartialEq, Eq)]
+enum Shown {
+    Always,
+    /// If some node has other than nothing.
+    IfAny,
+}
+
+const fn airtime(title: &'static str, metric: &'static str) -> NodeColumn {
+    NodeColumn { title, metric, digits: 1, shown: Shown::Always }
+}
+
+const fn count(title: &'static str, metric: &'static str, shown: Shown) -> NodeColumn {
+    NodeColumn { title, metric, digits: 0, shown }
+}
+
+const NODE_COLUMNS: [NodeColumn; 15] = [
+    airtime("sending %", "transmitting_pct"),
+    airtime("receiving %", "receiving_pct"),
+    airtime("sensing %", "sensing_pct"),
+    airtime("NAV %", "nav_pct"),
+    airtime("idle %", "idle_pct"),
+    count("notices", "notices_sent", Shown::IfAny),
+    count("marks", "marks", Shown::IfAny),
+    count("for neighbors", "drops_neighborhood", Shown::IfAny),
+    count("early", "drops_early", Shown::IfAny),
+    count("queue full", "drops_queue_full", Shown::Always),
+    count("retry limit", "drops_retry_limit", Shown::Always),
+    count("no route", "drops_no_route", Shown::Always),
+    count("hop limit", "drops_ttl", Shown::IfAny),
+    count("link error", "drops_link_error", Shown::Always),
+    count("outage", "drops_outage", Shown::IfAny),
+];
+
 /// Airtime and drops of each node.
 fn nodes(spec: &Spec, values: &ByKey<'_>) -> String {
-    const COLUMNS: [(&str, &str, usize); 9] = [
-        ("sending %", "transmitting_pct", 1),
-        ("receiving %", "receiving_pct", 1),
-        ("sensing %", "sensing_pct", 1),
-        ("NAV %", "nav_pct", 1),
-        ("idle %", "idle_pct", 1),
-        ("queue full", "drops_queue_full", 0),
-        ("retry limit", "drops_retry_limit", 0),
-        ("no route", "drops_no_route", 0),
-        ("link error", "drops_link_error", 0),
-    ];
-    let columns = COLUMNS.iter().map(|(title, ..)| (*title, Align::Right));
-    let header: Vec<(&str, Align)> = std::iter::once(("node", Align::Left)).chain(columns).collect();
+    let is_some = |name: &String, metric| {
+        values.get(&(Level::Node, name.as_str(), metric)).is_some_and(|&value| value != 0.0)
+    };
+    let occurs = |metric| spec.nodes.iter().any(|node| is_some(&node.name, metric));
+    let columns: Vec<_> =
+        NODE_COLUMNS.iter().filter(|column| column.shown == Shown::Always || occurs(column.metric)).collect();
+    let titles = columns.iter().map(|column| (column.title, Align::Right));
+    let header: Vec<(&str, Align)> = std::iter::once(("node", Align::Left)).chain(titles).collect();
     let row = |name: &String| {
-        let cells =
-            COLUMNS.iter().map(|(_, metric, digits)| cell(values, (Level::Node, name, metric), 1.0, *digits));
-        std::iter::once(name.clone()).chain(cells).collect()
+        let value =
+            |column: &&NodeColumn| cell(values, (Level::Node, name, column.metric), 1.0, column.digits);
+        std::iter::once(name.clone()).chain(columns.iter().map(value)).collect()
     };
     let rows: Vec<Vec<String>> = spec.nodes.iter().map(|node| row(&node.name)).collect();
     format!("\n{}", render(&header, &rows))

@@ -68,6 +68,22 @@ fn verbose_adds_where_the_airtime_of_each_node_went() {
 }
 
 #[test]
+fn verbose_has_a_column_of_each_reason_for_drops_that_occurs() {
+    let header = |more: &[&str]| {
+        let text = stdout(&run_chain(&[&["-v"], more].concat()));
+        text.lines().find(|l| l.starts_with("node ")).expect("a table of nodes").to_owned()
+    };
+    let plain = header(&[]);
+    assert!(plain.ends_with("idle %  queue full  retry limit  no route  link error"), "{plain}");
+    let early = ["--set", "queue.discipline=red", "--set", "queue.max_threshold_packets=6"];
+    let early = header(&[&early[..], &["--set", "queue.weight=1"]].concat());
+    assert!(early.contains("idle %  early  queue full"), "{early}");
+    let all = ["--set", "neighborhood_red.share=1", "--set", "neighborhood_red.min_threshold_packets=1"];
+    let all = header(&[&all[..], &["--set", "duration_s=20"]].concat());
+    assert!(all.contains("idle %  notices  for neighbors  queue full"), "{all}");
+}
+
+#[test]
 fn a_flow_that_can_never_connect_is_said_so_and_is_no_failure() {
     let output = run_chain(&["--set", "nodes.spacing_m=900"]);
     assert_eq!(output.status.code(), Some(0));
