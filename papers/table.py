@@ -4,8 +4,9 @@
     hopline reproduce tpa -o results/tpa --json > tpa.json
     python3 papers/table.py papers/tpa/README.md tpa.json...
 
-A row is `| claim | statement | claimed | measured on | measured | verdict |`. Rows of the claims in the files are made
-anew, in their places; claims that have no row yet are printed, to be put where they belong.
+A row is `| claim | statement | claimed | measured on | measured | verdict |`, or, in a table with the header
+`| claim | claimed | VALUE | VALUE |`, what becomes of the claim at these values of the register's `along`. Rows of the
+claims in the files are made anew, in their places; claims that have no row yet are printed, to be put where they belong.
 """
 
 import json
@@ -19,6 +20,7 @@ VERDICTS = {
     "differs": "differs",
     "cannot-be-judged": "cannot be judged",
 }
+SYMBOLS = {"agrees": "✓", "direction-only": "↗", "differs": "✗", "cannot-be-judged": "?"}
 
 
 def variant(label):
@@ -29,10 +31,14 @@ def variant(label):
     return " ".join(named[: -2 if place else None]) + (f" in {place[1]}" if place else "")
 
 
+def for_people(unit):
+    return {"bit/s": (1e-3, " kb/s"), "1": (1, ""), "%": (1, " %")}.get(unit, (1, f" {unit}"))
+
+
 def number(measured):
     mean, unit = measured["mean"], measured["unit"]
     low, high = measured["interval"] or (mean, mean)
-    factor, unit = {"bit/s": (1e-3, " kb/s"), "1": (1, ""), "%": (1, " %")}.get(unit, (1, f" {unit}"))
+    factor, unit = for_people(unit)
     mean, low, high = mean * factor, low * factor, high * factor
     half = (high - low) / 2
     digits = 3 if measured["unit"] == "1" else 1 if abs(mean) >= 20 or half >= 2 else 2
@@ -57,6 +63,22 @@ def row(claim):
     return "| " + " | ".join(cells).replace("*", "\\*") + " |"
 
 
+def row_along(claim, values):
+    """What becomes of a claim at each of the values of a header."""
+    at = {str(along["value"]): along for along in claim["along"]}
+
+    def cell(value):
+        along = at.get(value)
+        if not along or along["mean"] is None:
+            return "–"
+        mean = along["mean"] * for_people(claim["measured"]["unit"])[0]
+        digits = 0 if abs(mean) >= 100 else 1 if abs(mean) >= 20 else 3 if claim["measured"]["unit"] == "1" else 2
+        sign = "+" if claim["measured"]["against"] else ""
+        return f"{mean:{sign}.{digits}f} {SYMBOLS[along['verdict']]}".replace("-", "−")
+
+    return "| " + " | ".join([claim["claim"], claim["claimed"], *map(cell, values)]) + " |"
+
+
 def main(readme, *files):
     claims = {}
     for file in files:
@@ -64,9 +86,15 @@ def main(readme, *files):
             claims[claim["claim"]] = claim
     lines = Path(readme).read_text(encoding="utf-8").splitlines()
     seen, counts = set(), dict.fromkeys(VERDICTS.values(), 0)
+    values = None
     for at, line in enumerate(lines):
         match = re.match(r"\| (\S+) \|", line)
-        if match and match[1] in claims:
+        if match and match[1] == "claim":
+            header = [cell.strip() for cell in line.strip("|").split("|")]
+            values = header[2:] if header[1:2] == ["claimed"] else None
+        elif match and match[1] in claims and values:
+            lines[at] = row_along(claims[match[1]], values)
+        elif match and match[1] in claims:
             seen.add(match[1])
             lines[at] = row(claims[match[1]])
     Path(readme).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -2,14 +2,14 @@
 
 mod families;
 
-use crate::claims::{Direction, Evidence, Measure, Quantity, Register, Test};
+use crate::claims::{Direction, Evidence, Measure, Measurement, Quantity, Register, Test};
 use crate::comparison::{Comparison, GOODPUT, PointResult};
 use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::Effort;
 use crate::record::{Neighborhood, Series};
 use crate::report::{
-    Claim, Claims, Experiment, FlowSeries, Measured, Metric, QueueSeries, Report, Reproduce, RunSeries,
-    Value, Variant, Versus,
+    Along, Claim, Claims, Experiment, FlowSeries, Measured, Metric, QueueSeries, Report, Reproduce,
+    RunSeries, Value, Variant, Versus,
 };
 use crate::stats::{Estimate, GainStatistic};
 
@@ -50,19 +50,30 @@ pub fn reproduction(
             ..section
         }));
     }
-    let claims = evidence.iter().map(|e| {
+    let mut claims = claims(register, evidence, effort);
+    for (claim, e) in claims.claims.iter_mut().zip(evidence) {
         let figure = e.measurement.as_ref().map(|m| m.figure);
         let experiment = first_of.iter().find(|(number, _)| Some(*number) == figure);
-        Claim { experiment: experiment.map(|(_, first)| *first), ..claim(e) }
-    });
+        claim.experiment = experiment.map(|(_, first)| *first);
+    }
     Report {
         title: format!("{}: claims and measurements", register.id),
         intro: std::iter::once(register.paper.clone())
             .chain(figures.iter().filter_map(|(_, c)| failures(c)))
             .collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        claims: Some(Claims { note: note(register, effort), claims: claims.collect() }),
+        claims: Some(claims),
         experiments,
+    }
+}
+
+/// Claims and what became of them, without links to experiments.
+#[must_use]
+pub fn claims(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> Claims {
+    Claims {
+        note: note(register, effort),
+        along: register.along.clone().unwrap_or_default(),
+        claims: evidence.iter().map(claim).collect(),
     }
 }
 
@@ -95,15 +106,28 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
             Test::Needs(_) => "–".to_owned(), // the statement says it
             Test::Measure(_) => evidence.claimed(),
         },
-        measured: evidence.measurement.as_ref().map(|m| Measured {
-            mean: m.value * factor,
-            interval: m.interval.map(|i| [i.low * factor, i.high * factor]),
-            runs: Vec::new(),
-        }),
+        measured: evidence.measurement.as_ref().map(|m| scaled(m, factor)),
         unit: unit.to_owned(),
         verdict: evidence.verdict,
         statement: parts.join("; "),
         experiment: None,
+        along: evidence
+            .along
+            .iter()
+            .map(|along| Along {
+                value: along.label(),
+                measured: along.measurement.as_ref().map(|m| scaled(m, factor)),
+                verdict: along.verdict,
+            })
+            .collect(),
+    }
+}
+
+fn scaled(measurement: &Measurement, factor: f64) -> Measured {
+    Measured {
+        mean: measurement.value * factor,
+        interval: measurement.interval.map(|i| [i.low * factor, i.high * factor]),
+        runs: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::papers::Papers;
 use crate::problems::{Failure, say};
 use crate::progress::Progress;
 use crate::table::{Align, render};
-use hopline_lab::claims::{Evidence, Figure, Register, evaluate};
+use hopline_lab::claims::{Evidence, Figure, Register, Verdict, evaluate};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::output::OutputError;
@@ -56,6 +56,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
             "paper": register.paper,
             "quick": effort == Effort::Quick,
             "claims": claims,
+            "along": register.along,
             "figures": figures,
         });
         return console::print(&format!("{json}\n"));
@@ -65,6 +66,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         text.push_str(&(experiment::describe(comparison) + "\n"));
     }
     text.push_str(&verdicts(&register, &evidence, effort));
+    text.push_str(&along(&view::claims(&register, &evidence, effort)));
     if let Some(report) = &report {
         text.push_str(&format!("\nreport in {}\n", report.path().display()));
     }
@@ -145,6 +147,32 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
     };
     let rows: Vec<Vec<String>> = evidence.iter().map(row).collect();
     format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
+}
+
+/// What becomes of claims along the key that the register names; nothing if it names none.
+fn along(claims: &report::Claims) -> String {
+    let values = claims.along_values();
+    if values.is_empty() {
+        return String::new();
+    }
+    let columns = values.iter().map(|value| (*value, Align::Right));
+    let header: Vec<_> =
+        [("claim", Align::Left), ("claimed", Align::Left)].into_iter().chain(columns).collect();
+    let cell = |claim: &report::Claim, value: &str| {
+        let at = claim.at(value);
+        at.map_or_else(String::new, |at| {
+            let measured = at.measured.as_ref().map_or_else(|| "-".to_owned(), report::Measured::text);
+            format!("{measured} {}", at.verdict.symbol())
+        })
+    };
+    let row = |claim: &report::Claim| {
+        let cells = values.iter().map(|value| cell(claim, value));
+        [claim.id.clone(), claim.claimed.clone()].into_iter().chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> =
+        claims.claims.iter().filter(|claim| !claim.along.is_empty()).map(row).collect();
+    let legend = Verdict::ALL.map(|verdict| format!("{} {}", verdict.symbol(), verdict.word())).join(", ");
+    format!("\nalong {} ({legend})\n\n{}", claims.along, render(&header, &rows))
 }
 
 /// Papers, figures and claims.

@@ -102,6 +102,24 @@ fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
 }
 
 #[test]
+fn claims_are_judged_along_a_key_that_the_register_names() {
+    let folder = papers();
+    let file = folder.path().join("papers/mine/claims.toml");
+    std::fs::write(&file, format!("along = \"tcp.window\"\n{CLAIMS}")).unwrap();
+    let text = stdout(&reproduce(folder.path(), &["-q"]));
+    let table = text.split("along tcp.window (✓ agrees, ↗ direction only, ✗ differs, ? cannot be judged)\n");
+    let table: Vec<&str> = table.last().unwrap().lines().filter(|line| !line.is_empty()).collect();
+    let cells = |line: usize| table[line].split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+    assert_eq!(cells(0).collect::<Vec<_>>(), ["claim", "claimed", "2", "8"], "{text}");
+    for (line, id, symbol) in [(1, "X-1", "✓"), (2, "X-2", "✗")] {
+        let row: Vec<&str> = cells(line).collect();
+        assert_eq!((row[0], row.len()), (id, 4), "{text}");
+        assert!(row[2..].iter().all(|cell| cell.ends_with(symbol)), "{text}");
+        assert_ne!(row[2], row[3], "windows of 2 and 8 do not carry the same");
+    }
+}
+
+#[test]
 fn quick_says_that_it_is_quick_and_a_directory_is_taken_up_again() {
     let folder = papers();
     let more = ["--quick", "-o", "out", "--json"];

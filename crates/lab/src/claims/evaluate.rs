@@ -1,5 +1,6 @@
 //! What our runs say of a paper's claims.
 
+use super::along::{self, Along};
 use super::finding::{Found, Missing};
 use super::{Claim, Claimed, Direction, Measure, OfSeveral, Quantity, Register, Test, Verdict, judge};
 use crate::comparison::Comparison;
@@ -19,6 +20,8 @@ pub struct Evidence<'a> {
     pub verdict: Verdict,
     /// Why there is no other verdict; empty if there is nothing to say.
     pub why: String,
+    /// The same at each value of the key that the register names, if the claim gives it one.
+    pub along: Vec<Along>,
 }
 
 /// What was measured for a claim.
@@ -64,12 +67,14 @@ pub fn evaluate<'a>(
                         measurement: None,
                         verdict: Verdict::CannotBeJudged,
                         why: format!("needs {needs}"),
+                        along: Vec::new(),
                     });
                 }
             }
             Test::Measure(measure) => {
                 if let Some(runs) = Runs::of(register, measure, figures) {
-                    evidence.push(evidence_of(register, claim, measure, runs)?);
+                    let along = all_along(register, claim, measure, runs);
+                    evidence.push(Evidence { along, ..evidence_of(register, claim, measure, runs)? });
                 }
             }
         }
@@ -106,13 +111,26 @@ impl<'a> Runs<'a> {
     }
 }
 
+/// The claim at each value of the register's key. Values at which the plan has no such point are left out.
+fn all_along(register: &Register, claim: &Claim, measure: &Measure, runs: Runs<'_>) -> Vec<Along> {
+    let Some(key) = register.along.as_ref().filter(|key| measure.point.gives(key)) else {
+        return Vec::new();
+    };
+    let at = |value: Json| {
+        let evidence = evidence_of(register, claim, &measure.at(key, &value), runs).ok()?;
+        Some(Along::of(value, evidence))
+    };
+    along::values(runs.comparison, key).into_iter().filter_map(at).collect()
+}
+
 fn evidence_of<'a>(
     register: &Register,
     claim: &'a Claim,
     measure: &Measure,
     runs: Runs<'_>,
 ) -> Result<Evidence<'a>, Problem> {
-    let nothing = |why: String| Evidence { claim, measurement: None, verdict: Verdict::CannotBeJudged, why };
+    let verdict = Verdict::CannotBeJudged;
+    let nothing = |why: String| Evidence { claim, measurement: None, verdict, why, along: Vec::new() };
     let measurement = match measured(measure, runs)? {
         Ok(measurement) => measurement,
         Err(why) => return Ok(nothing(why.to_owned())),
@@ -127,7 +145,7 @@ fn evidence_of<'a>(
         Verdict::CannotBeJudged => "the interval is too wide".to_owned(),
         _ => String::new(),
     };
-    Ok(Evidence { claim, measurement: Some(measurement), verdict, why })
+    Ok(Evidence { verdict, measurement: Some(measurement), ..nothing(why) })
 }
 
 /// The measurement, or why there is none.
@@ -212,6 +230,7 @@ impl Evidence<'_> {
             "verdict": self.verdict,
             "why": self.why,
             "note": self.claim.note,
+            "along": self.along.iter().map(Along::json).collect::<Vec<_>>(),
         })
     }
 

@@ -13,6 +13,10 @@ pub const STATISTIC: &[&str] = &["gain", "mean-ratio", "ratio-sd", "ratio-sd-per
 pub const CLAIMS: &[Key] = &[
     Key::text("paper", "authors, title, venue, year").required(),
     Key::table("rule", RULE, "when a measurement agrees with a claim").required(),
+    Key::text(
+        "along",
+        "a key that plans vary: a claim whose `point` gives it a value is also judged at its other values",
+    ),
     Key::tables("figure", FIGURE, "what can be reproduced: figures, tables, experiments").required(),
     Key::tables("claim", CLAIM, "what the paper says").required(),
 ];

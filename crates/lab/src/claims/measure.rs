@@ -7,6 +7,7 @@ use crate::metrics::{self, Level, MetricInfo};
 use crate::scenario::schema::Section;
 use crate::scenario::source::{Problem, nearest};
 use crate::stats::{GainStatistic, Interval};
+use serde_json::Value as Json;
 
 /// What is measured for a claim.
 #[derive(Clone, Debug)]
@@ -68,6 +69,13 @@ impl Measure {
             claimed: claimed(section, against.is_some(), rule)?,
             against,
         })
+    }
+
+    /// The same where `key` has another value.
+    pub(super) fn at(&self, key: &str, value: &Json) -> Self {
+        let at = |selector: &Selector| selector.at(key, value);
+        let against = self.against.as_ref().map(|a| Against { point: a.point.as_ref().map(at), ..a.clone() });
+        Self { point: at(&self.point), against, ..self.clone() }
     }
 
     /// Whether the claim is a gain or a loss, or a size.

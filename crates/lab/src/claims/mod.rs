@@ -3,6 +3,7 @@
 //! A folder a paper: `claims.toml` names its figures, each with a plan, and its claims, each with the point of a plan
 //! that it is about. The rule by which a measurement agrees is part of the file.
 
+mod along;
 mod evaluate;
 mod finding;
 pub mod keys;
@@ -12,6 +13,7 @@ mod selector;
 mod tests;
 mod verdict;
 
+pub use along::Along;
 pub use evaluate::{Evidence, Measurement, evaluate};
 pub use measure::{Against, Measure, Quantity};
 pub use selector::{OfSeveral, Selector};
@@ -35,6 +37,8 @@ pub struct Register {
     pub paper: String,
     /// When a measurement agrees.
     pub rule: Rule,
+    /// A key that plans vary: claims are also judged at its other values.
+    pub along: Option<String>,
     /// What can be reproduced.
     pub figures: Vec<Figure>,
     /// What is claimed.
@@ -105,9 +109,11 @@ impl Register {
         let claims = sections.iter().map(|section| Claim::of(section, &figures, rule));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
         unique(&sections)?;
+        along::check(&file, &claims)?;
         let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let paper = file.word("paper").expect("is required").to_owned();
-        Ok(Self { id, paper, rule, figures, claims })
+        let along = file.word("along").map(str::to_owned);
+        Ok(Self { id, paper, rule, along, figures, claims })
     }
 
     /// The plan of a figure.

@@ -1,3 +1,4 @@
+mod along;
 mod pairs;
 mod statistics;
 

@@ -6,6 +6,7 @@
 //! read; with it values can be pointed at, flows picked and nodes moved through time.
 
 mod answer;
+mod claims_view;
 mod dots;
 mod families;
 mod ink;
@@ -210,8 +211,32 @@ pub struct Reproduce {
 pub struct Claims {
     /// What a reader must know of all of them, plain text: a reduced number of runs, for example. May be empty.
     pub note: String,
+    /// The key at whose values claims are judged too; empty if there is none.
+    pub along: String,
     /// One row each.
     pub claims: Vec<Claim>,
+}
+
+impl Claims {
+    /// The values of the key at which claims are judged, in the order in which they first occur.
+    #[must_use]
+    pub fn along_values(&self) -> Vec<&str> {
+        let mut values = Vec::new();
+        for along in self.claims.iter().flat_map(|claim| &claim.along) {
+            if !values.contains(&along.value.as_str()) {
+                values.push(along.value.as_str());
+            }
+        }
+        values
+    }
+}
+
+impl Claim {
+    /// What becomes of it at `value` of the key.
+    #[must_use]
+    pub fn at(&self, value: &str) -> Option<&Along> {
+        self.along.iter().find(|along| along.value == value)
+    }
 }
 
 /// One published claim.
@@ -235,4 +260,17 @@ pub struct Claim {
     pub statement: String,
     /// Index of the experiment that it was measured in.
     pub experiment: Option<usize>,
+    /// What becomes of it at values of the key; empty if it does not depend on it.
+    pub along: Vec<Along>,
+}
+
+/// A claim at one value of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Along {
+    /// The value.
+    pub value: String,
+    /// What was measured there, in the unit of the claim; `None` if it could not be.
+    pub measured: Option<Measured>,
+    /// What becomes of the claim.
+    pub verdict: Verdict,
 }

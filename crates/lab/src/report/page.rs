@@ -1,6 +1,7 @@
 //! The page: everything made into text and pictures, and put into the template.
 
 use super::answer::{Answer, Part, Verdict as AnswerVerdict, measurable};
+use super::claims_view::ClaimsView;
 use super::dots::{MOST_ROWS, MOST_RUNS, Origin, Row, dots};
 use super::ink::VARIANT_COLOURS;
 use super::map_view::MapView;
@@ -9,9 +10,7 @@ use super::parameters::{self, Group};
 use super::picture::legible;
 use super::series::{Panels, panels};
 use super::sweep::Sweep;
-use super::{
-    Claims, Experiment, Family, FamilyMember, Measured, Metric, Report, Value, Variant, Verdict, marker,
-};
+use super::{Experiment, Family, FamilyMember, Measured, Metric, Report, Value, Variant, marker};
 use super::{families, received};
 use askama::Template;
 
@@ -63,64 +62,6 @@ struct Page<'a> {
     sections: Vec<Section<'a>>,
     style: String,
     script: &'static str,
-}
-
-struct ClaimsView<'a> {
-    note: &'a str,
-    tally: Vec<(&'static str, &'static str, &'static str, usize)>,
-    rows: Vec<ClaimRow<'a>>,
-}
-
-struct ClaimRow<'a> {
-    id: &'a str,
-    link: Option<String>,
-    scenario: &'a str,
-    metric: &'a str,
-    claimed: &'a str,
-    measured: String,
-    symbol: &'static str,
-    word: &'static str,
-    class: &'static str,
-    statement: &'a str,
-}
-
-impl<'a> ClaimsView<'a> {
-    fn of(claims: &'a Claims, experiments: usize) -> Self {
-        let count = |verdict: Verdict| claims.claims.iter().filter(|claim| claim.verdict == verdict).count();
-        let row = |claim: &'a super::Claim| ClaimRow {
-            id: &claim.id,
-            link: claim.experiment.filter(|e| *e < experiments).map(section_id),
-            scenario: &claim.scenario,
-            metric: &claim.metric,
-            claimed: &claim.claimed,
-            measured: claim
-                .measured
-                .as_ref()
-                .map_or_else(|| "–".into(), |m| format!("{} {}", m.text(), claim.unit)),
-            symbol: claim.verdict.symbol(),
-            word: claim.verdict.word(),
-            class: class(claim.verdict),
-            statement: &claim.statement,
-        };
-        Self {
-            note: &claims.note,
-            tally: Verdict::ALL
-                .into_iter()
-                .filter(|v| count(*v) > 0)
-                .map(|v| (v.symbol(), v.word(), class(v), count(v)))
-                .collect(),
-            rows: claims.claims.iter().map(row).collect(),
-        }
-    }
-}
-
-const fn class(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Agrees => "agrees",
-        Verdict::DirectionOnly => "direction-only",
-        Verdict::Differs => "differs",
-        Verdict::CannotBeJudged => "cannot-be-judged",
-    }
 }
 
 struct Section<'a> {
@@ -257,7 +198,7 @@ impl PartView {
     }
 }
 
-fn section_id(index: usize) -> String {
+pub(super) fn section_id(index: usize) -> String {
     format!("experiment-{}", index + 1)
 }
 

@@ -2,8 +2,8 @@
 
 use hopline_lab::Scenario;
 use hopline_lab::report::{
-    Better, Claim, Claims, Experiment, Family, FamilyMember, FlowSeries, Map, Measured, Metric, Report,
-    Reproduce, RunSeries, Value, Variant, Verdict, Versus,
+    Along, Better, Claim, Claims, Experiment, Family, FamilyMember, FlowSeries, Map, Measured, Metric,
+    Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -182,6 +182,11 @@ pub(crate) fn several() -> Report {
     ];
     let walk = experiment("walk", variants(&rows, 8), 8, 11);
     let lanes = experiment("three-lanes", windows(10), 10, 3);
+    let at = |value: &str, verdict, mean| Along {
+        value: value.into(),
+        measured: Some(Measured::of(vec![mean - 2.0, mean, mean + 2.0])),
+        verdict,
+    };
     let claim = |id: &str, verdict, measured: Option<Measured>| Claim {
         id: id.into(),
         scenario: "wired".into(),
@@ -192,6 +197,10 @@ pub(crate) fn several() -> Report {
         verdict,
         statement: "twice as much arrives".into(),
         experiment: Some(0),
+        along: match verdict {
+            Verdict::CannotBeJudged => Vec::new(),
+            _ => vec![at("367", Verdict::Differs, 5.0), at("653", verdict, 51.0), at("807", verdict, 60.0)],
+        },
     };
     let claims = vec![
         claim("T1", Verdict::Agrees, Some(Measured::of(vec![52.0, 55.0, 58.0]))),
@@ -203,7 +212,11 @@ pub(crate) fn several() -> Report {
         title: "A paper, reproduced".into(),
         intro: vec!["Figures and tables of a paper, with the published value beside ours.".into()],
         version: "0.1.0".into(),
-        claims: Some(Claims { note: "Quick: 5 runs instead of 50.".into(), claims }),
+        claims: Some(Claims {
+            note: "Quick: 5 runs instead of 50.".into(),
+            along: "radio.carrier_sense_range_m".into(),
+            claims,
+        }),
         experiments: vec![wired, walk, lanes],
     }
 }
