@@ -79,6 +79,16 @@ def row_along(claim, values):
     return "| " + " | ".join([claim["claim"], claim["claimed"], *map(cell, values)]) + " |"
 
 
+def row_of_counts(claims, values):
+    """How many claims agree at each of the values."""
+
+    def cell(value):
+        there = [a for claim in claims for a in claim["along"] if str(a["value"]) == value]
+        return f"{sum(a['verdict'] == 'agrees' for a in there)} of {len(there)}"
+
+    return "| agree | | " + " | ".join(map(cell, values)) + " |"
+
+
 def main(readme, *files):
     claims = {}
     for file in files:
@@ -92,6 +102,8 @@ def main(readme, *files):
         if match and match[1] == "claim":
             header = [cell.strip() for cell in line.strip("|").split("|")]
             values = header[2:] if header[1:2] == ["claimed"] else None
+        elif match and match[1] == "agree" and values:
+            lines[at] = row_of_counts(claims.values(), values)
         elif match and match[1] in claims and values:
             lines[at] = row_along(claims[match[1]], values)
         elif match and match[1] in claims:

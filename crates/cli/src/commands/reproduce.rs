@@ -169,8 +169,10 @@ fn along(claims: &report::Claims) -> String {
         let cells = values.iter().map(|value| cell(claim, value));
         [claim.id.clone(), claim.claimed.clone()].into_iter().chain(cells).collect()
     };
-    let rows: Vec<Vec<String>> =
-        claims.claims.iter().filter(|claim| !claim.along.is_empty()).map(row).collect();
+    let judged = claims.claims.iter().filter(|claim| !claim.along.is_empty());
+    let agreeing = values.iter().map(|value| claims.agreeing(value));
+    let last = ["agree".to_owned(), String::new()].into_iter().chain(agreeing).collect();
+    let rows: Vec<Vec<String>> = judged.map(row).chain(std::iter::once(last)).collect();
     let legend = Verdict::ALL.map(|verdict| format!("{} {}", verdict.symbol(), verdict.word())).join(", ");
     format!("\nalong {} ({legend})\n\n{}", claims.along, render(&header, &rows))
 }

@@ -117,6 +117,7 @@ fn claims_are_judged_along_a_key_that_the_register_names() {
         assert!(row[2..].iter().all(|cell| cell.ends_with(symbol)), "{text}");
         assert_ne!(row[2], row[3], "windows of 2 and 8 do not carry the same");
     }
+    assert_eq!(cells(3).collect::<Vec<_>>(), ["agree", "1 of 2", "1 of 2"], "{text}");
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub(super) struct AlongView<'a> {
     pub(super) key: &'a str,
     pub(super) values: Vec<&'a str>,
     pub(super) rows: Vec<AlongRow<'a>>,
+    /// How many claims agree at each value.
+    pub(super) agreeing: Vec<String>,
 }
 
 pub(super) struct AlongRow<'a> {
@@ -86,7 +88,8 @@ impl<'a> AlongView<'a> {
             cells: values.iter().map(|value| claim.at(value).map(|at| cell(at, &claim.unit))).collect(),
         };
         let rows: Vec<_> = claims.claims.iter().filter(|claim| !claim.along.is_empty()).map(row).collect();
-        (!rows.is_empty()).then_some(Self { key: &claims.along, values, rows })
+        let agreeing = values.iter().map(|value| claims.agreeing(value)).collect();
+        (!rows.is_empty()).then_some(Self { key: &claims.along, values, rows, agreeing })
     }
 }
 

@@ -229,6 +229,14 @@ impl Claims {
         }
         values
     }
+
+    /// How many claims agree at `value` of the key, of how many: "7 of 14".
+    #[must_use]
+    pub fn agreeing(&self, value: &str) -> String {
+        let there: Vec<_> = self.claims.iter().filter_map(|claim| claim.at(value)).collect();
+        let agree = there.iter().filter(|along| along.verdict == Verdict::Agrees).count();
+        format!("{agree} of {}", there.len())
+    }
 }
 
 impl Claim {

@@ -122,6 +122,8 @@ fn what_becomes_of_claims_along_a_key_is_a_table_with_gaps() {
         row.map(|row| row.split("</tr>").next().unwrap().matches("<td class=\"number\">").count())
     };
     assert_eq!([cells("N1"), cells("N2"), cells("N3")], [Some(2), Some(2), None]);
+    let counts = "<td class=\"number\">1 of 1</td><td class=\"number\">0 of 2</td>";
+    assert!(table.contains(counts), "{table}");
     assert!(table.contains("<td class=\"number\"></td><td class=\"number\">9.000 m"), "{table}");
 }
 
