@@ -8,6 +8,8 @@ use std::net::Ipv4Addr;
 pub(super) struct Neighbours {
     /// In the order in which they were first heard.
     entries: Vec<Neighbour>,
+    /// Where the one that was asked for last was found: frames of one neighbour come in rows.
+    latest: usize,
     limit: usize,
     memory: Duration,
 }
@@ -24,7 +26,7 @@ struct Neighbour {
 
 impl Neighbours {
     pub(super) fn new(limit: usize, memory: Duration) -> Self {
-        Self { entries: Vec::new(), limit, memory }
+        Self { entries: Vec::new(), latest: 0, limit, memory }
     }
 
     /// A frame of `address` was heard. Where there is no room, the one that was not heard for the longest time is forgotten,
@@ -99,6 +101,9 @@ impl Neighbours {
     }
 
     fn get(&mut self, address: Ipv4Addr) -> Option<&mut Neighbour> {
-        self.entries.iter_mut().find(|entry| entry.address == address)
+        if self.entries.get(self.latest).is_none_or(|entry| entry.address != address) {
+            self.latest = self.entries.iter().position(|entry| entry.address == address)?;
+        }
+        self.entries.get_mut(self.latest)
     }
 }
