@@ -59,10 +59,12 @@ pub fn reproduction(
     Report {
         title: format!("{}: claims and measurements", register.id),
         intro: std::iter::once(register.paper.clone())
+            .chain(claims.claims.is_empty().then(|| quick(effort).trim_end().to_owned()))
+            .filter(|text| !text.is_empty())
             .chain(figures.iter().filter_map(|(_, c)| failures(c)))
             .collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        claims: Some(claims),
+        claims: (!claims.claims.is_empty()).then_some(claims),
         experiments,
     }
 }
@@ -78,11 +80,14 @@ pub fn claims(register: &Register, evidence: &[Evidence<'_>], effort: Effort) ->
 }
 
 fn note(register: &Register, effort: Effort) -> String {
-    let quick = match effort {
+    format!("{}{}.", quick(effort), register.rule.describe())
+}
+
+fn quick(effort: Effort) -> &'static str {
+    match effort {
         Effort::Quick => "QUICK: fewer runs than the plans say; verdicts may change with all of them. ",
         Effort::Full => "",
-    };
-    format!("{quick}{}.", register.rule.describe())
+    }
 }
 
 /// A claim and what became of it.

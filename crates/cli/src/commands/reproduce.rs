@@ -145,6 +145,9 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
         Effort::Quick => "\nQUICK: fewer runs than the plan says; a verdict may change with all of them.\n",
         Effort::Full => "",
     };
+    if evidence.is_empty() {
+        return format!("{}\n\nNo claim is judged by this alone.\n{quick}", register.paper);
+    }
     let rows: Vec<Vec<String>> = evidence.iter().map(row).collect();
     format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
 }

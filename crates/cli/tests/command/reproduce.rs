@@ -121,6 +121,19 @@ fn claims_are_judged_along_a_key_that_the_register_names() {
 }
 
 #[test]
+fn a_figure_that_judges_no_claim_says_so_in_place_of_an_empty_table() {
+    let folder = papers();
+    let file = folder.path().join("papers/mine/claims.toml");
+    let more = "[[figure]]\nid = \"again\"\ntitle = \"Windows, again\"\nplan = \"windows.toml\"\n\n[[claim]]";
+    std::fs::write(&file, CLAIMS.replacen("[[claim]]", more, 1)).unwrap();
+    let text = stdout(&reproduce(folder.path(), &["again", "-q", "--quick"]));
+    assert!(text.contains("\nNo claim is judged by this alone.\n\nQUICK: "), "{text}");
+    assert!(!text.contains("verdict  \n") && !text.contains("± 20 %"), "{text}");
+    let page = std::fs::read_to_string(folder.path().join("hopline-mine.html")).unwrap();
+    assert!(page.contains("QUICK") && !page.contains("Published claims"), "{} bytes", page.len());
+}
+
+#[test]
 fn quick_says_that_it_is_quick_and_a_directory_is_taken_up_again() {
     let folder = papers();
     let more = ["--quick", "-o", "out", "--json"];
