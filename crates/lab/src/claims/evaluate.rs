@@ -113,7 +113,7 @@ impl<'a> Runs<'a> {
 
 /// The claim at each value of the register's key. Values at which the plan has no such point are left out.
 fn all_along(register: &Register, claim: &Claim, measure: &Measure, runs: Runs<'_>) -> Vec<Along> {
-    let Some(key) = register.along.as_ref().filter(|key| measure.point.gives(key)) else {
+    let Some(key) = register.along.as_ref().filter(|key| measure.is_at_one_value_of(key)) else {
         return Vec::new();
     };
     let at = |value: Json| {

@@ -71,6 +71,13 @@ impl Measure {
         })
     }
 
+    /// Whether it says where on `key` it is. What compares two of its values is about the key itself.
+    pub(super) fn is_at_one_value_of(&self, key: &str) -> bool {
+        let against = self.against.as_ref().and_then(|against| against.point.as_ref()?.value_given(key));
+        let here = self.point.value_given(key);
+        here.is_some() && (against.is_none() || against == here)
+    }
+
     /// The same where `key` has another value.
     pub(super) fn at(&self, key: &str, value: &Json) -> Self {
         let at = |selector: &Selector| selector.at(key, value);

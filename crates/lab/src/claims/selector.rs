@@ -75,9 +75,9 @@ impl Selector {
         Self { moved: Some((key.to_owned(), value.clone())), ..self.clone() }
     }
 
-    /// Whether it gives `key` a value.
-    pub(super) fn gives(&self, key: &str) -> bool {
-        self.settings.iter().any(|setting| setting.path == key)
+    /// The value that it gives `key`, if it does.
+    pub(super) fn value_given(&self, key: &str) -> Option<Json> {
+        self.settings.iter().find(|setting| setting.path == key).map(Setting::json)
     }
 
     /// The best of several needs a better and a worse, and a list of variants a member.

@@ -33,6 +33,7 @@ fn a_claim_is_judged_at_each_value_of_the_key_by_the_runs_there() {
     let expected = comparison.between(place("wide"), place("narrow")).unwrap();
     let measured = there.measurement.as_ref().unwrap();
     assert_is(measured, expected.percent.unwrap());
+    assert_eq!(measured.point, "wide nodes.count=4");
     assert_eq!(measured.against.as_deref(), Some("narrow nodes.count=4"));
     let json = evidence.json();
     assert_eq!(json["along"][1]["value"], 4);
@@ -53,6 +54,16 @@ fn a_claim_that_says_nothing_of_the_key_and_values_without_a_point_are_left_out(
     let values = |i: usize| evidence[i].along.iter().map(Along::label).collect::<Vec<_>>();
     assert_eq!(values(0), ["3"]);
     assert!(values(1).is_empty());
+}
+
+#[test]
+fn a_claim_that_compares_two_values_of_the_key_is_left_out() {
+    let point = "point = { variant = \"wide\", \"nodes.count\" = 4 }";
+    let against = "against = { variant = \"wide\", \"nodes.count\" = 3 }";
+    let (_folder, register) = along(&claim(&format!("{point}\n{against}\nwithin = 5")));
+    let register = register.unwrap();
+    let evidence = evaluate(&register, &[(0, &run(&register))]).unwrap().remove(0);
+    assert!(evidence.measurement.is_some() && evidence.along.is_empty());
 }
 
 #[test]
