@@ -9,14 +9,20 @@
 
 local DEFAULT_PORT = 7172
 local PROTOCOL = 253
-local VERSION = 1
+local VERSION = 2
 local POSITIONS = 12
 local TAG_LEN = 8
+local RECEIPT_LEN = 4
+local TOKEN_LEN = 8
 local OPENING_LEN = 16
 
 -- The two forms: where the ten bytes begin that both have, and how long the header is.
 local OVER_UDP = { common = 0, header_len = 12 }
 local NATIVE = { common = 4, header_len = 16 }
+
+-- What RST, SYN and FIN say together, as a number: questions of the path.
+local OF_PATH = { [3] = "CHALLENGE", [5] = "ECHO", [6] = "STRAY" }
+local CONTRADICTION = 7
 
 local tpa = Proto("tpa", "Transport Protocol for Ad hoc networks")
 -- IP's table takes protocols, not functions. The tree and all filters are those of `tpa`.
@@ -58,6 +64,10 @@ local field = {
     checksum_status = ProtoField.uint8("tpa.checksum.status", "Checksum Status", base.DEC,
         { [0] = "Bad", [1] = "Good", [2] = "Unverified" }),
     tag = ProtoField.uint64("tpa.tag", "Connection Tag", base.HEX),
+    nonce = ProtoField.uint16("tpa.nonce", "Nonce of the data", base.HEX),
+    proof = ProtoField.uint16("tpa.proof", "Proof of what is acknowledged", base.HEX),
+    of_path = ProtoField.string("tpa.of_path", "Question of the path"),
+    token = ProtoField.uint64("tpa.token", "Token", base.HEX),
     opening = ProtoField.none("tpa.opening", "Opening Parameters"),
     opening_tag = ProtoField.uint64("tpa.opening.tag", "Tag to put into every segment to the sender", base.HEX),
     opening_mss = ProtoField.uint16("tpa.opening.mss", "Largest payload (bytes)", base.DEC),
@@ -75,7 +85,8 @@ end
 local expert_info = {
     truncated = malformed("truncated", "The packet ends before the header does"),
     position = malformed("position", "A segment has one position, or none and is not the last"),
-    control = malformed("control", "Only one of SYN, FIN and RST may be set"),
+    control = malformed("control", "SYN, FIN and RST are not set all three"),
+    of_path = malformed("of_path", "A question of the path has a tag and no position, ACK or opening parameters"),
     control_position = malformed("control_position", "SYN and RST have no position"),
     fin = malformed("fin", "FIN without position"),
     data = malformed("data", "Data without position"),
@@ -168,6 +179,14 @@ local function check_position(segment)
         return
     end
     local item = segment.bitmap_item
+    if segment.of_path then
+        if not segment.has_tag or segment.position or segment.has_ack or segment.has_opening then
+            complain(segment, item, expert_info.of_path, "question of the path with more than its tag")
+            return
+        elseif segment.of_path == "CHALLENGE" then
+            return
+        end
+    end
     if segment.position then
         if segment.syn or segment.rst then
             complain(segment, item, expert_info.control_position, "position of SYN or RST")
@@ -240,6 +259,10 @@ local function read_flags(segment, range)
     end
     segment.has_ack, segment.rst, segment.syn, segment.fin = bit(7), bit(6), bit(5), bit(4)
     segment.congested, segment.last, segment.has_opening, segment.has_tag = bit(3), bit(2), bit(1), bit(0)
+    segment.of_path = OF_PATH[range:bitfield(1, 3)]
+    if segment.of_path then
+        segment.rst, segment.syn, segment.fin = false, false, false
+    end
 end
 
 local function add_flags(segment, range)
@@ -247,10 +270,12 @@ local function add_flags(segment, range)
     for _, name in ipairs({ "ack", "rst", "syn", "fin", "tx_stat", "last", "has_opening", "has_tag" }) do
         item:add(field[name], range)
     end
-    local control = range:bitfield(1, 3)
-    segment.control_refused = #positions(control) > 1
+    if segment.of_path then
+        item:add(field.of_path, range, segment.of_path):set_generated()
+    end
+    segment.control_refused = range:bitfield(1, 3) == CONTRADICTION
     if segment.control_refused then
-        complain(segment, item, expert_info.control, "more than one of SYN, FIN and RST")
+        complain(segment, item, expert_info.control, "SYN, FIN and RST at once")
     end
 end
 
@@ -306,6 +331,8 @@ local function add_tag(segment, at)
     if range:uint64() == UInt64(0) then
         complain(segment, item, expert_info.tag, "tag of zero")
     end
+    segment.tree:add(field.nonce, segment.tvb(at + TAG_LEN, 2))
+    segment.tree:add(field.proof, segment.tvb(at + TAG_LEN + 2, 2))
 end
 
 local function add_opening(segment, at)
@@ -335,11 +362,18 @@ end
 local function add_extensions(segment)
     local at = segment.form.header_len
     if segment.has_tag then
-        if not reaches(segment, at + TAG_LEN) then
+        if not reaches(segment, at + TAG_LEN + RECEIPT_LEN) then
             return nil
         end
         add_tag(segment, at)
-        at = at + TAG_LEN
+        at = at + TAG_LEN + RECEIPT_LEN
+    end
+    if segment.of_path == "CHALLENGE" or segment.of_path == "ECHO" then
+        if not reaches(segment, at + TOKEN_LEN) then
+            return nil
+        end
+        segment.tree:add(field.token, segment.tvb(at, TOKEN_LEN))
+        at = at + TOKEN_LEN
     end
     if segment.has_opening then
         if not reaches(segment, at + OPENING_LEN) then
@@ -366,7 +400,7 @@ end
 
 -- What the segment brings: DATA 131:9 tx 12.
 local function what_it_brings(segment)
-    local names = {}
+    local names = { segment.of_path }
     for _, name in ipairs({ "rst", "syn", "fin" }) do
         if segment[name] then
             names[#names + 1] = string.upper(name)
@@ -458,7 +492,7 @@ local function opens_connection(tvb)
     local flags, last = tvb(7, 1), len - OPENING_LEN
     local has_ack, has_tag = flags:bitfield(0, 1) == 1, flags:bitfield(7, 1) == 1
     local syn_with_opening = flags:bitfield(1, 3) == 2 and flags:bitfield(5, 2) == 1
-    local right_len = last == OVER_UDP.header_len + (has_tag and TAG_LEN or 0)
+    local right_len = last == OVER_UDP.header_len + (has_tag and TAG_LEN + RECEIPT_LEN or 0)
     local no_position = tvb(4, 2):bitfield(0, 12) == 0
     local no_ack = tvb(1, 1):uint() + tvb(3, 1):uint() + tvb(4, 3):uint() + tvb(11, 1):uint() == 0
     local version, block, cwnd = tvb(last + 10, 1):uint(), tvb(last + 11, 1):uint(), tvb(last + 12, 1):uint()

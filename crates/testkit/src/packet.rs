@@ -239,6 +239,9 @@ pub fn describe_tpa<P: Payload>(segment: &tpa::Segment<P>) -> String {
         Control::Syn => "S ".into(),
         Control::Fin => "F ".into(),
         Control::Rst => "R ".into(),
+        Control::Challenge(_) => "challenge ".into(),
+        Control::Echo(_) => "echo ".into(),
+        Control::Stray => "stray ".into(),
     };
     if let Some(place) = segment.place {
         let end = if place.last { "." } else { "" };

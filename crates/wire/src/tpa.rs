@@ -19,7 +19,8 @@
 //! `A`CK, `R`ST, `S`YN, `F`IN as the paper has them; `C` is txStat (1: congested). The three bits that the paper leaves
 //! unused say: `E`, this is the last segment of its block; `O`, opening parameters follow the header; `T`, a connection tag follows it.
 //! Bit 0 of a bitmap, the least significant, is the first segment of the block. BitmapData has the one bit of the segment's position set,
-//! or none if the segment carries no data.
+//! or none if the segment carries no data. Two of `R`, `S` and `F` together are no contradiction but three questions of the path:
+//! `S` and `F` a challenge, `R` and `F` its echo, `R` and `S` the word that no connection has the tag.
 //!
 //! * The **native form** (protocol 253, RFC 3692: for experiments) is 16 bytes: source and destination port, the ten
 //!   bytes, and the Internet checksum over pseudo header, header and data.
@@ -27,7 +28,8 @@
 //!   we put the upper eight bits of BlockSeqNumber and AckBlockSeqNumber into bytes 10 and 11, since 256 blocks are
 //!   soon over on a fast path.
 //!
-//! Behind the header: the tag, 8 bytes, if `T`; then the opening parameters, 16 bytes, if `O`; then data.
+//! Behind the header: the tag and the receipt, 12 bytes, if `T`; then the token of a challenge or its echo, 8 bytes; then
+//! the opening parameters, 16 bytes, if `O`; then data.
 
 use crate::checksum::Sum;
 use crate::emit::{Emit, array, be16};
@@ -47,6 +49,10 @@ pub const NATIVE_HEADER_LEN: usize = 16;
 pub const UDP_HEADER_LEN: usize = 12;
 /// Length of a connection tag, in bytes.
 pub const TAG_LEN: usize = 8;
+/// Length of the receipt that follows a tag, in bytes.
+pub const RECEIPT_LEN: usize = 4;
+/// Length of the token of a challenge, in bytes.
+pub const TOKEN_LEN: usize = 8;
 /// Length of the opening parameters, in bytes.
 pub const OPENING_LEN: usize = 16;
 /// IP protocol of the native form: one for experiments (RFC 3692 §2.1).
@@ -55,7 +61,7 @@ pub const PROTOCOL: ipv4::Protocol = ipv4::Protocol::Other(253);
 pub const PORT: u16 = 7172;
 
 /// Version of the opening parameters, and of the protocol as far as peers must agree on it.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Where the flags are in the ten common bytes.
 const FLAGS: usize = 7;
 
@@ -71,6 +77,40 @@ pub enum Control {
     Fin,
     /// RST: ends the connection at once.
     Rst,
+    /// Asks whoever is at this address to [echo](Self::Echo) the token. The payload is padding: what is echoed has passed
+    /// the path in this length. Needs a tag.
+    Challenge(Token),
+    /// The answer to a [challenge](Self::Challenge), to where it came from. Needs a tag.
+    Echo(Token),
+    /// No connection has the tag of this: it is the one of the segment that this answers, which only its sender, its
+    /// receiver and who stands between them know.
+    Stray,
+}
+
+/// What a challenge asks to be told again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token(pub u64);
+
+impl Control {
+    /// The bits RST, SYN and FIN, from the most significant.
+    const fn bits(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Fin => 1,
+            Self::Syn => 2,
+            Self::Challenge(_) => 3,
+            Self::Rst => 4,
+            Self::Echo(_) => 5,
+            Self::Stray => 6,
+        }
+    }
+
+    const fn token(self) -> Option<Token> {
+        match self {
+            Self::Challenge(token) | Self::Echo(token) => Some(token),
+            _ => None,
+        }
+    }
 }
 
 /// txStat: what the sender tells the receiver of itself (§3.6).
@@ -107,6 +147,15 @@ pub struct Ack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub NonZeroU64);
 
+/// What proves that data were received; travels with every [tag](Segment::tag).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Receipt {
+    /// Of the data in this segment; unpredictable, and 0 where there are none.
+    pub nonce: u16,
+    /// Of the acknowledgment in this segment: the exclusive or of the nonces of all segments in its bitmap.
+    pub proof: u16,
+}
+
 /// What each end tells the other when a connection opens.
 ///
 /// On the wire: tag (8 bytes, 0: none), largest segment (2), version (1), block size (1), cwndmax (1), 3 bytes of zeros.
@@ -141,6 +190,8 @@ pub struct Segment<P> {
     pub window: u16,
     /// The connection tag of the receiver of this.
     pub tag: Option<Tag>,
+    /// Travels only with a tag.
+    pub receipt: Receipt,
     /// Opening parameters.
     pub opening: Option<Opening>,
     /// Data.
@@ -164,9 +215,10 @@ impl<P> Segment<P> {
     }
 
     const fn extensions_len(&self) -> usize {
-        let tag = if self.tag.is_some() { TAG_LEN } else { 0 };
+        let tag = if self.tag.is_some() { TAG_LEN + RECEIPT_LEN } else { 0 };
+        let token = if self.control.token().is_some() { TOKEN_LEN } else { 0 };
         let opening = if self.opening.is_some() { OPENING_LEN } else { 0 };
-        tag + opening
+        tag + token + opening
     }
 
     /// The ten bytes that both forms have.
@@ -183,9 +235,7 @@ impl<P> Segment<P> {
     fn flags(&self) -> u8 {
         let bit = |set: bool, bit: u32| u8::from(set) << bit;
         bit(self.ack.is_some(), 7)
-            | bit(self.control == Control::Rst, 6)
-            | bit(self.control == Control::Syn, 5)
-            | bit(self.control == Control::Fin, 4)
+            | self.control.bits() << 4
             | bit(self.tx_stat == TxStat::Congested, 3)
             | bit(self.place.is_some_and(|place| place.last), 2)
             | bit(self.opening.is_some(), 1)
@@ -195,6 +245,11 @@ impl<P> Segment<P> {
     fn emit_extensions(&self, out: &mut Vec<u8>) {
         if let Some(tag) = self.tag {
             out.extend(tag.0.get().to_be_bytes());
+            out.extend(self.receipt.nonce.to_be_bytes());
+            out.extend(self.receipt.proof.to_be_bytes());
+        }
+        if let Some(Token(token)) = self.control.token() {
+            out.extend(token.to_be_bytes());
         }
         if let Some(opening) = self.opening {
             out.extend(opening.tag.map_or(0, |tag| tag.0.get()).to_be_bytes());
@@ -274,7 +329,11 @@ impl Segment<Bytes> {
             0 => Control::None,
             1 => Control::Fin,
             2 => Control::Syn,
+            // The token follows the tag.
+            3 => Control::Challenge(Token(0)),
             4 => Control::Rst,
+            5 => Control::Echo(Token(0)),
+            6 => Control::Stray,
             several => return Err(unsupported("tpa flags", several.into())),
         };
         let ack = Ack {
@@ -291,6 +350,7 @@ impl Segment<Bytes> {
             tx_stat: if flags & 8 != 0 { TxStat::Congested } else { TxStat::Normal },
             window: be16(common, 8),
             tag: None,
+            receipt: Receipt::default(),
             opening: None,
             payload: Bytes::new(),
         })
@@ -298,9 +358,16 @@ impl Segment<Bytes> {
 
     fn parse_rest(&mut self, flags: u8, bytes: &Bytes, mut at: usize) -> Result<(), ParseError> {
         if flags & 1 != 0 {
-            require(bytes, at + TAG_LEN)?;
+            require(bytes, at + TAG_LEN + RECEIPT_LEN)?;
             self.tag = Some(parse_tag(bytes, at).ok_or(unsupported("tpa tag", 0))?);
-            at += TAG_LEN;
+            let (nonce, proof) = (be16(bytes, at + TAG_LEN), be16(bytes, at + TAG_LEN + 2));
+            self.receipt = Receipt { nonce, proof };
+            at += TAG_LEN + RECEIPT_LEN;
+        }
+        if let Control::Challenge(token) | Control::Echo(token) = &mut self.control {
+            require(bytes, at + TOKEN_LEN)?;
+            *token = Token(u64::from_be_bytes(array(bytes, at)));
+            at += TOKEN_LEN;
         }
         if flags & 2 != 0 {
             require(bytes, at + OPENING_LEN)?;
@@ -308,13 +375,22 @@ impl Segment<Bytes> {
             at += OPENING_LEN;
         }
         self.payload = bytes.slice(at..);
-        // Data belong to a position; only a FIN may have a position and no data.
+        // Data belong to a position; only a FIN may have a position and no data. What is asked of the path is asked of a
+        // connection, and nothing else with it.
         match (self.place, self.control, self.payload.is_empty()) {
+            (_, Control::Challenge(_) | Control::Echo(_) | Control::Stray, _) if !self.may_be_of_path() => {
+                Err(unsupported("tpa question of the path with more than its tag", 0))
+            }
+            (None, Control::Challenge(_), _) => Ok(()),
             (None, Control::Fin, _) => Err(unsupported("tpa FIN without position", 0)),
             (None, _, false) => Err(unsupported("tpa data without position", 0)),
             (Some(_), Control::Syn | Control::Rst, _) => Err(unsupported("tpa position of SYN or RST", 0)),
             _ => Ok(()),
         }
+    }
+
+    fn may_be_of_path(&self) -> bool {
+        self.tag.is_some() && self.place.is_none() && self.opening.is_none() && self.ack.is_none()
     }
 }
 

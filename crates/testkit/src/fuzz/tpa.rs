@@ -5,10 +5,12 @@ use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine};
 use hopline_transport::Signal;
 use hopline_transport::tpa::{
-    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, Endpoint, FreezeExit, MergedExit,
-    Notification, RoundStart, RowEnds, Simultaneous, State,
+    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, Endpoint, FreezeExit, Identity,
+    MergedExit, Notification, RoundStart, RowEnds, Secret, Simultaneous, State,
 };
-use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Segment, Tag, TxStat};
+use hopline_wire::tpa::{
+    Ack, Bitmap, Control, Opening, POSITIONS, Place, Receipt, Segment, Tag, Token, TxStat,
+};
 use std::num::NonZeroU64;
 
 /// Drives a TPA endpoint with any sequence of segments, timeouts, signals and calls. Checks that it never panics, keeps
@@ -16,9 +18,10 @@ use std::num::NonZeroU64;
 pub fn tpa_endpoint(data: &[u8]) {
     let mut choices = Choices(data);
     let config = any_config(&mut choices);
-    let mut peer = Peer { heard: Segment::default(), tag: choices.pick(&[None, tag(7)]) };
+    let mut peer =
+        Peer { heard: Segment::default(), tag: choices.pick(&[None, tag(7)]), nonces: Default::default() };
     let endpoint = match peer.tag {
-        Some(tag) => Endpoint::tagged(config, tag),
+        Some(tag) => Endpoint::tagged(config, Identity { tag, secret: Secret([7; 16]) }),
         None => Endpoint::new(config),
     };
     let mut endpoint = endpoint.expect("within the ranges");
@@ -40,6 +43,21 @@ struct Peer {
     heard: Segment<Bytes>,
     /// The endpoint's tag.
     tag: Option<Tag>,
+    /// Nonces of the positions of the block heard last.
+    nonces: [u16; POSITIONS as usize],
+}
+
+impl Peer {
+    fn hear(&mut self, segment: Segment<Bytes>) {
+        if let Some(place) = segment.place {
+            self.nonces[usize::from(place.position)] = segment.receipt.nonce;
+        }
+        self.heard = segment;
+    }
+
+    fn proof_of(&self, received: Bitmap) -> u16 {
+        received.positions().fold(0, |proof, position| proof ^ self.nonces[usize::from(position)])
+    }
 }
 
 fn any_config(choices: &mut Choices<'_>) -> Config {
@@ -123,10 +141,12 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
         Control::Syn,
         Control::Fin,
         Control::Rst,
+        Control::Stray,
+        Control::Echo(Token(0)),
     ]);
     // As the parser has it: only data and FIN have a place, and a FIN always.
     let place = match control {
-        Control::Syn | Control::Rst => None,
+        Control::Syn | Control::Rst | Control::Challenge(_) | Control::Echo(_) | Control::Stray => None,
         Control::Fin => Some(any_place(choices, received)),
         Control::None => choices.pick(&[true, false]).then(|| any_place(choices, received)),
     };
@@ -136,15 +156,18 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
         32..250 => usize::from(choices.byte()) * 6,
         _ => 40_000,
     };
+    let ack = (choices.byte() < 230).then(|| any_ack(choices, peer, near));
+    let proof = ack.filter(|_| choices.byte() < 240).map_or(7, |ack| peer.proof_of(ack.bitmap));
     Segment {
         block: near(choices, received.block),
         place,
         tx: choices.byte(),
-        ack: (choices.byte() < 230).then(|| any_ack(choices, peer, near)),
+        ack,
         control,
         tx_stat: choices.pick(&[TxStat::Normal, TxStat::Congested]),
         window: choices.pick(&[60_000, 0, 1, 1500]),
         tag: if choices.byte() < 240 { peer.tag } else { None },
+        receipt: Receipt { nonce: 0, proof },
         opening: (control == Control::Syn || choices.byte() < 20).then(|| any_opening(choices)),
         payload: Bytes::from(vec![0; len]),
     }
@@ -183,7 +206,7 @@ fn drain(endpoint: &mut Endpoint<Bytes>, now: Instant, peer: &mut Peer) {
     while let Some(segment) = endpoint.poll_transmit(now) {
         // Of data the latest, of acknowledgments too.
         let data = if segment.place.is_some() { segment.clone() } else { peer.heard.clone() };
-        peer.heard = Segment { ack: segment.ack.or(peer.heard.ack), ..data };
+        peer.hear(Segment { ack: segment.ack.or(peer.heard.ack), ..data });
         sent += 1;
         assert!(sent < 100, "the endpoint does not stop sending");
     }

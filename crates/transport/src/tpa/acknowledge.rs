@@ -11,12 +11,15 @@ use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tpa::Ack;
 
 impl<P: Payload> Endpoint<P> {
-    /// Takes an acknowledgment with the window that came with it.
-    pub(super) fn on_ack(&mut self, now: Instant, ack: Ack, window: u16) {
+    /// Takes an acknowledgment with the proof and the window that came with it.
+    pub(super) fn on_ack(&mut self, now: Instant, ack: Ack, proof: u16, window: u16) {
         let of_block = ack.block == self.snd.number;
         let Some(block) = self.snd.block.as_mut().filter(|_| of_block) else {
             return self.on_ack_of_other_block(ack, window);
         };
+        if self.tags.local.is_some() && block.nonces.proof_of(ack.bitmap) != proof {
+            return self.drop_segment(DropReason::BadProof);
+        }
         let Some(news) = block.acknowledge(ack.bitmap) else {
             return self.drop_segment(DropReason::BadAck);
         };

@@ -1,6 +1,7 @@
 //! The block in transmission: which segment is sent next, which are in flight, which have timed out (TPA §3.2).
 
 use super::config::RoundStart;
+use super::receipts::Nonces;
 use hopline_core::{Duration, Instant};
 use hopline_wire::tpa::{Bitmap, POSITIONS};
 
@@ -20,6 +21,8 @@ pub(super) struct Block {
     mss: u16,
     /// What the end of the last segment is.
     pub(super) end: End,
+    /// What the peer has to know of each segment to acknowledge it.
+    pub(super) nonces: Nonces,
     acked: Bitmap,
     /// Sent at least once.
     sent: Bitmap,
@@ -33,7 +36,7 @@ pub(super) struct Block {
     deadlines: [Instant; POSITIONS as usize],
     /// Sent to find out whether the path works again.
     probes: Bitmap,
-    log: [Transmission; REMEMBERED],
+    log: Log,
     /// TxSeqNumber of the next transmission.
     next_tx: u8,
 }
@@ -47,12 +50,24 @@ pub(super) enum End {
     Fin,
 }
 
-/// When a transmission left, for the round-trip time.
+/// When the latest transmissions left, for the round-trip time; by the remainder of their number.
 #[derive(Clone, Copy, Debug, Default)]
-struct Transmission {
-    tx: u8,
+struct Log {
+    tx: [u8; REMEMBERED],
     /// `None`: not made, or its sample was taken.
-    sent: Option<Instant>,
+    sent: [Option<Instant>; REMEMBERED],
+}
+
+impl Log {
+    fn note(&mut self, tx: u8, now: Instant) {
+        let at = usize::from(tx) % REMEMBERED;
+        (self.tx[at], self.sent[at]) = (tx, Some(now));
+    }
+
+    fn take(&mut self, tx: u8) -> Option<Instant> {
+        let at = usize::from(tx) % REMEMBERED;
+        if self.tx[at] == tx { self.sent[at].take() } else { None }
+    }
 }
 
 /// A segment of the block.
@@ -92,7 +107,7 @@ pub(super) enum Time {
 
 impl Block {
     /// The block of the `bytes` from offset `start`, at most as many as fit.
-    pub(super) fn new(start: u64, bytes: u64, mss: u16, end: End) -> Self {
+    pub(super) fn new(start: u64, bytes: u64, mss: u16, end: End, nonces: Nonces) -> Self {
         let segments = bytes.div_ceil(u64::from(mss)).clamp(1, u64::from(POSITIONS)) as u8;
         Self {
             start,
@@ -100,6 +115,7 @@ impl Block {
             segments,
             mss,
             end,
+            nonces,
             acked: Bitmap::EMPTY,
             sent: Bitmap::EMPTY,
             flying: Bitmap::EMPTY,
@@ -107,7 +123,7 @@ impl Block {
             timed_out: Bitmap::EMPTY,
             deadlines: [Instant::FAR_FUTURE; POSITIONS as usize],
             probes: Bitmap::EMPTY,
-            log: [Transmission::default(); REMEMBERED],
+            log: Log::default(),
             next_tx: 0,
         }
     }
@@ -137,7 +153,7 @@ impl Block {
         let time = if self.sent.contains(position) { Time::Again } else { Time::First };
         let tx = self.next_tx;
         self.next_tx = tx.wrapping_add(1);
-        self.log[usize::from(tx) % REMEMBERED] = Transmission { tx, sent: Some(now) };
+        self.log.note(tx, now);
         self.round.remove(position);
         self.sent.insert(position);
         self.flying.insert(position);
@@ -175,9 +191,7 @@ impl Block {
 
     /// The round-trip time that an acknowledgment of transmission `tx` shows, once.
     pub(super) fn round_trip(&mut self, now: Instant, tx: u8) -> Option<Duration> {
-        let entry = &mut self.log[usize::from(tx) % REMEMBERED];
-        let sent = if entry.tx == tx { entry.sent.take() } else { None };
-        sent.map(|sent| now - sent)
+        self.log.take(tx).map(|sent| now - sent)
     }
 
     /// Whether `tx` is the latest transmission.
@@ -228,6 +242,10 @@ mod tests {
         Instant::from_millis(ms)
     }
 
+    fn block_of(start: u64, bytes: u64, mss: u16, end: End) -> Block {
+        Block::new(start, bytes, mss, end, Nonces::default())
+    }
+
     fn send(block: &mut Block, now: u64) -> Option<u8> {
         let piece = block.next(RoundStart::AllSent)?;
         block.transmit(at(now), piece.position, Purpose::Data, RTO);
@@ -236,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_block_is_cut_into_full_segments_and_a_rest() {
-        let mut block = Block::new(5000, 2500, 1000, End::Open);
+        let mut block = block_of(5000, 2500, 1000, End::Open);
         let mut pieces = Vec::new();
         while let Some(piece) = block.next(RoundStart::AllSent) {
             block.transmit(at(0), piece.position, Purpose::Data, RTO);
@@ -244,13 +262,13 @@ mod tests {
         }
         assert_eq!(pieces, [(5000, 1000, false), (6000, 1000, false), (7000, 500, true)]);
         assert_eq!((block.in_flight(), block.bytes_in_flight()), (3, 2500));
-        let fin = Block::new(9, 0, 1000, End::Fin).piece(0);
+        let fin = block_of(9, 0, 1000, End::Fin).piece(0);
         assert_eq!(fin, Piece { position: 0, start: 9, len: 0, last: true });
     }
 
     #[test]
     fn timed_out_segments_wait_for_the_end_of_the_round() {
-        let mut block = Block::new(0, 4000, 1000, End::Open);
+        let mut block = block_of(0, 4000, 1000, End::Open);
         assert_eq!((send(&mut block, 0), send(&mut block, 10)), (Some(0), Some(1)));
         assert_eq!(block.take_timed_out(at(199)), None);
         assert_eq!(block.take_timed_out(at(200)), Some(Purpose::Data));
@@ -258,7 +276,7 @@ mod tests {
         let sent: Vec<_> = (0..4).map(|_| send(&mut block, 200)).collect();
         assert_eq!(sent, [Some(2), Some(3), Some(0), None]);
         // The strict reading waits until all of the round is settled.
-        let mut strict = Block::new(0, 2000, 1000, End::Open);
+        let mut strict = block_of(0, 2000, 1000, End::Open);
         send(&mut strict, 0);
         send(&mut strict, 10);
         strict.take_timed_out(at(200));
@@ -269,7 +287,7 @@ mod tests {
 
     #[test]
     fn an_acknowledged_segment_leaves_the_retransmission_stream() {
-        let mut block = Block::new(0, 3000, 1000, End::Open);
+        let mut block = block_of(0, 3000, 1000, End::Open);
         (0..3).for_each(|_| {
             send(&mut block, 0);
         });
@@ -282,7 +300,7 @@ mod tests {
 
     #[test]
     fn an_acknowledgment_of_what_was_never_sent_is_refused() {
-        let mut block = Block::new(0, 3000, 1000, End::Open);
+        let mut block = block_of(0, 3000, 1000, End::Open);
         send(&mut block, 0);
         assert_eq!(block.acknowledge(Bitmap::first(2)), None);
         assert_eq!(block.acknowledge(Bitmap::first(1)), Some(Bitmap::of(0)));
@@ -291,7 +309,7 @@ mod tests {
 
     #[test]
     fn each_transmission_gives_one_sample_also_when_it_was_sent_again() {
-        let mut block = Block::new(0, 1000, 1000, End::Open);
+        let mut block = block_of(0, 1000, 1000, End::Open);
         send(&mut block, 0);
         block.take_timed_out(at(200));
         send(&mut block, 200);
@@ -304,7 +322,7 @@ mod tests {
 
     #[test]
     fn transmission_numbers_wrap_around() {
-        let mut block = Block::new(0, 1000, 1000, End::Open);
+        let mut block = block_of(0, 1000, 1000, End::Open);
         for i in 0..300u64 {
             send(&mut block, i * 200);
             assert!(block.is_latest(i as u8));

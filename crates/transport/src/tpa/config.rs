@@ -5,7 +5,12 @@
 use crate::ConfigError;
 use crate::pacing::Pacing;
 use hopline_core::Duration;
-use hopline_wire::tpa::{Opening, POSITIONS};
+use hopline_wire::tpa::{Opening, POSITIONS, Tag};
+
+/// Every end of a connection with tags takes segments with this many bytes of data, whatever it says: what fits into the
+/// 576 bytes of IPv4 that every host takes (RFC 1122 §3.3.2), with the longest of our headers. A peer that could ask for
+/// less would make each byte cost a packet.
+pub const LEAST_MSS: u16 = 576 - 20 - 8 - 12 - 12 - 16;
 
 /// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::tpa`] or [`Config::tpa_star`] and change fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -313,8 +318,18 @@ impl Config {
         u32::from(self.mss) * u32::from(self.block_segments)
     }
 
+    /// Data of a segment that is taken, at most.
+    pub(super) fn longest_taken(&self, tag: Option<Tag>) -> u16 {
+        if tag.is_some() { self.mss.max(LEAST_MSS) } else { self.mss }
+    }
+
     /// What the peer must know, with the tag it is to use.
-    pub(super) const fn opening(&self, tag: Option<hopline_wire::tpa::Tag>) -> Opening {
-        Opening { tag, mss: self.mss, block_segments: self.block_segments, cwnd_max: self.cwnd_max }
+    pub(super) fn opening(&self, tag: Option<Tag>) -> Opening {
+        Opening {
+            tag,
+            mss: self.longest_taken(tag),
+            block_segments: self.block_segments,
+            cwnd_max: self.cwnd_max,
+        }
     }
 }

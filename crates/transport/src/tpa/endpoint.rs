@@ -1,7 +1,8 @@
 //! The machine: its parts, application calls and getters.
 
 use super::block::Block;
-use super::config::Config;
+use super::config::{Config, LEAST_MSS};
+use super::listener::Secret;
 use super::receive::Receiver;
 use super::rto::Rto;
 use super::stats::{DropReason, Stats};
@@ -13,7 +14,7 @@ use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendE
 use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
-use hopline_wire::tpa::{Control, Segment, Tag, TxStat};
+use hopline_wire::tpa::{Control, Receipt, Segment, Tag, TxStat};
 
 /// One end of one TPA connection.
 ///
@@ -76,12 +77,23 @@ pub(super) enum Confirmed {
 }
 
 /// Connection tags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Tags {
     /// Ours: the peer must show it. `None`: tags are not in use.
     pub(super) local: Option<Tag>,
     /// The peer's: we show it.
     pub(super) peer: Option<Tag>,
+    /// Key of the nonces of our data; with `local` only.
+    pub(super) secret: Option<Secret>,
+}
+
+/// What a connection is known by, and what makes its acknowledgments trustworthy. Both must be unpredictable.
+#[derive(Clone, Copy, Debug)]
+pub struct Identity {
+    /// The tag that the peer has to show in all its segments.
+    pub tag: Tag,
+    /// The key of the nonces that the peer has to show in its acknowledgments.
+    pub secret: Secret,
 }
 
 /// What is owed to the peer apart from data.
@@ -114,8 +126,12 @@ pub(super) struct Sender<P> {
     pub(super) closing: Closing,
     /// Bytes the peer has room for.
     pub(super) peer_window: u64,
-    /// Bytes of a full segment.
+    /// Bytes of a full segment, from the next block on.
     pub(super) mss: u16,
+    /// The same as far as the peer is concerned.
+    pub(super) peer_mss: u16,
+    /// The same as far as the path is concerned.
+    pub(super) path_mss: u16,
     /// Segments in a block: no more than the peer has room for, whatever arrives first.
     pub(super) block_segments: u8,
     /// Questions since data were sent.
@@ -153,21 +169,26 @@ impl<P: Payload> Endpoint<P> {
         Self::with_tag(config, None)
     }
 
-    /// A closed endpoint that accepts only segments with the connection tag `local`. The tag must be unpredictable.
+    /// A closed endpoint that accepts only segments with the connection tag of `identity`, and only acknowledgments of
+    /// what the peer can prove to have received.
     ///
     /// # Errors
     /// A parameter out of its range.
-    pub fn tagged(config: Config, local: Tag) -> Result<Self, ConfigError> {
-        Self::with_tag(config, Some(local))
+    pub fn tagged(config: Config, identity: Identity) -> Result<Self, ConfigError> {
+        Self::with_tag(config, Some(identity))
     }
 
-    fn with_tag(config: Config, local: Option<Tag>) -> Result<Self, ConfigError> {
+    fn with_tag(config: Config, identity: Option<Identity>) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
             config,
             state: State::Closed,
             opening: Opening { role: Role::NotYet, syn_sent: None, retries: 0, confirmed: Confirmed::Yes },
-            tags: Tags { local, peer: None },
+            tags: Tags {
+                local: identity.map(|identity| identity.tag),
+                peer: None,
+                secret: identity.map(|identity| identity.secret),
+            },
             snd: Sender {
                 queue: SendQueue::new(0, config.send_buffer),
                 block: None,
@@ -178,10 +199,12 @@ impl<P: Payload> Endpoint<P> {
                 closing: Closing::Open,
                 peer_window: 0,
                 mss: config.mss,
+                peer_mss: u16::MAX,
+                path_mss: u16::MAX,
                 block_segments: config.block_segments,
                 questions: 0,
             },
-            rcv: Receiver::new(&config),
+            rcv: Receiver::new(&config, config.longest_taken(identity.map(|identity| identity.tag))),
             window: Window::new(config.failures, config.cwnd_max),
             rto: Rto::new(config.rto),
             pacing: config.pacing.machine(),
@@ -218,11 +241,11 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn accepted(
         now: Instant,
         config: Config,
-        local: Tag,
+        identity: Identity,
         opening: hopline_wire::tpa::Opening,
         window: u16,
     ) -> Self {
-        let mut endpoint = Self::tagged(config, local).expect("the listener's configuration is valid");
+        let mut endpoint = Self::tagged(config, identity).expect("the listener's configuration is valid");
         endpoint.opening.role = Role::Passive;
         endpoint.take_opening(opening, window);
         endpoint.establish(now);
@@ -354,6 +377,17 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
+    /// From the next block on, segments have at most this many bytes of data, as the path has no room for more; at least
+    /// 508. What the peer takes and [`Config::mss`] bound it, too.
+    pub fn set_path_mss(&mut self, mss: u16) {
+        self.snd.path_mss = mss.max(LEAST_MSS);
+        self.choose_mss();
+    }
+
+    pub(super) fn choose_mss(&mut self) {
+        self.snd.mss = self.config.mss.min(self.snd.peer_mss).min(self.snd.path_mss);
+    }
+
     /// What the sender believes of the path.
     #[must_use]
     pub fn path(&self) -> Path {
@@ -480,6 +514,7 @@ impl<P: Payload> Endpoint<P> {
             tx_stat: if self.window.path() == Path::Normal { TxStat::Normal } else { TxStat::Congested },
             window: self.rcv.announce(),
             tag: self.tags.peer,
+            receipt: Receipt::default(),
             opening: repeats_opening.then(|| self.config.opening(self.tags.local)),
             payload: P::default(),
         }

@@ -1,9 +1,11 @@
 //! A segment arrives: opening, data, closing.
 
+use super::config::LEAST_MSS;
 use super::endpoint::{Confirmed, Endpoint, Role};
 use super::receive::{Reply, Taken, What};
 use super::stats::DropReason;
 use super::timer::Timer;
+use super::window::Path;
 use crate::Signal;
 use crate::connection::{CloseReason, Event, State};
 use hopline_core::{Instant, Payload};
@@ -72,7 +74,9 @@ impl<P: Payload> Endpoint<P> {
 
     pub(super) fn take_opening(&mut self, opening: Opening, window: u16) {
         self.tags.peer = opening.tag;
-        self.snd.mss = self.config.mss.min(opening.mss.max(1));
+        let least = if self.tags.local.is_some() { LEAST_MSS } else { 1 };
+        self.snd.peer_mss = opening.mss.max(least);
+        self.choose_mss();
         self.snd.block_segments = self.config.block_segments.min(opening.block_segments);
         self.snd.peer_window = window.into();
         self.rcv.peer_cwnd_max = opening.cwnd_max;
@@ -108,6 +112,9 @@ impl<P: Payload> Endpoint<P> {
         if segment.control == Control::Syn && segment.ack.is_none() && self.is_syn_again(&segment) {
             return self.owed.syn = true;
         }
+        if segment.control == Control::Stray {
+            return self.on_stray(&segment);
+        }
         if segment.tag != self.tags.local {
             return self.drop_segment(DropReason::WrongTag);
         }
@@ -115,7 +122,26 @@ impl<P: Payload> Endpoint<P> {
             Control::Rst => self.on_reset(&segment),
             Control::Syn => self.on_syn_ack(now, &segment),
             Control::None | Control::Fin => self.on_ordinary(now, segment),
+            Control::Echo(_) => self.on_echo(now),
+            // Whoever knows addresses answers these.
+            Control::Challenge(_) | Control::Stray => self.drop_segment(DropReason::Unexpected),
         }
+    }
+
+    /// The peer's host does not know our connection: it was started anew, or had given it up. What we showed it, its own
+    /// tag, is the proof.
+    fn on_stray(&mut self, segment: &Segment<P>) {
+        if segment.tag != self.tags.peer {
+            return self.drop_segment(DropReason::WrongTag);
+        }
+        self.end_by_reset();
+    }
+
+    /// The peer lives. Where it is now, our latest words may not have reached it.
+    fn on_echo(&mut self, now: Instant) {
+        self.heard = now;
+        self.asked = false;
+        self.owed.ack = true;
     }
 
     /// The peer did not get our answer to its SYN.
@@ -129,6 +155,10 @@ impl<P: Payload> Endpoint<P> {
         if self.tags.local.is_none() && !self.rcv.is_current(segment.block) {
             return self.drop_segment(DropReason::BadReset);
         }
+        self.end_by_reset();
+    }
+
+    fn end_by_reset(&mut self) {
         self.finish(match (self.state, self.opening.role) {
             (State::SynReceived, Role::Active) => CloseReason::Refused,
             (State::TimeWait, _) => CloseReason::Finished, // RFC 9293 §3.10.7.4
@@ -159,7 +189,7 @@ impl<P: Payload> Endpoint<P> {
         if segment.opening.is_some() {
             self.owed.ack = true; // the peer repeats its parameters until it hears of us
         }
-        self.on_ack(now, ack, segment.window);
+        self.on_ack(now, ack, segment.receipt.proof, segment.window);
         if self.state == State::Closed {
             return;
         }
@@ -174,7 +204,10 @@ impl<P: Payload> Endpoint<P> {
         if self.opening.confirmed == Confirmed::NotYet {
             self.opening.confirmed = Confirmed::Yes;
             self.timers.stop(Timer::Open);
-            self.rto.end_back_off();
+            // What it says of the handshake it does not say of a path that has failed since (TPA §3.3, §3.5).
+            if self.window.path() == Path::Normal {
+                self.rto.end_back_off();
+            }
         }
     }
 

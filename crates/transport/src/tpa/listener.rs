@@ -5,7 +5,7 @@
 //! its address, and the connection comes into being. (The idea is that of SYN cookies, RFC 4987 §3.6.)
 
 use super::config::Config;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Identity};
 use core::hash::Hasher;
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload};
@@ -15,9 +15,32 @@ use siphasher::sip::SipHasher24;
 /// How long a tag can be redeemed: at least this, at most twice this.
 const COOKIE_LIFETIME: Duration = Duration::from_secs(30);
 
-/// The key of the tags that a listener gives out. Must be unpredictable.
+/// The key of what must not be guessed: the tags that a listener gives out, the nonces of data. Must be unpredictable.
 #[derive(Clone, Copy)]
 pub struct Secret(pub [u8; 16]);
+
+impl Secret {
+    /// Another, for `purpose` and `tag`.
+    #[must_use]
+    pub fn derive(&self, purpose: &[u8], tag: Tag) -> Self {
+        let half = |number: u8| {
+            let mut hasher = self.hasher();
+            hasher.write(purpose);
+            hasher.write_u64(tag.0.get());
+            hasher.write_u8(number);
+            hasher.finish().to_be_bytes()
+        };
+        let mut derived = [0; 16];
+        derived[..8].copy_from_slice(&half(0));
+        derived[8..].copy_from_slice(&half(1));
+        Self(derived)
+    }
+
+    /// A keyed hash, SipHash-2-4.
+    pub(super) fn hasher(&self) -> SipHasher24 {
+        SipHasher24::new_with_key(&self.0)
+    }
+}
 
 impl core::fmt::Debug for Secret {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -120,13 +143,14 @@ impl Listener {
         opening: Opening,
         segment: Segment<P>,
     ) -> Endpoint<P> {
-        let mut endpoint = Endpoint::accepted(now, self.config, tag, opening, segment.window);
+        let identity = Identity { tag, secret: self.secret.derive(b"receipts", tag) };
+        let mut endpoint = Endpoint::accepted(now, self.config, identity, opening, segment.window);
         endpoint.handle_packet(now, LinkId::ONLY, segment);
         endpoint
     }
 
     fn tag(&self, epoch: u64, address: &[u8], opening: &Opening) -> Tag {
-        let mut hasher = SipHasher24::new_with_key(&self.secret.0);
+        let mut hasher = self.secret.hasher();
         hasher.write_u64(epoch);
         hasher.write_u64(opening.tag.map_or(0, |tag| tag.0.get()));
         hasher.write(&opening.mss.to_be_bytes());

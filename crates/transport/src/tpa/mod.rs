@@ -17,6 +17,8 @@
 //! | `block` | rounds, the retransmission stream, who is lost when |
 //! | `window` | how many segments may be in flight: normal, congested, frozen |
 //! | `rto` | round-trip time, route changes, timeout |
+//! | `receipts` | proof that what is acknowledged was received |
+//! | `path_mtu` | how long datagrams may be, for whoever drives an endpoint |
 //! | `listener` | opening without state for whoever has not proved where it is |
 
 mod acknowledge;
@@ -27,6 +29,8 @@ mod expire;
 mod input;
 mod listener;
 mod output;
+mod path_mtu;
+mod receipts;
 mod receive;
 mod rto;
 mod stats;
@@ -40,10 +44,11 @@ pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
     AckConfig, AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, FailureConfig,
-    FreezeExit, MergedExit, Notification, RoundStart, RowEnds, RtoConfig, Simultaneous,
+    FreezeExit, LEAST_MSS, MergedExit, Notification, RoundStart, RowEnds, RtoConfig, Simultaneous,
 };
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, Identity};
 pub use listener::{Listener, Refusal, Secret, Verdict};
+pub use path_mtu::PathMtu;
 pub use stats::{DropReason, Drops, Stats};
 pub use timer::Timer;
 pub use window::Path;

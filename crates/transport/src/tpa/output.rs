@@ -2,6 +2,7 @@
 
 use super::block::{Block, End, Purpose, Time};
 use super::endpoint::{Closing, Endpoint, Flush};
+use super::receipts::Nonces;
 use super::timer::Timer;
 use super::window::Path;
 use crate::connection::State;
@@ -55,6 +56,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn put_ack(&mut self, segment: &mut Segment<P>) {
         segment.ack = Some(self.rcv.acknowledge());
+        segment.receipt.proof = self.rcv.proof();
         self.owed.ack = false;
         self.timers.stop(Timer::DelayedAck);
     }
@@ -74,6 +76,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let purpose = if self.window.path() == Path::Normal { Purpose::Data } else { Purpose::Probe };
         let (tx, time) = block.transmit(now, piece.position, purpose, self.rto.timeout());
+        let nonce = block.nonces.of(piece.position);
         let control = if piece.last && block.end == End::Fin { Control::Fin } else { Control::None };
         if let Some(pacing) = &mut self.pacing {
             pacing.released(now);
@@ -85,6 +88,7 @@ impl<P: Payload> Endpoint<P> {
         let mut segment = self.bare_segment(control);
         segment.place = Some(Place { position: piece.position, last: piece.last });
         segment.tx = tx;
+        segment.receipt.nonce = nonce;
         segment.payload = self.snd.queue.slice(piece.start, piece.len.into());
         self.put_ack(&mut segment);
         Some(segment)
@@ -154,7 +158,8 @@ impl<P: Payload> Endpoint<P> {
             self.snd.closing = Closing::FinSent;
         }
         self.owes_from(now);
-        self.snd.block = Some(Block::new(self.snd.unblocked, bytes, self.snd.mss, end));
+        let nonces = Nonces::of_block(self.tags.secret, self.snd.unblocked);
+        self.snd.block = Some(Block::new(self.snd.unblocked, bytes, self.snd.mss, end, nonces));
         self.snd.unblocked += bytes;
         let more = self.snd.queue.end() > self.snd.unblocked;
         self.snd.waiting = more.then_some(now);

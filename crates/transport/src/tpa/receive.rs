@@ -21,6 +21,8 @@ pub(super) struct Receiver<P> {
     block: u16,
     progress: Progress,
     received: Bitmap,
+    /// Proof of `received`.
+    proof: u16,
     /// Position of the block's last segment, once known.
     last: Option<u8>,
     /// Whether the last segment carries the FIN.
@@ -81,16 +83,17 @@ pub(super) enum What {
 }
 
 impl<P: Payload> Receiver<P> {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config, longest: u16) -> Self {
         let mask = config.block_numbers.mask();
         Self {
             config: config.ack,
-            mss: config.mss,
+            mss: longest,
             buffer: u64::from(config.receive_buffer),
             mask,
             block: mask,
             progress: Progress::BeforeFirst,
             received: Bitmap::EMPTY,
+            proof: 0,
             last: None,
             fin: false,
             next: 0,
@@ -146,6 +149,7 @@ impl<P: Payload> Receiver<P> {
         }
         let overtook = position > self.next;
         self.received.insert(position);
+        self.proof ^= segment.receipt.nonce;
         self.held[usize::from(position)] = Some(segment.payload);
         self.held_bytes += len;
         let in_order = self.release();
@@ -202,7 +206,7 @@ impl<P: Payload> Receiver<P> {
 
     fn begin(&mut self, block: u16) {
         (self.block, self.progress) = (block & self.mask, Progress::InBlock);
-        (self.received, self.last, self.next) = (Bitmap::EMPTY, None, 0);
+        (self.received, self.proof, self.last, self.next) = (Bitmap::EMPTY, 0, None, 0);
     }
 
     /// Whether the whole block is here; so it is before the first.
@@ -240,6 +244,11 @@ impl<P: Payload> Receiver<P> {
     pub(super) fn acknowledge(&mut self) -> Ack {
         self.pending = 0;
         Ack { block: self.block, bitmap: self.received, tx: self.echo }
+    }
+
+    /// What proves the acknowledgment to send now.
+    pub(super) fn proof(&self) -> u16 {
+        self.proof
     }
 
     /// WinSize to send now.

@@ -50,6 +50,8 @@ pub enum DropReason {
     WrongTag,
     /// It acknowledges what was never sent.
     BadAck,
+    /// It acknowledges what its sender cannot prove to have received.
+    BadProof,
     /// It acknowledges a block that is over.
     OldAck,
     /// A reset that does not fit where the connection stands.
@@ -68,11 +70,12 @@ pub enum DropReason {
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Closed,
         Self::Unexpected,
         Self::WrongTag,
         Self::BadAck,
+        Self::BadProof,
         Self::OldAck,
         Self::BadReset,
         Self::OutsideBlock,

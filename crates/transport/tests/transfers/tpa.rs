@@ -7,16 +7,16 @@ use hopline_core::{Duration, Instant, LinkId, Machine};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::tpa::{
-    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, Endpoint, FreezeExit, Listener,
-    Notification, RoundStart, RowEnds, Secret, Simultaneous, State, Verdict,
+    AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, Endpoint, FreezeExit, Identity,
+    Listener, Notification, RoundStart, RowEnds, Secret, Simultaneous, State, Verdict,
 };
 use hopline_wire::tpa::Tag;
 use proptest::prelude::*;
 
 type End = Endpoint<Bytes>;
 
-fn tag(n: u64) -> Tag {
-    Tag(NonZeroU64::new(n).unwrap())
+fn identity(n: u8) -> Identity {
+    Identity { tag: Tag(NonZeroU64::new(n.into()).unwrap()), secret: Secret([n; 16]) }
 }
 
 fn transfer(config: [Config; 2], totals: [u64; 2], link: &Emulation, seed: u64) -> Transfer<End> {
@@ -126,7 +126,7 @@ fn same_seed_same_dialogue() {
 fn both_may_open_and_close_at_once_with_and_without_tags() {
     let config = Config { time_wait: Duration::from_secs(1), ..Config::tpa(3) };
     let plain = || End::new(config).unwrap();
-    let tagged = |n| End::tagged(config, tag(n)).unwrap();
+    let tagged = |n| End::tagged(config, identity(n)).unwrap();
     for (mut a, mut b) in [(plain(), plain()), (tagged(1), tagged(2))] {
         a.connect(Instant::ZERO).unwrap();
         b.connect(Instant::ZERO).unwrap();
@@ -145,7 +145,7 @@ fn a_connection_made_by_a_listener_without_state_carries_both_ways() {
     let listener = Listener::new(patient(Config::tpa(3)), Secret([7; 16])).unwrap();
     for seed in 0..40 {
         let link = Emulation { loss: 0.2, duplicate: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
-        let mut a = End::tagged(patient(Config::tpa(2)), tag(99)).unwrap();
+        let mut a = End::tagged(patient(Config::tpa(2)), identity(99)).unwrap();
         a.connect(Instant::ZERO).unwrap();
         let syn = a.poll_transmit(Instant::ZERO).unwrap();
         let Verdict::Reply(answer) = listener.handle(Instant::ZERO, b"address", syn) else {

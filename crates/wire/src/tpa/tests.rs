@@ -16,6 +16,7 @@ fn data() -> Segment<Bytes> {
         tx_stat: TxStat::Congested,
         window: 17_520,
         tag: None,
+        receipt: Receipt::default(),
         opening: None,
         payload: Bytes::from_static(b"ad hoc"),
     }
@@ -63,8 +64,39 @@ fn a_syn_carries_its_parameters() {
     };
     let mut out = Vec::new();
     syn.emit_udp(&mut out);
-    assert_eq!(&out[..], &hex("00 00 00 00 000 000 22 ffff 0000  0102030405060708 05ac 01 0c 03 000000")[..]);
+    assert_eq!(&out[..], &hex("00 00 00 00 000 000 22 ffff 0000  0102030405060708 05ac 02 0c 03 000000")[..]);
     assert_eq!(Segment::parse_udp(&Bytes::from(out)), Ok(syn));
+}
+
+#[test]
+fn a_tag_comes_with_a_receipt() {
+    let segment = Segment { tag: tag(5), receipt: Receipt { nonce: 0x1234, proof: 0xabcd }, ..data() };
+    let mut out = Vec::new();
+    segment.emit_udp(&mut out);
+    assert_eq!(&out[UDP_HEADER_LEN..][..12], &hex("0000000000000005 1234 abcd")[..]);
+    assert_eq!(segment.udp_len(), 12 + 12 + 6);
+    assert_eq!(Segment::parse_udp(&Bytes::from(out)), Ok(segment));
+}
+
+#[test]
+fn questions_of_the_path_are_these_bytes() {
+    let of_path = |control, payload| Segment { control, tag: tag(5), payload, ..Segment::default() };
+    for (control, payload, expected) in [
+        (
+            Control::Challenge(Token(9)),
+            "ff ff",
+            "31 0000 0000 0000000000000005 0000 0000 0000000000000009 ff ff",
+        ),
+        (Control::Echo(Token(9)), "", "51 0000 0000 0000000000000005 0000 0000 0000000000000009"),
+        (Control::Stray, "", "61 0000 0000 0000000000000005 0000 0000"),
+    ] {
+        let segment = of_path(control, hex(payload));
+        let mut out = Vec::new();
+        segment.emit_udp(&mut out);
+        assert_eq!(&out[..], &hex(&format!("00 00 00 00 000 000 {expected}"))[..]);
+        assert_eq!(out.len(), segment.udp_len());
+        assert_eq!(Segment::parse_udp(&Bytes::from(out)), Ok(segment));
+    }
 }
 
 #[test]
@@ -73,16 +105,27 @@ fn what_makes_no_sense_is_refused_with_its_reason() {
     let says = |text: &str| Err(format!("unsupported {text}"));
     assert_eq!(refused("00 00 00 00 003 000 00 0000 0000"), says("tpa position: 3"));
     assert_eq!(refused("00 00 00 00 000 000 04 0000 0000"), says("tpa position: 0"));
-    assert_eq!(refused("00 00 00 00 000 000 60 0000 0000"), says("tpa flags: 6"));
+    assert_eq!(refused("00 00 00 00 000 000 70 0000 0000"), says("tpa flags: 7"));
     assert_eq!(refused("00 00 00 00 000 000 10 0000 0000"), says("tpa FIN without position: 0"));
     assert_eq!(refused("00 00 00 00 000 000 00 0000 0000 ff"), says("tpa data without position: 0"));
+    let of_path = says("tpa question of the path with more than its tag: 0");
+    let tag = "0000000000000001 0000 0000";
+    let opening = "0000000000000001 05ac 02 0c 03 000000";
+    assert_eq!(refused("00 00 00 00 000 000 30 0000 0000 0000000000000007"), of_path);
+    assert_eq!(refused("00 00 00 00 000 000 60 0000 0000"), of_path);
+    assert_eq!(refused(&format!("00 00 00 00 001 000 61 0000 0000 {tag}")), of_path);
+    assert_eq!(refused(&format!("00 00 00 00 000 000 e1 0000 0000 {tag}")), of_path);
+    assert_eq!(refused(&format!("00 00 00 00 000 000 63 0000 0000 {tag} {opening}")), of_path);
+    let data = says("tpa data without position: 0");
+    assert_eq!(refused(&format!("00 00 00 00 000 000 51 0000 0000 {tag} 0000000000000007 ff")), data);
+    assert_eq!(refused(&format!("00 00 00 00 000 000 61 0000 0000 {tag} ff")), data);
     assert_eq!(refused("00 00 00 00 001 000 20 0000 0000"), says("tpa position of SYN or RST: 0"));
-    assert_eq!(refused("00 00 00 00 000 000 01 0000 0000 0000000000000000"), says("tpa tag: 0"));
+    assert_eq!(refused("00 00 00 00 000 000 01 0000 0000 0000000000000000 0000 0000"), says("tpa tag: 0"));
     let opening = "00 00 00 00 000 000 22 0000 0000 0000000000000001 05ac";
-    assert_eq!(refused(&format!("{opening} 02 0c 03 000000")), says("tpa version: 2"));
-    assert_eq!(refused(&format!("{opening} 01 0d 03 000000")), says("tpa block size: 13"));
-    assert_eq!(refused(&format!("{opening} 01 00 03 000000")), says("tpa block size: 0"));
-    assert_eq!(refused(&format!("{opening} 01 0c 00 000000")), says("tpa cwndmax: 0"));
+    assert_eq!(refused(&format!("{opening} 01 0c 03 000000")), says("tpa version: 1"));
+    assert_eq!(refused(&format!("{opening} 02 0d 03 000000")), says("tpa block size: 13"));
+    assert_eq!(refused(&format!("{opening} 02 00 03 000000")), says("tpa block size: 0"));
+    assert_eq!(refused(&format!("{opening} 02 0c 00 000000")), says("tpa cwndmax: 0"));
 }
 
 #[test]
@@ -133,24 +176,36 @@ fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
     let opening = prop::option::of((any::<u64>(), any::<u16>(), 1..=POSITIONS, 1..=u8::MAX).prop_map(
         |(t, mss, block_segments, cwnd_max)| Opening { tag: tag(t), mss, block_segments, cwnd_max },
     ));
-    let numbers = (any::<u16>(), any::<u8>(), any::<u16>(), any::<u64>());
-    (numbers, place, ack, 0..4u8, any::<bool>(), opening, any_payload()).prop_map(
-        |((block, tx, window, t), place, ack, control, congested, opening, payload)| Segment {
-            block,
-            place,
-            tx,
-            ack,
-            control: match (control, place) {
+    let numbers = (any::<u16>(), any::<u8>(), any::<u16>());
+    let tagged = prop::option::of((1..=u64::MAX, any::<u16>(), any::<u16>()));
+    (numbers, place, ack, 0..7u8, any::<bool>(), tagged, opening, any_payload()).prop_map(
+        |((block, tx, window), place, ack, control, congested, tagged, opening, payload)| {
+            let (t, nonce, proof) = tagged.unwrap_or_default();
+            let token = Token(t ^ 0xff);
+            let control = match (control, place) {
                 (1, Some(_)) => Control::Fin,
                 (2, None) => Control::Syn,
                 (3, None) => Control::Rst,
+                (4, None) if t != 0 => Control::Challenge(token),
+                (5, None) if t != 0 => Control::Echo(token),
+                (6, None) if t != 0 => Control::Stray,
                 _ => Control::None,
-            },
-            tx_stat: if congested { TxStat::Congested } else { TxStat::Normal },
-            window,
-            tag: tag(t),
-            opening,
-            payload: if place.is_some() { payload } else { Bytes::new() },
+            };
+            let of_path = matches!(control, Control::Challenge(_) | Control::Echo(_) | Control::Stray);
+            let may_have_payload = place.is_some() || matches!(control, Control::Challenge(_));
+            Segment {
+                block,
+                place,
+                tx,
+                ack: ack.filter(|_| !of_path),
+                control,
+                tx_stat: if congested { TxStat::Congested } else { TxStat::Normal },
+                window,
+                tag: tag(t),
+                receipt: Receipt { nonce, proof },
+                opening: opening.filter(|_| !of_path),
+                payload: if may_have_payload { payload } else { Bytes::new() },
+            }
         },
     )
 }

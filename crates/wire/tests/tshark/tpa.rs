@@ -7,8 +7,8 @@ use hopline_testkit::tshark::{self, Reading};
 use hopline_wire::checksum::Sum;
 use hopline_wire::ipv4::{Ecn, Header};
 use hopline_wire::tpa::{
-    self, Ack, Bitmap, Control, NATIVE_HEADER_LEN, Opening, POSITIONS, Place, Ports, Segment, Tag, TxStat,
-    UDP_HEADER_LEN,
+    self, Ack, Bitmap, Control, NATIVE_HEADER_LEN, Opening, POSITIONS, Place, Ports, Receipt, Segment, Tag,
+    Token, TxStat, UDP_HEADER_LEN,
 };
 use hopline_wire::{ipv4, udp};
 use pcap_file::DataLink;
@@ -121,21 +121,37 @@ fn random_segment(stream: &mut Stream) -> Segment<Bytes> {
         block_segments: 1 + stream.below(POSITIONS.into()) as u8,
         cwnd_max: 1 + stream.below(255) as u8,
     };
-    let control = [Control::None, Control::Syn, Control::Fin, Control::Rst][stream.below(4) as usize];
+    let token = Token(stream.bits());
+    let control = [
+        Control::None,
+        Control::None,
+        Control::Syn,
+        Control::Fin,
+        Control::Rst,
+        Control::Challenge(token),
+        Control::Echo(token),
+        Control::Stray,
+    ][stream.below(8) as usize];
+    let of_path = matches!(control, Control::Challenge(_) | Control::Echo(_) | Control::Stray);
     let may_have_data = matches!(control, Control::None | Control::Fin);
     let has_place = control == Control::Fin || may_have_data && stream.below(3) > 0;
     let place = Place { position: stream.below(POSITIONS.into()) as u8, last: stream.below(2) == 1 };
-    let len = if has_place { stream.below(40) as usize } else { 0 };
+    let may_be_long = has_place || matches!(control, Control::Challenge(_));
+    let len = if may_be_long { stream.below(40) as usize } else { 0 };
+    let tag_at_random = tag(stream.bits() * u64::from(stream.below(2)));
+    let tag = if of_path { tag_at_random.or(tag(1)) } else { tag_at_random };
+    let receipt = Receipt { nonce: stream.bits() as u16, proof: stream.bits() as u16 };
     Segment {
         block: stream.bits() as u16,
         place: has_place.then_some(place),
         tx: stream.bits() as u8,
-        ack: (stream.below(2) == 1).then_some(ack),
+        ack: (stream.below(2) == 1 && !of_path).then_some(ack),
         control,
         tx_stat: [TxStat::Normal, TxStat::Congested][stream.below(2) as usize],
         window: stream.bits() as u16,
-        tag: tag(stream.bits() * u64::from(stream.below(2))),
-        opening: (stream.below(3) == 0).then_some(opening),
+        tag,
+        receipt: if tag.is_some() { receipt } else { Receipt::default() },
+        opening: (stream.below(3) == 0 && !of_path).then_some(opening),
         payload: (0..len).map(|_| stream.bits() as u8).collect(),
     }
 }
@@ -196,9 +212,9 @@ fn numbers_shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, Str
 fn flags_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     let flags = [
         ("tpa.flags.ack", segment.ack.is_some()),
-        ("tpa.flags.rst", segment.control == Control::Rst),
-        ("tpa.flags.syn", segment.control == Control::Syn),
-        ("tpa.flags.fin", segment.control == Control::Fin),
+        ("tpa.flags.rst", matches!(segment.control, Control::Rst | Control::Echo(_) | Control::Stray)),
+        ("tpa.flags.syn", matches!(segment.control, Control::Syn | Control::Challenge(_) | Control::Stray)),
+        ("tpa.flags.fin", matches!(segment.control, Control::Fin | Control::Challenge(_) | Control::Echo(_))),
         ("tpa.txstat", segment.tx_stat == TxStat::Congested),
         ("tpa.flags.last", segment.place.is_some_and(|place| place.last)),
         ("tpa.flags.opening", segment.opening.is_some()),
@@ -212,12 +228,24 @@ fn flags_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
 
 fn extensions_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     let tag = |tag: Option<Tag>| format!("0x{:016x}", tag.map_or(0, |tag| tag.0.get()));
+    let receipt = |half: u16| segment.tag.map(|_| format!("0x{half:04x}")).unwrap_or_default();
+    let hex = |Token(token)| format!("0x{token:016x}");
+    let (of_path, token) = match segment.control {
+        Control::Challenge(token) => ("CHALLENGE", hex(token)),
+        Control::Echo(token) => ("ECHO", hex(token)),
+        Control::Stray => ("STRAY", String::new()),
+        _ => ("", String::new()),
+    };
     let opening = |show: &dyn Fn(Opening) -> String| segment.opening.map(show).unwrap_or_default();
     vec![
         ("tpa.tag", segment.tag.map(|own| tag(Some(own))).unwrap_or_default()),
+        ("tpa.nonce", receipt(segment.receipt.nonce)),
+        ("tpa.proof", receipt(segment.receipt.proof)),
+        ("tpa.of_path", of_path.into()),
+        ("tpa.token", token),
         ("tpa.opening.tag", opening(&|opening| tag(opening.tag))),
         ("tpa.opening.mss", opening(&|opening| opening.mss.to_string())),
-        ("tpa.opening.version", opening(&|_| "1".into())),
+        ("tpa.opening.version", opening(&|_| "2".into())),
         ("tpa.opening.block_segments", opening(&|opening| opening.block_segments.to_string())),
         ("tpa.opening.cwnd_max", opening(&|opening| opening.cwnd_max.to_string())),
         ("tpa.opening.reserved", opening(&|_| "000000".into())),
@@ -258,17 +286,20 @@ type Broken<'a> = (&'static str, &'a Segment<Bytes>, &'a [(usize, u8)]);
 #[test]
 fn every_broken_rule_has_its_name() {
     let (data, syn) = (data(), syn());
-    let opening = UDP_HEADER_LEN + tpa::TAG_LEN;
-    let broken: [Broken<'_>; 12] = [
+    let opening = UDP_HEADER_LEN + tpa::TAG_LEN + tpa::RECEIPT_LEN;
+    let stray = Segment { control: Control::Stray, tag: tag(1), ..Segment::default() };
+    let broken: [Broken<'_>; 14] = [
         ("tpa.malformed.position", &data, &[(4, 0x30)]),
         ("tpa.malformed.position", &data, &[(4, 0), (7, 0x84)]),
-        ("tpa.malformed.control", &data, &[(7, 0xe0)]),
+        ("tpa.malformed.control", &data, &[(7, 0xf0)]),
         ("tpa.malformed.control_position", &data, &[(7, 0xa0)]),
         ("tpa.malformed.control_position", &data, &[(7, 0xc0)]),
         ("tpa.malformed.fin", &data, &[(4, 0), (7, 0x90)]),
         ("tpa.malformed.data", &data, &[(4, 0)]),
-        ("tpa.malformed.tag", &syn, &[(opening - 1, 0)]),
-        ("tpa.malformed.version", &syn, &[(opening + 10, 2)]),
+        ("tpa.malformed.of_path", &stray, &[(7, 0xe1)]),
+        ("tpa.malformed.of_path", &stray, &[(5, 0x10)]),
+        ("tpa.malformed.tag", &syn, &[(opening - tpa::RECEIPT_LEN - 1, 0)]),
+        ("tpa.malformed.version", &syn, &[(opening + 10, 1)]),
         ("tpa.malformed.block_segments", &syn, &[(opening + 11, 0)]),
         ("tpa.malformed.block_segments", &syn, &[(opening + 11, 13)]),
         ("tpa.malformed.cwnd_max", &syn, &[(opening + 12, 0)]),
@@ -361,12 +392,19 @@ fn the_info_column_can_be_read() {
     let last = Place { position: 11, last: true };
     let fin = Segment { control: Control::Fin, place: Some(last), tx: 40, block: 999, ..Segment::default() };
     let rst = Segment { control: Control::Rst, tag: tag(3), ..Segment::default() };
+    let challenge = Segment {
+        control: Control::Challenge(Token(1)),
+        tag: tag(3),
+        payload: Bytes::from_static(b"pad"),
+        ..Segment::default()
+    };
     let expected = [
         (data(), "DATA 131:9 tx 12 | ACK 131 [0-8] tx 11 | win 17520 | len 6"),
         (syn(), "SYN | mss 1452 block 12 cwndmax 3 | win 65535"),
         (only_ack, "ACK 2 [0-2,4-5,11] tx 3 | congested | win 0"),
         (fin, "FIN 999:11 last tx 40 | win 0"),
         (rst, "RST | win 0"),
+        (challenge, "CHALLENGE | win 0 | len 3"),
     ];
     let mut packets: Vec<_> =
         expected.iter().map(|(segment, _)| Form::Udp.packet(&Form::Udp.emit(segment))).collect();
@@ -376,7 +414,7 @@ fn the_info_column_can_be_read() {
     for (row, (_, info)) in rows.iter().zip(&expected) {
         assert_eq!(row[..], ["TPA", info]);
     }
-    assert_eq!(rows[5], ["TPA", "[malformed: truncated: 12 bytes needed, 7 present]"]);
+    assert_eq!(rows[6], ["TPA", "[malformed: truncated: 12 bytes needed, 7 present]"]);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Forged, replayed and broken segments: a counter moves, and nothing else.
 
-use super::script::{FromPeer, Script, ack, data, offer, plain, question, rst, syn, syn_ack, tag};
+use super::script::{FromPeer, Script, ack, data, identity, offer, plain, question, rst, syn, syn_ack, tag};
 use crate::script::STATES;
-use crate::tpa::{Config, DropReason, Endpoint, State};
+use crate::tpa::{CloseReason, Config, DropReason, Endpoint, Event, State};
 use bytes::Bytes;
 use hopline_core::{Instant, Length, LinkId, Machine};
 use hopline_testkit::fuzz;
-use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Segment, TxStat};
+use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Receipt, Segment, Token, TxStat};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -68,6 +68,7 @@ fn any_segment() -> impl Strategy<Value = Segment<Length>> {
             tx_stat: if congested { TxStat::Congested } else { TxStat::Normal },
             window,
             tag: None,
+            receipt: Receipt::default(),
             opening,
             payload: Length(if place.is_some() { len } else { 0 }),
         },
@@ -76,14 +77,14 @@ fn any_segment() -> impl Strategy<Value = Segment<Length>> {
 
 /// A connection with tags (ours 7, the peer's 8), in the middle of a block each way, with nothing to say.
 fn tagged() -> Script {
-    let mut s = Script::of(Endpoint::tagged(plain(), tag(7)).unwrap());
+    let mut s = Script::of(Endpoint::tagged(plain(), identity(7)).unwrap());
     s.endpoint.connect(s.now).unwrap();
     s.says();
     s.hears_at(100, syn_ack().opening(Opening { tag: Some(tag(8)), ..offer() }).tag(tag(7)));
     s.hands_over(4000);
     s.says();
     assert_eq!(s.answers(data(0, 0).congested().tag(tag(7))), "ack 0:[0] tx 0");
-    s.hears(data(0, 2).tag(tag(7)).acks(0, &[0], 0));
+    s.hears(data(0, 2).acks(0, &[0], 0).proven(7));
     assert_eq!(s.says(), "0:3. (1000) tx 3 ack 0:[0 2] tx 2");
     s
 }
@@ -141,7 +142,7 @@ fn replayed_segments_are_at_most_answered() {
     let mut s = tagged();
     let before = s.snapshot();
     for _ in 0..3 {
-        assert_eq!(s.answers(data(0, 2).tag(tag(7)).acks(0, &[0], 0)), "ack 0:[0 2] tx 2");
+        assert_eq!(s.answers(data(0, 2).acks(0, &[0], 0).proven(7)), "ack 0:[0 2] tx 2");
         assert_eq!(s.snapshot(), before);
         assert_eq!(s.answers(syn_ack().tag(tag(7))), "ack 0:[0 2] tx 2");
         assert_eq!(s.snapshot(), before);
@@ -151,6 +152,75 @@ fn replayed_segments_are_at_most_answered() {
         assert_eq!(s.snapshot(), before);
     }
     assert_eq!(s.endpoint.stats().duplicates_received, 3);
+}
+
+#[test]
+fn an_ack_without_the_proof_that_it_was_received_is_dropped() {
+    // A peer that knows the tag and has received positions 0 and 2, and would have more sent to somebody.
+    let mut s = tagged();
+    let before = s.snapshot();
+    let honest = ack(0, &[0, 2], 2).proven(7);
+    let claims_more = FromPeer(Segment { ack: ack(0, &[0, 1, 2], 2).0.ack, ..honest.0 });
+    let mut guesses = 0;
+    for guess in 0..=u16::MAX {
+        let mut forged = ack(0, &[0, 1, 2, 3], 3).tag(tag(7));
+        forged.0.receipt.proof = guess;
+        if forged.0.receipt.proof != forged.proven(7).0.receipt.proof {
+            s.hears(forged);
+            guesses += 1;
+        }
+    }
+    s.hears(claims_more);
+    s.hears(ack(0, &[0, 1, 2], 2).tag(tag(7)));
+    assert_eq!((s.says(), s.snapshot()), (String::new(), before));
+    assert_eq!((guesses, s.drops(DropReason::BadProof)), (65_535, 65_537));
+    assert_eq!(s.answers(honest), "", "it is taken: nothing else is to be said");
+    assert_eq!(s.endpoint.stats().bytes_acked, 2000);
+}
+
+#[test]
+fn what_is_sent_again_has_the_same_nonce_and_each_segment_another() {
+    let mut s = Script::of(Endpoint::tagged(plain(), identity(7)).unwrap());
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    s.hears_at(100, syn_ack().opening(Opening { tag: Some(tag(8)), ..offer() }).tag(tag(7)));
+    s.hands_over(2000);
+    let nonces = |s: &mut Script| {
+        let mut found = Vec::new();
+        while let Some(segment) = s.endpoint.poll_transmit(s.now) {
+            found.extend(segment.place.map(|place| (place.position, segment.receipt.nonce)));
+        }
+        found
+    };
+    let first = nonces(&mut s);
+    assert_eq!(first.len(), 2);
+    assert_ne!(first[0].1, first[1].1);
+    s.now = Instant::from_millis(500);
+    s.endpoint.handle_timeout(s.now);
+    assert_eq!(nonces(&mut s)[0], first[0]);
+}
+
+#[test]
+fn who_does_not_know_the_connection_ends_it_by_showing_the_peers_tag() {
+    let stray = |n| FromPeer(Segment { control: Control::Stray, tag: Some(tag(n)), ..Segment::default() });
+    let mut s = tagged();
+    let before = s.snapshot();
+    for wrong in [7, 9] {
+        assert_eq!((s.answers(stray(wrong)), s.snapshot()), (String::new(), before.clone()));
+    }
+    assert_eq!(s.drops(DropReason::WrongTag), 2);
+    s.hears(stray(8));
+    assert_eq!((s.says(), s.state()), (String::new(), State::Closed));
+    assert_eq!(s.events().last(), Some(&Event::Closed(CloseReason::Reset)));
+}
+
+#[test]
+fn an_echo_is_a_sign_of_life_and_is_acknowledged() {
+    let mut s = tagged();
+    let echo = Segment { control: Control::Echo(Token(1)), tag: Some(tag(7)), ..Segment::default() };
+    assert_eq!(s.answers(FromPeer(echo)), "ack 0:[0 2] tx 2");
+    let challenge = Segment { control: Control::Challenge(Token(1)), ..echo };
+    assert_eq!((s.answers(FromPeer(challenge)), s.drops(DropReason::Unexpected)), (String::new(), 1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Opening without state for whoever has not proved where it is.
 
-use super::script::{FromPeer, Script, ack, data, offer, plain, rst, syn, tag};
+use super::script::{FromPeer, Script, ack, data, identity, offer, plain, rst, syn, tag};
 use crate::tpa::{CloseReason, Config, Endpoint, Event, Listener, Refusal, Secret, State, Verdict};
 use hopline_core::{Instant, Length, LinkId, Machine};
 use hopline_wire::tpa::{Control, Opening, Segment, Tag};
@@ -87,11 +87,11 @@ fn a_flood_of_syns_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_answer_is_no_longer_than_what_asked_for_it_and_a_tag() {
+fn an_answer_is_no_longer_than_what_asked_for_it_and_a_tag_with_its_receipt() {
     // Nobody is flooded through us.
     let call = syn().opening(offering()).0;
     let Verdict::Reply(reply) = listener().handle(at(0), HERE, call) else { panic!() };
-    assert_eq!((call.udp_len(), reply.udp_len()), (28, 36));
+    assert_eq!((call.udp_len(), reply.udp_len()), (28, 40));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_repeated_echo_makes_the_same_endpoint_again() {
 #[test]
 fn an_idle_connection_outlives_the_loss_of_the_first_ack() {
     let listener = listener();
-    let mut a = Script::of(Endpoint::tagged(plain(), tag(8)).unwrap());
+    let mut a = Script::of(Endpoint::tagged(plain(), identity(8)).unwrap());
     a.endpoint.connect(a.now).unwrap();
     let syn = a.endpoint.poll_transmit(a.now).unwrap();
     let Verdict::Reply(reply) = listener.handle(a.now, HERE, syn) else { panic!() };
@@ -208,7 +208,7 @@ fn an_idle_connection_outlives_the_loss_of_the_first_ack() {
 fn a_syn_is_refused_where_nobody_listens_and_nothing_else_is_answered() {
     let reset: Segment<Length> = Listener::refuse(&syn().opening(offering()).0).unwrap();
     assert_eq!((reset.control, reset.tag), (Control::Rst, Some(tag(8))));
-    let mut s = Script::of(Endpoint::tagged(plain(), tag(8)).unwrap());
+    let mut s = Script::of(Endpoint::tagged(plain(), identity(8)).unwrap());
     s.endpoint.connect(s.now).unwrap();
     s.says();
     s.hears(FromPeer(reset));
@@ -230,7 +230,7 @@ fn a_caller_whose_tag_runs_out_gives_up_and_makes_no_connection_late() {
     // same data again.
     for bytes in [1000, 0] {
         let listener = listener();
-        let mut a = Script::of(Endpoint::tagged(plain(), tag(8)).unwrap());
+        let mut a = Script::of(Endpoint::tagged(plain(), identity(8)).unwrap());
         a.endpoint.connect(a.now).unwrap();
         let syn = a.endpoint.poll_transmit(a.now).unwrap();
         let Verdict::Reply(reply) = listener.handle(a.now, HERE, syn) else { panic!() };

@@ -1,7 +1,7 @@
 //! Opening: as TCP does it (B9), with the parameters that both ends must know.
 
-use super::script::{Script, ack, data, offer, plain, rst, syn, syn_ack, tag};
-use crate::tpa::{CloseReason, Config, DropReason, Endpoint, Event, OpenError, State};
+use super::script::{Script, ack, data, identity, offer, plain, rst, syn, syn_ack, tag};
+use crate::tpa::{CloseReason, Config, DropReason, Endpoint, Event, OpenError, Path, State};
 use hopline_core::{Duration, Length};
 use hopline_wire::tpa::Opening;
 
@@ -12,7 +12,7 @@ fn listening(config: Config) -> Script {
 }
 
 fn connecting_with_tag() -> Script {
-    let mut s = Script::of(Endpoint::tagged(plain(), tag(7)).unwrap());
+    let mut s = Script::of(Endpoint::tagged(plain(), identity(7)).unwrap());
     s.endpoint.connect(s.now).unwrap();
     assert_eq!(s.says(), "S");
     s
@@ -169,7 +169,7 @@ fn with_tags_the_parameters_are_repeated_until_the_peer_is_heard() {
     s.hands_over(1000);
     assert_eq!(s.says(), "0:0. (1000) tx 0");
     assert!(s.last.unwrap().opening.is_some(), "data too: the peer may know of nothing yet");
-    s.hears(ack(0, &[0], 0).tag(tag(7)));
+    s.hears(ack(0, &[0], 0).proven(7));
     s.hands_over(1000);
     assert_eq!(s.says(), "1:0. (1000) tx 0");
     let later = s.last.unwrap();
@@ -190,7 +190,7 @@ fn waiting_for_the_peer_to_know_us_makes_no_later_timeout_longer() {
 #[test]
 fn once_it_was_answered_a_caller_gives_up_by_silence_and_not_by_its_retries() {
     let config = Config { syn_retries: Some(1), silence_limit: Some(Duration::from_secs(60)), ..plain() };
-    let mut s = Script::of(Endpoint::tagged(config, tag(7)).unwrap());
+    let mut s = Script::of(Endpoint::tagged(config, identity(7)).unwrap());
     s.endpoint.connect(s.now).unwrap();
     s.says();
     s.hears_at(100, syn_ack().opening(offer_with_tag(8)).tag(tag(7)));
@@ -203,7 +203,7 @@ fn once_it_was_answered_a_caller_gives_up_by_silence_and_not_by_its_retries() {
 
 #[test]
 fn a_peer_that_repeats_its_parameters_is_told_that_it_is_known() {
-    let mut s = Script::of(Endpoint::tagged(plain(), tag(7)).unwrap());
+    let mut s = Script::of(Endpoint::tagged(plain(), identity(7)).unwrap());
     s.endpoint.listen().unwrap();
     assert_eq!(s.answers(syn().opening(offer_with_tag(8))), "S ack -1:[] tx 0");
     let again = ack(u16::MAX, &[], 0).opening(offer_with_tag(8)).tag(tag(7));
@@ -233,4 +233,50 @@ fn a_forged_syn_does_not_stop_us_from_calling() {
     assert_eq!(s.runs_to(1_100), "1050: S ack -1:[] tx 0; S");
     let call = s.last.unwrap();
     assert_eq!((call.ack, call.tag), (None, None), "as to someone who has not heard of us");
+}
+
+#[test]
+fn a_peer_cannot_ask_for_tiny_segments() {
+    // Every host takes 576 bytes of IPv4 (RFC 1122 §3.3.2): 508 of data, with our longest headers.
+    for (asked, sent) in [(0, 508), (1, 508), (508, 508), (700, 700), (1000, 1000), (1001, 1000)] {
+        let mut s = connecting_with_tag();
+        s.hears_at(100, syn_ack().opening(Opening { mss: asked, ..offer_with_tag(8) }).tag(tag(7)));
+        assert_eq!(s.endpoint.effective_mss(), sent, "{asked}");
+    }
+    let tiny = Config { mss: 100, receive_buffer: 10_000, ..plain() };
+    let mut s = Script::of(Endpoint::tagged(tiny, identity(7)).unwrap());
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    assert_eq!(s.last.unwrap().opening.unwrap().mss, 508, "what is taken, though less is sent");
+}
+
+#[test]
+fn segments_get_as_long_as_the_path_has_room_for_from_the_next_block_on() {
+    let mut s = connecting_with_tag();
+    s.endpoint.set_path_mss(600);
+    s.hears_at(100, syn_ack().opening(offer_with_tag(8)).tag(tag(7)));
+    s.hands_over(1200);
+    assert_eq!(s.says(), "0:0 (600) tx 0; 0:1. (600) tx 1");
+    s.endpoint.set_path_mss(9000);
+    s.hands_over(1500);
+    s.hears(ack(0, &[0, 1], 1).proven(7));
+    assert_eq!(s.says(), "1:0 (1000) tx 0; 1:1. (500) tx 1");
+    s.endpoint.set_path_mss(1);
+    assert_eq!(s.endpoint.effective_mss(), 508);
+}
+
+#[test]
+fn that_the_peer_holds_the_connection_does_not_end_the_back_off_of_a_path_that_failed() {
+    let mut s = connecting_with_tag();
+    s.hears_at(100, syn_ack().opening(offer_with_tag(8)).tag(tag(7)));
+    s.hands_over(1000);
+    s.runs_to(2_000);
+    let backoff = s.endpoint.backoff();
+    assert!(backoff > 1 && s.path() != Path::Normal, "{backoff}");
+    // It has heard of us, but of no data.
+    s.hears(ack(u16::MAX, &[], 0).tag(tag(7)));
+    assert_eq!(s.endpoint.backoff(), backoff);
+    s.hears(ack(0, &[0], 0).proven(7));
+    let latest = s.endpoint.backoff();
+    assert!(latest == backoff || latest == 1);
 }

@@ -3,7 +3,8 @@
 //! What the endpoint sends is told as `describe_tpa` of the test kit tells it, `0:2. (1000) tx 2`; what it acknowledges
 //! is left out of data as long as it has received nothing. It never sends anything by itself.
 
-use crate::tpa::{Config, DropReason, Endpoint, Event, Path, State};
+use crate::tpa::receipts::Nonces;
+use crate::tpa::{Config, DropReason, Endpoint, Event, Identity, Path, Secret, State};
 use hopline_core::{Duration, Length, Machine};
 use hopline_testkit::packet::describe_tpa;
 use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Segment, Tag, TxStat};
@@ -91,6 +92,12 @@ impl FromPeer {
         self.0.tag = Some(tag);
         self
     }
+    /// To the endpoint with [`identity`] `n`, with the proof of what it acknowledges of the first block.
+    pub(super) fn proven(mut self, n: u8) -> Self {
+        let received = self.0.ack.unwrap_or_default().bitmap;
+        self.0.receipt.proof = Nonces::of_block(Some(identity(n).secret), 0).proof_of(received);
+        self.tag(tag(n.into()))
+    }
     pub(super) fn opening(mut self, opening: Opening) -> Self {
         self.0.opening = Some(opening);
         self
@@ -100,6 +107,11 @@ impl FromPeer {
         self.0.ack = ack(block, positions, tx).0.ack;
         self
     }
+}
+
+/// What an endpoint with `tag(n)` is known by.
+pub(super) fn identity(n: u8) -> Identity {
+    Identity { tag: tag(n.into()), secret: Secret([n; 16]) }
 }
 
 pub(super) fn tag(n: u64) -> Tag {
