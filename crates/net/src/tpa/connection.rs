@@ -1,11 +1,13 @@
 //! One connection in the table of its host.
 
 use super::notice::{Notice, Shown, Sleepers};
+use super::route::Route;
 use super::socket::Path;
 use bytes::{Buf, Bytes};
 use hopline_core::{Duration, Instant, Machine};
 use hopline_transport::connection::{CloseReason, Event, SendError, State};
 use hopline_transport::tpa::Endpoint;
+use hopline_wire::tpa::Tag;
 use std::io::{self, ErrorKind};
 use std::task::Poll;
 
@@ -17,7 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) endpoint: Endpoint<Bytes>,
-    pub(super) path: Path,
+    pub(super) route: Route,
+    /// By which tag of its peer the table knows it.
+    pub(super) known_as: Option<Tag>,
     pub(super) origin: Origin,
     pub(super) notice: Notice,
     /// When the table looks after it next.
@@ -92,9 +96,10 @@ enum Half {
 
 impl Connection {
     pub(super) fn new(endpoint: Endpoint<Bytes>, path: Path, origin: Origin, notice: Notice) -> Self {
-        Self {
+        let mut connection = Self {
+            route: Route::new(path, endpoint.config().mss),
+            known_as: None,
             endpoint,
-            path,
             origin,
             notice,
             armed: None,
@@ -106,7 +111,14 @@ impl Connection {
             writing: Half::Open,
             room: Room::Enough,
             seen: State::Closed,
-        }
+        };
+        connection.fit_path();
+        connection
+    }
+
+    /// Segments are as long as datagrams may be.
+    pub(super) fn fit_path(&mut self) {
+        self.endpoint.set_path_mss(self.route.mss());
     }
 
     // ---- application calls ----
@@ -206,13 +218,6 @@ impl Connection {
 
     // ---- what the table does ----
 
-    /// A segment came with the right tag, perhaps from elsewhere than before: the peer's address may change, and so may
-    /// ours at which it is reached, if it is known by one.
-    pub(super) fn moved_to(&mut self, path: Path) {
-        self.path.peer = path.peer;
-        self.path.local = self.path.local.and(path.local);
-    }
-
     pub(super) fn on_time(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
         if self.gives_up_at().is_some_and(|at| at <= now) {
@@ -223,6 +228,7 @@ impl Connection {
     /// Acts on what the endpoint tells, before what it wants to send is sent.
     pub(super) fn settle(&mut self, now: Instant, sleepers: &mut Sleepers) {
         // That the peer has our end is no event.
+        self.route.review(self.endpoint.stats());
         let state = self.endpoint.state();
         let mut news = std::mem::replace(&mut self.seen, state) != state;
         while let Some(event) = self.endpoint.poll_event() {
@@ -256,7 +262,7 @@ impl Connection {
     /// When the endpoint must be told that it is time, or an abandoned connection is given up.
     pub(super) fn due(&self) -> Option<Instant> {
         let timer = self.endpoint.poll_timeout().map(|(at, _)| at);
-        [timer, self.gives_up_at()].into_iter().flatten().min()
+        [timer, self.gives_up_at(), self.route.due(&self.endpoint)].into_iter().flatten().min()
     }
 
     /// Whether nobody wants it, neither here nor there.

@@ -40,10 +40,15 @@ impl Egress {
                 train = self.send(io, train, stats, &mut result);
                 break;
             };
-            if !train.has_room_for(connection.path, segment.udp_len(), io.socket.longest_train()) {
+            let longest = if connection.route.takes_trains() { io.socket.longest_train() } else { 1 };
+            let path = connection.route.path();
+            if !train.has_room_for(path, segment.udp_len(), longest) {
                 train = self.send(io, train, stats, &mut result);
             }
-            train.couple(connection.path, &segment);
+            if !train.is_empty() {
+                connection.route.train_leaves(connection.endpoint.stats());
+            }
+            train.couple(path, &segment);
         }
         if self.is_stuck() {
             self.stuck.extend((!train.is_empty()).then(|| std::mem::take(&mut train)));
@@ -60,6 +65,34 @@ impl Egress {
             train.couple(path, segment);
             // A failure is counted.
             self.spare = self.send(io, train, stats, &mut Ok(()));
+        }
+    }
+
+    /// Sends a segment that must not be cut into fragments on its way; or does not, if there is no room.
+    ///
+    /// # Errors
+    /// It is too long to leave.
+    pub(super) fn send_whole(
+        &mut self,
+        io: Io<'_>,
+        path: Path,
+        segment: &Segment<Bytes>,
+        stats: &mut HostStats,
+    ) -> io::Result<()> {
+        if !self.stuck.is_empty() {
+            return Ok(());
+        }
+        let mut train = Train::default();
+        train.couple(path, segment);
+        let departure = train.departure().expect("a segment is no empty datagram");
+        match io.socket.send_whole(departure) {
+            Sent::Failed(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => Err(error),
+            Sent::Yes => {
+                stats.sent += 1;
+                Ok(())
+            }
+            // As good as lost.
+            Sent::Blocked | Sent::Failed(_) => Ok(()),
         }
     }
 

@@ -9,13 +9,12 @@ use super::socket::{Path, Socket};
 use super::stats::HostStats;
 use super::stream::TpaStream;
 use super::table::{Driver, Holders, Io, Table};
+use super::trust::Trust;
 use hopline_core::Instant;
 use hopline_transport::tpa::{Config, ConfigError, Endpoint, Listener, Secret};
-use hopline_wire::tpa::Tag;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -56,7 +55,7 @@ impl Host {
             socket: first_that_works(address, Socket::bind)?,
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             clock: Clock::start(),
-            table: Mutex::default(),
+            table: Mutex::new(Table::new(Trust::new()?)),
         });
         let seen = Arc::clone(&shared);
         thread::Builder::new().name("tpa".into()).spawn(move || driver::run(&seen))?;
@@ -81,7 +80,8 @@ impl Host {
 
     /// Sends the SYN.
     pub(super) fn begin_connect(&self, peer: SocketAddr, config: &Config) -> io::Result<TpaStream> {
-        let mut endpoint = Endpoint::tagged(self.fitted(config, peer), random_tag()?).map_err(invalid)?;
+        let identity = self.shared().table().trust.identity()?;
+        let mut endpoint = Endpoint::tagged(self.fitted(config, peer), identity).map_err(invalid)?;
         let notice = Notice::new()?;
         let descriptor = notice.descriptor();
         let (tag, sent) = self.with(|table, io| {
@@ -225,11 +225,6 @@ pub(super) fn first_that_works<T>(
         }
     }
     Err(last)
-}
-
-fn random_tag() -> io::Result<Tag> {
-    // Zero stands for "none"; one value more or less in 2⁶⁴ does not matter.
-    Ok(Tag(NonZeroU64::new(getrandom::u64()?).unwrap_or(NonZeroU64::MIN)))
 }
 
 fn invalid(error: ConfigError) -> io::Error {

@@ -50,7 +50,7 @@ impl TpaListener {
             let queue = table.queue.as_mut().expect("a queue stays as long as its listener");
             if let Some(tag) = queue.pop() {
                 let connection = table.connection(tag);
-                let (descriptor, peer) = (connection.notice.descriptor(), connection.path.peer);
+                let (descriptor, peer) = (connection.notice.descriptor(), connection.route.path().peer);
                 drop(table);
                 return Ok((TpaStream::new(self.host.clone(), tag, descriptor), peer));
             }

@@ -2,7 +2,7 @@
 //!
 //! The machine is [`hopline_transport::tpa::Endpoint`]; here are its clock, its socket and its user. One thread serves
 //! all connections of a [`Host`], which share a UDP socket; segments find their connection by the tag in them. So a
-//! connection survives its peer's change of address: answers go where the latest segment with its tag came from.
+//! connection survives its peer's change of address: answers go where the peer has shown to be.
 //!
 //! The functions of the paper's table A1, and what they are here:
 //!
@@ -22,6 +22,8 @@
 //! | `table` | connections by tag, timers, what comes in |
 //! | `connection` | one connection, and what its user asks of it |
 //! | `queue` | who waits to be accepted |
+//! | `route` | where the peer is, how long datagrams to it may be, whether they may leave several at once |
+//! | `trust` | secrets, what is said to strangers and how often |
 //! | `egress` | what goes out, and what waits for room |
 //! | `train` | datagrams that leave with one system call |
 //! | `socket` | UDP |
@@ -35,6 +37,7 @@ mod host;
 mod listener;
 mod notice;
 mod queue;
+mod route;
 mod socket;
 mod stats;
 mod stream;
@@ -42,6 +45,7 @@ mod table;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod train;
+mod trust;
 
 pub use self::host::Host;
 pub use self::listener::TpaListener;
@@ -53,8 +57,8 @@ pub use hopline_transport::tpa::Config;
 
 use hopline_core::Duration;
 
-/// Data of a segment so that IP (20 bytes), UDP (8), header (12) and tag (8) fit into 1500 bytes with it.
-const MSS: u16 = 1452;
+/// Data of a segment so that IP (20 bytes), UDP (8), header (12), tag (8) and receipt (4) fit into 1500 bytes with it.
+const MSS: u16 = 1448;
 /// Bytes written and not acknowledged before a write blocks.
 const SEND_BUFFER: u64 = 256 * 1024;
 /// Shorter than translators of addresses remember a silent connection, and than a user's patience.
@@ -65,7 +69,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const MOST_RTO: Duration = Duration::from_secs(5);
 
 /// TPA for real networks, with a largest window of `cwnd_max` segments (1 to 12; the paper: 2 or 3): [`Config::tpa`]
-/// with segments of 1452 bytes of data (over IPv6 a host takes 20 off), a send buffer of 256 KiB, a largest RTO of 5 s,
+/// with segments of 1448 bytes of data (over IPv6 a host takes 20 off) where the path has room for them, a send buffer of 256 KiB, a largest RTO of 5 s,
 /// and a sign of life asked for after 5 s of silence, so that a peer whose address has changed is found again.
 #[must_use]
 pub fn config(cwnd_max: u8) -> Config {

@@ -17,7 +17,7 @@ pub(super) struct Notice {
     there_is: Shown,
     /// What the descriptor says; `None` as long as nobody has asked for it.
     shown: Option<Shown>,
-    wakers: [Option<Waker>; 2],
+    wakers: Vec<(Who, Waker)>,
 }
 
 /// Who is to be woken once the table is free: a thread would only wait for it, and a task may run at once.
@@ -38,12 +38,16 @@ impl Sleepers {
     }
 }
 
-/// Which half of a stream a task waits for.
-#[derive(Clone, Copy, Debug)]
+/// Which task waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-pub(super) enum Half {
-    Reading,
-    Writing,
+pub(super) enum Who {
+    /// The one that reads from a stream.
+    Reader,
+    /// The one that writes to it.
+    Writer,
+    /// One of those that accept connections.
+    Acceptor,
 }
 
 /// Whether there is something to do.
@@ -62,7 +66,7 @@ impl Notice {
             descriptor: Arc::new(descriptor),
             there_is: Shown::Nothing,
             shown: None,
-            wakers: [None, None],
+            wakers: Vec::new(),
         })
     }
 
@@ -83,7 +87,7 @@ impl Notice {
     /// Something changed.
     pub(super) fn wake(&mut self, sleepers: &mut Sleepers) {
         sleepers.threads.extend((self.waiting > 0).then(|| Arc::clone(&self.changed)));
-        sleepers.tasks.extend(self.wakers.iter_mut().filter_map(Option::take));
+        sleepers.tasks.extend(self.wakers.drain(..).map(|(_, waker)| waker));
     }
 
     /// Whether there is something to do.
@@ -111,9 +115,14 @@ impl Notice {
         };
     }
 
-    /// Wakes the task at the next change.
+    /// Wakes the task at the next change. A stream has one reader and one writer, the latest of each; but all who accept are
+    /// woken, as one of them may be gone.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
-    pub(super) fn wake_later(&mut self, half: Half, context: &Context<'_>) {
-        self.wakers[half as usize] = Some(context.waker().clone());
+    pub(super) fn wake_later(&mut self, who: Who, context: &Context<'_>) {
+        self.wakers.retain(|(other, waker)| match who {
+            Who::Acceptor => !waker.will_wake(context.waker()),
+            Who::Reader | Who::Writer => *other != who,
+        });
+        self.wakers.push((who, context.waker().clone()));
     }
 }

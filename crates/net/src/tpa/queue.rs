@@ -2,12 +2,12 @@
 
 use super::notice::{Notice, Shown, Sleepers};
 use super::socket::Path;
+use super::trust::name;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::tpa::{Listener, Refusal, Verdict};
 use hopline_wire::tpa::{Segment, Tag};
 use std::collections::{BTreeSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
 
 /// How long the listener's tags are good: `Listener` gives them for 30 to 60 s.
 const TAGS_LAST: Duration = Duration::from_secs(60);
@@ -83,16 +83,6 @@ impl Spent {
     fn contains(&self, tag: Tag) -> bool {
         self.tags.contains(&tag)
     }
-}
-
-/// The bytes by which the listener's machine knows a peer.
-fn name(peer: SocketAddr) -> Vec<u8> {
-    let mut name = match peer.ip() {
-        IpAddr::V4(ip) => ip.octets().to_vec(),
-        IpAddr::V6(ip) => ip.octets().to_vec(),
-    };
-    name.extend(peer.port().to_be_bytes());
-    name
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use super::train::Departure;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
-use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
 use socket2::{Domain, Protocol, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -28,6 +30,14 @@ pub(super) struct Path {
     pub(super) peer: SocketAddr,
     /// Our address that the peer knows, if we are known by one; otherwise the kernel chooses.
     pub(super) local: Option<IpAddr>,
+}
+
+/// Whether routers may cut datagrams into fragments: what is too long for a part of the path arrives, though it costs more;
+/// or is lost, which tells that it is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fragments {
+    Allowed,
+    Forbidden,
 }
 
 /// What became of a datagram.
@@ -56,11 +66,20 @@ impl Socket {
         let udp = UdpSocket::from(socket);
         let state = UdpSocketState::new((&udp).into())?;
         state.enable_transport_errors((&udp).into())?;
-        if address.is_ipv4() {
-            // Fragments arrive; what is too long for the path does not.
-            set_ip_mtu_discover(&udp, Ipv4PathMtuDiscovery::WANT)?;
-        }
-        Ok(Self { udp, state })
+        let socket = Self { udp, state };
+        socket.set_fragments(Fragments::Allowed);
+        Ok(socket)
+    }
+
+    /// A socket of IPv6 may have peers of IPv4, too.
+    fn set_fragments(&self, fragments: Fragments) {
+        let (v4, v6) = match fragments {
+            Fragments::Allowed => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
+            Fragments::Forbidden => (Ipv4PathMtuDiscovery::PROBE, Ipv6PathMtuDiscovery::PROBE),
+        };
+        // A socket of IPv4 has no such option of IPv6; and without either, datagrams go as the system likes.
+        let _ = set_ip_mtu_discover(&self.udp, v4);
+        let _ = set_ipv6_mtu_discover(&self.udp, v6);
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -84,6 +103,14 @@ impl Socket {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Sent::Blocked,
             Err(e) => Sent::Failed(e),
         }
+    }
+
+    /// Sends what no router may cut into fragments. The only sender at this moment: the table is held.
+    pub(super) fn send_whole(&self, departure: Departure<'_>) -> Sent {
+        self.set_fragments(Fragments::Forbidden);
+        let sent = self.send(departure);
+        self.set_fragments(Fragments::Allowed);
+        sent
     }
 
     /// Reads what is there, up to what fits.

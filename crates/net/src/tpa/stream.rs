@@ -127,10 +127,10 @@ impl TpaStream {
         set.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))
     }
 
-    /// Where the peer's segments come from. It can change, where an address translator lies between.
+    /// Where the peer has shown to be. It can change, where an address translator lies between.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
-        self.call(|connection, _| connection.path.peer)
+        self.call(|connection, _| connection.route.path().peer)
     }
 
     /// The host that it belongs to.

@@ -4,21 +4,29 @@ use super::connection::{Connection, Origin};
 use super::egress::Egress;
 use super::notice::{Notice, Sleepers};
 use super::queue::Queue;
+use super::route::challenge;
 use super::socket::{Path, Socket};
 use super::stats::HostStats;
+use super::trust::{ADDRESS, Allowance, Trust};
 use bytes::Bytes;
 use hopline_core::{Instant, LinkId, Machine};
 use hopline_transport::connection::State;
 use hopline_transport::tpa::{Endpoint, Listener, Verdict};
-use hopline_wire::tpa::{Control, Segment, Tag};
+use hopline_wire::tpa::{Control, Segment, Tag, Token};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 
+/// Strays that are told in a second that nobody knows them: a host that was started anew tells all its peers soon, and a
+/// flood is not answered.
+const STRAYS_TOLD: u32 = 200;
+
 /// Everything that a host knows, behind one lock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Table {
     connections: BTreeMap<Tag, Box<Connection>>,
+    /// Which connection a tag of a peer belongs to.
+    by_peer: BTreeMap<Tag, Tag>,
     /// What to look after when.
     due: BTreeSet<(Instant, Tag)>,
     /// Who has something to answer.
@@ -29,6 +37,9 @@ pub(super) struct Table {
     pub(super) driver: Driver,
     pub(super) holders: Holders,
     pub(super) sleepers: Sleepers,
+    pub(super) trust: Trust,
+    /// How often strays are told that nobody knows them.
+    telling: Allowance,
 }
 
 /// What the driver does.
@@ -57,6 +68,23 @@ pub(super) struct Io<'a> {
 }
 
 impl Table {
+    pub(super) fn new(trust: Trust) -> Self {
+        Self {
+            connections: BTreeMap::new(),
+            by_peer: BTreeMap::new(),
+            due: BTreeSet::new(),
+            heard: Vec::new(),
+            queue: None,
+            egress: Egress::default(),
+            stats: HostStats::default(),
+            driver: Driver::default(),
+            holders: Holders::default(),
+            sleepers: Sleepers::default(),
+            trust,
+            telling: Allowance::of(STRAYS_TOLD),
+        }
+    }
+
     // ---- connections ----
 
     pub(super) fn insert(&mut self, connection: Connection) -> Tag {
@@ -89,6 +117,18 @@ impl Table {
         let Some(connection) = self.connections.get_mut(&tag) else { return Ok(()) };
         connection.settle(io.now, &mut self.sleepers);
         let sent = self.egress.drain(io, tag, connection, &mut self.stats);
+        while let Some((length, probe)) = connection.route.probe(io.now, &connection.endpoint, &self.trust) {
+            if self.egress.send_whole(io, connection.route.path(), &probe, &mut self.stats).is_err() {
+                connection.route.cannot_leave(io.now, length);
+            }
+        }
+        let peer = connection.endpoint.peer_tag();
+        if connection.known_as != peer {
+            self.by_peer.extend(peer.map(|peer| (peer, tag)));
+            if let Some(before) = std::mem::replace(&mut connection.known_as, peer) {
+                self.by_peer.remove(&before);
+            }
+        }
         let due = connection.due();
         if connection.armed != due {
             if let Some(at) = connection.armed {
@@ -107,6 +147,11 @@ impl Table {
         let Some(connection) = self.connections.remove(&tag) else { return };
         if let Some(at) = connection.armed {
             self.due.remove(&(at, tag));
+        }
+        if let Some(peer) = connection.known_as
+            && self.by_peer.get(&peer) == Some(&tag)
+        {
+            self.by_peer.remove(&peer);
         }
         if connection.origin == Origin::Accepted
             && let Some(queue) = &mut self.queue
@@ -175,16 +220,61 @@ impl Table {
             self.stats.garbage += 1;
             return;
         };
-        match segment.tag.and_then(|tag| Some((tag, self.connections.get_mut(&tag)?))) {
-            Some((tag, connection)) => {
-                connection.moved_to(path);
-                connection.endpoint.handle_packet(io.now, LinkId::ONLY, segment);
-                if self.heard.last() != Some(&tag) {
-                    self.heard.push(tag);
-                }
-            }
-            None => self.take_stray(io, path, segment),
+        let shown = match segment.control {
+            Control::Stray => segment.tag.and_then(|peer| self.by_peer.get(&peer).copied()),
+            _ => segment.tag,
+        };
+        let Some(tag) = shown.filter(|tag| self.connections.contains_key(tag)) else {
+            return self.take_stray(io, path, segment);
+        };
+        match segment.control {
+            Control::Challenge(token) => return self.echo(io, path, tag, token),
+            Control::Echo(token) if !self.believe(io.now, path, tag, token) => return,
+            Control::Echo(_) | Control::Stray => {}
+            _ => self.locate(io, path, tag),
         }
+        self.connection(tag).endpoint.handle_packet(io.now, LinkId::ONLY, segment);
+        if self.heard.last() != Some(&tag) {
+            self.heard.push(tag);
+        }
+    }
+
+    /// The peer asks whether we are here.
+    fn echo(&mut self, io: Io<'_>, path: Path, tag: Tag, token: Token) {
+        let Some(peer) = self.connection(tag).endpoint.peer_tag() else { return };
+        let echo = Segment { control: Control::Echo(token), tag: Some(peer), ..Segment::default() };
+        self.egress.reply(io, path, &echo, &mut self.stats);
+    }
+
+    /// The peer may be elsewhere than it was: it is asked there. Until it answers, what goes there is no longer than what
+    /// came from there.
+    fn locate(&mut self, io: Io<'_>, path: Path, tag: Tag) {
+        let trust = self.trust;
+        let connection = self.connection(tag);
+        if let Some(peer) = connection.endpoint.peer_tag()
+            && connection.route.heard_from(io.now, path)
+        {
+            let question = challenge(peer, trust.token(io.now, tag, path.peer, ADDRESS));
+            self.egress.reply(io, path, &question, &mut self.stats);
+        }
+    }
+
+    /// Whether an echo is one that we asked for; then we know more of the path.
+    fn believe(&mut self, now: Instant, path: Path, tag: Tag, token: Token) -> bool {
+        let trust = self.trust;
+        let connection = self.connection(tag);
+        let moved = trust.gave(now, tag, path.peer, ADDRESS, token);
+        if moved {
+            connection.route.move_to(path);
+        }
+        let passed = connection.route.has_passed(now, tag, token, &trust);
+        if passed {
+            connection.fit_path();
+        }
+        if !moved && !passed {
+            self.stats.strays += 1;
+        }
+        moved || passed
     }
 
     /// Answers what was taken: segments that were read together have one answer.
@@ -196,11 +286,14 @@ impl Table {
 
     /// A segment of no connection.
     fn take_stray(&mut self, io: Io<'_>, path: Path, segment: Segment<Bytes>) {
+        let (tag, control) = (segment.tag, segment.control);
         let verdict = match &self.queue {
             Some(queue) if !queue.is_full() => queue.judge(io.now, path, segment),
-            _ => {
+            full => {
                 if segment.control != Control::Syn {
-                    self.stats.strays += 1;
+                    // Who completes a handshake while the queue is full asks again.
+                    let may_come_again = full.is_some() && segment.opening.is_some();
+                    self.turn_away(io, path, segment.tag.filter(|_| !may_come_again), segment.control);
                 } else if let Some(reset) = Listener::refuse(&segment) {
                     self.stats.refused += 1;
                     self.egress.reply(io, path, &reset, &mut self.stats);
@@ -214,7 +307,16 @@ impl Table {
                 self.egress.reply(io, path, &answer, &mut self.stats);
             }
             Verdict::Accepted(endpoint) => self.accept(io, path, endpoint),
-            Verdict::Refused(_) => self.stats.strays += 1,
+            Verdict::Refused(_) => self.turn_away(io, path, tag, control),
+        }
+    }
+
+    /// A segment of a connection that nobody here knows: its sender, if it knows the tag, need not wait for us any longer.
+    fn turn_away(&mut self, io: Io<'_>, path: Path, tag: Option<Tag>, control: Control) {
+        self.stats.strays += 1;
+        if matches!(control, Control::None | Control::Fin) && tag.is_some() && self.telling.take(io.now) {
+            let told = Segment { control: Control::Stray, tag, ..Segment::default() };
+            self.egress.reply(io, path, &told, &mut self.stats);
         }
     }
 
@@ -232,10 +334,9 @@ impl Table {
     /// The host at `address` says that nobody is behind a port which we sent to. It does not say which: believed only
     /// if there can be no mistake.
     pub(super) fn on_refusal(&mut self, io: Io<'_>, address: IpAddr) {
-        let mut to_it = self
-            .connections
-            .iter_mut()
-            .filter(|(_, connection)| connection.path.peer.ip().to_canonical() == address.to_canonical());
+        let mut to_it = self.connections.iter_mut().filter(|(_, connection)| {
+            connection.route.path().peer.ip().to_canonical() == address.to_canonical()
+        });
         if let (Some((&tag, connection)), None) = (to_it.next(), to_it.next())
             && connection.endpoint.state() == State::SynSent
         {

@@ -2,7 +2,7 @@
 
 use super::host::{Host, unspecified};
 use super::listener::TpaListener;
-use super::notice::Half;
+use super::notice::Who;
 use super::stream::TpaStream;
 use hopline_transport::tpa::Config;
 use std::future::poll_fn;
@@ -35,7 +35,7 @@ impl AsyncStream {
         let stream = Self(host.begin_connect(peer, config)?);
         poll_fn(|context| {
             stream.0.call(|connection, _| {
-                connection.notice.wake_later(Half::Reading, context);
+                connection.notice.wake_later(Who::Reader, context);
                 connection.opened()
             })
         })
@@ -52,7 +52,7 @@ impl AsyncStream {
         let _ = self.0.shutdown(Shutdown::Write);
         poll_fn(|context| {
             self.0.call(|connection, _| {
-                connection.notice.wake_later(Half::Writing, context);
+                connection.notice.wake_later(Who::Writer, context);
                 connection.delivered()
             })
         })
@@ -86,7 +86,7 @@ impl AsyncRead for AsyncStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let read = self.0.with(|table, tag, io| {
-            table.connection(tag).notice.wake_later(Half::Reading, context);
+            table.connection(tag).notice.wake_later(Who::Reader, context);
             self.0.try_read(buffer.initialize_unfilled(), table, io)
         });
         read.map_ok(|len| buffer.advance(len))
@@ -96,7 +96,7 @@ impl AsyncRead for AsyncStream {
 impl AsyncWrite for AsyncStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         self.0.with(|table, tag, io| {
-            table.connection(tag).notice.wake_later(Half::Writing, context);
+            table.connection(tag).notice.wake_later(Who::Writer, context);
             self.0.try_write(data, table, io)
         })
     }
@@ -124,7 +124,7 @@ impl AsyncListener {
         TpaListener::bind(address, config).map(Self::from)
     }
 
-    /// The next connection, and where it came from.
+    /// The next connection, and where it came from. Several tasks may wait, and each connection is one's.
     ///
     /// # Errors
     /// None today.
@@ -132,7 +132,7 @@ impl AsyncListener {
         poll_fn(|context| {
             self.0.host().with(|table, _| {
                 let queue = table.queue.as_mut().expect("a queue stays as long as its listener");
-                queue.notice.wake_later(Half::Reading, context);
+                queue.notice.wake_later(Who::Acceptor, context);
             });
             match self.0.accept() {
                 Ok((stream, peer)) => Poll::Ready(Ok((stream.into(), peer))),

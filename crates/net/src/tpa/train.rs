@@ -94,7 +94,7 @@ impl Train {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopline_wire::tpa::{Control, Place, TxStat};
+    use hopline_wire::tpa::{Control, Place, Receipt, TxStat};
 
     fn to(port: u16) -> Path {
         Path { peer: ([127, 0, 0, 1], port).into(), local: None }
@@ -110,6 +110,7 @@ mod tests {
             tx_stat: TxStat::Normal,
             window: 0,
             tag: None,
+            receipt: Receipt::default(),
             opening: None,
             payload: Bytes::from(vec![7; len]),
         }

@@ -4,6 +4,8 @@
 
 mod failures;
 mod hostile;
+mod path;
+mod redirection;
 mod relay;
 mod transfers;
 mod waiting;

@@ -17,6 +17,9 @@ struct State {
     outside: Arc<UdpSocket>,
     /// What the client sent.
     recorded: Vec<Vec<u8>>,
+    /// Longer datagrams vanish.
+    room: usize,
+    server: SocketAddr,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -36,16 +39,32 @@ impl Relay {
     pub(crate) fn to(server: SocketAddr) -> Self {
         let inside = socket();
         let address = inside.local_addr().unwrap();
-        let state = State { mode: Mode::Forward, outside: Arc::new(socket()), recorded: Vec::new() };
+        let state = State {
+            mode: Mode::Forward,
+            outside: Arc::new(socket()),
+            recorded: Vec::new(),
+            room: 65_535,
+            server,
+        };
         let state = Arc::new(Mutex::new(state));
         let seen = Arc::clone(&state);
-        let thread = thread::Builder::new().spawn(move || run(&inside, server, &seen)).unwrap();
+        let thread = thread::Builder::new().spawn(move || run(&inside, &seen)).unwrap();
         Self { address, state, thread: Some(thread) }
     }
 
     /// From now on the client seems to be elsewhere, and what is sent to where it was is lost.
     pub(crate) fn rebind(&self) {
         self.state.lock().unwrap().outside = Arc::new(socket());
+    }
+
+    /// From now on nothing longer than that passes, and nobody is told.
+    pub(crate) fn narrow(&self, room: usize) {
+        self.state.lock().unwrap().room = room;
+    }
+
+    /// From now on another server is there.
+    pub(crate) fn lead_to(&self, server: SocketAddr) {
+        self.state.lock().unwrap().server = server;
     }
 
     /// From now on nothing passes.
@@ -70,29 +89,29 @@ impl Drop for Relay {
     }
 }
 
-fn run(inside: &UdpSocket, server: SocketAddr, state: &Mutex<State>) {
+fn run(inside: &UdpSocket, state: &Mutex<State>) {
     let mut client = None;
     let mut buffer = [0; 2048];
     loop {
         let received = inside.recv_from(&mut buffer);
-        let (mode, outside) = {
+        let (mode, outside, room, server) = {
             let mut state = state.lock().unwrap();
             if let Ok((len, _)) = received {
                 state.recorded.push(buffer[..len].to_vec());
             }
-            (state.mode, Arc::clone(&state.outside))
+            (state.mode, Arc::clone(&state.outside), state.room, state.server)
         };
         if mode == Mode::End {
             return;
         }
         if let Ok((len, from)) = received {
             client = Some(from);
-            if mode == Mode::Forward {
+            if mode == Mode::Forward && len <= room {
                 outside.send_to(&buffer[..len], server).unwrap();
             }
         }
         while let (Ok(len), Some(client)) = (outside.recv(&mut buffer), client) {
-            if mode == Mode::Forward {
+            if mode == Mode::Forward && len <= room {
                 inside.send_to(&buffer[..len], client).unwrap();
             }
         }

@@ -171,3 +171,33 @@ fn an_asynchronous_connect_that_is_refused_says_so() {
     let result = runtime.block_on(AsyncStream::connect(nobody_listens.local_addr().unwrap(), &quick()));
     assert_eq!(result.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
 }
+
+#[test]
+fn of_several_tasks_that_accept_none_is_forgotten() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let listener = std::sync::Arc::new(AsyncListener::bind(ANY, &quick()).unwrap());
+        let address = listener.get_ref().local_addr().unwrap();
+        let accepting: Vec<_> = (0..3)
+            .map(|_| {
+                let listener = listener.clone();
+                tokio::spawn(async move { listener.accept().await.unwrap().1 })
+            })
+            .collect();
+        // All three wait before the first connection comes.
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            clients.push(AsyncStream::connect(address, &quick()).await.unwrap());
+        }
+        let mut ports = Vec::new();
+        for task in accepting {
+            ports.push(task.await.unwrap().port());
+        }
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 3, "each has another connection");
+    });
+}

@@ -436,6 +436,12 @@ impl<P: Payload> Endpoint<P> {
         self.snd.peer_window
     }
 
+    /// When the peer was last heard; zero before it was.
+    #[must_use]
+    pub fn heard(&self) -> Instant {
+        self.heard
+    }
+
     /// Data bytes of a full segment.
     #[must_use]
     pub fn effective_mss(&self) -> u32 {

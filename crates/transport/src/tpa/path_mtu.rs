@@ -97,6 +97,15 @@ impl PathMtu {
         Some(length)
     }
 
+    /// The length of the probe that is under way.
+    #[must_use]
+    pub fn awaited(&self) -> Option<u16> {
+        match self.state {
+            State::Awaited { length, .. } => Some(length),
+            _ => None,
+        }
+    }
+
     /// When [`poll_probe`](Self::poll_probe) has something to do.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
@@ -108,8 +117,7 @@ impl PathMtu {
 
     /// A datagram of this length has passed.
     pub fn passed(&mut self, now: Instant, length: u16) {
-        let awaited = matches!(self.state, State::Awaited { length: awaited, .. } if awaited == length);
-        if !awaited {
+        if self.awaited() != Some(length) {
             return;
         }
         self.passes = self.passes.max(length);
@@ -119,7 +127,7 @@ impl PathMtu {
 
     /// A datagram of this length cannot even leave.
     pub fn cannot_leave(&mut self, now: Instant, length: u16) {
-        if matches!(self.state, State::Awaited { length: awaited, .. } if awaited == length) {
+        if self.awaited() == Some(length) {
             self.failed(now, length);
         }
     }

@@ -1,0 +1,224 @@
+//! How datagrams of a connection get to its peer: where to, how long, and how many at once.
+
+use super::socket::Path;
+use super::trust::Trust;
+use bytes::Bytes;
+use hopline_core::{Duration, Instant};
+use hopline_transport::tpa::{Endpoint, PathMtu, State, Stats};
+use hopline_wire::tpa::{Control, Segment, Tag, Token};
+use std::net::SocketAddr;
+
+/// How long a new address has to answer before it is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// Segments that time out in a row before it is seen whether segments of this length still pass.
+const SUSPICIOUS: u64 = 3;
+/// Trains that are lost as a whole, one after the other, before segments leave one by one.
+const LOST_TRAINS: u8 = 3;
+
+/// Of one connection.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// Where the peer has shown to be.
+    path: Path,
+    /// Where it seems to be now, and when somebody there was asked.
+    elsewhere: Option<(SocketAddr, Instant)>,
+    mtu: PathMtu,
+    trains: Trains,
+    /// As it was when something was acknowledged last.
+    progress: Progress,
+}
+
+/// Whether segments leave in trains, which some address translators break: the kernel's own leaves them with wrong
+/// checksums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trains {
+    /// So many were lost as a whole, one after the other; and what was when the one left that is under way.
+    Run { lost: u8, under_way: Option<Progress> },
+    /// They never arrive.
+    Stopped,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Progress {
+    acknowledged: u64,
+    timeouts: u64,
+}
+
+impl Progress {
+    fn of(stats: &Stats) -> Self {
+        Self { acknowledged: stats.bytes_acked, timeouts: stats.timeouts }
+    }
+}
+
+impl Route {
+    pub(super) fn new(path: Path, mss: u16) -> Self {
+        Self {
+            path,
+            elsewhere: None,
+            mtu: PathMtu::new(mss),
+            trains: Trains::Run { lost: 0, under_way: None },
+            progress: Progress::default(),
+        }
+    }
+
+    // ---- where to ----
+
+    pub(super) fn path(&self) -> Path {
+        self.path
+    }
+
+    /// A segment with our tag came along `path`. Whether somebody there is to be asked: until an answer has come, nothing
+    /// else goes there. The tag proves who sent it, not where from.
+    pub(super) fn heard_from(&mut self, now: Instant, path: Path) -> bool {
+        if path.peer == self.path.peer {
+            // At which of our addresses we are reached, if we are known by one, is for us to see.
+            self.path.local = self.path.local.and(path.local);
+            return false;
+        }
+        let lately = |&(peer, at): &(SocketAddr, Instant)| peer == path.peer && now < at + ASK_AGAIN;
+        if self.elsewhere.as_ref().is_some_and(lately) {
+            return false;
+        }
+        self.elsewhere = Some((path.peer, now));
+        true
+    }
+
+    /// The peer has shown to be there.
+    pub(super) fn move_to(&mut self, path: Path) {
+        self.path = Path { peer: path.peer, local: self.path.local.and(path.local) };
+        self.elsewhere = None;
+    }
+
+    // ---- how long ----
+
+    /// Data of a full segment.
+    pub(super) fn mss(&self) -> u16 {
+        self.mtu.mss()
+    }
+
+    /// A datagram to find out with how long datagrams may be, if it is time.
+    pub(super) fn probe(
+        &mut self,
+        now: Instant,
+        endpoint: &Endpoint<Bytes>,
+        trust: &Trust,
+    ) -> Option<(u16, Segment<Bytes>)> {
+        let peer = endpoint.peer_tag().filter(|_| self.has_much_to_send(endpoint))?;
+        let own = endpoint.tag()?;
+        let length = self.mtu.poll_probe(now, endpoint.rto(), endpoint.heard())?;
+        let question = challenge(peer, trust.token(now, own, self.path.peer, length));
+        let padding = usize::from(length) - question.udp_len();
+        Some((length, Segment { payload: Bytes::from(vec![0; padding]), ..question }))
+    }
+
+    /// A probe cannot even leave.
+    pub(super) fn cannot_leave(&mut self, now: Instant, length: u16) {
+        self.mtu.cannot_leave(now, length);
+    }
+
+    /// Whether `token` is the echo of a probe; then the segments may be longer.
+    pub(super) fn has_passed(&mut self, now: Instant, own: Tag, token: Token, trust: &Trust) -> bool {
+        let passed = self.mtu.awaited().filter(|&length| trust.gave(now, own, self.path.peer, length, token));
+        if let Some(length) = passed {
+            self.mtu.passed(now, length);
+        }
+        passed.is_some()
+    }
+
+    /// When a probe is to be sent.
+    pub(super) fn due(&self, endpoint: &Endpoint<Bytes>) -> Option<Instant> {
+        self.mtu.due().filter(|_| endpoint.peer_tag().is_some() && self.has_much_to_send(endpoint))
+    }
+
+    /// Who sends little has no use for long segments.
+    fn has_much_to_send(&self, endpoint: &Endpoint<Bytes>) -> bool {
+        endpoint.state() != State::Closed && endpoint.unacknowledged() >= self.mss().into()
+    }
+
+    // ---- how many at once ----
+
+    /// Whether several segments may leave with one call.
+    pub(super) fn takes_trains(&self) -> bool {
+        self.trains != Trains::Stopped
+    }
+
+    /// Several segments leave with one call.
+    pub(super) fn train_leaves(&mut self, stats: &Stats) {
+        if let Trains::Run { under_way: under_way @ None, .. } = &mut self.trains {
+            *under_way = Some(Progress::of(stats));
+        }
+    }
+
+    // ---- what came of it ----
+
+    /// Looks at what was acknowledged and what timed out since.
+    pub(super) fn review(&mut self, stats: &Stats) {
+        let now = Progress::of(stats);
+        if now.acknowledged != self.progress.acknowledged {
+            self.progress = now;
+        } else if now.timeouts >= self.progress.timeouts + SUSPICIOUS {
+            self.progress = now;
+            self.mtu.suspect();
+        }
+        if let Trains::Run { lost, under_way: Some(then) } = self.trains {
+            self.trains = match lost + 1 {
+                _ if now.acknowledged != then.acknowledged => Trains::Run { lost: 0, under_way: None },
+                _ if now.timeouts == then.timeouts => self.trains,
+                LOST_TRAINS => Trains::Stopped,
+                lost => Trains::Run { lost, under_way: None },
+            };
+        }
+    }
+}
+
+/// Asks whoever is there to echo `token`.
+pub(super) fn challenge(peer: Tag, token: Token) -> Segment<Bytes> {
+    Segment { control: Control::Challenge(token), tag: Some(peer), ..Segment::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(port: u16) -> Path {
+        Path { peer: ([127, 0, 0, 1], port).into(), local: None }
+    }
+
+    fn stats(acknowledged: u64, timeouts: u64) -> Stats {
+        Stats { bytes_acked: acknowledged, timeouts, ..Stats::default() }
+    }
+
+    #[test]
+    fn who_seems_to_be_elsewhere_is_asked_there_now_and_then_and_nothing_moves_before_the_answer() {
+        let mut route = Route::new(path(1), 1448);
+        let at = Instant::from_millis;
+        assert!(!route.heard_from(at(0), path(1)));
+        assert!(route.heard_from(at(0), path(2)));
+        assert!(!route.heard_from(at(99), path(2)) && route.heard_from(at(100), path(2)));
+        assert!(route.heard_from(at(101), path(3)), "and again elsewhere");
+        assert_eq!(route.path(), path(1));
+        route.move_to(path(3));
+        assert_eq!(route.path(), path(3));
+    }
+
+    #[test]
+    fn trains_that_are_lost_three_times_in_a_row_are_the_last() {
+        let mut route = Route::new(path(1), 1448);
+        let lose = |route: &mut Route, acknowledged, timeouts| {
+            route.train_leaves(&stats(acknowledged, timeouts));
+            route.review(&stats(acknowledged, timeouts));
+            route.review(&stats(acknowledged, timeouts + 2));
+        };
+        lose(&mut route, 0, 0);
+        lose(&mut route, 0, 2);
+        route.train_leaves(&stats(0, 4));
+        route.review(&stats(1000, 5));
+        assert!(route.takes_trains(), "one has arrived");
+        for timeouts in [5, 7] {
+            lose(&mut route, 1000, timeouts);
+            assert!(route.takes_trains());
+        }
+        lose(&mut route, 1000, 9);
+        assert!(!route.takes_trains());
+    }
+}
