@@ -90,6 +90,21 @@ pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<libc::tcp_info> {
     answer(result).map(|()| info)
 }
 
+/// Has the kernel forget what other hosts say by ICMP of datagrams that `socket` sent.
+pub(crate) fn ignore_icmp_errors(socket: impl AsFd) -> io::Result<()> {
+    let off: c_int = 0;
+    let set = |level, option| {
+        let len = size_of::<c_int>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the kernel reads `len` bytes, the size of `off`.
+        answer(unsafe {
+            libc::setsockopt(socket.as_fd().as_raw_fd(), level, option, (&raw const off).cast(), len)
+        })
+    };
+    // A socket of IPv4 has no such option of IPv6.
+    let _ = set(libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
+    set(libc::IPPROTO_IP, libc::IP_RECVERR)
+}
+
 /// What the process has used so far.
 pub(crate) fn resource_usage() -> io::Result<libc::rusage> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.

@@ -5,7 +5,7 @@ use super::driver;
 use super::listener::TpaListener;
 use super::notice::Notice;
 use super::queue::Queue;
-use super::socket::{Path, Socket};
+use super::socket::{Path, Refusals, Socket};
 use super::stats::HostStats;
 use super::stream::TpaStream;
 use super::table::{Driver, Holders, Io, Table};
@@ -64,6 +64,9 @@ impl Host {
 
     /// Opens a connection to `peer` and waits until it is open, for at most `timeout`.
     ///
+    /// On a host that listens, that nobody is there is learnt from the silence only: what other hosts say by ICMP is not heard
+    /// there.
+    ///
     /// # Errors
     /// `ConnectionRefused`; `TimedOut`, by `timeout` or after [`Config::syn_retries`]; `InvalidInput` for a parameter out of its
     /// range; what the system says of `peer`.
@@ -85,6 +88,10 @@ impl Host {
         let notice = Notice::new()?;
         let descriptor = notice.descriptor();
         let (tag, sent) = self.with(|table, io| {
+            if table.queue.is_none() {
+                // Without it a refusal takes as long as silence.
+                let _ = io.socket.set_refusals(Refusals::Heard);
+            }
             endpoint.connect(io.now).expect("it is new");
             let path = Path { peer, local: None };
             let tag = table.insert(Connection::new(endpoint, path, Origin::Connected, notice));
@@ -105,9 +112,10 @@ impl Host {
         let machine = Listener::new(config, Secret(secret)).map_err(invalid)?;
         let notice = Notice::new()?;
         let descriptor = notice.descriptor();
-        self.with(|table, _| match table.queue {
+        self.with(|table, io| match table.queue {
             Some(_) => Err(io::Error::from(ErrorKind::AddrInUse)),
             None => {
+                io.socket.set_refusals(Refusals::Ignored)?;
                 table.queue = Some(Queue::new(machine, backlog, notice));
                 Ok(())
             }

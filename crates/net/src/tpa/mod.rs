@@ -23,7 +23,8 @@
 //! | `connection` | one connection, and what its user asks of it |
 //! | `queue` | who waits to be accepted |
 //! | `route` | where the peer is, how long datagrams to it may be, whether they may leave several at once |
-//! | `trust` | secrets, what is said to strangers and how often |
+//! | `trust` | secrets, and what can be told again without having been kept |
+//! | `flood` | whom to answer when more call than can be answered |
 //! | `egress` | what goes out, and what waits for room |
 //! | `train` | datagrams that leave with one system call |
 //! | `socket` | UDP |
@@ -33,6 +34,7 @@
 mod connection;
 mod driver;
 mod egress;
+mod flood;
 mod host;
 mod listener;
 mod notice;
@@ -64,17 +66,19 @@ const SEND_BUFFER: u64 = 256 * 1024;
 /// Shorter than translators of addresses remember a silent connection, and than a user's patience.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
+/// RTO before the first sample: a call that is lost, or one of too many, is soon repeated.
+const FIRST_RTO: Duration = Duration::from_millis(300);
 /// How rarely a path that seems dead is probed: rarely enough to cost nothing, often enough to find it soon, and to outlast
 /// any burst of losses within the silence limit.
 const MOST_RTO: Duration = Duration::from_secs(5);
 
 /// TPA for real networks, with a largest window of `cwnd_max` segments (1 to 12; the paper: 2 or 3): [`Config::tpa`]
-/// with segments of 1448 bytes of data (over IPv6 a host takes 20 off) where the path has room for them, a send buffer of 256 KiB, a largest RTO of 5 s,
+/// with segments of 1448 bytes of data (over IPv6 a host takes 20 off) where the path has room for them, a send buffer of 256 KiB, an RTO of 300 ms before the first sample and of 5 s at most,
 /// and a sign of life asked for after 5 s of silence, so that a peer whose address has changed is found again.
 #[must_use]
 pub fn config(cwnd_max: u8) -> Config {
     let mut config = Config::tpa(cwnd_max);
     (config.mss, config.send_buffer, config.keep_alive) = (MSS, Some(SEND_BUFFER), Some(KEEP_ALIVE));
-    config.rto.max = MOST_RTO;
+    (config.rto.initial, config.rto.max) = (FIRST_RTO, MOST_RTO);
     config
 }

@@ -1,6 +1,7 @@
 //! The UDP socket below.
 
 use super::train::Departure;
+use crate::sys;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
@@ -40,6 +41,16 @@ enum Fragments {
     Forbidden,
 }
 
+/// What becomes of the word that nobody is there (ICMP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusals {
+    /// Who connects need not wait for long.
+    Heard,
+    /// Who listens is not drowned: a flood of forged openings has each answer to them refused, and each refusal takes room from
+    /// datagrams and makes a system call fail.
+    Ignored,
+}
+
 /// What became of a datagram.
 #[derive(Debug)]
 pub(super) enum Sent {
@@ -65,10 +76,17 @@ impl Socket {
         let _ = socket.set_send_buffer_size(BUFFER);
         let udp = UdpSocket::from(socket);
         let state = UdpSocketState::new((&udp).into())?;
-        state.enable_transport_errors((&udp).into())?;
         let socket = Self { udp, state };
         socket.set_fragments(Fragments::Allowed);
         Ok(socket)
+    }
+
+    /// Whether hosts are heard that say that nobody is behind a port which we sent to.
+    pub(super) fn set_refusals(&self, refusals: Refusals) -> io::Result<()> {
+        match refusals {
+            Refusals::Heard => self.state.enable_transport_errors((&self.udp).into()),
+            Refusals::Ignored => sys::ignore_icmp_errors(&self.udp),
+        }
     }
 
     /// A socket of IPv6 may have peers of IPv4, too.

@@ -15,6 +15,8 @@ pub struct HostStats {
     pub strays: u64,
     /// SYNs answered, without keeping anything of them.
     pub answered: u64,
+    /// SYNs neither answered nor refused, because more came than can be.
+    pub unanswered: u64,
     /// SYNs refused, because nobody listened or the accept queue was full.
     pub refused: u64,
     /// Connections that came into being because a peer opened them.

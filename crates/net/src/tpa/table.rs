@@ -2,12 +2,13 @@
 
 use super::connection::{Connection, Origin};
 use super::egress::Egress;
+use super::flood::{Allowance, Calls};
 use super::notice::{Notice, Sleepers};
 use super::queue::Queue;
 use super::route::challenge;
 use super::socket::{Path, Socket};
 use super::stats::HostStats;
-use super::trust::{ADDRESS, Allowance, Trust};
+use super::trust::{ADDRESS, Trust};
 use bytes::Bytes;
 use hopline_core::{Instant, LinkId, Machine};
 use hopline_transport::connection::State;
@@ -40,6 +41,7 @@ pub(super) struct Table {
     pub(super) trust: Trust,
     /// How often strays are told that nobody knows them.
     telling: Allowance,
+    calls: Calls,
 }
 
 /// What the driver does.
@@ -82,6 +84,7 @@ impl Table {
             sleepers: Sleepers::default(),
             trust,
             telling: Allowance::of(STRAYS_TOLD),
+            calls: Calls::new(),
         }
     }
 
@@ -287,6 +290,10 @@ impl Table {
     /// A segment of no connection.
     fn take_stray(&mut self, io: Io<'_>, path: Path, segment: Segment<Bytes>) {
         let (tag, control) = (segment.tag, segment.control);
+        if control == Control::Syn && !self.answers(io.now, path, &segment) {
+            self.stats.unanswered += 1;
+            return;
+        }
         let verdict = match &self.queue {
             Some(queue) if !queue.is_full() => queue.judge(io.now, path, segment),
             full => {
@@ -309,6 +316,13 @@ impl Table {
             Verdict::Accepted(endpoint) => self.accept(io, path, endpoint),
             Verdict::Refused(_) => self.turn_away(io, path, tag, control),
         }
+    }
+
+    /// Whether to answer a call.
+    fn answers(&mut self, now: Instant, path: Path, call: &Segment<Bytes>) -> bool {
+        let Some(caller) = call.opening.and_then(|opening| opening.tag) else { return false };
+        let trust = self.trust;
+        self.calls.answers(now, || trust.number(path.peer, caller))
     }
 
     /// A segment of a connection that nobody here knows: its sender, if it knows the tag, need not wait for us any longer.

@@ -30,6 +30,11 @@ impl Trust {
         Ok(Identity { tag, secret: self.0.derive(b"receipts", tag) })
     }
 
+    /// A number for the call of `caller` from `peer`, another for each.
+    pub(super) fn number(&self, peer: SocketAddr, caller: Tag) -> u64 {
+        first_eight(self.0.derive(&name(peer), caller))
+    }
+
     /// What whoever is at `peer` is asked to echo to the connection `own`, in a datagram of `length` bytes.
     pub(super) fn token(&self, now: Instant, own: Tag, peer: SocketAddr, length: u16) -> Token {
         self.token_of(epoch(now), own, peer, length)
@@ -47,9 +52,12 @@ impl Trust {
         purpose.extend(name(peer));
         purpose.extend(length.to_be_bytes());
         purpose.extend(epoch.to_be_bytes());
-        let [a, b, c, d, e, f, g, h, ..] = self.0.derive(&purpose, own).0;
-        Token(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+        Token(first_eight(self.0.derive(&purpose, own)))
     }
+}
+
+fn first_eight(Secret([a, b, c, d, e, f, g, h, ..]): Secret) -> u64 {
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 fn epoch(now: Instant) -> u64 {
@@ -64,30 +72,6 @@ pub(super) fn name(peer: SocketAddr) -> Vec<u8> {
     };
     name.extend(peer.port().to_be_bytes());
     name
-}
-
-/// So many answers a second to strangers, and no more.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Allowance {
-    a_second: u32,
-    left: u32,
-    since: Instant,
-}
-
-impl Allowance {
-    pub(super) const fn of(a_second: u32) -> Self {
-        Self { a_second, left: a_second, since: Instant::ZERO }
-    }
-
-    /// Takes one, if there is one.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
-        if now >= self.since + Duration::from_secs(1) {
-            (self.left, self.since) = (self.a_second, now);
-        }
-        let some = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        some
-    }
 }
 
 #[cfg(test)]
@@ -107,13 +91,5 @@ mod tests {
         assert!(!trust.gave(at(29), tag(1), peer(8), 1472, token));
         assert!(!trust.gave(at(29), tag(1), peer(9), ADDRESS, token));
         assert!(!Trust(Secret([8; 16])).gave(at(29), tag(1), peer(9), 1472, token));
-    }
-
-    #[test]
-    fn an_allowance_is_renewed_every_second() {
-        let mut allowance = Allowance::of(2);
-        let taken = |allowance: &mut Allowance, ms: u64| allowance.take(Instant::from_millis(ms));
-        assert!(taken(&mut allowance, 5) && taken(&mut allowance, 5) && !taken(&mut allowance, 999));
-        assert!(taken(&mut allowance, 1000));
     }
 }
