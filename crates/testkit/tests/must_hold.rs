@@ -105,8 +105,8 @@ fn note(place: usize, name: &str, bytes: u64, outcome: &Outcome) {
     let row = format!(
         "| {name} | {seconds:.0} | {:.2} | {:.2} | {:.2} |",
         bytes as f64 * 8.0 / seconds / 1e6,
-        forth.sent as f64 / (bytes as f64 / 1452.0),
-        back.sent as f64 / (bytes as f64 / 1452.0),
+        forth.sent as f64 / (bytes as f64 / 1448.0),
+        back.sent as f64 / (bytes as f64 / 1448.0),
     );
     ROWS.lock().unwrap().push((place, row));
 }

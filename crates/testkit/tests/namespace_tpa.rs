@@ -28,5 +28,5 @@ fn holds(name: &str, bytes: u64) {
     let case = must_hold().into_iter().find(|case| case.name == name).expect("it is one of them");
     let case = Case { deadline: Instant::from_secs(120), ..case.with_bytes(bytes) };
     let outcome = arrives_byte_exact(&OverSockets(OverUdp { window: 3 }), &case);
-    assert!(outcome.counts[0].sent >= bytes / 1452, "{name}: {outcome:?}");
+    assert!(outcome.counts[0].sent >= bytes / 1448, "{name}: {outcome:?}");
 }

@@ -5,8 +5,8 @@ use hopline_net::tpa::{Config, TpaListener, TpaStream, config};
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-/// MTU − IP and UDP headers − TPA header − connection tag.
-const PAYLOAD: f64 = 1452.0;
+/// MTU − IP and UDP headers − TPA header − connection tag and receipt.
+const PAYLOAD: f64 = 1448.0;
 
 pub(crate) struct Tpa {
     config: Config,
