@@ -2,6 +2,7 @@
 
 use clap::Args as Arguments;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 pub(super) const SEND_EXAMPLES: &str = "\
@@ -10,8 +11,9 @@ Examples:
   hopline send logs/ drone-3:7172 --patience 3600
   tar c data | hopline send - base --name data.tar
 
-A connection that breaks is made again and goes on where it stopped; so does the same command given again. Every file
-is checked by BLAKE3 at the other end before it takes its place.
+A connection that breaks is made again and goes on where it stopped; so does the same command given again, at once,
+whatever became of the first. A receiver that is stopped or gone is waited for, as long as --patience lasts. Every
+file is checked by BLAKE3 at the other end before it takes its place.
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage or input, 130 interrupted.";
 
 pub(super) const RECV_EXAMPLES: &str = "\
@@ -20,7 +22,12 @@ Examples:
   hopline recv -o incoming --once --force
 
 Anyone who reaches the port may send; nothing is replaced without --force, and nothing is written outside the directory.
-Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 130 interrupted.";
+SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
+Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 130 interrupted while something arrived.";
+
+/// What TPA has, seconds.
+const SILENCE: u32 = 120;
+const CONVERSATIONS: NonZeroU16 = NonZeroU16::new(64).expect("it is above zero");
 
 /// How a transfer is shown.
 #[derive(Clone, Copy, Debug, Arguments)]
@@ -44,9 +51,12 @@ pub(crate) struct Send {
     /// What it is called there
     #[arg(long, value_name = "NAME", required_if_eq("source", "-"))]
     pub(crate) name: Option<String>,
-    /// How long to try again after the connection broke or could not be made
+    /// How long to try again after nothing more arrived
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) patience: u32,
+    /// How long the receiver may be silent before the connection is made anew
+    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) silence: u32,
     /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) window: u8,
@@ -68,6 +78,12 @@ pub(crate) struct Recv {
     /// Replace files that are there
     #[arg(long)]
     pub(crate) force: bool,
+    /// Senders served at the same time, half of them at one address; others are told to try again
+    #[arg(long, value_name = "N", default_value_t = CONVERSATIONS)]
+    pub(crate) conversations: NonZeroU16,
+    /// How long a sender may be silent before it is given up; what has arrived is kept
+    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) silence: u32,
     /// Leave after one conversation, with its result as exit code
     #[arg(long)]
     pub(crate) once: bool,

@@ -4,6 +4,7 @@ use crate::args::Send as Args;
 use crate::console;
 use crate::follow::Follow;
 use crate::problems::{Failure, say};
+use hopline_core::Duration as Span;
 use hopline_net::tpa::{self, TpaStream};
 use hopline_net::transfer::{self, Error, Shared, Source, Summary};
 use indicatif::MultiProgress;
@@ -17,12 +18,14 @@ use std::time::Duration;
 const LOOK_UP: Duration = Duration::from_millis(200);
 /// How long one attempt to connect may take.
 const CONNECT: Duration = Duration::from_secs(20);
+/// Less than this is no attempt.
+const LEAST_PATIENCE: Duration = Duration::from_millis(200);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The same where the receiver still waits for a sender that is gone: up to two minutes.
+/// The same where the receiver receives from somebody else.
 const PAUSE_IF_BUSY: Duration = Duration::from_secs(5);
-/// How long the thread that reads replies may take to let go of the stream.
-const LET_GO: Duration = Duration::from_secs(2);
+/// How long the receiver may take to hear the last word.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Sends a file, a directory or standard input, over as many connections as it takes.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
@@ -52,7 +55,7 @@ fn source(args: &Args) -> Result<Source, Failure> {
 
 /// Tries until it is done, until something else than the connection goes wrong, or until patience is over.
 fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Result<Summary, Failure> {
-    let patience = Duration::from_secs(args.patience.into());
+    let patience = Duration::from_secs(args.patience.into()).max(LEAST_PATIENCE);
     let repeatable = first.is_repeatable();
     let mut next = Some(first);
     let mut heard = console::now();
@@ -63,7 +66,8 @@ fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Re
         };
         let bytes_before = follow.bytes();
         follow.begin_anew();
-        let setback = match attempt(args, peer, source, follow) {
+        let left = patience.saturating_sub(heard.elapsed());
+        let setback = match attempt(args, peer, source, left, follow) {
             Ok(summary) if summary.busy == 0 => return Ok(summary),
             Ok(summary) => Setback::Busy(summary),
             Err(Error::Interrupted) => return Err(Failure::TransferSuspended),
@@ -76,7 +80,7 @@ fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Re
             return setback.into_result(peer);
         }
         follow.say(&format!("{peer}: {setback}; trying again"));
-        wait_or_interrupt(setback.pause())?;
+        wait_or_interrupt(setback.pause().min(patience.saturating_sub(heard.elapsed())))?;
     }
 }
 
@@ -119,30 +123,27 @@ impl fmt::Display for Setback {
     }
 }
 
-fn attempt(args: &Args, peer: SocketAddr, source: Source, follow: &mut Follow) -> Result<Summary, Error> {
-    let stream =
-        TpaStream::connect_timeout(peer, &tpa::config(args.window), CONNECT).map_err(Error::Connection)?;
+fn attempt(
+    args: &Args,
+    peer: SocketAddr,
+    source: Source,
+    left: Duration,
+    follow: &mut Follow,
+) -> Result<Summary, Error> {
+    let mut config = tpa::config(args.window);
+    config.silence_limit = Some(Span::from_secs(args.silence.into()));
+    let limit = CONNECT.min(left).max(LEAST_PATIENCE);
+    let stream = TpaStream::connect_timeout(peer, &config, limit).map_err(Error::Connection)?;
     stream.set_read_timeout(Some(LOOK_UP));
     stream.set_write_timeout(Some(LOOK_UP));
     let stream = Shared::new(stream);
-    let summary = transfer::send(stream.clone(), stream.clone(), source, follow)?;
-    close(stream);
-    Ok(summary)
-}
-
-/// Waits until the peer has everything. All has been answered by now, so that what fails here is no loss.
-fn close(mut stream: Shared<TpaStream>) {
-    let until = console::now() + LET_GO;
-    while console::now() < until {
-        match stream.into_inner() {
-            Ok(stream) => {
-                let _ = stream.close_within(LET_GO);
-                return;
-            }
-            Err(shared) => stream = shared,
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let sent = transfer::send(stream.clone(), stream.clone(), source, follow);
+    // All has been answered by now, or the last word says why not: what fails here is no loss. The thread that reads replies
+    // may still have the stream; it ends with it.
+    if stream.get().close_within(LAST_WORD).is_err() {
+        stream.get().abort();
     }
+    sent
 }
 
 fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {
@@ -163,9 +164,13 @@ fn address(peer: &str) -> Result<SocketAddr, Failure> {
     found.next().ok_or_else(|| Failure::Other(format!("{host} has no address")))
 }
 
-/// `192.0.2.1`, `192.0.2.1:9`, `name:9`, `2001:db8::1` or `[2001:db8::1]:9`.
+/// `192.0.2.1`, `192.0.2.1:9`, `name:9`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:9`.
 fn host_and_port(peer: &str) -> (&str, u16) {
-    let default = (peer, hopline_wire::tpa::PORT);
+    let in_brackets = peer.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let default = (in_brackets.unwrap_or(peer), hopline_wire::tpa::PORT);
+    if in_brackets.is_some() {
+        return default;
+    }
     if peer.parse::<IpAddr>().is_ok() {
         return default;
     }
@@ -189,6 +194,7 @@ mod tests {
             ("2001:db8::1", ("2001:db8::1", 7172)),
             ("[2001:db8::1]:9", ("2001:db8::1", 9)),
             ("::1", ("::1", 7172)),
+            ("[::1]", ("::1", 7172)),
         ] {
             assert_eq!(host_and_port(peer), expected, "{peer}");
         }

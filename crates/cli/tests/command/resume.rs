@@ -185,46 +185,119 @@ fn send_arguments(from: &Path, gate: &Gate) -> [String; 4] {
     ["send".into(), file, format!("127.0.0.1:{}", gate.port), "--json".into()]
 }
 
-#[test]
-fn a_sender_that_is_killed_goes_on_where_it_was() {
-    let mut transfer = Transfer::halfway();
-    assert_eq!(killed(&mut transfer.sender).signal(), Some(SIGKILL));
-    // The receiver would wait two minutes for a sign of life.
-    let port = transfer.receiver.port;
-    interrupt(&transfer.receiver.child);
-    let status = transfer.receiver.child.wait().unwrap();
-    assert_ne!(status.code(), Some(0), "what is not complete is no success");
-    transfer.goes_on(port);
+/// As `systemctl restart` does.
+fn terminate(child: &Child) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+}
+
+/// Waits until the child ends by itself.
+fn ended(child: &mut Child, within: Duration) -> ExitStatus {
+    for _ in 0..within.as_millis() / 10 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it goes on and on");
+}
+
+impl Transfer {
+    /// What a sender that is given now says until it is done, with the time from its start to its first byte.
+    fn again(&self) -> std::process::Output {
+        hopline(send_arguments(self.folders[0].path(), &self.gate))
+    }
+
+    fn has_arrived(&self) {
+        let to = self.folders[1].path();
+        assert_eq!(names(to), ["big"], "no partial file is left");
+        assert!(fs::read(to.join("big")).unwrap() == pattern(SIZE), "not the bytes that were sent");
+    }
 }
 
 #[test]
-fn a_sender_that_comes_again_waits_while_the_receiver_still_waits_for_it() {
+fn a_sender_that_is_killed_and_given_again_goes_on_within_a_second_whatever_the_receiver_knows() {
     let mut transfer = Transfer::halfway_to(Receiver::that_stays);
     assert_eq!(killed(&mut transfer.sender).signal(), Some(SIGKILL));
-    let mut again = command();
-    again.args(send_arguments(transfer.folders[0].path(), &transfer.gate));
+    let (_, here) = part(transfer.folders[1].path()).unwrap();
     transfer.gate.open();
-    let mut again = again.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let said = std::io::BufReader::new(again.stderr.take().unwrap());
-    let busy =
-        said.lines().map(Result::unwrap).find(|line| line.contains("from somebody else; trying again"));
-    assert!(busy.is_some(), "it gave up");
-    killed(&mut again);
-    interrupt(&transfer.receiver.child);
-    transfer.receiver.child.wait().unwrap();
-    let port = transfer.receiver.port;
-    transfer.goes_on(port);
+    let sent = transfer.again();
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    assert_eq!(stderr(&sent), "", "nobody was in the way");
+    let lines: Vec<Json> =
+        sent.stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    let begun = lines.iter().find(|line| line["event"] == "begun").unwrap();
+    assert!(begun["offset"].as_u64().unwrap() >= here, "{begun}");
+    transfer.has_arrived();
 }
 
 #[test]
-fn a_receiver_that_is_killed_goes_on_where_it_was() {
+fn a_sender_that_is_interrupted_says_so_and_goes_on_when_given_again() {
+    let mut transfer = Transfer::halfway_to(Receiver::that_stays);
+    transfer.gate.open();
+    interrupt(&transfer.sender);
+    let status = ended(&mut transfer.sender, Duration::from_secs(10));
+    // Unless it was done before.
+    assert!(matches!(status.code(), Some(130 | 0)), "{status}");
+    let sent = transfer.again();
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    transfer.has_arrived();
+}
+
+#[test]
+fn of_two_senders_of_the_same_the_later_takes_over_and_the_earlier_does_not_come_back() {
+    let mut transfer = Transfer::halfway_to(Receiver::that_stays);
+    // The earlier gets nothing more through, but hears what is said to it.
+    let another = Gate::to(transfer.receiver.port);
+    another.open();
+    let again = hopline(send_arguments(transfer.folders[0].path(), &another));
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    transfer.has_arrived();
+    let status = ended(&mut transfer.sender, Duration::from_secs(30));
+    assert_eq!(status.code(), Some(1), "it does not try again");
+}
+
+#[test]
+fn a_receiver_that_is_killed_and_started_again_is_gone_on_with_by_the_sender_itself() {
     let mut transfer = Transfer::halfway();
     let port = transfer.receiver.port;
     assert_eq!(killed(&mut transfer.receiver.child).signal(), Some(SIGKILL));
-    // The sender would wait as long, and then try again by itself.
-    interrupt(&transfer.sender);
-    assert_ne!(transfer.sender.wait().unwrap().code(), Some(0));
-    transfer.goes_on(port);
+    transfer.gate.open();
+    transfer.receiver = Receiver::start(transfer.folders[1].path(), &["--port", &port.to_string()]);
+    assert_eq!(ended(&mut transfer.sender, Duration::from_secs(60)).code(), Some(0));
+    transfer.has_arrived();
+}
+
+#[test]
+fn a_receiver_that_is_restarted_as_a_service_makes_senders_wait() {
+    let mut transfer = Transfer::halfway_to(Receiver::that_stays);
+    let port = transfer.receiver.port;
+    terminate(&transfer.receiver.child);
+    let status = ended(&mut transfer.receiver.child, Duration::from_secs(10));
+    assert_eq!(status.code(), Some(130), "something was not complete");
+    assert!(transfer.sender.try_wait().unwrap().is_none(), "the sender waits");
+    transfer.gate.open();
+    transfer.receiver = Receiver::that_stays(transfer.folders[1].path(), &["--port", &port.to_string()]);
+    assert_eq!(ended(&mut transfer.sender, Duration::from_secs(60)).code(), Some(0));
+    transfer.has_arrived();
+}
+
+#[test]
+fn silence_longer_than_the_limit_of_both_ends_is_survived() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
+    let mut receiver = Receiver::that_stays(folders[1].path(), &["--port", "0", "--silence", "2"]);
+    let gate = Gate::to(receiver.port);
+    let mut send = command();
+    send.args(send_arguments(folders[0].path(), &gate)).args(["--silence", "2"]);
+    let mut sender = send.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // The gate has shut. Both give the connection up; the sender says so.
+    let mut said = std::io::BufReader::new(sender.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(said.any(|line| line.contains("trying again")), "it gave up");
+    gate.open();
+    assert_eq!(ended(&mut sender, Duration::from_secs(60)).code(), Some(0));
+    assert!(fs::read(folders[1].path().join("big")).unwrap() == pattern(SIZE));
+    killed(&mut receiver.child);
 }
 
 #[test]
@@ -234,4 +307,14 @@ fn both_killed_at_once_go_on_where_they_were() {
     assert_eq!(killed(&mut transfer.receiver.child).signal(), Some(SIGKILL));
     assert_eq!(killed(&mut transfer.sender).signal(), Some(SIGKILL));
     transfer.goes_on(port);
+}
+
+#[test]
+fn an_idle_receiver_that_is_stopped_has_done_its_work() {
+    for stop in [interrupt, terminate] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut receiver = Receiver::that_stays(folder.path(), &["--port", "0"]);
+        stop(&receiver.child);
+        assert_eq!(ended(&mut receiver.child, Duration::from_secs(10)).code(), Some(0));
+    }
 }

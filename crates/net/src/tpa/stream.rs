@@ -84,7 +84,7 @@ impl TpaStream {
     ///
     /// # Errors
     /// If the connection failed before, or `limit` was over: the peer may lack something, if only our FIN.
-    pub fn close_within(self, limit: Duration) -> io::Result<()> {
+    pub fn close_within(&self, limit: Duration) -> io::Result<()> {
         self.close_in(Some(limit))
     }
 
@@ -98,7 +98,7 @@ impl TpaStream {
     }
 
     /// Lets the connection end at once; the peer is told by a reset.
-    pub fn abort(self) {
+    pub fn abort(&self) {
         self.call(|connection, io| connection.endpoint.abort(io.now));
     }
 

@@ -33,6 +33,9 @@ pub enum Error {
     /// What the command line names cannot be sent.
     #[error("{0}")]
     Unsendable(String),
+    /// The same sender has begun the same transfer anew.
+    #[error("the same sender has begun this transfer anew")]
+    TakenOver,
     /// Stopped by [`Watch::interrupted`](super::Watch::interrupted).
     #[error("interrupted")]
     Interrupted,
@@ -48,7 +51,10 @@ impl Error {
     pub const fn is_worth_another_try(&self) -> bool {
         match self {
             Self::Connection(_) | Self::Closed | Self::Frame(FrameError::Damaged) => true,
-            Self::Peer(refusal) => matches!(refusal.reason, Reason::Checksum),
+            Self::Peer(refusal) => {
+                // Who was stopped may be started again; who has no room may have some.
+                matches!(refusal.reason, Reason::Checksum | Reason::Interrupted | Reason::TooMany)
+            }
             _ => false,
         }
     }
@@ -63,6 +69,7 @@ impl Error {
             Self::TooMuch(_) => Reason::TooMuch,
             Self::Unsendable(_) => Reason::System,
             Self::Interrupted => Reason::Interrupted,
+            Self::TakenOver => Reason::TakenOver,
         };
         Some(Refusal::new(reason, self.to_string()))
     }

@@ -1,5 +1,6 @@
 //! Frames as bytes. `docs/transfer.md` has the layout.
 
+use super::identity::SenderId;
 use super::path::MAX_PATH;
 use crate::printable::printable;
 use blake3::Hash;
@@ -25,6 +26,8 @@ pub enum Frame {
     Hello {
         /// The version of the protocol.
         version: u8,
+        /// Sender: by what it is known again, if it is to be.
+        sender: Option<SenderId>,
     },
     /// Sender: may I send this?
     Offer(Offer),
@@ -142,6 +145,10 @@ pub enum Reason {
     Protocol = 9,
     /// Somebody stopped it.
     Interrupted = 10,
+    /// The receiver has as many conversations as it may.
+    TooMany = 11,
+    /// The sender has begun the same transfer anew.
+    TakenOver = 12,
     /// A reason that this version does not know.
     Unknown = 255,
 }
@@ -216,9 +223,10 @@ impl Frame {
 
     fn put_body(&self, out: &mut Vec<u8>) -> u8 {
         match self {
-            Self::Hello { version } => {
+            Self::Hello { version, sender } => {
                 out.extend_from_slice(MAGIC);
                 out.push(*version);
+                out.extend(sender.iter().flat_map(|SenderId(id)| id));
                 HELLO
             }
             Self::Offer(offer) => {
@@ -265,9 +273,10 @@ impl Frame {
             HELLO => {
                 (take::<7>(&mut body)? == *MAGIC).then_some(())?;
                 let [version] = take(&mut body)?;
+                let sender = take(&mut body).map(SenderId);
                 // A later version may say more.
                 body = &[];
-                Self::Hello { version }
+                Self::Hello { version, sender }
             }
             OFFER => Self::Offer(Offer::of(std::mem::take(&mut body))?),
             ACCEPT => Self::Accept {
@@ -340,7 +349,7 @@ impl Refusal {
 
 impl Reason {
     fn of(byte: u8) -> Self {
-        const KNOWN: [Reason; 10] = [
+        const KNOWN: [Reason; 12] = [
             Reason::Path,
             Reason::Exists,
             Reason::Busy,
@@ -351,6 +360,8 @@ impl Reason {
             Reason::System,
             Reason::Protocol,
             Reason::Interrupted,
+            Reason::TooMany,
+            Reason::TakenOver,
         ];
         KNOWN.into_iter().find(|reason| *reason as u8 == byte).unwrap_or(Self::Unknown)
     }
@@ -404,7 +415,8 @@ mod tests {
             modified: Modified { seconds: -1, nanoseconds: 999_999_999 },
         };
         vec![
-            Frame::Hello { version: VERSION },
+            Frame::Hello { version: VERSION, sender: None },
+            Frame::Hello { version: VERSION, sender: Some(SenderId([7; 16])) },
             Frame::Offer(offer(Content::File { size: u64::MAX, hash })),
             Frame::Offer(offer(Content::Directory)),
             Frame::Offer(offer(Content::Stream)),
@@ -432,7 +444,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_the_documented_one() {
-        let bytes = Frame::Hello { version: 1 }.encode();
+        let bytes = Frame::Hello { version: 1, sender: None }.encode();
         assert_eq!(bytes[..4], [1, 0, 0, 8]);
         assert_eq!(bytes[4..12], blake3::hash(b"\x01\0\0\x08hopline\x01").as_bytes()[..8]);
         assert_eq!(&bytes[12..], b"hopline\x01");
@@ -501,7 +513,10 @@ mod tests {
         ] {
             assert_eq!(framed(kind, body), Err(FrameError::Malformed), "{kind}: {body:?}");
         }
-        assert_eq!(framed(HELLO, b"hopline\x02and more"), Ok(Some((Frame::Hello { version: 2 }, 28))));
+        assert_eq!(
+            framed(HELLO, b"hopline\x02and more"),
+            Ok(Some((Frame::Hello { version: 2, sender: None }, 28)))
+        );
     }
 
     #[test]

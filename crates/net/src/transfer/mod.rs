@@ -5,8 +5,11 @@
 //! another conversation goes on where a broken one stopped, and a file takes its place only when its BLAKE3 hash is right
 //! and it is on the disk.
 
+mod conversations;
 mod error;
 mod frame;
+mod frames;
+mod identity;
 mod path;
 mod receiver;
 mod sender;
@@ -16,16 +19,19 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use conversations::{Conversations, Limits, Seat};
 pub use error::Error;
 pub use frame::{
     Content, Frame, FrameError, HEADER, MAX_DATA, MAX_TEXT, Modified, Offer, Reason, Refusal, VERSION,
 };
+pub use frames::Caller;
+pub use identity::SenderId;
 pub use path::{MAX_DEPTH, MAX_NAME, MAX_PATH, PathProblem, RelativePath};
 pub use receiver::Receiver;
 pub use sender::{CHUNK, Sender};
 pub use source::Source;
 pub use store::{Directory, Existing, Permitted};
-pub use stream::{Shared, receive, send};
+pub use stream::{Shared, receive, send, turn_away};
 
 /// Is told how a transfer goes, on either side.
 pub trait Watch {
@@ -49,7 +55,7 @@ pub trait Watch {
         let _ = refusal;
     }
 
-    /// Whether to stop; asked between frames, and whenever a read gives `WouldBlock` or `TimedOut`.
+    /// Whether to stop; asked between frames, and whenever a read gives `WouldBlock`.
     fn interrupted(&self) -> bool {
         false
     }

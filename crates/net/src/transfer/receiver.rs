@@ -77,10 +77,10 @@ impl<'a> Receiver<'a> {
         let state = std::mem::replace(&mut self.state, State::Broken);
         match (state, frame) {
             (_, Frame::Fail(refusal)) => Err(Error::Peer(refusal)),
-            (State::AwaitHello, Frame::Hello { version }) => {
+            (State::AwaitHello, Frame::Hello { version, .. }) => {
                 super::check_version(version)?;
                 self.state = State::AwaitOffer;
-                Ok(Some(Frame::Hello { version: VERSION }))
+                Ok(Some(Frame::Hello { version: VERSION, sender: None }))
             }
             (State::AwaitOffer, Frame::Offer(offer)) => self.offered(offer, watch).map(Some),
             (State::AwaitOffer, Frame::Bye) => {

@@ -1,5 +1,6 @@
 use super::error::Error;
 use super::frame::{Content, Frame, Modified, Offer, Reason, Refusal, VERSION};
+use super::identity::SenderId;
 use super::path::RelativePath;
 use super::source::{self, Item, Source, What};
 use super::store::hash_into;
@@ -19,6 +20,7 @@ const STREAM_MODE: u16 = 0o644;
 /// The sending side of a conversation: gives frames as long as it may, and takes replies.
 #[derive(Debug)]
 pub struct Sender {
+    identity: Option<SenderId>,
     items: VecDeque<Item>,
     state: State,
     summary: Summary,
@@ -61,7 +63,12 @@ impl Sender {
     /// A sender that has not said hello yet.
     #[must_use]
     pub fn new(source: Source) -> Self {
-        Self { items: source.items.into(), state: State::Hello, summary: Summary::default() }
+        Self {
+            identity: source.identity,
+            items: source.items.into(),
+            state: State::Hello,
+            summary: Summary::default(),
+        }
     }
 
     /// Whether everything was offered, and the receiver knows.
@@ -85,7 +92,7 @@ impl Sender {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Hello => {
                 self.state = State::AwaitHello;
-                Ok(Some(Frame::Hello { version: VERSION }))
+                Ok(Some(Frame::Hello { version: VERSION, sender: self.identity }))
             }
             State::Next => Ok(Some(self.offer(watch))),
             State::Start(path, outgoing, hasher, offset) => {
@@ -111,7 +118,7 @@ impl Sender {
         let state = std::mem::replace(&mut self.state, State::Broken);
         self.state = match (state, frame) {
             (_, Frame::Fail(refusal)) => return Err(Error::Peer(refusal)),
-            (State::AwaitHello, Frame::Hello { version }) => {
+            (State::AwaitHello, Frame::Hello { version, .. }) => {
                 super::check_version(version)?;
                 State::Next
             }

@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::frame::Modified;
+use super::identity::SenderId;
 use super::path::RelativePath;
 use std::fmt;
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
@@ -18,6 +19,8 @@ pub struct Source {
     skipped: Vec<PathBuf>,
     /// Bytes of all files.
     bytes: u64,
+    /// By what the receiver knows it again; a stream cannot be sent again.
+    pub(super) identity: Option<SenderId>,
 }
 
 /// One thing to offer.
@@ -60,7 +63,7 @@ impl Source {
             None => own_name(place).map_err(failed)?,
         };
         let path = sendable(place, RelativePath::parse(&name))?;
-        let mut source = Self::default();
+        let mut source = Self { identity: Some(SenderId::of(place, &name)), ..Self::default() };
         source.add(place, path, &found)?;
         Ok(source)
     }

@@ -1,7 +1,9 @@
 //! The machines over streams of bytes.
 
+use super::conversations::Seat;
 use super::error::Error;
-use super::frame::{Frame, HEADER, MAX_DATA, Refusal};
+use super::frame::{Frame, Reason, Refusal};
+use super::frames::{Caller, Frames, GoOn, is_passing};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::source::Source;
@@ -15,8 +17,6 @@ use std::time::Duration;
 
 /// How often an interruption is looked for while there is nothing to do.
 const LOOK_UP: Duration = Duration::from_millis(100);
-/// What a receiver that gave up still reads, so that its last words are not lost in a reset connection; in bytes.
-const LAST_WORDS: usize = 64 << 20;
 
 /// Sends `source`, and returns when the receiver has answered for all of it.
 ///
@@ -44,7 +44,7 @@ pub fn send(
             let next = sender.poll(watch)?;
             let waits = next.is_none();
             if let Some(frame) = next {
-                let written = write(&mut writer, &frame, &|| watch.interrupted());
+                let written = write(&mut writer, &frame, &|| not_interrupted(watch));
                 written.map_err(|error| last_words(error, &replies))?;
             }
             // Data is not flushed frame by frame: transports fill their segments.
@@ -75,25 +75,32 @@ pub fn send(
 
 /// Receives whatever a sender sends, into `directory`, until it says goodbye.
 ///
-/// A `reader` with a timeout lets [`Watch::interrupted`] be asked while nothing comes. Closing is the caller's.
+/// A reader with a timeout lets [`Watch::interrupted`] be asked while nothing comes. Closing is the caller's.
 ///
 /// # Errors
 ///
 /// Why it ended early. What has arrived of a file is kept for the next conversation.
-pub fn receive(
-    reader: impl Read,
+pub fn receive<R: Read>(
+    caller: impl Into<Caller<R>>,
     mut writer: impl Write,
     directory: &Directory,
     permitted: Permitted,
+    seat: &Seat,
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
     let mut receiver = Receiver::new(directory, permitted);
-    let mut frames = Frames::new(reader);
+    let Caller { mut frames, mut first } = caller.into();
     let mut converse = || {
         while !receiver.is_over() {
-            let frame = frames.next(&|| watch.interrupted())?;
+            let frame = match first.take() {
+                Some(frame) => frame,
+                None => frames.next(&|| may_go_on(seat, watch))?,
+            };
+            if let Frame::Hello { sender: Some(sender), .. } = frame {
+                seat.take_over(sender);
+            }
             if let Some(reply) = receiver.handle(frame, watch)? {
-                write(&mut writer, &reply, &|| watch.interrupted())?;
+                write(&mut writer, &reply, &|| may_go_on(seat, watch))?;
                 flush(&mut writer)?;
             }
         }
@@ -105,11 +112,20 @@ pub fn receive(
             if let Some(refusal) = error.told()
                 && say_last(&mut writer, refusal).is_ok()
             {
-                frames.drain(&|| watch.interrupted());
+                frames.drain(&|| may_go_on(seat, watch));
             }
             Err(error)
         }
     }
+}
+
+/// Tells a caller that there is no room for its conversation, if that takes no waiting. It may try again.
+///
+/// # Errors
+///
+/// What the writer has.
+pub fn turn_away(mut writer: impl Write) -> io::Result<()> {
+    say_last(&mut writer, Refusal::new(Reason::TooMany, "the receiver has too many conversations at once"))
 }
 
 /// One stream, read on one thread and written on another: for streams that are read and written through a reference, as
@@ -166,57 +182,6 @@ where
     }
 }
 
-/// Frames out of a stream; holds at most one frame and what was read with it.
-struct Frames<R> {
-    reader: R,
-    /// What was read, from `start` to `end`.
-    buffer: Box<[u8]>,
-    start: usize,
-    end: usize,
-}
-
-impl<R: Read> Frames<R> {
-    fn new(reader: R) -> Self {
-        Self { reader, buffer: vec![0; 2 * (HEADER + MAX_DATA)].into_boxed_slice(), start: 0, end: 0 }
-    }
-
-    fn next(&mut self, interrupted: &dyn Fn() -> bool) -> Result<Frame, Error> {
-        loop {
-            if interrupted() {
-                return Err(Error::Interrupted);
-            }
-            if let Some((frame, len)) = Frame::decode(&self.buffer[self.start..self.end])? {
-                self.start += len;
-                return Ok(frame);
-            }
-            if self.start > 0 {
-                self.buffer.copy_within(self.start..self.end, 0);
-                (self.start, self.end) = (0, self.end - self.start);
-            }
-            match self.reader.read(&mut self.buffer[self.end..]) {
-                Ok(0) => return Err(Error::Closed),
-                Ok(read) => self.end += read,
-                Err(e) if is_passing(&e) => {}
-                Err(e) => return Err(Error::Connection(e)),
-            }
-        }
-    }
-
-    /// Reads on and forgets it, until the peer has closed.
-    fn drain(&mut self, interrupted: &dyn Fn() -> bool) {
-        let mut left = LAST_WORDS;
-        while left > 0 && !interrupted() {
-            match self.reader.read(&mut self.buffer) {
-                Ok(0) => return,
-                Ok(read) => left = left.saturating_sub(read),
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // A peer that says nothing more is not waited for.
-                Err(_) => return,
-            }
-        }
-    }
-}
-
 /// Reads replies on a thread of its own.
 fn listen(reader: impl Read + Send + 'static) -> Result<mpsc::Receiver<Result<Frame, Error>>, Error> {
     // The sender waits for each reply; a peer that says more than it is asked for waits.
@@ -224,7 +189,7 @@ fn listen(reader: impl Read + Send + 'static) -> Result<mpsc::Receiver<Result<Fr
     let read = move || {
         let mut frames = Frames::new(reader);
         loop {
-            let frame = frames.next(&|| false);
+            let frame = frames.next(&|| Ok(()));
             let last = !matches!(&frame, Ok(frame) if !matches!(frame, Frame::Fail(_) | Frame::Bye));
             if give.send(frame).is_err() || last {
                 return;
@@ -236,15 +201,14 @@ fn listen(reader: impl Read + Send + 'static) -> Result<mpsc::Receiver<Result<Fr
 }
 
 /// Writes a frame, however often the writer stops for a moment.
-fn write(writer: &mut impl Write, frame: &Frame, interrupted: &dyn Fn() -> bool) -> Result<(), Error> {
+fn write(writer: &mut impl Write, frame: &Frame, go_on: GoOn<'_>) -> Result<(), Error> {
     let bytes = frame.encode();
     let mut left = bytes.as_slice();
     while !left.is_empty() {
         match writer.write(left) {
             Ok(0) => return Err(Error::Connection(ErrorKind::WriteZero.into())),
             Ok(written) => left = &left[written..],
-            Err(e) if is_passing(&e) && interrupted() => return Err(Error::Interrupted),
-            Err(e) if is_passing(&e) => {}
+            Err(e) if is_passing(&e) => go_on()?,
             Err(e) => return Err(Error::Connection(e)),
         }
     }
@@ -263,6 +227,14 @@ fn say_last(writer: &mut impl Write, refusal: Refusal) -> io::Result<()> {
     writer.write_all(&Frame::Fail(refusal).encode()).and_then(|()| writer.flush())
 }
 
+fn not_interrupted(watch: &dyn Watch) -> Result<(), Error> {
+    if watch.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+}
+
+fn may_go_on(seat: &Seat, watch: &dyn Watch) -> Result<(), Error> {
+    if seat.is_taken_over() { Err(Error::TakenOver) } else { not_interrupted(watch) }
+}
+
 /// What the receiver said before it closed the connection; otherwise how writing failed.
 fn last_words(error: Error, replies: &mpsc::Receiver<Result<Frame, Error>>) -> Error {
     match (&error, replies.recv_timeout(10 * LOOK_UP)) {
@@ -276,9 +248,4 @@ const fn without_wait(error: TryRecvError) -> RecvTimeoutError {
         TryRecvError::Empty => RecvTimeoutError::Timeout,
         TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
     }
-}
-
-/// Whether reading again may give something.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

@@ -111,7 +111,7 @@ fn over_sockets(
     let (here, there) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
         let receiving = scope.spawn(move || {
-            let received = receive(&there, &there, directory, permitted, &mut ());
+            let received = receive(&there, &there, directory, permitted, &Seat::alone(), &mut ());
             there.shutdown(Shutdown::Both).unwrap();
             received
         });

@@ -66,8 +66,9 @@ fn break_after(place: &Place, left: usize) -> (Result<Summary, Error>, Result<Su
     let (here, there) = UnixStream::pair().unwrap();
     let directory = place.directory();
     thread::scope(|scope| {
-        let receiving =
-            scope.spawn(move || receive(&there, &there, &directory, Permitted::default(), &mut ()));
+        let receiving = scope.spawn(move || {
+            receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut ())
+        });
         let writer = Breaking { writer: here.try_clone().unwrap(), left };
         let sent = send(here.try_clone().unwrap(), writer, place.source(), &mut ());
         here.shutdown(Shutdown::Both).unwrap();
@@ -210,7 +211,7 @@ fn a_damaged_stream_is_noticed_at_once_and_what_came_before_is_kept() {
     let (sent, received) = thread::scope(|scope| {
         let receiving = scope.spawn(|| {
             let reader = Damaged { reader: there.try_clone().unwrap(), at: 2 * CHUNK };
-            let received = receive(reader, &there, &directory, Permitted::default(), &mut ());
+            let received = receive(reader, &there, &directory, Permitted::default(), &Seat::alone(), &mut ());
             there.shutdown(Shutdown::Both).unwrap();
             received
         });
@@ -294,9 +295,100 @@ fn an_interruption_is_told_to_the_other_side() {
     let directory = place.directory();
     let sent = send(here.try_clone().unwrap(), &here, place.source(), &mut Stop).unwrap_err();
     assert!(matches!(sent, Error::Interrupted));
-    let told = receive(&there, &there, &directory, Permitted::default(), &mut ()).unwrap_err();
+    let told =
+        receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut ()).unwrap_err();
     assert_eq!(told.to_string(), "the peer gave up: interrupted");
-    assert!(!told.is_worth_another_try());
+    assert!(told.is_worth_another_try(), "it may be started again");
+}
+
+#[test]
+fn a_connection_that_has_timed_out_is_over() {
+    struct Dead;
+    impl Read for Dead {
+        fn read(&mut self, _data: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+    }
+    impl Write for Dead {
+        fn write(&mut self, _data: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::TimedOut.into())
+        }
+    }
+    let place = Place::with(b"x");
+    let directory = place.directory();
+    let received = receive(Dead, Dead, &directory, Permitted::default(), &Seat::alone(), &mut ());
+    let sent = send(Dead, Dead, place.source(), &mut ());
+    for ended in [received, sent] {
+        let error = ended.unwrap_err();
+        assert!(matches!(&error, Error::Connection(e) if e.kind() == io::ErrorKind::TimedOut), "{error:?}");
+        assert!(error.is_worth_another_try());
+    }
+}
+
+/// The sender's side of a conversation as far as its first data, which then falls silent.
+fn fall_silent(place: &Place, stream: &UnixStream) {
+    let mut sender = Sender::new(place.source());
+    let mut replies = Caller::new(stream).frames;
+    // HELLO, OFFER, START, DATA.
+    for replies_to_read in [1, 1, 0, 0] {
+        let frame = sender.poll(&mut ()).unwrap().unwrap();
+        { stream }.write_all(&frame.encode()).unwrap();
+        for _ in 0..replies_to_read {
+            sender.handle(replies.next(&|| Ok(())).unwrap(), &mut ()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_later_conversation_of_a_sender_takes_over_and_the_earlier_is_told() {
+    let place = Place::with(&bytes(8 * CHUNK));
+    let directory = place.directory();
+    let conversations = Conversations::default();
+    let enter = || conversations.enter(std::net::Ipv4Addr::LOCALHOST.into()).unwrap();
+    let (first, there) = UnixStream::pair().unwrap();
+    there.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
+    let (second, here) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        let seat = enter();
+        let earlier = scope.spawn(|| {
+            let seat = seat;
+            receive(&there, &there, &directory, Permitted::default(), &seat, &mut ())
+        });
+        fall_silent(&place, &first);
+        let seat = enter();
+        let later = scope.spawn(|| {
+            let seat = seat;
+            receive(&here, &here, &directory, Permitted::default(), &seat, &mut ())
+        });
+        let sent = send(second.try_clone().unwrap(), &second, place.source(), &mut ()).unwrap();
+        assert_eq!((sent.stored, sent.busy), (1, 0), "nobody was in its way");
+        assert!(matches!(earlier.join().unwrap(), Err(Error::TakenOver)));
+        assert_eq!(later.join().unwrap().unwrap().stored, 1);
+    });
+    let told = Caller::new(&first).frames.next(&|| Ok(())).unwrap();
+    let Frame::Fail(refusal) = told else { panic!("{told:?}") };
+    assert_eq!(refusal.reason, Reason::TakenOver);
+    assert!(!Error::Peer(refusal).is_worth_another_try(), "or the two would take turns for ever");
+    assert_eq!(place.received(), bytes(8 * CHUNK));
+}
+
+#[test]
+fn who_says_something_else_than_hello_has_no_conversation() {
+    let (mut here, there) = UnixStream::pair().unwrap();
+    there.set_nonblocking(true).unwrap();
+    let mut caller = Caller::new(&there);
+    assert!(!caller.poll().unwrap());
+    let hello = Frame::Hello { version: VERSION, sender: None }.encode();
+    here.write_all(&hello[..5]).unwrap();
+    assert!(!caller.poll().unwrap());
+    here.write_all(&hello[5..]).unwrap();
+    assert!(caller.poll().unwrap() && caller.poll().unwrap());
+    let mut caller = Caller::new(&there);
+    here.write_all(&Frame::Have.encode()).unwrap();
+    assert_eq!(caller.poll().unwrap_err().to_string(), "the peer broke the protocol: HAVE came out of turn");
 }
 
 #[test]

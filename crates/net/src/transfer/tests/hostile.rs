@@ -14,7 +14,7 @@ fn file(path: &[u8], content: &[u8]) -> Frame {
 /// A receiver that has been greeted.
 fn greeted(directory: &Directory, permitted: Permitted) -> Receiver<'_> {
     let mut receiver = Receiver::new(directory, permitted);
-    let hello = Frame::Hello { version: VERSION };
+    let hello = Frame::Hello { version: VERSION, sender: None };
     assert_eq!(receiver.handle(hello.clone(), &mut ()).unwrap(), Some(hello));
     receiver
 }
@@ -164,7 +164,7 @@ fn frames_out_of_turn_end_the_conversation() {
         Frame::Have,
         Frame::Done,
         Frame::Abandon { why: String::new() },
-        Frame::Hello { version: VERSION },
+        Frame::Hello { version: VERSION, sender: None },
     ];
     for frame in frames {
         let error = greeted(&directory, Permitted::default()).handle(frame.clone(), &mut ()).unwrap_err();
@@ -184,7 +184,7 @@ fn another_version_is_named() {
     let place = Place::new();
     let directory = place.directory();
     let mut receiver = Receiver::new(&directory, Permitted::default());
-    let error = receiver.handle(Frame::Hello { version: 9 }, &mut ()).unwrap_err();
+    let error = receiver.handle(Frame::Hello { version: 9, sender: None }, &mut ()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the peer broke the protocol: it speaks version 9 of the file transfer, and this is version 1"
@@ -197,7 +197,7 @@ fn a_receiver_that_lies_gets_nothing_it_was_not_offered() {
     let hash = blake3::hash(b"");
     let mut sender = Sender::new(place.source());
     sender.poll(&mut ()).unwrap();
-    sender.handle(Frame::Hello { version: VERSION }, &mut ()).unwrap();
+    sender.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
     assert!(matches!(sender.poll(&mut ()).unwrap(), Some(Frame::Offer(_))));
     assert!(sender.poll(&mut ()).unwrap().is_none());
     let error = sender.handle(Frame::Accept { offset: 6, prefix: hash }, &mut ()).unwrap_err();

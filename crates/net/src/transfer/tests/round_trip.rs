@@ -173,7 +173,9 @@ fn both_sides_tell_how_it_goes() {
     let directory = place.directory();
     let (mut sender, mut receiver) = (Notes::default(), Notes::default());
     thread::scope(|scope| {
-        scope.spawn(|| receive(&there, &there, &directory, Permitted::default(), &mut receiver).unwrap());
+        scope.spawn(|| {
+            receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut receiver).unwrap()
+        });
         send(here.try_clone().unwrap(), &here, place.source(), &mut sender).unwrap();
     });
     assert_eq!(sender.0, ["f Some(16385) from 0", "16384", "1", "f Stored"]);

@@ -1,0 +1,115 @@
+//! `hopline recv`.
+
+mod reception;
+
+use crate::args::Recv as Args;
+use crate::console;
+use crate::follow::Follow;
+use crate::problems::{Failure, say};
+use hopline_core::Duration as Span;
+use hopline_net::tpa::{self, TpaListener, TpaStream};
+use hopline_net::transfer::{
+    self, Caller, Conversations, Directory, Error, Existing, Limits, Permitted, Seat, Shared,
+};
+use indicatif::MultiProgress;
+use reception::Reception;
+use std::net::SocketAddr;
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+/// How often a blocked read looks for Ctrl-C.
+const LOOK_UP: Duration = Duration::from_millis(200);
+/// How long the last acknowledgment of a sender that may have left is awaited.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// One who has said hello.
+struct Guest {
+    caller: Caller<Shared<TpaStream>>,
+    peer: SocketAddr,
+    seat: Seat,
+}
+
+/// Takes what senders send, until Ctrl-C, or one conversation with `--once`.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    let directory = Directory::open(&args.output).map_err(|e| Failure::Other(e.to_string()))?;
+    let place = SocketAddr::new(args.bind, args.port);
+    let mut config = tpa::config(args.window);
+    config.silence_limit = Some(Span::from_secs(args.silence.into()));
+    let listener = TpaListener::bind(place, &config)
+        .map_err(|e| Failure::Other(format!("cannot listen on {place}: {e}")))?;
+    console::catch_interrupts()?;
+    let here = listener.local_addr().unwrap_or(place);
+    if !args.show.quiet {
+        say(&format!(
+            "waiting on UDP port {} for `hopline send`; files go to {}",
+            here.port(),
+            args.output.display()
+        ));
+    }
+    let bars = MultiProgress::new();
+    let in_all = usize::from(args.conversations.get());
+    let limits = Limits { in_all, per_address: in_all.div_ceil(2) };
+    let mut reception = Reception::new(listener, Conversations::new(limits));
+    if args.once {
+        return match reception.next()? {
+            Some(guest) => converse(args, &directory, &bars, guest),
+            None => Ok(()),
+        };
+    }
+    thread::scope(|scope| {
+        let mut running = Vec::new();
+        while let Some(guest) = reception.next()? {
+            let work = |guest| converse(args, &directory, &bars, guest);
+            running.retain(|thread: &thread::ScopedJoinHandle<'_, _>| !thread.is_finished());
+            running.extend(host(scope, guest, work));
+        }
+        // Each tells its sender. What had not come to its end goes on another time.
+        let suspended = running.into_iter().any(|thread| thread.join().is_ok_and(|cut_short| cut_short));
+        if suspended { Err(Failure::TransferSuspended) } else { Ok(()) }
+    })
+}
+
+/// Has a thread converse with a guest; if there is no thread to be had, the guest may try again. The thread gives whether it
+/// was interrupted.
+fn host<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    guest: Guest,
+    converse: impl FnOnce(Guest) -> Result<(), Failure> + Send + 'scope,
+) -> Option<thread::ScopedJoinHandle<'scope, bool>> {
+    let stream = guest.caller.reader().clone();
+    let work = move || match converse(guest) {
+        Ok(()) => false,
+        Err(Failure::TransferSuspended) => true,
+        Err(failure) => {
+            failure.report();
+            false
+        }
+    };
+    let thread = thread::Builder::new().name("conversation".into()).spawn_scoped(scope, work);
+    if thread.is_err() {
+        reception::turn_away(&stream);
+    }
+    thread.ok()
+}
+
+/// One conversation, to its end.
+fn converse(args: &Args, directory: &Directory, bars: &MultiProgress, guest: Guest) -> Result<(), Failure> {
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let permitted = Permitted { existing, ..Permitted::default() };
+    let Guest { caller, peer, seat } = guest;
+    let stream = caller.reader().clone();
+    stream.get().set_nonblocking(false);
+    stream.get().set_read_timeout(Some(LOOK_UP));
+    stream.get().set_write_timeout(Some(LOOK_UP));
+    let mut follow = Follow::new(args.show, None, bars);
+    let received = transfer::receive(caller, stream.clone(), directory, permitted, &seat, &mut follow);
+    // From here on the same sender finds nothing locked.
+    drop(seat);
+    // The sender has our last word, or has gone without it.
+    let _ = stream.get().close_within(FAREWELL);
+    let summary = received.map_err(|e| match e {
+        Error::Interrupted => Failure::TransferSuspended,
+        e => Failure::Other(format!("{peer}: {e}")),
+    })?;
+    follow.summarise(summary)
+}

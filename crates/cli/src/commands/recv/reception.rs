@@ -1,0 +1,130 @@
+//! Those who have called and not yet said what they want: they cost no thread, and who is silent does not stay.
+
+use super::Guest;
+use crate::console;
+use crate::problems::Failure;
+use hopline_net::tpa::{TpaListener, TpaStream};
+use hopline_net::transfer::{self, Caller, Conversations, Shared};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// How long who has called may take to say hello: a few times over, on a bad path.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// Most who wait; one more, and the one who has been silent longest goes.
+const MOST_WAITING: usize = 128;
+/// The same for one address.
+const MOST_FROM_ONE: usize = 64;
+/// How often Ctrl-C is looked for.
+const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+pub(super) struct Reception {
+    listener: TpaListener,
+    conversations: Conversations,
+    /// The one who has waited longest first.
+    waiting: VecDeque<Waiting>,
+}
+
+struct Waiting {
+    caller: Caller<Shared<TpaStream>>,
+    peer: SocketAddr,
+    until: Instant,
+}
+
+impl Waiting {
+    fn stream(&self) -> &TpaStream {
+        self.caller.reader().get()
+    }
+}
+
+impl Reception {
+    pub(super) fn new(listener: TpaListener, conversations: Conversations) -> Self {
+        listener.set_nonblocking(true);
+        Self { listener, conversations, waiting: VecDeque::new() }
+    }
+
+    /// The next who has said hello, and for whom there is a seat; `None`: somebody wants us to stop.
+    pub(super) fn next(&mut self) -> Result<Option<Guest>, Failure> {
+        loop {
+            if console::interrupted() {
+                return Ok(None);
+            }
+            self.let_in()?;
+            if let Some(guest) = self.greet() {
+                return Ok(Some(guest));
+            }
+            self.wait();
+        }
+    }
+
+    /// Until somebody comes or says something.
+    fn wait(&self) {
+        let streams = self.waiting.iter().map(|waiting| PollFd::new(waiting.stream(), PollFlags::IN));
+        let mut fds: Vec<_> = streams.chain([PollFd::new(&self.listener, PollFlags::IN)]).collect();
+        // Woken early or late, the caller looks again.
+        let _ = poll(&mut fds, Some(&LOOK_UP));
+    }
+
+    fn let_in(&mut self) -> Result<(), Failure> {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, peer)) => {
+                    self.make_room(peer.ip());
+                    stream.set_nonblocking(true);
+                    let until = console::now() + HELLO_WITHIN;
+                    self.waiting.push_back(Waiting { caller: Caller::new(Shared::new(stream)), peer, until });
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(e) => return Err(Failure::Other(format!("cannot accept connections: {e}"))),
+            }
+        }
+    }
+
+    fn make_room(&mut self, address: IpAddr) {
+        let from_there = |waiting: &Waiting| waiting.peer.ip() == address;
+        let oldest = if self.waiting.iter().filter(|waiting| from_there(waiting)).count() >= MOST_FROM_ONE {
+            self.waiting.iter().position(from_there)
+        } else if self.waiting.len() >= MOST_WAITING {
+            Some(0)
+        } else {
+            None
+        };
+        if let Some(silent) = oldest.and_then(|at| self.waiting.remove(at)) {
+            silent.stream().abort();
+        }
+    }
+
+    /// Hears what those who wait have to say.
+    fn greet(&mut self) -> Option<Guest> {
+        let now = console::now();
+        for at in (0..self.waiting.len()).rev() {
+            match self.waiting[at].caller.poll() {
+                Ok(false) if now < self.waiting[at].until => {}
+                Ok(true) => {
+                    let Waiting { caller, peer, .. } = self.waiting.remove(at)?;
+                    match self.conversations.enter(peer.ip()) {
+                        Some(seat) => return Some(Guest { caller, peer, seat }),
+                        None => turn_away(caller.reader()),
+                    }
+                }
+                // Silent for too long, gone, or somebody who wants something else.
+                Ok(false) | Err(_) => {
+                    if let Some(waiting) = self.waiting.remove(at) {
+                        waiting.stream().abort();
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// There is no room: who is honest tries again.
+pub(super) fn turn_away(stream: &Shared<TpaStream>) {
+    // What does not leave now is as good as lost, and the sender tries again all the same. What it says after its hello
+    // must not reset the connection before it has heard.
+    let _ = transfer::turn_away(stream.get());
+    let _ = stream.get().shutdown(Shutdown::Both);
+}
