@@ -139,3 +139,82 @@ fn wrong_input_is_told_before_anything_is_sent() {
     assert_eq!(busy.status.code(), Some(1));
     assert!(stderr(&busy).contains("cannot listen on 127.0.0.1:"), "{}", stderr(&busy));
 }
+
+/// What the process has used so far, seconds, and its threads.
+fn used_by(child: &Child) -> (f64, usize) {
+    let place = format!("/proc/{}", child.id());
+    let stat = fs::read_to_string(format!("{place}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+    (ticks / 100.0, fs::read_dir(format!("{place}/task")).unwrap().count())
+}
+
+#[test]
+fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
+    use hopline_net::tpa::{Host, config};
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = from.path().join("honest");
+    fs::write(&file, pattern(2_000_000)).unwrap();
+    let mut receiver = Receiver::that_stays(to.path(), &["--port", "0"]);
+    let host = Host::bind("127.0.0.1:0").unwrap();
+    let address = receiver.peer().parse().unwrap();
+    let mut silent = Vec::new();
+    while silent.len() < 400 {
+        // Refused while the accept queue is full.
+        silent.extend(host.connect(address, &config(3), None));
+    }
+    let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer(), "--patience", "20"]);
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    let (before, threads) = used_by(&receiver.child);
+    assert!(threads < 10, "{threads} threads");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let used = used_by(&receiver.child).0 - before;
+    assert!(used < 0.5, "{used} s of processor in one second, for nobody");
+    // All but the last ones have been told.
+    let gone = silent.iter().filter(|stream| stream.info().state == hopline_net::tpa::State::Closed).count();
+    assert!(gone >= 300, "{gone}");
+    receiver.child.kill().unwrap();
+    receiver.child.wait().unwrap();
+}
+
+#[test]
+fn more_senders_than_are_served_at_once_take_turns() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut receiver = Receiver::that_stays(to.path(), &["--port", "0", "--conversations", "2"]);
+    let senders: Vec<Child> = (0..4)
+        .map(|number| {
+            let file = from.path().join(format!("file-{number}"));
+            fs::write(&file, pattern(3_000_000 + number)).unwrap();
+            let mut send = command();
+            send.args(["send", file.to_str().unwrap(), &receiver.peer(), "-q"]).stdout(Stdio::null());
+            send.spawn().unwrap()
+        })
+        .collect();
+    for (number, mut sender) in senders.into_iter().enumerate() {
+        assert_eq!(sender.wait().unwrap().code(), Some(0), "sender {number}");
+        assert_eq!(fs::read(to.path().join(format!("file-{number}"))).unwrap(), pattern(3_000_000 + number));
+    }
+    receiver.child.kill().unwrap();
+    receiver.child.wait().unwrap();
+}
+
+#[test]
+fn patience_is_over_when_it_is_over() {
+    let from = tempfile::tempdir().unwrap();
+    let file = from.path().join("f");
+    fs::write(&file, b"x").unwrap();
+    // Somebody is there who does not answer.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let peer = silent.local_addr().unwrap().to_string();
+    let mut send = command();
+    send.args(["send", file.to_str().unwrap(), &peer, "--patience", "1", "-q"]).stderr(Stdio::null());
+    let mut sender = send.spawn().unwrap();
+    for _ in 0..800 {
+        if let Some(status) = sender.try_wait().unwrap() {
+            return assert_eq!(status.code(), Some(1));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    sender.kill().unwrap();
+    panic!("eight seconds are no patience of one");
+}

@@ -55,6 +55,7 @@ pub use self::stats::{HostStats, Info};
 pub use self::stream::TpaStream;
 #[cfg(feature = "tokio")]
 pub use self::tokio::{AsyncListener, AsyncStream};
+pub use hopline_transport::connection::State;
 pub use hopline_transport::tpa::Config;
 
 use hopline_core::Duration;
