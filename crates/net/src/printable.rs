@@ -2,15 +2,26 @@
 
 use std::fmt::Write;
 
-/// What a peer wrote, without anything a terminal would obey.
+/// What a peer wrote, without anything a terminal would obey or an eye be deceived by.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
     for c in String::from_utf8_lossy(bytes).chars() {
-        let written =
-            if c.is_control() { write!(text, "{}", c.escape_default()) } else { text.write_char(c) };
+        let written = if c.is_control() || is_unseen(c) {
+            write!(text, "{}", c.escape_unicode())
+        } else {
+            text.write_char(c)
+        };
         written.expect("strings take everything");
     }
     text
+}
+
+/// Characters without a shape that turn others round, join them or hide between them: of Unicode's class Cf, those that
+/// stand in names for no good (UTR 36 §3), and its line ends.
+const fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -21,5 +32,12 @@ mod tests {
     fn control_characters_are_escaped() {
         assert_eq!(printable("a\u{1b}[2J\u{9b}b".as_bytes()), "a\\u{1b}[2J\\u{9b}b");
         assert_eq!(printable(b"\xff"), "\u{fffd}");
+    }
+
+    #[test]
+    fn what_would_deceive_the_eye_is_escaped() {
+        assert_eq!(printable("photo\u{202e}gpj.exe".as_bytes()), "photo\\u{202e}gpj.exe");
+        assert_eq!(printable("a\u{200b}b\u{2066}c\u{feff}".as_bytes()), "a\\u{200b}b\\u{2066}c\\u{feff}");
+        assert_eq!(printable("naïve Ω 文 🙂".as_bytes()), "naïve Ω 文 🙂");
     }
 }

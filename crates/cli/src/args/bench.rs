@@ -104,7 +104,7 @@ fn length(text: &str) -> Result<u32, String> {
 }
 
 /// `1`, `64K`, `10M`, `2G`, as iperf3 reads them.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || String::from("a whole number of bytes above 0, perhaps with K, M or G: 64K, 10M");
     let unit = match text.as_bytes().last() {
         Some(b'k' | b'K') => 10,

@@ -1,5 +1,6 @@
 //! `send` and `recv`.
 
+use super::bench::bytes;
 use clap::Args as Arguments;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -20,6 +21,8 @@ pub(super) const RECV_EXAMPLES: &str = "\
 Examples:
   hopline recv -o incoming
   hopline recv -o incoming --once --force
+  hopline recv -o incoming --quota 10G --expire 7
+  hopline recv -o incoming --clean
 
 Anyone who reaches the port may send; nothing is replaced without --force, and nothing is written outside the directory.
 SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
@@ -84,6 +87,15 @@ pub(crate) struct Recv {
     /// How long a sender may be silent before it is given up; what has arrived is kept
     #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) silence: u32,
+    /// Keep at most so much: partial files, those that are there included, and what is stored from now on
+    #[arg(long, value_name = "BYTES[KMG]", value_parser = bytes)]
+    pub(crate) quota: Option<u64>,
+    /// Remove partial files that nothing was written to for so long; 0: never
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub(crate) expire: u32,
+    /// List and remove the partial files in DIR that nobody is receiving, and leave
+    #[arg(long)]
+    pub(crate) clean: bool,
     /// Leave after one conversation, with its result as exit code
     #[arg(long)]
     pub(crate) once: bool,

@@ -32,8 +32,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let peer = address(&args.peer)?;
     console::catch_interrupts()?;
     let source = source(args)?;
-    for link in source.skipped() {
-        say(&format!("left out: {} is a symbolic link", link.display()));
+    for skipped in source.skipped() {
+        say(&format!("left out: {} is {}", skipped.place.display(), skipped.what));
     }
     let mut follow = Follow::new(args.show, Some(source.bytes()), &MultiProgress::new());
     let summary = send(args, peer, source, &mut follow)?;

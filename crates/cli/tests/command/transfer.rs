@@ -218,3 +218,30 @@ fn patience_is_over_when_it_is_over() {
     sender.kill().unwrap();
     panic!("eight seconds are no patience of one");
 }
+
+#[test]
+fn partial_files_are_listed_and_removed_when_asked() {
+    let to = tempfile::tempdir().unwrap();
+    fs::create_dir(to.path().join("deep")).unwrap();
+    let part = to.path().join("deep/.hopline-part-0123456789abcdef0123456789abcdef");
+    fs::write(&part, b"half").unwrap();
+    fs::write(to.path().join("whole"), b"whole").unwrap();
+    let cleaned = hopline(["recv", "--clean", "-o", to.path().to_str().unwrap()]);
+    let out = String::from_utf8(cleaned.stdout.clone()).unwrap();
+    assert_eq!(cleaned.status.code(), Some(0), "{}", stderr(&cleaned));
+    assert!(out.contains("deep/.hopline-part-") && out.contains("1 removed, 0 in use"), "{out}");
+    assert!(!part.exists() && to.path().join("whole").exists());
+}
+
+#[test]
+fn what_is_over_the_quota_is_refused_and_leaves_nothing() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = from.path().join("big");
+    fs::write(&file, pattern(200_000)).unwrap();
+    let receiver = Receiver::start(to.path(), &["--port", "0", "--quota", "100K"]);
+    let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer(), "--name", "a/b"]);
+    assert_eq!(sent.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&sent.stdout).contains("keeps no more bytes"), "{sent:?}");
+    assert_eq!(receiver.end().0, Some(1));
+    assert!(crate::names(to.path()).is_empty());
+}

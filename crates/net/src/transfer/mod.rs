@@ -10,7 +10,9 @@ mod error;
 mod frame;
 mod frames;
 mod identity;
+mod part;
 mod path;
+mod quota;
 mod receiver;
 mod sender;
 mod source;
@@ -27,9 +29,10 @@ pub use frame::{
 pub use frames::Caller;
 pub use identity::SenderId;
 pub use path::{MAX_DEPTH, MAX_NAME, MAX_PATH, PathProblem, RelativePath};
+pub use quota::FoundPart;
 pub use receiver::Receiver;
 pub use sender::{CHUNK, Sender};
-pub use source::Source;
+pub use source::{Skipped, Source};
 pub use store::{Directory, Existing, Permitted};
 pub use stream::{Shared, receive, send, turn_away};
 

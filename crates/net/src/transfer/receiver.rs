@@ -1,7 +1,8 @@
 use super::error::Error;
 use super::frame::{Content, Frame, Offer, Reason, Refusal, VERSION};
+use super::part::Part;
 use super::path::RelativePath;
-use super::store::{Directory, Existing, Found, Part, Permitted, Trouble, exists, hash_into};
+use super::store::{Directory, Existing, Found, Permitted, Trouble, exists, hash_into};
 use super::{Outcome, Summary, Watch};
 use crate::printable::printable;
 use blake3::{Hash, Hasher};
@@ -152,6 +153,10 @@ impl<'a> Receiver<'a> {
         let mut part = self.directory.part(path, &offer)?;
         // Nothing tells which stream an earlier one was.
         let (here, hasher) = part.prefix(size.unwrap_or(0))?;
+        if size.is_some_and(|size| size - here > self.directory.quota_left()) {
+            let text = format!("{path}: the receiver keeps no more bytes than it does");
+            return Err(Trouble::refuse(Reason::TooMuch, text));
+        }
         let free = self.directory.free();
         if let Some(needed) = size.map(|size| size - here).filter(|needed| *needed > free) {
             let text =
@@ -247,7 +252,7 @@ impl<'a> Receiver<'a> {
 
     fn end(&mut self, incoming: Incoming, hash: Hash, watch: &mut dyn Watch) -> Result<Frame, Error> {
         self.state = State::AwaitOffer;
-        let Incoming { path, offer, part, hasher, here } = incoming;
+        let Incoming { path, offer, mut part, hasher, here } = incoming;
         let found = hasher.finalize();
         let whole = match offer.content {
             Content::File { size, hash: offered } => here == size && found == offered && found == hash,
@@ -257,6 +262,16 @@ impl<'a> Receiver<'a> {
             part.discard();
             let text = format!("{path}: what arrived does not match its checksum; it was thrown away");
             return Ok(self.refuse(&path, Refusal::new(Reason::Checksum, text), watch));
+        }
+        match part.holds(found) {
+            Ok(true) => {}
+            Ok(false) => {
+                part.discard();
+                let text = format!("{path}: somebody else wrote to it while it arrived; it was thrown away");
+                return Ok(self.refuse(&path, Refusal::new(Reason::Checksum, text), watch));
+            }
+            Err(Trouble::Fail(error)) => return Err(error),
+            Err(Trouble::Refuse(refusal)) => return Ok(self.refuse(&path, refusal, watch)),
         }
         match part.commit(&offer, self.existing) {
             Ok(()) => {

@@ -274,6 +274,11 @@ fn open(place: &Path) -> io::Result<(Outgoing, Content, u16, Modified)> {
     if read < size {
         return Err(io::Error::other("it became shorter while it was being read"));
     }
+    if size == 0 && file.read(&mut [0])? > 0 {
+        return Err(io::Error::other(
+            "it says that it is empty, and is not; send what comes out of it with `-`",
+        ));
+    }
     let hash = hasher.finalize();
     let mode = (found.mode() & 0o777) as u16;
     Ok((

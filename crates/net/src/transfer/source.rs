@@ -15,12 +15,21 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct Source {
     pub(super) items: Vec<Item>,
-    /// Symbolic links that were left out.
-    skipped: Vec<PathBuf>,
+    /// What was left out.
+    skipped: Vec<Skipped>,
     /// Bytes of all files.
     bytes: u64,
     /// By what the receiver knows it again; a stream cannot be sent again.
     pub(super) identity: Option<SenderId>,
+}
+
+/// Something in a directory that is not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it is.
+    pub place: PathBuf,
+    /// What it is, in words.
+    pub what: &'static str,
 }
 
 /// One thing to offer.
@@ -52,8 +61,9 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// If something in it cannot be sent: a device, a pipe, a name that receivers do not take; what cannot be read.
-    /// Nothing is left out in silence: symbolic links are listed by [`Source::skipped`].
+    /// If `place` itself is a device, a pipe or a socket; if a name is one that receivers do not take; if a directory cannot
+    /// be read. Nothing is left out in silence: what in a directory is neither file nor directory is listed by
+    /// [`Source::skipped`].
     pub fn of_path(place: &Path, name: Option<&str>) -> Result<Self, Error> {
         let failed = |e| Error::files(format!("reading {}", place.display()), e);
         // Who names a link means what it points to.
@@ -78,9 +88,9 @@ impl Source {
         Ok(Self { items: vec![Item { path, what: What::Stream(Box::new(reader)) }], ..Self::default() })
     }
 
-    /// Symbolic links that are not sent.
+    /// Symbolic links, pipes, sockets and devices that are not sent.
     #[must_use]
-    pub fn skipped(&self) -> &[PathBuf] {
+    pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
@@ -116,7 +126,9 @@ impl Source {
             let found = fs::symlink_metadata(&inner)
                 .map_err(|e| Error::files(format!("reading {}", inner.display()), e))?;
             if found.is_symlink() {
-                self.skipped.push(inner);
+                self.skipped.push(Skipped { place: inner, what: "a symbolic link" });
+            } else if !found.is_file() && !found.is_dir() {
+                self.skipped.push(Skipped { place: inner, what: special(found.file_type()) });
             } else {
                 let path = sendable(&inner, path.join(name.as_bytes()))?;
                 self.add(&inner, path, &found)?;

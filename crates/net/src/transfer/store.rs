@@ -1,17 +1,18 @@
 //! The receiver's directory: nothing is opened, made or replaced outside of it.
 
 use super::error::{Error, reason_of};
-use super::frame::{Content, Modified, Offer, Reason, Refusal};
-use super::path::{PART_PREFIX, RelativePath};
-use blake3::{Hash, Hasher};
-use rustix::fs::{
-    self, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps,
-};
+use super::frame::{Content, Offer, Reason, Refusal};
+use super::part::{AtEnd, Made, Part, part_name};
+use super::path::RelativePath;
+use super::quota::Quota;
+use blake3::Hasher;
+use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What becomes of a file that is in the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +46,7 @@ impl Default for Permitted {
 #[derive(Debug)]
 pub struct Directory {
     root: OwnedFd,
+    quota: Arc<Quota>,
 }
 
 /// Why something is not stored.
@@ -55,27 +57,9 @@ pub(super) enum Trouble {
     Fail(Error),
 }
 
-/// A file that is not complete yet, locked against others who receive the same.
-#[derive(Debug)]
-pub(super) struct Part {
-    directory: OwnedFd,
-    name: String,
-    file: File,
-    target: RelativePath,
-    end: AtEnd,
-}
-
-/// What becomes of a part whose transfer ends before it is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AtEnd {
-    Keep,
-    Remove,
-    /// It has gone into its place, or is removed already.
-    Nothing,
-}
-
 /// No final symbolic link is followed, and nothing blocks or becomes a terminal.
-const SAFELY: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+pub(super) const SAFELY: OFlags =
+    OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 impl Directory {
     /// Opens the directory, and makes it first where there is none.
@@ -88,17 +72,43 @@ impl Directory {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         let root = fs::open(path, flags, Mode::empty())
             .map_err(|e| Error::files(format!("opening {}", path.display()), e))?;
-        Ok(Self { root })
+        Ok(Self { root, quota: Arc::new(Quota::new(u64::MAX)) })
+    }
+
+    /// From now on at most `bytes` are kept here: of partial files, those that are there included, and of files that are
+    /// stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Files`] if the directory cannot be read.
+    pub fn set_quota(&mut self, bytes: u64) -> Result<(), Error> {
+        let quota = Quota::new(bytes);
+        quota.take_what_there_is(self.parts()?.iter().map(|part| part.bytes).sum());
+        self.quota = Arc::new(quota);
+        Ok(())
+    }
+
+    pub(super) fn give_back(&self, bytes: u64) {
+        self.quota.give_back(bytes);
+    }
+
+    pub(super) fn root(&self) -> &OwnedFd {
+        &self.root
+    }
+
+    /// Bytes that may still be kept.
+    pub(super) fn quota_left(&self) -> u64 {
+        self.quota.left()
     }
 
     /// Makes a directory and those above it; those that are there are fine.
     pub(super) fn make(&self, path: &RelativePath) -> Result<(), Trouble> {
-        self.descend(path, path.names().count()).map(drop)
+        self.descend(path, path.names().count()).map(|(_, made)| made.keep())
     }
 
     /// Opens the part of a file that is offered, empty or as an earlier transfer left it.
     pub(super) fn part(&self, path: &RelativePath, offer: &Offer) -> Result<Part, Trouble> {
-        let directory = self.descend(path, path.names().count() - 1)?;
+        let (directory, made) = self.descend(path, path.names().count() - 1)?;
         let name = part_name(path, offer);
         let open = || {
             let flags = OFlags::RDWR | OFlags::CREATE | SAFELY;
@@ -119,7 +129,7 @@ impl Directory {
             e => Trouble::of(format!("making a partial file for {path}"), e),
         })?;
         let end = if matches!(offer.content, Content::File { .. }) { AtEnd::Keep } else { AtEnd::Remove };
-        Ok(Part { directory, name, file, target: path.clone(), end })
+        Part::new(directory, name, file, path.clone(), end, made, self.quota.clone())
     }
 
     /// What is in the place of `path`, without making anything.
@@ -153,19 +163,23 @@ impl Directory {
     }
 
     /// Opens the first `depth` directories of `path`, one in the other, and makes what is not there.
-    fn descend(&self, path: &RelativePath, depth: usize) -> Result<OwnedFd, Trouble> {
+    fn descend(&self, path: &RelativePath, depth: usize) -> Result<(OwnedFd, Made), Trouble> {
         let trouble = |e| Trouble::of(format!("making directories for {path}"), e);
         let mut directory =
             self.root.try_clone().map_err(|e| Trouble::Fail(Error::files("duplicating", e)))?;
+        let mut made = Made::default();
         for name in path.names().take(depth) {
             match fs::mkdirat(&directory, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
-                Ok(()) => fs::fsync(&directory).map_err(trouble)?,
+                Ok(()) => {
+                    fs::fsync(&directory).map_err(trouble)?;
+                    made.note(&directory, name);
+                }
                 Err(Errno::EXIST) => {}
                 Err(e) => return Err(trouble(e)),
             }
             directory = step(&directory, name).map_err(trouble)?;
         }
-        Ok(directory)
+        Ok((directory, made))
     }
 }
 
@@ -178,90 +192,12 @@ pub(super) enum Found {
     Other,
 }
 
-impl Part {
-    /// How much is here, and its hash to go on with; at most `size` bytes.
-    pub(super) fn prefix(&mut self, size: u64) -> Result<(u64, Hasher), Trouble> {
-        let doing = |e| Trouble::of_io("reading a partial file", e);
-        let mut hasher = Hasher::new();
-        let here = hash_into(&mut hasher, &mut self.file, u64::MAX).map_err(doing)?;
-        if here <= size {
-            return Ok((here, hasher));
-        }
-        self.rewind()?;
-        Ok((0, Hasher::new()))
-    }
-
-    /// Forgets what is here.
-    pub(super) fn rewind(&mut self) -> Result<(), Trouble> {
-        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
-        emptied.map(drop).map_err(|e| Trouble::of_io("emptying a partial file", e))
-    }
-
-    /// Appends.
-    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Error> {
-        let kept = match self.end {
-            AtEnd::Keep => "; what has arrived is kept, and sending it again goes on from there",
-            AtEnd::Remove | AtEnd::Nothing => "",
-        };
-        self.file.write_all(data).map_err(|e| Error::files(format!("writing {}{kept}", self.target), e))
-    }
-
-    /// Puts the complete file into its place, safe from power failure.
-    pub(super) fn commit(mut self, offer: &Offer, existing: Existing) -> Result<(), Trouble> {
-        let trouble = |e| Trouble::of(format!("storing {}", self.target), e);
-        // Nobody but the owner gets to write to what a stranger sent.
-        let mode = Mode::from_raw_mode(u32::from(offer.mode & 0o755));
-        fs::fchmod(&self.file, mode).map_err(trouble)?;
-        if offer.content != Content::Stream {
-            fs::futimens(&self.file, &times(offer.modified)).map_err(trouble)?;
-        }
-        fs::fsync(&self.file).map_err(trouble)?;
-        self.rename(existing).map_err(|e| match e {
-            Errno::EXIST => exists(&self.target),
-            e => trouble(e),
-        })?;
-        self.end = AtEnd::Nothing;
-        fs::fsync(&self.directory).map_err(|e| Trouble::of(format!("storing {}", self.target), e))
-    }
-
-    /// Removes it.
-    pub(super) fn discard(mut self) {
-        self.end = AtEnd::Remove;
-    }
-
-    fn rename(&self, existing: Existing) -> rustix::io::Result<()> {
-        let (directory, from) = (self.directory.as_fd(), self.name.as_str());
-        let to = self.target.names().next_back().expect("a path has a name");
-        if existing == Existing::Replace {
-            return fs::renameat(directory, from, directory, to);
-        }
-        match fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
-            // Not every file system knows the flag; a hard link replaces nothing either.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                fs::linkat(directory, from, directory, to, AtFlags::empty())?;
-                fs::unlinkat(directory, from, AtFlags::empty())
-            }
-            renamed => renamed,
-        }
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        let empty = || self.file.metadata().is_ok_and(|found| found.len() == 0);
-        if self.end == AtEnd::Remove || self.end == AtEnd::Keep && empty() {
-            // Where even that fails there is nobody to tell.
-            let _ = fs::unlinkat(&self.directory, self.name.as_str(), AtFlags::empty());
-        }
-    }
-}
-
 impl Trouble {
     pub(super) fn refuse(reason: Reason, text: impl Into<String>) -> Self {
         Self::Refuse(Refusal::new(reason, text))
     }
 
-    fn of(doing: impl Into<String>, errno: Errno) -> Self {
+    pub(super) fn of(doing: impl Into<String>, errno: Errno) -> Self {
         Self::of_io(doing, errno.into())
     }
 
@@ -304,33 +240,18 @@ pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) 
     }
 }
 
-/// Of the path and the content, so that parts of different content never meet.
-fn part_name(path: &RelativePath, offer: &Offer) -> String {
-    let mut hasher = Hasher::new();
-    if let Content::File { size, hash } = offer.content {
-        hasher.update(&size.to_be_bytes()).update(hash.as_bytes());
-    }
-    let name: Hash = hasher.update(path.as_bytes()).finalize();
-    format!("{PART_PREFIX}{}", &name.to_hex()[..32])
-}
-
-fn step(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+pub(super) fn step(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     fs::openat(directory, name, OFlags::DIRECTORY | OFlags::RDONLY | SAFELY, Mode::empty())
 }
 
 /// What `name` is, not what it points to.
-fn stat(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<Option<Stat>> {
+pub(super) fn stat(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<Option<Stat>> {
     match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(None),
         found => found.map(Some),
     }
 }
 
-fn is_file(stat: &Stat) -> bool {
+pub(super) fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-}
-
-fn times(modified: Modified) -> Timestamps {
-    let time = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds.into() };
-    Timestamps { last_access: time, last_modification: time }
 }

@@ -1,5 +1,6 @@
 //! `hopline recv`.
 
+mod parts;
 mod reception;
 
 use crate::args::Recv as Args;
@@ -12,6 +13,7 @@ use hopline_net::transfer::{
     self, Caller, Conversations, Directory, Error, Existing, Limits, Permitted, Seat, Shared,
 };
 use indicatif::MultiProgress;
+use parts::Expiry;
 use reception::Reception;
 use std::net::SocketAddr;
 use std::thread::{self, Scope};
@@ -31,7 +33,14 @@ struct Guest {
 
 /// Takes what senders send, until Ctrl-C, or one conversation with `--once`.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let directory = Directory::open(&args.output).map_err(|e| Failure::Other(e.to_string()))?;
+    let mut directory = Directory::open(&args.output).map_err(|e| Failure::Other(e.to_string()))?;
+    if args.clean {
+        return parts::clean(args, &directory);
+    }
+    if let Some(bytes) = args.quota {
+        directory.set_quota(bytes).map_err(|e| Failure::Other(e.to_string()))?;
+    }
+    let mut expiry = Expiry::new(args);
     let place = SocketAddr::new(args.bind, args.port);
     let mut config = tpa::config(args.window);
     config.silence_limit = Some(Span::from_secs(args.silence.into()));
@@ -51,14 +60,14 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let limits = Limits { in_all, per_address: in_all.div_ceil(2) };
     let mut reception = Reception::new(listener, Conversations::new(limits));
     if args.once {
-        return match reception.next()? {
+        return match reception.next(|| expiry.look(&directory))? {
             Some(guest) => converse(args, &directory, &bars, guest),
             None => Ok(()),
         };
     }
     thread::scope(|scope| {
         let mut running = Vec::new();
-        while let Some(guest) = reception.next()? {
+        while let Some(guest) = reception.next(|| expiry.look(&directory))? {
             let work = |guest| converse(args, &directory, &bars, guest);
             running.retain(|thread: &thread::ScopedJoinHandle<'_, _>| !thread.is_finished());
             running.extend(host(scope, guest, work));

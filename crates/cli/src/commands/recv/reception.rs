@@ -45,8 +45,9 @@ impl Reception {
         Self { listener, conversations, waiting: VecDeque::new() }
     }
 
-    /// The next who has said hello, and for whom there is a seat; `None`: somebody wants us to stop.
-    pub(super) fn next(&mut self) -> Result<Option<Guest>, Failure> {
+    /// The next who has said hello, and for whom there is a seat; `None`: somebody wants us to stop. Does `meanwhile` now and
+    /// then.
+    pub(super) fn next(&mut self, mut meanwhile: impl FnMut()) -> Result<Option<Guest>, Failure> {
         loop {
             if console::interrupted() {
                 return Ok(None);
@@ -55,6 +56,7 @@ impl Reception {
             if let Some(guest) = self.greet() {
                 return Ok(Some(guest));
             }
+            meanwhile();
             self.wait();
         }
     }

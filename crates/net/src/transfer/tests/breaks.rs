@@ -397,3 +397,110 @@ fn a_part_cannot_be_read_by_others() {
     stop_after(&place, 5);
     assert_eq!(fs::metadata(part(&place)).unwrap().mode() & 0o777, 0o600);
 }
+
+#[test]
+fn a_part_that_ends_in_a_hole_is_gone_on_with() {
+    let content = [bytes(CHUNK), vec![0; 2 * CHUNK], bytes(CHUNK)].concat();
+    // HELLO, OFFER, START, two or three DATA: the part ends in zeros.
+    for frames in [5, 6] {
+        let place = Place::with(&content);
+        stop_after(&place, frames);
+        let (sent, _) = place.transfer();
+        assert_eq!(sent.bytes, (content.len() - (frames - 3) * CHUNK) as u64);
+        assert!(place.received() == content);
+    }
+}
+
+#[test]
+fn what_others_do_to_a_part_meanwhile_is_never_stored() {
+    use std::os::unix::fs::FileExt;
+    let content = bytes(8 * CHUNK);
+    type Meddle = fn(&fs::File);
+    let meddlers: [(&str, Meddle); 3] = [
+        ("cut", |part| part.set_len(100).unwrap()),
+        ("written to", |part| part.write_all_at(b"x", 10).unwrap()),
+        ("made longer", |part| part.set_len(1 << 20).unwrap()),
+    ];
+    for (what, meddle) in meddlers {
+        for when in [5, 11] {
+            let place = Place::with(&content);
+            let directory = place.directory();
+            let (mut sender, mut receiver) =
+                (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+            exchange(&mut sender, &mut receiver, when, |frame| frame).unwrap();
+            meddle(&fs::OpenOptions::new().write(true).open(part(&place)).unwrap());
+            exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap();
+            assert_eq!((sender.summary().stored, sender.summary().refused), (0, 1), "{what} after {when}");
+            assert!(place.names().is_empty(), "{what}: {:?}", place.names());
+        }
+    }
+}
+
+#[test]
+fn a_part_that_was_only_looked_at_is_stored() {
+    let place = Place::with(&bytes(4 * CHUNK));
+    let directory = place.directory();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
+    // Its time changes, and nothing else: it is read again, and found to be right.
+    fs::set_permissions(part(&place), std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
+    exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap();
+    assert_eq!(sender.summary().stored, 1);
+    assert!(place.received() == bytes(4 * CHUNK));
+}
+
+#[test]
+fn a_refused_transfer_leaves_no_directories_behind() {
+    let place = Place::with(&bytes(4 * CHUNK));
+    let source = || Source::of_path(&place.from.path().join("f"), Some("a/b/c")).unwrap();
+    let mut directory = place.directory();
+    directory.set_quota(10).unwrap();
+    let (sent, _) = converse(source(), &directory, Permitted::default()).unwrap();
+    assert_eq!(sent.refused, 1);
+    assert!(place.names().is_empty(), "{:?}", place.names());
+    // What is kept of one that broke keeps its place.
+    directory.set_quota(u64::MAX).unwrap();
+    let (mut sender, mut receiver) = (Sender::new(source()), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
+    drop(receiver);
+    assert_eq!(names(&place.to.path().join("a/b")).len(), 1);
+}
+
+#[test]
+fn no_more_is_kept_than_the_quota_whoever_sends() {
+    let content = bytes(4 * CHUNK);
+    let place = Place::with(&content);
+    stop_after(&place, 5);
+    let mut directory = place.directory();
+    // The part that is there counts.
+    directory.set_quota(content.len() as u64 + 99).unwrap();
+    let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
+    assert_eq!(sent.stored, 1, "what it lacks is within the quota");
+    fs::write(place.from.path().join("g"), bytes(100)).unwrap();
+    let source = || Source::of_path(&place.from.path().join("g"), None).unwrap();
+    let (sent, _) = converse(source(), &directory, Permitted::default()).unwrap();
+    assert_eq!((sent.stored, sent.refused), (0, 1));
+    let stream = Source::of_stream(io::Cursor::new(bytes(100)), "s").unwrap();
+    let error = converse(stream, &directory, Permitted::default()).unwrap_err();
+    assert_eq!(error.told().unwrap().reason, Reason::TooMuch);
+    assert_eq!(place.names(), ["f"]);
+}
+
+#[test]
+fn old_parts_that_nobody_receives_are_removed() {
+    let place = Place::with(&bytes(4 * CHUNK));
+    let directory = place.directory();
+    stop_after(&place, 5);
+    let day = std::time::Duration::from_secs(86_400);
+    assert_eq!(directory.remove_parts(day).unwrap(), [], "it is not that old");
+    let found = directory.parts().unwrap();
+    assert_eq!((found.len(), found[0].bytes), (1, 2 * CHUNK as u64));
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut sender, &mut receiver, 3, |frame| frame).unwrap();
+    assert_eq!(directory.remove_parts(std::time::Duration::ZERO).unwrap(), [], "somebody receives it");
+    drop(receiver);
+    assert_eq!(directory.remove_parts(std::time::Duration::ZERO).unwrap().len(), 1);
+    assert!(place.names().is_empty());
+}

@@ -49,7 +49,7 @@ fn a_directory_arrives_with_all_that_is_in_it() {
     fs::write(tree.join("d/ünïcödé name"), b"").unwrap();
     symlink("/etc/passwd", tree.join("link")).unwrap();
     let source = Source::of_path(&tree, None).unwrap();
-    assert_eq!(source.skipped(), [tree.join("link")]);
+    assert_eq!(source.skipped(), [Skipped { place: tree.join("link"), what: "a symbolic link" }]);
     assert_eq!(source.bytes(), 100_000);
     let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
     assert_eq!(sent, Summary { stored: 2, bytes: 100_000, ..Summary::default() });
@@ -90,15 +90,57 @@ fn what_is_no_file_is_refused_before_anything_is_sent() {
     let pipe = place.from.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
         .unwrap();
-    for path in [pipe.as_path(), place.from.path()] {
-        let refused = Source::of_path(path, None).unwrap_err().to_string();
-        assert_eq!(refused, format!("{} is a pipe: send what comes out of it with `-`", pipe.display()));
-    }
+    let refused = Source::of_path(&pipe, None).unwrap_err().to_string();
+    assert_eq!(refused, format!("{} is a pipe: send what comes out of it with `-`", pipe.display()));
     let refused = Source::of_path(Path::new("/dev/null"), None).unwrap_err().to_string();
     assert_eq!(refused, "/dev/null is a device, and no file");
     let refused = Source::of_stream(io::empty(), "../f").unwrap_err().to_string();
     assert_eq!(refused, "\"../f\" cannot be sent under that name: it has `.` or `..` in it");
     assert!(matches!(Source::of_path(&place.from.path().join("none"), None), Err(Error::Files { .. })));
+}
+
+#[test]
+fn what_is_no_file_in_a_directory_is_left_out_and_said() {
+    let place = Place::new();
+    let tree = place.from.path().join("f");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("file"), b"x").unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(tree.join("socket")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        tree.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let skipped: Vec<_> = place.source().skipped().iter().map(|skipped| skipped.what).collect();
+    assert_eq!(skipped, ["a pipe: send what comes out of it with `-`", "a socket, and no file"]);
+    assert_eq!(place.transfer().0.stored, 1);
+    assert_eq!(names(&place.to.path().join("f")), ["file"]);
+}
+
+#[test]
+fn a_file_that_says_it_is_empty_and_is_not_is_not_stored_empty() {
+    let place = Place::new();
+    let source = Source::of_path(Path::new("/proc/self/status"), None).unwrap();
+    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    assert_eq!((sent.stored, sent.refused), (0, 1));
+    assert!(place.names().is_empty());
+}
+
+#[test]
+fn holes_stay_holes() {
+    use std::os::unix::fs::{FileExt, MetadataExt};
+    let place = Place::new();
+    let file = fs::File::create(place.from.path().join("f")).unwrap();
+    file.write_all_at(b"begin", 0).unwrap();
+    file.write_all_at(b"middle", 5_000_001).unwrap();
+    file.set_len(10_000_000).unwrap();
+    assert_eq!(place.transfer().0.stored, 1);
+    assert!(place.received() == fs::read(place.from.path().join("f")).unwrap());
+    let blocks = fs::metadata(place.to.path().join("f")).unwrap().blocks() * 512;
+    assert!(blocks < 100_000, "{blocks} bytes on the disk");
 }
 
 #[test]

@@ -1,0 +1,72 @@
+//! Partial files that nobody comes back for.
+
+use crate::args::Recv as Args;
+use crate::console;
+use crate::problems::{Failure, say};
+use hopline_net::transfer::{Directory, FoundPart};
+use indicatif::HumanBytes;
+use std::time::{Duration, Instant};
+
+/// How often it is looked for old ones.
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: u64 = 86_400;
+
+/// Removes what has become too old.
+pub(super) struct Expiry {
+    /// `None`: nothing ever does.
+    age: Option<Duration>,
+    looked: Option<Instant>,
+    quiet: bool,
+}
+
+impl Expiry {
+    pub(super) fn new(args: &Args) -> Self {
+        let age = (args.expire > 0).then(|| Duration::from_secs(u64::from(args.expire) * DAY));
+        Self { age, looked: None, quiet: args.show.quiet }
+    }
+
+    /// Looks, if it has not for an hour.
+    pub(super) fn look(&mut self, directory: &Directory) {
+        let Some(age) = self.age else { return };
+        if self.looked.is_some_and(|at| at.elapsed() < HOUR) {
+            return;
+        }
+        self.looked = Some(console::now());
+        // What cannot be read now can be in an hour, or is nobody's concern.
+        for part in directory.remove_parts(age).unwrap_or_default() {
+            if !self.quiet {
+                say(&format!("removed {}: nobody came back for it", describe(&part)));
+            }
+        }
+    }
+}
+
+/// Lists and removes all that nobody is receiving.
+pub(super) fn clean(args: &Args, directory: &Directory) -> Result<(), Failure> {
+    let failed = |e: hopline_net::transfer::Error| Failure::Other(e.to_string());
+    let removed = directory.remove_parts(Duration::ZERO).map_err(failed)?;
+    let kept = directory.parts().map_err(failed)?;
+    let line = |word: &str, part: &FoundPart| {
+        if args.show.json {
+            let place = part.place.display().to_string();
+            format!("{}\n", serde_json::json!({ "event": word, "path": place, "bytes": part.bytes }))
+        } else {
+            format!("{word}: {}\n", describe(part))
+        }
+    };
+    for part in &removed {
+        console::print(&line("removed", part))?;
+    }
+    for part in &kept {
+        console::print(&line("in use", part))?;
+    }
+    if !args.show.json {
+        console::print(&format!("{} removed, {} in use\n", removed.len(), kept.len()))?;
+    }
+    Ok(())
+}
+
+fn describe(part: &FoundPart) -> String {
+    let days = part.age.as_secs() / DAY;
+    format!("{} ({}, {days} days old)", part.place.display(), HumanBytes(part.bytes))
+}

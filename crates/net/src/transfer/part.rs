@@ -1,0 +1,297 @@
+//! Files that are not complete yet.
+
+use super::error::Error;
+use super::frame::{Content, Modified, Offer};
+use super::path::{PART_PREFIX, RelativePath};
+use super::quota::Quota;
+use super::store::{Existing, Trouble, exists, hash_into};
+use blake3::{Hash, Hasher};
+use rustix::fs::{self, AtFlags, Mode, RenameFlags, Stat, Timespec, Timestamps};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// What file systems leave out if it is all zeros: the smallest block of any in use.
+const HOLE: usize = 4096;
+
+/// A file that is not complete yet, locked against others who receive the same.
+#[derive(Debug)]
+pub(super) struct Part {
+    directory: OwnedFd,
+    name: String,
+    file: File,
+    target: RelativePath,
+    end: AtEnd,
+    made: Made,
+    quota: Arc<Quota>,
+    /// Bytes of the content that are here, holes included.
+    here: u64,
+    /// As we left it; another is somebody else's work.
+    left: Option<Left>,
+    ours: Ours,
+}
+
+/// What becomes of a part whose transfer ends before it is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtEnd {
+    Keep,
+    Remove,
+    /// It has gone into its place, or is removed already.
+    Nothing,
+}
+
+/// Whether all that is in it is what we wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ours {
+    AsFarAsWeKnow,
+    /// Somebody else has written to it or cut it.
+    Doubtful,
+}
+
+/// How a file looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Left {
+    size: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Left {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            size: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
+/// Directories that were made for a file, which go if nothing comes of it.
+#[derive(Debug, Default)]
+pub(super) struct Made(Vec<(OwnedFd, Vec<u8>)>);
+
+impl Made {
+    pub(super) fn note(&mut self, directory: &OwnedFd, name: &[u8]) {
+        // Without another descriptor it stays: an empty directory is no harm.
+        self.0.extend(directory.try_clone().map(|directory| (directory, name.to_vec())));
+    }
+
+    pub(super) fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for (directory, name) in self.0.drain(..).rev() {
+            // Others may have put something there meanwhile; then it stays.
+            let _ = fs::unlinkat(directory, name.as_slice(), AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+impl Part {
+    pub(super) fn new(
+        directory: OwnedFd,
+        name: String,
+        file: File,
+        target: RelativePath,
+        end: AtEnd,
+        made: Made,
+        quota: Arc<Quota>,
+    ) -> Result<Self, Trouble> {
+        let here = file.metadata().map_err(|e| Trouble::of_io("looking at a partial file", e))?.len();
+        Ok(Self {
+            directory,
+            name,
+            file,
+            target,
+            end,
+            made,
+            quota,
+            here,
+            left: None,
+            ours: Ours::AsFarAsWeKnow,
+        })
+    }
+
+    /// How much is here, and its hash to go on with; at most `size` bytes.
+    pub(super) fn prefix(&mut self, size: u64) -> Result<(u64, Hasher), Trouble> {
+        let doing = |e| Trouble::of_io("reading a partial file", e);
+        let mut hasher = Hasher::new();
+        let here = hash_into(&mut hasher, &mut self.file, u64::MAX).map_err(doing)?;
+        if here <= size {
+            self.here = here;
+            self.look();
+            return Ok((here, hasher));
+        }
+        self.rewind()?;
+        Ok((0, Hasher::new()))
+    }
+
+    /// Forgets what is here.
+    pub(super) fn rewind(&mut self) -> Result<(), Trouble> {
+        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
+        emptied.map_err(|e| Trouble::of_io("emptying a partial file", e))?;
+        self.quota.give_back(self.here);
+        self.here = 0;
+        self.look();
+        Ok(())
+    }
+
+    /// Appends.
+    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Error> {
+        let more = data.len() as u64;
+        if !self.quota.take(more) {
+            return Err(Error::TooMuch(format!(
+                "{}: the receiver keeps no more bytes than it does",
+                self.target
+            )));
+        }
+        self.doubt();
+        if let Err(e) = write_around_holes(&mut self.file, data) {
+            self.quota.give_back(more);
+            let kept = match self.end {
+                AtEnd::Keep => "; what has arrived is kept, and sending it again goes on from there",
+                AtEnd::Remove | AtEnd::Nothing => "",
+            };
+            return Err(Error::files(format!("writing {}{kept}", self.target), e));
+        }
+        self.here += more;
+        self.look();
+        Ok(())
+    }
+
+    /// Whether `hash` is that of what is on the disk, as far as can be told without reading it again; and it is read again
+    /// if somebody else may have touched it.
+    pub(super) fn holds(&mut self, hash: Hash) -> Result<bool, Trouble> {
+        let doing = |e| Trouble::of_io("reading a partial file again", e);
+        self.doubt();
+        if self.ours == Ours::AsFarAsWeKnow {
+            return Ok(true);
+        }
+        let mut hasher = Hasher::new();
+        self.file.seek(SeekFrom::Start(0)).map_err(doing)?;
+        // A hole at the end is not in the file yet.
+        let mut whole = (&self.file).chain(io::repeat(0));
+        let read = hash_into(&mut hasher, &mut whole, self.here).map_err(doing)?;
+        let longer = self.file.metadata().map_err(doing)?.len() > self.here;
+        Ok(!longer && read == self.here && hasher.finalize() == hash)
+    }
+
+    /// Puts the complete file into its place, safe from power failure.
+    pub(super) fn commit(mut self, offer: &Offer, existing: Existing) -> Result<(), Trouble> {
+        let trouble = |e| Trouble::of(format!("storing {}", self.target), e);
+        self.file.set_len(self.here).map_err(|e| Trouble::of_io(format!("storing {}", self.target), e))?;
+        // Nobody but the owner gets to write to what a stranger sent.
+        let mode = Mode::from_raw_mode(u32::from(offer.mode & 0o755));
+        fs::fchmod(&self.file, mode).map_err(trouble)?;
+        if offer.content != Content::Stream {
+            fs::futimens(&self.file, &times(offer.modified)).map_err(trouble)?;
+        }
+        fs::fsync(&self.file).map_err(trouble)?;
+        self.rename(existing).map_err(|e| match e {
+            Errno::EXIST => exists(&self.target),
+            e => trouble(e),
+        })?;
+        self.end = AtEnd::Nothing;
+        std::mem::take(&mut self.made).keep();
+        fs::fsync(&self.directory).map_err(|e| Trouble::of(format!("storing {}", self.target), e))
+    }
+
+    /// Removes it.
+    pub(super) fn discard(mut self) {
+        self.end = AtEnd::Remove;
+    }
+
+    fn rename(&self, existing: Existing) -> rustix::io::Result<()> {
+        let (directory, from) = (self.directory.as_fd(), self.name.as_str());
+        let to = self.target.names().next_back().expect("a path has a name");
+        if existing == Existing::Replace {
+            return fs::renameat(directory, from, directory, to);
+        }
+        match fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
+            // Not every file system knows the flag; a hard link replaces nothing either.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                fs::linkat(directory, from, directory, to, AtFlags::empty())?;
+                fs::unlinkat(directory, from, AtFlags::empty())
+            }
+            renamed => renamed,
+        }
+    }
+
+    /// Remembers how it looks.
+    fn look(&mut self) {
+        self.left = fs::fstat(&self.file).ok().map(|stat| Left::of(&stat));
+    }
+
+    /// Whether it looks as we left it.
+    fn doubt(&mut self) {
+        let now = fs::fstat(&self.file).ok().map(|stat| Left::of(&stat));
+        if now != self.left {
+            self.ours = Ours::Doubtful;
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let remove = match self.end {
+            AtEnd::Remove => true,
+            AtEnd::Keep => self.here == 0,
+            AtEnd::Nothing => return,
+        };
+        if remove {
+            // Where even that fails there is nobody to tell.
+            let _ = fs::unlinkat(&self.directory, self.name.as_str(), AtFlags::empty());
+            self.quota.give_back(self.here);
+            return;
+        }
+        // What is kept lies where it was offered. A hole at its end belongs to it, and half of what could not be written does
+        // not.
+        std::mem::take(&mut self.made).keep();
+        if self.ours == Ours::AsFarAsWeKnow {
+            let _ = self.file.set_len(self.here);
+        }
+    }
+}
+
+/// Appends `data`; what is all zeros is left out, so that holes stay holes.
+fn write_around_holes(file: &mut File, data: &[u8]) -> io::Result<()> {
+    let at = file.stream_position()?;
+    let to_boundary = (at.next_multiple_of(HOLE as u64) - at) as usize;
+    let (head, rest) = data.split_at(to_boundary.min(data.len()));
+    file.write_all(head)?;
+    let mut unwritten = rest;
+    while !unwritten.is_empty() {
+        let zeros = unwritten.chunks_exact(HOLE).take_while(|block| is_zero(block)).count() * HOLE;
+        file.seek_relative(zeros as i64)?;
+        unwritten = &unwritten[zeros..];
+        let blocks = unwritten.chunks(HOLE).take_while(|block| block.len() < HOLE || !is_zero(block));
+        let len = blocks.map(<[u8]>::len).sum();
+        file.write_all(&unwritten[..len])?;
+        unwritten = &unwritten[len..];
+    }
+    Ok(())
+}
+
+fn is_zero(block: &[u8]) -> bool {
+    block.iter().all(|&byte| byte == 0)
+}
+
+/// Of the path and the content, so that parts of different content never meet.
+pub(super) fn part_name(path: &RelativePath, offer: &Offer) -> String {
+    let mut hasher = Hasher::new();
+    if let Content::File { size, hash } = offer.content {
+        hasher.update(&size.to_be_bytes()).update(hash.as_bytes());
+    }
+    let name: Hash = hasher.update(path.as_bytes()).finalize();
+    format!("{PART_PREFIX}{}", &name.to_hex()[..32])
+}
+
+fn times(modified: Modified) -> Timestamps {
+    let time = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds.into() };
+    Timestamps { last_access: time, last_modification: time }
+}

@@ -1,0 +1,114 @@
+//! What a directory keeps, and for how long.
+
+use super::error::Error;
+use super::path::PART_PREFIX;
+use super::store::{Directory, SAFELY, is_file, stat, step};
+use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Bytes that may still be kept, in all conversations together.
+#[derive(Debug)]
+pub(super) struct Quota(AtomicU64);
+
+impl Quota {
+    pub(super) fn new(bytes: u64) -> Self {
+        Self(AtomicU64::new(bytes))
+    }
+
+    pub(super) fn left(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Takes so many, if there are so many.
+    pub(super) fn take(&self, bytes: u64) -> bool {
+        self.0.try_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+
+    pub(super) fn take_what_there_is(&self, bytes: u64) {
+        self.0.update(Relaxed, Relaxed, |left| left.saturating_sub(bytes));
+    }
+
+    pub(super) fn give_back(&self, bytes: u64) {
+        self.0.update(Relaxed, Relaxed, |left| left.saturating_add(bytes));
+    }
+}
+
+/// A partial file in a receiver's directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundPart {
+    /// Where it is, below the directory.
+    pub place: PathBuf,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// How long ago something was written to it.
+    pub age: Duration,
+}
+
+impl Directory {
+    /// All partial files, in no order. Symbolic links are not followed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Files`] if a directory cannot be read.
+    pub fn parts(&self) -> Result<Vec<FoundPart>, Error> {
+        let mut found = Vec::new();
+        self.each_part(&mut |_, _, part| found.push(part))?;
+        Ok(found)
+    }
+
+    /// Removes the partial files that nothing was written to for `age`, and that nobody is receiving right now. Gives them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Files`] if a directory cannot be read.
+    pub fn remove_parts(&self, age: Duration) -> Result<Vec<FoundPart>, Error> {
+        let mut removed = Vec::new();
+        self.each_part(&mut |directory, name, part| {
+            if part.age >= age && remove_unless_locked(directory, name).is_ok() {
+                self.give_back(part.bytes);
+                removed.push(part);
+            }
+        })?;
+        Ok(removed)
+    }
+
+    fn each_part(&self, take: &mut dyn FnMut(&OwnedFd, &[u8], FoundPart)) -> Result<(), Error> {
+        let root = self.root().try_clone().map_err(|e| Error::files("duplicating", e))?;
+        let mut directories = vec![(root, PathBuf::new())];
+        while let Some((directory, place)) = directories.pop() {
+            let doing = |e: rustix::io::Errno| Error::files(format!("reading {}", place.display()), e);
+            for entry in Dir::read_from(directory.as_fd()).map_err(doing)? {
+                let entry = entry.map_err(doing)?;
+                let name = entry.file_name().to_bytes();
+                let inner = place.join(entry.file_name().to_string_lossy().as_ref());
+                let Ok(Some(found)) = stat(&directory, name) else { continue };
+                let is_part = name.starts_with(PART_PREFIX.as_bytes()) && is_file(&found);
+                if is_part {
+                    let age = age_of(found.st_mtime);
+                    take(&directory, name, FoundPart { place: inner, bytes: found.st_size as u64, age });
+                } else if FileType::from_raw_mode(found.st_mode) == FileType::Directory
+                    && !matches!(name, b"." | b"..")
+                {
+                    // One that may not be read holds nothing of ours.
+                    directories.extend(step(&directory, name).map(|inner_fd| (inner_fd, inner)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn remove_unless_locked(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<()> {
+    let file = fs::openat(directory, name, OFlags::RDWR | SAFELY, Mode::empty())?;
+    fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    fs::unlinkat(directory, name, AtFlags::empty())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the age of a file is counted from now")]
+fn age_of(modified: i64) -> Duration {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(Duration::from_secs(u64::try_from(modified).unwrap_or(0)))
+}
