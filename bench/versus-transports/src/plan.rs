@@ -3,7 +3,7 @@
 use crate::peer::{Peer, Steadiness};
 use hopline_core::Duration;
 use hopline_testkit::Emulation;
-use hopline_testkit::emulation::Extra;
+use hopline_testkit::Extra;
 
 /// Of the link, both ways, in bits per second of IP packets.
 pub(crate) const RATE: u64 = 2_000_000;

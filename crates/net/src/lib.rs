@@ -9,6 +9,7 @@
 pub mod bench;
 mod error;
 pub mod interface;
+pub mod link;
 pub mod netns;
 mod printable;
 pub mod sched;

@@ -7,7 +7,7 @@ use hopline_net::bench::{
     CongestionControl, Connected, Direction, Error, Limit, Plan, Report, Server, Tests, Transport, Watch,
     measure,
 };
-use hopline_testkit::emulation::Emulation;
+use hopline_testkit::Emulation;
 use hopline_testkit::namespace::{NamespaceLink, run_tests};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;

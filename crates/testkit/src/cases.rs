@@ -1,12 +1,12 @@
 //! What must hold for a reliable transport, written once and run on several grounds: in virtual time on two machines
 //! ([`InVirtualTime`]), and in real time on real sockets (`namespace::OverSockets`).
 
-use crate::emulation::{Counts, Emulation, Extra};
 use crate::oracle::InOrder;
 use crate::packet::Packet;
-use crate::pair::{Pair, Side};
+use crate::pair::Pair;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Machine};
+use hopline_link::{Counts, Emulation, Extra, OldPorts, Side};
 use hopline_transport::connection::{CloseError, Connection, SendError, State};
 
 /// A transfer from A to B over a bad link.
@@ -37,15 +37,6 @@ pub struct Rebind {
     pub side: Side,
     /// What becomes of those that it had.
     pub old: OldPorts,
-}
-
-/// What becomes of the ports by which a host was known before it was rebound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OldPorts {
-    /// The translator has forgotten them: what is sent there is dropped. A restarted home router does this.
-    Forgotten,
-    /// They still lead to the host, though its packets come from the new ones.
-    Kept,
 }
 
 /// 10 MB over 2 Mb/s, 25 ms each way, a queue of 50 packets, with one thing wrong at a time, and that on the way of

@@ -1,29 +1,9 @@
 //! Two machines in virtual time over an emulated link.
 
-use crate::emulation::{Counts, Direction, Emulation, Fate};
 use crate::packet::Packet;
 use hopline_core::{Instant, LinkId, Machine};
+use hopline_link::{Counts, Direction, Emulation, Fate, Side};
 use std::collections::BTreeMap;
-
-/// One of the two machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
-    /// The first.
-    A,
-    /// The second.
-    B,
-}
-
-impl Side {
-    /// The other one.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::A => Self::B,
-            Self::B => Self::A,
-        }
-    }
-}
 
 /// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

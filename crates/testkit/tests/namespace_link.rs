@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use hopline_core::{Duration, Instant};
-use hopline_testkit::cases::OldPorts;
-use hopline_testkit::emulation::{Counts, Emulation, Extra};
+use hopline_link::OldPorts;
+use hopline_link::Side;
 use hopline_testkit::namespace::{Damage, NamespaceLink, Setup, if_on_time, run_tests};
 use hopline_testkit::oracle::InOrder;
-use hopline_testkit::pair::Side;
+use hopline_testkit::{Counts, Emulation, Extra};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;

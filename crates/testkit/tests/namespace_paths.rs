@@ -5,16 +5,25 @@
 use hopline_core::Duration as Span;
 use hopline_net::tpa::{TpaListener, TpaStream, config};
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::{NamespaceLink, run_tests};
+use hopline_testkit::namespace::{NamespaceLink, Setup, run_tests_needing};
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 use std::io::{Read, Write};
+use std::net::UdpSocket;
 use std::process::{Command, ExitCode};
 use std::thread;
+use std::time::Duration;
 
 fn main() -> ExitCode {
-    run_tests(&[(
-        "where_the_host_translates_its_own_addresses_segments_leave_one_by_one",
-        where_the_host_translates_its_own_addresses_segments_leave_one_by_one,
-    )])
+    run_tests_needing(&[
+        ("what_must_not_be_cut_vanishes_and_what_may_arrives", None, cut_or_vanished),
+        ("a_router_with_a_small_mtu_that_says_nothing_is_found_out", None, small_mtu),
+        ("a_small_mtu_and_losses_together_end_nothing", None, small_mtu_and_losses),
+        (
+            "where_the_host_translates_its_own_addresses_segments_leave_one_by_one",
+            Some("iptables"),
+            translated,
+        ),
+    ])
 }
 
 /// Sends from A to B, and gives how the sender's end stood.
@@ -36,13 +45,53 @@ fn carry(link: &NamespaceLink, bytes: usize) -> hopline_net::tpa::Info {
     near.info()
 }
 
-fn where_the_host_translates_its_own_addresses_segments_leave_one_by_one() {
+fn narrow(loss: f64) -> NamespaceLink {
+    let way = || Emulation { rate: Some(20_000_000), loss, ..Emulation::delay(Span::from_millis(5)) };
+    NamespaceLink::with(Setup { path_mtu: Some(1400), ..Setup::new(way(), way(), 1) }).unwrap()
+}
+
+fn cut_or_vanished() {
+    let link = narrow(0.0);
+    let far = link.run_in_b(|| UdpSocket::bind((link.address_b(), 9)).unwrap());
+    far.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let near = link.run_in_a(|| UdpSocket::bind((link.address_a(), 0)).unwrap());
+    near.connect((link.address_b(), 9)).unwrap();
+    let mut buffer = [0; 2000];
+    for (fragments, len, arrives) in [
+        (Ipv4PathMtuDiscovery::PROBE, 1373, false),
+        (Ipv4PathMtuDiscovery::PROBE, 1372, true),
+        (Ipv4PathMtuDiscovery::DONT, 1373, true),
+        (Ipv4PathMtuDiscovery::DONT, 1472, true),
+    ] {
+        set_ip_mtu_discover(&near, fragments).unwrap();
+        near.send(&vec![7; len]).unwrap();
+        assert_eq!(far.recv(&mut buffer).is_ok_and(|got| got == len), arrives, "{len} bytes");
+    }
+    assert_eq!(link.stats().too_long, 1);
+}
+
+fn small_mtu() {
+    let link = narrow(0.0);
+    // Ten seconds, in which the search ends.
+    let info = carry(&link, 20_000_000);
+    assert!((1300..=1348).contains(&info.mss), "{} bytes in a segment", info.mss);
+    // Three lengths that do not pass, each three times.
+    assert!((3..=12).contains(&link.stats().too_long), "{:?}", link.stats());
+}
+
+fn small_mtu_and_losses() {
+    let info = carry(&narrow(0.02), 1_000_000);
+    assert!(info.mss <= 1348, "{}", info.mss);
+}
+
+fn translated() {
     let way = || Emulation::delay(Span::from_millis(5));
     let link = NamespaceLink::new(way(), way(), 1).unwrap();
     let source = format!("{}:20000-30000", link.address_a());
     let rule = ["-t", "nat", "-A", "POSTROUTING", "-p", "udp", "-j", "SNAT", "--to-source", &source];
     let translated = link.run_in_a(|| Command::new("iptables").args(rule).output());
-    assert!(translated.is_ok_and(|done| done.status.success()), "iptables is there");
+    assert!(translated.is_ok_and(|done| done.status.success()), "iptables cannot translate here");
+    // Three trains of eleven, where the kernel breaks them; with every train it would be some 600.
     let info = carry(&link, 1_000_000);
-    println!("{info:?}");
+    assert!(info.stats.timeouts <= 40, "{info:?}");
 }

@@ -1,6 +1,7 @@
 //! Tests that need the system's help, counted for what they are: passed, failed, or not run.
 
-use super::{Emulation, NamespaceLink};
+use super::NamespaceLink;
+use crate::Emulation;
 use libtest_mimic::{Arguments, Trial};
 use std::io::Write;
 use std::process::ExitCode;
@@ -14,6 +15,24 @@ const AT_ONCE: usize = 8;
 #[must_use]
 pub fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
     run(tests.iter().map(|&(name, body)| trial(name, body)).collect(), AT_ONCE)
+}
+
+/// The same for tests some of which need a program: where it is not there they are reported as ignored, and it is said.
+#[must_use]
+pub fn run_tests_needing(tests: &[(&'static str, Option<&str>, fn())]) -> ExitCode {
+    let trials = tests.iter().map(|&(name, program, body)| {
+        let missing = program.filter(|program| !is_installed(program));
+        if let Some(program) = missing {
+            say(&format!("SKIPPED {name}: {program} is not installed"));
+        }
+        trial(name, body).with_ignored_flag(missing.is_some())
+    });
+    run(trials.collect(), AT_ONCE)
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// The same for tests that take minutes: ignored unless asked for (`--ignored`), and then all at once.

@@ -1,7 +1,7 @@
 //! The address translator before a host, for UDP ports.
 
 use super::damage::{Transport, UDP, write_checked};
-use crate::cases::OldPorts;
+use hopline_link::OldPorts;
 use std::collections::BTreeMap;
 
 /// Whether a packet may pass.

@@ -2,13 +2,12 @@
 
 use super::damage::Damage;
 use super::lateness::Recorder;
+use super::narrow;
 use super::nat::{Nat, Passage};
 use super::{LinkStats, NamespaceLink, Setup};
-use crate::cases::OldPorts;
-use crate::emulation::{Direction, Fate};
-use crate::pair::Side;
+use crate::{Error, Tun, sched};
 use hopline_core::Instant;
-use hopline_net::{Error, Tun, sched};
+use hopline_link::{Direction, Fate, OldPorts, Side};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -48,6 +47,8 @@ struct Link {
     lateness: Recorder,
     priority: sched::Priority,
     refused: u64,
+    too_long: u64,
+    path_mtu: u16,
 }
 
 impl Forwarder {
@@ -75,6 +76,7 @@ impl Forwarder {
             priority: link.priority,
             unknown_port: link.nats.iter().map(Nat::unknown).sum(),
             refused: link.refused,
+            too_long: link.too_long,
         }
     }
 
@@ -114,6 +116,8 @@ impl Link {
             lateness: Recorder::default(),
             priority: sched::Priority::Ordinary,
             refused: 0,
+            too_long: 0,
+            path_mtu: setup.path_mtu.unwrap_or(u16::MAX),
         }
     }
 }
@@ -184,14 +188,18 @@ impl Carrier {
         let mut link = self.shared.link.lock().expect("nobody panics while holding the link");
         link.nats[from as usize].outward(packet);
         let damage = link.damage;
+        let pieces = narrow::through(packet, link.path_mtu);
+        link.too_long += u64::from(pieces.is_empty());
         let direction = &mut link.directions[from as usize];
-        for (at, fate) in direction.carry(now, packet.len()).into_iter().flatten() {
-            let mut copy = packet.to_vec();
-            if fate == Fate::Corrupt {
-                damage.corrupt(&mut copy, &mut direction.random);
+        for piece in pieces {
+            for (at, fate) in direction.carry(now, piece.len()).into_iter().flatten() {
+                let mut copy = piece.clone();
+                if fate == Fate::Corrupt {
+                    damage.corrupt(&mut copy, &mut direction.random);
+                }
+                self.under_way.insert((at, self.taken), (from.other(), copy));
+                self.taken += 1;
             }
-            self.under_way.insert((at, self.taken), (from.other(), copy));
-            self.taken += 1;
         }
     }
 

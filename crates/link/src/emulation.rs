@@ -1,5 +1,5 @@
 //! A seeded emulated link: rate, queue, latency, loss at random or in bursts, reordering, duplication, corruption,
-//! blackouts. One model for virtual time ([`Pair`](crate::Pair)) and for real sockets (`NamespaceLink`).
+//! blackouts. One model for virtual time and for real sockets.
 
 use crate::loss::Losses;
 use hopline_core::{Duration, Instant, Purpose, Stream};
@@ -95,22 +95,25 @@ impl Counts {
 }
 
 /// What becomes of one packet: its copies, each with its time of arrival and fate.
-pub(crate) type Copies = [Option<(Instant, Fate)>; 2];
+pub type Copies = [Option<(Instant, Fate)>; 2];
 
 const GONE: Copies = [None, None];
 
 /// Whether a copy arrives whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
+    /// It does.
     Whole,
+    /// A bit is flipped.
     Corrupt,
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug)]
-pub(crate) struct Direction {
+pub struct Direction {
     emulation: Emulation,
-    pub(crate) random: Stream,
+    /// What else is left to chance is drawn from here: which bit is flipped.
+    pub random: Stream,
     losses: Losses,
     /// When the sender has serialised everything handed over.
     free_at: Instant,
@@ -120,7 +123,9 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    pub(crate) fn new(emulation: Emulation, seed: u64, owner: u64) -> Self {
+    /// The way of packets that `owner` sends. Same seed, owner and packets at the same times: same fates.
+    #[must_use]
+    pub fn new(emulation: Emulation, seed: u64, owner: u64) -> Self {
         let mut random = Stream::keyed(seed, 0, owner, Purpose::Emulation);
         Self {
             losses: Losses::new(emulation.loss, emulation.burst, &mut random),
@@ -132,22 +137,25 @@ impl Direction {
         }
     }
 
-    pub(crate) fn change(&mut self, emulation: Emulation) {
+    /// From now on it is another.
+    pub fn change(&mut self, emulation: Emulation) {
         self.losses = Losses::new(emulation.loss, emulation.burst, &mut self.random);
         self.emulation = emulation;
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    /// What it has done so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
         self.counts
     }
 
     /// Whether the next packet is to be marked.
-    pub(crate) fn marks(&mut self) -> bool {
+    pub fn marks(&mut self) -> bool {
         self.emulation.mark > 0.0 && self.random.bernoulli(self.emulation.mark)
     }
 
     /// Sends `len` bytes at `now`.
-    pub(crate) fn carry(&mut self, now: Instant, len: usize) -> Copies {
+    pub fn carry(&mut self, now: Instant, len: usize) -> Copies {
         self.counts.sent += 1;
         self.counts.sent_bytes += len as u64;
         let Some(sent_at) = self.serialise(now, len) else {

@@ -1,0 +1,89 @@
+//! A router on the path whose next link has a smaller MTU, and that tells nobody.
+
+use hopline_wire::checksum::Sum;
+
+const HEADER: usize = 20;
+/// Flags and fragment offset of IPv4: DF, MF, and where the offset ends.
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE: u16 = 0x2000;
+const OFFSET: u16 = 0x1fff;
+
+/// What such a router makes of an IPv4 packet: itself where it fits, fragments (RFC 791 §3.2) where it may be cut, and nothing
+/// where it may not: the word of it (RFC 1191) is lost behind some firewall.
+pub(super) fn through(packet: &[u8], mtu: u16) -> Vec<Vec<u8>> {
+    if packet.len() <= mtu.into() {
+        return vec![packet.to_vec()];
+    }
+    let word = |at: usize| packet.get(at..at + 2).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
+    let header = usize::from(packet[0] & 15) * 4;
+    let flags = word(6);
+    // Options would have to be copied or left out one by one; nobody sends any here.
+    if flags & DONT_FRAGMENT != 0 || header != HEADER {
+        return Vec::new();
+    }
+    let each = (usize::from(mtu) - HEADER) / 8 * 8;
+    let (head, data) = packet.split_at(HEADER);
+    let last = data.len().div_ceil(each) - 1;
+    let fragments = data.chunks(each).enumerate();
+    fragments
+        .map(|(number, chunk)| {
+            let offset = (flags & OFFSET) + (number * each / 8) as u16;
+            let more = if number < last { MORE } else { flags & MORE };
+            let mut fragment = [head, chunk].concat();
+            fragment[2..4].copy_from_slice(&((HEADER + chunk.len()) as u16).to_be_bytes());
+            fragment[6..8].copy_from_slice(&(offset | more).to_be_bytes());
+            fragment[10..12].fill(0);
+            let sum = header_sum(&fragment);
+            fragment[10..12].copy_from_slice(&sum.to_be_bytes());
+            fragment
+        })
+        .collect()
+}
+
+/// The checksum that the header should have, or zero where it has it.
+fn header_sum(packet: &[u8]) -> u16 {
+    let mut sum = Sum::default();
+    sum.add(&packet[..HEADER]);
+    sum.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(len: usize, flags: u16) -> Vec<u8> {
+        let mut packet: Vec<u8> = (0..len).map(|i| i as u8).collect();
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+        packet[6..8].copy_from_slice(&flags.to_be_bytes());
+        packet
+    }
+
+    #[test]
+    fn what_fits_passes_as_it_is() {
+        for len in [20, 1399, 1400] {
+            assert_eq!(through(&packet(len, DONT_FRAGMENT), 1400), [packet(len, DONT_FRAGMENT)]);
+        }
+    }
+
+    #[test]
+    fn what_must_not_be_cut_vanishes() {
+        assert!(through(&packet(1401, DONT_FRAGMENT), 1400).is_empty());
+    }
+
+    #[test]
+    fn what_may_be_cut_is() {
+        let whole = packet(1500, 0);
+        let fragments = through(&whole, 600);
+        let lengths: Vec<_> = fragments.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [596, 596, 348]);
+        let offsets: Vec<_> =
+            fragments.iter().map(|fragment| u16::from_be_bytes([fragment[6], fragment[7]])).collect();
+        assert_eq!(offsets, [MORE, MORE | 72, 144]);
+        let data: Vec<u8> = fragments.iter().flat_map(|fragment| fragment[20..].to_vec()).collect();
+        assert_eq!(data, whole[20..]);
+        for fragment in fragments {
+            assert_eq!(header_sum(&fragment), 0, "its checksum is right");
+        }
+    }
+}
