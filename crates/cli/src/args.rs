@@ -1,9 +1,11 @@
 //! What the command line takes.
 
 mod bench;
+mod link;
 mod transfer;
 
 pub(crate) use bench::{Bench, Test};
+pub(crate) use link::{Link, Rate, Share, Time};
 pub(crate) use transfer::{Recv, Send, Show};
 
 use clap::builder::PossibleValuesParser;
@@ -137,6 +139,9 @@ pub(crate) enum Command {
     /// Measure throughput over TPA or the kernel's TCP, with iperf3's options
     #[command(after_help = bench::EXAMPLES)]
     Bench(Bench),
+    /// Run a command over a bad link between two hosts on this machine
+    #[command(after_help = link::EXAMPLES)]
+    Link(Link),
 }
 
 /// A scenario, and what is put over it.

@@ -29,6 +29,9 @@ fn main() -> ExitCode {
         args::Command::Send(send) => commands::send::execute(&send),
         args::Command::Recv(recv) => commands::recv::execute(&recv),
         args::Command::Bench(bench) => commands::bench::execute(&bench),
+        args::Command::Link(link) => {
+            return commands::link::execute(&link).unwrap_or_else(|failure| failure.report());
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

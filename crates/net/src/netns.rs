@@ -5,8 +5,10 @@ use crate::interface::Interface;
 use crate::sys;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::resume_unwind;
+use std::process::{Child, Command};
 use std::thread;
 
 /// A network namespace. It lives until this value, every thread inside and every socket and interface made inside are
@@ -41,6 +43,15 @@ impl Namespace {
     /// If `what` does.
     pub fn run<T: Send>(&self, what: impl FnOnce() -> T + Send) -> Result<T, Error> {
         in_a_thread(|| self.enter().map(|()| what()))?
+    }
+
+    /// Starts `command` inside the namespace. It is told to end when the calling thread does.
+    ///
+    /// # Errors
+    /// What starting it has; that the namespace cannot be entered.
+    pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
+        sys::begin_in_namespace(&mut command, self.0.try_clone()?);
+        command.spawn()
     }
 
     /// Moves the calling thread into the namespace, for good.

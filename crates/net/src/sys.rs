@@ -3,12 +3,15 @@
 #![allow(unsafe_code, reason = "ioctl, unshare, sched_setscheduler, getsockopt and getrusage are C")]
 
 use libc::{c_char, c_int, ifreq, rtentry, sockaddr};
-use rustix::thread::UnshareFlags;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use std::ffi::CString;
 use std::io;
 use std::mem;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Lowest real-time priority: above every ordinary thread, below whoever cares more.
 const PRIORITY: c_int = 1;
@@ -18,6 +21,17 @@ pub(crate) fn leave_network_namespace() -> io::Result<()> {
     // SAFETY: only CLONE_FILES is dangerous, by dividing the table of descriptors between threads.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
     Ok(())
+}
+
+/// Has what `command` starts begin inside the network namespace, and end with the thread that starts it.
+pub(crate) fn begin_in_namespace(command: &mut Command, namespace: OwnedFd) {
+    let enter = move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec `enter` makes two system calls, and touches no memory but its own descriptor.
+    unsafe { command.pre_exec(enter) };
 }
 
 /// Makes `tun`, an open `/dev/net/tun`, the far end of an interface; gives the interface's name.

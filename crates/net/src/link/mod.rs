@@ -134,6 +134,12 @@ impl NamespaceLink {
             .expect("what could be entered when it was made can be entered again")
     }
 
+    /// The host on `side`.
+    #[must_use]
+    pub fn host(&self, side: Side) -> &Namespace {
+        &self.hosts[side as usize]
+    }
+
     /// The address of a host.
     #[must_use]
     pub const fn address(side: Side) -> Ipv4Addr {

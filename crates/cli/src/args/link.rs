@@ -1,0 +1,226 @@
+//! `link`.
+
+use clap::Args as Arguments;
+use hopline_core::{Duration, Instant};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  hopline link --rate 20mbit --delay 25ms --loss 5% --far 'hopline bench -s' -- sh -c 'hopline bench -c $HOPLINE_FAR'
+  hopline link --delay 100ms --far 'hopline recv -o in' -- sh -c 'hopline send video.mp4 $HOPLINE_FAR'
+  hopline link --rate 2mbit --outage 10s..30s -- ping -c 40 10.80.0.2
+  hopline link --loss 10% --loss-burst 4            # a shell on the near host; on the far one:
+  nsenter --net=$HOPLINE_FAR_NETNS iperf3 -s
+
+Both commands see HOPLINE_NEAR and HOPLINE_FAR (addresses), HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. --far starts 300 ms
+before COMMAND and is stopped after it. Needs root and /dev/net/tun. IPv4 only.
+Exit codes: COMMAND's own, 128 and its number if a signal ended it; 1 too if the link itself was late; 2 wrong usage.";
+
+#[derive(Debug, Arguments)]
+pub(crate) struct Link {
+    /// Bits a second each way: 20mbit, 500kbit [default: no limit]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<Rate>,
+    /// Delay each way: 25ms
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    pub(crate) delay: Time,
+    /// Packets lost each way: 5%
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub(crate) loss: Share,
+    /// Packets that a burst of losses has in the mean [default: each is lost by itself]
+    #[arg(long, value_name = "N", value_parser = burst)]
+    pub(crate) loss_burst: Option<f64>,
+    /// Packets that are held back, and for how long: 5%:30ms [default time: 30ms]
+    #[arg(long, value_name = "SHARE[:TIME]", default_value = "0%")]
+    pub(crate) reorder: Reorder,
+    /// Packets that arrive twice
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub(crate) duplicate: Share,
+    /// Packets of which a bit is flipped
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub(crate) corrupt: Share,
+    /// Packets that may wait for the rate
+    #[arg(long, value_name = "PACKETS", default_value_t = 100)]
+    pub(crate) queue: u32,
+    /// A router on the path has this MTU, and nobody is told (no ICMP)
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(68..))]
+    pub(crate) mtu: Option<u16>,
+    /// Nothing passes meanwhile; may be repeated
+    #[arg(long, value_name = "FROM..TO")]
+    pub(crate) outage: Vec<Outage>,
+    /// The rate from far to near, if it is another
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate_back: Option<Rate>,
+    /// The delay from far to near, if it is another
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay_back: Option<Time>,
+    /// Packets lost from far to near, if they are others
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) loss_back: Option<Share>,
+    /// Which packets are lost is drawn from this
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Runs on the far host, through a shell, until COMMAND has ended
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) far: Option<String>,
+    /// Write what the link did into this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Runs on the near host [default: a shell]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Bits a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rate(pub(crate) u64);
+
+/// A span of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Time(pub(crate) Duration);
+
+/// Of packets, 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Share(pub(crate) f64);
+
+/// Which packets are held back, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Reorder(pub(crate) Share, pub(crate) Time);
+
+/// From, until; since the link was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Outage(pub(crate) Instant, pub(crate) Instant);
+
+/// A number and its unit.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let unit = text.find(|c: char| c.is_ascii_alphabetic() || c == '%').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let number = number.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)?;
+    Some((number, unit))
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let lower = text.to_ascii_lowercase();
+        let (number, unit) = split(&lower).ok_or("a number and a unit: 20mbit")?;
+        let factor = match unit.trim_end_matches("/s").trim_end_matches("ps") {
+            "bit" | "b" => 1.0,
+            "kbit" | "kb" | "k" => 1e3,
+            "mbit" | "mb" | "m" => 1e6,
+            "gbit" | "gb" | "g" => 1e9,
+            "" => return Err(format!("{text} what? {text}bit, {text}kbit or {text}mbit")),
+            _ => return Err("the unit is bit, kbit, mbit or gbit: 20mbit".into()),
+        };
+        let rate = number * factor;
+        if (1.0..=1e12).contains(&rate) { Ok(Self(rate as u64)) } else { Err("from 1bit to 1000gbit".into()) }
+    }
+}
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, unit) = split(text).ok_or("a number and a unit: 25ms")?;
+        let seconds = match unit {
+            "us" => number * 1e-6,
+            "ms" => number * 1e-3,
+            "s" => number,
+            "min" | "m" => number * 60.0,
+            "" if number == 0.0 => 0.0,
+            "" => return Err(format!("{text} what? {text}ms or {text}s")),
+            _ => return Err("the unit is us, ms, s or min: 25ms".into()),
+        };
+        if seconds <= 86_400.0 {
+            Ok(Self(Duration::from_secs_f64(seconds)))
+        } else {
+            Err("at most a day".into())
+        }
+    }
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let share = match split(text) {
+            Some((number, "%")) => number / 100.0,
+            Some((number, "")) if number <= 1.0 => number,
+            Some((_, "")) => return Err(format!("{text}% is meant? a plain number is a share from 0 to 1")),
+            _ => return Err("a percentage: 5%".into()),
+        };
+        if share <= 1.0 { Ok(Self(share)) } else { Err("at most 100%".into()) }
+    }
+}
+
+impl FromStr for Reorder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (share, time) = text.split_once(':').unwrap_or((text, "30ms"));
+        Ok(Self(share.parse()?, time.parse()?))
+    }
+}
+
+impl FromStr for Outage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (from, until) = text.split_once("..").ok_or("from when until when: 60s..120s")?;
+        let [Time(from), Time(until)] = [from.parse()?, until.parse()?];
+        if from >= until {
+            return Err("it ends before it begins".into());
+        }
+        Ok(Self(Instant::ZERO + from, Instant::ZERO + until))
+    }
+}
+
+fn burst(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|&n| (1.0..=1e6).contains(&n)).ok_or_else(|| "from 1 to 1000000 packets".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_as_people_write_them() {
+        for (text, bits) in [
+            ("20mbit", 20_000_000),
+            ("2Mbit", 2_000_000),
+            ("1.5gbit", 1_500_000_000),
+            ("500kbit/s", 500_000),
+            ("54Mbps", 54_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Rate(bits)), "{text}");
+        }
+        for (text, us) in
+            [("25ms", 25_000), ("1s", 1_000_000), ("0", 0), ("0.5ms", 500), ("2min", 120_000_000)]
+        {
+            assert_eq!(text.parse(), Ok(Time(Duration::from_micros(us))), "{text}");
+        }
+        assert_eq!(("5%".parse(), "0.05".parse()), (Ok(Share(0.05)), Ok(Share(0.05))));
+        assert_eq!("5%:10ms".parse(), Ok(Reorder(Share(0.05), Time(Duration::from_millis(10)))));
+        assert_eq!("5%".parse(), Ok(Reorder(Share(0.05), Time(Duration::from_millis(30)))));
+        assert_eq!("60s..2min".parse(), Ok(Outage(Instant::from_secs(60), Instant::from_secs(120))));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_would_be_right() {
+        let said = |error: Result<(), String>| error.unwrap_err();
+        assert_eq!(said("20".parse::<Rate>().map(drop)), "20 what? 20bit, 20kbit or 20mbit");
+        assert_eq!(said("fast".parse::<Rate>().map(drop)), "a number and a unit: 20mbit");
+        assert_eq!(said("25".parse::<Time>().map(drop)), "25 what? 25ms or 25s");
+        assert_eq!(
+            said("5".parse::<Share>().map(drop)),
+            "5% is meant? a plain number is a share from 0 to 1"
+        );
+        assert_eq!(said("101%".parse::<Share>().map(drop)), "at most 100%");
+        assert_eq!(said("9s..3s".parse::<Outage>().map(drop)), "it ends before it begins");
+        for wrong in ["-5%", "nan%", "inf", "5 percent", ""] {
+            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+        }
+    }
+}

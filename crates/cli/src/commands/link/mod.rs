@@ -1,0 +1,142 @@
+//! `hopline link`.
+
+mod children;
+mod summary;
+
+use crate::args::Link as Args;
+use crate::console;
+use crate::problems::{Failure, say};
+use children::Children;
+use hopline_link::{Counts, Emulation, Extra, Side};
+use hopline_net::link::{NamespaceLink, Setup};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+/// How long the far command has to begin to listen.
+const HEAD_START: Duration = Duration::from_millis(300);
+/// How often it is seen whether the command has ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a command that Ctrl-C went to has before it is told again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Runs a command on one of two hosts, and passes on how it ended.
+pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
+    let setup = setup(args);
+    let link = NamespaceLink::with(setup).map_err(|e| Failure::Other(e.to_string()))?;
+    // Ctrl-C at a terminal goes to the command as well, and it decides.
+    console::catch_interrupts()?;
+    let children = Children::adopt();
+    if let Some(far) = &args.far {
+        let mut shell = Command::new("sh");
+        // Ctrl-C is not for it: it is stopped when the other has ended.
+        shell.args(["-c", far]).process_group(0);
+        start(args, &link, Side::B, shell)?;
+        thread::sleep(HEAD_START);
+    }
+    let mut near = near(args);
+    near.env("HOPLINE_FAR_NETNS", far_namespace(&link));
+    let mut child = start(args, &link, Side::A, near)?;
+    let status = await_end(&mut child)?;
+    drop(children);
+    let stats = link.stats();
+    say(&summary::text(&stats));
+    if let Some(place) = &args.json {
+        let json = summary::json(&stats, args.seed);
+        std::fs::write(place, json)
+            .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display())))?;
+    }
+    Ok(exit_code(status, stats.lateness.is_late()))
+}
+
+fn setup(args: &Args) -> Setup {
+    let way =
+        |rate: Option<crate::args::Rate>, delay: crate::args::Time, loss: crate::args::Share| Emulation {
+            latency: delay.0,
+            rate: rate.map(|rate| rate.0),
+            queue: Some(args.queue as usize),
+            loss: loss.0,
+            burst: args.loss_burst,
+            reorder: args.reorder.0.0,
+            extra_delay: args.reorder.1.0,
+            extra: Extra::Exactly,
+            duplicate: args.duplicate.0,
+            corrupt: args.corrupt.0,
+            blackouts: args.outage.iter().map(|outage| (outage.0, outage.1)).collect(),
+            ..Emulation::default()
+        };
+    let forth = way(args.rate, args.delay, args.loss);
+    let back = way(
+        args.rate_back.or(args.rate),
+        args.delay_back.unwrap_or(args.delay),
+        args.loss_back.unwrap_or(args.loss),
+    );
+    Setup { path_mtu: args.mtu, ..Setup::new(forth, back, args.seed) }
+}
+
+fn near(args: &Args) -> Command {
+    match args.command.split_first() {
+        Some((program, rest)) => {
+            let mut command = Command::new(program);
+            command.args(rest);
+            command
+        }
+        None => Command::new(std::env::var_os("SHELL").unwrap_or_else(|| "sh".into())),
+    }
+}
+
+/// A path that `nsenter --net=` takes.
+fn far_namespace(link: &NamespaceLink) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), link.host(Side::B).as_fd().as_raw_fd())
+}
+
+fn start(
+    args: &Args,
+    link: &NamespaceLink,
+    side: Side,
+    mut command: Command,
+) -> Result<std::process::Child, Failure> {
+    command
+        .env("HOPLINE_NEAR", link.address_a().to_string())
+        .env("HOPLINE_FAR", link.address_b().to_string())
+        .env("HOPLINE_LINK_SEED", args.seed.to_string());
+    let program = command.get_program().to_string_lossy().into_owned();
+    let started = link.host(side).spawn(command);
+    started.map_err(|e| Failure::Other(format!("{program} cannot be started: {e}")))
+}
+
+/// Waits for the command. One that has been interrupted and goes on is told to end.
+fn await_end(child: &mut std::process::Child) -> Result<ExitStatus, Failure> {
+    let failed = |e: std::io::Error| Failure::Other(format!("waiting for the command: {e}"));
+    let mut interrupted = None;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(status);
+        }
+        if console::interrupted() {
+            let since = *interrupted.get_or_insert_with(console::now);
+            if since.elapsed() > 2 * PATIENCE {
+                let _ = child.kill();
+            } else if since.elapsed() > PATIENCE {
+                children::tell_to_end(child.id());
+            }
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// As shells have it.
+fn exit_code(status: ExitStatus, late: bool) -> ExitCode {
+    match (status.code(), status.signal()) {
+        (Some(0), _) if late => ExitCode::FAILURE,
+        (Some(code), _) => ExitCode::from(code as u8),
+        (None, signal) => ExitCode::from(128_u8.saturating_add(signal.unwrap_or(0) as u8)),
+    }
+}
+
+/// Packets that went one way.
+fn lost(counts: &Counts) -> u64 {
+    counts.lost + counts.blacked_out + counts.queue_drops
+}
