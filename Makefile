@@ -91,6 +91,10 @@ versus-transports: tools ## Measure transports over real links, and write docs/v
 must-hold: tools ## Send 10 MB through everything that TPA must stand, over real links, and print how long it took (root, a quarter of an hour)
 	cargo test --locked --package hopline-testkit --test must_hold -- --ignored
 
+.PHONY: drills
+drills: tools ## Kill, restart, cut off, flood and rebind real transfers, and count what is lost (root, ten minutes)
+	cargo test --locked --release --package hopline-cli --test drills -- --ignored --nocapture
+
 .PHONY: readme
 readme: tools ## Put what the program prints now into README.md
 	cargo build --locked --release --package hopline-cli

@@ -99,6 +99,7 @@ fn packets_are_delayed_and_lost_as_asked() {
     let place = folder.path().join("link.json");
     // The kernel's TCP, through some losses: its SYN alone takes a round trip.
     let script = "hopline bench -c $HOPLINE_FAR --transport tcp -n 300K";
+    #[expect(clippy::disallowed_methods, reason = "this link is in real time")]
     let began = Instant::now();
     let output = done(&[
         "--delay",

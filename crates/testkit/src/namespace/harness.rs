@@ -17,9 +17,12 @@ pub fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
     run(tests.iter().map(|&(name, body)| trial(name, body)).collect(), AT_ONCE)
 }
 
+/// A test, and the program that it needs, if it needs one.
+pub type Needing = (&'static str, Option<&'static str>, fn());
+
 /// The same for tests some of which need a program: where it is not there they are reported as ignored, and it is said.
 #[must_use]
-pub fn run_tests_needing(tests: &[(&'static str, Option<&str>, fn())]) -> ExitCode {
+pub fn run_tests_needing(tests: &[Needing]) -> ExitCode {
     let trials = tests.iter().map(|&(name, program, body)| {
         let missing = program.filter(|program| !is_installed(program));
         if let Some(program) = missing {

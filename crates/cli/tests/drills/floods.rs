@@ -1,0 +1,172 @@
+//! A transfer through a receiver that is flooded, beside one through a receiver that is not.
+
+use crate::world::{ended, hopline, now};
+use bytes::Bytes;
+use hopline_net::Namespace;
+use hopline_net::tpa::{Host, config};
+use hopline_wire::tpa::{Ack, Control, Opening, Place, Segment, Tag};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const PORT: u16 = 7172;
+const BYTES: usize = 20_000_000;
+/// Datagrams a second.
+const RATE: u64 = 80_000;
+/// Runs of which the median counts.
+const RUNS: usize = 5;
+/// So many times as long as without a flood it may take.
+const BOUND: f64 = 2.0;
+/// What a sender of the same 20 MB took when this was first measured, through an unflooded receiver.
+const FIRST_MEASURED: f64 = 0.8;
+
+/// What a flood consists of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Flood {
+    Nothing,
+    /// Openings from addresses where nobody is, each refused by ICMP.
+    Calls,
+    GuessedTags,
+    FirstData,
+    Garbage,
+    /// Real connections that say nothing, from this address.
+    Handshakes,
+}
+
+const FLOODS: [Flood; 5] =
+    [Flood::Calls, Flood::GuessedTags, Flood::FirstData, Flood::Garbage, Flood::Handshakes];
+
+pub(crate) fn drill() {
+    let host = Namespace::new().unwrap();
+    host.run(|| {
+        let (alone, _) = median(Flood::Nothing);
+        println!("20 MB through a receiver that is left alone: {alone:.2} s");
+        let allowed = BOUND * alone.max(FIRST_MEASURED);
+        let mut worst: f64 = 0.0;
+        for flood in FLOODS {
+            let (took, rate) = median(flood);
+            println!("  with {rate:.0} {flood:?} a second: {took:.2} s, {:.2} times as long", took / alone);
+            worst = worst.max(took);
+        }
+        assert!(worst <= allowed, "{worst:.2} s where {allowed:.2} s are allowed");
+    })
+    .unwrap();
+}
+
+/// Seconds, and what came of the flood a second.
+fn median(flood: Flood) -> (f64, f64) {
+    let mut runs: Vec<_> = (0..RUNS).map(|_| run(flood)).collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    runs[RUNS / 2]
+}
+
+fn run(flood: Flood) -> (f64, f64) {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("to")).unwrap();
+    let data: Vec<u8> = (0..BYTES).map(|i| (i % 251) as u8).collect();
+    fs::write(folder.path().join("f"), &data).unwrap();
+    let mut recv = hopline(&["recv", "--bind", "127.0.0.1", "-o"]);
+    let mut receiver = recv.arg(folder.path().join("to")).spawn().unwrap();
+    thread::sleep(Duration::from_millis(200));
+    let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+    let took = thread::scope(|scope| {
+        if flood != Flood::Nothing {
+            let pour = || pour(flood, &stop, &sent);
+            thread::Builder::new().spawn_scoped(scope, pour).unwrap();
+            thread::sleep(Duration::from_millis(500));
+        }
+        let (began, before) = (now(), sent.load(Relaxed));
+        let mut send = hopline(&["send", "-q"]);
+        let mut sender = send.arg(folder.path().join("f")).arg("127.0.0.1").spawn().unwrap();
+        let status = ended(&mut sender, Duration::from_secs(60));
+        let took = began.elapsed().as_secs_f64();
+        stop.store(true, Relaxed);
+        if status.is_none() {
+            let _ = sender.kill();
+        }
+        assert_eq!(status.and_then(|status| status.code()), Some(0), "{flood:?}");
+        (took, (sent.load(Relaxed) - before) as f64 / took)
+    });
+    assert!(fs::read(folder.path().join("to/f")).unwrap() == data, "{flood:?}: not the bytes that were sent");
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+    took
+}
+
+fn pour(flood: Flood, stop: &AtomicBool, sent: &AtomicU64) {
+    if flood == Flood::Handshakes {
+        return connect_on_and_on(stop, sent);
+    }
+    // Raw: source addresses are as one likes.
+    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
+    let to = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)).into();
+    let began = now();
+    for number in 1_u64.. {
+        if stop.load(Relaxed) {
+            return;
+        }
+        let _ = socket.send_to(&packet(number, &contents(flood, number)), &to);
+        sent.store(number, Relaxed);
+        if number % 64 == 0 {
+            let due = Duration::from_nanos(number * 1_000_000_000 / RATE);
+            thread::sleep(due.saturating_sub(began.elapsed()));
+        }
+    }
+}
+
+fn connect_on_and_on(stop: &AtomicBool, sent: &AtomicU64) {
+    let host = Host::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let to = (Ipv4Addr::LOCALHOST, PORT).into();
+    let mut held = std::collections::VecDeque::new();
+    while !stop.load(Relaxed) {
+        held.extend(host.connect(to, &config(3), Some(Duration::from_millis(500))));
+        sent.fetch_add(1, Relaxed);
+        if held.len() > 1500 {
+            held.pop_front();
+        }
+    }
+}
+
+/// Spread over all that there are.
+fn scattered(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn contents(flood: Flood, number: u64) -> Vec<u8> {
+    let tag = NonZeroU64::new(scattered(number) | 1).map(Tag);
+    let opening = Some(Opening { tag, mss: 1448, block_segments: 12, cwnd_max: 12 });
+    let data = Segment { ack: Some(Ack::default()), tag, ..Segment::<Bytes>::default() };
+    let segment = match flood {
+        Flood::Calls => Segment { control: Control::Syn, opening, ..Segment::default() },
+        Flood::FirstData => Segment {
+            opening,
+            place: Some(Place { position: 0, last: false }),
+            payload: Bytes::from_static(&[7; 1000]),
+            ..data
+        },
+        Flood::GuessedTags => data,
+        Flood::Garbage | Flood::Handshakes | Flood::Nothing => return vec![0xff; 200],
+    };
+    let mut out = Vec::new();
+    segment.emit_udp(&mut out);
+    out
+}
+
+/// A datagram from somewhere in 127.0.0.0/8, where nobody is.
+fn packet(number: u64, contents: &[u8]) -> Vec<u8> {
+    let [.., a, b, c] = (scattered(number) >> 20).to_be_bytes();
+    let port = 1024 + (number % 60_000) as u16;
+    let len = 28 + contents.len() as u16;
+    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 127, a, b, c | 2, 127, 0, 0, 1];
+    packet[2..4].copy_from_slice(&len.to_be_bytes());
+    for field in [port, PORT, len - 20, 0] {
+        packet.extend(field.to_be_bytes());
+    }
+    packet.extend(contents);
+    packet
+}

@@ -1,0 +1,59 @@
+//! Silence in real time, with the limits that users have.
+
+use crate::world::{LOOK, World, now, processor};
+use hopline_core::{Duration as Span, Instant as Moment};
+use hopline_link::Emulation;
+use hopline_net::link::Setup;
+use std::thread;
+use std::time::Duration;
+
+/// What `send` and `recv` have unless told otherwise.
+const SILENCE: Duration = Duration::from_secs(120);
+/// Shorter than the limit, just longer, and much longer.
+const OUTAGES_S: [u64; 3] = [60, 140, 200];
+/// From the end of an outage on, a transfer may take so long.
+const BOUND_S: u64 = 45;
+
+pub(crate) fn drill() {
+    thread::scope(|scope| {
+        for seconds in OUTAGES_S {
+            thread::Builder::new().spawn_scoped(scope, move || survive(seconds)).unwrap();
+        }
+    });
+}
+
+fn survive(seconds: u64) {
+    let outage = (Moment::from_secs(2), Moment::from_secs(2 + seconds));
+    let way = Emulation {
+        rate: Some(2_000_000),
+        queue: Some(50),
+        blackouts: vec![outage],
+        ..Emulation::delay(Span::from_millis(10))
+    };
+    let mut world = World::new(Setup::new(way.clone(), way, seconds), 2_000_000, SILENCE);
+    world.start_receiver();
+    world.start_sender();
+    let pids = [&world.sender, &world.receiver].map(|child| child.as_ref().unwrap().id());
+    let began = now();
+    thread::sleep(Duration::from_secs(10));
+    let before = pids.map(processor);
+    thread::sleep(Duration::from_secs(seconds - 15));
+    let used = pids.map(processor);
+    for (used, before) in used.into_iter().zip(before) {
+        let share = (used - before) / (seconds - 15) as f64;
+        assert!(share < 0.02, "an outage of {seconds} s takes {:.1} % of a processor", share * 100.0);
+    }
+    let (status, said) = loop {
+        let late = began.elapsed() > Duration::from_secs(2 + seconds + BOUND_S);
+        assert!(!late, "an outage of {seconds} s: nothing moves afterwards");
+        if let Some(ended) = world.sender_ended() {
+            break ended;
+        }
+        thread::sleep(LOOK);
+    };
+    assert_eq!(status.code(), Some(0), "an outage of {seconds} s: {said}");
+    let after = began.elapsed().as_secs_f64() - (2 + seconds) as f64;
+    println!("an outage of {seconds} s: all is there {after:.1} s after its end");
+    world.check("outage");
+    world.check_receiver("outage");
+}

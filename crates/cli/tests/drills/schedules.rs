@@ -1,0 +1,235 @@
+//! Seeded schedules of everything that goes wrong.
+
+use crate::world::{LOOK, World, enlarge, mount, now, signal, unmount};
+use hopline_core::{Duration as Span, Instant as Moment, Purpose, Stream};
+use hopline_link::{Emulation, Side};
+use hopline_net::link::Setup;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+/// Schedules; `HOPLINE_DRILL_SCHEDULE=17` runs that one alone.
+const SCHEDULES: u64 = 200;
+/// At the same time: they wait more than they work.
+const AT_ONCE: usize = 16;
+/// Silence after which a connection is made anew.
+const SILENCE: Duration = Duration::from_secs(4);
+/// From the last event on a transfer may take so long: twice the silence limit, what timers have backed off to, and its own
+/// time at the worst rate and losses there are.
+const BOUND: Duration = Duration::from_secs(60);
+/// How long a user takes to start again what has ended, at most.
+const REACTION_MS: u32 = 800;
+
+/// What happens at some time.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    KillSender,
+    InterruptSender,
+    KillReceiver,
+    StopReceiver,
+    RebindSender,
+    RebindReceiver,
+    Outage(Span),
+}
+
+#[derive(Debug)]
+struct Schedule {
+    number: u64,
+    bytes: usize,
+    rate: u64,
+    latency: Span,
+    loss: f64,
+    /// The disk is full at first, until the sender has been told.
+    small_disk: bool,
+    events: Vec<(Moment, Event)>,
+}
+
+impl Schedule {
+    fn draw(number: u64) -> Self {
+        let mut random = Stream::keyed(1, number, 0, Purpose::Emulation);
+        let mut between = |least: u32, most: u32| least + random.below(most - least);
+        let bytes = between(300_000, 1_500_000) as usize;
+        let events = (0..between(1, 5))
+            .map(|_| {
+                let at = Moment::from_millis(between(50, 4000).into());
+                let event = match between(0, 7) {
+                    0 => Event::KillSender,
+                    1 => Event::InterruptSender,
+                    2 => Event::KillReceiver,
+                    3 => Event::StopReceiver,
+                    4 => Event::RebindSender,
+                    5 => Event::RebindReceiver,
+                    _ => Event::Outage(Span::from_millis(between(500, 10_000).into())),
+                };
+                (at, event)
+            })
+            .collect();
+        let mut schedule = Self {
+            number,
+            bytes,
+            rate: u64::from(between(2, 20)) * 1_000_000,
+            latency: Span::from_millis(between(1, 15).into()),
+            loss: f64::from(between(0, 50)) / 1000.0,
+            small_disk: between(0, 8) == 0,
+            events,
+        };
+        schedule.events.sort_by_key(|&(at, _)| at);
+        schedule
+    }
+
+    fn setup(&self) -> Setup {
+        let outages = self.events.iter().filter_map(|&(at, event)| match event {
+            Event::Outage(length) => Some((at, at + length)),
+            _ => None,
+        });
+        let way = Emulation {
+            rate: Some(self.rate),
+            queue: Some(50),
+            loss: self.loss,
+            blackouts: outages.collect(),
+            ..Emulation::delay(self.latency)
+        };
+        Setup::new(way.clone(), way, self.number)
+    }
+
+    fn last_event(&self) -> Moment {
+        let end = |&(at, event): &(Moment, Event)| match event {
+            Event::Outage(length) => at + length,
+            _ => at,
+        };
+        self.events.iter().map(end).max().unwrap_or(Moment::ZERO)
+    }
+}
+
+pub(crate) fn drill() {
+    let only: Option<u64> =
+        std::env::var("HOPLINE_DRILL_SCHEDULE").ok().map(|number| number.parse().unwrap());
+    let next = AtomicU64::new(0);
+    let failed = AtomicU64::new(0);
+    let slowest = AtomicU64::new(0);
+    let began = now();
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            let work = || {
+                loop {
+                    let number = next.fetch_add(1, Relaxed);
+                    if number >= SCHEDULES {
+                        return;
+                    }
+                    if only.is_some_and(|only| only != number) {
+                        continue;
+                    }
+                    let schedule = Schedule::draw(number);
+                    match catch_unwind(AssertUnwindSafe(|| run(&schedule))) {
+                        Ok(after) => {
+                            slowest.fetch_max(after.as_millis() as u64, Relaxed);
+                        }
+                        Err(_) => {
+                            failed.fetch_add(1, Relaxed);
+                            eprintln!(
+                                "FAILED, again by HOPLINE_DRILL_SCHEDULE={number} make drills: {schedule:?}"
+                            );
+                        }
+                    }
+                }
+            };
+            thread::Builder::new().spawn_scoped(scope, work).unwrap();
+        }
+    });
+    println!(
+        "{SCHEDULES} schedules in {:.0} s, the slowest done {:.1} s after the last event, {} failed",
+        began.elapsed().as_secs_f64(),
+        slowest.load(Relaxed) as f64 / 1000.0,
+        failed.load(Relaxed)
+    );
+    assert_eq!(failed.load(Relaxed), 0);
+}
+
+/// Carries a schedule out; how long after its last event all was there.
+fn run(schedule: &Schedule) -> Duration {
+    let mut world = World::new(schedule.setup(), schedule.bytes, SILENCE);
+    let place = world.place();
+    let small = schedule.small_disk && mount(&place, schedule.bytes / 2);
+    let taken_back = carry_out(schedule, &mut world, small);
+    if small {
+        unmount_later(&place, &mut world);
+    }
+    taken_back
+}
+
+fn unmount_later(place: &std::path::Path, world: &mut World) {
+    world.receiver = world.receiver.take().and_then(|mut child| {
+        let _ = child.kill();
+        let _ = child.wait();
+        None
+    });
+    unmount(place);
+}
+
+fn carry_out(schedule: &Schedule, world: &mut World, mut small: bool) -> Duration {
+    let what = format!("schedule {}", schedule.number);
+    let mut random = Stream::keyed(2, schedule.number, 0, Purpose::Emulation);
+    let mut reaction = |now: Moment| now + Span::from_millis(random.below(REACTION_MS).into());
+    let mut events = schedule.events.iter().copied().peekable();
+    let (mut start_receiver, mut start_sender) = (None, None);
+    let place = world.place();
+    world.start_receiver();
+    world.start_sender();
+    let last = schedule.last_event();
+    loop {
+        let now = world.link.now();
+        assert!(now < last + Span::from_millis(BOUND.as_millis() as u64), "{what}: it does not end");
+        while let Some((_, event)) = events.next_if(|&(at, _)| at <= now) {
+            match event {
+                Event::KillSender => kill(&mut world.sender, "KILL"),
+                Event::InterruptSender => kill(&mut world.sender, "INT"),
+                Event::KillReceiver => kill(&mut world.receiver, "KILL"),
+                Event::StopReceiver => kill(&mut world.receiver, "TERM"),
+                Event::RebindSender => world.rebind(Side::A),
+                Event::RebindReceiver => world.rebind(Side::B),
+                Event::Outage(_) => {}
+            }
+        }
+        if world.receiver.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some()) {
+            world.receiver = None;
+            if *start_receiver.get_or_insert_with(|| reaction(now)) <= now {
+                world.start_receiver();
+                start_receiver = None;
+            }
+        }
+        if let Some((status, said)) = world.sender_ended() {
+            match status.code() {
+                Some(0) if events.peek().is_none() && start_receiver.is_none() => break,
+                // The rest is for another transfer: the same again finds everything there.
+                Some(0 | 130) | None => {}
+                Some(1) if small => {
+                    assert!(
+                        said.is_empty() || said.contains("space") || said.contains("refused"),
+                        "{what}: {said}"
+                    );
+                    enlarge(&place, 4 * schedule.bytes);
+                    small = false;
+                }
+                code => panic!("{what}: the sender ended with {code:?}: {said}"),
+            }
+        }
+        if world.sender.is_none() && *start_sender.get_or_insert_with(|| reaction(now)) <= now {
+            world.start_sender();
+            start_sender = None;
+        }
+        thread::sleep(LOOK);
+    }
+    let after = world.link.now().as_nanos().saturating_sub(last.as_nanos());
+    world.check(&what);
+    world.check_receiver(&what);
+    Duration::from_nanos(after)
+}
+
+fn kill(child: &mut Option<std::process::Child>, name: &str) {
+    if let Some(child) = child
+        && child.try_wait().unwrap().is_none()
+    {
+        signal(child, name);
+    }
+}

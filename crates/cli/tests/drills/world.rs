@@ -1,0 +1,162 @@
+//! Two hosts and the two programs on them.
+
+use hopline_link::{OldPorts, Side};
+use hopline_net::link::{NamespaceLink, Setup};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How often one looks.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+
+/// Sender on A, receiver on B. Whoever ends is started again with the same command.
+pub(crate) struct World {
+    pub(crate) link: NamespaceLink,
+    folders: TempDir,
+    data: Vec<u8>,
+    silence: String,
+    pub(crate) receiver: Option<Child>,
+    pub(crate) sender: Option<Child>,
+}
+
+impl World {
+    pub(crate) fn new(setup: Setup, bytes: usize, silence: Duration) -> Self {
+        let folders = TempDir::new().unwrap();
+        for name in ["from", "to"] {
+            fs::create_dir(folders.path().join(name)).unwrap();
+        }
+        let data: Vec<u8> = (0..bytes).map(|i| (i * 31 % 251 + i / 65_536) as u8).collect();
+        fs::write(folders.path().join("from/f"), &data).unwrap();
+        let link = NamespaceLink::with(setup).unwrap();
+        let silence = silence.as_secs().to_string();
+        Self { link, folders, data, silence, receiver: None, sender: None }
+    }
+
+    pub(crate) fn place(&self) -> PathBuf {
+        self.folders.path().join("to")
+    }
+
+    pub(crate) fn start_receiver(&mut self) {
+        let mut recv = hopline(&["recv", "-q", "--silence", &self.silence, "-o"]);
+        recv.arg(self.place());
+        self.receiver = Some(self.link.host(Side::B).spawn(recv).unwrap());
+    }
+
+    pub(crate) fn start_sender(&mut self) {
+        let file = self.folders.path().join("from/f");
+        let to = self.link.address_b().to_string();
+        let mut send = hopline(&["send", "-q", "--silence", &self.silence, "--patience", "300"]);
+        send.arg(file).arg(to);
+        self.sender = Some(self.link.host(Side::A).spawn(send).unwrap());
+    }
+
+    pub(crate) fn rebind(&self, side: Side) {
+        self.link.rebind(side, OldPorts::Forgotten);
+    }
+
+    /// How the sender ended, if it has.
+    pub(crate) fn sender_ended(&mut self) -> Option<(ExitStatus, String)> {
+        let status = self.sender.as_mut()?.try_wait().unwrap()?;
+        let mut said = String::new();
+        let _ = self.sender.take().unwrap().stderr.unwrap().read_to_string(&mut said);
+        Some((status, said))
+    }
+
+    /// All bytes are right, and nothing else is there.
+    pub(crate) fn check(&self, what: &str) {
+        let names: Vec<_> = fs::read_dir(self.place()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, ["f"], "{what}");
+        assert!(
+            fs::read(self.place().join("f")).unwrap() == self.data,
+            "{what}: not the bytes that were sent"
+        );
+    }
+
+    /// The receiver, idle, has kept nothing, and ends when it is told.
+    pub(crate) fn check_receiver(&mut self, what: &str) {
+        let receiver = self.receiver.as_mut().unwrap();
+        let (memory, threads) = usage(receiver.id());
+        assert!(memory < 40 << 20, "{what}: {memory} bytes resident");
+        assert!(threads <= 6, "{what}: {threads} threads");
+        signal(receiver, "TERM");
+        let status = ended(receiver, Duration::from_secs(10));
+        assert!(status.is_some_and(|status| matches!(status.code(), Some(0 | 130))), "{what}: {status:?}");
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for child in [&mut self.sender, &mut self.receiver].into_iter().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+pub(crate) fn hopline(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+pub(crate) fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+}
+
+/// How it ended, if it does within that time.
+pub(crate) fn ended(child: &mut Child, within: Duration) -> Option<ExitStatus> {
+    let since = now();
+    while since.elapsed() < within {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        thread::sleep(LOOK);
+    }
+    None
+}
+
+/// Bytes resident, and threads.
+pub(crate) fn usage(pid: u32) -> (u64, u64) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let value = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+        line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
+    };
+    (value("VmRSS:") * 1024, value("Threads:"))
+}
+
+/// Seconds of processor that a process has used.
+pub(crate) fn processor(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+#[expect(clippy::disallowed_methods, reason = "drills are in real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// A disk of so many bytes, mounted at `place` for these drills alone.
+pub(crate) fn mount(place: &Path, bytes: usize) -> bool {
+    let size = format!("size={bytes}");
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", &size, "none"]).arg(place);
+    mount.status().is_ok_and(|status| status.success())
+}
+
+/// From now on it holds so many.
+pub(crate) fn enlarge(place: &Path, bytes: usize) {
+    let size = format!("remount,size={bytes}");
+    assert!(Command::new("mount").args(["-o", &size]).arg(place).status().unwrap().success());
+}
+
+pub(crate) fn unmount(place: &Path) {
+    let _ = Command::new("umount").arg("-l").arg(place).status();
+}
