@@ -33,7 +33,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::catch_interrupts()?;
     let source = source(args)?;
     for skipped in source.skipped() {
-        say(&format!("left out: {} is {}", skipped.place.display(), skipped.what));
+        say(&format!("left out: {skipped}"));
     }
     let mut follow = Follow::new(args.show, Some(source.bytes()), &MultiProgress::new());
     let summary = send(args, peer, source, &mut follow)?;

@@ -5,6 +5,7 @@ use super::path::RelativePath;
 use super::source::{self, Item, Source, What};
 use super::store::hash_into;
 use super::{Outcome, Summary, Watch};
+use crate::printable::shown;
 use blake3::{Hash, Hasher};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -160,7 +161,7 @@ impl Sender {
                 What::File(place) => match open(&place) {
                     Ok((outgoing, content, mode, modified)) => (content, Some(outgoing), mode, modified),
                     Err(e) => {
-                        let text = format!("{}: cannot be read: {e}", place.display());
+                        let text = format!("{}: cannot be read: {e}", shown(&place));
                         self.left_out(&path, Refusal::new(Reason::System, text), watch);
                         continue;
                     }
