@@ -155,11 +155,19 @@ fn a_part_that_is_not_the_beginning_is_not_gone_on_with() {
 
 #[test]
 fn a_source_that_changes_meanwhile_is_left_out_and_leaves_nothing() {
-    let changes: [&dyn Fn(&Path); 2] = [&|path| fs::write(path, bytes(CHUNK)).unwrap(), &|path| {
-        fs::write(path, vec![1; 4 * CHUNK]).unwrap()
-    }];
+    use std::os::unix::fs::FileExt;
+    let open = |path: &Path| fs::OpenOptions::new().write(true).open(path).unwrap();
+    let changes: [&dyn Fn(&Path); 4] = [
+        &|path| fs::write(path, bytes(CHUNK)).unwrap(),
+        &|path| fs::write(path, vec![1; 4 * CHUNK]).unwrap(),
+        // Behind its end, and where it has been sent already.
+        &|path| open(path).write_all_at(b"more", 4 * CHUNK as u64).unwrap(),
+        &|path| open(path).write_all_at(b"x", 10).unwrap(),
+    ];
     for change in changes {
         let place = Place::with(&bytes(4 * CHUNK));
+        let before = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        open(&place.from.path().join("f")).set_modified(before).unwrap();
         let directory = place.directory();
         let (mut sender, mut receiver) =
             (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
