@@ -84,7 +84,7 @@ impl Sender {
         self.summary
     }
 
-    /// The next frame to send; `None`: a reply is due first, or it is over.
+    /// The next frame to send; `None`: a reply is due first, a stream has nothing for now (`WouldBlock`), or it is over.
     ///
     /// # Errors
     ///
@@ -221,6 +221,10 @@ impl Sender {
             Outgoing::Stream(reader) => read_some(reader, &mut data),
         };
         match (read, &mut outgoing) {
+            (Err(e), Outgoing::Stream(_)) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.state = State::Sending(path, outgoing, hasher);
+                return Ok(None);
+            }
             (Err(e), Outgoing::Stream(_)) => {
                 return Err(Error::files(format!("reading what becomes {path}"), e));
             }

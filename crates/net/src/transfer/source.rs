@@ -86,7 +86,8 @@ impl Source {
         Ok(source)
     }
 
-    /// Whatever `reader` gives, as a file called `name`.
+    /// Whatever `reader` gives, as a file called `name`. A reader that gives `WouldBlock` after a moment lets
+    /// [`Watch::interrupted`](super::Watch::interrupted) be asked, and the receiver be heard, while nothing comes.
     ///
     /// # Errors
     ///

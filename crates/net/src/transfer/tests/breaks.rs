@@ -512,3 +512,42 @@ fn old_parts_that_nobody_receives_are_removed() {
     assert_eq!(directory.remove_parts(std::time::Duration::ZERO).unwrap().len(), 1);
     assert!(place.names().is_empty());
 }
+
+/// A pipe into which nobody writes for now.
+struct Idle;
+
+impl Read for Idle {
+    fn read(&mut self, _data: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+#[test]
+fn a_stream_that_has_nothing_for_now_goes_on_later() {
+    let place = Place::new();
+    let directory = place.directory();
+    let source = Source::of_stream(Idle.chain(io::empty()), "f").unwrap();
+    let (mut sender, mut receiver) = (Sender::new(source), Receiver::new(&directory, Permitted::default()));
+    // HELLO, OFFER, START.
+    exchange(&mut sender, &mut receiver, 3, |frame| frame).unwrap();
+    for _ in 0..3 {
+        assert_eq!(sender.poll(&mut ()).unwrap(), None);
+    }
+    assert!(!sender.is_over());
+}
+
+#[test]
+fn a_receiver_that_stops_is_heard_while_a_stream_has_nothing() {
+    let (here, mut there) = UnixStream::pair().unwrap();
+    let said = [
+        Frame::Hello { version: VERSION, sender: None },
+        Frame::Accept { offset: 0, prefix: blake3::hash(b"") },
+        Frame::Fail(Refusal::new(Reason::Interrupted, "interrupted")),
+    ];
+    for frame in said {
+        there.write_all(&frame.encode()).unwrap();
+    }
+    let source = Source::of_stream(Idle, "f").unwrap();
+    let ended = send(here.try_clone().unwrap(), &here, source, &mut ()).unwrap_err();
+    assert_eq!(ended.to_string(), "the peer gave up: interrupted");
+}
