@@ -16,6 +16,8 @@ pub(crate) struct Follow {
     spans: Spans,
     started: Instant,
     bytes: u64,
+    /// When something new last came about.
+    progressed: Instant,
     /// The first failure to write to stdout.
     printed: Result<(), Failure>,
 }
@@ -37,12 +39,14 @@ impl Follow {
             "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go  {wide_msg}";
         bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
         let spans = if total.is_some_and(|bytes| bytes > 0) { Spans::All } else { Spans::Each };
-        Self { show, bar, spans, started: console::now(), bytes: 0, printed: Ok(()) }
+        let started = console::now();
+        Self { show, bar, spans, started, bytes: 0, progressed: started, printed: Ok(()) }
     }
 
-    /// Bytes that travelled so far, over all connections.
-    pub(crate) const fn bytes(&self) -> u64 {
-        self.bytes
+    /// When a byte last travelled, or a file was begun or stored, over whichever connection; before the first: when it began.
+    /// What the receiver had before is no progress.
+    pub(crate) const fn progressed(&self) -> Instant {
+        self.progressed
     }
 
     /// Another connection: the receiver will say how much it has of each file.
@@ -92,6 +96,7 @@ impl Follow {
 
 impl Watch for Follow {
     fn begun(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
+        self.progressed = console::now();
         match self.spans {
             Spans::All => self.bar.inc(offset),
             Spans::Each => {
@@ -110,10 +115,14 @@ impl Watch for Follow {
 
     fn advanced(&mut self, bytes: u64) {
         self.bytes += bytes;
+        self.progressed = console::now();
         self.bar.inc(bytes);
     }
 
     fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
+        if *outcome == Outcome::Stored {
+            self.progressed = console::now();
+        }
         let (word, why) = match outcome {
             Outcome::Stored => ("stored", None),
             Outcome::Present => ("there already", None),

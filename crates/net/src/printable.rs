@@ -1,6 +1,8 @@
 //! Words of a peer, for people.
 
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// What a peer wrote, without anything a terminal would obey or an eye be deceived by.
 pub(crate) fn printable(bytes: &[u8]) -> String {
@@ -14,6 +16,11 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
         written.expect("strings take everything");
     }
     text
+}
+
+/// A place on this machine, for people: names here may come from strangers too.
+pub(crate) fn shown(place: &Path) -> String {
+    printable(place.as_os_str().as_bytes())
 }
 
 /// Characters without a shape that turn others round, join them or hide between them: of Unicode's class Cf, those that

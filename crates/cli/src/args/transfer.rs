@@ -57,7 +57,7 @@ pub(crate) struct Send {
     /// How long to try again after nothing more arrived
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) patience: u32,
-    /// How long the receiver may be silent before the connection is made anew
+    /// How long the receiver may be silent before the connection is made anew; at most half of --patience counts
     #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) silence: u32,
     /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput

@@ -8,14 +8,20 @@ use hopline_core::Duration as Span;
 use hopline_net::tpa::{self, TpaStream};
 use hopline_net::transfer::{self, Error, Shared, Source, Summary};
 use indicatif::MultiProgress;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 /// How often a blocked read or write looks for Ctrl-C.
 const LOOK_UP: Duration = Duration::from_millis(200);
+const LOOK_UP_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// How long one attempt to connect may take.
 const CONNECT: Duration = Duration::from_secs(20);
 /// Less than this is no attempt.
@@ -33,7 +39,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::catch_interrupts()?;
     let source = source(args)?;
     for skipped in source.skipped() {
-        say(&format!("left out: {} is {}", skipped.place.display(), skipped.what));
+        say(&format!("left out: {skipped}"));
     }
     let mut follow = Follow::new(args.show, Some(source.bytes()), &MultiProgress::new());
     let summary = send(args, peer, source, &mut follow)?;
@@ -43,7 +49,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 fn source(args: &Args) -> Result<Source, Failure> {
     let source = if args.source == Path::new("-") {
         let name = args.name.as_deref().expect("the arguments require it with `-`");
-        Source::of_stream(io::stdin(), name)
+        let input = piped().map_err(|e| Failure::Other(format!("cannot read standard input: {e}")))?;
+        Source::of_stream(input, name)
     } else {
         Source::of_path(&args.source, args.name.as_deref())
     };
@@ -58,29 +65,25 @@ fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Re
     let patience = Duration::from_secs(args.patience.into()).max(LEAST_PATIENCE);
     let repeatable = first.is_repeatable();
     let mut next = Some(first);
-    let mut heard = console::now();
     loop {
         let source = match next.take() {
             Some(source) => source,
             None => source(args)?,
         };
-        let bytes_before = follow.bytes();
         follow.begin_anew();
-        let left = patience.saturating_sub(heard.elapsed());
+        let left = patience.saturating_sub(follow.progressed().elapsed());
         let setback = match attempt(args, peer, source, left, follow) {
             Ok(summary) if summary.busy == 0 => return Ok(summary),
             Ok(summary) => Setback::Busy(summary),
             Err(Error::Interrupted) => return Err(Failure::TransferSuspended),
             Err(error) => Setback::Error(error),
         };
-        if follow.bytes() > bytes_before {
-            heard = console::now();
-        }
-        if !repeatable || !setback.is_worth_another_try() || heard.elapsed() >= patience {
+        let left = patience.saturating_sub(follow.progressed().elapsed());
+        if !repeatable || !setback.is_worth_another_try() || left.is_zero() {
             return setback.into_result(peer);
         }
         follow.say(&format!("{peer}: {setback}; trying again"));
-        wait_or_interrupt(setback.pause().min(patience.saturating_sub(heard.elapsed())))?;
+        wait_or_interrupt(setback.pause().min(left))?;
     }
 }
 
@@ -131,9 +134,10 @@ fn attempt(
     follow: &mut Follow,
 ) -> Result<Summary, Error> {
     let mut config = tpa::config(args.window);
-    config.silence_limit = Some(Span::from_secs(args.silence.into()));
-    let limit = CONNECT.min(left).max(LEAST_PATIENCE);
-    let stream = TpaStream::connect_timeout(peer, &config, limit).map_err(Error::Connection)?;
+    // Half of the patience is left for another connection.
+    let silence = args.silence.min(args.patience / 2).max(1);
+    config.silence_limit = Some(Span::from_secs(silence.into()));
+    let stream = connect(peer, config, CONNECT.min(left).max(LEAST_PATIENCE))?;
     stream.set_read_timeout(Some(LOOK_UP));
     stream.set_write_timeout(Some(LOOK_UP));
     let stream = Shared::new(stream);
@@ -146,13 +150,45 @@ fn attempt(
     sent
 }
 
+/// Connects on a thread of its own, which nobody waits for after Ctrl-C.
+fn connect(peer: SocketAddr, config: tpa::Config, limit: Duration) -> Result<TpaStream, Error> {
+    let (give, connected) = mpsc::channel();
+    let work = move || give.send(TpaStream::connect_timeout(peer, &config, limit));
+    thread::Builder::new().name("connect".into()).spawn(work).map_err(Error::Connection)?;
+    loop {
+        match connected.recv_timeout(LOOK_UP) {
+            Ok(stream) => return stream.map_err(Error::Connection),
+            Err(RecvTimeoutError::Timeout) if console::interrupted() => return Err(Error::Interrupted),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+        }
+    }
+}
+
+/// Standard input that gives `WouldBlock` now and then while nothing comes, so that Ctrl-C and the receiver are heard.
+struct Piped(File);
+
+impl Read for Piped {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&LOOK_UP_WAIT))? {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            _ => self.0.read(data),
+        }
+    }
+}
+
+fn piped() -> io::Result<Piped> {
+    // Not by way of `Stdin`, whose buffer would hide what has come from `poll`.
+    Ok(Piped(io::stdin().as_fd().try_clone_to_owned()?.into()))
+}
+
 fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {
     let until = console::now() + pause;
     while console::now() < until {
         if console::interrupted() {
             return Err(Failure::TransferSuspended);
         }
-        std::thread::sleep(LOOK_UP.min(pause));
+        thread::sleep(LOOK_UP.min(pause));
     }
     Ok(())
 }

@@ -318,3 +318,53 @@ fn an_idle_receiver_that_is_stopped_has_done_its_work() {
         assert_eq!(ended(&mut receiver.child, Duration::from_secs(10)).code(), Some(0));
     }
 }
+
+#[test]
+fn a_sender_whose_standard_input_says_nothing_can_be_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start(folder.path(), &["--port", "0"]);
+    let mut send = command();
+    send.args(["send", "-", &format!("127.0.0.1:{}", receiver.port), "--name", "f"]);
+    send.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut sender = send.spawn().unwrap();
+    let mut pipe = sender.stdin.take().unwrap();
+    std::io::Write::write_all(&mut pipe, b"something").unwrap();
+    // What is written arrives though nothing follows.
+    while part(folder.path()).is_none_or(|(_, size)| size < 9) {
+        assert!(sender.try_wait().unwrap().is_none());
+        thread::sleep(Duration::from_millis(10));
+    }
+    interrupt(&sender);
+    assert_eq!(ended(&mut sender, Duration::from_secs(10)).code(), Some(130));
+    let (code, _, said) = receiver.end();
+    assert!(code == Some(1) && said.contains("the peer gave up: interrupted"), "{said}");
+    assert!(names(folder.path()).is_empty(), "a stream cannot be gone on with");
+}
+
+#[test]
+fn a_sender_that_nobody_answers_can_be_interrupted_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("big"), b"x").unwrap();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut send = command();
+    send.arg("send").arg(folder.path().join("big")).arg(silent.local_addr().unwrap().to_string());
+    let mut sender = send.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // It has called.
+    silent.recv(&mut [0; 2000]).unwrap();
+    interrupt(&sender);
+    assert_eq!(ended(&mut sender, Duration::from_secs(5)).code(), Some(130));
+}
+
+#[test]
+fn patience_bounds_the_silence_of_a_connection_that_was_made_too() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
+    let mut receiver = Receiver::that_stays(folders[1].path(), &["--port", "0"]);
+    // It shuts, and is never opened.
+    let gate = Gate::to(receiver.port);
+    let mut send = command();
+    send.args(send_arguments(folders[0].path(), &gate)).args(["--patience", "3"]);
+    let mut sender = send.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    assert_eq!(ended(&mut sender, Duration::from_secs(30)).code(), Some(1));
+    killed(&mut receiver.child);
+}

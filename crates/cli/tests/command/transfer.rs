@@ -234,6 +234,33 @@ fn partial_files_are_listed_and_removed_when_asked() {
 }
 
 #[test]
+fn partial_files_are_found_in_more_directories_than_a_process_may_have_open() {
+    let to = tempfile::tempdir().unwrap();
+    for number in 0..100 {
+        let inner = to.path().join(number.to_string());
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join(".hopline-part-0123456789abcdef0123456789abcdef"), b"half").unwrap();
+    }
+    let script = "ulimit -n 32; exec \"$0\" recv --clean -o \"$1\"";
+    let mut clean = std::process::Command::new("sh");
+    clean.args(["-c", script, env!("CARGO_BIN_EXE_hopline")]).arg(to.path());
+    let out = String::from_utf8(clean.output().unwrap().stdout).unwrap();
+    assert!(out.contains("100 removed, 0 in use"), "{out}");
+}
+
+#[test]
+fn names_that_would_deceive_the_eye_are_shown_escaped_by_the_sender_too() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tree = from.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    std::os::unix::fs::symlink("nowhere", tree.join("photo\u{202e}gpj.exe")).unwrap();
+    let receiver = Receiver::start(to.path(), &["--port", "0"]);
+    let sent = hopline(["send", tree.to_str().unwrap(), &receiver.peer()]);
+    assert!(stderr(&sent).contains("tree/photo\\u{202e}gpj.exe is a symbolic link"), "{}", stderr(&sent));
+    assert_eq!(receiver.end().0, Some(0));
+}
+
+#[test]
 fn what_is_over_the_quota_is_refused_and_leaves_nothing() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = from.path().join("big");
@@ -241,7 +268,10 @@ fn what_is_over_the_quota_is_refused_and_leaves_nothing() {
     let receiver = Receiver::start(to.path(), &["--port", "0", "--quota", "100K"]);
     let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer(), "--name", "a/b"]);
     assert_eq!(sent.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&sent.stdout).contains("keeps no more bytes"), "{sent:?}");
+    assert!(
+        String::from_utf8_lossy(&sent.stdout).contains("the receiver's quota has 102400 left"),
+        "{sent:?}"
+    );
     assert_eq!(receiver.end().0, Some(1));
     assert!(crate::names(to.path()).is_empty());
 }

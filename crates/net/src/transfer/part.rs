@@ -145,10 +145,7 @@ impl Part {
     pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Error> {
         let more = data.len() as u64;
         if !self.quota.take(more) {
-            return Err(Error::TooMuch(format!(
-                "{}: the receiver keeps no more bytes than it does",
-                self.target
-            )));
+            return Err(Error::TooMuch(format!("{}: the receiver's quota is used up", self.target)));
         }
         self.doubt();
         if let Err(e) = write_around_holes(&mut self.file, data) {

@@ -3,9 +3,14 @@
 use super::error::Error;
 use super::path::PART_PREFIX;
 use super::store::{Directory, SAFELY, is_file, stat, step};
+use crate::printable::shown;
 use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -47,6 +52,13 @@ pub struct FoundPart {
     pub age: Duration,
 }
 
+/// Its place, for people.
+impl fmt::Display for FoundPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(&self.place))
+    }
+}
+
 impl Directory {
     /// All partial files, in no order. Symbolic links are not followed.
     ///
@@ -76,15 +88,24 @@ impl Directory {
     }
 
     fn each_part(&self, take: &mut dyn FnMut(&OwnedFd, &[u8], FoundPart)) -> Result<(), Error> {
-        let root = self.root().try_clone().map_err(|e| Error::files("duplicating", e))?;
-        let mut directories = vec![(root, PathBuf::new())];
-        while let Some((directory, place)) = directories.pop() {
-            let doing = |e: rustix::io::Errno| Error::files(format!("reading {}", place.display()), e);
-            for entry in Dir::read_from(directory.as_fd()).map_err(doing)? {
-                let entry = entry.map_err(doing)?;
+        // Names, and not descriptors: a tree may be wider than a process may have files open.
+        let mut places = vec![PathBuf::new()];
+        while let Some(place) = places.pop() {
+            let failed = |e: Errno| Error::files(format!("reading {}", shown(&place)), e);
+            let entries = match self.below(&place).and_then(|found| Ok((Dir::read_from(&found)?, found))) {
+                Ok(entries) => entries,
+                // It has gone meanwhile, or is not to be read and holds nothing of ours.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) if place != Path::new("") => {
+                    continue;
+                }
+                Err(e) => return Err(failed(e)),
+            };
+            let (entries, directory) = entries;
+            for entry in entries {
+                let entry = entry.map_err(failed)?;
                 let name = entry.file_name().to_bytes();
-                let inner = place.join(entry.file_name().to_string_lossy().as_ref());
                 let Ok(Some(found)) = stat(&directory, name) else { continue };
+                let inner = place.join(OsStr::from_bytes(name));
                 let is_part = name.starts_with(PART_PREFIX.as_bytes()) && is_file(&found);
                 if is_part {
                     let age = age_of(found.st_mtime);
@@ -92,12 +113,20 @@ impl Directory {
                 } else if FileType::from_raw_mode(found.st_mode) == FileType::Directory
                     && !matches!(name, b"." | b"..")
                 {
-                    // One that may not be read holds nothing of ours.
-                    directories.extend(step(&directory, name).map(|inner_fd| (inner_fd, inner)));
+                    places.push(inner);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Opens a directory below this one.
+    fn below(&self, place: &Path) -> rustix::io::Result<OwnedFd> {
+        let mut directory = self.root().try_clone().map_err(|_| Errno::MFILE)?;
+        for name in place {
+            directory = step(&directory, name.as_bytes())?;
+        }
+        Ok(directory)
     }
 }
 

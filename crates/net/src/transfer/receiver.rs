@@ -153,8 +153,9 @@ impl<'a> Receiver<'a> {
         let mut part = self.directory.part(path, &offer)?;
         // Nothing tells which stream an earlier one was.
         let (here, hasher) = part.prefix(size.unwrap_or(0))?;
-        if size.is_some_and(|size| size - here > self.directory.quota_left()) {
-            let text = format!("{path}: the receiver keeps no more bytes than it does");
+        let left = self.directory.quota_left();
+        if let Some(needed) = size.map(|size| size - here).filter(|needed| *needed > left) {
+            let text = format!("{path}: needs {needed} bytes, and the receiver's quota has {left} left");
             return Err(Trouble::refuse(Reason::TooMuch, text));
         }
         let free = self.directory.free();

@@ -5,6 +5,7 @@ use super::path::RelativePath;
 use super::source::{self, Item, Source, What};
 use super::store::hash_into;
 use super::{Outcome, Summary, Watch};
+use crate::printable::shown;
 use blake3::{Hash, Hasher};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -46,7 +47,7 @@ enum State {
 
 /// What is open to be sent.
 enum Outgoing {
-    File { file: File, size: u64, hash: Hash, left: u64 },
+    File { file: File, size: u64, hash: Hash, modified: Modified, left: u64 },
     Stream(Box<dyn Read + Send>),
 }
 
@@ -83,7 +84,7 @@ impl Sender {
         self.summary
     }
 
-    /// The next frame to send; `None`: a reply is due first, or it is over.
+    /// The next frame to send; `None`: a reply is due first, a stream has nothing for now (`WouldBlock`), or it is over.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl Sender {
                 self.state = State::Sending(path, outgoing, hasher);
                 Ok(Some(Frame::Start { offset }))
             }
-            State::Sending(path, outgoing, hasher) => self.data(path, outgoing, hasher, watch).map(Some),
+            State::Sending(path, outgoing, hasher) => self.data(path, outgoing, hasher, watch),
             State::GiveUp(path, why) => Ok(Some(self.give_up(&path, why, watch))),
             waiting => {
                 self.state = waiting;
@@ -160,7 +161,7 @@ impl Sender {
                 What::File(place) => match open(&place) {
                     Ok((outgoing, content, mode, modified)) => (content, Some(outgoing), mode, modified),
                     Err(e) => {
-                        let text = format!("{}: cannot be read: {e}", place.display());
+                        let text = format!("{}: cannot be read: {e}", shown(&place));
                         self.left_out(&path, Refusal::new(Reason::System, text), watch);
                         continue;
                     }
@@ -212,7 +213,7 @@ impl Sender {
         mut outgoing: Outgoing,
         mut hasher: Hasher,
         watch: &mut dyn Watch,
-    ) -> Result<Frame, Error> {
+    ) -> Result<Option<Frame>, Error> {
         let mut data = Vec::with_capacity(CHUNK);
         let read = match &mut outgoing {
             Outgoing::File { file, left, .. } => file.take((*left).min(CHUNK as u64)).read_to_end(&mut data),
@@ -220,18 +221,24 @@ impl Sender {
             Outgoing::Stream(reader) => read_some(reader, &mut data),
         };
         match (read, &mut outgoing) {
+            (Err(e), Outgoing::Stream(_)) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.state = State::Sending(path, outgoing, hasher);
+                return Ok(None);
+            }
             (Err(e), Outgoing::Stream(_)) => {
                 return Err(Error::files(format!("reading what becomes {path}"), e));
             }
             (Err(e), Outgoing::File { .. }) => {
-                return Ok(self.give_up(&path, format!("it cannot be read: {e}"), watch));
+                return Ok(Some(self.give_up(&path, format!("it cannot be read: {e}"), watch)));
             }
-            (Ok(0), Outgoing::File { hash, left, .. }) if *left > 0 || *hash != hasher.finalize() => {
-                return Ok(self.give_up(&path, "it changed while it was being sent".into(), watch));
+            (Ok(0), Outgoing::File { file, size, hash, modified, left })
+                if *left > 0 || *hash != hasher.finalize() || has_changed(file, *size, *modified) =>
+            {
+                return Ok(Some(self.give_up(&path, "it changed while it was being sent".into(), watch)));
             }
             (Ok(0), _) => {
                 self.state = State::AwaitStored(path);
-                return Ok(Frame::End { hash: hasher.finalize() });
+                return Ok(Some(Frame::End { hash: hasher.finalize() }));
             }
             (Ok(read), Outgoing::File { left, .. }) => *left -= read as u64,
             (Ok(_), Outgoing::Stream(_)) => {}
@@ -240,7 +247,7 @@ impl Sender {
         self.summary.bytes += data.len() as u64;
         watch.advanced(data.len() as u64);
         self.state = State::Sending(path, outgoing, hasher);
-        Ok(Frame::Data(data))
+        Ok(Some(Frame::Data(data)))
     }
 
     fn give_up(&mut self, path: &RelativePath, why: String, watch: &mut dyn Watch) -> Frame {
@@ -281,12 +288,14 @@ fn open(place: &Path) -> io::Result<(Outgoing, Content, u16, Modified)> {
     }
     let hash = hasher.finalize();
     let mode = (found.mode() & 0o777) as u16;
-    Ok((
-        Outgoing::File { file, size, hash, left: size },
-        Content::File { size, hash },
-        mode,
-        source::modified(&found),
-    ))
+    let modified = source::modified(&found);
+    let outgoing = Outgoing::File { file, size, hash, modified, left: size };
+    Ok((outgoing, Content::File { size, hash }, mode, modified))
+}
+
+/// Whether it is another than when it was offered, in what has been sent already or behind it.
+fn has_changed(file: &File, size: u64, modified: Modified) -> bool {
+    !file.metadata().is_ok_and(|now| now.len() == size && source::modified(&now) == modified)
 }
 
 /// Puts `file` where the data goes on, and `hasher` too: after `offset` bytes if these have the hash `prefix`, otherwise at

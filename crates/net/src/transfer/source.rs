@@ -4,6 +4,7 @@ use super::error::Error;
 use super::frame::Modified;
 use super::identity::SenderId;
 use super::path::RelativePath;
+use crate::printable::shown;
 use std::fmt;
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -30,6 +31,13 @@ pub struct Skipped {
     pub place: PathBuf,
     /// What it is, in words.
     pub what: &'static str,
+}
+
+/// What is said of it.
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}", shown(&self.place), self.what)
+    }
 }
 
 /// One thing to offer.
@@ -65,7 +73,7 @@ impl Source {
     /// be read. Nothing is left out in silence: what in a directory is neither file nor directory is listed by
     /// [`Source::skipped`].
     pub fn of_path(place: &Path, name: Option<&str>) -> Result<Self, Error> {
-        let failed = |e| Error::files(format!("reading {}", place.display()), e);
+        let failed = |e| Error::files(format!("reading {}", shown(place)), e);
         // Who names a link means what it points to.
         let found = fs::metadata(place).map_err(failed)?;
         let name = match name {
@@ -78,7 +86,8 @@ impl Source {
         Ok(source)
     }
 
-    /// Whatever `reader` gives, as a file called `name`.
+    /// Whatever `reader` gives, as a file called `name`. A reader that gives `WouldBlock` after a moment lets
+    /// [`Watch::interrupted`](super::Watch::interrupted) be asked, and the receiver be heard, while nothing comes.
     ///
     /// # Errors
     ///
@@ -113,9 +122,9 @@ impl Source {
             return Ok(());
         }
         if !found.is_dir() {
-            return Err(Error::Unsendable(format!("{} is {}", place.display(), special(found.file_type()))));
+            return Err(Error::Unsendable(format!("{} is {}", shown(place), special(found.file_type()))));
         }
-        let failed = |e| Error::files(format!("reading {}", place.display()), e);
+        let failed = |e| Error::files(format!("reading {}", shown(place)), e);
         let mut names = fs::read_dir(place)
             .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>())
             .map_err(failed)?;
@@ -124,7 +133,7 @@ impl Source {
         for name in names {
             let inner = place.join(&name);
             let found = fs::symlink_metadata(&inner)
-                .map_err(|e| Error::files(format!("reading {}", inner.display()), e))?;
+                .map_err(|e| Error::files(format!("reading {}", shown(&inner)), e))?;
             if found.is_symlink() {
                 self.skipped.push(Skipped { place: inner, what: "a symbolic link" });
             } else if !found.is_file() && !found.is_dir() {

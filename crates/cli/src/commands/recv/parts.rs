@@ -48,8 +48,8 @@ pub(super) fn clean(args: &Args, directory: &Directory) -> Result<(), Failure> {
     let kept = directory.parts().map_err(failed)?;
     let line = |word: &str, part: &FoundPart| {
         if args.show.json {
-            let place = part.place.display().to_string();
-            format!("{}\n", serde_json::json!({ "event": word, "path": place, "bytes": part.bytes }))
+            let values = serde_json::json!({ "event": word, "path": part.to_string(), "bytes": part.bytes });
+            format!("{values}\n")
         } else {
             format!("{word}: {}\n", describe(part))
         }
@@ -68,5 +68,5 @@ pub(super) fn clean(args: &Args, directory: &Directory) -> Result<(), Failure> {
 
 fn describe(part: &FoundPart) -> String {
     let days = part.age.as_secs() / DAY;
-    format!("{} ({}, {days} days old)", part.place.display(), HumanBytes(part.bytes))
+    format!("{part} ({}, {days} days old)", HumanBytes(part.bytes))
 }

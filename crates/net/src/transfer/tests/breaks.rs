@@ -155,11 +155,19 @@ fn a_part_that_is_not_the_beginning_is_not_gone_on_with() {
 
 #[test]
 fn a_source_that_changes_meanwhile_is_left_out_and_leaves_nothing() {
-    let changes: [&dyn Fn(&Path); 2] = [&|path| fs::write(path, bytes(CHUNK)).unwrap(), &|path| {
-        fs::write(path, vec![1; 4 * CHUNK]).unwrap()
-    }];
+    use std::os::unix::fs::FileExt;
+    let open = |path: &Path| fs::OpenOptions::new().write(true).open(path).unwrap();
+    let changes: [&dyn Fn(&Path); 4] = [
+        &|path| fs::write(path, bytes(CHUNK)).unwrap(),
+        &|path| fs::write(path, vec![1; 4 * CHUNK]).unwrap(),
+        // Behind its end, and where it has been sent already.
+        &|path| open(path).write_all_at(b"more", 4 * CHUNK as u64).unwrap(),
+        &|path| open(path).write_all_at(b"x", 10).unwrap(),
+    ];
     for change in changes {
         let place = Place::with(&bytes(4 * CHUNK));
+        let before = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        open(&place.from.path().join("f")).set_modified(before).unwrap();
         let directory = place.directory();
         let (mut sender, mut receiver) =
             (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
@@ -503,4 +511,43 @@ fn old_parts_that_nobody_receives_are_removed() {
     drop(receiver);
     assert_eq!(directory.remove_parts(std::time::Duration::ZERO).unwrap().len(), 1);
     assert!(place.names().is_empty());
+}
+
+/// A pipe into which nobody writes for now.
+struct Idle;
+
+impl Read for Idle {
+    fn read(&mut self, _data: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+#[test]
+fn a_stream_that_has_nothing_for_now_goes_on_later() {
+    let place = Place::new();
+    let directory = place.directory();
+    let source = Source::of_stream(Idle.chain(io::empty()), "f").unwrap();
+    let (mut sender, mut receiver) = (Sender::new(source), Receiver::new(&directory, Permitted::default()));
+    // HELLO, OFFER, START.
+    exchange(&mut sender, &mut receiver, 3, |frame| frame).unwrap();
+    for _ in 0..3 {
+        assert_eq!(sender.poll(&mut ()).unwrap(), None);
+    }
+    assert!(!sender.is_over());
+}
+
+#[test]
+fn a_receiver_that_stops_is_heard_while_a_stream_has_nothing() {
+    let (here, mut there) = UnixStream::pair().unwrap();
+    let said = [
+        Frame::Hello { version: VERSION, sender: None },
+        Frame::Accept { offset: 0, prefix: blake3::hash(b"") },
+        Frame::Fail(Refusal::new(Reason::Interrupted, "interrupted")),
+    ];
+    for frame in said {
+        there.write_all(&frame.encode()).unwrap();
+    }
+    let source = Source::of_stream(Idle, "f").unwrap();
+    let ended = send(here.try_clone().unwrap(), &here, source, &mut ()).unwrap_err();
+    assert_eq!(ended.to_string(), "the peer gave up: interrupted");
 }
