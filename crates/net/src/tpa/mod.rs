@@ -67,19 +67,22 @@ const SEND_BUFFER: u64 = 256 * 1024;
 /// Shorter than translators of addresses remember a silent connection, and than a user's patience.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// RTO before the first sample: a call that is lost, or one of too many, is soon repeated.
+/// How soon a call is repeated the first time: it may be one of too many, of which those are answered that come twice.
+const CALL_AGAIN: Duration = Duration::from_millis(50);
+/// RTO before the first sample: a call that is lost is soon repeated.
 const FIRST_RTO: Duration = Duration::from_millis(300);
 /// How rarely a path that seems dead is probed: rarely enough to cost nothing, often enough to find it soon, and to outlast
 /// any burst of losses within the silence limit.
 const MOST_RTO: Duration = Duration::from_secs(5);
 
 /// TPA for real networks, with a largest window of `cwnd_max` segments (1 to 12; the paper: 2 or 3): [`Config::tpa`]
-/// with segments of 1448 bytes of data (over IPv6 a host takes 20 off) where the path has room for them, a send buffer of 256 KiB, an RTO of 300 ms before the first sample and of 5 s at most,
+/// with segments of 1448 bytes of data (over IPv6 a host takes 20 off) where the path has room for them, a send buffer of 256 KiB, an RTO of 300 ms before the first sample and of 5 s at most, a call that is repeated after 50 ms,
 /// and a sign of life asked for after 5 s of silence, so that a peer whose address has changed is found again.
 #[must_use]
 pub fn config(cwnd_max: u8) -> Config {
     let mut config = Config::tpa(cwnd_max);
     (config.mss, config.send_buffer, config.keep_alive) = (MSS, Some(SEND_BUFFER), Some(KEEP_ALIVE));
     (config.rto.initial, config.rto.max) = (FIRST_RTO, MOST_RTO);
+    config.call_again = Some(CALL_AGAIN);
     config
 }

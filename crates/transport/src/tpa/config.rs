@@ -41,6 +41,8 @@ pub struct Config {
     pub send_buffer: Option<u64>,
     /// How long the end that closed first answers late segments. Default 10 s.
     pub time_wait: Duration,
+    /// How soon a SYN is repeated the first time; `None` (default): after the RTO, as all other times.
+    pub call_again: Option<Duration>,
     /// Retransmissions of a SYN before giving up; `None`: never. Default 6, as our TCP.
     pub syn_retries: Option<u32>,
     /// How long the peer may be silent while something is due from it; `None`: for ever. Default 120 s (RFC 9293 §3.8.3
@@ -268,6 +270,7 @@ impl Config {
             receive_buffer: 64 * 1024,
             send_buffer: None,
             time_wait: Duration::from_secs(10),
+            call_again: None,
             syn_retries: Some(6),
             silence_limit: Some(Duration::from_secs(120)),
             keep_alive: None,
@@ -309,6 +312,7 @@ impl Config {
         check(failures.th_ack > 0, "th_ack", "at least 1")?;
         check(self.receive_buffer >= self.full_block(), "receive_buffer", "at least block_segments · mss")?;
         check(self.keep_alive != Some(Duration::ZERO), "keep_alive", "above zero")?;
+        check(self.call_again != Some(Duration::ZERO), "call_again", "above zero")?;
         check(self.silence_limit != Some(Duration::ZERO), "silence_limit", "above zero")?;
         self.pacing.validate()
     }

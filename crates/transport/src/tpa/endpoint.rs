@@ -58,6 +58,14 @@ pub(super) struct Opening {
     pub(super) retries: u32,
     /// Whether the peer is known to hold the connection.
     pub(super) confirmed: Confirmed,
+    pub(super) hurry: Hurry,
+}
+
+/// Whether the next repetition of the SYN comes before its time: it counts for nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hurry {
+    No,
+    Yes,
 }
 
 /// Who began.
@@ -183,7 +191,13 @@ impl<P: Payload> Endpoint<P> {
         Ok(Self {
             config,
             state: State::Closed,
-            opening: Opening { role: Role::NotYet, syn_sent: None, retries: 0, confirmed: Confirmed::Yes },
+            opening: Opening {
+                role: Role::NotYet,
+                syn_sent: None,
+                retries: 0,
+                confirmed: Confirmed::Yes,
+                hurry: Hurry::No,
+            },
             tags: Tags {
                 local: identity.map(|identity| identity.tag),
                 peer: None,
@@ -226,6 +240,10 @@ impl<P: Payload> Endpoint<P> {
         self.open(Role::Active, State::SynSent)?;
         self.opening.syn_sent = Some(now);
         self.send_syn(now);
+        if let Some(soon) = self.config.call_again {
+            self.timers.set(Timer::Open, now + soon);
+            self.opening.hurry = Hurry::Yes;
+        }
         Ok(())
     }
 

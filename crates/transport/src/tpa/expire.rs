@@ -2,7 +2,7 @@
 
 use super::block::Purpose;
 use super::config::Simultaneous;
-use super::endpoint::{Confirmed, Endpoint, Role};
+use super::endpoint::{Confirmed, Endpoint, Hurry, Role};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
 use hopline_core::{Instant, Payload};
@@ -27,6 +27,9 @@ impl<P: Payload> Endpoint<P> {
     /// A SYN, or what completes the handshake, was not answered.
     fn open_again(&mut self, now: Instant) {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        if core::mem::replace(&mut self.opening.hurry, Hurry::No) == Hurry::Yes && opening {
+            return self.send_syn(now);
+        }
         // Once the user has a connection, only silence ends it.
         if opening && self.config.syn_retries.is_some_and(|most| self.opening.retries >= most) {
             return self.finish(CloseReason::TimedOut);

@@ -280,3 +280,19 @@ fn that_the_peer_holds_the_connection_does_not_end_the_back_off_of_a_path_that_f
     let latest = s.endpoint.backoff();
     assert!(latest == backoff || latest == 1);
 }
+
+#[test]
+fn the_first_repetition_of_a_syn_may_be_hurried_and_counts_for_nothing() {
+    let config = Config { call_again: Some(Duration::from_millis(50)), syn_retries: Some(1), ..plain() };
+    let mut s = Script::new(config);
+    s.endpoint.connect(s.now).unwrap();
+    assert_eq!(s.says(), "S");
+    // The RTO before the first sample is a second.
+    assert_eq!(s.runs_to(5_000), "50: S; 1050: S");
+    let mut s = Script::new(config);
+    s.endpoint.connect(s.now).unwrap();
+    s.says();
+    s.runs_to(60);
+    s.hears_at(80, syn_ack());
+    assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(80)), "from the first: 50 ms too much at most");
+}
