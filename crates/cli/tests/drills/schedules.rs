@@ -2,7 +2,7 @@
 
 use crate::world::{LOOK, World, enlarge, mount, now, signal, unmount};
 use hopline_core::{Duration as Span, Instant as Moment, Purpose, Stream};
-use hopline_link::{Emulation, Side};
+use hopline_link::Emulation;
 use hopline_net::link::Setup;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,8 +28,8 @@ enum Event {
     InterruptSender,
     KillReceiver,
     StopReceiver,
+    /// Its address translator is started anew. The receiver, to be reached, keeps its port.
     RebindSender,
-    RebindReceiver,
     Outage(Span),
 }
 
@@ -53,13 +53,12 @@ impl Schedule {
         let events = (0..between(1, 5))
             .map(|_| {
                 let at = Moment::from_millis(between(50, 4000).into());
-                let event = match between(0, 7) {
+                let event = match between(0, 6) {
                     0 => Event::KillSender,
                     1 => Event::InterruptSender,
                     2 => Event::KillReceiver,
                     3 => Event::StopReceiver,
                     4 => Event::RebindSender,
-                    5 => Event::RebindReceiver,
                     _ => Event::Outage(Span::from_millis(between(500, 10_000).into())),
                 };
                 (at, event)
@@ -186,8 +185,7 @@ fn carry_out(schedule: &Schedule, world: &mut World, mut small: bool) -> Duratio
                 Event::InterruptSender => kill(&mut world.sender, "INT"),
                 Event::KillReceiver => kill(&mut world.receiver, "KILL"),
                 Event::StopReceiver => kill(&mut world.receiver, "TERM"),
-                Event::RebindSender => world.rebind(Side::A),
-                Event::RebindReceiver => world.rebind(Side::B),
+                Event::RebindSender => world.rebind_sender(),
                 Event::Outage(_) => {}
             }
         }

@@ -54,8 +54,8 @@ impl World {
         self.sender = Some(self.link.host(Side::A).spawn(send).unwrap());
     }
 
-    pub(crate) fn rebind(&self, side: Side) {
-        self.link.rebind(side, OldPorts::Forgotten);
+    pub(crate) fn rebind_sender(&self) {
+        self.link.rebind(Side::A, OldPorts::Forgotten);
     }
 
     /// How the sender ended, if it has.
