@@ -3,7 +3,7 @@
 mod bench;
 mod transfer;
 
-pub(crate) use bench::{Bench, Test};
+pub(crate) use bench::{Bench, BitRate, Test, Unit};
 pub(crate) use transfer::{Recv, Send, Show};
 
 use clap::builder::PossibleValuesParser;

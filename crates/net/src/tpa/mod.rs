@@ -45,6 +45,7 @@ mod train;
 
 pub use self::host::Host;
 pub use self::listener::TpaListener;
+pub use self::socket::Sharing;
 pub use self::stats::{HostStats, Info};
 pub use self::stream::TpaStream;
 #[cfg(feature = "tokio")]

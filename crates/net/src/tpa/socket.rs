@@ -3,7 +3,7 @@
 use super::train::Departure;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
-use socket2::{Domain, Protocol, Type};
+use socket2::{Domain, Protocol, SockRef, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -39,6 +39,15 @@ pub(super) enum Sent {
     Failed(io::Error),
 }
 
+/// Whether another socket may be bound to a port that has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// One that allows it too may (`SO_REUSEADDR`).
+    Allowed,
+    /// None may.
+    Refused,
+}
+
 /// Where datagrams are read to.
 pub(super) struct Buffers {
     bytes: Vec<u8>,
@@ -61,6 +70,10 @@ impl Socket {
             set_ip_mtu_discover(&udp, Ipv4PathMtuDiscovery::WANT)?;
         }
         Ok(Self { udp, state })
+    }
+
+    pub(super) fn share_port(&self, sharing: Sharing) -> io::Result<()> {
+        SockRef::from(&self.udp).set_reuse_address(sharing == Sharing::Allowed)
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
