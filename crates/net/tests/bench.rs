@@ -127,10 +127,10 @@ fn time_ends_a_test_and_what_is_omitted_is_in_no_sum() {
             assert_eq!(measured.clone().map(moved).sum::<u64>(), all(counted));
             assert_eq!(measured.clone().next().unwrap().start, Duration::ZERO);
             assert_eq!(measured.next_back().unwrap().end, counted.elapsed);
-            assert!(
-                seen.intervals[0].phase == Phase::Omitted && counted.elapsed >= Duration::from_millis(300)
-            );
+            assert_eq!(seen.intervals[0].phase, Phase::Omitted);
         }
+        // The server ends when it is told, perhaps before its own clock says so.
+        assert!(report.local.elapsed >= Duration::from_millis(300));
     }
 }
 
