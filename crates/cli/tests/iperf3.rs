@@ -2,6 +2,7 @@
 //! reported as ignored.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+#![allow(clippy::disallowed_methods, reason = "what servers print is read on the side")]
 
 use libtest_mimic::{Arguments, Trial};
 use serde_json::Value as Json;

@@ -1,1 +1,92 @@
-//! Peers that do what they should not.
+//! Clients that do what they should not: the server hangs up, and carries out the next test.
+
+use super::{Call, Error, Limit, Plan, Report, Role, Server, Tests, Transport, Watch, measure};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+const COOKIE: &[u8; 37] = b"lkbkflypniop5vcgazn3itll7ghnvjtqjb2t\0";
+
+/// A watch that interrupts when told.
+struct Until<'a>(&'a AtomicBool);
+
+impl Watch for Until<'_> {
+    fn interrupted(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+fn small(transport: Transport, address: SocketAddr) -> Result<Report, Error> {
+    let plan = Plan { limit: Limit::Bytes(100_000), ..Plan::new(transport) };
+    measure(&plan, &Call { peers: vec![address], ..Call::default() }, None, &mut ())
+}
+
+/// Lets `what` happen to a server, and then two tests, which must succeed.
+fn survives(what: impl FnOnce(SocketAddr)) {
+    let server = Server::bind(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).unwrap();
+    let address = server.local_addr().unwrap();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.serve(Tests::All, None, &mut Until(&over)));
+        // A test that fails must not leave the server waiting.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            what(address);
+            for transport in [Transport::Tpa { cwnd_max: 12 }, Transport::Tcp { congestion_control: None }] {
+                let report = small(transport, address).unwrap();
+                assert_eq!(report.remote.unwrap().bytes(Role::Receives), 100_000);
+            }
+        }));
+        over.store(true, Relaxed);
+        assert!(matches!(serving.join().unwrap(), Err(Error::Interrupted)));
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+/// What the server says to `words`, until it hangs up or has nothing to say.
+fn answer(address: SocketAddr, words: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(words).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut heard = Vec::new();
+    // It may reset what it has not read.
+    let _ = stream.take(10).read_to_end(&mut heard);
+    heard
+}
+
+#[test]
+fn noise_and_other_protocols_are_hung_up_on() {
+    survives(|address| {
+        for noise in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 64], &[b'a'; 40], b"\xff"] {
+            assert_eq!(answer(address, noise), b"", "{noise:?}");
+        }
+        let _half_open = TcpStream::connect(address).unwrap();
+        drop(TcpStream::connect(address).unwrap());
+    });
+}
+
+#[test]
+fn parameters_that_are_none_are_an_error_of_the_server() {
+    survives(|address| {
+        for wrong in ["", "{", "{}", r#"{"sctp":true,"time":1}"#, r#"{"tcp":true,"time":1,"parallel":500}"#] {
+            let len = (wrong.len() as u32).to_be_bytes();
+            let heard = answer(address, &[&COOKIE[..], &len, wrong.as_bytes()].concat());
+            // PARAM_EXCHANGE, SERVER_ERROR.
+            assert_eq!(heard[..2], [9, 254], "{wrong}: {heard:?}");
+        }
+        let heard = answer(address, &[&COOKIE[..], &[255; 4]].concat());
+        assert_eq!(heard[..2], [9, 254], "4 GiB of parameters");
+    });
+}
+
+#[test]
+fn who_comes_during_a_test_is_told_so_and_who_leaves_frees_the_server() {
+    survives(|address| {
+        let mut first = TcpStream::connect(address).unwrap();
+        first.write_all(COOKIE).unwrap();
+        first.read_exact(&mut [0]).unwrap();
+        assert!(matches!(small(Transport::Tcp { congestion_control: None }, address), Err(Error::Busy)));
+        assert!(matches!(small(Transport::Tpa { cwnd_max: 6 }, address), Err(Error::Busy)));
+    });
+}
