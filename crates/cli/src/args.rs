@@ -4,7 +4,7 @@ mod bench;
 mod link;
 mod transfer;
 
-pub(crate) use bench::{Bench, Test};
+pub(crate) use bench::{Bench, BitRate, Test, Unit};
 pub(crate) use link::{Link, Rate, Share, Time};
 pub(crate) use transfer::{Recv, Send, Show};
 

@@ -119,6 +119,13 @@ pub(crate) fn ignore_icmp_errors(socket: impl AsFd) -> io::Result<()> {
     set(libc::IPPROTO_IP, libc::IP_RECVERR)
 }
 
+/// Bytes written to a TCP socket that the peer has not confirmed (`SIOCOUTQ`).
+pub(crate) fn unsent(socket: impl AsFd) -> io::Result<u64> {
+    let mut bytes: c_int = 0;
+    ioctl(socket.as_fd(), libc::TIOCOUTQ, &mut bytes)?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
 /// What the process has used so far.
 pub(crate) fn resource_usage() -> io::Result<libc::rusage> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.
@@ -157,7 +164,7 @@ fn socket_address(address: Ipv4Addr) -> sockaddr {
 }
 
 /// `T` must be what `request` takes: every caller stands above, with `ifreq` or `rtentry` as netdevice(7) and rtnetlink's
-/// predecessor want.
+/// predecessor want, or `int` as tcp(7) does.
 fn ioctl<T>(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
     // SAFETY: the descriptor is open; `argument` is of the type that belongs to the request, and is ours alone.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), request, std::ptr::from_mut(argument)) };

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests, though without `#[test]`")]
 
 use hopline_net::bench::{
-    Connected, Direction, Ending, Error, Interval, Limit, Phase, Plan, Report, Server, Tests, Transport,
-    Watch, measure,
+    Call, Connected, Direction, Ending, Error, Interval, Limit, Phase, Plan, Rate, Report, Role, Server,
+    Settled, SideReport, Tests, Transport, Watch, measure,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread;
@@ -29,8 +29,8 @@ impl Watch for Seen {
         self.plans.push(plan.clone());
     }
 
-    fn connected(&mut self, streams: &[Connected]) {
-        self.streams = streams.to_vec();
+    fn connected(&mut self, settled: &Settled) {
+        self.streams = settled.streams.clone();
     }
 
     fn interval(&mut self, interval: &Interval) {
@@ -47,7 +47,20 @@ impl Watch for Seen {
 }
 
 fn plan(transport: Transport, direction: Direction, limit: Limit) -> Plan {
-    Plan { transport, direction, limit, omit: Duration::ZERO, streams: 3, length: 20_000 }
+    Plan { direction, limit, streams: 3, length: Some(20_000), ..Plan::new(transport) }
+}
+
+fn to(peers: &[SocketAddr]) -> Call {
+    Call { peers: peers.to_vec(), ..Call::default() }
+}
+
+/// Of all streams.
+fn all(side: &SideReport) -> u64 {
+    side.bytes(Role::Sends) + side.bytes(Role::Receives)
+}
+
+fn moved(interval: &Interval) -> u64 {
+    interval.bytes(Role::Sends) + interval.bytes(Role::Receives)
 }
 
 /// One test: what came of it, and what the client and the server saw.
@@ -63,8 +76,8 @@ fn run(plan: &Plan, period_ms: u64, patience: Option<usize>) -> (Report, Seen, S
         });
         let mut seen = Seen { patience, ..Seen::default() };
         // The first of the two does not listen.
-        let peers = [SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), address];
-        let report = measure(plan, &peers, period, &mut seen).unwrap();
+        let call = to(&[SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), address]);
+        let report = measure(plan, &call, period, &mut seen).unwrap();
         (report, seen, serving.join().unwrap())
     })
 }
@@ -81,12 +94,12 @@ fn what_is_to_arrive_arrives_and_both_sides_count_it() {
         let (report, client, server) = run(&plan, 10, None);
         assert_eq!(report.ending, Ending::Complete);
         let remote = report.remote.as_ref().unwrap();
-        assert_eq!((report.local.bytes(), remote.bytes()), (1_234_567, 1_234_567), "{plan:?}");
+        assert_eq!((all(&report.local), all(remote)), (1_234_567, 1_234_567), "{plan:?}");
         assert_eq!((report.local.streams.len(), remote.streams.len()), (3, 3));
-        assert_eq!(server.plans, std::slice::from_ref(&plan));
+        assert_eq!((server.plans[0].direction, server.plans[0].limit), (plan.direction, plan.limit));
         let (sender, receiver) = sender_and_receiver(&plan, &client, &server);
         for seen in [sender, receiver] {
-            assert_eq!(seen.intervals.iter().map(Interval::bytes).sum::<u64>(), 1_234_567);
+            assert_eq!(seen.intervals.iter().map(moved).sum::<u64>(), 1_234_567);
             assert!(seen.intervals.windows(2).all(|pair| pair[0].end == pair[1].start));
         }
         assert!(sender.intervals.iter().all(|i| i.retransmits().is_some()));
@@ -96,7 +109,7 @@ fn what_is_to_arrive_arrives_and_both_sides_count_it() {
         assert_eq!(client.streams.iter().map(|s| s.local).collect::<Vec<_>>(), far);
         // The server says the same, the other way round.
         let told = server.ended.unwrap().unwrap();
-        assert_eq!((told.local.bytes(), told.local.elapsed), (remote.bytes(), remote.elapsed));
+        assert_eq!(all(&told.local), all(remote));
     }
 }
 
@@ -106,16 +119,18 @@ fn time_ends_a_test_and_what_is_omitted_is_in_no_sum() {
         let limit = Limit::Time(Duration::from_millis(300));
         let plan = Plan { omit: Duration::from_millis(100), ..plan(transport, direction, limit) };
         let (report, client, server) = run(&plan, 60, None);
-        for (seen, counted) in [(&client, &report.local), (&server, report.remote.as_ref().unwrap())] {
+        for (seen, counted) in
+            [(&client, &report.local), (&server, &server.ended.as_ref().unwrap().as_ref().unwrap().local)]
+        {
             let mut measured = seen.intervals.iter().filter(|i| i.phase == Phase::Measured);
-            assert!(counted.bytes() > 0, "{plan:?}");
-            assert_eq!(measured.clone().map(Interval::bytes).sum::<u64>(), counted.bytes());
+            assert!(all(counted) > 0, "{plan:?}");
+            assert_eq!(measured.clone().map(moved).sum::<u64>(), all(counted));
             assert_eq!(measured.clone().next().unwrap().start, Duration::ZERO);
             assert_eq!(measured.next_back().unwrap().end, counted.elapsed);
-            assert!(
-                seen.intervals[0].phase == Phase::Omitted && counted.elapsed >= Duration::from_millis(300)
-            );
+            assert_eq!(seen.intervals[0].phase, Phase::Omitted);
         }
+        // The server ends when it is told, perhaps before its own clock says so.
+        assert!(report.local.elapsed >= Duration::from_millis(300));
     }
 }
 
@@ -134,13 +149,60 @@ fn a_test_that_is_stopped_has_a_result_on_both_sides() {
 }
 
 #[test]
+fn in_both_directions_each_side_sends_over_streams_of_its_own() {
+    for transport in [TPA, TCP] {
+        let plan =
+            Plan { direction: Direction::Both, ..plan(transport, Direction::Both, Limit::Bytes(100_000)) };
+        let (report, ..) = run(&plan, 50, None);
+        let remote = report.remote.unwrap();
+        for side in [&report.local, &remote] {
+            assert_eq!((side.bytes(Role::Sends), side.bytes(Role::Receives)), (100_000, 100_000), "{plan:?}");
+            assert_eq!(side.streams.len(), 6);
+        }
+    }
+}
+
+#[test]
+fn datagrams_are_numbered_counted_and_kept_to_the_rate() {
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
+        let limit = Limit::Time(Duration::from_millis(400));
+        let rate = Rate { bps: 800_000, burst: 0 };
+        let plan = Plan { rate, length: Some(1000), streams: 2, ..plan(Transport::Udp, direction, limit) };
+        let (report, ..) = run(&plan, 100, None);
+        let remote = report.remote.unwrap();
+        for (sent, received) in [(&report.local, &remote), (&remote, &report.local)] {
+            let Some(sent) = sent.datagrams(Role::Sends) else { continue };
+            let seen = received.datagrams(Role::Receives).unwrap();
+            // 100 a second for each of two streams, and the first at once.
+            assert!((10..=90).contains(&sent.packets), "{direction:?} {sent:?}");
+            assert!(seen.packets > 0 && seen.packets <= sent.packets + 2, "{direction:?} {seen:?} {sent:?}");
+        }
+    }
+}
+
+#[test]
+fn latency_is_looked_at_before_during_and_after_the_load() {
+    for transport in [TPA, TCP, Transport::Udp] {
+        let limit = Limit::Time(Duration::from_millis(300));
+        let probes = Some(Duration::from_millis(200));
+        let plan = Plan { probes, length: None, ..plan(transport, Direction::Forward, limit) };
+        let (report, ..) = run(&plan, 100, None);
+        let latency = report.latency.unwrap();
+        for trips in [&latency.before, &latency.during, &latency.after] {
+            assert!(trips.answered > 0 && trips.answered <= trips.sent, "{trips:?}");
+            assert!(trips.p50 <= trips.p95 && trips.p95 <= trips.p99 && trips.p99 <= trips.max, "{trips:?}");
+        }
+    }
+}
+
+#[test]
 fn nobody_there_is_an_error_that_says_so() {
     let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     for transport in [TPA, TCP] {
         let plan = plan(transport, Direction::Forward, Limit::Bytes(1));
-        let error = measure(&plan, &[nobody], None, &mut ()).unwrap_err();
+        let error = measure(&plan, &to(&[nobody]), None, &mut ()).unwrap_err();
         assert_eq!(error.to_string(), "cannot connect to 127.0.0.1:1: nobody listens there");
     }
     let plan = Plan { streams: 0, ..plan(TCP, Direction::Forward, Limit::Bytes(1)) };
-    assert!(matches!(measure(&plan, &[nobody], None, &mut ()), Err(Error::Plan(_))));
+    assert!(matches!(measure(&plan, &to(&[nobody]), None, &mut ()), Err(Error::Plan(_))));
 }

@@ -4,8 +4,8 @@
 
 use hopline_core::Duration as Span;
 use hopline_net::bench::{
-    CongestionControl, Connected, Direction, Error, Limit, Plan, Report, Server, Tests, Transport, Watch,
-    measure,
+    Call, CongestionControl, Direction, Error, Limit, Plan, Report, Role, Server, Settled, Tests, Transport,
+    Watch, measure,
 };
 use hopline_testkit::Emulation;
 use hopline_testkit::namespace::{NamespaceLink, run_tests};
@@ -37,11 +37,15 @@ fn reno() -> Transport {
 }
 
 fn plan(transport: &Transport, direction: Direction, limit: Limit) -> Plan {
-    Plan { transport: transport.clone(), direction, limit, omit: Duration::ZERO, streams: 2, length: 8192 }
+    Plan { direction, limit, streams: 2, length: Some(8192), ..Plan::new(transport.clone()) }
 }
 
 fn slow(loss: f64) -> Emulation {
     Emulation { rate: Some(2_000_000), loss, ..Emulation::delay(Span::from_millis(25)) }
+}
+
+fn to(peer: SocketAddr) -> Call {
+    Call { peers: vec![peer], ..Call::default() }
 }
 
 /// One test: the client on host A, the server on host B.
@@ -51,7 +55,7 @@ fn run(link: &NamespaceLink, plan: &Plan) -> (Result<Report, Error>, Result<(), 
     link.run_both(
         move || {
             is_ready.recv().unwrap();
-            measure(plan, &[address], None, &mut ())
+            measure(plan, &to(address), None, &mut ())
         },
         move || {
             let server = Server::bind(IpAddr::V4(link.address_b()), PORT).unwrap();
@@ -67,8 +71,9 @@ fn arrives(transport: &Transport, direction: Direction) {
     let report = report.unwrap();
     served.unwrap();
     let remote = report.remote.unwrap();
-    assert_eq!((report.local.bytes(), remote.bytes()), (BYTES, BYTES));
-    let sender = if direction == Direction::Forward { &report.local } else { &remote };
+    let (sender, receiver) =
+        if direction == Direction::Forward { (&report.local, &remote) } else { (&remote, &report.local) };
+    assert_eq!((sender.bytes(Role::Sends), receiver.bytes(Role::Receives)), (BYTES, BYTES));
     let stats = link.stats();
     let lost = stats.forth.lost + stats.back.lost;
     assert!(lost > 0 && sender.retransmits().unwrap() > 0, "{lost} lost: {sender:?}");
@@ -85,15 +90,19 @@ fn a_queue_full_of_data_delays_no_result() {
     served.unwrap();
     let received = report.remote.unwrap();
     // No more than the link carries in 2 s, although more was handed over.
-    let rate = received.bytes() as f64 * 8.0 / received.elapsed.as_secs_f64();
-    assert!(received.bytes() > 0 && rate < 2_000_000.0, "{rate}");
-    assert!(report.local.bytes() > received.bytes(), "{report:?}", report = report.local);
+    let rate = received.bytes(Role::Receives) as f64 * 8.0 / received.elapsed.as_secs_f64();
+    assert!(received.bytes(Role::Receives) > 0 && rate < 2_000_000.0, "{rate}");
+    assert!(
+        report.local.bytes(Role::Sends) > received.bytes(Role::Receives),
+        "{report:?}",
+        report = report.local
+    );
 }
 
 struct Quiet;
 
 impl Watch for Quiet {
-    fn connected(&mut self, _: &[Connected]) {
+    fn connected(&mut self, _: &Settled) {
         panic!("nobody is there");
     }
 }
@@ -103,7 +112,7 @@ fn who_is_not_there_is_given_up() {
     let nobody = SocketAddr::from((link.address_b(), PORT));
     for transport in [tpa(), reno()] {
         let plan = plan(&transport, Direction::Forward, Limit::Bytes(1));
-        let error = link.run_in_a(|| measure(&plan, &[nobody], None, &mut Quiet)).unwrap_err();
+        let error = link.run_in_a(|| measure(&plan, &to(nobody), None, &mut Quiet)).unwrap_err();
         assert_eq!(error.to_string(), "cannot connect to 10.80.0.2:5201: no answer");
     }
 }

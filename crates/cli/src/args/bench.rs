@@ -1,8 +1,9 @@
 //! `bench`.
 
 use clap::{ArgGroup, Args as Arguments};
-use hopline_net::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Transport};
+use hopline_net::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Rate, Transport};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,11 +11,13 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   hopline bench -s
   hopline bench -c drone-3
-  hopline bench -c drone-3 --transport tcp:cubic -t 30 -P 4
+  hopline bench -c drone-3 -C cubic -t 30 -P 4
+  hopline bench -c drone-3 -u -b 5M --bidir
   hopline bench -c drone-3 --window 12 -R -J | jq .end.sum_received.bits_per_second
+  iperf3 -c drone-3                        # to hopline bench -s; and the other way round with -u or -C
 
-Options and JSON keys are iperf3's, but the protocol is not: both ends must be hopline's.
-The server serves TPA (UDP) and TCP at one port number, one test at a time.
+Options, JSON keys and the conversation are iperf3's: over TCP and UDP either end may be iperf3. TPA needs hopline at both.
+The server serves TPA (UDP), TCP and UDP at one port number, one test at a time.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
 
 const DAY: i64 = 86_400;
@@ -34,9 +37,24 @@ pub(crate) struct Bench {
     /// Time between reports; 0: none
     #[arg(short, long, value_name = "SECONDS", default_value = "1")]
     pub(crate) interval: Period,
-    /// Server: listen on this address only [default: 0.0.0.0]
-    #[arg(short = 'B', long, value_name = "ADDRESS", conflicts_with = "client")]
+    /// Listen on this address only [default: 0.0.0.0]; client: call from it
+    #[arg(short = 'B', long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
+    /// IPv4 only
+    #[arg(short = '4', long, conflicts_with = "version6")]
+    pub(crate) version4: bool,
+    /// IPv6 only; server: both
+    #[arg(short = '6', long)]
+    pub(crate) version6: bool,
+    /// Unit of bit rates: k, m, g, t bits or K, M, G, T bytes per second [default: what fits]
+    #[arg(short, long, value_name = "UNIT")]
+    pub(crate) format: Option<Unit>,
+    /// Write there instead of to standard output, behind what it has
+    #[arg(long, value_name = "FILE")]
+    pub(crate) logfile: Option<PathBuf>,
+    /// As iperf3; every line leaves at once anyway
+    #[arg(long)]
+    pub(crate) forceflush: bool,
     /// Server: leave after one test, with its result as exit code
     #[arg(short = '1', long, conflicts_with = "client")]
     pub(crate) one_off: bool,
@@ -64,13 +82,59 @@ pub(crate) struct Test {
     /// Print one JSON object, with iperf3's keys
     #[arg(short = 'J', long, conflicts_with = "server")]
     pub(crate) json: bool,
-    /// Bytes handed over at once
-    #[arg(short, long, value_name = "BYTES[KMG]", default_value = "128K", value_parser = length)]
+    /// Print JSON as the test goes: an object a line, with `event` and `data`
+    #[arg(long, conflicts_with_all = ["server", "json"])]
+    pub(crate) json_stream: bool,
+    /// Bytes handed over at once [default: 128K; UDP: a segment of the path]
+    #[arg(short, long, value_name = "BYTES[KMG]", value_parser = length)]
     #[arg(conflicts_with = "server")]
-    pub(crate) length: u32,
-    /// tpa, tcp or tcp:CONGESTION-CONTROL
-    #[arg(long, value_name = "TRANSPORT", default_value = "tpa", conflicts_with = "server")]
-    pub(crate) transport: Transport,
+    pub(crate) length: Option<u32>,
+    /// tpa, udp, tcp or tcp:CONGESTION-CONTROL [default: tpa]
+    #[arg(long, value_name = "TRANSPORT", conflicts_with = "server")]
+    pub(crate) transport: Option<Transport>,
+    /// UDP
+    #[arg(short, long, conflicts_with_all = ["server", "transport", "congestion"])]
+    pub(crate) udp: bool,
+    /// TCP with this congestion control
+    #[arg(short = 'C', long, value_name = "NAME", conflicts_with_all = ["server", "transport"])]
+    pub(crate) congestion: Option<String>,
+    /// Bits per second of each stream, and blocks sent at once; 0: as fast as it goes [default: 0; UDP: 1M]
+    #[arg(short, long, value_name = "RATE[KMG][/N]", conflicts_with = "server")]
+    pub(crate) bitrate: Option<BitRate>,
+    /// Both send, over streams of their own
+    #[arg(long, conflicts_with_all = ["server", "reverse"])]
+    pub(crate) bidir: bool,
+    /// Buffers of sockets; TCP and UDP
+    #[arg(short = 'w', long = "socket-buffer", value_name = "BYTES[KMG]", value_parser = buffer)]
+    #[arg(conflicts_with = "server")]
+    pub(crate) socket_buffer: Option<u32>,
+    /// Data of a segment; TCP
+    #[arg(short = 'M', long, value_name = "BYTES", conflicts_with = "server")]
+    #[arg(value_parser = clap::value_parser!(u16).range(88..=32_767))]
+    pub(crate) set_mss: Option<u16>,
+    /// Send little at once, too (TCP_NODELAY)
+    #[arg(short = 'N', long, conflicts_with = "server")]
+    pub(crate) no_delay: bool,
+    /// Send without copying (sendfile); TCP
+    #[arg(short = 'Z', long, conflicts_with = "server")]
+    pub(crate) zerocopy: bool,
+    /// Type of service: 0 to 255, 0x10, 020; TCP and UDP
+    #[arg(short = 'S', long, value_name = "N", value_parser = tos, conflicts_with = "server")]
+    pub(crate) tos: Option<u8>,
+    /// Put before every line
+    #[arg(short = 'T', long, value_name = "WORDS", conflicts_with = "server")]
+    pub(crate) title: Option<String>,
+    /// Milliseconds that an attempt to connect may take [default: 10000]
+    #[arg(long, value_name = "MS", conflicts_with = "server")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=DAY * 1000))]
+    pub(crate) connect_timeout: Option<u32>,
+    /// Show what the server prints, too
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) get_server_output: bool,
+    /// Look at latency for so long before and after the load, and during it; 0: not at all
+    #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = latency)]
+    #[arg(conflicts_with = "server")]
+    pub(crate) latency: Duration,
     /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput [default: 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=12), conflicts_with = "server")]
     pub(crate) window: Option<u8>,
@@ -96,6 +160,78 @@ impl FromStr for Period {
             _ => Err("from 0.1 to 3600 seconds, or 0 for none".into()),
         }
     }
+}
+
+/// A unit of bit rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// Bits in one.
+    pub(crate) bits: u64,
+    /// What it is called.
+    pub(crate) name: &'static str,
+}
+
+impl FromStr for Unit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (bits, name) = match text {
+            "k" => (1_000, "kb/s"),
+            "m" => (1_000_000, "Mb/s"),
+            "g" => (1_000_000_000, "Gb/s"),
+            "t" => (1_000_000_000_000, "Tb/s"),
+            "K" => (8 << 10, "KiB/s"),
+            "M" => (8 << 20, "MiB/s"),
+            "G" => (8 << 30, "GiB/s"),
+            "T" => (8 << 40, "TiB/s"),
+            _ => return Err("one of k, m, g, t (bits) and K, M, G, T (bytes)".into()),
+        };
+        Ok(Self { bits, name })
+    }
+}
+
+/// How fast, as iperf3 reads it: K, M and G are 10^3, 10^6 and 10^9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BitRate(pub(crate) Rate);
+
+impl FromStr for BitRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            String::from("bits per second, perhaps with K, M or G, and a number of blocks: 500K, 1.5M, 10M/5")
+        };
+        let (rate, burst) = match text.split_once('/') {
+            None => (text, 0),
+            Some((rate, burst)) => (rate, burst.parse().ok().filter(|n| *n <= 1000).ok_or_else(wrong)?),
+        };
+        let unit = match rate.as_bytes().last() {
+            Some(b'k' | b'K') => 1e3,
+            Some(b'm' | b'M') => 1e6,
+            Some(b'g' | b'G') => 1e9,
+            _ => 1.0,
+        };
+        let number = if unit == 1.0 { rate } else { &rate[..rate.len() - 1] };
+        let bps = number.parse::<f64>().map_err(|_| wrong())? * unit;
+        if (0.0..=1e15).contains(&bps) { Ok(Self(Rate { bps: bps as u64, burst })) } else { Err(wrong()) }
+    }
+}
+
+fn buffer(text: &str) -> Result<u32, String> {
+    let bytes = bytes(text)?.try_into().ok().filter(|&bytes: &u32| bytes <= 512 << 20);
+    bytes.ok_or_else(|| "at most 512M".into())
+}
+
+fn tos(text: &str) -> Result<u8, String> {
+    let digits = text.strip_prefix("0x").map(|digits| (digits, 16));
+    let octal = || text.strip_prefix('0').filter(|rest| !rest.is_empty()).map(|digits| (digits, 8));
+    let (digits, radix) = digits.or_else(octal).unwrap_or((text, 10));
+    u8::from_str_radix(digits, radix).map_err(|_| "0 to 255, as 16, 0x10 or 020".into())
+}
+
+fn latency(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=10.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "0 to 10 seconds".into())
 }
 
 fn length(text: &str) -> Result<u32, String> {
@@ -132,6 +268,24 @@ mod tests {
             assert!(bytes(wrong).is_err(), "{wrong}");
         }
         assert_eq!((length("1M"), length("1048577").is_err()), (Ok(1 << 20), true));
+    }
+
+    #[test]
+    fn rates_have_iperf3s_units() {
+        let rate = |bps, burst| Ok(BitRate(Rate { bps, burst }));
+        for (text, expected) in [
+            ("0", rate(0, 0)),
+            ("10M", rate(10_000_000, 0)),
+            ("1.5k", rate(1_500, 0)),
+            ("2G/5", rate(2_000_000_000, 5)),
+        ] {
+            assert_eq!(text.parse(), expected, "{text}");
+        }
+        for wrong in ["", "M", "-1", "1T", "1M/", "1M/1001", "nan", "inf", "1é"] {
+            assert!(wrong.parse::<BitRate>().is_err(), "{wrong}");
+        }
+        assert_eq!(["0", "16", "0x10", "020", "255"].map(tos), [0, 16, 16, 16, 255].map(Ok));
+        assert!(["", "256", "0x", "09", "-1"].iter().all(|wrong| tos(wrong).is_err()));
     }
 
     #[test]

@@ -65,6 +65,7 @@ const SEEN: [&str; 6] = ["max_rtt", "max_snd_cwnd", "max_snd_wnd", "mean_rtt", "
 /// Keys and types as in iperf3's, of a test in which the client sent.
 fn check_shape(document: &Json, streams: usize, more: &[&str]) {
     assert_eq!(keys(document), ["end", "intervals", "start"]);
+    assert_eq!(document["start"]["cookie"].as_str().unwrap().len(), 36);
     let start = &document["start"];
     assert_eq!(start["connected"].as_array().unwrap().len(), streams);
     for stream in start["connected"].as_array().unwrap() {
@@ -147,6 +148,76 @@ fn in_reverse_the_server_sends_and_its_retransmissions_are_told() {
     assert!(out.contains("TPA with a window of 2, 100 KiB, streams: 1, the client receives"), "{out}");
 }
 
+/// In the order of iperf3's document.
+#[test]
+fn json_keys_have_iperf3s_order_and_none_is_missing() {
+    let server = Server::start(&[]);
+    let text = stdout(&server.test(&["-t", "1", "-i", "0", "-u", "-J", "--latency", "0.1"]));
+    let mut at = 0;
+    for key in [
+        "start",
+        "connected",
+        "version",
+        "system_info",
+        "timestamp",
+        "connecting_to",
+        "cookie",
+        "target_bitrate",
+        "sock_bufsize",
+        "sndbuf_actual",
+        "rcvbuf_actual",
+        "test_start",
+        "protocol",
+        "num_streams",
+        "blksize",
+        "omit",
+        "duration",
+        "bytes",
+        "blocks",
+        "reverse",
+        "tos",
+        "target_bitrate",
+        "intervals",
+        "end",
+        "streams",
+        "udp",
+        "jitter_ms",
+        "lost_packets",
+        "packets",
+        "lost_percent",
+        "out_of_order",
+        "sender",
+        "sum",
+        "sum_sent",
+        "sum_received",
+        "cpu_utilization_percent",
+        "host_total",
+        "latency_ms",
+        "before",
+        "during",
+        "after",
+    ] {
+        let next = text[at..].find(&format!("\"{key}\":"));
+        at += next.unwrap_or_else(|| panic!("{key} is missing or too early: {text}"));
+    }
+    server.interrupt();
+}
+
+#[test]
+fn a_json_stream_has_an_event_a_line_and_a_log_file_has_what_stdout_would() {
+    let server = Server::start(&[]);
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let path = log.path().to_str().unwrap();
+    let output = server.test(&["-t", "1", "-i", "0.5", "--json-stream", "--latency", "0", "--logfile", path]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), String::new()), "{}", stderr(&output));
+    let text = std::fs::read_to_string(path).unwrap();
+    let events: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!((names[0], names[1], names[names.len() - 1]), ("start", "interval", "end"));
+    assert!(events.iter().all(|event| event["data"].is_object()), "{text}");
+    server.interrupt();
+}
+
 #[test]
 fn text_has_a_line_for_every_stream_and_the_sum_of_both_sides() {
     let server = Server::start(&["-1"]);
@@ -225,7 +296,7 @@ fn a_server_that_is_stopped_in_the_midst_is_an_error_at_the_client() {
     let mut said = String::new();
     client.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(client.wait().unwrap().code(), Some(1), "{said}");
-    assert!(said.contains("the other side says: stopped by its user"), "{said}");
+    assert!(said.contains("the other side was stopped by its user"), "{said}");
     assert_eq!(server.end().0, Some(130));
 }
 
@@ -244,11 +315,21 @@ fn what_makes_no_sense_is_refused_before_anybody_is_called() {
         (&["-P", "129"], "129 is not in 1..=128"),
         (&["--window", "13"], "13 is not in 1..=12"),
         (&["--window", "3", "--transport", "tcp"], "--window is TPA's"),
-        (&["--transport", "udp"], "`tcp:NAME`, NAME being one of:"),
+        (&["--transport", "sctp"], "`tcp:NAME`, NAME being one of:"),
+        (&["-C", "nosuch"], "there is no congestion control `nosuch` here"),
+        (&["-u", "-C", "reno"], "cannot be used with"),
+        (&["-u", "-Z"], "--zerocopy is for TCP, and the transport is UDP"),
+        (&["-N"], "--no-delay is for TCP, and the transport is TPA"),
+        (&["-u", "-l", "8"], "datagrams of 16 to 65507 bytes"),
+        (&["-b", "fast"], "10M/5"),
+        (&["-S", "256"], "0 to 255"),
+        (&["-f", "x"], "one of k, m, g, t"),
+        (&["-4", "-6"], "cannot be used with"),
+        (&["-R", "--bidir"], "cannot be used with"),
+        (&["-J", "--json-stream"], "cannot be used with"),
         (&["--transport", "tcp:nosuch"], "there is no congestion control `nosuch` here; this kernel has:"),
         (&["-s"], "cannot be used with"),
         (&["-1"], "cannot be used with"),
-        (&["-B", "127.0.0.1"], "cannot be used with"),
     ] {
         let output = hopline(client.iter().chain(wrong));
         assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()), "{wrong:?}");

@@ -1,21 +1,23 @@
 //! The control connection.
 
-use super::error::{Error, Refusal};
-use super::message::{HEADER, Message, MessageProblem};
+use super::error::Error;
 use super::now;
+use super::protocol::{Extra, MAX_FROM_CLIENT, MAX_FROM_SERVER, Speaks, State};
 use super::stream::{Stream, is_timeout};
+use crate::printable::printable;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long a side may be silent before it is given up: longer than an outage of 10 s with what TCP's and TPA's timers add.
+/// How long a message may take once it has begun, and how long it may take to hand one over: longer than an outage of 10 s
+/// with what TCP's and TPA's timers add.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How long a side is silent before it says that it is still there.
-const ALIVE: Duration = Duration::from_secs(5);
 /// How long one call to the transport may take.
 const CALL: Duration = Duration::from_millis(100);
 /// How long the last words may take.
@@ -50,113 +52,152 @@ pub(super) enum Side {
     Server,
 }
 
-/// Messages over a stream.
+/// States and JSON over a stream.
 #[derive(Debug)]
 pub(super) struct Control {
     side: Side,
     stream: Stream,
-    /// What has arrived of the next message.
-    pending: Vec<u8>,
-    heard: Instant,
-    spoke: Instant,
+    /// What the other side speaks, as far as is known.
+    pub(super) speaks: Speaks,
+    /// Where a server of hopline sends datagrams back.
+    pub(super) echo_port: Option<u16>,
 }
 
 impl Control {
     pub(super) fn new(side: Side, stream: Stream) -> Result<Self, Error> {
         stream.set_patience(CALL).and_then(|()| stream.set_prompt()).map_err(Error::Control)?;
-        Ok(Self { side, stream, pending: Vec::new(), heard: now(), spoke: now() })
+        Ok(Self { side, stream, speaks: Speaks::Iperf3, echo_port: None })
     }
 
-    pub(super) fn send(&mut self, message: &Message) -> Result<(), Error> {
-        let bytes = message.encode();
-        let until = now() + SILENCE;
-        let mut rest = &bytes[..];
-        while !rest.is_empty() {
-            match (&self.stream).write(rest) {
-                Ok(0) => return Err(Error::Closed),
-                Ok(n) => rest = &rest[n..],
-                Err(e) if is_timeout(&e) && now() < until => {}
-                Err(e) if is_timeout(&e) => return Err(Error::Silent(SILENCE.as_secs())),
-                Err(e) => return Err(Error::Control(e)),
-            }
-        }
-        self.spoke = now();
-        (&self.stream).flush().map_err(Error::Control)
+    pub(super) fn say(&mut self, state: State) -> Result<(), Error> {
+        self.send(&[state as i8 as u8])
     }
 
-    /// Waits for a message, but no longer than `wait`, and no longer than until `bell` rings. A FAIL is an error here,
-    /// and what only says that the peer is there is kept from the caller.
-    pub(super) fn receive(&mut self, wait: Duration, bell: &Bell) -> Result<Option<Message>, Error> {
-        if now() - self.spoke >= ALIVE {
-            self.send(&Message::Alive)?;
-        }
-        let woken = wait_for(&self.stream, bell, wait.min(ALIVE))?;
+    /// Length and text.
+    pub(super) fn tell(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        let text = serde_json::to_vec(value).expect("numbers and words");
+        let len = u32::try_from(text.len()).expect("far below 4 GiB");
+        self.send(&[&len.to_be_bytes()[..], &text].concat())
+    }
+
+    /// A state, if one comes within `wait` and before `bell` rings. What ends a test is an error here.
+    pub(super) fn hear(&mut self, wait: Duration, bell: &Bell) -> Result<Option<State>, Error> {
+        let woken = wait_for(&self.stream, bell, wait)?;
         bell.silence();
+        let mut byte = [0];
         if !woken {
-            let silent = now() - self.heard >= SILENCE;
-            return if silent { Err(Error::Silent(SILENCE.as_secs())) } else { Ok(None) };
+            return Ok(None);
         }
-        match self.read()? {
-            Some(Message::Fail(refusal)) => Err(Error::Refused(refusal)),
-            Some(Message::Alive) | None => Ok(None),
-            message => Ok(message),
+        match (&self.stream).read(&mut byte) {
+            Ok(0) => return Err(Error::Closed),
+            Ok(_) => {}
+            Err(e) if is_timeout(&e) => return Ok(None),
+            Err(e) => return Err(Error::Control(e)),
         }
-    }
-
-    /// The next message, if it has arrived. Nothing behind it is read, as that may belong to somebody else.
-    fn read(&mut self) -> Result<Option<Message>, Error> {
-        loop {
-            let missing = match self.pending.first_chunk::<HEADER>() {
-                None => HEADER - self.pending.len(),
-                Some(header) => {
-                    let len = HEADER + Message::body_len(*header).map_err(foreign)?;
-                    if self.pending.len() == len {
-                        let message = Message::decode(header[0], &self.pending[HEADER..]).map_err(foreign)?;
-                        self.pending.clear();
-                        return Ok(Some(message));
-                    }
-                    len - self.pending.len()
+        let state = State::of(byte[0]);
+        let state =
+            state.ok_or_else(|| Error::Protocol(format!("{} is no state of a test", byte[0] as i8)))?;
+        match (state, self.side) {
+            (State::Hopline, Side::Client) => {
+                let extra: Extra = self.json()?;
+                self.speaks = Speaks::Hopline;
+                self.echo_port = extra.echo_port.or(self.echo_port);
+                match extra.refused {
+                    Some(words) => Err(Error::Refused(printable(words.as_bytes()))),
+                    None => Ok(None),
                 }
-            };
-            let mut buffer = [0; 512];
-            let len = missing.min(buffer.len());
-            match (&self.stream).read(&mut buffer[..len]) {
-                Ok(0) => return Err(Error::Closed),
-                Ok(n) => {
-                    self.pending.extend(&buffer[..n]);
-                    self.heard = now();
-                }
-                Err(e) if is_timeout(&e) => return Ok(None),
-                Err(e) => return Err(Error::Control(e)),
             }
+            (State::AccessDenied, Side::Client) => Err(Error::Busy),
+            (State::ServerTerminate, Side::Client) | (State::ClientTerminate, Side::Server) => {
+                Err(Error::Stopped)
+            }
+            (State::ServerError, Side::Client) => {
+                let numbers = self.receive(8)?;
+                Err(Error::Failed(numbers.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))))
+            }
+            (state, _) => Ok(Some(state)),
         }
     }
 
-    /// The next message, which must come before `limit` is over. `doing`: what the peer has to do for it.
+    /// `wanted`, which must come before `limit` is over. `doing`: what the peer has to do for it.
     pub(super) fn expect(
         &mut self,
+        wanted: State,
         limit: Duration,
         doing: &'static str,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Message, Error> {
+    ) -> Result<(), Error> {
         let bell = Bell::new().map_err(Error::Control)?;
         let until = now() + limit;
         while now() < until {
             if interrupted() {
                 return Err(Error::Interrupted);
             }
-            if let Some(message) = self.receive(LOOK, &bell)? {
-                return Ok(message);
+            match self.hear(LOOK, &bell)? {
+                Some(state) if state == wanted => return Ok(()),
+                Some(state) => return Err(out_of_turn(state)),
+                None => {}
             }
         }
         Err(Error::Late(doing))
     }
 
-    /// Tells the peer why it cannot go on, if it can be told.
-    pub(super) fn fail(mut self, refusal: Refusal) {
-        if self.send(&Message::Fail(refusal)).is_ok() {
+    /// What the peer tells at length.
+    pub(super) fn json<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
+        let header = self.receive(4)?;
+        let len = header.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes)) as usize;
+        let most = match self.side {
+            Side::Client => MAX_FROM_SERVER,
+            Side::Server => MAX_FROM_CLIENT,
+        };
+        if len > most {
+            return Err(Error::Protocol(format!("a message of {len} bytes")));
+        }
+        let text = self.receive(len)?;
+        serde_json::from_slice(&text).map_err(|e| Error::Protocol(format!("a message that is none: {e}")))
+    }
+
+    /// So many bytes. Nothing behind them is read, as that may belong to somebody else.
+    pub(super) fn receive(&mut self, len: usize) -> Result<Vec<u8>, Error> {
+        let until = now() + SILENCE;
+        let mut bytes = Vec::new();
+        while bytes.len() < len {
+            let mut buffer = [0; 4096];
+            let wanted = (len - bytes.len()).min(buffer.len());
+            match (&self.stream).read(&mut buffer[..wanted]) {
+                Ok(0) => return Err(Error::Closed),
+                Ok(n) => bytes.extend(&buffer[..n]),
+                Err(e) if is_timeout(&e) && now() < until => {}
+                Err(e) if is_timeout(&e) => return Err(Error::Silent(SILENCE.as_secs())),
+                Err(e) => return Err(Error::Control(e)),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Tells the peer that this side cannot go on, if it can be told.
+    pub(super) fn fail(mut self, error: &Error) {
+        if !error.is_told() {
+            return self.stream.abort();
+        }
+        if self.apologise(error).is_ok() {
             self.close();
         }
+    }
+
+    fn apologise(&mut self, error: &Error) -> Result<(), Error> {
+        if self.side == Side::Client {
+            return self.say(State::ClientTerminate);
+        }
+        if let Error::Interrupted = error {
+            return self.say(State::ServerTerminate);
+        }
+        if self.speaks == Speaks::Hopline {
+            self.say(State::Hopline)?;
+            return self.tell(&Extra { refused: Some(error.to_string()), echo_port: None });
+        }
+        self.say(State::ServerError)?;
+        self.send(&[error.number().to_be_bytes(), [0; 4]].concat())
     }
 
     /// Ends it once the peer has everything. The client hangs up first: it may leave then, and nobody waits for its answer.
@@ -180,6 +221,10 @@ impl Control {
         self.side
     }
 
+    pub(super) const fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// The stream alone; nothing was read of what follows the messages.
     pub(super) fn into_stream(self) -> Stream {
         self.stream
@@ -187,6 +232,21 @@ impl Control {
 
     pub(super) fn peer_addr(&self) -> Result<SocketAddr, Error> {
         self.stream.peer_addr().map_err(Error::Control)
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let until = now() + SILENCE;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match (&self.stream).write(rest) {
+                Ok(0) => return Err(Error::Closed),
+                Ok(n) => rest = &rest[n..],
+                Err(e) if is_timeout(&e) && now() < until => {}
+                Err(e) if is_timeout(&e) => return Err(Error::Silent(SILENCE.as_secs())),
+                Err(e) => return Err(Error::Control(e)),
+            }
+        }
+        (&self.stream).flush().map_err(Error::Control)
     }
 }
 
@@ -200,14 +260,7 @@ fn wait_for(stream: &Stream, bell: &Bell, wait: Duration) -> Result<bool, Error>
     }
 }
 
-fn foreign(problem: MessageProblem) -> Error {
-    match problem {
-        MessageProblem::Version(version) => Error::Version(version),
-        problem => Error::Protocol(problem.to_string()),
-    }
-}
-
-/// A message that has no place here.
-pub(super) fn out_of_turn(message: &Message) -> Error {
-    Error::Protocol(format!("{} came out of turn", message.name()))
+/// A state that has no place here.
+pub(super) fn out_of_turn(state: State) -> Error {
+    Error::Protocol(format!("{state:?} came out of turn"))
 }

@@ -1,15 +1,18 @@
-//! A test from its beginning to its end: the same on both sides.
+//! A test from its beginning to its end: nearly the same on both sides.
 
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};
 use super::cpu::CpuClock;
+use super::datagram::Counters;
 use super::error::Error;
 use super::ledger::{Ledger, Standing};
-use super::message::Message;
-use super::plan::{Limit, Plan};
+use super::plan::{Limit, Output, Plan, Transport};
+use super::protocol::{Results, State};
 use super::pump::{End, Meter, Pump};
-use super::report::{Ending, Report, SideReport};
+use super::report::{Ending, Report, Role, ServerOutput, SideReport};
 use super::stream::Stream;
 use super::{Watch, now};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,21 +20,22 @@ use std::time::{Duration, Instant};
 const RESULTS: Duration = Duration::from_secs(30);
 /// The same, if somebody wants to go.
 const RESULTS_IF_STOPPED: Duration = Duration::from_secs(2);
-/// How long nothing may arrive where only bytes end the test.
-const STALL: Duration = Duration::from_secs(120);
-
-/// What this side does with data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    Sends,
-    Receives,
-}
+/// How long a server waits for the end of a test whose time is over.
+const GRACE: Duration = Duration::from_secs(30);
+/// How long nothing may move where as much moves as can: longer than an outage of 10 s with what timers add.
+const STALL: Duration = Duration::from_secs(30);
+/// How long what was sent may still be coming while nothing comes.
+const TAIL: Duration = Duration::from_secs(3);
+/// A test that ends so much before its time was stopped.
+const EARLY: Duration = Duration::from_millis(500);
 
 /// A test, all set.
 pub(super) struct Course<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) role: Role,
+    pub(super) length: u32,
+    pub(super) counters: Counters,
     pub(super) streams: &'a [Stream],
+    pub(super) roles: &'a [Role],
     pub(super) control: &'a mut Control,
     /// Of intervals; `None`: none.
     pub(super) period: Option<Duration>,
@@ -42,23 +46,16 @@ impl Course<'_> {
     /// Carries it out. The streams are as they were left.
     pub(super) fn run(mut self) -> Result<Report, Error> {
         let bell = Bell::new().map_err(Error::Control)?;
-        let budget = match (self.role, self.plan.limit) {
-            (Role::Sends, Limit::Bytes(bytes)) => Some(bytes),
-            _ => None,
-        };
-        let pump = Pump::new(self.plan.length as usize, &bell, budget);
-        let meters: Vec<Meter> = self.streams.iter().map(|_| Meter::default()).collect();
+        let pump = self.pump(&bell);
+        let meters: Vec<Meter> = self.roles.iter().map(|&role| Meter::new(role)).collect();
         let mut buffers = self.buffers()?;
         // What moves as soon as there are threads counts.
         let ledger = Ledger::new(now(), self.period, self.plan.omit, self.standing(&meters)?);
         thread::scope(|scope| {
-            let (role, streams) = (self.role, self.streams);
+            let streams = self.streams;
             for ((stream, meter), buffer) in streams.iter().zip(&meters).zip(&mut buffers) {
                 let pump = &pump;
-                let work = move || match role {
-                    Role::Sends => pump.send(stream, buffer, meter),
-                    Role::Receives => pump.receive(stream, buffer, meter),
-                };
+                let work = move || pump.work(stream, buffer, meter);
                 if let Err(error) = thread::Builder::new().name("bench".into()).spawn_scoped(scope, work) {
                     pump.stop();
                     return Err(crate::Error::system("starting a thread", error).into());
@@ -70,102 +67,153 @@ impl Course<'_> {
         })
     }
 
+    fn pump<'b>(&self, bell: &'b Bell) -> Pump<'b> {
+        let bytes = match self.plan.limit {
+            Limit::Bytes(bytes) => Some(bytes),
+            Limit::Time(_) => None,
+        };
+        // A server of datagrams sends until it is told that enough have arrived: some do not.
+        let endless = self.plan.transport == Transport::Udp && self.control.side() == Side::Server;
+        Pump {
+            length: self.length as usize,
+            counters: self.counters,
+            rate: self.plan.rate,
+            copy: self.plan.sockets.copy,
+            bell,
+            budget: bytes.filter(|_| !endless).map(AtomicU64::new),
+            goal: bytes.filter(|_| self.roles.contains(&Role::Receives)),
+            arrived: AtomicU64::new(0),
+            reached: OnceLock::new(),
+            over: AtomicBool::new(false),
+        }
+    }
+
     /// Data that no link can compress, or room for what comes.
     fn buffers(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let mut buffer = vec![0; self.plan.length as usize];
-        if self.role == Role::Sends {
-            getrandom::fill(&mut buffer)
-                .map_err(|e| crate::Error::system("asking for random bytes", std::io::Error::other(e)))?;
-        }
-        Ok(vec![buffer; self.streams.len()])
+        let mut random = vec![0; self.length as usize];
+        getrandom::fill(&mut random)
+            .map_err(|e| crate::Error::system("asking for random bytes", std::io::Error::other(e)))?;
+        Ok(vec![random; self.streams.len()])
     }
 
     fn conduct(&mut self, mut ledger: Ledger, pump: &Pump<'_>, meters: &[Meter]) -> Result<Report, Error> {
-        let (began, cpu) = (now(), CpuClock::start());
-        let mut progress = Progress { bytes: 0, at: began };
-        let mut remote = None;
+        let cpu = CpuClock::start();
+        let mut progress = Progress::new();
+        let mut told = None;
         let (ended, ending) = loop {
             let at = now();
-            if let Some(end) = self.end(&ledger, at, meters, remote.is_some())? {
+            if let Some(end) = self.end(&ledger, at, pump, meters)? {
                 break end;
             }
             if ledger.due().is_some_and(|due| due <= at) {
                 let interval = ledger.tick(at, &self.standing(meters)?);
                 interval.iter().for_each(|interval| self.watch.interval(interval));
             }
-            if self.role == Role::Receives && matches!(self.plan.limit, Limit::Bytes(_)) {
-                progress.check(at, meters)?;
+            if self.plan.rate.bps == 0 && progress.rested(at, meters) >= STALL {
+                return Err(Error::Silent(STALL.as_secs()));
+            }
+            // What is over may still be coming.
+            if told.is_some() && progress.rested(at, meters) >= TAIL {
+                break (at, Ending::Complete);
             }
             let next = [ledger.due(), self.time_up(&ledger)].into_iter().flatten().min();
             let wait = next.map_or(LOOK, |next| next.saturating_duration_since(now()).min(LOOK));
-            match self.control.receive(wait, pump.bell)? {
+            match self.control.hear(wait, pump.bell)? {
                 None => {}
-                Some(Message::Results(results)) if remote.is_none() => remote = Some(self.checked(results)?),
-                Some(Message::Stop) if self.control.side() == Side::Server => break (now(), Ending::Stopped),
-                Some(message) => return Err(out_of_turn(&message)),
+                Some(State::TestEnd) if self.control.side() == Side::Server && told.is_none() => {
+                    told = Some(now());
+                    if let Some(end) = self.end_as_told(&ledger, pump) {
+                        break end;
+                    }
+                    progress = Progress::new();
+                }
+                Some(state) => return Err(out_of_turn(state)),
             }
         };
         let last = ledger.end(ended, &self.standing(meters)?);
         last.iter().for_each(|interval| self.watch.interval(interval));
-        if self.role == Role::Sends {
-            pump.stop();
-        }
+        let cpu = cpu.read();
+        self.agree_on_the_end(told.is_some(), pump, ending)?;
+        let output = self.watch.output().filter(|_| self.plan.output == Output::Both);
         let local = SideReport {
             elapsed: ledger.elapsed(),
-            cpu: cpu.read(),
+            cpu,
             congestion_control: self.streams.first().and_then(Stream::congestion_control),
             streams: ledger.streams(),
+            output: output.filter(|_| self.control.side() == Side::Server).map(ServerOutput::Text),
         };
-        let remote = self.exchange(&local, remote, ending, pump.bell)?;
-        let ending = if remote.is_none() { Ending::Stopped } else { ending };
-        Ok(Report { local, remote, ending })
+        let remote = self.exchange(&local);
+        match (remote, ending) {
+            (Ok(remote), _) => Ok(Report { local, remote: Some(remote), ending, latency: None }),
+            (Err(_), Ending::Stopped) => Ok(Report { local, remote: None, ending, latency: None }),
+            (Err(error), Ending::Complete) => Err(error),
+        }
     }
 
-    /// Whether it is over, since when, and how.
+    /// Whether it is over by this side's own judgement, since when, and how.
     fn end(
-        &mut self,
+        &self,
         ledger: &Ledger,
         at: Instant,
+        pump: &Pump<'_>,
         meters: &[Meter],
-        peer_has_ended: bool,
     ) -> Result<Option<(Instant, Ending)>, Error> {
         if self.watch.interrupted() {
             return match self.control.side() {
-                Side::Client => {
-                    // A server that cannot be told will miss us.
-                    let _ = self.control.send(&Message::Stop);
-                    Ok(Some((at, Ending::Stopped)))
-                }
+                Side::Client => Ok(Some((at, Ending::Stopped))),
                 Side::Server => Err(Error::Interrupted),
             };
         }
         if self.time_up(ledger).is_some_and(|end| end <= at) {
             return Ok(Some((at, Ending::Complete)));
         }
-        let mut last = ledger.counts_since();
+        let mut sent = ledger.counts_since();
         for (meter, number) in meters.iter().zip(1..) {
             let broken = |source| Error::Data { stream: number, source };
-            match (meter.end(), self.plan.limit) {
+            match (meter.end(), meter.role) {
                 (Some(End::Broken(error)), _) => return Err(broken(same(error))),
-                (Some(End::Done(_)), Limit::Time(_)) => {
+                // Who sends hangs up when the test is over: that it is will be said.
+                (Some(End::Done(_)), Role::Receives) if self.control.side() == Side::Server => {}
+                (Some(End::Done(_)), Role::Receives) if pump.reached.get().is_some() => {}
+                (Some(End::Done(_)), Role::Receives) => {
                     return Err(broken(std::io::ErrorKind::UnexpectedEof.into()));
                 }
-                (Some(End::Done(at)), Limit::Bytes(_)) => last = last.map(|last| last.max(*at)),
-                (None, _) => last = None,
+                (Some(End::Done(at)), Role::Sends) => sent = sent.map(|sent| sent.max(*at)),
+                (None, Role::Sends) => sent = None,
+                (None, Role::Receives) => {}
             }
         }
-        Ok(match (self.plan.limit, self.role) {
-            (Limit::Time(_), _) => None,
-            // Sent is what has arrived: the receiver knows when.
-            (Limit::Bytes(_), Role::Sends) => peer_has_ended.then_some((at, Ending::Complete)),
-            (Limit::Bytes(_), Role::Receives) => last.map(|last| (last, Ending::Complete)),
-        })
+        let Limit::Bytes(_) = self.plan.limit else { return Ok(None) };
+        let came = match (self.roles.contains(&Role::Receives), pump.reached.get()) {
+            (false, _) => ledger.counts_since(),
+            (true, reached) => reached.copied(),
+        };
+        // The server's sending alone ends nothing: the client knows when all has come.
+        let may = self.control.side() == Side::Client || !self.roles.contains(&Role::Sends);
+        Ok(sent.zip(came).filter(|_| may).map(|(sent, came)| (sent.max(came), Ending::Complete)))
     }
 
-    fn time_up(&self, ledger: &Ledger) -> Option<Instant> {
+    /// Server: what it makes of the client's end.
+    fn end_as_told(&self, ledger: &Ledger, pump: &Pump<'_>) -> Option<(Instant, Ending)> {
+        let at = now();
         match self.plan.limit {
-            Limit::Time(time) => ledger.counts_since().map(|began| began + time),
-            Limit::Bytes(_) => None,
+            Limit::Time(time) => {
+                let early = ledger.counts_since().is_none_or(|began| at - began + EARLY < time);
+                Some((at, if early { Ending::Stopped } else { Ending::Complete }))
+            }
+            // It waits for what has been sent.
+            Limit::Bytes(_) if pump.reached.get().is_none() && self.roles.contains(&Role::Receives) => None,
+            Limit::Bytes(_) => Some((at, Ending::Complete)),
+        }
+    }
+
+    /// When this side's time is over. Of datagrams the client decides, so that none on the way is taken for lost.
+    fn time_up(&self, ledger: &Ledger) -> Option<Instant> {
+        let Limit::Time(time) = self.plan.limit else { return None };
+        let end = ledger.counts_since().map(|began| began + time);
+        match (self.control.side(), &self.plan.transport) {
+            (Side::Server, Transport::Udp) => end.map(|end| end + GRACE),
+            _ => end,
         }
     }
 
@@ -173,55 +221,65 @@ impl Course<'_> {
         let numbered = self.streams.iter().zip(meters).zip(1..);
         numbered
             .map(|((stream, meter), number)| {
-                let telemetry = match self.role {
+                let telemetry = match meter.role {
                     Role::Sends => {
-                        Some(stream.telemetry().map_err(|source| Error::Data { stream: number, source })?)
+                        stream.telemetry().map_err(|source| Error::Data { stream: number, source })?
                     }
                     Role::Receives => None,
                 };
-                Ok(Standing { bytes: meter.bytes(), telemetry })
+                let datagrams = matches!(stream, Stream::Udp(_)).then(|| meter.datagrams());
+                Ok(Standing { role: meter.role, bytes: meter.bytes(), telemetry, datagrams })
             })
             .collect()
     }
 
-    /// Gives the other side our results for theirs.
-    fn exchange(
-        &mut self,
-        local: &SideReport,
-        mut remote: Option<SideReport>,
-        ending: Ending,
-        bell: &Bell,
-    ) -> Result<Option<SideReport>, Error> {
+    /// Both sides know that it is over, and nobody sends any more.
+    fn agree_on_the_end(&mut self, told: bool, pump: &Pump<'_>, ending: Ending) -> Result<(), Error> {
         let patience = match ending {
             Ending::Complete => RESULTS,
             Ending::Stopped => RESULTS_IF_STOPPED,
         };
-        let until = now() + patience;
-        let told = self.control.send(&Message::Results(local.clone()));
-        let hear = || {
-            told?;
-            while remote.is_none() && now() < until {
-                match self.control.receive(LOOK, bell)? {
-                    Some(Message::Results(results)) => remote = Some(self.checked(results)?),
-                    Some(Message::Stop) if self.control.side() == Side::Server => {}
-                    Some(message) => return Err(out_of_turn(&message)),
-                    None if ending == Ending::Complete && self.watch.interrupted() => break,
-                    None => {}
-                }
+        let stop_sending = || {
+            if !self.roles.contains(&Role::Receives) {
+                pump.stop();
             }
-            Ok(remote)
         };
-        match (hear(), ending) {
-            (Ok(None), Ending::Complete) if !self.watch.interrupted() => Err(Error::Late("tell its results")),
-            (Err(_), Ending::Stopped) => Ok(None),
-            (results, _) => results,
+        stop_sending();
+        match self.control.side() {
+            Side::Client => {
+                let agreed = self.control.say(State::TestEnd).and_then(|()| {
+                    self.control.expect(State::ExchangeResults, patience, "end the test", &|| false)
+                });
+                if ending == Ending::Complete { agreed } else { Ok(()) }
+            }
+            Side::Server => {
+                if !told {
+                    let watch = &self.watch;
+                    self.control.expect(State::TestEnd, GRACE, "end the test", &|| watch.interrupted())?;
+                }
+                pump.stop();
+                self.control.say(State::ExchangeResults)
+            }
         }
     }
 
-    fn checked(&self, results: SideReport) -> Result<SideReport, Error> {
-        let told = results.streams.len() == self.streams.len();
-        let sends = results.streams.iter().all(|s| s.sending.is_some() == (self.role == Role::Receives));
-        if told && sends { Ok(results) } else { Err(Error::Protocol("results of another test".into())) }
+    /// Gives the other side our results for theirs: the client first.
+    fn exchange(&mut self, local: &SideReport) -> Result<SideReport, Error> {
+        let ours = Results::of(local, self.control.speaks);
+        let theirs: Results = match self.control.side() {
+            Side::Client => {
+                self.control.tell(&ours)?;
+                self.control.json()?
+            }
+            Side::Server => {
+                let theirs = self.control.json()?;
+                self.control.tell(&ours)?;
+                self.control.say(State::DisplayResults)?;
+                theirs
+            }
+        };
+        let roles: Vec<Role> = self.roles.iter().map(|role| role.other()).collect();
+        theirs.understood(&roles, self.plan).map_err(Error::Protocol)
     }
 }
 
@@ -232,12 +290,17 @@ struct Progress {
 }
 
 impl Progress {
-    fn check(&mut self, now: Instant, meters: &[Meter]) -> Result<(), Error> {
+    fn new() -> Self {
+        Self { bytes: 0, at: now() }
+    }
+
+    /// For how long nothing has moved.
+    fn rested(&mut self, now: Instant, meters: &[Meter]) -> Duration {
         let bytes = meters.iter().map(Meter::bytes).sum();
         if bytes != self.bytes {
             *self = Self { bytes, at: now };
         }
-        if now - self.at >= STALL { Err(Error::Late("move any data")) } else { Ok(()) }
+        now.saturating_duration_since(self.at)
     }
 }
 

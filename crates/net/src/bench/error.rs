@@ -1,6 +1,5 @@
 //! What goes wrong with a test.
 
-use super::message::VERSION;
 use std::io;
 use std::net::SocketAddr;
 
@@ -15,15 +14,29 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The peer wants no test, or gave up.
-    #[error("{0}")]
-    Refused(Refusal),
+    /// The server has a test already, and two would measure each other.
+    #[error("the server is busy: it carries out another test; try again later")]
+    Busy,
+    /// The server answers TCP, and nobody answers TPA.
+    #[error(
+        "{peer} takes part in tests over TCP but not over TPA, as an iperf3 server does: use --transport tcp, or -u for UDP"
+    )]
+    NoTpa {
+        /// Who was called.
+        peer: SocketAddr,
+    },
+    /// The peer gave up.
+    #[error("the other side gave up: {}", Failing(*.0))]
+    Failed(u32),
+    /// The peer gave up and said why.
+    #[error("the other side says: {0}")]
+    Refused(String),
+    /// The peer's user stopped it.
+    #[error("the other side was stopped by its user")]
+    Stopped,
     /// The peer says something else than one would.
-    #[error("what answers there is not `hopline bench`: {0}")]
+    #[error("the other side does not speak as iperf3 does: {0}")]
     Protocol(String),
-    /// The peer is of another version.
-    #[error("the other side speaks version {0} of `hopline bench`, and this is version {VERSION}")]
-    Version(u8),
     /// The peer has hung up.
     #[error("the other side ended the control connection before the test was over")]
     Closed,
@@ -47,6 +60,9 @@ pub enum Error {
     /// Part of a plan is out of its range.
     #[error("a test has {0}")]
     Plan(&'static str),
+    /// The peer asks for a test that is none.
+    #[error("this is no test: {0}")]
+    Parameters(String),
     /// [`Watch::interrupted`](super::Watch::interrupted).
     #[error("interrupted")]
     Interrupted,
@@ -55,79 +71,56 @@ pub enum Error {
     System(#[from] crate::Error),
 }
 
-/// A no, with its reason.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the other side says: {text}")]
-pub struct Refusal {
-    /// For programs.
-    pub reason: Reason,
-    /// For people.
-    pub text: String,
-}
+impl Error {
+    /// Whether the other side is to be told: it knows of some, and is not there for others.
+    pub(super) const fn is_told(&self) -> bool {
+        matches!(
+            self,
+            Self::Interrupted
+                | Self::Protocol(_)
+                | Self::Late(_)
+                | Self::Plan(_)
+                | Self::Parameters(_)
+                | Self::Data { .. }
+                | Self::System(_)
+        )
+    }
 
-/// Why a side wants no test, or gave up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Reason {
-    /// It speaks another version.
-    Version = 1,
-    /// A test is going on, and two would measure each other.
-    Busy = 2,
-    /// The plan is not one that it carries out.
-    Plan = 3,
-    /// Its system failed.
-    System = 4,
-    /// The rules of the conversation were broken.
-    Protocol = 5,
-    /// Its user stopped it.
-    Interrupted = 6,
-    /// Something that a later version knows.
-    Unknown = 255,
-}
-
-impl Reason {
-    pub(super) const fn of(code: u8) -> Self {
-        match code {
-            1 => Self::Version,
-            2 => Self::Busy,
-            3 => Self::Plan,
-            4 => Self::System,
-            5 => Self::Protocol,
-            6 => Self::Interrupted,
-            _ => Self::Unknown,
+    /// iperf3's number for it, as far as it has one; people at the other side read its words.
+    pub(super) const fn number(&self) -> u32 {
+        match self {
+            Self::Plan(_) | Self::Parameters(_) => BAD_PARAMETERS,
+            Self::System(_) => NO_CONGESTION_CONTROL,
+            Self::Data { .. } => NO_STREAM,
+            Self::Late(_) => TOO_LATE,
+            _ => NOT_UNDERSTOOD,
         }
     }
 }
 
-impl Refusal {
-    pub(super) fn new(reason: Reason, text: impl Into<String>) -> Self {
-        Self { reason, text: text.into() }
-    }
-}
+/// Numbers of iperf3's errors that are sent.
+const NOT_UNDERSTOOD: u32 = 109;
+const BAD_PARAMETERS: u32 = 113;
+const NO_CONGESTION_CONTROL: u32 = 133;
+const TOO_LATE: u32 = 204;
+const NO_STREAM: u32 = 206;
 
-impl Error {
-    /// What the other side is told of it, unless it knows, or is not there.
-    pub(super) fn told(&self) -> Option<Refusal> {
-        let reason = match self {
-            Self::Protocol(_) | Self::Late(_) => Reason::Protocol,
-            Self::Version(_) => Reason::Version,
-            Self::Plan(_) => Reason::Plan,
-            Self::Data { .. } | Self::System(_) => Reason::System,
-            Self::Interrupted => Reason::Interrupted,
-            Self::Connecting { .. }
-            | Self::Refused(_)
-            | Self::Closed
-            | Self::Silent(_)
-            | Self::Control(_) => return None,
+/// What iperf3's number means.
+struct Failing(u32);
+
+impl std::fmt::Display for Failing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = match self.0 {
+            BAD_PARAMETERS => "it does not take the parameters of the test",
+            NOT_UNDERSTOOD => "it did not understand a message",
+            NO_STREAM | 205 => "a data stream broke",
+            NO_CONGESTION_CONTROL => {
+                "it cannot set what its sockets should have; perhaps it has not the congestion control"
+            }
+            TOO_LATE => "a data stream did not come",
+            number => return write!(f, "iperf3's error {number}"),
         };
-        let text = match self {
-            Self::Protocol(what) => what.clone(),
-            Self::Late(what) => format!("you did not {what} in time"),
-            Self::Version(theirs) => format!("this is version {VERSION}, not {theirs}"),
-            Self::Interrupted => "stopped by its user".into(),
-            _ => self.to_string(),
-        };
-        Some(Refusal { reason, text })
+        f.write_str(words)
     }
 }
 

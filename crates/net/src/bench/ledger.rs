@@ -1,17 +1,20 @@
 //! What one side of a test counts, and in which parts it tells it.
 
-use super::plan::MAX_STREAMS;
-use super::report::{Interval, Phase, RttSummary, SendingReport, StreamInterval, StreamReport};
+use super::datagram::Arrivals;
+use super::report::{Interval, Phase, Role, RttSummary, SendingReport, StreamInterval, StreamReport};
 use super::stream::Telemetry;
 use std::time::{Duration, Instant};
 
 /// What a stream stands at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Standing {
+    pub(super) role: Role,
     /// Handed over or received since the beginning.
     pub(super) bytes: u64,
     /// At the side that sends.
     pub(super) telemetry: Option<Telemetry>,
+    /// Of UDP.
+    pub(super) datagrams: Option<Arrivals>,
 }
 
 /// Counts from the beginning of a test to its end. It is told the time and how all streams stand, and keeps no clock.
@@ -61,7 +64,7 @@ impl Ledger {
             until: (phase == Phase::Omitted).then(|| now + omit),
             at_beginning: standing.clone(),
             marked: now,
-            seen: vec![Seen::default(); standing.len().min(MAX_STREAMS.into())],
+            seen: vec![Seen::default(); standing.len()],
             at_mark: standing,
             due: None,
         };
@@ -106,7 +109,9 @@ impl Ledger {
         let spans = self.at_beginning.iter().zip(&self.at_mark).zip(&self.seen);
         spans
             .map(|((before, after), seen)| StreamReport {
+                role: after.role,
                 bytes: after.bytes - before.bytes,
+                datagrams: added(after, before),
                 sending: after.telemetry.map(|t| SendingReport {
                     retransmits: since(t, before),
                     max_cwnd: seen.max_cwnd,
@@ -119,7 +124,9 @@ impl Ledger {
 
     fn close(&mut self, now: Instant, standing: &[Standing]) -> Option<Interval> {
         let streams = self.at_mark.iter().zip(standing).map(|(before, after)| StreamInterval {
+            role: after.role,
             bytes: after.bytes - before.bytes,
+            datagrams: added(after, before),
             sending: after.telemetry.map(|t| Telemetry { retransmits: since(t, before), ..t }),
         });
         let interval = Interval {
@@ -143,6 +150,10 @@ impl Ledger {
             self.began + Duration::from_nanos((whole * period.as_nanos()) as u64)
         });
     }
+}
+
+fn added(after: &Standing, before: &Standing) -> Option<Arrivals> {
+    Some(after.datagrams?.since(before.datagrams.unwrap_or_default()))
 }
 
 /// Segments sent again since a stream stood as it did before.
@@ -186,11 +197,11 @@ mod tests {
             path_mtu: None,
             mss: 1452,
         };
-        Standing { bytes, telemetry: Some(telemetry) }
+        Standing { role: Role::Sends, bytes, telemetry: Some(telemetry), datagrams: None }
     }
 
     fn receiving(bytes: u64) -> Standing {
-        Standing { bytes, telemetry: None }
+        Standing { role: Role::Receives, bytes, telemetry: None, datagrams: None }
     }
 
     #[test]
@@ -201,19 +212,25 @@ mod tests {
         assert_eq!(ledger.due(), Some(start + SECOND));
         let first = ledger.tick(start + SECOND, &[sending(10, 3, Some(40)), sending(5, 0, None)]).unwrap();
         assert_eq!((first.start, first.end, first.phase), (Duration::ZERO, SECOND, Phase::Measured));
-        assert_eq!((first.bytes(), first.retransmits()), (15, Some(2)));
+        assert_eq!((first.bytes(Role::Sends), first.retransmits()), (15, Some(2)));
         // Late, and the next is due when it would have been.
         let late = start + Duration::from_millis(2300);
         let second = ledger.tick(late, &[sending(30, 3, Some(20)), sending(5, 4, None)]).unwrap();
-        assert_eq!((second.bytes(), second.retransmits(), second.end), (20, Some(4), late - start));
+        assert_eq!(
+            (second.bytes(Role::Sends), second.retransmits(), second.end),
+            (20, Some(4), late - start)
+        );
         assert_eq!(ledger.due(), Some(start + 3 * SECOND));
         let rest = ledger.end(start + 3 * SECOND, &[sending(31, 3, Some(30)), sending(6, 4, None)]).unwrap();
-        assert_eq!((rest.start, rest.bytes()), (late - start, 2));
+        assert_eq!((rest.start, rest.bytes(Role::Sends)), (late - start, 2));
         assert_eq!(ledger.elapsed(), 3 * SECOND);
         let ms = Duration::from_millis;
         let rtt = RttSummary { min: ms(20), mean: ms(30), max: ms(40) };
         let report = SendingReport { retransmits: 2, max_cwnd: 31_000, max_peer_window: 31, rtt: Some(rtt) };
-        assert_eq!(ledger.streams()[0], StreamReport { bytes: 31, sending: Some(report) });
+        assert_eq!(
+            ledger.streams()[0],
+            StreamReport { role: Role::Sends, bytes: 31, sending: Some(report), datagrams: None }
+        );
         assert_eq!(ledger.streams()[1].sending.unwrap().rtt, None);
     }
 
@@ -222,7 +239,7 @@ mod tests {
         let start = now();
         let mut ledger = Ledger::new(start, Some(2 * SECOND), 3 * SECOND, vec![sending(0, 0, None)]);
         let first = ledger.tick(start + 2 * SECOND, &[sending(100, 5, Some(900))]).unwrap();
-        assert_eq!((first.phase, first.bytes()), (Phase::Omitted, 100));
+        assert_eq!((first.phase, first.bytes(Role::Sends)), (Phase::Omitted, 100));
         assert_eq!(ledger.due(), Some(start + 3 * SECOND), "the omission ends within an interval");
         let second = ledger.tick(start + 3 * SECOND, &[sending(150, 6, Some(900))]).unwrap();
         assert_eq!((second.phase, second.start, second.end), (Phase::Omitted, 2 * SECOND, 3 * SECOND));
@@ -241,7 +258,10 @@ mod tests {
         let mut ledger = Ledger::new(start, None, Duration::ZERO, vec![receiving(0)]);
         assert_eq!(ledger.due(), None);
         assert_eq!(ledger.end(start + SECOND, &[receiving(7)]), None);
-        assert_eq!(ledger.streams(), [StreamReport { bytes: 7, sending: None }]);
+        assert_eq!(
+            ledger.streams(),
+            [StreamReport { role: Role::Receives, bytes: 7, sending: None, datagrams: None }]
+        );
         assert_eq!(ledger.elapsed(), SECOND);
     }
 

@@ -1,15 +1,17 @@
-//! Measuring throughput as iperf3 does, over TPA and over the kernel's TCP: `hopline bench`.
+//! Measuring throughput as iperf3 does, over TPA and over the kernel's TCP and UDP: `hopline bench`.
 //!
-//! [`measure`] is the client's part, [`Server`] the other. Each test has a control connection and data streams, all over the
-//! transport that is measured, so that nothing else needs to get through. What travels is described in `docs/bench.md`.
-//! Who sends and who receives counts by its own clock, and both tell what they counted.
+//! [`measure`] is the client's part, [`Server`] the other. The conversation is iperf3's, so that either end may be iperf3 over
+//! TCP and UDP; over TPA it goes over streams of TPA, so that nothing else needs to get through. What travels is described
+//! in `docs/bench.md`. Who sends and who receives counts by its own clock, and both tell what they counted.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `plan` | what is measured |
-//! | `message`, `control` | what the sides say to each other, as bytes and over a stream |
-//! | `stream` | a connection of either kind |
+//! | `protocol`, `control` | what the sides say to each other, and how it gets there |
+//! | `stream` | a connection of any kind |
+//! | `datagram` | what is told and counted of UDP |
 //! | `pump` | the threads that write and read |
+//! | `probe` | latency beside a test |
 //! | `ledger` | what is counted, and in which intervals |
 //! | `course` | a test, on either side |
 //! | `client`, `server` | how it comes to one |
@@ -19,10 +21,12 @@ mod client;
 mod control;
 mod course;
 mod cpu;
+mod datagram;
 mod error;
 mod ledger;
-mod message;
 mod plan;
+mod probe;
+mod protocol;
 mod pump;
 mod report;
 mod server;
@@ -30,15 +34,17 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use client::measure;
-pub use error::{Error, Reason, Refusal};
+pub use client::{Call, measure};
+pub use datagram::Arrivals;
+pub use error::Error;
 pub use plan::{
-    CongestionControl, DEFAULT_CWND_MAX, Direction, Limit, MAX_LENGTH, MAX_STREAMS, MAX_TIME, Plan,
-    Transport, TransportProblem,
+    CongestionControl, Copying, DEFAULT_CWND_MAX, Direction, Limit, MAX_LENGTH, MAX_STREAMS, MAX_TIME, Nagle,
+    Output, Plan, Rate, Sockets, Transport, TransportProblem,
 };
+pub use probe::{Latency, RoundTrips};
 pub use report::{
-    Connected, Cpu, Ending, Interval, Phase, Report, RttSummary, SendingReport, SideReport, StreamInterval,
-    StreamReport,
+    Connected, Cpu, Ending, Interval, Phase, Report, Role, RttSummary, SendingReport, ServerOutput, Settled,
+    SideReport, StreamInterval, StreamReport,
 };
 pub use server::{Server, Tests};
 pub use stream::Telemetry;
@@ -57,8 +63,8 @@ pub trait Watch {
     }
 
     /// All data streams are there; it begins.
-    fn connected(&mut self, streams: &[Connected]) {
-        let _ = streams;
+    fn connected(&mut self, settled: &Settled) {
+        let _ = settled;
     }
 
     /// An interval is over.
@@ -69,6 +75,11 @@ pub trait Watch {
     /// Server: what became of a test.
     fn ended(&mut self, result: &Result<Report, Error>) {
         let _ = result;
+    }
+
+    /// Server: what it has printed of the test, for a client that asked.
+    fn output(&mut self) -> Option<String> {
+        None
     }
 
     /// Whether to stop; asked ten times a second.

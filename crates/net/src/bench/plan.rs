@@ -11,6 +11,12 @@ use std::time::Duration;
 pub const MAX_STREAMS: u8 = 128;
 /// Most bytes handed over at once.
 pub const MAX_LENGTH: u32 = 1 << 20;
+/// Fewest bytes in a datagram: what is counted by has room.
+pub(super) const MIN_DATAGRAM: u32 = 16;
+/// Most bytes in a datagram.
+pub(super) const MAX_DATAGRAM: u32 = 65_507;
+/// Most bytes in a title.
+const MAX_TITLE: usize = 256;
 /// Longest test, as well as longest omission before it.
 pub const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// Most bytes in the name of a congestion control: Linux's `TCP_CA_NAME_MAX`, without the zero at its end.
@@ -29,8 +35,73 @@ pub struct Plan {
     pub omit: Duration,
     /// Data streams, at the same time. Range 1–[`MAX_STREAMS`].
     pub streams: u8,
-    /// Bytes handed over at once, on both sides. Range 1–[`MAX_LENGTH`].
-    pub length: u32,
+    /// Bytes handed over at once, on both sides; of UDP the datagram. Range 1–[`MAX_LENGTH`], of UDP
+    /// 16–65507; `None`: what iperf3 takes, 128 KiB or the path's segment.
+    pub length: Option<u32>,
+    /// How fast each stream is sent.
+    pub rate: Rate,
+    /// What its sockets are told.
+    pub sockets: Sockets,
+    /// How long latency is looked at before the test and after it; `None`: not at all. At most a minute.
+    pub probes: Option<Duration>,
+    /// Whether the server is asked for what it prints.
+    pub output: Output,
+    /// What begins every line of the client, and what the server is told.
+    pub title: Option<String>,
+}
+
+/// How fast a stream is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rate {
+    /// Bits per second; 0: as fast as it goes.
+    pub bps: u64,
+    /// Blocks handed over at once before it is slowed down; 0 and 1 are the same. Range 0–1000.
+    pub burst: u32,
+}
+
+/// What sockets are told; TPA has one socket for all streams, and takes none of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// Of TCP.
+    pub nagle: Nagle,
+    /// How data leave.
+    pub copy: Copying,
+    /// Buffer in bytes, of either direction; `None`: the system's.
+    pub buffer: Option<u32>,
+    /// Data of a full segment, in bytes; TCP. `None`: the system's.
+    pub mss: Option<u16>,
+    /// Type of service, or traffic class; TCP and UDP.
+    pub tos: u8,
+}
+
+/// Whether TCP waits for more before it sends little.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nagle {
+    /// It does.
+    #[default]
+    On,
+    /// It does not (`TCP_NODELAY`).
+    Off,
+}
+
+/// How data leave over TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copying {
+    /// The kernel copies what is written.
+    #[default]
+    Plain,
+    /// It sends the pages of a file (sendfile(2)).
+    Zero,
+}
+
+/// Whether the client shows what the server prints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Its own lines only.
+    #[default]
+    Own,
+    /// The server's too.
+    Both,
 }
 
 /// What carries the data, and its parameters at the side that sends.
@@ -46,6 +117,8 @@ pub enum Transport {
         /// `None`: the sending system's default.
         congestion_control: Option<CongestionControl>,
     },
+    /// Datagrams, with a conversation over TCP beside them.
+    Udp,
 }
 
 /// The name of a congestion control of the kernel; not every kernel has it.
@@ -59,6 +132,8 @@ pub enum Direction {
     Forward,
     /// The server.
     Reverse,
+    /// Both, at the same time, over streams of their own.
+    Both,
 }
 
 /// When a test is over.
@@ -71,6 +146,25 @@ pub enum Limit {
 }
 
 impl Plan {
+    /// As it is if nothing is said: 10 s, one stream, the client sends; UDP at 1 Mb/s.
+    #[must_use]
+    pub fn new(transport: Transport) -> Self {
+        let bps = if transport == Transport::Udp { 1_000_000 } else { 0 };
+        Self {
+            transport,
+            direction: Direction::Forward,
+            limit: Limit::Time(Duration::from_secs(10)),
+            omit: Duration::ZERO,
+            streams: 1,
+            length: None,
+            rate: Rate { bps, burst: 0 },
+            sockets: Sockets::default(),
+            probes: None,
+            output: Output::Own,
+            title: None,
+        }
+    }
+
     /// Whether everything is in its range.
     ///
     /// # Errors
@@ -78,7 +172,16 @@ impl Plan {
     pub fn validate(&self) -> Result<(), Error> {
         let check = |ok, what| if ok { Ok(()) } else { Err(Error::Plan(what)) };
         check((1..=MAX_STREAMS).contains(&self.streams), "1 to 128 streams")?;
-        check((1..=MAX_LENGTH).contains(&self.length), "a length of 1 to 1048576 bytes")?;
+        let length = self.length.unwrap_or(MIN_DATAGRAM);
+        match self.transport {
+            Transport::Udp => {
+                check((MIN_DATAGRAM..=MAX_DATAGRAM).contains(&length), "datagrams of 16 to 65507 bytes")?
+            }
+            _ => check((1..=MAX_LENGTH).contains(&length), "a length of 1 to 1048576 bytes")?,
+        }
+        check(self.rate.burst <= 1000, "a burst of at most 1000 blocks")?;
+        check(self.probes.unwrap_or_default() <= Duration::from_secs(60), "at most a minute of latency")?;
+        check(self.title.as_deref().unwrap_or_default().len() <= MAX_TITLE, "a title of at most 256 bytes")?;
         match self.limit {
             Limit::Time(time) => {
                 check(!time.is_zero() && time <= MAX_TIME, "a time above zero, at most a day")?;
@@ -91,8 +194,13 @@ impl Plan {
         }
         match self.transport {
             Transport::Tpa { cwnd_max } => check((1..=12).contains(&cwnd_max), "a window of 1 to 12"),
-            Transport::Tcp { .. } => Ok(()),
+            Transport::Tcp { .. } | Transport::Udp => Ok(()),
         }
+    }
+
+    /// Streams of both directions.
+    pub(super) fn all_streams(&self) -> usize {
+        usize::from(self.streams) * if self.direction == Direction::Both { 2 } else { 1 }
     }
 }
 
@@ -103,6 +211,7 @@ impl Transport {
         match self {
             Self::Tpa { .. } => "TPA",
             Self::Tcp { .. } => "TCP",
+            Self::Udp => "UDP",
         }
     }
 }
@@ -144,7 +253,7 @@ impl fmt::Display for CongestionControl {
 pub enum TransportProblem {
     /// There is none of that name.
     #[error(
-        "there are `tpa`, `tcp` (this system's default congestion control) and `tcp:NAME`, NAME being one of: {offered}"
+        "there are `tpa`, `udp`, `tcp` (this system's default congestion control) and `tcp:NAME`, NAME being one of: {offered}"
     )]
     Unknown {
         /// Congestion controls of this kernel, separated by spaces.
@@ -164,6 +273,7 @@ impl FromStr for Transport {
         let unknown = || TransportProblem::Unknown { offered: tcp::offered_congestion_controls() };
         match text.split_once(':') {
             None if text == "tpa" => Ok(Self::Tpa { cwnd_max: DEFAULT_CWND_MAX }),
+            None if text == "udp" => Ok(Self::Udp),
             None if text == "tcp" => Ok(Self::Tcp { congestion_control: None }),
             Some(("tcp", name)) => {
                 let control = CongestionControl::new(name).ok_or_else(unknown)?;
@@ -193,7 +303,7 @@ mod tests {
 
     #[test]
     fn what_is_no_transport_is_answered_with_what_there_is() {
-        for wrong in ["", "udp", "TPA", "tpa:3", "tcp:", "tcp:Reno", "tcp:reno ", "tcp:a-name-of-16-chars"] {
+        for wrong in ["", "UDP", "TPA", "tpa:3", "tcp:", "tcp:Reno", "tcp:reno ", "tcp:a-name-of-16-chars"] {
             let problem = wrong.parse::<Transport>().unwrap_err();
             assert!(matches!(&problem, TransportProblem::Unknown { .. }), "{wrong}");
             assert!(problem.to_string().contains("`tcp:NAME`, NAME being one of: "), "{problem}");
@@ -211,19 +321,23 @@ mod tests {
             limit: Limit::Bytes(1),
             omit: Duration::ZERO,
             streams: MAX_STREAMS,
-            length: MAX_LENGTH,
+            length: Some(MAX_LENGTH),
+            ..Plan::new(Transport::Udp)
         };
         good.validate().unwrap();
-        let wrong: [fn(&mut Plan); 9] = [
+        let wrong: [fn(&mut Plan); 12] = [
             |p| p.streams = 0,
             |p| p.streams = 129,
-            |p| p.length = 0,
-            |p| p.length = MAX_LENGTH + 1,
+            |p| p.length = Some(0),
+            |p| p.length = Some(MAX_LENGTH + 1),
+            |p| p.rate.burst = 1001,
+            |p| p.title = Some("x".repeat(257)),
             |p| p.limit = Limit::Bytes(0),
             |p| p.limit = Limit::Time(Duration::ZERO),
             |p| p.limit = Limit::Time(MAX_TIME + Duration::from_nanos(1)),
             |p| p.omit = Duration::from_secs(1),
             |p| p.transport = Transport::Tpa { cwnd_max: 13 },
+            |p| p.transport = Transport::Udp,
         ];
         for (i, change) in wrong.iter().enumerate() {
             let mut plan = good.clone();

@@ -1,38 +1,70 @@
 //! The data streams of one side: a thread each, which does nothing but write or read.
 
 use super::control::Bell;
+use super::datagram::{Arrivals, Counter, Counters, Stamp};
 use super::now;
+use super::plan::{Copying, Rate};
+use super::report::Role;
 use super::stream::{Stream, is_timeout};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long a write or read may take before it looks whether it is over.
 pub(super) const CALL: Duration = Duration::from_millis(100);
+/// How often it is looked whether the peer has confirmed everything.
+const CONFIRMED: Duration = Duration::from_millis(2);
 
 /// What one stream has moved.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Meter {
+    pub(super) role: Role,
     bytes: AtomicU64,
+    /// Datagrams that were sent.
+    sent: AtomicU64,
+    received: Mutex<Counter>,
     end: OnceLock<End>,
 }
 
 /// How a stream ended by itself.
 #[derive(Debug)]
 pub(super) enum End {
-    /// All was written, or the peer wrote no more.
+    /// The peer has all there was to send, or wrote no more.
     Done(Instant),
     Broken(io::Error),
 }
 
 impl Meter {
+    pub(super) fn new(role: Role) -> Self {
+        Self {
+            role,
+            bytes: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            received: Mutex::default(),
+            end: OnceLock::new(),
+        }
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
     pub(super) fn end(&self) -> Option<&End> {
         self.end.get()
+    }
+
+    pub(super) fn datagrams(&self) -> Arrivals {
+        match self.role {
+            Role::Sends => Arrivals { packets: self.sent.load(Relaxed), ..Arrivals::default() },
+            Role::Receives => self.received().seen(),
+        }
+    }
+
+    fn received(&self) -> MutexGuard<'_, Counter> {
+        self.received.lock().expect("nobody panics while holding it")
     }
 }
 
@@ -41,18 +73,21 @@ impl Meter {
 pub(super) struct Pump<'a> {
     /// Bytes handed over at once.
     pub(super) length: usize,
+    pub(super) counters: Counters,
+    pub(super) rate: Rate,
+    pub(super) copy: Copying,
     /// Rings when a stream ends by itself.
     pub(super) bell: &'a Bell,
     /// Bytes that nobody has begun to send; `None`: no end of them.
-    budget: Option<AtomicU64>,
-    over: AtomicBool,
+    pub(super) budget: Option<AtomicU64>,
+    /// Bytes that are to arrive, and when they had.
+    pub(super) goal: Option<u64>,
+    pub(super) arrived: AtomicU64,
+    pub(super) reached: OnceLock<Instant>,
+    pub(super) over: AtomicBool,
 }
 
-impl<'a> Pump<'a> {
-    pub(super) fn new(length: usize, bell: &'a Bell, budget: Option<u64>) -> Self {
-        Self { length, bell, budget: budget.map(AtomicU64::new), over: AtomicBool::new(false) }
-    }
-
+impl Pump<'_> {
     /// Lets the threads end.
     pub(super) fn stop(&self) {
         self.over.store(true, Relaxed);
@@ -62,50 +97,121 @@ impl<'a> Pump<'a> {
         self.over.load(Relaxed)
     }
 
-    /// Writes until it is over or the budget is spent.
-    pub(super) fn send(&self, stream: &Stream, data: &[u8], meter: &Meter) {
-        self.ended(meter, self.write_all(stream, data, meter));
+    /// Moves data until it is over or ends by itself. `buffer`: what is sent, or room for what comes.
+    pub(super) fn work(&self, stream: &Stream, buffer: &mut [u8], meter: &Meter) {
+        let done = match meter.role {
+            Role::Sends => self.send(stream, buffer, meter),
+            Role::Receives => self.receive(stream, buffer, meter),
+        };
+        self.ended(meter, done);
     }
 
-    /// Reads until it is over or the peer ends.
-    pub(super) fn receive(&self, stream: &Stream, buffer: &mut [u8], meter: &Meter) {
-        self.ended(meter, self.read_all(stream, buffer, meter));
-    }
-
-    fn write_all(&self, mut stream: &Stream, data: &[u8], meter: &Meter) -> io::Result<Ended> {
+    fn send(&self, stream: &Stream, data: &mut [u8], meter: &Meter) -> io::Result<Ended> {
+        let file = match (self.copy, stream) {
+            (Copying::Zero, Stream::Tcp(_)) => Some(in_memory(data)?),
+            _ => None,
+        };
+        let mut pace = Pace { rate: self.rate, began: now(), blocks: 0 };
         loop {
-            let mut rest = &data[..self.turn()];
-            if rest.is_empty() {
-                stream.end_writing()?;
-                return Ok(Ended::Itself);
+            self.sleep_until(pace.next(self.length));
+            if self.is_over() {
+                return Ok(Ended::Told);
             }
-            while !rest.is_empty() {
-                if self.is_over() {
-                    return Ok(Ended::Told);
-                }
-                match stream.write(rest) {
-                    Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                    Ok(n) => {
-                        meter.bytes.fetch_add(n as u64, Relaxed);
-                        rest = &rest[n..];
-                    }
-                    Err(e) if is_timeout(&e) => {}
-                    Err(e) => return Err(e),
-                }
+            let len = self.turn();
+            if len == 0 {
+                return self.await_confirmation(stream);
+            }
+            match (stream, &file) {
+                (Stream::Udp(_), _) => self.send_datagram(stream, data, meter)?,
+                (Stream::Tcp(_), Some(file)) => self.send_file(stream, file, len, meter)?,
+                _ => self.write(stream, &data[..len], meter)?,
             }
         }
     }
 
-    fn read_all(&self, mut stream: &Stream, buffer: &mut [u8], meter: &Meter) -> io::Result<Ended> {
-        while !self.is_over() {
-            match stream.read(buffer) {
-                Ok(0) => return Ok(Ended::Itself),
-                Ok(n) => _ = meter.bytes.fetch_add(n as u64, Relaxed),
+    fn write(&self, mut stream: &Stream, mut rest: &[u8], meter: &Meter) -> io::Result<()> {
+        while !rest.is_empty() && !self.is_over() {
+            match stream.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    meter.bytes.fetch_add(n as u64, Relaxed);
+                    rest = &rest[n..];
+                }
                 Err(e) if is_timeout(&e) => {}
                 Err(e) => return Err(e),
             }
         }
+        // With a rate, what was handed over is to leave.
+        if self.rate.bps > 0 { stream.flush() } else { Ok(()) }
+    }
+
+    fn send_file(&self, stream: &Stream, file: &File, len: usize, meter: &Meter) -> io::Result<()> {
+        let mut at = 0;
+        while at < len as u64 && !self.is_over() {
+            let rest = len - at as usize;
+            match rustix::fs::sendfile(stream, file, Some(&mut at), rest) {
+                Ok(n) => _ = meter.bytes.fetch_add(n as u64, Relaxed),
+                Err(e) if is_timeout(&e.into()) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn send_datagram(&self, mut stream: &Stream, data: &mut [u8], meter: &Meter) -> io::Result<()> {
+        let number = meter.sent.load(Relaxed) + 1;
+        Stamp { number, departure: since_1970() }.write(self.counters, data);
+        match stream.write(data) {
+            Ok(n) => {
+                meter.sent.store(number, Relaxed);
+                meter.bytes.fetch_add(n as u64, Relaxed);
+            }
+            Err(e) if is_timeout(&e) => {}
+            // A queue is full, or the peer has closed before it said so.
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENOBUFS | libc::ECONNREFUSED)) => {}
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+
+    /// Everything was handed over.
+    fn await_confirmation(&self, mut stream: &Stream) -> io::Result<Ended> {
+        stream.flush()?;
+        while stream.unconfirmed()? > 0 {
+            if self.is_over() {
+                return Ok(Ended::Told);
+            }
+            thread::sleep(CONFIRMED);
+        }
+        Ok(Ended::Itself)
+    }
+
+    fn receive(&self, mut stream: &Stream, buffer: &mut [u8], meter: &Meter) -> io::Result<Ended> {
+        let udp = matches!(stream, Stream::Udp(_));
+        while !self.is_over() {
+            match stream.read(buffer) {
+                Ok(0) if !udp => return Ok(Ended::Itself),
+                Ok(n) => {
+                    if udp {
+                        // What is too short for a header is no datagram of the test.
+                        let Some(stamp) = Stamp::read(self.counters, &buffer[..n]) else { continue };
+                        meter.received().take(stamp, since_1970());
+                    }
+                    meter.bytes.fetch_add(n as u64, Relaxed);
+                    self.count(n as u64);
+                }
+                Err(e) if is_timeout(&e) || (udp && e.kind() == ErrorKind::ConnectionRefused) => {}
+                Err(e) => return Err(e),
+            }
+        }
         Ok(Ended::Told)
+    }
+
+    fn count(&self, bytes: u64) {
+        let Some(goal) = self.goal else { return };
+        if self.arrived.fetch_add(bytes, Relaxed) + bytes >= goal && self.reached.set(now()).is_ok() {
+            self.bell.ring();
+        }
     }
 
     /// Bytes that a stream may write next.
@@ -114,6 +220,16 @@ impl<'a> Pump<'a> {
         let most = self.length as u64;
         let before = budget.fetch_update(Relaxed, Relaxed, |left| Some(left - left.min(most)));
         before.unwrap_or_else(|left| left).min(most) as usize
+    }
+
+    fn sleep_until(&self, due: Option<Instant>) {
+        let Some(due) = due else { return };
+        while !self.is_over() {
+            match due.checked_duration_since(now()).filter(|rest| !rest.is_zero()) {
+                Some(rest) => thread::sleep(rest.min(CALL)),
+                None => return,
+            }
+        }
     }
 
     fn ended(&self, meter: &Meter, how: io::Result<Ended>) {
@@ -133,16 +249,75 @@ enum Ended {
     Told,
 }
 
+/// When the blocks of a stream are due.
+#[derive(Debug)]
+struct Pace {
+    rate: Rate,
+    began: Instant,
+    blocks: u64,
+}
+
+impl Pace {
+    /// When the next block may leave; `None`: at once.
+    fn next(&mut self, length: usize) -> Option<Instant> {
+        let burst = u64::from(self.rate.burst.max(1));
+        let before = self.blocks / burst * burst;
+        self.blocks += 1;
+        let nanos =
+            (u128::from(before) * length as u128 * 8_000_000_000).checked_div(self.rate.bps.into())?;
+        self.began.checked_add(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+}
+
+/// A file that is on no disk.
+fn in_memory(data: &[u8]) -> io::Result<File> {
+    let mut file = File::from(rustix::fs::memfd_create("bench", rustix::fs::MemfdFlags::CLOEXEC)?);
+    file.write_all(data)?;
+    Ok(file)
+}
+
+#[expect(clippy::disallowed_methods, reason = "datagrams bear the time of day")]
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn pump(bell: &Bell, budget: Option<u64>) -> Pump<'_> {
+        Pump {
+            length: 1000,
+            counters: Counters::Bits64,
+            rate: Rate::default(),
+            copy: Copying::Plain,
+            bell,
+            budget: budget.map(AtomicU64::new),
+            goal: None,
+            arrived: AtomicU64::new(0),
+            reached: OnceLock::new(),
+            over: AtomicBool::new(false),
+        }
+    }
+
     #[test]
     fn a_budget_is_handed_out_to_the_last_byte_and_no_further() {
         let bell = Bell::new().unwrap();
-        let pump = Pump::new(1000, &bell, Some(2500));
-        assert_eq!([pump.turn(), pump.turn(), pump.turn(), pump.turn()], [1000, 1000, 500, 0]);
-        let endless = Pump::new(1000, &bell, None);
+        let limited = pump(&bell, Some(2500));
+        assert_eq!([limited.turn(), limited.turn(), limited.turn(), limited.turn()], [1000, 1000, 500, 0]);
+        let endless = pump(&bell, None);
         assert_eq!([endless.turn(), endless.turn()], [1000, 1000]);
+    }
+
+    #[test]
+    fn blocks_are_due_at_the_rate_and_bursts_together() {
+        let began = now();
+        let due = |bps, burst| {
+            let mut pace = Pace { rate: Rate { bps, burst }, began, blocks: 0 };
+            [0; 5].map(|_| pace.next(1000).map(|at| (at - began).as_millis()))
+        };
+        assert_eq!(due(8_000_000, 0), [0, 1, 2, 3, 4].map(Some));
+        assert_eq!(due(8_000_000, 2), [0, 0, 2, 2, 4].map(Some));
+        assert_eq!(due(0, 2), [None; 5]);
     }
 }

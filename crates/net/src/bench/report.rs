@@ -1,6 +1,8 @@
 //! What is measured, and told.
 
+use super::datagram::Arrivals;
 use super::plan::CongestionControl;
+use super::probe::Latency;
 use super::stream::Telemetry;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,8 +14,34 @@ pub struct Connected {
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,
-    /// Data of a full segment, in bytes.
-    pub mss: u32,
+    /// Data of a full segment, in bytes; `None` for UDP.
+    pub mss: Option<u32>,
+    /// Who sends over it.
+    pub role: Role,
+}
+
+/// What this side does with the data of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It sends.
+    Sends,
+    /// It receives.
+    Receives,
+}
+
+/// What is settled before anything moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// The 36 characters that make streams part of the test.
+    pub cookie: String,
+    /// Bytes handed over at once.
+    pub length: u32,
+    /// What the first stream's socket has to send and to receive with, in bytes; of TPA nothing.
+    pub buffers: Option<(u32, u32)>,
+    /// The control connection's peer.
+    pub peer: SocketAddr,
+    /// The data streams, in their order; of both directions, those on which the client sends come first.
+    pub streams: Vec<Connected>,
 }
 
 /// A part of the test as this side saw it.
@@ -41,8 +69,12 @@ pub enum Phase {
 /// A stream within an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamInterval {
+    /// What this side does.
+    pub role: Role,
     /// Handed over to the transport, or received from it.
     pub bytes: u64,
+    /// Of UDP.
+    pub datagrams: Option<Arrivals>,
     /// At the side that sends: how the connection stood at the end of the interval; `retransmits` is that of the interval.
     pub sending: Option<Telemetry>,
 }
@@ -56,6 +88,8 @@ pub struct Report {
     pub remote: Option<SideReport>,
     /// How it ended.
     pub ending: Ending,
+    /// Round trips of small datagrams beside the test; `None` if nobody answered such, as an iperf3 server does not.
+    pub latency: Option<Latency>,
 }
 
 /// How a test ended.
@@ -78,6 +112,17 @@ pub struct SideReport {
     pub congestion_control: Option<CongestionControl>,
     /// Each stream's.
     pub streams: Vec<StreamReport>,
+    /// What the server prints, at the client that asked for it.
+    pub output: Option<ServerOutput>,
+}
+
+/// What a server printed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerOutput {
+    /// Lines.
+    Text(String),
+    /// An object, of an iperf3 server with `-J`.
+    Json(serde_json::Value),
 }
 
 /// Time on processors, in parts of the time that passed; above 1 with several processors.
@@ -90,12 +135,16 @@ pub struct Cpu {
 }
 
 /// What one side counted of a stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamReport {
+    /// What that side does.
+    pub role: Role,
     /// Handed over to the transport, or received from it.
     pub bytes: u64,
-    /// At the side that sends.
+    /// At the side that sends, if it told.
     pub sending: Option<SendingReport>,
+    /// Of UDP.
+    pub datagrams: Option<Arrivals>,
 }
 
 /// What the sender saw of a stream.
@@ -107,7 +156,7 @@ pub struct SendingReport {
     pub max_cwnd: u64,
     /// Largest room that the receiver had at the end of an interval, in bytes.
     pub max_peer_window: u64,
-    /// Of the smoothed round-trip time at the end of intervals; `None` if there was none.
+    /// Of the smoothed round-trip time at the end of intervals; `None` if there was none, or the other side measured it.
     pub rtt: Option<RttSummary>,
 }
 
@@ -123,31 +172,62 @@ pub struct RttSummary {
 }
 
 impl Interval {
-    /// Over all streams.
+    /// Over all streams of `role`.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.streams.iter().map(|s| s.bytes).sum()
+    pub fn bytes(&self, role: Role) -> u64 {
+        self.of(role).map(|s| s.bytes).sum()
     }
 
-    /// Over all streams; `None` at the side that receives.
+    /// Over all streams; `None` at the side that only receives, and of UDP.
     #[must_use]
     pub fn retransmits(&self) -> Option<u64> {
-        self.streams.iter().map(|s| s.sending.map(|t| t.retransmits)).sum()
+        let each = self.of(Role::Sends).map(|s| s.sending.map(|t| t.retransmits));
+        each.reduce(|a, b| Some(a? + b?))?
+    }
+
+    /// Of UDP, over all streams of `role`.
+    #[must_use]
+    pub fn datagrams(&self, role: Role) -> Option<Arrivals> {
+        Arrivals::sum(self.of(role).map(|s| s.datagrams))
+    }
+
+    fn of(&self, role: Role) -> impl Iterator<Item = &StreamInterval> {
+        self.streams.iter().filter(move |s| s.role == role)
     }
 }
 
 impl SideReport {
-    /// Over all streams.
+    /// Over all streams of `role`.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.streams.iter().fold(0, |sum, s| sum.saturating_add(s.bytes))
+    pub fn bytes(&self, role: Role) -> u64 {
+        self.of(role).fold(0, |sum, s| sum.saturating_add(s.bytes))
     }
 
-    /// Over all streams; `None` at the side that receives.
+    /// Over all streams; `None` at the side that only receives, and of UDP.
     #[must_use]
     pub fn retransmits(&self) -> Option<u64> {
-        self.streams
-            .iter()
-            .try_fold(0u64, |sum, s| s.sending.map(|sending| sum.saturating_add(sending.retransmits)))
+        let each = self.of(Role::Sends).map(|s| s.sending.map(|t| t.retransmits));
+        each.reduce(|a, b| Some(a?.saturating_add(b?)))?
+    }
+
+    /// Of UDP, over all streams of `role`.
+    #[must_use]
+    pub fn datagrams(&self, role: Role) -> Option<Arrivals> {
+        Arrivals::sum(self.of(role).map(|s| s.datagrams))
+    }
+
+    fn of(&self, role: Role) -> impl Iterator<Item = &StreamReport> {
+        self.streams.iter().filter(move |s| s.role == role)
+    }
+}
+
+impl Role {
+    /// What the other side does.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Sends => Self::Receives,
+            Self::Receives => Self::Sends,
+        }
     }
 }

@@ -1,18 +1,23 @@
 //! The server's part: it takes connections of both kinds at one port, and carries out one test after another.
 
-use super::client::connected;
+use super::client::{roles, settled};
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};
-use super::course::{Course, Role};
-use super::error::{Error, Reason, Refusal};
-use super::message::{Cookie, Message};
-use super::plan::{DEFAULT_CWND_MAX, Direction, Plan, Transport};
-use super::report::Report;
-use super::stream::Stream;
+use super::course::Course;
+use super::error::Error;
+use super::plan::{DEFAULT_CWND_MAX, Plan, Transport};
+use super::probe::Echo;
+use super::protocol::{
+    Agreed, COOKIE, Cookie, Extra, Parameters, Speaks, State, UDP_CONNECT, UDP_CONNECT_BEFORE, UDP_REPLY,
+    UDP_REPLY_BEFORE,
+};
+use super::report::{Report, Role};
+use super::stream::{Kind, Stream, prepare};
 use super::{Watch, now, pump};
 use crate::tpa::{self, TpaListener};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, MutexGuard};
@@ -21,8 +26,10 @@ use std::time::Duration;
 
 /// How long a new connection may take to say what it is.
 const GREETING: Duration = Duration::from_secs(10);
-/// How long a client may take from the acceptance of its plan until all streams are there, and again until it starts.
+/// How long a client may take from the acceptance of its plan until all streams are there, and again until it has shown the results.
 const SET_UP: Duration = Duration::from_secs(30);
+/// How long a client may look at the results.
+const DISPLAY: Duration = Duration::from_secs(30);
 /// Connections that may be about to say what they are, at the same time. More are closed.
 const GREETERS: usize = 256;
 /// How long a client is kept waiting before it is told that a test is going on: that one may just be over.
@@ -61,7 +68,7 @@ struct Desk {
     open: Mutex<Option<Open>>,
     /// Whether a test is going on, or about to.
     busy: AtomicBool,
-    tests: SyncSender<(Control, Plan)>,
+    tests: SyncSender<(Control, Cookie)>,
     greeters: AtomicUsize,
     closing: AtomicBool,
 }
@@ -70,7 +77,7 @@ struct Desk {
 struct Open {
     cookie: Cookie,
     transport: &'static str,
-    streams: Sender<(u8, Stream)>,
+    streams: Sender<(u64, Stream)>,
 }
 
 impl Server {
@@ -121,7 +128,7 @@ impl Server {
         };
         thread::scope(|scope| {
             scope.spawn(|| self.accept_all(scope, &desk));
-            let result = work(&desk, &receiver, tests, period, watch);
+            let result = self.work(&desk, &receiver, tests, period, watch);
             desk.closing.store(true, Relaxed);
             result
         })
@@ -129,13 +136,18 @@ impl Server {
 
     /// Takes connections until the desk closes.
     fn accept_all<'scope>(&'scope self, scope: &'scope thread::Scope<'scope, '_>, desk: &'scope Desk) {
+        let mut turn = 0;
         while !desk.closing.load(Relaxed) {
             let mut both = [PollFd::new(&self.tcp, PollFlags::IN), PollFd::new(&self.tpa, PollFlags::IN)];
             // Woken early or late, it looks again.
             let _ = poll(&mut both, Some(&LOOK_WAIT));
             for accepted in [self.accept_tcp(), self.accept_tpa()] {
                 match accepted {
-                    Ok(stream) => desk.greet_aside(scope, stream),
+                    // Who comes first is the first stream, even if the words of another are heard sooner.
+                    Ok(stream) => {
+                        turn += 1;
+                        desk.greet_aside(scope, stream, turn);
+                    }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => {}
                     Err(_) => thread::sleep(PAUSE),
                 }
@@ -150,104 +162,230 @@ impl Server {
     fn accept_tpa(&self) -> io::Result<Stream> {
         self.tpa.accept().map(|(stream, _)| Stream::Tpa(stream))
     }
-}
 
-/// Carries out the tests that come to the desk.
-fn work(
-    desk: &Desk,
-    tests: &Receiver<(Control, Plan)>,
-    how_many: Tests,
-    period: Option<Duration>,
-    watch: &mut dyn Watch,
-) -> Result<(), Error> {
-    loop {
-        if watch.interrupted() {
-            return Err(Error::Interrupted);
-        }
-        let (control, plan) = match tests.recv_timeout(LOOK) {
-            Ok(test) => test,
-            Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => unreachable!("the desk has the other end"),
-        };
-        let result = carry_out(desk, control, &plan, period, watch);
-        desk.close_test();
-        watch.ended(&result);
-        match (how_many, result) {
-            (_, Err(Error::Interrupted)) => return Err(Error::Interrupted),
-            (Tests::One, result) => return result.map(|_| ()),
-            (Tests::All, _) => {}
-        }
-    }
-}
-
-/// One test, from the acceptance of its plan.
-fn carry_out(
-    desk: &Desk,
-    mut control: Control,
-    plan: &Plan,
-    period: Option<Duration>,
-    watch: &mut dyn Watch,
-) -> Result<Report, Error> {
-    let mut streams = Vec::new();
-    let result = converse(desk, &mut control, plan, &mut streams, period, watch);
-    match &result {
-        Ok(_) => control.close(),
-        Err(error) => {
-            if let Some(refusal) = error.told() {
-                control.fail(refusal);
+    /// Carries out the tests that come to the desk.
+    fn work(
+        &self,
+        desk: &Desk,
+        tests: &Receiver<(Control, Cookie)>,
+        how_many: Tests,
+        period: Option<Duration>,
+        watch: &mut dyn Watch,
+    ) -> Result<(), Error> {
+        loop {
+            if watch.interrupted() {
+                return Err(Error::Interrupted);
+            }
+            let (mut control, cookie) = match tests.recv_timeout(LOOK) {
+                Ok(test) => test,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the desk has the other end"),
+            };
+            let mut streams = Vec::new();
+            let result = self.carry_out(desk, &mut control, &cookie, &mut streams, period, watch);
+            match &result {
+                Ok(_) => control.close(),
+                Err(error) => control.fail(error),
+            }
+            streams.into_iter().for_each(Stream::abort);
+            desk.close_test();
+            watch.ended(&result);
+            match (how_many, result) {
+                (_, Err(Error::Interrupted)) => return Err(Error::Interrupted),
+                (Tests::One, result) => return result.map(|_| ()),
+                (Tests::All, _) => {}
             }
         }
     }
-    streams.into_iter().for_each(Stream::abort);
-    result
+
+    /// One test, from its parameters on.
+    fn carry_out(
+        &self,
+        desk: &Desk,
+        control: &mut Control,
+        cookie: &Cookie,
+        streams: &mut Vec<Stream>,
+        period: Option<Duration>,
+        watch: &mut dyn Watch,
+    ) -> Result<Report, Error> {
+        let agreed = agree(control)?;
+        let peer = control.peer_addr()?;
+        watch.accepted(peer, &agreed.plan);
+        let echo = echo(control, &agreed)?;
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let over = Over(&over);
+            if let Some(echo) = &echo {
+                scope.spawn(|| echo.run(cookie, peer.ip(), over.0));
+            }
+            *streams = match agreed.plan.transport {
+                Transport::Udp => self.gather_udp(control, &agreed.plan, peer.ip(), watch)?,
+                _ => gather(desk, control, &agreed.plan, cookie, watch)?,
+            };
+            let roles = roles(&agreed.plan, Side::Server);
+            for ((stream, role), number) in streams.iter().zip(&roles).zip(1..) {
+                let broken = |source| Error::Data { stream: number, source };
+                stream.set_patience(pump::CALL).map_err(broken)?;
+                stream.prepare(&agreed.plan.sockets).map_err(broken)?;
+                if *role == Role::Sends {
+                    stream.prepare_to_send(&agreed.plan.transport)?;
+                }
+            }
+            control.say(State::TestStart)?;
+            watch.connected(&settled(cookie, agreed.length, peer, streams, &roles)?);
+            control.say(State::TestRunning)?;
+            let Agreed { plan, length, counters, .. } = &agreed;
+            let (length, counters) = (*length, *counters);
+            let course = Course { plan, length, counters, streams, roles: &roles, control, period, watch };
+            let report = course.run()?;
+            // The client has everything: whether it says so changes nothing.
+            let _ = control.expect(State::IperfDone, DISPLAY, "look at the results", &|| watch.interrupted());
+            Ok(report)
+        })
+    }
+
+    /// The streams of a test over UDP: a socket for each, at the port of the server.
+    fn gather_udp(
+        &self,
+        control: &mut Control,
+        plan: &Plan,
+        client: IpAddr,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Stream>, Error> {
+        let mut streams: Vec<(UdpSocket, [u8; 4])> = Vec::new();
+        let failed = |e| Error::from(crate::Error::system("making a socket for datagrams", e));
+        let mut next = self.udp_socket(plan, client).map_err(failed)?;
+        control.say(State::CreateStreams)?;
+        let bell = Bell::new().map_err(Error::Control)?;
+        let until = now() + SET_UP;
+        while streams.len() < plan.all_streams() {
+            if watch.interrupted() {
+                return Err(Error::Interrupted);
+            }
+            if now() >= until {
+                return Err(Error::Late("bring all data streams"));
+            }
+            if let Some(state) = control.hear(Duration::ZERO, &bell)? {
+                return Err(out_of_turn(state));
+            }
+            // An answer may have been lost: the client asks again.
+            for (socket, answer) in &streams {
+                if is_asked(socket) {
+                    let _ = socket.send(answer);
+                }
+            }
+            let Some((from, answer)) = asked_by(&next, client) else { continue };
+            next.connect(from).map_err(failed)?;
+            let ready = if streams.len() + 1 < plan.all_streams() {
+                let another = self.udp_socket(plan, client).map_err(failed)?;
+                std::mem::replace(&mut next, another)
+            } else {
+                next.try_clone().map_err(failed)?
+            };
+            // The client asks again if this is lost.
+            let _ = ready.send(&answer);
+            streams.push((ready, answer));
+        }
+        Ok(streams.into_iter().map(|(socket, _)| Stream::Udp(socket)).collect())
+    }
+
+    /// One that is at our port beside TPA's, and is first to hear of who is new.
+    fn udp_socket(&self, plan: &Plan, client: IpAddr) -> io::Result<UdpSocket> {
+        let here = self.local_addr()?;
+        let socket = Socket::new(Domain::for_address(here), Type::DGRAM, None)?;
+        socket.set_reuse_address(true)?;
+        self.tpa.host().share_port(tpa::Sharing::Allowed)?;
+        let bound = socket.bind(&here.into());
+        self.tpa.host().share_port(tpa::Sharing::Refused)?;
+        bound?;
+        socket.set_read_timeout(Some(LOOK))?;
+        prepare(SockRef::from(&socket), &plan.sockets, Kind::Udp, SocketAddr::new(client, 0))?;
+        Ok(socket.into())
+    }
 }
 
-fn converse(
+/// Ends what goes on beside a test, however it ended.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// What the client wants, if it can be had.
+fn agree(control: &mut Control) -> Result<Agreed, Error> {
+    control.say(State::ParamExchange)?;
+    let parameters: Parameters = control.json()?;
+    if parameters.speaks() == Speaks::Hopline {
+        control.speaks = Speaks::Hopline;
+    }
+    let agreed = parameters.understood().map_err(Error::Parameters)?;
+    let over_tpa = matches!(agreed.plan.transport, Transport::Tpa { .. });
+    if over_tpa != matches!(control.stream(), Stream::Tpa(_)) {
+        let text = format!("a test over {} is asked for over another", agreed.plan.transport.protocol());
+        return Err(Error::Parameters(text));
+    }
+    if let Transport::Tcp { congestion_control: Some(wanted) } = &agreed.plan.transport
+        && roles(&agreed.plan, Side::Server).contains(&Role::Sends)
+    {
+        wanted.check_here()?;
+    }
+    Ok(agreed)
+}
+
+/// Where datagrams come back, if the client knows what to make of it.
+fn echo(control: &mut Control, agreed: &Agreed) -> Result<Option<Echo>, Error> {
+    if agreed.additions != Speaks::Hopline {
+        return Ok(None);
+    }
+    let mut here = control.stream().local_addr().map_err(Error::Control)?.ip();
+    if here.is_unspecified() {
+        here = control.peer_addr()?.ip();
+    }
+    // Without one there is a test all the same.
+    let echo = agreed.plan.probes.and_then(|_| Echo::bind(here).ok());
+    let echo_port = echo.as_ref().and_then(|echo| echo.port().ok());
+    control.say(State::Hopline)?;
+    control.tell(&Extra { echo_port, refused: None })?;
+    Ok(echo)
+}
+
+/// Who asks at `socket` to be taken note of, and the answer.
+fn asked_by(socket: &UdpSocket, client: IpAddr) -> Option<(SocketAddr, [u8; 4])> {
+    let mut word = [0; 5];
+    let (len, from) = socket.recv_from(&mut word).ok()?;
+    let answer = match u32::from_ne_bytes(*word.first_chunk()?) {
+        UDP_CONNECT => UDP_REPLY,
+        UDP_CONNECT_BEFORE => UDP_REPLY_BEFORE,
+        _ => return None,
+    };
+    let is_client = from.ip().to_canonical() == client.to_canonical();
+    (len == 4 && is_client).then_some((from, answer.to_ne_bytes()))
+}
+
+/// Whether the same is asked again at a socket that is connected.
+fn is_asked(socket: &UdpSocket) -> bool {
+    let mut word = [0; 5];
+    let waiting = socket.set_nonblocking(true).and_then(|()| socket.recv(&mut word));
+    let _ = socket.set_nonblocking(false);
+    matches!(waiting, Ok(4))
+}
+
+/// The streams of a test over connections, in the order in which they came.
+fn gather(
     desk: &Desk,
     control: &mut Control,
     plan: &Plan,
-    streams: &mut Vec<Stream>,
-    period: Option<Duration>,
-    watch: &mut dyn Watch,
-) -> Result<Report, Error> {
-    watch.accepted(control.peer_addr()?, plan);
-    let role = match plan.direction {
-        Direction::Forward => Role::Receives,
-        Direction::Reverse => Role::Sends,
-    };
-    if let (Role::Sends, Transport::Tcp { congestion_control: Some(wanted) }) = (role, &plan.transport) {
-        wanted.check_here()?;
-    }
-    let (cookie, arriving) = desk.open_test(plan)?;
-    control.send(&Message::Accept { cookie })?;
-    *streams = gather(control, plan, arriving, watch)?;
-    desk.open().take();
-    for (stream, number) in streams.iter().zip(1..) {
-        stream.set_patience(pump::CALL).map_err(|source| Error::Data { stream: number, source })?;
-        if role == Role::Sends {
-            stream.prepare_to_send(&plan.transport)?;
-        }
-    }
-    watch.connected(&connected(streams)?);
-    control.send(&Message::Ready)?;
-    match control.expect(SET_UP, "start the test", &|| watch.interrupted())? {
-        Message::Start => {}
-        message => return Err(out_of_turn(&message)),
-    }
-    Course { plan, role, streams, control, period, watch }.run()
-}
-
-/// The streams of a test, as they come, in their order.
-fn gather(
-    control: &mut Control,
-    plan: &Plan,
-    arriving: Receiver<(u8, Stream)>,
+    cookie: &Cookie,
     watch: &dyn Watch,
 ) -> Result<Vec<Stream>, Error> {
     let bell = Bell::new().map_err(Error::Control)?;
-    let mut places: Vec<Option<Stream>> = (0..plan.streams).map(|_| None).collect();
+    let arriving = desk.open_test(plan, *cookie);
+    control.say(State::CreateStreams)?;
+    let mut streams: Vec<(u64, Stream)> = Vec::new();
     let until = now() + SET_UP;
-    while places.iter().any(Option::is_none) {
+    while streams.len() < plan.all_streams() {
         if watch.interrupted() {
             return Err(Error::Interrupted);
         }
@@ -255,30 +393,33 @@ fn gather(
             return Err(Error::Late("bring all data streams"));
         }
         match arriving.recv_timeout(LOOK) {
-            // The first to come has the place.
-            Ok((index, stream)) => match places.get_mut(usize::from(index)) {
-                Some(place @ None) => *place = Some(stream),
-                _ => stream.abort(),
-            },
+            Ok(stream) => streams.push(stream),
             Err(_) => {
-                if let Some(message) = control.receive(Duration::ZERO, &bell)? {
-                    return Err(out_of_turn(&message));
+                if let Some(state) = control.hear(Duration::ZERO, &bell)? {
+                    return Err(out_of_turn(state));
                 }
             }
         }
     }
-    Ok(places.into_iter().flatten().collect())
+    desk.open().take();
+    streams.sort_by_key(|&(turn, _)| turn);
+    Ok(streams.into_iter().map(|(_, stream)| stream).collect())
 }
 
 impl Desk {
     /// Hears on a thread of its own what a new connection is.
-    fn greet_aside<'scope>(&'scope self, scope: &'scope thread::Scope<'scope, '_>, stream: Stream) {
+    fn greet_aside<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        stream: Stream,
+        turn: u64,
+    ) {
         if self.greeters.fetch_add(1, Relaxed) >= GREETERS {
             self.greeters.fetch_sub(1, Relaxed);
             return stream.abort();
         }
-        let greet = || {
-            self.greet(stream);
+        let greet = move || {
+            self.greet(stream, turn);
             self.greeters.fetch_sub(1, Relaxed);
         };
         if thread::Builder::new().name("greeter".into()).spawn_scoped(scope, greet).is_err() {
@@ -286,70 +427,69 @@ impl Desk {
         }
     }
 
-    fn greet(&self, stream: Stream) {
+    /// Both kinds of connections begin with a cookie: that of the test that waits for streams, or a new one.
+    fn greet(&self, stream: Stream, turn: u64) {
         let transport = protocol(&stream);
-        let Ok(mut control) = Control::new(Side::Server, stream) else { return };
-        let said = control.expect(GREETING, "say what it wants", &|| self.closing.load(Relaxed));
-        match said {
-            Ok(Message::Plan(plan)) => self.take_plan(control, plan, transport),
-            Ok(Message::Join { cookie, stream }) => self.take_stream(control, transport, cookie, stream),
-            Ok(message) => {
-                if let Some(refusal) = out_of_turn(&message).told() {
-                    control.fail(refusal);
-                }
-            }
-            // Whoever that is: it would not understand.
-            Err(Error::Protocol(_)) => control.into_stream().abort(),
-            Err(error) => {
-                if let Some(refusal) = error.told() {
-                    control.fail(refusal);
-                }
-            }
+        let Ok(control) = Control::new(Side::Server, stream) else { return };
+        let Some(cookie) = self.hear_cookie(&control) else { return control.into_stream().abort() };
+        let stream = control.into_stream();
+        if let Some(open) = &*self.open()
+            && open.cookie == cookie
+            && open.transport == transport
+        {
+            // If the test has gone, so does the stream.
+            let _ = open.streams.send((turn, stream));
+            return;
+        }
+        if let Ok(control) = Control::new(Side::Server, stream) {
+            self.take_test(control, cookie);
         }
     }
 
-    fn take_plan(&self, control: Control, plan: Plan, transport: &'static str) {
-        let wrong = plan.validate().err().and_then(|error| error.told());
-        if let Some(refusal) = wrong {
-            return control.fail(refusal);
+    /// 36 of the letters and digits that cookies are made of, and a zero; `None`: it is something else.
+    fn hear_cookie(&self, control: &Control) -> Option<Cookie> {
+        let (mut cookie, mut heard) = ([0; COOKIE], 0);
+        let until = now() + GREETING;
+        while heard < COOKIE {
+            match io::Read::read(&mut control.stream(), &mut cookie[heard..]) {
+                Ok(0) => return None,
+                Ok(n) => heard += n,
+                Err(e) if super::stream::is_timeout(&e) => {}
+                Err(_) => return None,
+            }
+            if !cookie[..heard.min(COOKIE - 1)].iter().all(u8::is_ascii_alphanumeric)
+                || now() >= until
+                || self.closing.load(Relaxed)
+            {
+                return None;
+            }
         }
-        if plan.transport.protocol() != transport {
-            let text = format!("a test over {} is asked for over it", plan.transport.protocol());
-            return control.fail(Refusal::new(Reason::Plan, text));
-        }
+        (cookie[COOKIE - 1] == 0).then_some(cookie)
+    }
+
+    fn take_test(&self, mut control: Control, cookie: Cookie) {
         let until = now() + ENDING;
         while self.busy.swap(true, Relaxed) {
             if now() < until && !self.closing.load(Relaxed) {
                 thread::sleep(POLL);
                 continue;
             }
-            return control.fail(Refusal::new(Reason::Busy, "a test is going on; try again later"));
+            if control.say(State::AccessDenied).is_ok() {
+                control.close();
+            }
+            return;
         }
         // There is room for one, and nobody waits once it closes.
-        if self.tests.try_send((control, plan)).is_err() {
+        if self.tests.try_send((control, cookie)).is_err() {
             self.busy.store(false, Relaxed);
         }
     }
 
-    fn take_stream(&self, control: Control, transport: &'static str, cookie: Cookie, index: u8) {
-        let stream = control.into_stream();
-        match &*self.open() {
-            Some(open) if open.cookie == cookie && open.transport == transport => {
-                // If the test has gone, so does the stream.
-                let _ = open.streams.send((index, stream));
-            }
-            _ => stream.abort(),
-        }
-    }
-
     /// Streams with this cookie belong to a test from now on.
-    fn open_test(&self, plan: &Plan) -> Result<(Cookie, Receiver<(u8, Stream)>), Error> {
-        let mut cookie = Cookie::default();
-        getrandom::fill(&mut cookie)
-            .map_err(|e| crate::Error::system("asking for random bytes", io::Error::other(e)))?;
+    fn open_test(&self, plan: &Plan, cookie: Cookie) -> Receiver<(u64, Stream)> {
         let (streams, arriving) = channel();
         *self.open() = Some(Open { cookie, transport: plan.transport.protocol(), streams });
-        Ok((cookie, arriving))
+        arriving
     }
 
     fn close_test(&self) {
@@ -362,9 +502,10 @@ impl Desk {
     }
 }
 
-fn protocol(stream: &Stream) -> &'static str {
+const fn protocol(stream: &Stream) -> &'static str {
     match stream {
         Stream::Tpa(_) => "TPA",
         Stream::Tcp(_) => "TCP",
+        Stream::Udp(_) => "UDP",
     }
 }

@@ -1,29 +1,39 @@
-//! A connection of either kind, for control and for data.
+//! A connection of any kind, for control and for data.
 
-use super::plan::{CongestionControl, Transport};
-use crate::tcp;
+use super::now;
+use super::plan::{CongestionControl, Nagle, Plan, Sockets, Transport};
+use super::protocol::{UDP_CONNECT, UDP_REPLY, UDP_REPLY_BEFORE};
 use crate::tpa::{self, Host, TpaStream};
-use socket2::SockRef;
+use crate::{sys, tcp};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// How long an attempt to connect may take.
 const CONNECT: Duration = Duration::from_secs(10);
+/// How often a server of UDP is asked to take note of a stream.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How long a control connection is silent before TCP asks whether the peer is there.
+const ALIVE: Duration = Duration::from_secs(8);
 
 /// A connection over one of the transports.
 #[derive(Debug)]
 pub(super) enum Stream {
     Tpa(TpaStream),
     Tcp(TcpStream),
+    /// Of data only: connected, and known to the other side.
+    Udp(UdpSocket),
 }
 
 /// Makes connections over one transport; those over TPA share a socket.
 #[derive(Debug)]
-pub(super) enum Dialer {
-    Tpa { host: Host, cwnd_max: u8 },
-    Tcp,
+pub(super) struct Dialer {
+    tpa: Option<(Host, u8)>,
+    from: SocketAddr,
+    sockets: Sockets,
+    patience: Duration,
 }
 
 /// What the sending side of a connection knows of it.
@@ -46,21 +56,54 @@ pub struct Telemetry {
 }
 
 impl Dialer {
-    /// One that reaches `peer`.
-    pub(super) fn new(transport: &Transport, peer: SocketAddr) -> io::Result<Self> {
-        Ok(match *transport {
-            Transport::Tpa { cwnd_max } => Self::Tpa { host: Host::bind(any_towards(peer))?, cwnd_max },
-            Transport::Tcp { .. } => Self::Tcp,
-        })
+    /// One that reaches `peer` within `patience`.
+    pub(super) fn new(
+        plan: &Plan,
+        peer: SocketAddr,
+        from: Option<IpAddr>,
+        patience: Option<Duration>,
+    ) -> io::Result<Self> {
+        let from = from.map_or_else(|| any_towards(peer), |from| SocketAddr::new(from, 0));
+        let tpa = match plan.transport {
+            Transport::Tpa { cwnd_max } => Some((Host::bind(from)?, cwnd_max)),
+            _ => None,
+        };
+        Ok(Self { tpa, from, sockets: plan.sockets, patience: patience.unwrap_or(CONNECT) })
     }
 
+    /// A connection for control, or for data over a transport that has connections.
     pub(super) fn dial(&self, peer: SocketAddr) -> io::Result<Stream> {
-        match self {
-            Self::Tpa { host, cwnd_max } => {
-                host.connect(peer, &tpa::config(*cwnd_max), Some(CONNECT)).map(Stream::Tpa)
-            }
-            Self::Tcp => TcpStream::connect_timeout(&peer, CONNECT).map(Stream::Tcp),
+        if let Some((host, cwnd_max)) = &self.tpa {
+            return host.connect(peer, &tpa::config(*cwnd_max), Some(self.patience)).map(Stream::Tpa);
         }
+        let socket = Socket::new(Domain::for_address(peer), Type::STREAM, None)?;
+        socket.bind(&self.from.into())?;
+        // The other side hears of the buffer and the segment as the connection begins.
+        prepare(SockRef::from(&socket), &self.sockets, Kind::Tcp, peer)?;
+        socket.connect_timeout(&peer.into(), self.patience)?;
+        Ok(Stream::Tcp(socket.into()))
+    }
+
+    /// A stream of datagrams that the server has taken note of.
+    pub(super) fn dial_udp(&self, peer: SocketAddr) -> io::Result<Stream> {
+        let socket = UdpSocket::bind(self.from)?;
+        prepare(SockRef::from(&socket), &self.sockets, Kind::Udp, peer)?;
+        socket.connect(peer)?;
+        socket.set_read_timeout(Some(ASK_AGAIN))?;
+        let until = now() + self.patience;
+        while now() < until {
+            socket.send(&UDP_CONNECT.to_ne_bytes())?;
+            let mut answer = [0; 4];
+            match socket.recv(&mut answer) {
+                Ok(4) if [UDP_REPLY, UDP_REPLY_BEFORE].contains(&u32::from_ne_bytes(answer)) => {
+                    return Ok(Stream::Udp(socket));
+                }
+                Ok(_) => {}
+                Err(e) if is_timeout(&e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Err(ErrorKind::TimedOut.into())
     }
 }
 
@@ -69,6 +112,38 @@ fn any_towards(peer: SocketAddr) -> SocketAddr {
         SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Tcp,
+    Udp,
+}
+
+/// Gives a socket what the plan says of it.
+pub(super) fn prepare(
+    socket: SockRef<'_>,
+    sockets: &Sockets,
+    kind: Kind,
+    peer: SocketAddr,
+) -> io::Result<()> {
+    if let Some(bytes) = sockets.buffer {
+        socket.set_send_buffer_size(bytes as usize)?;
+        socket.set_recv_buffer_size(bytes as usize)?;
+    }
+    if sockets.tos > 0 {
+        match peer {
+            SocketAddr::V4(_) => socket.set_tos_v4(sockets.tos.into())?,
+            SocketAddr::V6(_) => socket.set_tclass_v6(sockets.tos.into())?,
+        }
+    }
+    if kind == Kind::Tcp {
+        if let Some(mss) = sockets.mss {
+            socket.set_tcp_mss(mss.into())?;
+        }
+        socket.set_tcp_nodelay(sockets.nagle == Nagle::Off)?;
+    }
+    Ok(())
 }
 
 impl Stream {
@@ -85,6 +160,35 @@ impl Stream {
         }
     }
 
+    /// Gives a connection that the peer made what the plan says of sockets.
+    pub(super) fn prepare(&self, sockets: &Sockets) -> io::Result<()> {
+        let peer = self.peer_addr()?;
+        match self {
+            Self::Tpa(_) => Ok(()),
+            Self::Tcp(stream) => prepare(SockRef::from(stream), sockets, Kind::Tcp, peer),
+            Self::Udp(socket) => prepare(SockRef::from(socket), sockets, Kind::Udp, peer),
+        }
+    }
+
+    /// Bytes that were written and that the peer's system has not confirmed.
+    pub(super) fn unconfirmed(&self) -> io::Result<u64> {
+        Ok(match self {
+            Self::Tpa(stream) => stream.info().unacknowledged,
+            Self::Tcp(stream) => sys::unsent(stream)?,
+            Self::Udp(_) => 0,
+        })
+    }
+
+    /// What the socket has for sending and receiving, in bytes; of TPA nothing.
+    pub(super) fn buffers(&self) -> Option<(u32, u32)> {
+        let socket = match self {
+            Self::Tpa(_) => return None,
+            Self::Tcp(stream) => SockRef::from(stream),
+            Self::Udp(socket) => SockRef::from(socket),
+        };
+        Some((socket.send_buffer_size().ok()? as u32, socket.recv_buffer_size().ok()? as u32))
+    }
+
     /// How long a call may wait before it gives `WouldBlock`.
     pub(super) fn set_patience(&self, patience: Duration) -> io::Result<()> {
         match self {
@@ -97,6 +201,10 @@ impl Stream {
                 stream.set_read_timeout(Some(patience))?;
                 stream.set_write_timeout(Some(patience))
             }
+            Self::Udp(socket) => {
+                socket.set_read_timeout(Some(patience))?;
+                socket.set_write_timeout(Some(patience))
+            }
         }
     }
 
@@ -104,14 +212,13 @@ impl Stream {
     pub(super) fn set_prompt(&self) -> io::Result<()> {
         match self {
             Self::Tpa(_) => Ok(()), // it has `flush`
-            Self::Tcp(stream) => stream.set_nodelay(true),
-        }
-    }
-
-    pub(super) fn end_writing(&self) -> io::Result<()> {
-        match self {
-            Self::Tpa(stream) => stream.shutdown(Shutdown::Write),
-            Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Self::Tcp(stream) => {
+                // A peer that has gone without a word is missed after half a minute.
+                let alive = TcpKeepalive::new().with_time(ALIVE).with_interval(ALIVE).with_retries(3);
+                SockRef::from(stream).set_tcp_keepalive(&alive)?;
+                stream.set_nodelay(true)
+            }
+            Self::Udp(_) => Ok(()),
         }
     }
 
@@ -121,6 +228,7 @@ impl Stream {
             Self::Tpa(stream) => stream.abort(),
             // With a linger time of zero, closing discards and resets. If it cannot be set, it ends a little later.
             Self::Tcp(stream) => _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO)),
+            Self::Udp(_) => {}
         }
     }
 
@@ -130,16 +238,17 @@ impl Stream {
             // The peer may have left.
             Self::Tpa(stream) => _ = stream.close_within(limit),
             // The kernel goes on by itself.
-            Self::Tcp(_) => {}
+            Self::Tcp(_) | Self::Udp(_) => {}
         }
     }
 
-    pub(super) fn telemetry(&self) -> io::Result<Telemetry> {
+    /// `None` for UDP.
+    pub(super) fn telemetry(&self) -> io::Result<Option<Telemetry>> {
         match self {
             Self::Tpa(stream) => {
                 let info = stream.info();
                 let std = |span: hopline_core::Duration| Duration::from_nanos(span.as_nanos());
-                Ok(Telemetry {
+                Ok(Some(Telemetry {
                     retransmits: info.stats.retransmissions,
                     cwnd: u64::from(info.cwnd) * u64::from(info.mss),
                     peer_window: info.peer_window,
@@ -147,11 +256,11 @@ impl Stream {
                     rtt_var: info.rtt_deviation.map(std),
                     path_mtu: None,
                     mss: info.mss,
-                })
+                }))
             }
             Self::Tcp(stream) => {
                 let info = tcp::info(stream).map_err(io::Error::other)?;
-                Ok(Telemetry {
+                Ok(Some(Telemetry {
                     retransmits: info.retransmitted.into(),
                     cwnd: u64::from(info.cwnd) * u64::from(info.mss),
                     peer_window: info.peer_window.into(),
@@ -159,8 +268,9 @@ impl Stream {
                     rtt_var: Some(info.rtt_var),
                     path_mtu: Some(info.path_mtu),
                     mss: info.mss,
-                })
+                }))
             }
+            Self::Udp(_) => Ok(None),
         }
     }
 
@@ -171,6 +281,7 @@ impl Stream {
             Self::Tcp(stream) => {
                 CongestionControl::new(&tcp::congestion_control(&SockRef::from(stream)).ok()?)
             }
+            Self::Udp(_) => None,
         }
     }
 
@@ -184,6 +295,7 @@ impl Stream {
                 Ok(here)
             }
             Self::Tcp(stream) => stream.local_addr(),
+            Self::Udp(socket) => socket.local_addr(),
         }
     }
 
@@ -191,6 +303,7 @@ impl Stream {
         match self {
             Self::Tpa(stream) => Ok(stream.peer_addr()),
             Self::Tcp(stream) => stream.peer_addr(),
+            Self::Udp(socket) => socket.peer_addr(),
         }
     }
 }
@@ -200,6 +313,7 @@ impl Read for &Stream {
         match self {
             Stream::Tpa(stream) => { stream }.read(buffer),
             Stream::Tcp(stream) => { stream }.read(buffer),
+            Stream::Udp(socket) => socket.recv(buffer),
         }
     }
 }
@@ -209,6 +323,7 @@ impl Write for &Stream {
         match self {
             Stream::Tpa(stream) => { stream }.write(data),
             Stream::Tcp(stream) => { stream }.write(data),
+            Stream::Udp(socket) => socket.send(data),
         }
     }
 
@@ -216,6 +331,7 @@ impl Write for &Stream {
         match self {
             Stream::Tpa(stream) => { stream }.flush(),
             Stream::Tcp(stream) => { stream }.flush(),
+            Stream::Udp(_) => Ok(()),
         }
     }
 }
@@ -225,6 +341,7 @@ impl AsFd for Stream {
         match self {
             Self::Tpa(stream) => stream.as_fd(),
             Self::Tcp(stream) => stream.as_fd(),
+            Self::Udp(socket) => socket.as_fd(),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::driver;
 use super::listener::TpaListener;
 use super::notice::Notice;
 use super::queue::Queue;
-use super::socket::{Path, Refusals, Socket};
+use super::socket::{Path, Refusals, Sharing, Socket};
 use super::stats::HostStats;
 use super::stream::TpaStream;
 use super::table::{Driver, Holders, Io, Table};
@@ -129,6 +129,15 @@ impl Host {
     /// If the system fails.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.shared().socket.local_addr()
+    }
+
+    /// Whether another socket may be bound to its port from now on; initially none may. The kernel gives datagrams to the
+    /// one that is connected to their sender, else to the one that was bound last.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn share_port(&self, sharing: Sharing) -> io::Result<()> {
+        self.shared().socket.share_port(sharing)
     }
 
     /// What it counted.

@@ -51,6 +51,7 @@ mod trust;
 
 pub use self::host::Host;
 pub use self::listener::TpaListener;
+pub use self::socket::Sharing;
 pub use self::stats::{HostStats, Info};
 pub use self::stream::TpaStream;
 #[cfg(feature = "tokio")]

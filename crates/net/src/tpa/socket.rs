@@ -6,7 +6,7 @@ use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
-use socket2::{Domain, Protocol, Type};
+use socket2::{Domain, Protocol, SockRef, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -60,6 +60,15 @@ pub(super) enum Sent {
     Failed(io::Error),
 }
 
+/// Whether another socket may be bound to a port that has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// One that allows it too may (`SO_REUSEADDR`).
+    Allowed,
+    /// None may.
+    Refused,
+}
+
 /// Where datagrams are read to.
 pub(super) struct Buffers {
     bytes: Vec<u8>,
@@ -98,6 +107,10 @@ impl Socket {
         // A socket of IPv4 has no such option of IPv6; and without either, datagrams go as the system likes.
         let _ = set_ip_mtu_discover(&self.udp, v4);
         let _ = set_ipv6_mtu_discover(&self.udp, v6);
+    }
+
+    pub(super) fn share_port(&self, sharing: Sharing) -> io::Result<()> {
+        SockRef::from(&self.udp).set_reuse_address(sharing == Sharing::Allowed)
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {

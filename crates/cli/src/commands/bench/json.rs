@@ -1,11 +1,13 @@
-//! A test as JSON, with iperf3's keys. `docs/bench.md` says which are there.
+//! A test as JSON, with iperf3's keys in iperf3's order. `docs/bench.md` says which are there.
 
+use super::date::date;
 use crate::console;
 use hopline_net::bench::{
-    Connected, Cpu, Direction, Ending, Error, Interval, Limit, Phase, Plan, Report, SideReport, StreamReport,
-    Telemetry, Transport,
+    Arrivals, Ending, Error, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, ServerOutput,
+    Settled, SideReport, StreamReport, Transport,
 };
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::time::Duration;
 
 /// What a client set out to do.
@@ -13,187 +15,476 @@ pub(super) struct Session<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
     pub(super) plan: &'a Plan,
-    /// Empty if it did not come to them.
-    pub(super) streams: &'a [Connected],
+    /// `None` if it did not come to that.
+    pub(super) settled: Option<&'a Settled>,
 }
 
 /// All of it, as far as it went.
+#[derive(Serialize)]
+pub(super) struct Document {
+    start: Start,
+    intervals: Vec<Part>,
+    end: End,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_output_text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_output_json: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// A line of `--json-stream`.
+#[derive(Serialize)]
+pub(super) struct Event<T> {
+    pub(super) event: &'static str,
+    pub(super) data: T,
+}
+
 pub(super) fn document(
     session: &Session<'_>,
     intervals: &[Interval],
     result: &Result<Report, Error>,
-) -> Value {
-    let sends = session.plan.direction == Direction::Forward;
-    let mut document = json!({
-        "start": start(session),
-        "intervals": intervals.iter().map(|i| interval(i, sends)).collect::<Vec<_>>(),
-        "end": result.as_ref().map_or_else(|_| json!({}), |report| end(report, sends)),
-    });
-    let error = match result {
+) -> Document {
+    let (text, json) = match result.as_ref().ok().and_then(output) {
+        Some(ServerOutput::Text(text)) => (Some(text.clone()), None),
+        Some(ServerOutput::Json(json)) => (None, Some(json.clone())),
+        None => (None, None),
+    };
+    Document {
+        start: start(session),
+        intervals: intervals.iter().map(interval).collect(),
+        end: end(session.plan, result),
+        server_output_text: text,
+        server_output_json: json,
+        error: error(result),
+    }
+}
+
+/// What went wrong, if anything did.
+pub(super) fn error(result: &Result<Report, Error>) -> Option<String> {
+    match result {
         Ok(Report { ending: Ending::Complete, .. }) => None,
         Ok(Report { ending: Ending::Stopped, .. }) => Some(Error::Interrupted.to_string()),
         Err(error) => Some(error.to_string()),
-    };
-    if let Some(error) = error {
-        document["error"] = error.into();
     }
-    document
 }
 
-fn start(session: &Session<'_>) -> Value {
-    let connected = session.streams.iter().zip(1..).map(|(stream, id)| {
-        json!({
-            "socket": id,
-            "local_host": stream.local.ip().to_string(),
-            "local_port": stream.local.port(),
-            "remote_host": stream.remote.ip().to_string(),
-            "remote_port": stream.remote.port(),
-        })
-    });
+fn output(report: &Report) -> Option<&ServerOutput> {
+    report.remote.as_ref()?.output.as_ref()
+}
+
+#[derive(Serialize)]
+pub(super) struct Start {
+    connected: Vec<Ends>,
+    version: &'static str,
+    system_info: String,
+    timestamp: Timestamp,
+    connecting_to: Place,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cookie: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_mss_default: Option<u32>,
+    target_bitrate: u64,
+    sock_bufsize: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sndbuf_actual: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rcvbuf_actual: Option<u32>,
+    test_start: TestStart,
+}
+
+#[derive(Serialize)]
+struct Ends {
+    socket: usize,
+    local_host: String,
+    local_port: u16,
+    remote_host: String,
+    remote_port: u16,
+}
+
+#[derive(Serialize)]
+struct Timestamp {
+    time: String,
+    timesecs: u64,
+}
+
+#[derive(Serialize)]
+struct Place {
+    host: String,
+    port: u16,
+}
+
+#[derive(Serialize)]
+struct TestStart {
+    protocol: &'static str,
+    num_streams: u8,
+    blksize: u32,
+    omit: u64,
+    duration: u64,
+    bytes: u64,
+    blocks: u64,
+    reverse: u8,
+    tos: u8,
+    target_bitrate: u64,
+    bidir: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tpa_cwnd_max: Option<u8>,
+}
+
+pub(super) fn start(session: &Session<'_>) -> Start {
+    use hopline_net::bench::Direction;
+    let (plan, settled) = (session.plan, session.settled);
+    let streams = settled.map_or(&[][..], |settled| &settled.streams);
     let now = console::time_of_day().as_secs();
-    let mut start = json!({
-        "connected": connected.collect::<Vec<_>>(),
-        "version": concat!("hopline ", env!("CARGO_PKG_VERSION")),
-        "system_info": system_info(),
-        "timestamp": { "time": date(now), "timesecs": now },
-        "connecting_to": { "host": session.host, "port": session.port },
-        "target_bitrate": 0,
-        "sock_bufsize": 0,
-        "test_start": test_start(session.plan),
-    });
-    if let Some(stream) = session.streams.first() {
-        start["tcp_mss_default"] = stream.mss.into();
-    }
-    start
-}
-
-fn test_start(plan: &Plan) -> Value {
     let (duration, bytes) = match plan.limit {
         Limit::Time(time) => (time.as_secs(), 0),
         Limit::Bytes(bytes) => (0, bytes),
     };
-    let mut start = json!({
-        "protocol": plan.transport.protocol(),
-        "num_streams": plan.streams,
-        "blksize": plan.length,
-        "omit": plan.omit.as_secs(),
-        "duration": duration,
-        "bytes": bytes,
-        "blocks": 0,
-        "reverse": u8::from(plan.direction == Direction::Reverse),
-        "tos": 0,
-        "target_bitrate": 0,
-    });
-    if let Transport::Tpa { cwnd_max } = plan.transport {
-        start["tpa_cwnd_max"] = cwnd_max.into();
+    Start {
+        connected: (streams.iter().zip(1..))
+            .map(|(stream, socket)| Ends {
+                socket,
+                local_host: stream.local.ip().to_canonical().to_string(),
+                local_port: stream.local.port(),
+                remote_host: stream.remote.ip().to_canonical().to_string(),
+                remote_port: stream.remote.port(),
+            })
+            .collect(),
+        version: concat!("hopline ", env!("CARGO_PKG_VERSION")),
+        system_info: system_info(),
+        timestamp: Timestamp { time: date(now), timesecs: now },
+        connecting_to: Place { host: session.host.into(), port: session.port },
+        cookie: settled.map(|settled| settled.cookie.clone()),
+        tcp_mss_default: streams.first().and_then(|stream| stream.mss),
+        target_bitrate: plan.rate.bps,
+        sock_bufsize: plan.sockets.buffer.unwrap_or(0),
+        sndbuf_actual: settled.and_then(|settled| Some(settled.buffers?.0)),
+        rcvbuf_actual: settled.and_then(|settled| Some(settled.buffers?.1)),
+        test_start: TestStart {
+            protocol: plan.transport.protocol(),
+            num_streams: plan.streams,
+            blksize: settled.map_or(plan.length.unwrap_or(0), |settled| settled.length),
+            omit: plan.omit.as_secs(),
+            duration,
+            bytes,
+            blocks: 0,
+            reverse: u8::from(plan.direction == Direction::Reverse),
+            tos: plan.sockets.tos,
+            target_bitrate: plan.rate.bps,
+            bidir: u8::from(plan.direction == Direction::Both),
+            tpa_cwnd_max: match plan.transport {
+                Transport::Tpa { cwnd_max } => Some(cwnd_max),
+                _ => None,
+            },
+        },
     }
-    start
 }
 
-fn interval(interval: &Interval, sends: bool) -> Value {
-    let common = |bytes, retransmits: Option<u64>| {
-        let mut object = span(interval.start, interval.end, bytes, sends);
-        object.insert("omitted".into(), (interval.phase == Phase::Omitted).into());
-        object.extend(retransmits.map(|n| ("retransmits".into(), n.into())));
-        object
-    };
-    let streams = interval.streams.iter().zip(1..).map(|(stream, id)| {
-        let mut object = common(stream.bytes, stream.sending.map(|t| t.retransmits));
-        object.insert("socket".into(), id.into());
-        object.extend(stream.sending.iter().flat_map(standing));
-        Value::Object(object)
-    });
-    json!({ "streams": streams.collect::<Vec<_>>(), "sum": common(interval.bytes(), interval.retransmits()) })
+/// A stream's share of something, or all of it: the keys that are known.
+#[derive(Default, Serialize)]
+struct Row {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<usize>,
+    start: f64,
+    end: f64,
+    seconds: f64,
+    bytes: u64,
+    bits_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retransmits: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snd_cwnd: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snd_wnd: Option<u64>,
+    /// `null` without a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rtt: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rttvar: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pmtu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_snd_cwnd: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_snd_wnd: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_rtt: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_rtt: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean_rtt: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jitter_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    out_of_order: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<bool>,
+    sender: bool,
 }
 
-fn standing(telemetry: &Telemetry) -> Vec<(String, Value)> {
-    let mut values = vec![
-        ("snd_cwnd".to_owned(), telemetry.cwnd.into()),
-        ("snd_wnd".to_owned(), telemetry.peer_window.into()),
-        ("rtt".to_owned(), telemetry.rtt.map(micros).into()),
-        ("rttvar".to_owned(), telemetry.rtt_var.map(micros).into()),
-    ];
-    values.extend(telemetry.path_mtu.map(|mtu| ("pmtu".to_owned(), mtu.into())));
-    values
+/// Who counted datagrams, and where.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Datagrams {
+    Sent,
+    Received,
 }
 
-fn end(report: &Report, sends: bool) -> Value {
-    let local = Some(&report.local);
-    let remote = report.remote.as_ref();
-    let (sent, received) = if sends { (local, remote) } else { (remote, local) };
-    let streams = (0..report.local.streams.len()).map(|index| {
-        let of = |side: Option<&SideReport>| {
-            let side = side?;
-            Some(stream(index + 1, side.elapsed, side.streams.get(index)?, sends))
-        };
-        object([("sender", of(sent)), ("receiver", of(received))])
-    });
-    let sum = |side: Option<&SideReport>| {
-        let side = side?;
-        let mut sum = span(Duration::ZERO, side.elapsed, side.bytes(), sends);
-        sum.extend(side.retransmits().map(|n| ("retransmits".into(), n.into())));
-        Some(Value::Object(sum))
-    };
-    let congestion = |side: Option<&SideReport>| Some(side?.congestion_control.as_ref()?.name().into());
-    object([
-        ("streams", Some(Value::Array(streams.collect()))),
-        ("sum_sent", sum(sent)),
-        ("sum_received", sum(received)),
-        ("cpu_utilization_percent", Some(cpu(report))),
-        ("sender_tcp_congestion", congestion(sent)),
-        ("receiver_tcp_congestion", congestion(received)),
-    ])
-}
-
-fn stream(id: usize, elapsed: Duration, stream: &StreamReport, sends: bool) -> Value {
-    let mut values = span(Duration::ZERO, elapsed, stream.bytes, sends);
-    values.insert("socket".into(), id.into());
-    if let Some(sending) = stream.sending {
-        let rtt =
-            |pick: fn(hopline_net::bench::RttSummary) -> Duration| sending.rtt.map(|rtt| micros(pick(rtt)));
-        values.extend([
-            ("retransmits".into(), sending.retransmits.into()),
-            ("max_snd_cwnd".into(), sending.max_cwnd.into()),
-            ("max_snd_wnd".into(), sending.max_peer_window.into()),
-            ("max_rtt".into(), rtt(|rtt| rtt.max).into()),
-            ("min_rtt".into(), rtt(|rtt| rtt.min).into()),
-            ("mean_rtt".into(), rtt(|rtt| rtt.mean).into()),
-        ]);
-    }
-    Value::Object(values)
-}
-
-fn cpu(report: &Report) -> Value {
-    let mut values = Map::new();
-    let sides =
-        [("host", Some(report.local.cpu)), ("remote", report.remote.as_ref().map(|remote| remote.cpu))];
-    for (side, cpu) in sides {
-        let Some(Cpu { user, system }) = cpu else { continue };
-        for (what, share) in [("total", user + system), ("user", user), ("system", system)] {
-            values.insert(format!("{side}_{what}"), (share * 100.0).into());
+impl Row {
+    /// iperf3's `sender` says whether this side sends.
+    fn new(start: Duration, end: Duration, bytes: u64, sender: bool) -> Self {
+        let seconds = end.saturating_sub(start).as_secs_f64();
+        Self {
+            start: start.as_secs_f64(),
+            end: end.as_secs_f64(),
+            seconds,
+            bytes,
+            bits_per_second: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            sender,
+            ..Self::default()
         }
     }
-    Value::Object(values)
+
+    fn with(self, datagrams: Option<Arrivals>, counted: Datagrams) -> Self {
+        let Some(seen) = datagrams else { return self };
+        let packets = Some(seen.packets);
+        match counted {
+            Datagrams::Sent => Self { packets, ..self },
+            Datagrams::Received => Self {
+                jitter_ms: Some(seen.jitter.as_secs_f64() * 1e3),
+                lost_packets: Some(seen.lost),
+                packets,
+                lost_percent: Some(seen.lost_percent()),
+                ..self
+            },
+        }
+    }
 }
 
-/// What all parts of a test have. iperf3's `sender` says whether this side sends.
-fn span(start: Duration, end: Duration, bytes: u64, sends: bool) -> Map<String, Value> {
-    let seconds = end.saturating_sub(start).as_secs_f64();
-    let rate = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
-    let values = [
-        ("start", start.as_secs_f64().into()),
-        ("end", end.as_secs_f64().into()),
-        ("seconds", seconds.into()),
-        ("bytes", bytes.into()),
-        ("bits_per_second", rate.into()),
-        ("sender", sends.into()),
-    ];
-    values.into_iter().map(|(key, value): (&str, Value)| (key.to_owned(), value)).collect()
+#[derive(Serialize)]
+pub(super) struct Part {
+    streams: Vec<Row>,
+    sum: Row,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_bidir_reverse: Option<Row>,
 }
 
-/// What is known of it.
-fn object<const N: usize>(values: [(&str, Option<Value>); N]) -> Value {
-    values.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+pub(super) fn interval(interval: &Interval) -> Part {
+    let counted = |role| if role == Role::Sends { Datagrams::Sent } else { Datagrams::Received };
+    let omitted = Some(interval.phase == Phase::Omitted);
+    let row = |role, bytes, datagrams| {
+        let row = Row::new(interval.start, interval.end, bytes, role == Role::Sends);
+        Row { omitted, ..row.with(datagrams, counted(role)) }
+    };
+    let streams = interval.streams.iter().zip(1..).map(|(stream, id)| Row {
+        socket: Some(id),
+        retransmits: stream.sending.map(|t| t.retransmits),
+        snd_cwnd: stream.sending.map(|t| t.cwnd),
+        snd_wnd: stream.sending.map(|t| t.peer_window),
+        rtt: stream.sending.map(|t| t.rtt.map(micros)),
+        rttvar: stream.sending.map(|t| t.rtt_var.map(micros)),
+        pmtu: stream.sending.and_then(|t| t.path_mtu),
+        ..row(stream.role, stream.bytes, stream.datagrams)
+    });
+    let sum = |role: Role| Row {
+        retransmits: interval.retransmits().filter(|_| role == Role::Sends),
+        ..row(role, interval.bytes(role), interval.datagrams(role))
+    };
+    let has = |role| interval.streams.iter().any(|stream| stream.role == role);
+    Part {
+        streams: streams.collect(),
+        sum: sum(if has(Role::Sends) { Role::Sends } else { Role::Receives }),
+        sum_bidir_reverse: (has(Role::Sends) && has(Role::Receives)).then(|| sum(Role::Receives)),
+    }
+}
+
+#[derive(Default, Serialize)]
+pub(super) struct End {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams: Option<Vec<Both>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_sent: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_received: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_bidir_reverse: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_sent_bidir_reverse: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_received_bidir_reverse: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_utilization_percent: Option<Costs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender_tcp_congestion: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receiver_tcp_congestion: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_ms: Option<Latencies>,
+}
+
+#[derive(Default, Serialize)]
+struct Both {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    udp: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender: Option<Row>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receiver: Option<Row>,
+}
+
+#[derive(Serialize)]
+struct Costs {
+    host_total: f64,
+    host_user: f64,
+    host_system: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote_total: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote_user: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote_system: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Latencies {
+    before: Trips,
+    during: Trips,
+    after: Trips,
+}
+
+#[derive(Serialize)]
+struct Trips {
+    sent: u64,
+    answered: u64,
+    p50: f64,
+    p95: f64,
+    p99: f64,
+    max: f64,
+}
+
+pub(super) fn end(plan: &Plan, result: &Result<Report, Error>) -> End {
+    let Ok(report) = result else { return End::default() };
+    let udp = plan.transport == Transport::Udp;
+    let sums = |role| Sums::of(report, role);
+    let first = if has(report, Role::Sends) { Role::Sends } else { Role::Receives };
+    let forth = sums(first);
+    let back = (first == Role::Sends && has(report, Role::Receives)).then(|| sums(Role::Receives));
+    let congestion = |side: Option<&SideReport>| Some(side?.congestion_control.as_ref()?.name().to_owned());
+    let (local, remote) = (Some(&report.local), report.remote.as_ref());
+    let (sender, receiver) = if first == Role::Sends { (local, remote) } else { (remote, local) };
+    let (sum_bidir_reverse, sum_sent_bidir_reverse, sum_received_bidir_reverse) =
+        back.map_or((None, None, None), |back| (back.all.filter(|_| udp), back.sent, back.received));
+    End {
+        streams: Some((0..report.local.streams.len()).map(|index| stream(report, index)).collect()),
+        sum: forth.all.filter(|_| udp),
+        sum_sent: forth.sent,
+        sum_received: forth.received,
+        sum_bidir_reverse,
+        sum_sent_bidir_reverse,
+        sum_received_bidir_reverse,
+        cpu_utilization_percent: Some(costs(report)),
+        sender_tcp_congestion: congestion(sender),
+        receiver_tcp_congestion: congestion(receiver),
+        latency_ms: report.latency.as_ref().map(latencies),
+    }
+}
+
+fn has(report: &Report, role: Role) -> bool {
+    report.local.streams.iter().any(|stream| stream.role == role)
+}
+
+/// Of one direction.
+struct Sums {
+    all: Option<Row>,
+    sent: Option<Row>,
+    received: Option<Row>,
+}
+
+impl Sums {
+    /// Of the streams with which this side does `role`.
+    fn of(report: &Report, role: Role) -> Self {
+        let (local, remote) = (Some(&report.local), report.remote.as_ref());
+        let (sent, received) = if role == Role::Sends { (local, remote) } else { (remote, local) };
+        let sender = role == Role::Sends;
+        let arrived = received.and_then(|side| side.datagrams(Role::Receives));
+        let row = |side: &SideReport, of| Row::new(Duration::ZERO, side.elapsed, side.bytes(of), sender);
+        Self {
+            all: sent.map(|side| row(side, Role::Sends).with(arrived, Datagrams::Received)),
+            sent: sent.map(|side| Row {
+                retransmits: side.retransmits(),
+                sender: true,
+                ..row(side, Role::Sends).with(none_lost(side.datagrams(Role::Sends)), Datagrams::Received)
+            }),
+            received: received.map(|side| row(side, Role::Receives).with(arrived, Datagrams::Received)),
+        }
+    }
+}
+
+/// A sender knows of no losses.
+fn none_lost(sent: Option<Arrivals>) -> Option<Arrivals> {
+    sent.map(|sent| Arrivals { packets: sent.packets, ..Arrivals::default() })
+}
+
+fn stream(report: &Report, index: usize) -> Both {
+    let local = &report.local.streams[index];
+    let remote = report.remote.as_ref().and_then(|side| Some((side, side.streams.get(index)?)));
+    let local = (&report.local, local);
+    let sends = local.1.role == Role::Sends;
+    let (sent, received) = if sends { (Some(local), remote) } else { (remote, Some(local)) };
+    let row = |(side, stream): (&SideReport, &StreamReport)| Row {
+        socket: Some(index + 1),
+        ..Row::new(Duration::ZERO, side.elapsed, stream.bytes, sends)
+    };
+    if local.1.datagrams.is_some() {
+        let arrived = received.and_then(|(_, stream)| stream.datagrams);
+        let udp = sent.or(received).map(|counted| Row {
+            out_of_order: arrived.map(|arrived| arrived.out_of_order),
+            ..row(counted).with(arrived, Datagrams::Received)
+        });
+        return Both { udp, ..Both::default() };
+    }
+    let sender = sent.map(|counted| {
+        let seen = counted.1.sending;
+        let rtt = seen.map(|seen| seen.rtt);
+        Row {
+            retransmits: seen.map(|s| s.retransmits),
+            max_snd_cwnd: seen.map(|s| s.max_cwnd),
+            max_snd_wnd: seen.map(|s| s.max_peer_window),
+            max_rtt: rtt.map(|rtt| rtt.map(|rtt| micros(rtt.max))),
+            min_rtt: rtt.map(|rtt| rtt.map(|rtt| micros(rtt.min))),
+            mean_rtt: rtt.map(|rtt| rtt.map(|rtt| micros(rtt.mean))),
+            ..row(counted)
+        }
+    });
+    Both { udp: None, sender, receiver: received.map(row) }
+}
+
+fn costs(report: &Report) -> Costs {
+    let (here, there) = (report.local.cpu, report.remote.as_ref().map(|remote| remote.cpu));
+    Costs {
+        host_total: (here.user + here.system) * 100.0,
+        host_user: here.user * 100.0,
+        host_system: here.system * 100.0,
+        remote_total: there.map(|cpu| (cpu.user + cpu.system) * 100.0),
+        remote_user: there.map(|cpu| cpu.user * 100.0),
+        remote_system: there.map(|cpu| cpu.system * 100.0),
+    }
+}
+
+fn latencies(latency: &Latency) -> Latencies {
+    let trips = |trips: &RoundTrips| {
+        let [p50, p95, p99, max] =
+            [trips.p50, trips.p95, trips.p99, trips.max].map(|t| t.as_secs_f64() * 1e3);
+        Trips { sent: trips.sent, answered: trips.answered, p50, p95, p99, max }
+    };
+    Latencies { before: trips(&latency.before), during: trips(&latency.during), after: trips(&latency.after) }
 }
 
 fn micros(span: Duration) -> u64 {
@@ -205,41 +496,4 @@ fn system_info() -> String {
     let name = rustix::system::uname();
     let parts = [name.sysname(), name.nodename(), name.release(), name.version(), name.machine()];
     parts.map(|part| part.to_string_lossy()).join(" ")
-}
-
-/// `Sun, 22 Nov 2026 05:50:30 GMT` of so many seconds since 1970.
-fn date(seconds: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"];
-    let (days, time) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March have their odd day at the end; counted from 1 March of year 0, in periods of 400 years.
-    let since_march = days + 719_468;
-    let (period, day) = (since_march / 146_097, since_march % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
-    let calendar_year = period * 400 + year + u64::from(month >= 10);
-    let (weekday, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize]);
-    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-    format!("{weekday}, {day_of_month:02} {month} {calendar_year} {hour:02}:{minute:02}:{second:02} GMT")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::date;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (seconds, expected) in [
-            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
-            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
-            (1_795_326_630, "Sun, 22 Nov 2026 05:50:30 GMT"),
-            (4_107_542_399, "Sun, 28 Feb 2100 23:59:59 GMT"),
-            (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
-        ] {
-            assert_eq!(date(seconds), expected);
-        }
-    }
 }

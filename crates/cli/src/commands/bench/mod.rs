@@ -1,17 +1,20 @@
 //! `hopline bench`.
 
+mod date;
 mod json;
+mod show;
 mod text;
 
-use crate::args::{Bench as Args, Test};
+use self::show::{Show, Style};
+use crate::args::{Bench as Args, BitRate, Test};
 use crate::console;
 use crate::problems::{Failure, say};
 use hopline_lab::Problem;
 use hopline_net::bench::{
-    Connected, Direction, Ending, Error, Interval, Limit, Plan, Report, Server, Tests, Transport, Watch,
-    measure,
+    Call, CongestionControl, Copying, Direction, Ending, Error, Limit, Nagle, Output, Plan, Report, Server,
+    Sockets, Tests, Transport, TransportProblem, measure,
 };
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 /// How long a test is if nothing is said.
@@ -26,41 +29,58 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 fn run_server(args: &Args) -> Result<(), Failure> {
-    let address = args.bind.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let any =
+        if args.version6 { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { IpAddr::V4(Ipv4Addr::UNSPECIFIED) };
+    let address = args.bind.unwrap_or(any);
+    if !is_wanted(args, address) {
+        return Err(Problem::new("--bind has an address of the other version of IP than -4 or -6").into());
+    }
     let place = SocketAddr::new(address, args.port);
     let cannot = |e| Failure::Other(format!("cannot listen on {place}: {e}"));
+    let mut show = Show::new(Style::Text, args)?;
     let server = Server::bind(address, args.port).map_err(cannot)?;
     let port = server.local_addr().map_err(cannot)?.port();
     console::catch_interrupts()?;
-    say(&format!("waiting on UDP and TCP port {port} for `hopline bench -c`"));
+    say(&format!("waiting on UDP and TCP port {port} for `hopline bench -c` and `iperf3 -c`"));
     let tests = if args.one_off { Tests::One } else { Tests::All };
-    let mut show = Show::new(Style::Text);
     let result = server.serve(tests, args.interval.0, &mut show);
     show.printed?;
     result.map_err(failure)
 }
 
 fn run_client(args: &Args, host: &str) -> Result<(), Failure> {
-    let plan = plan(&args.test)?;
+    let test = &args.test;
+    let plan = plan(test)?;
     let resolved = (host, args.port).to_socket_addrs();
-    let peers: Vec<_> = resolved.map_err(|e| Failure::Other(format!("{host}: {e}")))?.collect();
-    console::catch_interrupts()?;
-    let mut show = Show::new(if args.test.json { Style::Json } else { Style::Text });
-    show.plan = Some(plan.clone());
-    let result = measure(&plan, &peers, args.interval.0, &mut show);
-    if show.style == Style::Json {
-        let session = json::Session { host, port: args.port, plan: &plan, streams: &show.streams };
-        console::print(&format!("{:#}\n", json::document(&session, &show.intervals, &result)))?;
-    } else if let Ok(report) = &result {
-        show.summarise(&plan, report);
-        show.line(&text::costs(&plan, report));
+    let resolved = resolved.map_err(|e| Failure::Other(format!("{host}: {e}")))?;
+    let peers: Vec<_> = resolved.filter(|peer| is_wanted(args, peer.ip())).collect();
+    if peers.is_empty() {
+        return Err(Failure::Other(format!(
+            "{host} has no address of the version of IP that -4 or -6 asks for"
+        )));
     }
+    let patience = test.connect_timeout.map(|ms| Duration::from_millis(ms.into()));
+    let call = Call { peers, from: args.bind, patience };
+    console::catch_interrupts()?;
+    let style = match (test.json, test.json_stream) {
+        (true, _) => Style::Json,
+        (false, true) => Style::JsonStream { host: host.into(), port: args.port },
+        (false, false) => Style::Text,
+    };
+    let mut show = Show::new(style, args)?;
+    show.begin(&plan);
+    let result = measure(&plan, &call, args.interval.0, &mut show);
+    show.conclude(host, args.port, &plan, &result);
     show.printed?;
     match result {
         Ok(Report { ending: Ending::Complete, .. }) => Ok(()),
         Ok(Report { ending: Ending::Stopped, .. }) => Err(Failure::MeasurementStopped),
         Err(error) => Err(failure(error)),
     }
+}
+
+fn is_wanted(args: &Args, address: IpAddr) -> bool {
+    !(args.version4 && address.is_ipv6() || args.version6 && address.is_ipv4())
 }
 
 fn failure(error: Error) -> Failure {
@@ -70,19 +90,44 @@ fn failure(error: Error) -> Failure {
     }
 }
 
+fn transport(test: &Test) -> Result<Transport, Failure> {
+    if test.udp {
+        return Ok(Transport::Udp);
+    }
+    let Some(name) = &test.congestion else {
+        return Ok(test
+            .transport
+            .clone()
+            .unwrap_or(Transport::Tpa { cwnd_max: hopline_net::bench::DEFAULT_CWND_MAX }));
+    };
+    // The side that sends has to have it, and in reverse that is not this one.
+    if !test.reverse {
+        let named = format!("tcp:{name}").parse();
+        return named.map_err(|e: TransportProblem| Problem::new(format!("--congestion {name}: {e}")).into());
+    }
+    let control = CongestionControl::new(name)
+        .ok_or_else(|| Problem::new(format!("--congestion {name}: no name of a congestion control")))?;
+    Ok(Transport::Tcp { congestion_control: Some(control) })
+}
+
 fn plan(test: &Test) -> Result<Plan, Failure> {
-    let transport = match (&test.transport, test.window) {
+    let transport = match (transport(test)?, test.window) {
         (Transport::Tpa { .. }, Some(cwnd_max)) => Transport::Tpa { cwnd_max },
-        (Transport::Tcp { .. }, Some(_)) => {
-            let help = "leave out --window, or --transport";
-            return Err(Problem::new("--window is TPA's, and the transport is TCP").help(help).into());
+        (other, Some(_)) => {
+            let help = "leave out --window, or take TPA";
+            let what = format!("--window is TPA's, and the transport is {}", other.protocol());
+            return Err(Problem::new(what).help(help).into());
         }
-        (transport, None) => transport.clone(),
+        (transport, None) => transport,
     };
     let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-    Ok(Plan {
-        transport,
-        direction: if test.reverse { Direction::Reverse } else { Direction::Forward },
+    let default = Plan::new(transport);
+    let plan = Plan {
+        direction: match (test.reverse, test.bidir) {
+            (_, true) => Direction::Both,
+            (true, false) => Direction::Reverse,
+            (false, false) => Direction::Forward,
+        },
         limit: match test.bytes {
             Some(bytes) => Limit::Bytes(bytes),
             None => Limit::Time(seconds(test.time.unwrap_or(SECONDS))),
@@ -90,78 +135,41 @@ fn plan(test: &Test) -> Result<Plan, Failure> {
         omit: seconds(test.omit),
         streams: test.parallel,
         length: test.length,
-    })
+        rate: test.bitrate.map_or(default.rate, |BitRate(rate)| rate),
+        sockets: Sockets {
+            nagle: if test.no_delay { Nagle::Off } else { Nagle::On },
+            copy: if test.zerocopy { Copying::Zero } else { Copying::Plain },
+            buffer: test.socket_buffer,
+            mss: test.set_mss,
+            tos: test.tos.unwrap_or(0),
+        },
+        probes: Some(test.latency).filter(|time| !time.is_zero()),
+        output: if test.get_server_output { Output::Both } else { Output::Own },
+        title: test.title.clone(),
+        ..default
+    };
+    check_sockets(&plan)?;
+    plan.validate().map_err(|error| Problem::new(error.to_string()))?;
+    Ok(plan)
 }
 
-/// The one who watches tests and tells.
-struct Show {
-    style: Style,
-    /// Of the test that is going on.
-    plan: Option<Plan>,
-    streams: Vec<Connected>,
-    /// Those of a test that is told at its end.
-    intervals: Vec<Interval>,
-    /// The first failure to write to stdout.
-    printed: Result<(), Failure>,
-}
-
-/// How a test is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
-    /// Line by line, as it goes.
-    Text,
-    /// At its end.
-    Json,
-}
-
-impl Show {
-    fn new(style: Style) -> Self {
-        Self { style, plan: None, streams: Vec::new(), intervals: Vec::new(), printed: Ok(()) }
-    }
-
-    fn line(&mut self, text: &str) {
-        if self.printed.is_ok() {
-            self.printed = console::print(text);
+/// What would be asked for in vain.
+fn check_sockets(plan: &Plan) -> Result<(), Failure> {
+    let sockets = &plan.sockets;
+    let (tcp, tpa) =
+        (matches!(plan.transport, Transport::Tcp { .. }), matches!(plan.transport, Transport::Tpa { .. }));
+    let wrong = [
+        ("--socket-buffer is for TCP and UDP", tpa && sockets.buffer.is_some()),
+        ("--tos is for TCP and UDP", tpa && sockets.tos > 0),
+        ("--set-mss is for TCP", !tcp && sockets.mss.is_some()),
+        ("--no-delay is for TCP", !tcp && sockets.nagle == Nagle::Off),
+        ("--zerocopy is for TCP", !tcp && sockets.copy == Copying::Zero),
+    ];
+    match wrong.iter().find(|(_, is_wrong)| *is_wrong) {
+        None => Ok(()),
+        Some((what, _)) => {
+            let what = format!("{what}, and the transport is {}", plan.transport.protocol());
+            Err(Problem::new(what).help("add -u for UDP, --transport tcp for TCP, or leave it out").into())
         }
-    }
-
-    fn summarise(&mut self, plan: &Plan, report: &Report) {
-        self.line(&text::summary(plan, report));
-    }
-}
-
-impl Watch for Show {
-    fn accepted(&mut self, client: SocketAddr, plan: &Plan) {
-        self.line(&text::accepted(client, plan));
-        self.plan = Some(plan.clone());
-    }
-
-    fn connected(&mut self, streams: &[Connected]) {
-        self.streams = streams.to_vec();
-        if self.style == Style::Text {
-            let plan = self.plan.take().expect("streams are of a test");
-            self.line(&text::connected(&plan, streams));
-            self.plan = Some(plan);
-        }
-    }
-
-    fn interval(&mut self, interval: &Interval) {
-        match self.style {
-            Style::Text => self.line(&text::interval(interval)),
-            Style::Json => self.intervals.push(interval.clone()),
-        }
-    }
-
-    fn ended(&mut self, result: &Result<Report, Error>) {
-        let plan = self.plan.take();
-        match (result, plan) {
-            (Ok(report), Some(plan)) => self.summarise(&plan, report),
-            (Err(Error::Interrupted) | Ok(_), _) => {}
-            (Err(error), _) => say(&error.to_string()),
-        }
-    }
-
-    fn interrupted(&self) -> bool {
-        console::interrupted() || self.printed.is_err()
     }
 }

@@ -1,14 +1,16 @@
 //! A test in lines of text.
 
+use crate::args::Unit;
 use hopline_net::bench::{
-    Connected, Cpu, Direction, Interval, Limit, Phase, Plan, Report, SendingReport, SideReport, Telemetry,
-    Transport,
+    Arrivals, Cpu, Direction, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, SendingReport,
+    ServerOutput, Settled, SideReport, StreamReport, Telemetry, Transport,
 };
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 const HEADER: &str = "[ ID]  Interval (s)        Transfer       Bitrate   Retr       Cwnd        RTT\n";
+const UDP_HEADER: &str = "[ ID]  Interval (s)        Transfer       Bitrate     Jitter   Lost/Total\n";
 const RULE: &str = "- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
 /// Server: a client's test begins.
@@ -16,72 +18,103 @@ pub(super) fn accepted(client: SocketAddr, plan: &Plan) -> String {
     let sender = match plan.direction {
         Direction::Forward => "the client sends",
         Direction::Reverse => "the client receives",
+        Direction::Both => "both send",
     };
     let limit = match plan.limit {
         Limit::Time(time) => format!("{} s", time.as_secs_f64()),
         Limit::Bytes(bytes) => amount(bytes),
     };
+    let title = plan.title.as_ref().map(|title| format!(" \"{title}\"")).unwrap_or_default();
     format!(
-        "test of {client}: {}, {limit}, streams: {}, {sender}\n",
+        "test{title} of {client}: {}, {limit}, streams: {}, {sender}\n",
         transport(&plan.transport),
         plan.streams
     )
 }
 
 /// The streams, and the header of what follows.
-pub(super) fn connected(plan: &Plan, streams: &[Connected]) -> String {
+pub(super) fn connected(plan: &Plan, settled: &Settled) -> String {
     let mut text = String::new();
-    for (stream, id) in streams.iter().zip(1..) {
-        let Connected { local, remote, .. } = stream;
-        line(&mut text, format_args!("[{id:>3}]  {local} to {remote} over {}", transport(&plan.transport)));
+    for (stream, id) in settled.streams.iter().zip(1..) {
+        let (local, remote) = (stream.local, stream.remote);
+        let way = way(plan, stream.role);
+        line(
+            &mut text,
+            format_args!("[{id:>3}]{way}  {local} to {remote} over {}", transport(&plan.transport)),
+        );
     }
-    text + HEADER
+    text + header(plan)
 }
 
-/// A line for each stream, and one for all if there are several.
-pub(super) fn interval(interval: &Interval) -> String {
+fn header(plan: &Plan) -> &'static str {
+    if plan.transport == Transport::Udp { UDP_HEADER } else { HEADER }
+}
+
+/// Which way a stream goes, where there are two.
+fn way(plan: &Plan, role: Role) -> &'static str {
+    match (plan.direction, role) {
+        (Direction::Both, Role::Sends) => " TX",
+        (Direction::Both, Role::Receives) => " RX",
+        _ => "",
+    }
+}
+
+/// A line for each stream, and one for all of a direction if there are several.
+pub(super) fn interval(plan: &Plan, unit: Option<Unit>, interval: &Interval) -> String {
     let mut text = String::new();
     let omitted = if interval.phase == Phase::Omitted { "  omitted" } else { "" };
-    let mut row = |id: &str, bytes: u64, end: &str| {
-        let moved = moved(id, interval.start, interval.end, bytes);
-        line(&mut text, format_args!("{}{omitted}", format!("{moved}{end}").trim_end()));
+    let mut row = |id: &str, role: Role, bytes: u64, end: &str| {
+        let moved = moved(id, interval.start, interval.end, bytes, unit);
+        line(&mut text, format_args!("{}{}{omitted}", format!("{moved}{end}").trim_end(), way(plan, role)));
     };
     for (stream, id) in interval.streams.iter().zip(1..) {
-        row(&id.to_string(), stream.bytes, &stream.sending.as_ref().map(standing).unwrap_or_default());
+        let end = stream.datagrams.map(|seen| datagrams(seen, stream.role));
+        let end = end.or_else(|| stream.sending.as_ref().map(standing)).unwrap_or_default();
+        row(&id.to_string(), stream.role, stream.bytes, &end);
     }
-    if interval.streams.len() > 1 {
-        let retransmits = interval.retransmits().map(|n| format!("{n:>7}")).unwrap_or_default();
-        row("SUM", interval.bytes(), &retransmits);
+    for role in several(&interval.streams.iter().map(|s| s.role).collect::<Vec<_>>()) {
+        let retransmits = interval.retransmits().filter(|_| role == Role::Sends).map(|n| format!("{n:>7}"));
+        let end = interval.datagrams(role).map(|seen| datagrams(seen, role)).or(retransmits);
+        row("SUM", role, interval.bytes(role), &end.unwrap_or_default());
     }
     text
 }
 
+/// Those that several streams have.
+fn several(roles: &[Role]) -> Vec<Role> {
+    let count = |wanted| roles.iter().filter(|&&role| role == wanted).count();
+    [Role::Sends, Role::Receives].into_iter().filter(|&role| count(role) > 1).collect()
+}
+
 /// What both sides counted.
-pub(super) fn summary(plan: &Plan, report: &Report) -> String {
+pub(super) fn summary(plan: &Plan, unit: Option<Unit>, report: &Report) -> String {
     let mut text = String::from(RULE);
-    text.push_str(HEADER);
-    let receives = report.local.streams.iter().all(|stream| stream.sending.is_none());
-    let (sent, received) = match receives {
-        false => (Some(&report.local), report.remote.as_ref()),
-        true => (report.remote.as_ref(), Some(&report.local)),
+    text.push_str(header(plan));
+    let sides = |role| {
+        let (local, remote) = (Some(&report.local), report.remote.as_ref());
+        if role == Role::Sends { (local, remote) } else { (remote, local) }
     };
-    for index in 0..usize::from(plan.streams) {
-        let id = (index + 1).to_string();
+    let mut total = |id: &str, elapsed: Duration, bytes: u64, end: &str, word: &str| {
+        let moved = moved(id, Duration::ZERO, elapsed, bytes, unit);
+        line(&mut text, format_args!("{moved}{end:<29}  {word}"));
+    };
+    for (index, stream) in report.local.streams.iter().enumerate() {
+        let (sent, received) = sides(stream.role);
         for (side, word) in [(sent, "sender"), (received, "receiver")] {
-            let Some(stream) = side.and_then(|side| Some((side.elapsed, side.streams.get(index)?))) else {
-                continue;
-            };
-            let (elapsed, stream) = stream;
-            let end = stream.sending.as_ref().map(seen).unwrap_or_default();
-            total(&mut text, &id, elapsed, stream.bytes, &end, word);
+            let Some(side) = side else { continue };
+            let Some(counted) = side.streams.get(index) else { continue };
+            let word = format!("{word}{}", way(plan, stream.role));
+            total(&(index + 1).to_string(), side.elapsed, counted.bytes, &seen(counted), &word);
         }
     }
-    if plan.streams > 1 {
-        for (side, word) in [(sent, "sender"), (received, "receiver")] {
-            if let Some(side) = side {
-                let retransmits = side.retransmits().map(|n| format!("{n:>7}")).unwrap_or_default();
-                total(&mut text, "SUM", side.elapsed, side.bytes(), &retransmits, word);
-            }
+    for role in several(&report.local.streams.iter().map(|s| s.role).collect::<Vec<_>>()) {
+        let (sent, received) = sides(role);
+        for (side, does, word) in [(sent, Role::Sends, "sender"), (received, Role::Receives, "receiver")] {
+            let Some(side) = side else { continue };
+            let retransmits = side.retransmits().filter(|_| does == Role::Sends).map(|n| format!("{n:>7}"));
+            let end = side.datagrams(does).map(|seen| datagrams(seen, does)).or(retransmits);
+            let word = format!("{word}{}", way(plan, role));
+            total("SUM", side.elapsed, side.bytes(does), &end.unwrap_or_default(), &word);
         }
     }
     text
@@ -98,7 +131,7 @@ pub(super) fn costs(plan: &Plan, report: &Report) -> String {
         write!(text, ", there {}", cpu(remote.cpu)).expect("strings take everything");
     }
     let sender = match plan.direction {
-        Direction::Forward => Some(&report.local),
+        Direction::Forward | Direction::Both => Some(&report.local),
         Direction::Reverse => report.remote.as_ref(),
     };
     if let (Some(SideReport { congestion_control: Some(control), .. }), Transport::Tcp { .. }) =
@@ -109,14 +142,53 @@ pub(super) fn costs(plan: &Plan, report: &Report) -> String {
     text + "\n"
 }
 
-fn total(text: &mut String, id: &str, elapsed: Duration, bytes: u64, end: &str, word: &str) {
-    let moved = moved(id, Duration::ZERO, elapsed, bytes);
-    line(text, format_args!("{moved}{end:<29}  {word}"));
+/// Round trips beside the test, for the client that looked at them.
+pub(super) fn latency(plan: &Plan, latency: Option<&Latency>) -> String {
+    let Some(latency) = latency else {
+        let text = match plan.probes {
+            None => "",
+            Some(_) => "latency: not looked at; nobody sent datagrams back, as iperf3 does not\n",
+        };
+        return text.into();
+    };
+    let mut text = String::from("latency (ms)     50 %      95 %      99 %   longest   answered\n");
+    for (name, trips) in [("before", &latency.before), ("during", &latency.during), ("after", &latency.after)]
+    {
+        let RoundTrips { sent, answered, .. } = *trips;
+        let [p50, p95, p99, max] = [trips.p50, trips.p95, trips.p99, trips.max]
+            .map(|trip| format!("{:.3}", trip.as_secs_f64() * 1e3));
+        line(
+            &mut text,
+            format_args!("  {name:<10}{p50:>9} {p95:>9} {p99:>9} {max:>9}   {answered} of {sent}"),
+        );
+    }
+    text
 }
 
-fn moved(id: &str, start: Duration, end: Duration, bytes: u64) -> String {
+/// What the server printed, for the client that asked.
+pub(super) fn output(report: &Report) -> String {
+    match report.remote.as_ref().and_then(|remote| remote.output.as_ref()) {
+        None => String::new(),
+        Some(ServerOutput::Text(text)) => format!("\nThe server says:\n{text}"),
+        Some(ServerOutput::Json(json)) => format!("\nThe server says:\n{json:#}\n"),
+    }
+}
+
+fn moved(id: &str, start: Duration, end: Duration, bytes: u64, unit: Option<Unit>) -> String {
     let span = format!("{:.2}-{:.2}", start.as_secs_f64(), end.as_secs_f64());
-    format!("[{id:>3}]  {span:<15}  {:>10}  {:>12}", amount(bytes), rate(bytes, end.saturating_sub(start)))
+    let rate = rate(bytes, end.saturating_sub(start), unit);
+    format!("[{id:>3}]  {span:<15}  {:>10}  {rate:>12}", amount(bytes))
+}
+
+/// Jitter and losses at the side that receives, and how many there were.
+fn datagrams(seen: Arrivals, role: Role) -> String {
+    let jitter = format!("{:.3} ms", seen.jitter.as_secs_f64() * 1e3);
+    match role {
+        Role::Sends => format!("{:>11}  {}", "", seen.packets),
+        Role::Receives => {
+            format!("{jitter:>11}  {}/{} ({:.2} %)", seen.lost, seen.packets, seen.lost_percent())
+        }
+    }
 }
 
 /// Retransmissions, window and round-trip time at the end of an interval.
@@ -124,14 +196,17 @@ fn standing(telemetry: &Telemetry) -> String {
     format!("{:>7}  {:>9}  {:>9}", telemetry.retransmits, amount(telemetry.cwnd), rtt(telemetry.rtt))
 }
 
-/// Retransmissions, largest window and mean round-trip time of a test.
-fn seen(sending: &SendingReport) -> String {
-    format!(
-        "{:>7}  {:>9}  {:>9}",
-        sending.retransmits,
-        amount(sending.max_cwnd),
-        rtt(sending.rtt.map(|rtt| rtt.mean))
-    )
+/// Retransmissions, largest window and mean round-trip time of a test; of datagrams what became of them.
+fn seen(stream: &StreamReport) -> String {
+    if let Some(seen) = stream.datagrams {
+        return datagrams(seen, stream.role);
+    }
+    let told = |SendingReport { retransmits, max_cwnd, rtt: trips, .. }: SendingReport| match max_cwnd {
+        // iperf3 tells of its side no more than that.
+        0 => format!("{retransmits:>7}"),
+        cwnd => format!("{retransmits:>7}  {:>9}  {:>9}", amount(cwnd), rtt(trips.map(|rtt| rtt.mean))),
+    };
+    stream.sending.map(told).unwrap_or_default()
 }
 
 fn rtt(rtt: Option<Duration>) -> String {
@@ -141,6 +216,7 @@ fn rtt(rtt: Option<Duration>) -> String {
 fn transport(transport: &Transport) -> String {
     match transport {
         Transport::Tpa { cwnd_max } => format!("TPA with a window of {cwnd_max}"),
+        Transport::Udp => "UDP".into(),
         Transport::Tcp { congestion_control: None } => "TCP".into(),
         Transport::Tcp { congestion_control: Some(control) } => format!("TCP with {control}"),
     }
@@ -151,10 +227,13 @@ fn amount(bytes: u64) -> String {
     scaled(bytes as f64, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
 }
 
-/// With a decimal prefix and three digits.
-fn rate(bytes: u64, span: Duration) -> String {
+/// In `unit`, else with a decimal prefix and three digits.
+fn rate(bytes: u64, span: Duration, unit: Option<Unit>) -> String {
     let seconds = span.as_secs_f64();
     let bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+    if let Some(unit) = unit {
+        return format!("{:.2} {}", bps / unit.bits as f64, unit.name);
+    }
     scaled(bps, 1000.0, ["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s", "Pb/s", "Eb/s"])
 }
 
@@ -200,8 +279,10 @@ mod tests {
         for (bytes, expected) in
             [(0, "0 b/s"), (125, "1.00 kb/s"), (250_000, "2.00 Mb/s"), (3_869_114_368, "31.0 Gb/s")]
         {
-            assert_eq!(rate(bytes, second), expected, "{bytes}");
+            assert_eq!(rate(bytes, second, None), expected, "{bytes}");
         }
-        assert_eq!(rate(7, Duration::ZERO), "0 b/s");
+        assert_eq!(rate(7, Duration::ZERO, None), "0 b/s");
+        assert_eq!(rate(250_000, second, "k".parse().ok()), "2000.00 kb/s");
+        assert_eq!(rate(1 << 20, second, "M".parse().ok()), "1.00 MiB/s");
     }
 }

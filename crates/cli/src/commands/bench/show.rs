@@ -1,0 +1,169 @@
+//! The one who watches tests and tells.
+
+use super::{json, text};
+use crate::args::{Bench as Args, Unit};
+use crate::console;
+use crate::problems::{Failure, say};
+use hopline_net::bench::{Error, Interval, Plan, Report, Settled, Watch};
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+
+pub(super) struct Show {
+    style: Style,
+    unit: Option<Unit>,
+    /// Before every line.
+    title: String,
+    /// Instead of stdout.
+    log: Option<File>,
+    /// Of the test that is going on.
+    plan: Option<Plan>,
+    settled: Option<Settled>,
+    /// Those of a test that is told at its end.
+    intervals: Vec<Interval>,
+    /// What was printed of the test that is going on.
+    said: String,
+    /// The first failure to write.
+    pub(super) printed: Result<(), Failure>,
+}
+
+/// How a test is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Line by line, as it goes.
+    Text,
+    /// At its end.
+    Json,
+    /// As it goes; of a test with the server at this place.
+    JsonStream { host: String, port: u16 },
+}
+
+/// Most bytes that are kept of what was printed, for a client that asks.
+const KEPT: usize = 1 << 20;
+
+impl Show {
+    pub(super) fn new(style: Style, args: &Args) -> Result<Self, Failure> {
+        let open = |path| File::options().create(true).append(true).open(path);
+        let log = args.logfile.as_ref().map(|path| {
+            open(path).map_err(|e| Failure::Other(format!("cannot write to {}: {e}", path.display())))
+        });
+        let title = args.test.title.as_ref().filter(|_| style == Style::Text);
+        Ok(Self {
+            unit: args.format,
+            title: title.map(|title| format!("{title}:  ")).unwrap_or_default(),
+            log: log.transpose()?,
+            style,
+            plan: None,
+            settled: None,
+            intervals: Vec::new(),
+            said: String::new(),
+            printed: Ok(()),
+        })
+    }
+
+    /// Client: this is to be measured.
+    pub(super) fn begin(&mut self, plan: &Plan) {
+        self.plan = Some(plan.clone());
+    }
+
+    /// Client: what became of it.
+    pub(super) fn conclude(&mut self, host: &str, port: u16, plan: &Plan, result: &Result<Report, Error>) {
+        match &self.style {
+            Style::Json => {
+                let session = json::Session { host, port, plan, settled: self.settled.as_ref() };
+                let document = json::document(&session, &self.intervals, result);
+                let text = serde_json::to_string_pretty(&document).expect("numbers and words");
+                self.print(&(text + "\n"));
+            }
+            Style::JsonStream { .. } => {
+                if let Some(error) = json::error(result) {
+                    self.event("error", error);
+                }
+                self.event("end", json::end(plan, result));
+            }
+            Style::Text => {
+                let Ok(report) = result else { return };
+                let parts = [
+                    text::summary(plan, self.unit, report),
+                    text::costs(plan, report),
+                    text::latency(plan, report.latency.as_ref()),
+                    text::output(report),
+                ];
+                self.print(&parts.concat());
+            }
+        }
+    }
+
+    fn event(&mut self, event: &'static str, data: impl serde::Serialize) {
+        let line = serde_json::to_string(&json::Event { event, data }).expect("numbers and words");
+        self.print(&(line + "\n"));
+    }
+
+    fn print(&mut self, text: &str) {
+        if self.printed.is_err() {
+            return;
+        }
+        let titled =
+            |text: &str| text.lines().map(|line| format!("{}{line}\n", self.title)).collect::<String>();
+        let text = if self.title.is_empty() { text.to_owned() } else { titled(text) };
+        if self.said.len() + text.len() <= KEPT {
+            self.said.push_str(&text);
+        }
+        self.printed = match &mut self.log {
+            None => console::print(&text),
+            Some(file) => (file.write_all(text.as_bytes()))
+                .map_err(|e| Failure::Other(format!("cannot write to the log file: {e}"))),
+        };
+    }
+}
+
+impl Watch for Show {
+    fn accepted(&mut self, client: SocketAddr, plan: &Plan) {
+        self.said.clear();
+        self.print(&text::accepted(client, plan));
+        self.plan = Some(plan.clone());
+    }
+
+    fn connected(&mut self, settled: &Settled) {
+        self.settled = Some(settled.clone());
+        let plan = self.plan.clone().expect("streams are of a test");
+        match &self.style {
+            Style::Text => self.print(&text::connected(&plan, settled)),
+            Style::Json => {}
+            Style::JsonStream { host, port } => {
+                let session = json::Session { host, port: *port, plan: &plan, settled: Some(settled) };
+                let start = json::start(&session);
+                self.event("start", start);
+            }
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        match self.style {
+            Style::Text => {
+                let plan = self.plan.as_ref().expect("intervals are of a test");
+                let text = text::interval(plan, self.unit, interval);
+                self.print(&text);
+            }
+            Style::Json => self.intervals.push(interval.clone()),
+            Style::JsonStream { .. } => self.event("interval", json::interval(interval)),
+        }
+    }
+
+    fn ended(&mut self, result: &Result<Report, Error>) {
+        let plan = self.plan.take();
+        match (result, plan) {
+            (Ok(report), Some(plan)) => self.print(&text::summary(&plan, self.unit, report)),
+            (Err(Error::Interrupted) | Ok(_), _) => {}
+            (Err(error), _) => say(&error.to_string()),
+        }
+    }
+
+    fn output(&mut self) -> Option<String> {
+        Some(self.said.clone())
+    }
+
+    fn interrupted(&self) -> bool {
+        console::interrupted() || self.printed.is_err()
+    }
+}

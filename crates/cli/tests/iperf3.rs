@@ -1,0 +1,171 @@
+//! `hopline bench` with iperf3 at the other end, in both roles, over TCP and UDP. Where there is no iperf3 the tests are
+//! reported as ignored.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+#![allow(clippy::disallowed_methods, reason = "what servers print is read on the side")]
+
+use libtest_mimic::{Arguments, Trial};
+use serde_json::Value as Json;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+const HOPLINE: &str = env!("CARGO_BIN_EXE_hopline");
+/// What a test asks for, with the options of either.
+const TESTS: [&[&str]; 9] = [
+    &[],
+    &["-R"],
+    &["-P", "2"],
+    &["--bidir", "-P", "2"],
+    &["-u", "-b", "5M", "-l", "1000"],
+    &["-u", "-b", "5M", "-l", "1000", "-R", "-P", "2"],
+    &["-u", "-b", "5M", "-l", "1000", "--bidir"],
+    &["-C", "reno", "-N", "-M", "1000", "-S", "16", "-w", "200K", "-Z"],
+    &["-b", "20M/2", "-l", "10K", "-R", "-T", "title", "--get-server-output"],
+];
+
+fn main() -> ExitCode {
+    let found = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status();
+    let is_there = found.is_ok_and(|status| status.success());
+    if !is_there {
+        let mut stderr = std::io::stderr();
+        let _ =
+            writeln!(stderr, "SKIPPED the tests with iperf3: it is not installed (apt-get install iperf3)");
+    }
+    let mut trials = Vec::new();
+    for options in TESTS {
+        let name = options.join(" ");
+        trials.push(trial(format!("hopline measures with an iperf3 server: {name}"), || {
+            let server = Server::iperf3();
+            check(options, run(HOPLINE, &["bench"], &server, options));
+        }));
+        trials.push(trial(format!("iperf3 measures with a hopline server: {name}"), || {
+            let server = Server::hopline();
+            check(options, run("iperf3", &[], &server, options));
+        }));
+    }
+    trials.push(trial("an iperf3 server is told apart from one of TPA".into(), || {
+        let server = Server::iperf3();
+        let output = client(HOPLINE, &["bench"], &server, &[]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("--transport tcp"), "{said}");
+    }));
+    trials.push(trial("a hopline server that has a test tells iperf3 so".into(), || {
+        let server = Server::hopline();
+        let mut first = client("iperf3", &[], &server, &["-t", "5"]).stdout(Stdio::null()).spawn().unwrap();
+        sleep(Duration::from_millis(500));
+        let second = client("iperf3", &[], &server, &[]).output().unwrap();
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let said = String::from_utf8(second.stderr).unwrap();
+        assert!(said.contains("the server is busy"), "{said}");
+        // Killed in the midst: the next has its test.
+        check(&[], run("iperf3", &[], &server, &[]));
+    }));
+    trials.push(trial("noise on its port does not keep a hopline server from a test".into(), || {
+        let server = Server::hopline();
+        for noise in [
+            &b"GET / HTTP/1.1\r\n\r\n"[..],
+            &[0; 64],
+            b"abc",
+            b"lkbkflypniop5vcgazn3itll7ghnvjtqjb2t\0\xff\xff\xff\xff",
+        ] {
+            TcpStream::connect(("127.0.0.1", server.port)).unwrap().write_all(noise).unwrap();
+        }
+        let _half_open = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        check(&[], run("iperf3", &[], &server, &[]));
+    }));
+    let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(!is_there)).collect();
+    let mut arguments = Arguments::from_args();
+    if !is_there {
+        (arguments.ignored, arguments.include_ignored) = (false, false);
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trial(name: String, body: impl FnOnce() + Send + 'static) -> Trial {
+    Trial::test(name, move || {
+        body();
+        Ok(())
+    })
+}
+
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn iperf3() -> Self {
+        // Free a moment ago.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = Command::new("iperf3");
+        command.args(["-s", "-B", "127.0.0.1", "-p", &port.to_string(), "--forceflush"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("listening")));
+        // It goes on to print.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, port }
+    }
+
+    fn hopline() -> Self {
+        let mut command = Command::new(HOPLINE);
+        command.args(["bench", "-s", "-B", "127.0.0.1", "-p", "0"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let line = lines.next().unwrap().unwrap();
+        let port = line.split("port ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, port }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn client(program: &str, first: &[&str], server: &Server, options: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(first).args(["-c", "127.0.0.1", "-p", &server.port.to_string()]);
+    command.args(options).stderr(Stdio::piped());
+    command
+}
+
+fn run(program: &str, first: &[&str], server: &Server, options: &[&str]) -> Json {
+    let mut command = client(program, first, server, options);
+    if program == HOPLINE && !options.iter().any(|option| ["-u", "-C"].contains(option)) {
+        command.args(["--transport", "tcp"]);
+    }
+    let output = command.args(["-t", "1", "-J"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    assert!(output.status.success(), "{document:#} {said}");
+    document
+}
+
+/// Both sides have counted about the same.
+fn check(options: &[&str], document: Json) {
+    assert!(document.get("error").is_none(), "{document:#}");
+    let end = &document["end"];
+    let bytes = |sum: &str| end[sum]["bytes"].as_f64().unwrap_or_else(|| panic!("{sum}: {document:#}"));
+    let mut sums = vec![("sum_sent", "sum_received")];
+    if options.contains(&"--bidir") {
+        sums.push(("sum_sent_bidir_reverse", "sum_received_bidir_reverse"));
+    }
+    for (sent, received) in sums {
+        assert!(bytes(received) > 0.0 && bytes(received) <= bytes(sent) * 1.1, "{document:#}");
+        if options.contains(&"-u") {
+            assert!(end[received]["jitter_ms"].is_number() && end[received]["lost_packets"].is_number());
+        }
+    }
+    if options.contains(&"--get-server-output") {
+        assert!(document["server_output_text"].as_str().unwrap().contains("127.0.0.1"), "{document:#}");
+    }
+}

@@ -1,0 +1,243 @@
+//! Latency beside a test, as Flent's RRUL shows it: small datagrams that come back, before, during and after.
+
+use super::protocol::{COOKIE, Cookie};
+use super::{now, pump::CALL};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Between two of them.
+const SPACING: Duration = Duration::from_millis(20);
+/// How long the last ones may be on their way.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Cookie, phase and time since the first, in nanoseconds.
+const LEN: usize = COOKIE + 1 + 8;
+/// Most that are kept of a phase: a day of them.
+const MOST: usize = 5_000_000;
+
+/// Round trips before, during and after the load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latency {
+    /// Nothing was sent yet.
+    pub before: RoundTrips,
+    /// Data were on the way.
+    pub during: RoundTrips,
+    /// All had arrived.
+    pub after: RoundTrips,
+}
+
+/// What became of the datagrams of a phase.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoundTrips {
+    /// How many were sent.
+    pub sent: u64,
+    /// How many came back.
+    pub answered: u64,
+    /// 50th percentile of the round trips; zero if none came back, like the others.
+    pub p50: Duration,
+    /// 95th percentile.
+    pub p95: Duration,
+    /// 99th percentile.
+    pub p99: Duration,
+    /// Longest.
+    pub max: Duration,
+}
+
+impl Latency {
+    /// Whether any came back: the way to the port may be closed.
+    pub(super) fn was_answered(&self) -> bool {
+        [&self.before, &self.during, &self.after].iter().any(|phase| phase.answered > 0)
+    }
+}
+
+/// When a datagram left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum When {
+    Before,
+    During,
+    After,
+}
+
+/// Sends datagrams, and counts what comes back.
+#[derive(Debug)]
+pub(super) struct Prober {
+    socket: UdpSocket,
+    cookie: Cookie,
+    when: AtomicU8,
+    over: AtomicBool,
+}
+
+impl Prober {
+    pub(super) fn new(here: SocketAddr, there: SocketAddr, cookie: Cookie) -> io::Result<Self> {
+        let socket = UdpSocket::bind(here)?;
+        socket.connect(there)?;
+        let (when, over) = (AtomicU8::new(When::Before as u8), AtomicBool::new(false));
+        Ok(Self { socket, cookie, when, over })
+    }
+
+    pub(super) fn enter(&self, when: When) {
+        self.when.store(when as u8, Relaxed);
+    }
+
+    pub(super) fn stop(&self) {
+        self.over.store(true, Relaxed);
+    }
+
+    /// Probes until it is stopped.
+    pub(super) fn run(&self) -> Latency {
+        let began = now();
+        let mut phases: [Phase; 3] = Default::default();
+        let (mut due, mut last) = (began, None);
+        loop {
+            let at = now();
+            match last {
+                None if self.over.load(Relaxed) => last = Some(at + PATIENCE),
+                Some(end) if end <= at || phases.iter().all(Phase::is_complete) => break,
+                _ => {}
+            }
+            if last.is_none() && due <= at {
+                due = at + SPACING;
+                let when = self.when.load(Relaxed);
+                let mut probe = [0; LEN];
+                probe[..COOKIE].copy_from_slice(&self.cookie);
+                probe[COOKIE] = when;
+                probe[COOKIE + 1..].copy_from_slice(&((at - began).as_nanos() as u64).to_be_bytes());
+                phases[usize::from(when)].sent += 1;
+                // What does not leave does not come back.
+                let _ = self.socket.send(&probe);
+            }
+            let wait = due.saturating_duration_since(now()).clamp(Duration::from_millis(1), SPACING);
+            self.take(began, wait, &mut phases);
+        }
+        let [before, during, after] = phases.map(Phase::summary);
+        Latency { before, during, after }
+    }
+
+    fn take(&self, began: Instant, wait: Duration, phases: &mut [Phase; 3]) {
+        let mut buffer = [0; LEN + 1];
+        // If it cannot be set, it comes late.
+        let _ = self.socket.set_read_timeout(Some(wait));
+        match self.socket.recv(&mut buffer) {
+            Ok(LEN) if buffer[..COOKIE] == self.cookie => {
+                let left =
+                    u64::from_be_bytes(*buffer[COOKIE + 1..].first_chunk().expect("its length is known"));
+                let trip = (now() - began).checked_sub(Duration::from_nanos(left));
+                if let (Some(phase), Some(trip)) = (phases.get_mut(usize::from(buffer[COOKIE])), trip) {
+                    phase.take(trip);
+                }
+            }
+            Ok(_) => {}
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // Nobody is there, now: no reason to ask without a pause.
+            Err(_) => std::thread::sleep(wait),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Phase {
+    sent: u64,
+    trips: Vec<Duration>,
+}
+
+impl Phase {
+    fn is_complete(&self) -> bool {
+        self.trips.len() as u64 >= self.sent
+    }
+
+    fn take(&mut self, trip: Duration) {
+        // The network may double them.
+        if !self.is_complete() && self.trips.len() < MOST {
+            self.trips.push(trip);
+        }
+    }
+
+    fn summary(mut self) -> RoundTrips {
+        self.trips.sort_unstable();
+        let nearest_rank = |percent: usize| {
+            let rank = (self.trips.len() * percent).div_ceil(100).max(1);
+            self.trips.get(rank - 1).copied().unwrap_or_default()
+        };
+        RoundTrips {
+            sent: self.sent,
+            answered: self.trips.len() as u64,
+            p50: nearest_rank(50),
+            p95: nearest_rank(95),
+            p99: nearest_rank(99),
+            max: nearest_rank(100),
+        }
+    }
+}
+
+/// Sends datagrams with the cookie of a test back to its client, each as long as it was: nothing is multiplied.
+#[derive(Debug)]
+pub(super) struct Echo(UdpSocket);
+
+impl Echo {
+    /// At any free port of `here`.
+    pub(super) fn bind(here: IpAddr) -> io::Result<Self> {
+        let socket = UdpSocket::bind((here, 0))?;
+        socket.set_read_timeout(Some(CALL))?;
+        Ok(Self(socket))
+    }
+
+    pub(super) fn port(&self) -> io::Result<u16> {
+        Ok(self.0.local_addr()?.port())
+    }
+
+    /// Answers until `over`.
+    pub(super) fn run(&self, cookie: &Cookie, client: IpAddr, over: &AtomicBool) {
+        let mut buffer = [0; LEN + 1];
+        while !over.load(Relaxed) {
+            match self.0.recv_from(&mut buffer) {
+                Ok((LEN, from)) if from.ip() == client && buffer[..COOKIE] == *cookie => {
+                    let _ = self.0.send_to(&buffer[..LEN], from);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_what_came_back() {
+        let mut phase = Phase { sent: 200, ..Phase::default() };
+        (1..=100).rev().for_each(|ms| phase.take(Duration::from_millis(ms)));
+        let summary = phase.summary();
+        assert_eq!((summary.sent, summary.answered), (200, 100));
+        let ms = [summary.p50, summary.p95, summary.p99, summary.max].map(|trip| trip.as_millis());
+        assert_eq!(ms, [50, 95, 99, 100]);
+        assert_eq!(Phase::default().summary(), RoundTrips::default());
+    }
+
+    #[test]
+    fn only_datagrams_with_the_cookie_come_back() {
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let echo = Echo::bind(here).unwrap();
+        let there = SocketAddr::new(here, echo.port().unwrap());
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| echo.run(&[b'a'; COOKIE], here, &over));
+            let probe = |cookie| {
+                let prober = Prober::new(SocketAddr::new(here, 0), there, [cookie; COOKIE]).unwrap();
+                prober.stop();
+                let mut phases: [Phase; 3] = Default::default();
+                phases[0].sent = 1;
+                let mut bytes = [cookie; LEN];
+                bytes[COOKIE..].fill(0);
+                prober.socket.send(&bytes).unwrap();
+                prober.take(now(), Duration::from_millis(200), &mut phases);
+                phases[0].trips.len()
+            };
+            let answered = [probe(b'b'), probe(b'a')];
+            over.store(true, Relaxed);
+            assert_eq!(answered, [0, 1]);
+        });
+    }
+}
