@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn nobody_far_needs_no_relay() {
-        assert_eq!(relays(&[]), []);
-        assert_eq!(relays(&[(1, 3, &[]), (2, 3, &[])]), []);
+        assert!(relays(&[]).is_empty());
+        assert!(relays(&[(1, 3, &[]), (2, 3, &[])]).is_empty());
         // All they reach are the node itself and each other.
-        assert_eq!(relays(&[(1, 3, &[0, 2]), (2, 3, &[0, 1])]), []);
+        assert!(relays(&[(1, 3, &[0, 2]), (2, 3, &[0, 1])]).is_empty());
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn always_is_always_and_never_is_never() {
         assert_eq!(relays(&[(1, 7, &[]), (2, 3, &[11])]), [1, 2]);
-        assert_eq!(relays(&[(1, 0, &[11])]), []);
+        assert!(relays(&[(1, 0, &[11])]).is_empty());
         assert_eq!(relays(&[(1, 0, &[11, 12, 13]), (2, 1, &[11])]), [2]);
     }
 
