@@ -14,6 +14,7 @@ Examples:
   hopline bench -c drone-3 -C cubic -t 30 -P 4
   hopline bench -c drone-3 -u -b 5M --bidir
   hopline bench -c drone-3 --window 12 -R -J | jq .end.sum_received.bits_per_second
+  hopline link --rate 20mbit --delay 25ms --loss 5% --far 'hopline bench -s' -- sh -c 'hopline bench -c $HOPLINE_FAR'
   iperf3 -c drone-3                        # to hopline bench -s; and the other way round with -u or -C
 
 Options, JSON keys and the conversation are iperf3's: over TCP and UDP either end may be iperf3. TPA needs hopline at both.

@@ -7,6 +7,7 @@
 //! | `outages` | silence longer than any limit there is, in real time |
 //! | `floods` | a transfer through a receiver under each flood, beside one without |
 //! | `redirection` | what reaches a third party that somebody would have flooded |
+//! | `paths` | a router with a small MTU that says nothing |
 //! | `world` | two hosts, a receiver and a sender, and whoever starts them again |
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
@@ -14,6 +15,7 @@
 
 mod floods;
 mod outages;
+mod paths;
 mod redirection;
 mod schedules;
 mod world;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let alone = run_long_tests(vec![("floods", floods::drill as fn()), ("redirection", redirection::drill)]);
     let together = run_long_tests(vec![
         ("schedules", schedules::drill as fn()),
+        ("a_router_with_a_small_mtu_that_says_nothing", paths::drill),
         ("an_outage_longer_than_the_silence_limit", outages::drill),
     ]);
     if alone == ExitCode::SUCCESS { together } else { alone }

@@ -4,10 +4,14 @@ use super::identity::SenderId;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long who takes over waits for the conversation that it takes over to end.
 const HAND_OVER: Duration = Duration::from_secs(1);
+
+/// How long nothing may happen in a conversation before somebody else may have its seat. An honest sender that had to hash
+/// so long, or to wait for its input, tries again.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// All conversations of a receiver.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +37,16 @@ impl Default for Limits {
 pub struct Seat {
     shared: Arc<Shared>,
     number: u64,
-    taken_over: Arc<AtomicBool>,
+    fate: Arc<Fate>,
+}
+
+/// What others have to say to a conversation, and it to them.
+#[derive(Debug, Default)]
+struct Fate {
+    taken_over: AtomicBool,
+    evicted: AtomicBool,
+    /// Whether something happened since it was looked at.
+    busy: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +69,19 @@ struct Taken {
     address: Option<IpAddr>,
     /// Once it has said hello.
     sender: Option<SenderId>,
-    taken_over: Arc<AtomicBool>,
+    fate: Arc<Fate>,
+    /// When something happened last, as far as was looked.
+    active: Instant,
+}
+
+impl Taken {
+    /// Nothing has happened for too long.
+    fn is_idle(&mut self, now: Instant) -> bool {
+        if self.fate.busy.swap(false, Relaxed) {
+            self.active = now;
+        }
+        now.duration_since(self.active) >= IDLE
+    }
 }
 
 impl Conversations {
@@ -67,13 +92,34 @@ impl Conversations {
         Self(Arc::new(Shared { table, left: Condvar::new() }))
     }
 
-    /// A seat for whoever is at `address`, if there is one.
+    /// A seat for whoever is at `address`, if there is one. Where there is none, conversations in which nothing has happened for
+    /// half a minute are ended, so that there is one soon.
     #[must_use]
     pub fn enter(&self, address: IpAddr) -> Option<Seat> {
+        self.enter_at(now(), address)
+    }
+
+    fn enter_at(&self, now: Instant, address: IpAddr) -> Option<Seat> {
         let mut table = self.0.table();
         let from_there = table.taken.iter().filter(|taken| taken.address == Some(address)).count();
-        let room = table.taken.len() < table.limits.in_all && from_there < table.limits.per_address;
-        room.then(|| table.seat(&self.0, Some(address)))
+        let crowded = from_there >= table.limits.per_address;
+        if !crowded && table.taken.len() < table.limits.in_all {
+            return Some(table.seat(&self.0, now, Some(address)));
+        }
+        for taken in table.taken.iter_mut().filter(|taken| !crowded || taken.address == Some(address)) {
+            if taken.is_idle(now) {
+                taken.fate.evicted.store(true, Relaxed);
+            }
+        }
+        None
+    }
+
+    /// Looks whether something happens in them; now and then, so that it is known for how long nothing has.
+    pub fn look(&self) {
+        let now = now();
+        for taken in &mut self.0.table().taken {
+            taken.is_idle(now);
+        }
     }
 }
 
@@ -83,7 +129,17 @@ impl Seat {
     pub fn alone() -> Self {
         let shared = Arc::<Shared>::default();
         let mut table = shared.table();
-        table.seat(&shared, None)
+        table.seat(&shared, now(), None)
+    }
+
+    /// Something happens.
+    pub(super) fn touch(&self) {
+        self.fate.busy.store(true, Relaxed);
+    }
+
+    /// Whether somebody else needs its seat.
+    pub(super) fn is_evicted(&self) -> bool {
+        self.fate.evicted.load(Relaxed)
     }
 
     /// It is `sender` that converses. An earlier conversation of the same ends, whatever became of it; this waits for its end,
@@ -95,7 +151,7 @@ impl Seat {
             .taken
             .iter()
             .filter(|taken| is_earlier(taken))
-            .for_each(|taken| taken.taken_over.store(true, Relaxed));
+            .for_each(|taken| taken.fate.taken_over.store(true, Relaxed));
         let still_there = |table: &mut Table| table.taken.iter().any(is_earlier);
         let waited = self.shared.left.wait_timeout_while(table, HAND_OVER, still_there);
         table = waited.expect(UNPOISONED).0;
@@ -106,7 +162,7 @@ impl Seat {
 
     /// Whether its sender has begun anew elsewhere.
     pub(super) fn is_taken_over(&self) -> bool {
-        self.taken_over.load(Relaxed)
+        self.fate.taken_over.load(Relaxed)
     }
 }
 
@@ -126,12 +182,17 @@ impl Shared {
 }
 
 impl Table {
-    fn seat(&mut self, shared: &Arc<Shared>, address: Option<IpAddr>) -> Seat {
+    fn seat(&mut self, shared: &Arc<Shared>, now: Instant, address: Option<IpAddr>) -> Seat {
         self.next += 1;
-        let (number, taken_over) = (self.next, Arc::new(AtomicBool::new(false)));
-        self.taken.push(Taken { number, address, sender: None, taken_over: taken_over.clone() });
-        Seat { shared: shared.clone(), number, taken_over }
+        let (number, fate) = (self.next, Arc::<Fate>::default());
+        self.taken.push(Taken { number, address, sender: None, fate: fate.clone(), active: now });
+        Seat { shared: shared.clone(), number, fate }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "conversations are in real time")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]
@@ -152,6 +213,20 @@ mod tests {
         assert!(conversations.enter(THERE).is_none(), "there are three");
         drop(first);
         assert!(conversations.enter(THERE).is_some());
+    }
+
+    #[test]
+    fn who_says_nothing_keeps_no_seat_that_somebody_needs() {
+        let conversations = Conversations::new(Limits { in_all: 2, per_address: 2 });
+        let began = now();
+        let [idle, busy] = [(); 2].map(|()| conversations.enter_at(began, HERE).unwrap());
+        busy.touch();
+        assert!(conversations.enter_at(began + IDLE / 2, THERE).is_none());
+        assert!(!idle.is_evicted(), "not yet");
+        assert!(conversations.enter_at(began + IDLE, THERE).is_none());
+        assert!(idle.is_evicted() && !busy.is_evicted());
+        drop(idle);
+        assert!(conversations.enter_at(began + IDLE, THERE).is_some());
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub enum Error {
     /// The same sender has begun the same transfer anew.
     #[error("the same sender has begun this transfer anew")]
     TakenOver,
+    /// Nothing happened for too long, and somebody else needs the seat.
+    #[error("nothing happened for half a minute, and somebody else waits")]
+    Idle,
     /// Stopped by [`Watch::interrupted`](super::Watch::interrupted).
     #[error("interrupted")]
     Interrupted,
@@ -70,6 +73,7 @@ impl Error {
             Self::Unsendable(_) => Reason::System,
             Self::Interrupted => Reason::Interrupted,
             Self::TakenOver => Reason::TakenOver,
+            Self::Idle => Reason::TooMany,
         };
         Some(Refusal::new(reason, self.to_string()))
     }

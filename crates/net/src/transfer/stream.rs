@@ -96,6 +96,7 @@ pub fn receive<R: Read>(
                 Some(frame) => frame,
                 None => frames.next(&|| may_go_on(seat, watch))?,
             };
+            seat.touch();
             if let Frame::Hello { sender: Some(sender), .. } = frame {
                 seat.take_over(sender);
             }
@@ -232,7 +233,11 @@ fn not_interrupted(watch: &dyn Watch) -> Result<(), Error> {
 }
 
 fn may_go_on(seat: &Seat, watch: &dyn Watch) -> Result<(), Error> {
-    if seat.is_taken_over() { Err(Error::TakenOver) } else { not_interrupted(watch) }
+    match (seat.is_taken_over(), seat.is_evicted()) {
+        (true, _) => Err(Error::TakenOver),
+        (false, true) => Err(Error::Idle),
+        (false, false) => not_interrupted(watch),
+    }
 }
 
 /// What the receiver said before it closed the connection; otherwise how writing failed.

@@ -57,6 +57,7 @@ impl Reception {
                 return Ok(Some(guest));
             }
             meanwhile();
+            self.conversations.look();
             self.wait();
         }
     }
