@@ -40,9 +40,10 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint tshark chromium iperf3 test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
+check: lint tshark chromium iperf3 iptables test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
+	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
@@ -63,6 +64,10 @@ tshark:
 .PHONY: chromium
 chromium:
 	@.ci/install chromium chromium || echo 'Going on: the tests that look at reports with it are skipped.' >&2
+
+.PHONY: iptables
+iptables:
+	@.ci/install iptables iptables || echo 'Going on: the test that translates addresses with it is skipped.' >&2
 
 .PHONY: iperf3
 iperf3:

@@ -4,7 +4,7 @@ use super::*;
 use std::io::Write;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "run",
     "compare",
     "sweep",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 13] = [
     "schema",
     "doctor",
     "completions",
+    "link",
     "man",
     "movements",
     "send",
