@@ -141,7 +141,7 @@ fn in_reverse_the_server_sends_and_its_retransmissions_are_told() {
     assert_eq!(end["sum_received"]["sender"], false);
     let sender = &end["streams"][0]["sender"];
     assert!(sender["retransmits"].is_number());
-    assert_eq!(sender["max_snd_cwnd"], 2 * 1452, "the server keeps to the window it was told");
+    assert_eq!(sender["max_snd_cwnd"], 2 * 1448, "the server keeps to the window it was told");
     assert!(document["intervals"][0]["sum"].get("retransmits").is_none());
     let (code, out, said) = server.end();
     assert_eq!(code, Some(0), "{said}");

@@ -9,9 +9,10 @@ use super::sender::Sender;
 use super::source::Source;
 use super::store::{Directory, Permitted};
 use super::{Summary, Watch};
+use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub fn send(
     source: Source,
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
-    let replies = listen(reader)?;
+    let replies = Replies::listen(reader)?;
     let mut sender = Sender::new(source);
     let mut converse = || {
         while !sender.is_over() {
@@ -44,16 +45,14 @@ pub fn send(
             let next = sender.poll(watch)?;
             let waits = next.is_none();
             if let Some(frame) = next {
-                let written = write(&mut writer, &frame, &|| not_interrupted(watch));
-                written.map_err(|error| last_words(error, &replies))?;
+                let go_on = || not_interrupted(watch).and_then(|()| replies.no_last_word());
+                write(&mut writer, &frame, &go_on).map_err(|error| replies.last_words(error))?;
             }
             // Data is not flushed frame by frame: transports fill their segments.
             if waits {
                 flush(&mut writer)?;
             }
-            let reply =
-                if waits { replies.recv_timeout(LOOK_UP) } else { replies.try_recv().map_err(without_wait) };
-            match reply {
+            match replies.next(if waits { LOOK_UP } else { Duration::ZERO }) {
                 Ok(reply) => sender.handle(reply?, watch)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
@@ -183,22 +182,61 @@ where
     }
 }
 
-/// Reads replies on a thread of its own.
-fn listen(reader: impl Read + Send + 'static) -> Result<mpsc::Receiver<Result<Frame, Error>>, Error> {
-    // The sender waits for each reply; a peer that says more than it is asked for waits.
-    let (give, replies) = mpsc::sync_channel(1);
-    let read = move || {
-        let mut frames = Frames::new(reader);
-        loop {
-            let frame = frames.next(&|| Ok(()));
-            let last = !matches!(&frame, Ok(frame) if !matches!(frame, Frame::Fail(_) | Frame::Bye));
-            if give.send(frame).is_err() || last {
-                return;
+/// What the receiver says, read on a thread of its own.
+struct Replies {
+    heard: mpsc::Receiver<Result<Frame, Error>>,
+    /// Heard while something was being written, and not answered yet.
+    early: RefCell<Option<Result<Frame, Error>>>,
+}
+
+impl Replies {
+    fn listen(reader: impl Read + Send + 'static) -> Result<Self, Error> {
+        // The sender waits for each reply; a peer that says more than it is asked for waits.
+        let (give, heard) = mpsc::sync_channel(1);
+        let read = move || {
+            let mut frames = Frames::new(reader);
+            loop {
+                let frame = frames.next(&|| Ok(()));
+                let last = !matches!(&frame, Ok(frame) if !matches!(frame, Frame::Fail(_) | Frame::Bye));
+                if give.send(frame).is_err() || last {
+                    return;
+                }
             }
+        };
+        let thread = thread::Builder::new().name("replies".into()).spawn(read);
+        thread.map_err(|e| Error::files("starting a thread", e))?;
+        Ok(Self { heard, early: RefCell::new(None) })
+    }
+
+    /// The next, for which at most `limit` is waited.
+    fn next(&self, limit: Duration) -> Result<Result<Frame, Error>, RecvTimeoutError> {
+        match self.early.take() {
+            Some(reply) => Ok(reply),
+            None => self.heard.recv_timeout(limit),
         }
-    };
-    let thread = thread::Builder::new().name("replies".into()).spawn(read);
-    thread.map(|_| replies).map_err(|e| Error::files("starting a thread", e))
+    }
+
+    /// Nothing was heard that ends the conversation: asked while the writer takes nothing, since what the receiver says may
+    /// be why, and what is written may never arrive.
+    fn no_last_word(&self) -> Result<(), Error> {
+        match self.next(Duration::ZERO) {
+            Ok(Ok(Frame::Fail(refusal))) => Err(Error::Peer(refusal)),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(reply)) => {
+                self.early.replace(Some(Ok(reply)));
+                Ok(())
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// What the receiver said before it closed the connection; otherwise how writing failed.
+    fn last_words(&self, error: Error) -> Error {
+        match (&error, self.next(10 * LOOK_UP)) {
+            (Error::Connection(_), Ok(Ok(Frame::Fail(refusal)))) => Error::Peer(refusal),
+            _ => error,
+        }
+    }
 }
 
 /// Writes a frame, however often the writer stops for a moment.
@@ -237,20 +275,5 @@ fn may_go_on(seat: &Seat, watch: &dyn Watch) -> Result<(), Error> {
         (true, _) => Err(Error::TakenOver),
         (false, true) => Err(Error::Idle),
         (false, false) => not_interrupted(watch),
-    }
-}
-
-/// What the receiver said before it closed the connection; otherwise how writing failed.
-fn last_words(error: Error, replies: &mpsc::Receiver<Result<Frame, Error>>) -> Error {
-    match (&error, replies.recv_timeout(10 * LOOK_UP)) {
-        (Error::Connection(_), Ok(Ok(Frame::Fail(refusal)))) => Error::Peer(refusal),
-        _ => error,
-    }
-}
-
-const fn without_wait(error: TryRecvError) -> RecvTimeoutError {
-    match error {
-        TryRecvError::Empty => RecvTimeoutError::Timeout,
-        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
     }
 }

@@ -551,3 +551,54 @@ fn a_receiver_that_stops_is_heard_while_a_stream_has_nothing() {
     let ended = send(here.try_clone().unwrap(), &here, source, &mut ()).unwrap_err();
     assert_eq!(ended.to_string(), "the peer gave up: interrupted");
 }
+
+/// A writer that takes so many bytes and then nothing more, as one does whose path has gone.
+struct Stuck<W> {
+    writer: W,
+    left: usize,
+}
+
+impl<W: Write> Write for Stuck<W> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            thread::sleep(std::time::Duration::from_millis(5));
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let written = self.writer.write(&data[..data.len().min(self.left)])?;
+        self.left -= written;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_sender_that_gets_nothing_through_still_hears_why() {
+    let place = Place::with(&bytes(8 * CHUNK));
+    let directory = place.directory();
+    let conversations = Conversations::default();
+    let enter = || conversations.enter(std::net::Ipv4Addr::LOCALHOST.into()).unwrap();
+    let (here, there) = UnixStream::pair().unwrap();
+    there.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
+    let identity = place.source().identity.unwrap();
+    thread::scope(|scope| {
+        let seat = enter();
+        let receiving = scope.spawn(|| {
+            let seat = seat;
+            receive(&there, &there, &directory, Permitted::default(), &seat, &mut ())
+        });
+        let sending = scope.spawn(|| {
+            let writer = Stuck { writer: &here, left: 2 * CHUNK };
+            send(here.try_clone().unwrap(), writer, place.source(), &mut ())
+        });
+        while !directory.parts().unwrap().iter().any(|part| part.bytes > 0) {
+            thread::yield_now();
+        }
+        enter().take_over(identity);
+        let sent = sending.join().unwrap().unwrap_err();
+        assert!(matches!(&sent, Error::Peer(refusal) if refusal.reason == Reason::TakenOver), "{sent}");
+        assert!(matches!(receiving.join().unwrap(), Err(Error::TakenOver)));
+    });
+}
