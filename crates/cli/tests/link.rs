@@ -5,6 +5,7 @@
 use hopline_testkit::namespace::run_tests;
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ fn main() -> ExitCode {
     run_tests(&[
         ("the_commands_end_is_passed_on", the_commands_end_is_passed_on),
         ("both_hosts_are_known_by_their_addresses", both_hosts_are_known_by_their_addresses),
+        ("what_is_read_and_printed_is_the_near_commands", what_is_read_and_printed_is_the_near_commands),
         ("the_far_command_ends_with_the_near_one", the_far_command_ends_with_the_near_one),
         ("nothing_outlives_a_link_that_is_told_to_end", nothing_outlives_a_link_that_is_told_to_end),
         ("nothing_outlives_a_link_that_is_killed", nothing_outlives_a_link_that_is_killed),
@@ -33,6 +35,10 @@ fn done(arguments: &[&str]) -> Output {
 
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Whether a process with this command line is there.
@@ -58,7 +64,7 @@ fn the_commands_end_is_passed_on() {
     assert_eq!(done(&["--", "sh", "-c", "kill -9 $$"]).status.code(), Some(128 + 9));
     let missing = done(&["--", "/no/such/program"]);
     assert_eq!(missing.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&missing.stderr).contains("/no/such/program cannot be started"));
+    assert!(stderr(&missing).contains("/no/such/program cannot be started"));
     assert_eq!(done(&["--rate", "20", "--", "true"]).status.code(), Some(2));
 }
 
@@ -67,6 +73,21 @@ fn both_hosts_are_known_by_their_addresses() {
     assert_eq!(stdout(&said), "10.80.0.1 10.80.0.2 5\n");
     let far = "nsenter --net=$HOPLINE_FAR_NETNS cat /proc/self/net/fib_trie | grep -c 10.80.0.2";
     assert_ne!(stdout(&done(&["--", "sh", "-c", far])), "0\n");
+    let same = "test $(readlink $HOPLINE_FAR_NETNS) = $(readlink /proc/self/ns/net) && echo it is";
+    assert!(stderr(&done(&["--far", same, "--", "true"])).contains("far: it is\n"));
+}
+
+fn what_is_read_and_printed_is_the_near_commands() {
+    let mut child = link(&["--far", "cat; echo said; echo wrong >&2", "--", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"data\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(stdout(&output), "data\n");
+    assert!(stderr(&output).starts_with("far: said\nfar: wrong\nthere: "), "{}", stderr(&output));
 }
 
 fn the_far_command_ends_with_the_near_one() {
@@ -117,7 +138,7 @@ fn packets_are_delayed_and_lost_as_asked() {
         "-c",
         &script.replace("hopline", "$HOPLINE"),
     ]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(began.elapsed() > Duration::from_millis(4 * 80));
     let did: Value = serde_json::from_slice(&fs::read(place).unwrap()).unwrap();
     let (sent, lost) = (did["there"]["sent"].as_f64().unwrap(), did["there"]["lost"].as_f64().unwrap());
@@ -132,6 +153,6 @@ fn a_file_arrives_over_a_bad_link() {
     let near = format!("$HOPLINE send -q {}/f $HOPLINE_FAR", from.path().display());
     let output =
         done(&["--delay", "5ms", "--loss", "5%", "--mtu", "1400", "--far", &far, "--", "sh", "-c", &near]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(fs::read(to.path().join("f")).unwrap() == data);
 }

@@ -14,7 +14,7 @@ Examples:
   nsenter --net=$HOPLINE_FAR_NETNS iperf3 -s
 
 Both commands see HOPLINE_NEAR and HOPLINE_FAR (addresses), HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. --far starts 300 ms
-before COMMAND and is stopped after it. Needs root and /dev/net/tun. IPv4 only.
+before COMMAND and is stopped after it; what it prints goes to stderr. Needs root and /dev/net/tun. IPv4 only.
 Exit codes: COMMAND's own, 128 and its number if a signal ended it; 1 too if the link itself was late; 2 wrong usage.";
 
 #[derive(Debug, Arguments)]

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How long who is told to end may take.
-const GRACE: Duration = Duration::from_secs(3);
+pub(super) const GRACE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// All processes below this one, whoever started them.

@@ -1,12 +1,14 @@
 //! `hopline link`.
 
 mod children;
+mod far;
 mod summary;
 
 use crate::args::Link as Args;
 use crate::console;
 use crate::problems::{Failure, say};
 use children::Children;
+use far::Voice;
 use hopline_link::{Counts, Emulation, Extra, Side};
 use hopline_net::link::{NamespaceLink, Setup};
 use std::os::fd::{AsFd, AsRawFd};
@@ -29,18 +31,13 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     // Ctrl-C at a terminal goes to the command as well, and it decides.
     console::catch_interrupts()?;
     let children = Children::adopt();
-    if let Some(far) = &args.far {
-        let mut shell = Command::new("sh");
-        // Ctrl-C is not for it: it is stopped when the other has ended.
-        shell.args(["-c", far]).process_group(0);
-        start(args, &link, Side::B, shell)?;
-        thread::sleep(HEAD_START);
-    }
-    let mut near = near(args);
-    near.env("HOPLINE_FAR_NETNS", far_namespace(&link));
-    let mut child = start(args, &link, Side::A, near)?;
+    let voice = args.far.as_ref().map(|far| start_far(args, &link, far)).transpose()?;
+    let mut child = start(args, &link, Side::A, near(args))?;
     let status = await_end(&mut child)?;
     drop(children);
+    if let Some(voice) = voice {
+        voice.end();
+    }
     let stats = link.stats();
     say(&summary::text(&stats));
     if let Some(place) = &args.json {
@@ -76,6 +73,17 @@ fn setup(args: &Args) -> Setup {
     Setup { path_mtu: args.mtu, ..Setup::new(forth, back, args.seed) }
 }
 
+/// Starts the far command, and gives it the time to begin to listen.
+fn start_far(args: &Args, link: &NamespaceLink, far: &str) -> Result<Voice, Failure> {
+    let mut shell = Command::new("sh");
+    // Ctrl-C is not for it: it is stopped when the other has ended.
+    shell.args(["-c", far]).process_group(0);
+    let voice = Voice::of(&mut shell)?;
+    start(args, link, Side::B, shell)?;
+    thread::sleep(HEAD_START);
+    Ok(voice)
+}
+
 fn near(args: &Args) -> Command {
     match args.command.split_first() {
         Some((program, rest)) => {
@@ -101,6 +109,7 @@ fn start(
     command
         .env("HOPLINE_NEAR", link.address_a().to_string())
         .env("HOPLINE_FAR", link.address_b().to_string())
+        .env("HOPLINE_FAR_NETNS", far_namespace(link))
         .env("HOPLINE_LINK_SEED", args.seed.to_string());
     let program = command.get_program().to_string_lossy().into_owned();
     let started = link.host(side).spawn(command);
