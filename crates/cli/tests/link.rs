@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         ("both_hosts_are_known_by_their_addresses", both_hosts_are_known_by_their_addresses),
         ("what_is_read_and_printed_is_the_near_commands", what_is_read_and_printed_is_the_near_commands),
         ("the_far_command_ends_with_the_near_one", the_far_command_ends_with_the_near_one),
+        ("who_is_told_to_end_is_told_once_and_then_killed", who_is_told_to_end_is_told_once_and_then_killed),
         ("nothing_outlives_a_link_that_is_told_to_end", nothing_outlives_a_link_that_is_told_to_end),
         ("nothing_outlives_a_link_that_is_killed", nothing_outlives_a_link_that_is_killed),
         ("packets_are_delayed_and_lost_as_asked", packets_are_delayed_and_lost_as_asked),
@@ -94,6 +95,13 @@ fn the_far_command_ends_with_the_near_one() {
     let output = done(&["--far", "setsid sleep 71001 & exec sleep 71002", "--", "true"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(!runs("sleep 71001") && !runs("sleep 71002"), "what they left behind is ended too");
+}
+
+fn who_is_told_to_end_is_told_once_and_then_killed() {
+    let far = "trap 'echo told' TERM; while :; do sleep 0.1; done";
+    let output = done(&["--far", far, "--", "true"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stderr(&output).matches("far: told\n").count(), 1, "{}", stderr(&output));
 }
 
 fn nothing_outlives_a_link_that_is_told_to_end() {

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the far command has to begin to listen.
 const HEAD_START: Duration = Duration::from_millis(300);
@@ -116,21 +116,32 @@ fn start(
     started.map_err(|e| Failure::Other(format!("{program} cannot be started: {e}")))
 }
 
-/// Waits for the command. One that has been interrupted and goes on is told to end.
+/// What a command that we wait for has been told.
+#[derive(Clone, Copy)]
+enum Told {
+    Nothing,
+    /// Ctrl-C, by the terminal, at this time.
+    Interrupted(Instant),
+    /// SIGTERM, by us; interrupted at this time.
+    ToEnd(Instant),
+}
+
+/// Waits for the command. One that has been interrupted and goes on is told to end, and then made to.
 fn await_end(child: &mut std::process::Child) -> Result<ExitStatus, Failure> {
     let failed = |e: std::io::Error| Failure::Other(format!("waiting for the command: {e}"));
-    let mut interrupted = None;
+    let mut told = Told::Nothing;
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok(status);
         }
-        if console::interrupted() {
-            let since = *interrupted.get_or_insert_with(console::now);
-            if since.elapsed() > 2 * PATIENCE {
-                let _ = child.kill();
-            } else if since.elapsed() > PATIENCE {
+        match told {
+            Told::Nothing if console::interrupted() => told = Told::Interrupted(console::now()),
+            Told::Interrupted(since) if since.elapsed() > PATIENCE => {
                 children::tell_to_end(child.id());
+                told = Told::ToEnd(since);
             }
+            Told::ToEnd(since) if since.elapsed() > 2 * PATIENCE => child.kill().map_err(failed)?,
+            Told::Nothing | Told::Interrupted(_) | Told::ToEnd(_) => {}
         }
         thread::sleep(LOOK);
     }
