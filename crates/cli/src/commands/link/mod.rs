@@ -160,3 +160,62 @@ fn exit_code(status: ExitStatus, late: bool) -> ExitCode {
 fn lost(counts: &Counts) -> u64 {
     counts.lost + counts.blacked_out + counts.queue_drops
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Args as All, Command as Chosen};
+    use clap::Parser;
+    use hopline_core::{Duration as Span, Instant as Time};
+
+    fn setup_of(options: &str) -> Setup {
+        let words = format!("hopline link {options} -- true");
+        let Chosen::Link(args) = All::parse_from(words.split_whitespace()).command else { panic!("{words}") };
+        setup(&args)
+    }
+
+    #[test]
+    fn without_options_the_link_is_perfect() {
+        let way = Emulation {
+            queue: Some(100),
+            extra: Extra::Exactly,
+            extra_delay: Span::from_millis(30),
+            ..Emulation::default()
+        };
+        assert_eq!(setup_of(""), Setup::new(way.clone(), way, 1));
+    }
+
+    #[test]
+    fn every_option_becomes_what_it_says_both_ways() {
+        let way = Emulation {
+            latency: Span::from_millis(25),
+            rate: Some(20_000_000),
+            queue: Some(50),
+            loss: 0.05,
+            burst: Some(4.0),
+            reorder: 0.02,
+            extra_delay: Span::from_millis(10),
+            extra: Extra::Exactly,
+            duplicate: 0.01,
+            corrupt: 0.001,
+            mark: 0.0,
+            blackouts: vec![
+                (Time::from_secs(1), Time::from_secs(2)),
+                (Time::from_secs(60), Time::from_secs(120)),
+            ],
+        };
+        let expected = Setup { path_mtu: Some(1400), ..Setup::new(way.clone(), way, 7) };
+        let options = "--rate 20mbit --delay 25ms --loss 5% --loss-burst 4 --reorder 2%:10ms --duplicate 1% --corrupt 0.1% \
+                       --queue 50 --mtu 1400 --outage 1s..2s --outage 60s..2min --seed 7";
+        assert_eq!(setup_of(options), expected);
+    }
+
+    #[test]
+    fn the_way_back_may_be_another() {
+        let setup =
+            setup_of("--rate 20mbit --rate-back 1mbit --delay 25ms --delay-back 0 --loss 5% --loss-back 1%");
+        let figures = |way: &Emulation| (way.rate, way.latency, way.loss);
+        assert_eq!(figures(&setup.forth), (Some(20_000_000), Span::from_millis(25), 0.05));
+        assert_eq!(figures(&setup.back), (Some(1_000_000), Span::ZERO, 0.01));
+    }
+}
