@@ -14,7 +14,7 @@ Examples:
   nsenter --net=$HOPLINE_FAR_NETNS iperf3 -s
 
 Both commands see HOPLINE_NEAR and HOPLINE_FAR (addresses), HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. --far starts 300 ms
-before COMMAND and is stopped after it. Needs root and /dev/net/tun. IPv4 only.
+before COMMAND and is stopped after it; what it prints goes to stderr. Needs root and /dev/net/tun. IPv4 only.
 Exit codes: COMMAND's own, 128 and its number if a signal ended it; 1 too if the link itself was late; 2 wrong usage.";
 
 #[derive(Debug, Arguments)]
@@ -104,14 +104,19 @@ impl FromStr for Rate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let lower = text.to_ascii_lowercase();
-        let (number, unit) = split(&lower).ok_or("a number and a unit: 20mbit")?;
-        let factor = match unit.trim_end_matches("/s").trim_end_matches("ps") {
+        let (number, unit) = split(text).ok_or("a number and a unit: 20mbit")?;
+        if unit.is_empty() {
+            return Err(format!("{text} what? {text}bit, {text}kbit or {text}mbit"));
+        }
+        let unit = unit.strip_suffix("/s").or(unit.strip_suffix("ps")).unwrap_or(unit);
+        if unit.ends_with('B') {
+            return Err("B is for bytes, and the unit is bit, kbit, mbit or gbit: 20mbit".into());
+        }
+        let factor = match unit.to_ascii_lowercase().as_str() {
             "bit" | "b" => 1.0,
             "kbit" | "kb" | "k" => 1e3,
             "mbit" | "mb" | "m" => 1e6,
             "gbit" | "gb" | "g" => 1e9,
-            "" => return Err(format!("{text} what? {text}bit, {text}kbit or {text}mbit")),
             _ => return Err("the unit is bit, kbit, mbit or gbit: 20mbit".into()),
         };
         let rate = number * factor;
@@ -193,6 +198,7 @@ mod tests {
             ("1.5gbit", 1_500_000_000),
             ("500kbit/s", 500_000),
             ("54Mbps", 54_000_000),
+            ("54Mb/s", 54_000_000),
         ] {
             assert_eq!(text.parse(), Ok(Rate(bits)), "{text}");
         }
@@ -211,6 +217,11 @@ mod tests {
     fn what_is_wrong_is_told_with_what_would_be_right() {
         let said = |error: Result<(), String>| error.unwrap_err();
         assert_eq!(said("20".parse::<Rate>().map(drop)), "20 what? 20bit, 20kbit or 20mbit");
+        for bytes in ["20MB", "20MB/s", "20MBps", "20B"] {
+            let error = "B is for bytes, and the unit is bit, kbit, mbit or gbit: 20mbit";
+            assert_eq!(said(bytes.parse::<Rate>().map(drop)), error, "{bytes}");
+        }
+        assert_eq!(said("20ps".parse::<Rate>().map(drop)), "the unit is bit, kbit, mbit or gbit: 20mbit");
         assert_eq!(said("fast".parse::<Rate>().map(drop)), "a number and a unit: 20mbit");
         assert_eq!(said("25".parse::<Time>().map(drop)), "25 what? 25ms or 25s");
         assert_eq!(

@@ -14,6 +14,8 @@ pub struct Lateness {
     pub packets: u64,
     /// Mean.
     pub mean: Duration,
+    /// Half of them were later.
+    pub p50: Duration,
     /// Of 100 packets the second latest.
     pub p99: Duration,
     /// The latest.
@@ -36,9 +38,11 @@ impl fmt::Display for Lateness {
         let ms = |d: Duration| d.as_secs_f64() * 1e3;
         write!(
             f,
-            "{} packets late by {:.3} ms in the mean, {:.3} ms at p99, {:.1} ms at most, {:.2} % by more than 1 ms",
+            "{} packets late by {:.3} ms in the mean, {:.3} ms at p50, {:.3} ms at p99, {:.1} ms at most, \
+             {:.2} % by more than 1 ms",
             self.packets,
             ms(self.mean),
+            ms(self.p50),
             ms(self.p99),
             ms(self.max),
             self.over_1_ms * 100.0
@@ -74,10 +78,12 @@ impl Recorder {
     pub(super) fn lateness(&self) -> Lateness {
         let packets = self.nanos.len();
         let n = packets.max(1);
+        let quantile = |share| Duration::from_nanos(self.nanos.value_at_quantile(share)).min(self.max);
         Lateness {
             packets,
             mean: Duration::from_nanos((self.total / u128::from(n)) as u64),
-            p99: Duration::from_nanos(self.nanos.value_at_quantile(0.99)).min(self.max),
+            p50: quantile(0.5),
+            p99: quantile(0.99),
             max: self.max,
             over_1_ms: self.over as f64 / n as f64,
         }
@@ -103,6 +109,7 @@ mod tests {
         let lateness = recorder.lateness();
         assert_eq!((lateness.packets, lateness.mean), (100, Duration::from_micros(530)));
         assert_eq!((lateness.max, lateness.over_1_ms), (Duration::from_micros(1500), 0.03));
+        assert!(lateness.p50.as_micros().abs_diff(500) <= 5, "{}", lateness.p50);
         assert!(lateness.p99.as_micros().abs_diff(1500) <= 15, "{}", lateness.p99);
         assert!(lateness.is_late());
         for _ in 0..50 {
@@ -111,7 +118,7 @@ mod tests {
         assert!(!recorder.lateness().is_late());
         assert_eq!(
             recorder.lateness().to_string(),
-            "150 packets late by 0.353 ms in the mean, 1.500 ms at p99, 1.5 ms at most, 2.00 % by more than 1 ms"
+            "150 packets late by 0.353 ms in the mean, 0.502 ms at p50, 1.500 ms at p99, 1.5 ms at most, 2.00 % by more than 1 ms"
         );
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How long who is told to end may take.
-const GRACE: Duration = Duration::from_secs(3);
+pub(super) const GRACE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// All processes below this one, whoever started them.
@@ -22,6 +22,8 @@ impl Children {
 
     fn end(&self) {
         for signal in [Signal::TERM, Signal::KILL] {
+            // Many take a second SIGTERM for impatience.
+            let mut told = Vec::new();
             for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
                 reap();
                 let alive = alive();
@@ -29,7 +31,10 @@ impl Children {
                     return;
                 }
                 for pid in alive {
-                    let _ = kill_process(pid, signal);
+                    if !told.contains(&pid) {
+                        let _ = kill_process(pid, signal);
+                        told.push(pid);
+                    }
                 }
                 thread::sleep(LOOK);
             }

@@ -1,19 +1,21 @@
 //! `hopline link`.
 
 mod children;
+mod far;
 mod summary;
 
 use crate::args::Link as Args;
 use crate::console;
 use crate::problems::{Failure, say};
 use children::Children;
+use far::Voice;
 use hopline_link::{Counts, Emulation, Extra, Side};
 use hopline_net::link::{NamespaceLink, Setup};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the far command has to begin to listen.
 const HEAD_START: Duration = Duration::from_millis(300);
@@ -29,18 +31,13 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     // Ctrl-C at a terminal goes to the command as well, and it decides.
     console::catch_interrupts()?;
     let children = Children::adopt();
-    if let Some(far) = &args.far {
-        let mut shell = Command::new("sh");
-        // Ctrl-C is not for it: it is stopped when the other has ended.
-        shell.args(["-c", far]).process_group(0);
-        start(args, &link, Side::B, shell)?;
-        thread::sleep(HEAD_START);
-    }
-    let mut near = near(args);
-    near.env("HOPLINE_FAR_NETNS", far_namespace(&link));
-    let mut child = start(args, &link, Side::A, near)?;
+    let voice = args.far.as_ref().map(|far| start_far(args, &link, far)).transpose()?;
+    let mut child = start(args, &link, Side::A, near(args))?;
     let status = await_end(&mut child)?;
     drop(children);
+    if let Some(voice) = voice {
+        voice.end();
+    }
     let stats = link.stats();
     say(&summary::text(&stats));
     if let Some(place) = &args.json {
@@ -76,6 +73,17 @@ fn setup(args: &Args) -> Setup {
     Setup { path_mtu: args.mtu, ..Setup::new(forth, back, args.seed) }
 }
 
+/// Starts the far command, and gives it the time to begin to listen.
+fn start_far(args: &Args, link: &NamespaceLink, far: &str) -> Result<Voice, Failure> {
+    let mut shell = Command::new("sh");
+    // Ctrl-C is not for it: it is stopped when the other has ended.
+    shell.args(["-c", far]).process_group(0);
+    let voice = Voice::of(&mut shell)?;
+    start(args, link, Side::B, shell)?;
+    thread::sleep(HEAD_START);
+    Ok(voice)
+}
+
 fn near(args: &Args) -> Command {
     match args.command.split_first() {
         Some((program, rest)) => {
@@ -101,27 +109,39 @@ fn start(
     command
         .env("HOPLINE_NEAR", link.address_a().to_string())
         .env("HOPLINE_FAR", link.address_b().to_string())
+        .env("HOPLINE_FAR_NETNS", far_namespace(link))
         .env("HOPLINE_LINK_SEED", args.seed.to_string());
     let program = command.get_program().to_string_lossy().into_owned();
     let started = link.host(side).spawn(command);
     started.map_err(|e| Failure::Other(format!("{program} cannot be started: {e}")))
 }
 
-/// Waits for the command. One that has been interrupted and goes on is told to end.
+/// What a command that we wait for has been told.
+#[derive(Clone, Copy)]
+enum Told {
+    Nothing,
+    /// Ctrl-C, by the terminal, at this time.
+    Interrupted(Instant),
+    /// SIGTERM, by us; interrupted at this time.
+    ToEnd(Instant),
+}
+
+/// Waits for the command. One that has been interrupted and goes on is told to end, and then made to.
 fn await_end(child: &mut std::process::Child) -> Result<ExitStatus, Failure> {
     let failed = |e: std::io::Error| Failure::Other(format!("waiting for the command: {e}"));
-    let mut interrupted = None;
+    let mut told = Told::Nothing;
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok(status);
         }
-        if console::interrupted() {
-            let since = *interrupted.get_or_insert_with(console::now);
-            if since.elapsed() > 2 * PATIENCE {
-                let _ = child.kill();
-            } else if since.elapsed() > PATIENCE {
+        match told {
+            Told::Nothing if console::interrupted() => told = Told::Interrupted(console::now()),
+            Told::Interrupted(since) if since.elapsed() > PATIENCE => {
                 children::tell_to_end(child.id());
+                told = Told::ToEnd(since);
             }
+            Told::ToEnd(since) if since.elapsed() > 2 * PATIENCE => child.kill().map_err(failed)?,
+            Told::Nothing | Told::Interrupted(_) | Told::ToEnd(_) => {}
         }
         thread::sleep(LOOK);
     }
@@ -139,4 +159,63 @@ fn exit_code(status: ExitStatus, late: bool) -> ExitCode {
 /// Packets that went one way.
 fn lost(counts: &Counts) -> u64 {
     counts.lost + counts.blacked_out + counts.queue_drops
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Args as All, Command as Chosen};
+    use clap::Parser;
+    use hopline_core::{Duration as Span, Instant as Time};
+
+    fn setup_of(options: &str) -> Setup {
+        let words = format!("hopline link {options} -- true");
+        let Chosen::Link(args) = All::parse_from(words.split_whitespace()).command else { panic!("{words}") };
+        setup(&args)
+    }
+
+    #[test]
+    fn without_options_the_link_is_perfect() {
+        let way = Emulation {
+            queue: Some(100),
+            extra: Extra::Exactly,
+            extra_delay: Span::from_millis(30),
+            ..Emulation::default()
+        };
+        assert_eq!(setup_of(""), Setup::new(way.clone(), way, 1));
+    }
+
+    #[test]
+    fn every_option_becomes_what_it_says_both_ways() {
+        let way = Emulation {
+            latency: Span::from_millis(25),
+            rate: Some(20_000_000),
+            queue: Some(50),
+            loss: 0.05,
+            burst: Some(4.0),
+            reorder: 0.02,
+            extra_delay: Span::from_millis(10),
+            extra: Extra::Exactly,
+            duplicate: 0.01,
+            corrupt: 0.001,
+            mark: 0.0,
+            blackouts: vec![
+                (Time::from_secs(1), Time::from_secs(2)),
+                (Time::from_secs(60), Time::from_secs(120)),
+            ],
+        };
+        let expected = Setup { path_mtu: Some(1400), ..Setup::new(way.clone(), way, 7) };
+        let options = "--rate 20mbit --delay 25ms --loss 5% --loss-burst 4 --reorder 2%:10ms --duplicate 1% --corrupt 0.1% \
+                       --queue 50 --mtu 1400 --outage 1s..2s --outage 60s..2min --seed 7";
+        assert_eq!(setup_of(options), expected);
+    }
+
+    #[test]
+    fn the_way_back_may_be_another() {
+        let setup =
+            setup_of("--rate 20mbit --rate-back 1mbit --delay 25ms --delay-back 0 --loss 5% --loss-back 1%");
+        let figures = |way: &Emulation| (way.rate, way.latency, way.loss);
+        assert_eq!(figures(&setup.forth), (Some(20_000_000), Span::from_millis(25), 0.05));
+        assert_eq!(figures(&setup.back), (Some(1_000_000), Span::ZERO, 0.01));
+    }
 }

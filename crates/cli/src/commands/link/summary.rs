@@ -46,6 +46,7 @@ pub(super) fn json(stats: &LinkStats, seed: u64) -> String {
         "lateness": {
             "packets": late.packets,
             "mean_s": late.mean.as_secs_f64(),
+            "p50_s": late.p50.as_secs_f64(),
             "p99_s": late.p99.as_secs_f64(),
             "max_s": late.max.as_secs_f64(),
             "share_over_1_ms": late.over_1_ms,
