@@ -9,9 +9,12 @@ mod conversations;
 mod error;
 mod frame;
 mod frames;
+mod hashing;
 mod identity;
 mod part;
+mod parts;
 mod path;
+mod permitted;
 mod quota;
 mod receiver;
 mod sender;
@@ -20,6 +23,7 @@ mod store;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 pub use conversations::{Conversations, Limits, Seat};
 pub use error::Error;
@@ -28,12 +32,13 @@ pub use frame::{
 };
 pub use frames::Caller;
 pub use identity::SenderId;
+pub use parts::FoundPart;
 pub use path::{MAX_DEPTH, MAX_NAME, MAX_PATH, PathProblem, RelativePath};
-pub use quota::FoundPart;
+pub use permitted::{Existing, Permitted};
 pub use receiver::Receiver;
 pub use sender::{CHUNK, Sender};
 pub use source::{Skipped, Source};
-pub use store::{Directory, Existing, Permitted};
+pub use store::Directory;
 pub use stream::{Shared, receive, send, turn_away};
 
 /// Is told how a transfer goes, on either side.

@@ -2,9 +2,11 @@
 
 use super::error::Error;
 use super::frame::{Content, Modified, Offer};
+use super::hashing::hash_into;
 use super::path::{PART_PREFIX, RelativePath};
+use super::permitted::Existing;
 use super::quota::Quota;
-use super::store::{Existing, Trouble, exists, hash_into};
+use super::trouble::{Trouble, exists};
 use blake3::{Hash, Hasher};
 use rustix::fs::{self, AtFlags, Mode, RenameFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;

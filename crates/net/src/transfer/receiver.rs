@@ -1,8 +1,11 @@
 use super::error::Error;
 use super::frame::{Content, Frame, Offer, Reason, Refusal, VERSION};
+use super::hashing::hash_into;
 use super::part::Part;
 use super::path::RelativePath;
-use super::store::{Directory, Existing, Found, Permitted, Trouble, exists, hash_into};
+use super::permitted::{Existing, Permitted};
+use super::store::{Directory, Found};
+use super::trouble::{Trouble, exists};
 use super::{Outcome, Summary, Watch};
 use crate::printable::printable;
 use blake3::{Hash, Hasher};

@@ -1,9 +1,9 @@
 use super::error::Error;
 use super::frame::{Content, Frame, Modified, Offer, Reason, Refusal, VERSION};
+use super::hashing::hash_into;
 use super::identity::SenderId;
 use super::path::RelativePath;
 use super::source::{self, Item, Source, What};
-use super::store::hash_into;
 use super::{Outcome, Summary, Watch};
 use crate::printable::shown;
 use blake3::{Hash, Hasher};

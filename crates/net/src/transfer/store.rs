@@ -1,60 +1,23 @@
 //! The receiver's directory: nothing is opened, made or replaced outside of it.
 
-use super::error::{Error, reason_of};
-use super::frame::{Content, Offer, Reason, Refusal};
+use super::error::Error;
+use super::frame::{Content, Offer, Reason};
 use super::part::{AtEnd, Made, Part, part_name};
 use super::path::RelativePath;
 use super::quota::Quota;
-use blake3::Hasher;
+use super::trouble::Trouble;
 use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-
-/// What becomes of a file that is in the way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Existing {
-    /// It stays; what was offered is refused.
-    #[default]
-    Refuse,
-    /// It is replaced, when the new one is complete.
-    Replace,
-}
-
-/// What a receiver may write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Permitted {
-    /// What becomes of files that are in the way.
-    pub existing: Existing,
-    /// Bytes of all files of a conversation together.
-    pub bytes: u64,
-    /// Files and directories of a conversation.
-    pub entries: u64,
-}
-
-impl Default for Permitted {
-    /// Nothing is replaced; a million files, and whatever the disk holds.
-    fn default() -> Self {
-        Self { existing: Existing::Refuse, bytes: u64::MAX, entries: 1_000_000 }
-    }
-}
 
 /// Where received files go.
 #[derive(Debug)]
 pub struct Directory {
     root: OwnedFd,
     quota: Arc<Quota>,
-}
-
-/// Why something is not stored.
-pub(super) enum Trouble {
-    /// This file is not; others may be.
-    Refuse(Refusal),
-    /// Nothing more is.
-    Fail(Error),
 }
 
 /// No final symbolic link is followed, and nothing blocks or becomes a terminal.
@@ -190,54 +153,6 @@ pub(super) enum Found {
     Directory,
     /// A symbolic link, a device, or a file that may not be read.
     Other,
-}
-
-impl Trouble {
-    pub(super) fn refuse(reason: Reason, text: impl Into<String>) -> Self {
-        Self::Refuse(Refusal::new(reason, text))
-    }
-
-    pub(super) fn of(doing: impl Into<String>, errno: Errno) -> Self {
-        Self::of_io(doing, errno.into())
-    }
-
-    /// Refuses one file where others may fare better.
-    pub(super) fn of_io(doing: impl Into<String>, error: std::io::Error) -> Self {
-        let (doing, reason) = (doing.into(), reason_of(&error));
-        match reason {
-            Reason::Path | Reason::Exists => Self::refuse(reason, format!("{doing}: {error}")),
-            Reason::Permission if error.kind() != std::io::ErrorKind::ReadOnlyFilesystem => {
-                Self::refuse(reason, format!("{doing}: {error}"))
-            }
-            _ => Self::Fail(Error::files(doing, error)),
-        }
-    }
-}
-
-/// What is said of a file that is in the way.
-pub(super) fn exists(path: &RelativePath) -> Trouble {
-    Trouble::refuse(
-        Reason::Exists,
-        format!("{path}: there is another file of that name; the receiver replaces it with --force"),
-    )
-}
-
-/// Feeds at most `most` bytes of `reader` to `hasher`; how many there were.
-pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) -> std::io::Result<u64> {
-    let mut buffer = vec![0; 1 << 16];
-    let mut reader = reader.take(most);
-    let mut total = 0;
-    loop {
-        match reader.read(&mut buffer) {
-            Ok(0) => return Ok(total),
-            Ok(read) => {
-                hasher.update(&buffer[..read]);
-                total += read as u64;
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
 }
 
 pub(super) fn step(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {

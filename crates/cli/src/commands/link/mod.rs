@@ -9,7 +9,7 @@ use crate::console;
 use crate::problems::{Failure, say};
 use children::Children;
 use far::Voice;
-use hopline_link::{Counts, Emulation, Extra, Side};
+use hopline_link::{Emulation, Extra, Side};
 use hopline_net::link::{NamespaceLink, Setup};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -154,11 +154,6 @@ fn exit_code(status: ExitStatus, late: bool) -> ExitCode {
         (Some(code), _) => ExitCode::from(code as u8),
         (None, signal) => ExitCode::from(128_u8.saturating_add(signal.unwrap_or(0) as u8)),
     }
-}
-
-/// Packets that went one way.
-fn lost(counts: &Counts) -> u64 {
-    counts.lost + counts.blacked_out + counts.queue_drops
 }
 
 #[cfg(test)]

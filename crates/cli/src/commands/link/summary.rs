@@ -1,6 +1,5 @@
 //! What the link did.
 
-use super::lost;
 use hopline_link::Counts;
 use hopline_net::link::LinkStats;
 use serde_json::{Value, json};
@@ -34,6 +33,11 @@ fn way(counts: &Counts) -> String {
         counts.queue_drops,
         counts.blacked_out
     )
+}
+
+/// Packets that did not arrive, whatever became of them.
+fn lost(counts: &Counts) -> u64 {
+    counts.lost + counts.blacked_out + counts.queue_drops
 }
 
 pub(super) fn json(stats: &LinkStats, seed: u64) -> String {

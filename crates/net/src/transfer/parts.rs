@@ -1,0 +1,115 @@
+//! Partial files that are there: found, and removed when nobody comes back for them.
+
+use super::error::Error;
+use super::path::PART_PREFIX;
+use super::store::{Directory, SAFELY, is_file, stat, step};
+use crate::printable::shown;
+use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A partial file in a receiver's directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundPart {
+    /// Where it is, below the directory.
+    pub place: PathBuf,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// How long ago something was written to it.
+    pub age: Duration,
+}
+
+/// Its place, for people.
+impl fmt::Display for FoundPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(&self.place))
+    }
+}
+
+impl Directory {
+    /// All partial files, in no order. Symbolic links are not followed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Files`] if a directory cannot be read.
+    pub fn parts(&self) -> Result<Vec<FoundPart>, Error> {
+        let mut found = Vec::new();
+        self.each_part(&mut |_, _, part| found.push(part))?;
+        Ok(found)
+    }
+
+    /// Removes the partial files that nothing was written to for `age`, and that nobody is receiving right now. Gives them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Files`] if a directory cannot be read.
+    pub fn remove_parts(&self, age: Duration) -> Result<Vec<FoundPart>, Error> {
+        let mut removed = Vec::new();
+        self.each_part(&mut |directory, name, part| {
+            if part.age >= age && remove_unless_locked(directory, name).is_ok() {
+                self.give_back(part.bytes);
+                removed.push(part);
+            }
+        })?;
+        Ok(removed)
+    }
+
+    fn each_part(&self, take: &mut dyn FnMut(&OwnedFd, &[u8], FoundPart)) -> Result<(), Error> {
+        // Names, and not descriptors: a tree may be wider than a process may have files open.
+        let mut places = vec![PathBuf::new()];
+        while let Some(place) = places.pop() {
+            let failed = |e: Errno| Error::files(format!("reading {}", shown(&place)), e);
+            let entries = match self.below(&place).and_then(|found| Ok((Dir::read_from(&found)?, found))) {
+                Ok(entries) => entries,
+                // It has gone meanwhile, or is not to be read and holds nothing of ours.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) if place != Path::new("") => {
+                    continue;
+                }
+                Err(e) => return Err(failed(e)),
+            };
+            let (entries, directory) = entries;
+            for entry in entries {
+                let entry = entry.map_err(failed)?;
+                let name = entry.file_name().to_bytes();
+                let Ok(Some(found)) = stat(&directory, name) else { continue };
+                let inner = place.join(OsStr::from_bytes(name));
+                let is_part = name.starts_with(PART_PREFIX.as_bytes()) && is_file(&found);
+                if is_part {
+                    let age = age_of(found.st_mtime);
+                    take(&directory, name, FoundPart { place: inner, bytes: found.st_size as u64, age });
+                } else if FileType::from_raw_mode(found.st_mode) == FileType::Directory
+                    && !matches!(name, b"." | b"..")
+                {
+                    places.push(inner);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a directory below this one.
+    fn below(&self, place: &Path) -> rustix::io::Result<OwnedFd> {
+        let mut directory = self.root().try_clone().map_err(|_| Errno::MFILE)?;
+        for name in place {
+            directory = step(&directory, name.as_bytes())?;
+        }
+        Ok(directory)
+    }
+}
+
+fn remove_unless_locked(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<()> {
+    let file = fs::openat(directory, name, OFlags::RDWR | SAFELY, Mode::empty())?;
+    fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    fs::unlinkat(directory, name, AtFlags::empty())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the age of a file is counted from now")]
+fn age_of(modified: i64) -> Duration {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(Duration::from_secs(u64::try_from(modified).unwrap_or(0)))
+}
