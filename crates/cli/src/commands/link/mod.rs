@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let setup = setup(args);
     let link = NamespaceLink::with(setup).map_err(|e| Failure::Other(e.to_string()))?;
-    // Ctrl-C at a terminal goes to the command as well, and it decides.
+    // Ctrl-C at a terminal goes to the command as well, which has a while to come to its end.
     console::catch_interrupts()?;
     let children = Children::adopt();
     let voice = args.far.as_ref().map(|far| start_far(args, &link, far)).transpose()?;
