@@ -126,9 +126,8 @@ fn about(plan: &Plan, arguments: &Arguments) -> Result<String, Failure> {
 }
 
 fn about_cable(seconds: f64, rounds: u32, runs: &[Fast]) -> String {
-    let (low, high) = runs
-        .iter()
-        .fold((f64::MAX, 0.0), |(low, high): (f64, f64), run| (low.min(run.load), high.max(run.load)));
+    let loads = || runs.iter().map(|run| run.load);
+    let [low, high] = [loads().reduce(f64::min), loads().reduce(f64::max)].map(Option::unwrap_or_default);
     format!(
         "Cable: two hosts joined by a pair of veth interfaces, MTU 1500, no loss, no limit. {rounds} runs of {seconds} s \
          from connect, one at a time; medians, and the range where it exceeds a tenth. Trains of packets: as the kernel sets \
