@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a new connection may take to say what it is.
 const GREETING: Duration = Duration::from_secs(10);
@@ -259,12 +259,7 @@ impl Server {
         let bell = Bell::new().map_err(Error::Control)?;
         let until = now() + SET_UP;
         while streams.len() < plan.all_streams() {
-            if watch.interrupted() {
-                return Err(Error::Interrupted);
-            }
-            if now() >= until {
-                return Err(Error::Late("bring all data streams"));
-            }
+            may_wait_for_streams(watch, until)?;
             if let Some(state) = control.hear(Duration::ZERO, &bell)? {
                 return Err(out_of_turn(state));
             }
@@ -386,12 +381,7 @@ fn gather(
     let mut streams: Vec<(u64, Stream)> = Vec::new();
     let until = now() + SET_UP;
     while streams.len() < plan.all_streams() {
-        if watch.interrupted() {
-            return Err(Error::Interrupted);
-        }
-        if now() >= until {
-            return Err(Error::Late("bring all data streams"));
-        }
+        may_wait_for_streams(watch, until)?;
         match arriving.recv_timeout(LOOK) {
             Ok(stream) => streams.push(stream),
             Err(_) => {
@@ -508,4 +498,12 @@ const fn protocol(stream: &Stream) -> &'static str {
         Stream::Tcp(_) => "TCP",
         Stream::Udp(_) => "UDP",
     }
+}
+
+/// The client may still bring data streams.
+fn may_wait_for_streams(watch: &dyn Watch, until: Instant) -> Result<(), Error> {
+    if watch.interrupted() {
+        return Err(Error::Interrupted);
+    }
+    if now() >= until { Err(Error::Late("bring all data streams")) } else { Ok(()) }
 }

@@ -25,10 +25,7 @@ impl SenderId {
         for part in [&machine, &host, &user, whole.as_os_str().as_bytes(), name] as [&[u8]; 5] {
             hasher.update(&(part.len() as u64).to_be_bytes()).update(part);
         }
-        let [id, _] = *hasher.finalize().as_bytes().as_chunks().0 else {
-            unreachable!("a hash is two of these")
-        };
-        Self(id)
+        Self(*hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes"))
     }
 }
 
