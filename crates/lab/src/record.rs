@@ -4,10 +4,7 @@ use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries, Target};
 use crate::run::Run;
 use hopline_sim::Spec;
-use hopline_sim::spec::{Traffic, Transport};
-use hopline_transport::pacing::Pacing;
-use hopline_transport::tcp::{Feedback, Variant, WindowLaw};
-use hopline_transport::tpa::AckEvery;
+use hopline_sim::spec::Transport;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
@@ -275,40 +272,9 @@ impl FlowEnds {
             id: flow.name.clone(),
             src: name(flow.src),
             dst: name(flow.dst),
-            transport: transport(&flow.traffic).to_owned(),
+            transport: flow.carrier.clone(),
         });
         ends.collect()
-    }
-}
-
-/// The name of a flow's transport, as scenario files write it.
-fn transport(traffic: &Traffic) -> &'static str {
-    let over = match traffic {
-        Traffic::Cbr { .. } => return "udp-cbr",
-        Traffic::OnOff { .. } => return "udp-on-off",
-        Traffic::Bulk { over, .. } | Traffic::Exchange { over, .. } => over,
-    };
-    match over {
-        Transport::Tpa(config) => match (config.ack.every, config.pacing) {
-            (_, Pacing::Adaptive(_)) => "tpa-ap",
-            (AckEvery::Window, Pacing::None) => "tpa-star",
-            (AckEvery::Other, Pacing::None) => "tpa",
-        },
-        Transport::Tcp(config) if config.door.is_some() => "tcp-door",
-        Transport::Tcp(config) => match (config.variant, config.pacing) {
-            (Variant::NewReno(_), Pacing::Adaptive(_)) => "tcp-ap",
-            (Variant::NewReno(_), Pacing::None) => "tcp-newreno",
-            (Variant::Sack(_), _) if matches!(config.law, WindowLaw::Cubic(_)) => "tcp-cubic",
-            (Variant::Sack(_), _) => match config.feedback {
-                Feedback::None => "tcp-sack",
-                Feedback::TcpF(_) => "tcp-f",
-                Feedback::Elfn(_) => "tcp-elfn",
-                Feedback::Atcp(_) => "atcp",
-                Feedback::Bus(_) => "tcp-bus",
-                Feedback::FixedRto(_) => "tcp-fixed-rto",
-            },
-            (Variant::Reno(_), _) => "tcp-reno",
-        },
     }
 }
 

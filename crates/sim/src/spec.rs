@@ -256,6 +256,8 @@ pub struct FlowSpec {
     pub stop: Instant,
     /// What it sends and over what.
     pub traffic: Traffic,
+    /// What whoever asked for it calls what it goes over, for results. Of no effect.
+    pub carrier: String,
 }
 
 /// The traffic of a flow.

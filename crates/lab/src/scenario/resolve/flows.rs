@@ -68,7 +68,12 @@ fn flow(
     let start = start + Duration::from_secs_f64(jitter.as_secs_f64() * late);
     let name = section.word("name").map_or_else(|| format!("f{number}"), str::to_owned);
     let traffic = traffic(scenario, section)?;
-    Ok(FlowSpec { name, src, dst, start, stop, traffic })
+    let carrier = match &traffic {
+        Traffic::Cbr { .. } => "udp-cbr",
+        Traffic::OnOff { .. } => "udp-on-off",
+        Traffic::Bulk { .. } | Traffic::Exchange { .. } => transport::named(scenario, *section),
+    };
+    Ok(FlowSpec { name, src, dst, start, stop, traffic, carrier: carrier.to_owned() })
 }
 
 /// Which kinds use which keys.
@@ -179,6 +184,7 @@ fn add_random(
             start: Instant::ZERO + Duration::from_secs_f64(stream.uniform(first, last)),
             stop: Instant::FAR_FUTURE,
             traffic: Traffic::Bulk { over, bytes: None },
+            carrier: transport::named(scenario, scenario).to_owned(),
         });
     }
     Ok(())

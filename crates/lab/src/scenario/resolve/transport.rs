@@ -7,10 +7,15 @@ use hopline_sim::spec::Transport;
 
 /// The transport of the flow that `section` describes, or, if that is the scenario itself, of flows made by a rule.
 pub(super) fn resolve(scenario: Section<'_>, section: Section<'_>) -> Result<Transport, Problem> {
-    let transport = section.word("transport").or(scenario.word("transport")).expect("has a default");
+    let transport = named(scenario, section);
     if transport.starts_with("tpa") {
         tpa::resolve(transport, scenario, section.section("tpa")).map(Transport::Tpa)
     } else {
         tcp::resolve(transport, scenario, section).map(Transport::Tcp)
     }
+}
+
+/// The name of that transport.
+pub(super) fn named<'a>(scenario: Section<'a>, section: Section<'a>) -> &'a str {
+    section.word("transport").or(scenario.word("transport")).expect("has a default")
 }

@@ -165,3 +165,19 @@ fn red_that_makes_no_sense_is_refused() {
     let order = problem(&["queue.discipline=red", "queue.min_threshold_packets=20"]);
     assert!(order.contains("RED wants min_threshold < max_threshold"), "{order}");
 }
+
+#[test]
+fn results_call_a_transport_what_the_scenario_calls_it() {
+    let called = |settings: &[&str]| spec(CHAIN, settings).flows[0].carrier.clone();
+    for transport in crate::scenario::keys::TRANSPORTS {
+        let settings: &[&str] = match *transport {
+            "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" => &["routing.failure_notification=elfn"],
+            _ => &[],
+        };
+        let transport = format!("transport={transport}");
+        assert_eq!(format!("transport={}", called(&[&[transport.as_str()], settings].concat())), transport);
+    }
+    let told = "routing.failure_notification=elfn";
+    assert_eq!(called(&["transport=tcp-elfn", "tcp.law=cubic", told]), "tcp-elfn");
+    assert_eq!(called(&["transport=tcp-newreno", "tcp.feedback=elfn", told]), "tcp-newreno");
+}
