@@ -68,12 +68,13 @@ impl Notifier {
 }
 
 impl<T: Tracer> World<T> {
-    /// The agent of `node` has no route to `peer` any more. Its ends are told once the agent is drained.
+    /// The agent of `node` has no route to `peer` any more. Its ends are told once the agent is drained, each time: an end that
+    /// had nothing in flight when it was told first has not heeded it, and one that has heeded it does nothing.
     pub(crate) fn note_broken_route(&mut self, node: u32, peer: Ipv4Addr) {
         if let Some(notifier) = &mut self.notifier {
             let bulletin = &mut notifier.nodes[node as usize];
             let concerns_us = bulletin.ends.iter().any(|(other, ..)| *other == peer);
-            if concerns_us && !bulletin.lost.contains(&peer) && !bulletin.broken.contains(&peer) {
+            if concerns_us && !bulletin.broken.contains(&peer) {
                 bulletin.broken.push(peer);
             }
         }
@@ -92,7 +93,9 @@ impl<T: Tracer> World<T> {
         while let Some(bulletin) = self.bulletin(node)
             && let Some(peer) = bulletin.broken.pop()
         {
-            bulletin.lost.push(peer);
+            if !bulletin.lost.contains(&peer) {
+                bulletin.lost.push(peer);
+            }
             self.tell(node, peer, Signal::RouteLost);
         }
     }

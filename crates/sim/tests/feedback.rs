@@ -115,12 +115,13 @@ fn a_node_that_walks_away_and_returns_is_waited_for() {
         over_aodv(moving([fixed(0.0), fixed(200.0), walker.clone()]))
             .elfn()
             .bulk(0, 2, tcp(feedback))
-            .seconds(60)
+            .seconds(90)
     };
     for feedback in NOTIFIED {
         let flow = run(&spec(feedback));
         assert!(flow.freezes >= 1 && flow.frozen > Duration::from_secs(5), "{feedback:?}: {:?}", flow.frozen);
-        assert!(delivered_between(&flow, 40.0, 60.0) > 300, "{feedback:?}");
+        // TCP-F gives up waiting after 10 s; the search of what it sends then fails, and it waits once more.
+        assert!(delivered_between(&flow, 50.0, 90.0) > 600, "{feedback:?}");
     }
 }
 
