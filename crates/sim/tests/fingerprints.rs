@@ -26,7 +26,7 @@ const PINNED: [(&str, u64); 17] = [
     ("chain, AODV", 0xeab6_f56d_70cb_67b7),
     ("grid", 0xb3b9_c2f2_254b_911e),
     ("mobile, AODV, CBR", 0x411d_ab2a_32c6_cad3),
-    ("wired with bit errors", 0x2640_b6cc_32e9_8092),
+    ("wired with bit errors", 0x4c58_5910_1e77_14f6),
     ("base station", 0x5812_e071_47f9_0554),
     ("SINR, shadowing", 0x4fa2_99fe_15fe_4931),
     ("802.11a", 0x165a_7e64_b4b6_eb1e),

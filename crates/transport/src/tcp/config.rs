@@ -41,6 +41,8 @@ pub struct Config {
     pub reduction: Reduction,
     /// What a second time-out in a row does to `ssthresh`. Default keep (RFC 5681 §3.1).
     pub repeated_timeout: RepeatedTimeout,
+    /// What a time-out during fast recovery does to `ssthresh`. Default lower it again (RFC 5681 §4.3).
+    pub recovery_timeout: RecoveryTimeout,
     /// Duplicate acknowledgments that stand for a loss. Range 1–255, default 3 (RFC 5681 §3.2).
     pub dup_ack_threshold: u32,
     /// Whether the first duplicates release segments. Default new data (RFC 3042).
@@ -91,8 +93,10 @@ pub struct Config {
 pub struct RtoConfig {
     /// RTO before the first round-trip sample. Above zero, default 1 s (RFC 6298 §2.1).
     pub initial: Duration,
-    /// Least RTO before back-off. Default 200 ms (as Linux; RFC 6298 §2.4 wants 1 s).
+    /// Least RTO before back-off, or least variance term, as `floor` says. Default 200 ms (as Linux; RFC 6298 §2.4 wants 1 s).
     pub min: Duration,
+    /// What `min` is the least value of. Default the RTO.
+    pub floor: RtoFloor,
     /// Largest RTO, back-off included. At least `min`, default 60 s (RFC 6298 §2.5).
     pub max: Duration,
     /// Clock granularity `G`: the RTO is a multiple of it, and the variance term is at least `G`
@@ -105,6 +109,16 @@ pub struct RtoConfig {
     pub forget_above: Option<u32>,
     /// How round-trip times are measured and smoothed. Default exact.
     pub estimator: Estimator,
+}
+
+/// What [`RtoConfig::min`] is the least value of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoFloor {
+    /// The RTO (RFC 6298 §2.4).
+    Rto,
+    /// The variance term: RTO = SRTT + max(`min`, 4·RTTVAR), so that even a path without any jitter has `min` to spare (Linux,
+    /// `tcp_rtt_estimator`). Before the first sample, the RTO.
+    Variance,
 }
 
 /// How round-trip times are measured and smoothed.
@@ -183,6 +197,15 @@ pub enum RepeatedTimeout {
     Keep,
     /// Halves again, which with `cwnd` at one segment means two segments (ns-2).
     Reduce,
+}
+
+/// What a time-out during fast recovery does to `ssthresh`, which fast retransmit has lowered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryTimeout {
+    /// Lowers it again: the loss of a retransmission is a second indication of congestion (RFC 5681 §4.3).
+    Reduce,
+    /// Nothing: one reduction a window (Linux, `tcp_enter_loss`).
+    Keep,
 }
 
 /// Whether the duplicates before the threshold release segments.

@@ -1,9 +1,9 @@
 //! What timers do.
 
-use super::congestion::Phase;
 use super::congestion::undo::Cause;
+use super::congestion::{Outstanding, Phase};
 use super::door::Spared;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Sender};
 use super::frto::Series;
 use super::receive::OwedAck;
 use super::rto::BackOff;
@@ -62,8 +62,9 @@ impl<P: Payload> Endpoint<P> {
         self.note_hold(now);
         self.count_spared(now, Spared::Timeout);
         let series = if self.control.phase() == Phase::Loss { Series::Continued } else { Series::New };
-        let snd = &self.snd;
-        self.control.on_timeout(&self.config, snd.una, snd.nxt, snd.max);
+        let Sender { una, nxt, max, .. } = self.snd;
+        let sacked = self.board.sacked_below(nxt);
+        self.control.on_timeout(&self.config, Outstanding { una, nxt, max, sacked });
         self.remember_reduction(now, back_off);
         self.suspect(now, Cause::Timeout);
         self.start_frto(series);

@@ -60,8 +60,8 @@ pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
     AckPolicy, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
-    InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
-    TimestampEcho,
+    InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction, RepeatedTimeout,
+    RtoConfig, RtoFloor, TimestampEcho,
 };
 pub use congestion::{CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw};
 pub use door::{

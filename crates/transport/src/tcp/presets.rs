@@ -4,8 +4,8 @@
 
 use super::config::{
     AckPolicy, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
-    InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, Reduction, RepeatedTimeout, RtoConfig,
-    TimestampEcho,
+    InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction, RepeatedTimeout,
+    RtoConfig, RtoFloor, TimestampEcho,
 };
 use super::congestion::{CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant, WindowLaw};
 use super::door::DoorConfig;
@@ -34,6 +34,7 @@ impl Config {
             growth_condition: GrowthCondition::WindowFull,
             reduction: Reduction::FlightSize,
             repeated_timeout: RepeatedTimeout::Keep,
+            recovery_timeout: RecoveryTimeout::Reduce,
             dup_ack_threshold: 3,
             limited_transmit: LimitedTransmit::NewData,
             idle_restart: IdleRestart::InitialWindow,
@@ -42,6 +43,7 @@ impl Config {
             rto: RtoConfig {
                 initial: Duration::from_secs(1),
                 min: Duration::from_millis(200),
+                floor: RtoFloor::Rto,
                 max: Duration::from_secs(60),
                 granularity: Duration::from_millis(1),
                 backoff_limit: None,
@@ -66,13 +68,14 @@ impl Config {
     }
 
     /// What a Linux host does about losses and windows today, as far as it is here: [`Self::modern`] with CUBIC,
-    /// proportional rate reduction, ECN where the peer asks for it, and [`Self::with_linux_recovery`].
+    /// proportional rate reduction, ECN where the peer asks for it, [`Self::with_linux_rto`] and [`Self::with_linux_recovery`].
     #[must_use]
     pub const fn linux() -> Self {
         let mut config = Self::modern().with_cubic();
         config.variant = Variant::Sack(SackConfig::RFC9937);
         config.ecn = EcnUse::IfAsked;
-        config.with_linux_recovery()
+        config.recovery_timeout = RecoveryTimeout::Keep;
+        config.with_linux_rto().with_linux_recovery()
     }
 
     /// ns-2.35 (2011): `Agent/TCP/Newreno` with the defaults of `ns-default.tcl` and a plain sink, segments of 1460 bytes.
@@ -94,6 +97,7 @@ impl Config {
             growth_condition: GrowthCondition::Always,
             reduction: Reduction::Window,
             repeated_timeout: RepeatedTimeout::Reduce,
+            recovery_timeout: RecoveryTimeout::Reduce,
             dup_ack_threshold: 3,
             limited_transmit: LimitedTransmit::NextData,
             idle_restart: IdleRestart::OneSegment,
@@ -102,6 +106,7 @@ impl Config {
             rto: RtoConfig {
                 initial: Duration::from_secs(3),
                 min: Duration::from_millis(200),
+                floor: RtoFloor::Rto,
                 max: Duration::from_secs(60),
                 granularity: Duration::from_millis(10),
                 backoff_limit: None,
@@ -190,6 +195,13 @@ impl Config {
         self.dsack = Dsack::Report;
         self.timestamps = Offer::Yes;
         self.spurious = Spurious { frto: Frto::EveryTimeout, eifel: Detector::On, dsack: Detector::On };
+        self
+    }
+
+    /// The same with the timeout as Linux computes it: the least RTO is what it is above the smoothed round trip.
+    #[must_use]
+    pub const fn with_linux_rto(mut self) -> Self {
+        self.rto.floor = RtoFloor::Variance;
         self
     }
 

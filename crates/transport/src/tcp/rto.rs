@@ -1,6 +1,6 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
-use super::config::{Estimator, RtoConfig};
+use super::config::{Estimator, RtoConfig, RtoFloor};
 use hopline_core::{Duration, Instant};
 
 /// RTO once data flows after a lost SYN, if the initial RTO is less (RFC 6298 §5.7).
@@ -171,7 +171,11 @@ impl Rto {
         };
         self.smoothed = Smoothed::Exact { srtt, rttvar };
         let g = self.config.granularity;
-        let variance = Duration::from_nanos((4.0 * rttvar) as u64).max(g);
+        let least = match self.config.floor {
+            RtoFloor::Rto => g,
+            RtoFloor::Variance => g.max(self.config.min),
+        };
+        let variance = Duration::from_nanos((4.0 * rttvar) as u64).max(least);
         self.base = (Duration::from_nanos(srtt as u64) + variance).round_up_to(g);
     }
 

@@ -57,7 +57,17 @@ pub const TCP: &[Key] = &[
         &["off"],
         "longest delay of an ACK; off: every segment at once",
     ),
-    Key::number("min_rto_s", 0.0, 600.0, "smallest retransmission timeout"),
+    Key::number("min_rto_s", 0.0, 600.0, "smallest retransmission timeout, or as rto_floor says"),
+    Key::word(
+        "rto_floor",
+        &["rto", "variance"],
+        "what min_rto_s is the least of; rto: RFC 6298; variance: what the timeout is above the smoothed round trip, as Linux; default: rto, of preset linux: variance",
+    ),
+    Key::word(
+        "recovery_timeout",
+        &["reduce", "keep"],
+        "what a time-out during fast recovery does to ssthresh; reduce: lower it again (RFC 5681), keep: Linux; default: reduce, of preset linux: keep",
+    ),
     Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample"),
     Key::number("max_rto_s", 0.1, 1e6, "largest retransmission timeout"),
     Key::number("clock_granularity_s", 1e-6, 1.0, "tick of the retransmission clock"),

@@ -6,8 +6,8 @@ use super::{door, feedback, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
     AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback, Frto, InitialWindow,
-    LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryWindow, TailProbe, TimestampEcho,
-    Variant, WindowLaw,
+    LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryTimeout, RecoveryWindow, RtoFloor,
+    TailProbe, TimestampEcho, Variant, WindowLaw,
 };
 
 /// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
@@ -149,6 +149,11 @@ fn apply(config: &mut Config, section: Section<'_>) {
         Some(_ask) => config.ecn = EcnUse::Ask,
         None => {}
     }
+    match section.word("recovery_timeout") {
+        Some("reduce") => config.recovery_timeout = RecoveryTimeout::Reduce,
+        Some(_keep) => config.recovery_timeout = RecoveryTimeout::Keep,
+        None => {}
+    }
     if let Some(bytes) = section.small("receive_buffer_bytes") {
         config.receive_buffer = bytes;
     }
@@ -174,6 +179,11 @@ fn apply_detectors(config: &mut Config, section: Section<'_>) {
 
 fn apply_rto(config: &mut Config, section: Section<'_>) {
     let rto = &mut config.rto;
+    match section.word("rto_floor") {
+        Some("rto") => rto.floor = RtoFloor::Rto,
+        Some(_variance) => rto.floor = RtoFloor::Variance,
+        None => {}
+    }
     if section.has("backoff_limit") {
         rto.backoff_limit = section.small("backoff_limit");
     }

@@ -1,7 +1,9 @@
 //! How TCP tells losses, and that there were none: `tcp.loss_detection`, `dsack`, `frto`, `eifel`, `dsack_undo`.
 
 use super::*;
-use hopline_transport::tcp::{Dsack, Frto, LossDetection, RackConfig, Spurious, TailProbe};
+use hopline_transport::tcp::{
+    Dsack, Frto, LossDetection, RackConfig, RecoveryTimeout, RtoFloor, Spurious, TailProbe,
+};
 
 fn sack(settings: &[&str]) -> Config {
     tcp(&spec(CHAIN, &[&["transport=tcp-sack"], settings].concat()), 0)
@@ -43,4 +45,17 @@ fn rack_without_sack_is_refused_with_the_reason() {
         let problem = parse(CHAIN, &settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
         assert!(problem.contains("RACK goes by what the peer holds"), "{problem}");
     }
+}
+
+#[test]
+fn what_the_least_timeout_is_the_least_of_and_a_timeout_in_recovery_can_be_chosen() {
+    let config = |settings: &[&str]| tcp(&spec(CHAIN, settings), 0);
+    let settings = |config: Config| (config.rto.floor, config.recovery_timeout);
+    let modern = (RtoFloor::Rto, RecoveryTimeout::Reduce);
+    let linux = (RtoFloor::Variance, RecoveryTimeout::Keep);
+    assert_eq!(settings(config(&["tcp.preset=modern"])), modern);
+    assert_eq!(settings(config(&["tcp.preset=linux"])), linux);
+    assert_eq!(settings(config(&["tcp.rto_floor=variance", "tcp.recovery_timeout=keep"])), linux);
+    let back = ["tcp.preset=linux", "tcp.rto_floor=rto", "tcp.recovery_timeout=reduce"];
+    assert_eq!(settings(config(&back)), modern);
 }

@@ -25,7 +25,7 @@ pub use reno::{FastRetransmitGuard, RenoConfig, RenoExit};
 pub use sack::{SackConfig, SackRules};
 pub use window::WindowLaw;
 
-use super::config::{Config, LimitedTransmit, LossDetection, RepeatedTimeout};
+use super::config::{Config, LimitedTransmit, LossDetection, RecoveryTimeout, Reduction, RepeatedTimeout};
 use super::scoreboard::Scoreboard;
 use hold::Hold;
 use hopline_core::{Duration, Instant};
@@ -76,6 +76,19 @@ pub(crate) struct Ack {
     pub(crate) now: Instant,
     /// Smoothed round-trip time; zero before the first sample.
     pub(crate) round_trip: Duration,
+}
+
+/// What is not acknowledged when the timer expires. Positions are stream offsets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outstanding {
+    /// First unacknowledged position.
+    pub(crate) una: u64,
+    /// Next position to send.
+    pub(crate) nxt: u64,
+    /// Position after the highest ever sent.
+    pub(crate) max: u64,
+    /// Bytes below `nxt` that the peer holds, as SACK blocks tell.
+    pub(crate) sacked: u64,
 }
 
 /// What the sender has to do after an acknowledgment.
@@ -291,16 +304,17 @@ impl Control {
     }
 
     /// The retransmission timer expired. The caller goes back to the first unacknowledged position.
-    pub(crate) fn on_timeout(&mut self, config: &Config, una: u64, nxt: u64, max: u64) {
-        self.react_to_timeout(|c| c.time_out(config, una, nxt, max));
+    pub(crate) fn on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
+        self.react_to_timeout(|c| c.time_out(config, outstanding));
     }
 
-    fn time_out(&mut self, config: &Config, una: u64, nxt: u64, max: u64) {
+    fn time_out(&mut self, config: &Config, outstanding: Outstanding) {
+        let Outstanding { una, max, .. } = outstanding;
         self.note_reduction(Cause::Timeout, max);
         self.window.inflation = 0;
         // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
         if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
-            self.reduce(config, nxt - una, Cause::Timeout);
+            self.reduce_on_timeout(config, outstanding);
         }
         if self.is_free() {
             self.timed_out_at = una;
@@ -311,6 +325,27 @@ impl Control {
         self.recover = max; // RFC 6582 §3.2 (4), RFC 6675 §5.1
         self.dup_acks = 0;
         self.limited = 0;
+    }
+
+    /// A window of which something is known to be lost was reduced for that. A time-out on top is a second indication of
+    /// congestion: `ssthresh` is lowered twice (RFC 5681 §4.3), and never raised. What is under way is then what the reduced
+    /// window let out, and not what the peer holds already.
+    fn reduce_on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
+        let Outstanding { una, nxt, sacked, .. } = outstanding;
+        match (self.phase, config.recovery_timeout) {
+            (Phase::Recovery, RecoveryTimeout::Keep) => {}
+            (Phase::Recovery | Phase::Loss, _) => {
+                let ssthresh = self.window.ssthresh;
+                let flight = (nxt - una).saturating_sub(sacked).min(u64::from(self.window.cwnd));
+                self.window.reduce(config, flight, Cause::Timeout);
+                if config.reduction == Reduction::FlightSize {
+                    self.window.ssthresh = self.window.ssthresh.min(ssthresh);
+                }
+            }
+            (Phase::Open, _) => {
+                self.reduce(config, nxt - una, Cause::Timeout);
+            }
+        }
     }
 
     /// Nothing was sent for one RTO (RFC 5681 §4.1).

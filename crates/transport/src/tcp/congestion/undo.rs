@@ -72,7 +72,7 @@ pub(crate) enum Which {
     OldestSince(Instant),
 }
 
-/// How sending goes on where a time-out is undone. Of no effect on a fast retransmit.
+/// How sending goes on where a time-out is among what is undone. Of no effect on a fast retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
     /// What follows the first unacknowledged segment is still resent: it may be lost, though not to congestion. Duplicates
@@ -80,6 +80,20 @@ pub(crate) enum Resume {
     Resending,
     /// With new data: nothing was lost (RFC 4015 §3.2).
     NewData,
+}
+
+/// Reductions that are undone together.
+#[derive(Clone, Debug)]
+struct Undone {
+    oldest: Reduction,
+    went_back: WentBack,
+}
+
+/// Whether one of them was a time-out, which has the sender go back to what is not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WentBack {
+    Yes,
+    No,
 }
 
 impl Reductions {
@@ -101,11 +115,13 @@ impl Reductions {
         self.index(which).map(|i| &self.recent[i])
     }
 
-    /// Takes out the reduction that `which` means, and forgets those after it.
-    fn take(&mut self, which: Which) -> Option<Reduction> {
+    /// Takes out the reduction that `which` means, and those after it.
+    fn take(&mut self, which: Which) -> Option<Undone> {
         let i = self.index(which)?;
+        let timed_out = self.recent.range(i..).any(|r| r.before.cause == Cause::Timeout);
         self.recent.truncate(i + 1);
-        self.recent.pop_back()
+        let oldest = self.recent.pop_back()?;
+        Some(Undone { oldest, went_back: if timed_out { WentBack::Yes } else { WentBack::No } })
     }
 
     fn index(&self, which: Which) -> Option<usize> {
@@ -147,7 +163,8 @@ impl Control {
 
     /// Goes back to the state before a reduction: no recovery under way, no duplicates counted, `ssthresh` as it was,
     /// `cwnd` as it was or what it has grown to since.
-    fn restore(&mut self, before: &Before, resume: Resume) {
+    fn restore(&mut self, undone: &Undone, resume: Resume) {
+        let before = &undone.oldest.before;
         self.window.restore(&before.window);
         self.phase = Phase::Open;
         self.dup_acks = 0;
@@ -156,7 +173,7 @@ impl Control {
         self.reduced_below = before.reduced_below;
         self.timed_out_at = before.timed_out_at;
         self.moved_since_timeout = before.moved_since_timeout;
-        if before.cause != Cause::Timeout || resume == Resume::NewData {
+        if undone.went_back == WentBack::No || resume == Resume::NewData {
             self.recover = before.recover;
         }
     }
@@ -172,19 +189,19 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Undoes a reduction and those after it: congestion window, slow start threshold and back-off are again what they were,
-    /// or better if they have become better since, and recovery ends. Returns it; `None`: there is no such reduction.
+    /// or better if they have become better since, and recovery ends. Returns the oldest; `None`: there is no such reduction.
     pub(in crate::tcp) fn undo(&mut self, now: Instant, which: Which, resume: Resume) -> Option<Reduction> {
-        let reduction = self.reductions.take(which)?;
-        self.close_case(reduction.at);
-        self.control.restore(&reduction.before, resume);
-        self.rto.undo_back_off(reduction.back_off);
-        if resume == Resume::NewData && reduction.before.cause == Cause::Timeout {
+        let undone = self.reductions.take(which)?;
+        self.close_case(undone.oldest.at);
+        self.control.restore(&undone, resume);
+        self.rto.undo_back_off(undone.oldest.back_off);
+        if resume == Resume::NewData && undone.went_back == WentBack::Yes {
             self.snd.nxt = self.snd.nxt.max(self.snd.max);
             self.snd.resend_first = false;
         }
         if self.timers.is_set(Timer::Retransmit) {
             self.arm_retransmit(now); // without the back-off
         }
-        Some(reduction)
+        Some(undone.oldest)
     }
 }

@@ -4,7 +4,7 @@ use super::Door;
 use super::order::{Arrival, unwrapped_8, unwrapped_16, unwrapped_32};
 use crate::connection::State;
 use crate::tcp::endpoint::Endpoint;
-use hopline_core::{Instant, Payload};
+use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{DoorOption, DoorReport, Flags, Segment};
 
 impl<P: Payload> Endpoint<P> {
@@ -30,7 +30,8 @@ impl<P: Payload> Endpoint<P> {
         }
         let arrival = door.take_ack(acks, report);
         let is_ack_event = arrival == Arrival::Event && door.config.detection.acks().is_some();
-        let is_told = door.take_feedback(arrival, report);
+        let block = segment.options.sack.as_slice().first().map(|block| (block.left, block.right));
+        let is_told = door.take_feedback(arrival, report, Teller { acks, adsn: report.adsn, block });
         stats.ack_events += u64::from(is_ack_event);
         stats.told_events += u64::from(is_told);
         if is_ack_event || is_told {
@@ -47,6 +48,14 @@ impl<P: Payload> Endpoint<P> {
         let earliest = self.rcv.nxt as i64 - i64::from(self.config.receive_buffer);
         known && (earliest..=self.rcv.edge as i64).contains(&position) && self.may_be_from_peer(segment)
     }
+}
+
+/// What tells an acknowledgment that carries feedback from another one: its ADSN if there is one, else what it reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Teller {
+    acks: i64,
+    adsn: Option<u8>,
+    block: Option<(Seq32, Seq32)>,
 }
 
 impl Door {
@@ -82,12 +91,13 @@ impl Door {
         self.acks.take((position, adsn), self.config.late)
     }
 
-    /// Whether the peer tells of an event. Of several that tell in a row, the first does.
-    fn take_feedback(&mut self, arrival: Arrival, report: DoorReport) -> bool {
+    /// Whether the peer tells of an event. Of several that tell in a row, the first does; an acknowledgment that the network
+    /// duplicated tells nothing new.
+    fn take_feedback(&mut self, arrival: Arrival, report: DoorReport, teller: Teller) -> bool {
         let listens = self.agreed.feedback && self.config.detection.data().is_some();
         let tells = listens && report.out_of_order;
         if self.config.feedback_acks == 1 {
-            return tells;
+            return tells && self.teller.replace(teller) != Some(teller);
         }
         if arrival != Arrival::InOrder {
             return false;

@@ -24,6 +24,7 @@ pub use config::{
 pub(super) use announce::{Carries, Syn};
 pub(super) use respond::Spared;
 
+use detect::Teller;
 use hopline_core::Instant;
 use hopline_wire::tcp::{DoorFeatures, DoorOption};
 use order::Order;
@@ -38,6 +39,8 @@ pub(super) struct Door {
     acks: Order<(i64, i64)>,
     /// The newest of them told of late data.
     told: bool,
+    /// The last acknowledgment that told of late data, where each tells of an event of its own.
+    teller: Option<Teller>,
     /// The data packets that arrived.
     data: Order<i64>,
     /// Acknowledgments that are still to tell of late data.
@@ -57,6 +60,7 @@ impl Door {
             agreed: DoorFeatures::default(),
             acks: Order::new(),
             told: false,
+            teller: None,
             data: Order::new(),
             to_tell: 0,
             last_ack: None,

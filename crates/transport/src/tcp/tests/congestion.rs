@@ -1,9 +1,9 @@
 //! RFC 5681 §3.1 and §4.1, RFC 3465, RFC 3042: growth, reduction, idle time, limited transmit.
 
-use super::script::{Script, plain, seg};
+use super::script::{Script, mss_1000_sack, plain, seg};
 use crate::tcp::{
     Config, Growth, GrowthCondition, IdleRestart, InitialSsthresh, InitialWindow, LimitedTransmit, Phase,
-    Reduction, RepeatedTimeout,
+    RecoveryTimeout, Reduction, RepeatedTimeout,
 };
 use hopline_core::Length;
 
@@ -198,4 +198,56 @@ fn the_threshold_can_be_changed() {
     assert_eq!(s.says(), "");
     s.hears(seg(1).ack(1));
     assert_eq!(s.says(), ". 1:1001 ack 1; . 8001:9001 ack 1", "half of eight, and five inflated");
+}
+
+/// Twenty segments in flight, of which three duplicates have told that the first is lost.
+fn recovering(config: Config) -> Script {
+    let config = Config { initial_window: InitialWindow::Segments(20), ..config };
+    let mut s = Script::connected_with(config, mss_1000_sack());
+    s.endpoint.send(s.now, Length(1 << 40)).unwrap();
+    s.says();
+    for n in 1..=3 {
+        s.hears(seg(1).ack(1).sack(1001, 1001 + 1000 * n));
+    }
+    assert_eq!((s.endpoint.phase(), s.endpoint.ssthresh()), (Phase::Recovery, 10_000));
+    s.says();
+    s
+}
+
+#[test]
+fn a_timeout_within_recovery_lowers_the_threshold_a_second_time() {
+    // RFC 5681 §4.3. What the peer holds and what duplicates let out does not count.
+    let lowered = |config: Config, rule| {
+        let mut s = recovering(Config { recovery_timeout: rule, ..config });
+        for n in 4..=19 {
+            s.hears(seg(1).ack(1).sack(1001, 1001 + 1000 * n));
+        }
+        s.says();
+        while s.endpoint.phase() == Phase::Recovery {
+            s.runs_to(s.now.as_nanos() / 1_000_000 + 50);
+        }
+        assert_eq!(s.endpoint.cwnd(), 1000);
+        s.endpoint.ssthresh()
+    };
+    for config in [plain().with_reno(), plain().with_newreno(), plain().with_sack(), plain().with_rack()] {
+        let ssthresh = lowered(config, RecoveryTimeout::Reduce);
+        assert!((2000..=5000).contains(&ssthresh), "{:?}: {ssthresh}", config.variant);
+        assert_eq!(lowered(config, RecoveryTimeout::Keep), 10_000, "{:?}", config.variant);
+    }
+}
+
+#[test]
+fn a_timeout_after_a_timeout_never_raises_the_threshold() {
+    // The first time-out leaves half of twenty; one segment is acknowledged, and the retransmission of the next is lost.
+    for config in [plain().with_newreno(), plain().with_sack(), plain().with_rack()] {
+        let mut s = start(config, 20);
+        s.says();
+        s.runs_to(450);
+        assert_eq!(s.endpoint.ssthresh(), 10_000);
+        s.hears(seg(1).ack(1001));
+        s.says();
+        s.runs_to(5000);
+        let (law, ssthresh) = (config.variant, s.endpoint.ssthresh());
+        assert_eq!(ssthresh, 2000, "{law:?}: two segments were let out");
+    }
 }

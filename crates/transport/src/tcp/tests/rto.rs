@@ -195,3 +195,20 @@ fn ns2_initial_timeouts_of_a_lost_syn() {
     s.endpoint.connect(s.now).unwrap();
     assert_eq!(s.runs_to(100_000), "0: S 0; 3000: S 0; 9000: S 0; 21000: S 0; 45000: S 0; 93000: S 0");
 }
+
+#[test]
+fn a_floor_on_the_variance_is_on_top_of_the_round_trip() {
+    let mut config = plain().with_linux_rto();
+    config.rto.min = ms(200);
+    let mut s = Script::connected(config);
+    assert_eq!(s.endpoint.rto(), ms(300), "100 + 4·50: the variance term is 200");
+    for _ in 0..60 {
+        round_trip(&mut s, 100);
+    }
+    assert_eq!(s.endpoint.rto(), ms(300), "without jitter 200 remain");
+    let mut on_the_sum = Script::connected(plain());
+    for _ in 0..60 {
+        round_trip(&mut on_the_sum, 100);
+    }
+    assert_eq!(on_the_sum.endpoint.rto(), ms(200));
+}

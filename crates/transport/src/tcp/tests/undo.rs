@@ -179,3 +179,38 @@ fn the_number_of_reductions_remembered_is_bounded() {
     assert_eq!(undone, 16);
     assert_eq!(s.endpoint.cwnd(), 1000, "the first ones are forgotten");
 }
+
+/// Fast retransmit at 100 ms, then a time-out.
+fn fast_retransmit_and_timeout() -> Script {
+    let mut s = in_flight(plain());
+    three_duplicates(&mut s, 1);
+    assert!(s.says().starts_with(". 1:1001 ack 1"));
+    while s.endpoint.phase() == Phase::Recovery {
+        s.runs_to(s.now.as_nanos() / 1_000_000 + 50);
+    }
+    s
+}
+
+#[test]
+fn what_a_timeout_after_a_fast_retransmit_resends_starts_no_recovery_once_both_are_undone() {
+    // RFC 6582 §3.2 (4): "recover" is what had been sent when the timer expired, whichever of the two came first.
+    let mut s = fast_retransmit_and_timeout();
+    let undone = s.endpoint.undo(s.now, Which::OldestSince(ms(100)), Resume::Resending).unwrap();
+    assert_eq!(undone.before.cause, Cause::FastRetransmit);
+    s.says();
+    s.hears(seg(1).ack(1001));
+    s.says();
+    three_duplicates(&mut s, 1001);
+    assert_eq!(s.endpoint.phase(), Phase::Open, "duplicates of what was resent");
+}
+
+#[test]
+fn new_data_follow_what_was_sent_before_a_timeout_though_a_fast_retransmit_came_first() {
+    let mut s = fast_retransmit_and_timeout();
+    s.endpoint.undo(s.now, Which::OldestSince(ms(100)), Resume::NewData).unwrap();
+    s.hears(seg(1).ack(1001));
+    let said = s.says();
+    assert!(!said.contains(". 1001:2001") && said.starts_with(". 1"), "nothing is resent: {said}");
+    assert_eq!(s.endpoint.flight_size() % 1000, 0);
+    assert!(s.endpoint.flight_size() >= 9000);
+}

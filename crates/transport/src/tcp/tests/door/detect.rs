@@ -175,6 +175,37 @@ fn feedback_is_an_event_of_the_sender() {
 }
 
 #[test]
+fn feedback_on_a_duplicated_acknowledgment_is_no_second_event() {
+    let told = |adsn| DoorReport { adsn, tpsn: None, out_of_order: true };
+    let mut s = in_flight(with(all()), ALL);
+    for adsn in [0, 0, 0] {
+        s.hears(seg(1).ack(2001).door(told(Some(adsn))));
+    }
+    assert_eq!((stats(&s).told_events, stats(&s).disablings), (1, 1));
+    s.hears(seg(1).ack(2001).door(told(Some(1))));
+    assert_eq!(stats(&s).told_events, 2, "another acknowledgment of the same number");
+    // Without ADSN, what it reports tells one from the other.
+    let mut s = in_flight(with(DoorConfig::receiver_detection(1.0, 1.0)), ALL);
+    for right in [5001, 5001, 6001] {
+        s.hears(seg(1).ack(2001).sack(3001, right).door(told(None)));
+    }
+    assert_eq!(stats(&s).told_events, 2);
+}
+
+#[test]
+fn a_duplicated_acknowledgment_does_not_make_disabling_last_longer() {
+    let mut s = in_flight(with(all()), ALL);
+    let ack = || seg(1).ack(2001).door(DoorReport { adsn: Some(0), tpsn: None, out_of_order: true });
+    s.hears(ack());
+    let rto = s.endpoint.rto();
+    s.says();
+    let late = (s.now + rto - hopline_core::Duration::from_millis(10)).as_nanos() / 1_000_000;
+    s.hears_at(late, ack());
+    s.runs_to(late + 400);
+    assert!(s.endpoint.stats().timeouts > stats(&s).spared_timeouts, "T1 is over after one RTO");
+}
+
+#[test]
 fn feedback_that_was_not_asked_for_is_ignored() {
     let mut s = in_flight(with(DoorConfig::sender_detection(1.0, 1.0)), ADSN);
     s.hears(seg(1).ack(2001).door(out_of_order()));

@@ -4,6 +4,7 @@ use super::{ALL, in_flight, out_of_order, stats, with};
 use crate::tcp::tests::script::{FromPeer, Script, seg};
 use crate::tcp::{Again, Config, DoorConfig, Held, HeldTimer, Phase, Reach, Variant};
 use hopline_core::{Duration, Machine};
+use hopline_wire::tcp::DoorReport;
 
 fn td(t1: f64) -> DoorConfig {
     DoorConfig::temporary_disabling(t1)
@@ -148,7 +149,7 @@ fn an_event_during_t1_begins_it_anew_unless_so_chosen() {
         let mut s = in_flight(with(DoorConfig { again, ..td(1.5) }), ALL);
         s.hears(tells());
         s.runs_to(390);
-        s.hears(tells());
+        s.hears(seg(1).ack(1).door(DoorReport { adsn: Some(1), ..out_of_order() }));
         s.runs_to(800);
         // T1 ends at 840 or at 550; the timer expires at 400 and at 700.
         assert_eq!((stats(&s).spared_timeouts, stats(&s).disablings), (spared, 1), "{again:?}");
