@@ -61,12 +61,12 @@ impl<T: Tracer> World<T> {
 
     /// Sends what an agent wants sent.
     pub(crate) fn send_dsr(&mut self, node: u32, transmit: Transmit<Handle>) {
-        let Transmit { packet: Packet { source, destination, ttl, header: options, carried }, next_hop } =
-            transmit;
+        let Transmit { packet, next_hop } = transmit;
+        let Packet { source, destination, ttl, header: options, carried, flow } = packet;
         let ip = header(source, destination, PROTOCOL);
         let Some(inner) = carried else {
             let len = HEADER_LEN + options.wire_len();
-            let body = Body::Dsr { header: options, carried: None };
+            let body = Body::Dsr { header: options, carried: None, flow };
             return self.send_routing(node, Header { ttl, ..ip }, body, len, next_hop);
         };
         let within = self.packets.get(inner);
@@ -74,7 +74,7 @@ impl<T: Tracer> World<T> {
             // Of what the packet carries: so its hops can be counted from any copy.
             ip: Header { ttl: within.ip.ttl, ecn: self.packets.ecn(inner), ..ip },
             len_bytes: within.len_bytes + options.wire_len() as u32,
-            body: Body::Dsr { header: options, carried: Some(Carried(inner)) },
+            body: Body::Dsr { header: options, carried: Some(Carried(inner)), flow },
             flow: None,
             made: within.made,
             serial: 0,
@@ -116,13 +116,14 @@ impl<T: Tracer> World<T> {
         }
         self.hear_neighbor(node, handle, from);
         let outer = self.packets.get(handle);
-        let Body::Dsr { header, .. } = &outer.body else { return };
+        let Body::Dsr { header, flow, .. } = &outer.body else { return };
         let packet = Packet {
             source: outer.ip.src,
             destination: outer.ip.dst,
             ttl: handle.ttl,
             header: Arc::clone(header),
             carried: None,
+            flow: *flow,
         };
         let received = Received { packet, from: from.ipv4(), to: Receiver::Other(to.ipv4()) };
         if let Some(dsr) = self.dsr(node) {
@@ -134,12 +135,13 @@ impl<T: Tracer> World<T> {
     /// The DSR packet behind `handle`, with a hold on what it carries; `None` if it is of another kind.
     fn unpack(&mut self, handle: Handle) -> Option<Packet<Handle>> {
         let outer = self.packets.get(handle);
-        let Body::Dsr { header, carried } = &outer.body else { return None };
+        let Body::Dsr { header, carried, flow } = &outer.body else { return None };
         let packet = Packet {
             source: outer.ip.src,
             destination: outer.ip.dst,
             ttl: handle.ttl,
             header: Arc::clone(header),
+            flow: *flow,
             // What was marked goes on in another packet.
             carried: carried.map(|Carried(inner)| match handle.mark {
                 Mark::None => inner,

@@ -71,6 +71,8 @@ pub enum Body {
         header: Arc<dsr::Header>,
         /// The other packet.
         carried: Option<Carried>,
+        /// Whether who hears it learns its way.
+        flow: hopline_routing::dsr::Flow,
     },
     /// A report that another packet could not be passed on.
     Icmp(icmp::Unreachable),
@@ -246,7 +248,8 @@ mod tests {
         let mut slab = Slab::default();
         let inner = slab.insert(packet(1));
         let header = Arc::new(dsr::Header { next: Some(Protocol::Udp), options: [].into_iter().collect() });
-        let body = Body::Dsr { header, carried: Some(Carried(inner)) };
+        let body =
+            Body::Dsr { header, carried: Some(Carried(inner)), flow: hopline_routing::dsr::Flow::Announced };
         let outer = slab.insert(Packet { body, ..packet(2) });
         assert_eq!(slab.view(outer).carried.map(|packet| packet.len_bytes), Some(1));
         slab.retain(inner);

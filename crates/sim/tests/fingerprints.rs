@@ -38,7 +38,7 @@ const PINNED: [(&str, u64); 17] = [
     ("mobile, OLSR", 0x5913_16a0_cb37_29fe),
     ("chain, HELLO, TPA both ways", 0xdcaa_3207_bac0_b746),
     ("mobile, DSR", 0xa821_44b1_c38c_9f98),
-    ("mobile, DSR without cache", 0x4594_0d1e_18af_62e2),
+    ("mobile, DSR without cache", 0xdf72_fcfb_bc03_1ed2),
 ];
 
 fn ber(p: f64) -> ErrorModel {

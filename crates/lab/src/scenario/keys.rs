@@ -368,7 +368,10 @@ pub const DRAW: &[Key] = &[
 
 /// `[flows]`.
 pub const FLOWS: &[Key] = &[
-    Key::integer("random", 1, 1_000_000, "bulk flows between random pairs of nodes"),
+    Key::integer("random", 1, 1_000_000, "flows between random pairs of nodes, other pairs in each run"),
+    Key::word("kind", &["bulk", "cbr"], "what random flows send").or(Word("bulk")),
+    Key::number("rate_kbps", 1e-3, 1e9, "of random flows of kind cbr: rate of the payload"),
+    Key::integer("packet_bytes", 1, 65_507, "of random flows of kind cbr: bytes in a packet; default: 512"),
     Key::number("start_min_s", 0.0, LONGEST_S, "earliest start of a random flow").or(Number(0.0)),
     Key::number("start_max_s", 0.0, LONGEST_S, "latest start of a random flow").or(Number(0.0)),
     Key::text("file", "CSV with the keys of [[flow]] as header, beside the scenario"),

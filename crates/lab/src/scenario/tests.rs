@@ -354,8 +354,8 @@ fn dsr(settings: &[&str]) -> hopline_routing::dsr::Config {
 fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
     use hopline_routing::dsr::Config;
     use hopline_routing::dsr::config::{
-        CachedReplies, GratuitousReplies, QueuedPackets, RouteCache, Tap, TargetReplies, Uncached,
-        UncachedRelays, UncachedSalvage, UncachedSearches,
+        CachedReplies, GratuitousReplies, NeighboursAsked, QueuedPackets, RouteCache, SourceRoutes, Tap,
+        TargetReplies, Uncached, UncachedJitter, UncachedRelays, UncachedSalvage, UncachedSearches,
     };
     assert_eq!(dsr(&[]), Config::rfc4728());
     assert_eq!(dsr(&["routing.dsr.preset=ns2-2.35"]), Config::ns2());
@@ -377,8 +377,13 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
     let config = dsr(&[
         "routing.dsr.cache=off",
         "routing.dsr.uncached_salvage=everywhere",
-        "routing.dsr.uncached_relays=follow",
+        "routing.dsr.uncached_relays=search",
         "routing.dsr.uncached_searches=per-packet",
+        "routing.dsr.uncached_jitter=by-moment",
+        "routing.dsr.neighbours_asked=each-time",
+        "routing.dsr.source_routes=announced",
+        "routing.dsr.release_spacing_s=0.01",
+        "routing.dsr.gratuitous_jitter_s=0.03",
         "routing.dsr.neighbours_first=off",
         "routing.dsr.request_period_s=1",
         "routing.dsr.request_backoff=3",
@@ -390,15 +395,24 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
         "routing.dsr.queued_packets=kept",
     ]);
     let uncached = Uncached {
-        relays: UncachedRelays::Follow,
+        relays: UncachedRelays::Search,
         searches: UncachedSearches::PerPacket,
         salvage: UncachedSalvage::Everywhere,
+        jitter: UncachedJitter::ByMoment,
     };
     assert_eq!(config.cache, RouteCache::Off(uncached));
     assert_eq!((config.neighbours_first, config.request_period), (None, Duration::from_secs(1)));
     assert_eq!((config.request_backoff.get(), config.max_path.get(), config.max_salvage), (3, 9, 2));
     assert_eq!((config.buffer_packets.get(), config.reply_jitter), (5, Duration::from_millis(20)));
     assert_eq!((config.target_replies, config.queued_packets), (TargetReplies::First, QueuedPackets::Kept));
+    assert_eq!(
+        (config.neighbours_asked, config.source_routes),
+        (NeighboursAsked::EachTime, Config::ns2().source_routes)
+    );
+    assert_eq!(config.release_spacing, Duration::from_millis(10));
+    assert_eq!(config.gratuitous_jitter, Duration::from_millis(30));
+    let ns2 = dsr(&["routing.dsr.preset=ns2-2.35", "routing.dsr.source_routes=in-each"]);
+    assert_eq!(ns2.source_routes, SourceRoutes::InEach);
     let patience = Some(Duration::from_millis(50));
     assert_eq!(dsr(&["routing.dsr.neighbours_first_s=0.05"]).neighbours_first, patience);
 }

@@ -8,8 +8,8 @@ use hopline_core::Duration;
 pub enum RouteCache {
     /// Whole paths, as they were learnt (RFC 4728 §4.1, "path cache"); the shortest is taken.
     Paths(PathCache),
-    /// None. Every packet that a node sends or passes on makes it look for a route, and the first that is found is
-    /// taken: "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
+    /// None. Every packet that a node sends makes it look for a route, and the first that is found is taken:
+    /// "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
     Off(Uncached),
 }
 
@@ -76,30 +76,44 @@ pub enum GratuitousReplies {
 /// What is done where no routes are remembered, which the TCP-DOOR paper has in two sentences (§4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncached {
-    /// Who looks for a route. Default [`UncachedRelays::Search`].
+    /// Who looks for a route. Default [`UncachedRelays::Follow`].
     pub relays: UncachedRelays,
     /// What a search is for. Default [`UncachedSearches::Shared`].
     pub searches: UncachedSearches,
     /// Of packets whose next hop fails. Default [`UncachedSalvage::SourceOnly`].
     pub salvage: UncachedSalvage,
+    /// Where random delays come from. Default [`UncachedJitter::Fresh`].
+    pub jitter: UncachedJitter,
 }
 
 impl Uncached {
-    /// "Each time a node sends or forwards a packet", as the paper has it, and no more floods than that asks for.
+    /// What is left of DSR if no search of the cache finds anything, "by disabling all the findRoute() routines": ns-2's relays
+    /// call none for a packet that has a source route.
     pub const DOOR: Self = Self {
-        relays: UncachedRelays::Search,
+        relays: UncachedRelays::Follow,
         searches: UncachedSearches::Shared,
         salvage: UncachedSalvage::SourceOnly,
+        jitter: UncachedJitter::Fresh,
     };
+}
+
+/// Where random delays come from, where no routes are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UncachedJitter {
+    /// Each is drawn anew.
+    Fresh,
+    /// From the node and a tenth of a second alone, so that what a flood finds depends on when it happens, and not on what was
+    /// sent before (TCP-DOOR §4.2).
+    ByMoment,
 }
 
 /// What a node does with a packet that it passes on, where no routes are remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncachedRelays {
-    /// It looks for a route, as for a packet of its own.
-    Search,
     /// It follows the source route of the packet.
     Follow,
+    /// It looks for a route, as for a packet of its own: "each time a node sends or forwards a packet".
+    Search,
 }
 
 /// Which packets a search finds a route for, where no routes are remembered.
@@ -128,6 +142,30 @@ pub enum TargetReplies {
     All,
     /// To the first.
     First,
+}
+
+/// Which packets tell their source route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceRoutes {
+    /// Each.
+    InEach,
+    /// The first ones over a way, and then one now and again: the flow is established (RFC 4728 §7). Nodes learn nothing of the
+    /// others; detours are told by relays, which know the flow, and not by the target. On the air they are as long as ever.
+    Announced {
+        /// Packets that tell, before the flow is established.
+        packets: u8,
+        /// Time after which one tells again.
+        every: Duration,
+    },
+}
+
+/// Whom a search that goes on asks first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeighboursAsked {
+    /// Its first request goes to neighbours alone, and no later one.
+    Once,
+    /// Before each request to everybody one goes to neighbours alone, and intervals are counted from that one (ns-2).
+    EachTime,
 }
 
 /// What happens to the packets that wait in the interface queue for a neighbour that is gone.
@@ -166,19 +204,25 @@ pub struct Config {
     pub max_path: NonZeroU8,
     /// BroadcastJitter: a request is passed on after a random time below this. 10 ms.
     pub broadcast_jitter: Duration,
-    /// The target of a request, or whoever hears a packet on a detour, replies after a random time below this. RFC 4728
-    /// §8.2.4: BroadcastJitter, 10 ms; ns-2: at once.
+    /// The target of a request replies after a random time below this. RFC 4728 §8.2.4: BroadcastJitter, 10 ms.
     pub reply_jitter: Duration,
+    /// The same of whoever hears a packet on a detour. 10 ms; ns-2: at once.
+    pub gratuitous_jitter: Duration,
     /// SendBufferTimeout: how long a packet waits for a route. 30 s.
     pub buffer_time: Duration,
     /// Packets that wait for routes. RFC 4728 names no number; default 64, ns-2.
     pub buffer_packets: NonZeroU16,
+    /// Time from one packet to the next where several that waited have a route at last. None; ns-2: 30 ms, so that packets made
+    /// meanwhile overtake them.
+    pub release_spacing: Duration,
     /// RequestTableIds: requests remembered of each initiator. 16.
     pub request_ids: NonZeroU8,
     /// Whether the first request goes to neighbours only, and for how long they may answer. 30 ms
     /// (NonpropRequestTimeout); `None`: the first request is flooded.
     pub neighbours_first: Option<Duration>,
-    /// RequestPeriod: time from the first flooded request to the next. 500 ms.
+    /// Whether that is repeated. Default once.
+    pub neighbours_asked: NeighboursAsked,
+    /// RequestPeriod: time from the first flooded request to the next. 500 ms; ns-2: 2 s.
     pub request_period: Duration,
     /// Factor from each such time to the following. 2; ns-2: 4.
     pub request_backoff: NonZeroU8,
@@ -190,6 +234,8 @@ pub struct Config {
     pub target_replies: TargetReplies,
     /// MAX_SALVAGE_COUNT: how often a packet may be given another route. At most 15. 15.
     pub max_salvage: u8,
+    /// Which packets tell their source route. Default each.
+    pub source_routes: SourceRoutes,
     /// Of packets queued for a neighbour that is gone. Default salvaged.
     pub queued_packets: QueuedPackets,
     /// Bounds on memory.
@@ -205,31 +251,39 @@ impl Config {
             max_path: NonZeroU8::new(16).expect("not zero"),
             broadcast_jitter: Duration::from_millis(10),
             reply_jitter: Duration::from_millis(10),
+            gratuitous_jitter: Duration::from_millis(10),
             buffer_time: Duration::from_secs(30),
             buffer_packets: NonZeroU16::new(64).expect("not zero"),
+            release_spacing: Duration::ZERO,
             request_ids: NonZeroU8::new(16).expect("not zero"),
             neighbours_first: Some(Duration::from_millis(30)),
+            neighbours_asked: NeighboursAsked::Once,
             request_period: Duration::from_millis(500),
             request_backoff: NonZeroU8::new(2).expect("not zero"),
             max_request_period: Duration::from_secs(10),
             max_request_retries: NonZeroU8::new(16).expect("not zero"),
             target_replies: TargetReplies::All,
             max_salvage: 15,
+            source_routes: SourceRoutes::InEach,
             queued_packets: QueuedPackets::Salvaged,
             limits: Limits::default(),
         }
     }
 
-    /// As ns-2.35 behaves, by its documentation and traces: requests wait four times longer each, and replies come
-    /// at once.
+    /// As ns-2.35 behaves, by its source and traces: a search asks neighbours and, 30 ms later, everybody; again after 2 s, 8 s and
+    /// then 10 s each. Whoever knows a route answers at once. Packets that waited leave 30 ms apart. Three packets and then one in
+    /// 5 s tell their source route, for flow state is on.
     #[must_use]
     pub fn ns2() -> Self {
         let at_once = CachedReplies::After { per_hop: Duration::ZERO };
         Self {
             cache: RouteCache::Paths(PathCache { cached_replies: at_once, ..PathCache::RFC4728 }),
-            reply_jitter: Duration::ZERO,
+            gratuitous_jitter: Duration::ZERO,
+            release_spacing: Duration::from_millis(30),
+            source_routes: SourceRoutes::Announced { packets: 3, every: Duration::from_secs(5) },
+            neighbours_asked: NeighboursAsked::EachTime,
+            request_period: Duration::from_secs(2),
             request_backoff: NonZeroU8::new(4).expect("not zero"),
-            queued_packets: QueuedPackets::Kept,
             ..Self::rfc4728()
         }
     }

@@ -5,7 +5,7 @@ use super::search::{Attempt, Begun, Phase, Reach, Search};
 use super::stats::Ignored;
 use super::types::Event;
 use crate::DropReason;
-use hopline_core::Instant;
+use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::{Addresses, DsrOption, RouteRequest};
 use std::net::Ipv4Addr;
 
@@ -20,7 +20,7 @@ impl<M: Copy> Dsr<M> {
         {
             search.reach = Reach::Found;
         }
-        self.send_along(&path, waiting);
+        self.send_along(now, &path, waiting);
     }
 
     /// Puts a packet into the send buffer (§4.2) and makes sure that a route is being looked for.
@@ -106,12 +106,14 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Takes the packets for `destination` out of the send buffer and sends each along `path`.
-    pub(super) fn release(&mut self, destination: Ipv4Addr, path: &[Ipv4Addr]) {
+    /// Takes the packets for `destination` out of the send buffer and sends each along `path`, the first at once.
+    pub(super) fn release(&mut self, now: Instant, destination: Ipv4Addr, path: &[Ipv4Addr]) {
         let mut packets = Vec::new();
         self.buffer.take(destination, |waiting| packets.push(waiting));
+        let mut delay = Duration::ZERO;
         for waiting in packets {
-            self.send_along(path, waiting);
+            self.send_along_after(now, delay, path, waiting);
+            delay += self.config.release_spacing;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Route maintenance: links that fail, errors about them, and the packets they carried (RFC 4728 §8.3).
 
-use super::config::QueuedPackets;
+use super::config::{QueuedPackets, RouteCache, Uncached, UncachedRelays};
 use super::machine::{Dsr, Waiting};
 use super::types::{Event, Packet};
 use super::way::{Way, salvage_count};
@@ -42,7 +42,7 @@ impl<M: Copy> Dsr<M> {
             self.outbox.events.push_back(Event::PurgeQueue { next_hop: neighbour });
         }
         self.forget_link(now, self.address, neighbour);
-        if self.paths.is_some() {
+        if self.has_others_to_tell() {
             self.report(now, neighbour, &packet);
         }
         match packet.carried {
@@ -50,6 +50,11 @@ impl<M: Copy> Dsr<M> {
             Some(carried) if self.paths.is_none() => self.fail_uncached(now, &packet, carried),
             Some(carried) => self.salvage(now, packet, carried),
         }
+    }
+
+    /// Whether packets carry routes of others. Where relays look for routes too, each has the next hop from itself.
+    fn has_others_to_tell(&self) -> bool {
+        !matches!(self.config.cache, RouteCache::Off(Uncached { relays: UncachedRelays::Search, .. }))
     }
 
     /// §8.3.4: tells whoever gave the packet its route.

@@ -3,10 +3,10 @@
 use super::config::{RouteCache, Uncached, UncachedRelays};
 use super::machine::{Dsr, Waiting};
 use super::stats::Ignored;
-use super::types::{Event, Packet, Received, Transmit};
+use super::types::{Event, Flow, Packet, Received, Transmit};
 use super::way::{Way, reversed, salvage_count};
 use crate::DropReason;
-use hopline_core::Instant;
+use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::{Ack, Addresses, DsrOption, ErrorKind, First, Header, Last, SourceRoute};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -25,22 +25,48 @@ const DROP: u8 = 0x60;
 
 impl<M: Copy> Dsr<M> {
     /// Sends a data packet along `path`, which begins behind this node.
-    pub(super) fn send_along(&mut self, path: &[Ipv4Addr], waiting: Waiting<M>) {
+    pub(super) fn send_along(&mut self, now: Instant, path: &[Ipv4Addr], waiting: Waiting<M>) {
+        if let Some(transmit) = self.along(now, path, waiting) {
+            self.outbox.transmits.push_back(transmit);
+        }
+    }
+
+    /// The same after `delay`.
+    pub(super) fn send_along_after(
+        &mut self,
+        now: Instant,
+        delay: Duration,
+        path: &[Ipv4Addr],
+        waiting: Waiting<M>,
+    ) {
+        let Some(transmit) = self.along(now, path, waiting) else { return };
+        if !self.transmit_after(now, delay, transmit) {
+            self.drop_packet(waiting.packet, DropReason::BufferFull);
+        }
+    }
+
+    /// The packet with a source route along `path`. A path to nowhere drops it.
+    fn along(&mut self, now: Instant, path: &[Ipv4Addr], waiting: Waiting<M>) -> Option<Transmit<M>> {
         let Waiting { source, ttl, next, salvage, packet } = waiting;
         let Some((&destination, between)) = path.split_last() else {
-            return self.drop_packet(packet, DropReason::NoRoute);
+            self.drop_packet(packet, DropReason::NoRoute);
+            return None;
         };
         let mut addresses = Addresses::new();
-        if source != self.address || salvage > 0 {
+        let flow = if source != self.address || salvage > 0 {
             // §8.3.6: the first address is the node that gave the packet its route.
             addresses.push(self.address);
-        }
+            Flow::Announced
+        } else {
+            self.flows.next(now, path, self.config.source_routes)
+        };
         addresses.extend_from_slice(between);
         let route = new_route(salvage, between.len(), addresses);
         let next_hop = route.next_hop(destination);
         let header = Header { next, options: core::iter::once(DsrOption::SourceRoute(route)).collect() };
-        let packet = Packet { source, destination, ttl, header: Arc::new(header), carried: Some(packet) };
-        self.transmit(packet, next_hop);
+        let header = Arc::new(header);
+        let packet = Packet { source, destination, ttl, header, carried: Some(packet), flow };
+        Some(Transmit { packet, next_hop })
     }
 
     /// A packet of this node with one option, which goes along `path`.
@@ -66,7 +92,9 @@ impl<M: Copy> Dsr<M> {
             }
         };
         self.cancel_delayed_replies(&packet, &way);
-        self.learn_from(now, &packet.header, packet.destination, &way, from);
+        if packet.flow == Flow::Announced {
+            self.learn_from(now, &packet.header, packet.destination, &way, from);
+        }
         self.acknowledge(&packet, from);
         if packet.destination == self.address {
             self.accept(now, packet);
@@ -121,8 +149,10 @@ impl<M: Copy> Dsr<M> {
     /// The packet has arrived where it was to go.
     fn accept(&mut self, now: Instant, packet: Packet<M>) {
         for option in &packet.header.options {
-            if let DsrOption::Reply(reply) = option {
-                self.handle_reply(now, reply);
+            match option {
+                DsrOption::Reply(reply) => self.handle_reply(now, reply),
+                DsrOption::Error(error) => self.take_error(error),
+                _ => {}
             }
         }
         if let Some(carried) = packet.carried {
@@ -130,8 +160,8 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.1.5: the packet goes on along its source route. Where no routes are remembered, data look for one of
-    /// their own, unless they are to follow theirs.
+    /// §8.1.5: the packet goes on along its source route. Where no routes are remembered, data may have to look for one of their
+    /// own.
     fn pass_on(&mut self, now: Instant, packet: Packet<M>) {
         if packet.ttl <= 1 {
             self.stats.ignore(Ignored::TtlExpired);
@@ -184,7 +214,7 @@ impl<M: Copy> Dsr<M> {
         options.insert(0, DsrOption::SourceRoute(route));
         self.stats.salvaged += 1;
         let header = Arc::new(Header { next: packet.header.next, options });
-        self.transmit(Packet { header, ..packet }, next_hop);
+        self.transmit(Packet { header, flow: Flow::Announced, ..packet }, next_hop);
     }
 
     /// The way back from this node, over which `travelled` leads here.

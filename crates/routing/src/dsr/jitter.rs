@@ -1,6 +1,6 @@
 //! Random delays, so that neighbours that hear the same do not answer together (RFC 4728 §8.2.4, §9: BroadcastJitter).
 
-use super::config::{Config, RouteCache};
+use super::config::{Config, RouteCache, Uncached, UncachedJitter};
 use hopline_core::{Duration, Instant, Purpose, Stream};
 
 /// How long a moment lasts: longer than what chance at the MAC does to the times of a flood, and not longer than a flood,
@@ -12,16 +12,17 @@ const MOMENT: Duration = Duration::from_millis(100);
 pub(super) enum Jitter {
     /// From a stream: each is another one.
     Stream(Stream),
-    /// From the node's key and the moment alone. Where no routes are remembered, what a flood finds is to depend on when
-    /// it happens, and not on what was sent before (TCP-DOOR §4.2).
+    /// From the node's key and the moment alone ([`UncachedJitter::ByMoment`]).
     Moment { key: u64 },
 }
 
 impl Jitter {
     pub(super) fn new(config: &Config, mut stream: Stream) -> Self {
         match config.cache {
-            RouteCache::Paths(_) => Self::Stream(stream),
-            RouteCache::Off(_) => Self::Moment { key: stream.bits() },
+            RouteCache::Off(Uncached { jitter: UncachedJitter::ByMoment, .. }) => {
+                Self::Moment { key: stream.bits() }
+            }
+            RouteCache::Off(_) | RouteCache::Paths(_) => Self::Stream(stream),
         }
     }
 
@@ -48,24 +49,31 @@ mod tests {
         Jitter::new(&config, Stream::new(1, 1, NodeId(node), Purpose::Routing))
     }
 
+    fn by_moment() -> Config {
+        let cache = RouteCache::Off(Uncached { jitter: UncachedJitter::ByMoment, ..Uncached::DOOR });
+        Config { cache, ..Config::rfc4728() }
+    }
+
     #[test]
-    fn without_a_cache_a_delay_depends_on_node_and_moment_only() {
-        let mut fresh = of_node(Config::rfc4728().without_cache(), 3);
+    fn by_moment_a_delay_depends_on_node_and_moment_only() {
+        let mut fresh = of_node(by_moment(), 3);
         let mut used = fresh.clone();
         let delays: Vec<_> = (0..100).map(|secs| used.below(Instant::from_secs(secs), LIMIT)).collect();
         assert_eq!(fresh.below(Instant::from_secs(99), LIMIT), delays[99]);
         assert!(delays.iter().all(|delay| *delay < LIMIT));
         let mean = delays.iter().map(|delay| delay.as_secs_f64()).sum::<f64>() / 100.0;
         assert!((0.004..0.006).contains(&mean), "{mean}");
-        let mut other = of_node(Config::rfc4728().without_cache(), 4);
+        let mut other = of_node(by_moment(), 4);
         assert_ne!(other.below(Instant::from_secs(99), LIMIT), delays[99]);
     }
 
     #[test]
-    fn with_a_cache_each_delay_is_another() {
-        let mut jitter = of_node(Config::rfc4728(), 3);
-        let now = Instant::from_secs(1);
-        assert_ne!(jitter.below(now, LIMIT), jitter.below(now, LIMIT));
-        assert_eq!(jitter.below(now, Duration::ZERO), Duration::ZERO);
+    fn elsewhere_each_delay_is_another() {
+        for config in [Config::rfc4728(), Config::rfc4728().without_cache()] {
+            let mut jitter = of_node(config, 3);
+            let now = Instant::from_secs(1);
+            assert_ne!(jitter.below(now, LIMIT), jitter.below(now, LIMIT));
+            assert_eq!(jitter.below(now, Duration::ZERO), Duration::ZERO);
+        }
     }
 }

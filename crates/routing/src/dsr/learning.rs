@@ -76,7 +76,7 @@ impl<M: Copy> Dsr<M> {
     fn use_found_path(&mut self, now: Instant, destination: Ipv4Addr) {
         let Some(path) = self.paths.as_mut().and_then(|paths| paths.take(now, destination)) else { return };
         self.found(now, destination, path.len());
-        self.release(destination, &path);
+        self.release(now, destination, &path);
     }
 
     /// §8.3.5: takes the link that an error names out of the cache. What it says to this node is for the neighbours too.

@@ -2,6 +2,7 @@
 
 use super::config::{Config, RouteCache};
 use super::error::Broken;
+use super::flows::Flows;
 use super::jitter::Jitter;
 use super::paths::Paths;
 use super::reply::DelayedReplies;
@@ -9,7 +10,7 @@ use super::search::{Reach, Searches};
 use super::seen::Seen;
 use super::shortening::Detours;
 use super::stats::{Ignored, Stats};
-use super::types::{Event, Packet, Received, Receiver, Signal, Timer, Transmit};
+use super::types::{Event, Flow, Packet, Received, Receiver, Signal, Timer, Transmit};
 use crate::buffer::SendBuffer;
 use crate::outbox::Outbox;
 use crate::{DropReason, Effect, is_host};
@@ -42,6 +43,7 @@ pub struct Dsr<M> {
     /// What a route error said, for the neighbours (§3.4.4).
     pub(super) held_error: Option<RouteError>,
     pub(super) broken: Broken,
+    pub(super) flows: Flows,
     pub(super) timers: TimerTable<Timer, 3>,
     pub(super) stats: Stats,
 }
@@ -79,6 +81,7 @@ impl<M: Copy> Dsr<M> {
             detours: Detours::new(limits.gratuitous_table),
             held_error: None,
             broken: Broken::default(),
+            flows: Flows::new(limits.request_table),
             request_id: 0,
             jitter: Jitter::new(&config, stream),
             timers: TimerTable::new(),
@@ -189,7 +192,8 @@ impl<M: Copy> Dsr<M> {
         options: impl IntoIterator<Item = DsrOption>,
     ) -> Packet<M> {
         let header = Header { next: None, options: options.into_iter().collect() };
-        Packet { source: self.address, destination, ttl, header: Arc::new(header), carried: None }
+        let header = Arc::new(header);
+        Packet { source: self.address, destination, ttl, header, carried: None, flow: Flow::Announced }
     }
 
     /// Sets every timer that follows from the state.

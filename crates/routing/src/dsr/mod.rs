@@ -14,6 +14,7 @@
 pub mod config;
 mod discovery;
 mod error;
+mod flows;
 mod forwarding;
 mod jitter;
 mod learning;
@@ -34,7 +35,7 @@ pub use crate::DropReason;
 pub use config::Config;
 pub use machine::Dsr;
 pub use stats::{Ignored, Stats};
-pub use types::{Event, Packet, Received, Receiver, Signal, Timer, Transmit};
+pub use types::{Event, Flow, Packet, Received, Receiver, Signal, Timer, Transmit};
 
 #[cfg(test)]
 mod tests;

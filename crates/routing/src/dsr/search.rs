@@ -1,8 +1,9 @@
 //! Which destinations this node looks for (the initiator's half of the route request table, RFC 4728 §4.3).
 
-use super::config::Config;
+use super::config::{Config, NeighboursAsked};
 use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant};
+use hopline_wire::dsr::Addresses;
 use std::net::Ipv4Addr;
 
 /// Time to live of a request that is to go everywhere: DiscoveryHopLimit (§9).
@@ -23,6 +24,10 @@ pub(super) struct Search {
     requests: u8,
     /// The latest time that a flooded request was given, if none was answered since.
     period: Option<Duration>,
+    /// When neighbours alone were asked, if that was the latest request.
+    neighbours_since: Option<Instant>,
+    /// Where no routes are remembered: the way that was found last, to know who is to be told that it is gone.
+    pub(super) way: Addresses,
 }
 
 /// Whether packets wait for the answer.
@@ -127,8 +132,16 @@ impl Searches {
 }
 
 impl Search {
-    const fn new(now: Instant) -> Self {
-        Self { phase: Phase::Idle, reach: Reach::NotOurs, deadline: now, requests: 0, period: None }
+    fn new(now: Instant) -> Self {
+        Self {
+            phase: Phase::Idle,
+            reach: Reach::NotOurs,
+            deadline: now,
+            requests: 0,
+            period: None,
+            neighbours_since: None,
+            way: Addresses::new(),
+        }
     }
 
     /// Whether a route to the destination would be news.
@@ -147,20 +160,35 @@ impl Search {
             return Attempt::GiveUp;
         }
         self.requests += 1;
-        if let (Some(wait), 1, None) = (config.neighbours_first, self.requests, self.period) {
+        if let Some(wait) = config.neighbours_first
+            && self.asks_neighbours(config.neighbours_asked)
+        {
+            self.neighbours_since = Some(now);
             self.deadline = now + wait;
             return Attempt::Request { ttl: 1 };
         }
         let next = |period: Duration| period.saturating_mul(config.request_backoff.get().into());
         let period = self.period.map_or(config.request_period, next).min(config.max_request_period);
+        let since = match config.neighbours_asked {
+            NeighboursAsked::Once => now,
+            NeighboursAsked::EachTime => self.neighbours_since.unwrap_or(now),
+        };
         self.period = Some(period);
-        self.deadline = now + period;
+        self.neighbours_since = None;
+        self.deadline = (since + period).max(now);
         Attempt::Request { ttl: DISCOVERY_HOP_LIMIT }
+    }
+
+    fn asks_neighbours(&self, asked: NeighboursAsked) -> bool {
+        match asked {
+            NeighboursAsked::Once => self.requests == 1 && self.period.is_none(),
+            NeighboursAsked::EachTime => self.neighbours_since.is_none(),
+        }
     }
 
     /// There is a route.
     pub(super) fn succeed(&mut self, now: Instant) {
-        *self = Self { reach: self.reach, ..Self::new(now) };
+        *self = Self { reach: self.reach, way: core::mem::take(&mut self.way), ..Self::new(now) };
     }
 
     /// Nobody waits any more. The intervals go on where they were (§8.2).
@@ -209,12 +237,25 @@ mod tests {
 
     #[test]
     fn the_first_request_is_flooded_where_neighbours_are_not_asked_first() {
-        let config = Config { neighbours_first: None, ..Config::ns2() };
+        let config = Config { neighbours_first: None, ..Config::rfc4728() };
         let mut search = Search::new(at(0));
         assert_eq!(search.attempt(at(0), &config), Attempt::Request { ttl: 255 });
         assert_eq!(search.deadline, at(500));
         search.attempt(at(0), &config);
-        assert_eq!(search.deadline, at(2000));
+        assert_eq!(search.deadline, at(1000));
+    }
+
+    #[test]
+    fn in_ns2_neighbours_are_asked_before_each_flood_and_intervals_count_from_there() {
+        let mut search = Search::new(at(0));
+        let mut asked = Vec::new();
+        while asked.len() < 8 {
+            let now = search.deadline;
+            let Attempt::Request { ttl } = search.attempt(now, &Config::ns2()) else { panic!("gave up") };
+            asked.push((now.since(at(0)).as_millis(), ttl));
+        }
+        let flood = |from: u64| [(from, 1), (from + 30, 255)];
+        assert_eq!(asked, [flood(0), flood(2000), flood(10_000), flood(20_000)].concat());
     }
 
     #[test]

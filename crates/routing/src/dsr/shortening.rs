@@ -67,7 +67,7 @@ impl<M: Copy> Dsr<M> {
         let back = reversed(way.travelled());
         let reply = DsrOption::Reply(RouteReply { last: Last::Hop, path: nodes });
         let Some(transmit) = self.control_along(&back, reply) else { return };
-        let delay = self.jitter.below(now, self.config.reply_jitter);
+        let delay = self.jitter.below(now, self.config.gratuitous_jitter);
         if self.transmit_after(now, delay, transmit) {
             self.stats.replies_gratuitous += 1;
         }

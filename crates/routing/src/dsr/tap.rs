@@ -3,7 +3,7 @@
 use super::config::{RouteCache, Tap};
 use super::machine::Dsr;
 use super::stats::Ignored;
-use super::types::Received;
+use super::types::{Flow, Received};
 use super::way::Way;
 use crate::Effect;
 use hopline_core::Instant;
@@ -25,9 +25,15 @@ impl<M: Copy> Dsr<M> {
             self.stats.ignore(Ignored::Malformed);
             return Effect::None;
         };
-        self.cancel_delayed_replies(packet, &way);
-        self.learn_from(now, &packet.header, packet.destination, &way, from);
-        self.shorten(now, packet, &way);
+        match packet.flow {
+            Flow::Announced => {
+                self.cancel_delayed_replies(packet, &way);
+                self.learn_from(now, &packet.header, packet.destination, &way, from);
+                self.shorten(now, packet, &way);
+            }
+            Flow::Established if packet.destination != self.address => self.shorten(now, packet, &way),
+            Flow::Established => {}
+        }
         Effect::Some
     }
 }

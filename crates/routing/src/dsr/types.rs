@@ -18,6 +18,17 @@ pub struct Packet<M> {
     pub header: Arc<Header>,
     /// What it carries. [`Header::next`] says whether there is something.
     pub carried: Option<M>,
+    /// Whether who hears it learns its way.
+    pub flow: Flow,
+}
+
+/// Whether nodes off the way of a packet, and its target, learn that way of it (RFC 4728 §7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// They do: it tells its source route.
+    Announced,
+    /// They do not: the nodes on its way know it, and it need not be told.
+    Established,
 }
 
 /// A packet that arrived.

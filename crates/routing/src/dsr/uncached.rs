@@ -1,18 +1,18 @@
 //! Where no routes are remembered: "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
 //!
-//! Every packet that a node sends or passes on makes it look for a route, or joins the search that is under way; the first
-//! reply takes all that wait. A packet that is passed on keeps its source, and gets a source route that begins with the
-//! node that found it, as a salvaged packet does. [`Uncached`] has the other readings.
+//! Every packet that a node sends makes it look for a route, or joins the search that is under way; the first reply takes all
+//! that wait. Who passes a packet on follows its source route, or looks for a route too: then the packet keeps its source, and
+//! gets a source route that begins with the node that found it, as a salvaged packet does. [`Uncached`] has the readings.
 
 use super::config::{RouteCache, Uncached, UncachedSalvage, UncachedSearches};
 use super::machine::{Dsr, Waiting};
-use super::search::Phase;
+use super::search::{Phase, Search};
 use super::stats::Ignored;
 use super::types::Packet;
 use super::way::{are_distinct_hosts, salvage_count};
 use crate::DropReason;
 use hopline_core::Instant;
-use hopline_wire::dsr::RouteReply;
+use hopline_wire::dsr::{ErrorKind, RouteError, RouteReply};
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Dsr<M> {
@@ -35,8 +35,11 @@ impl<M: Copy> Dsr<M> {
             return self.stats.ignore(Ignored::StaleReply);
         }
         self.found(now, target, reply.path.len());
+        if let Some(search) = self.searches.get_mut(target) {
+            search.way = reply.path.clone();
+        }
         match self.uncached().searches {
-            UncachedSearches::Shared => self.release(target, &reply.path),
+            UncachedSearches::Shared => self.release(now, target, &reply.path),
             UncachedSearches::PerPacket => self.release_one(now, target, &reply.path),
         }
     }
@@ -44,14 +47,29 @@ impl<M: Copy> Dsr<M> {
     /// Sends the packet that has waited longest along `path`, and looks for the next one's.
     fn release_one(&mut self, now: Instant, target: Ipv4Addr, path: &[Ipv4Addr]) {
         if let Some(waiting) = self.buffer.take_first(target) {
-            self.send_along(path, waiting);
+            self.send_along(now, path, waiting);
         }
         if self.buffer.holds_for(target) {
             self.look_for(now, target);
         }
     }
 
-    /// The next hop of a data packet does not answer. No errors are sent.
+    /// A link is gone (§8.3.4): that of the way which was found last to a destination of this node's own packets, or another
+    /// one. Nothing is forgotten, for nothing is remembered but whom to tell.
+    pub(super) fn take_error(&mut self, error: &RouteError) {
+        let ErrorKind::NodeUnreachable(unreachable) = error.kind else { return };
+        if self.paths.is_some() || error.destination != self.address {
+            return;
+        }
+        let uses = |search: &Search| search.way.windows(2).any(|link| link == [error.source, unreachable]);
+        let lost: Vec<Ipv4Addr> =
+            self.searches.iter_mut().filter(|(_, search)| uses(search)).map(|(target, _)| target).collect();
+        for destination in lost {
+            self.lose(destination);
+        }
+    }
+
+    /// The next hop of a data packet does not answer.
     pub(super) fn fail_uncached(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
         let salvage = salvage_count(&packet.header);
         if packet.source == self.address {

@@ -4,10 +4,10 @@ use super::{Choices, Life};
 use core::num::{NonZeroU8, NonZeroU16};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
 use hopline_routing::dsr::config::{
-    CachedReplies, GratuitousReplies, PathCache, RouteCache, Tap, TargetReplies, Uncached, UncachedRelays,
-    UncachedSalvage, UncachedSearches,
+    CachedReplies, GratuitousReplies, PathCache, RouteCache, Tap, TargetReplies, Uncached, UncachedJitter,
+    UncachedRelays, UncachedSalvage, UncachedSearches,
 };
-use hopline_routing::dsr::{Config, Dsr, Event, Packet, Received, Receiver, Signal, Transmit};
+use hopline_routing::dsr::{Config, Dsr, Event, Flow, Packet, Received, Receiver, Signal, Transmit};
 use hopline_wire::dsr::{
     Ack, AckRequest, Addresses, DsrOption, ErrorKind, First, Header, Last, RouteError, RouteReply,
     RouteRequest, SourceRoute,
@@ -189,7 +189,13 @@ fn uncached(choice: u8) -> Uncached {
     let searches = [UncachedSearches::Shared, UncachedSearches::PerPacket];
     let salvage = [UncachedSalvage::SourceOnly, UncachedSalvage::Everywhere];
     let bit = |n: u8| usize::from(choice >> n & 1);
-    Uncached { relays: relays[bit(1)], searches: searches[bit(2)], salvage: salvage[bit(4)] }
+    let jitter = [UncachedJitter::Fresh, UncachedJitter::ByMoment];
+    Uncached {
+        relays: relays[bit(1)],
+        searches: searches[bit(2)],
+        salvage: salvage[bit(4)],
+        jitter: jitter[bit(5)],
+    }
 }
 
 fn config(choices: &mut Choices<'_>) -> Config {
@@ -243,6 +249,7 @@ fn packet(choices: &mut Choices<'_>) -> Packet<u32> {
         ttl: choices.byte(),
         header: Arc::new(Header { next, options }),
         carried: None,
+        flow: if kind & 4 == 0 { Flow::Announced } else { Flow::Established },
     }
 }
 

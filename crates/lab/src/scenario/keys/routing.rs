@@ -85,7 +85,7 @@ pub const DSR: &[Key] = &[
     Key::word(
         "cache",
         &["paths", "off"],
-        "off: nothing is remembered, and every packet sent or passed on looks for a route; default: paths",
+        "off: nothing is remembered, and every packet sent looks for a route; default: paths",
     ),
     Key::integer("cache_paths", 1, 65_535, "paths a node remembers; default: 64"),
     Key::number("cache_timeout_s", 0.01, LONGEST_S, "RouteCacheTimeout; default: 300"),
@@ -101,8 +101,8 @@ pub const DSR: &[Key] = &[
     Key::number("gratuitous_holdoff_s", 0.0, LONGEST_S, "GratReplyHoldoff; default: 1"),
     Key::word(
         "uncached_relays",
-        &["search", "follow"],
-        "without a cache: whether who passes a packet on looks for a route, or follows the packet's; default: search",
+        &["follow", "search"],
+        "without a cache: whether who passes a packet on follows the packet's route, or looks for one; default: follow",
     ),
     Key::word(
         "uncached_searches",
@@ -114,11 +114,28 @@ pub const DSR: &[Key] = &[
         &["source-only", "everywhere"],
         "without a cache: who looks for another route when a link fails; default: source-only",
     ),
+    Key::word(
+        "uncached_jitter",
+        &["fresh", "by-moment"],
+        "without a cache: whether random delays are drawn anew, or given by node and tenth of a second; default: fresh",
+    ),
     Key::integer("max_path", 1, 61, "nodes between source and target of a route; default: 16"),
     Key::number("broadcast_jitter_s", 0.0, 10.0, "BroadcastJitter; default: 0.01"),
-    Key::number("reply_jitter_s", 0.0, 10.0, "the same of replies; default: 0.01, of ns2-2.35: 0"),
+    Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies; default: 0.01"),
+    Key::number(
+        "gratuitous_jitter_s",
+        0.0,
+        10.0,
+        "the same of replies about detours; default: 0.01, of ns2-2.35: 0",
+    ),
     Key::number("buffer_time_s", 0.0, LONGEST_S, "SendBufferTimeout; default: 30"),
     Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes; default: 64"),
+    Key::number(
+        "release_spacing_s",
+        0.0,
+        10.0,
+        "time from one packet that waited to the next; default: 0, of ns2-2.35: 0.03",
+    ),
     Key::word(
         "neighbours_first",
         &["on", "off"],
@@ -130,7 +147,12 @@ pub const DSR: &[Key] = &[
         60.0,
         "NonpropRequestTimeout: how long these may answer; default: 0.03",
     ),
-    Key::number("request_period_s", 0.001, 600.0, "RequestPeriod; default: 0.5"),
+    Key::word(
+        "neighbours_asked",
+        &["once", "each-time"],
+        "each-time: before each request to everybody, and intervals count from there; default: once, of ns2-2.35: each-time",
+    ),
+    Key::number("request_period_s", 0.001, 600.0, "RequestPeriod; default: 0.5, of ns2-2.35: 2"),
     Key::integer(
         "request_backoff",
         1,
@@ -142,8 +164,13 @@ pub const DSR: &[Key] = &[
     Key::word("target_replies", &["all", "first"], "to which copies of a request; default: all"),
     Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT; default: 15"),
     Key::word(
+        "source_routes",
+        &["in-each", "announced"],
+        "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state; default: in-each, of ns2-2.35: announced",
+    ),
+    Key::word(
         "queued_packets",
         &["salvaged", "kept"],
-        "those queued for a neighbour that is gone; default: salvaged, of ns2-2.35: kept",
+        "those queued for a neighbour that is gone; default: salvaged",
     ),
 ];

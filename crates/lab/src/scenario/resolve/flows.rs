@@ -170,7 +170,7 @@ fn add_random(
     }
     let first = section.number("start_min_s").expect("has a default");
     let last = section.number("start_max_s").expect("has a default").max(first);
-    let over = transport::resolve(scenario, scenario)?;
+    let (traffic, carrier) = random_traffic(scenario, section)?;
     let mut stream = Stream::global(seed, run, Purpose::Traffic);
     for _ in 0..count {
         let src = stream.below(nodes);
@@ -183,9 +183,21 @@ fn add_random(
             dst: NodeId(dst),
             start: Instant::ZERO + Duration::from_secs_f64(stream.uniform(first, last)),
             stop: Instant::FAR_FUTURE,
-            traffic: Traffic::Bulk { over, bytes: None },
-            carrier: transport::named(scenario, scenario).to_owned(),
+            traffic: traffic.clone(),
+            carrier: carrier.to_owned(),
         });
     }
     Ok(())
+}
+
+/// What each random flow sends, and the name of what it goes over.
+fn random_traffic<'a>(scenario: Section<'a>, section: Section<'a>) -> Result<(Traffic, &'a str), Problem> {
+    let kind = section.word("kind").expect("has a default");
+    refuse_foreign(&section, "kind", kind, &[(&["cbr"], &["rate_kbps", "packet_bytes"])])?;
+    if kind == "cbr" {
+        let (packet_bytes, interval) = rate(&section)?;
+        return Ok((Traffic::Cbr { packet_bytes, interval }, "udp-cbr"));
+    }
+    let over = transport::resolve(scenario, scenario)?;
+    Ok((Traffic::Bulk { over, bytes: None }, transport::named(scenario, scenario)))
 }

@@ -96,3 +96,22 @@ fn a_draw_can_be_set_from_the_command_line() {
     assert_eq!(think("flow.0.think_s.mean=7"), Draw::Exponential { mean: 7.0 });
     assert_eq!(think("flow.0.think_s=2"), Draw::Constant(2.0));
 }
+
+#[test]
+fn random_flows_may_be_constant_streams_between_other_pairs_in_each_run() {
+    let text = "duration_s = 1\n[radio]\npreset = \"ns2-wavelan\"\n[nodes]\nlayout = \"random\"\ncount = 20\nwidth_m = 500\nheight_m = 500\n\
+                [[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n\
+                [flows]\nrandom = 10\nkind = \"cbr\"\nrate_kbps = 16.384\nstart_max_s = 0.25\n";
+    let spec = spec(text, &[]);
+    assert_eq!((spec.flows.len(), spec.flows[0].carrier.as_str()), (11, "tcp-newreno"));
+    let streams = &spec.flows[1..];
+    for flow in streams {
+        let Traffic::Cbr { packet_bytes: 512, interval } = flow.traffic else { panic!("{:?}", flow.traffic) };
+        assert_eq!((interval, flow.carrier.as_str()), (Duration::from_millis(250), "udp-cbr"));
+        assert!(flow.start <= Instant::from_millis(250) && flow.src != flow.dst);
+    }
+    assert!(streams.iter().any(|flow| flow.start > Instant::ZERO));
+    let bulk =
+        parse(text, &["flows.kind=bulk"]).and_then(|s| s.spec(1)).expect_err("bulk has no rate").to_string();
+    assert!(bulk.contains("rate_kbps"), "{bulk}");
+}

@@ -127,6 +127,7 @@ pub(super) fn packet(source: u32, destination: u32, options: &[DsrOption]) -> Pa
         ttl: 64,
         header: Arc::new(header),
         carried: None,
+        flow: Flow::Announced,
     }
 }
 

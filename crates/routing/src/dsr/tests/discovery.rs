@@ -1,6 +1,7 @@
 //! The initiator (RFC 4728 §8.1.1, §8.2.1, §8.2.6).
 
 use super::dialogue::*;
+use crate::dsr::config::RouteCache;
 use crate::dsr::*;
 use core::num::{NonZeroU8, NonZeroU16};
 use hopline_core::Instant;
@@ -163,4 +164,39 @@ fn a_route_that_comes_to_light_by_itself_ends_a_search_and_a_loss() {
     node.knows(&[2]);
     node.get(2, data(9, &[2, 0], 1, 5, 78));
     assert_eq!(node.events(), [Event::RouteFound { destination: n(9), hops: 2 }]);
+}
+
+#[test]
+fn in_ns2_packets_that_waited_leave_one_after_the_other_and_later_ones_overtake_them() {
+    for mut config in [Config::ns2(), Config::ns2().without_cache()] {
+        config.request_period = ms(500);
+        let mut node = Node::new(config);
+        for id in 1..=3 {
+            node.send(9, id);
+        }
+        let sent = node.get(1, reply(9, &[1], 0, 0, &[1, 9]));
+        assert_eq!(only(&sent).0.carried, Some(1), "the first at once");
+        let start = node.now;
+        let cached = matches!(config.cache, RouteCache::Paths(_));
+        node.pass(ms(10));
+        if cached {
+            assert_eq!(only(&node.send(9, 4)).0.carried, Some(4), "it has a route");
+        }
+        let later: Vec<_> =
+            node.pass(ms(60)).into_iter().map(|(at, sent)| (at.since(start), sent.packet.carried)).collect();
+        assert_eq!(later, [(ms(30), Some(2)), (ms(60), Some(3))]);
+    }
+}
+
+#[test]
+fn what_does_not_fit_among_what_is_to_leave_later_is_dropped() {
+    let mut config = Config::ns2();
+    config.limits.departures = 1;
+    let mut node = Node::new(config);
+    for id in 1..=3 {
+        node.send(9, id);
+    }
+    node.get(1, reply(9, &[1], 0, 0, &[1, 9]));
+    assert!(node.events().contains(&Event::Drop { packet: 3, reason: DropReason::BufferFull }));
+    assert_eq!(node.pass(ms(30)).len(), 1);
 }

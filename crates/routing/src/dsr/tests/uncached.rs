@@ -4,8 +4,18 @@ use super::dialogue::*;
 use crate::dsr::config::{RouteCache, Uncached, UncachedRelays, UncachedSalvage, UncachedSearches};
 use crate::dsr::*;
 
+/// Relays look for routes as sources do.
 fn off() -> Config {
+    reading(Uncached { relays: UncachedRelays::Search, ..Uncached::DOOR })
+}
+
+/// Relays follow source routes.
+fn following() -> Config {
     Config::rfc4728().without_cache()
+}
+
+fn reading(uncached: Uncached) -> Config {
+    Config { cache: RouteCache::Off(uncached), ..Config::rfc4728() }
 }
 
 #[test]
@@ -103,8 +113,7 @@ fn the_source_looks_again_when_its_first_hop_fails() {
 
 #[test]
 fn a_relay_that_follows_source_routes_looks_for_none() {
-    let cache = RouteCache::Off(Uncached { relays: UncachedRelays::Follow, ..Uncached::DOOR });
-    let mut node = Node::new(Config { cache, ..off() });
+    let mut node = Node::new(following());
     let sent = node.get(5, data(4, &[5, 0, 6], 2, 9, 77));
     let (packet, next_hop) = only(&sent);
     assert_eq!((packet.source, packet.destination, packet.ttl), (n(4), n(9), 63));
@@ -131,8 +140,8 @@ fn a_search_for_each_packet_takes_one_and_begins_again() {
 #[test]
 fn a_relay_drops_or_looks_again_as_often_as_it_may() {
     for (salvage, salvages) in [(UncachedSalvage::SourceOnly, 0), (UncachedSalvage::Everywhere, 2)] {
-        let cache = RouteCache::Off(Uncached { salvage, ..Uncached::DOOR });
-        let mut node = Node::new(Config { cache, max_salvage: 2, ..off() });
+        let uncached = Uncached { salvage, relays: UncachedRelays::Search, ..Uncached::DOOR };
+        let mut node = Node::new(Config { max_salvage: 2, ..reading(uncached) });
         node.get(5, data(4, &[5, 0], 1, 9, 77));
         for salvage in 0..=salvages {
             let sent = node.get(1, reply(9, &[1], 0, 0, &[1, 9]));
@@ -145,7 +154,7 @@ fn a_relay_drops_or_looks_again_as_often_as_it_may() {
                 assert_eq!(node.events(), [purge]);
             } else {
                 let drop = Event::Drop { packet: 77, reason: DropReason::LinkFailure };
-                assert_eq!((sent, node.events()), (vec![], vec![purge, drop]), "and no error is sent");
+                assert_eq!((sent, node.events()), (vec![], vec![purge, drop]), "it gave the route itself");
             }
         }
     }
@@ -172,4 +181,39 @@ fn a_relay_whose_packet_waits_too_long_drops_it_and_says_nothing() {
     let sent = node.pass(ms(8000));
     assert_eq!(sent.len(), 1);
     assert_eq!(only_request(&[sent[0].1.clone()]).1, 255);
+}
+
+#[test]
+fn a_relay_that_follows_source_routes_tells_the_source_of_a_link_that_fails() {
+    // ns-2 sends route errors whether or not anybody remembers routes.
+    let mut node = Node::new(following());
+    let sent = node.get(5, data(4, &[5, 0, 6], 2, 9, 77));
+    let sent = node.fails(sent[0].clone());
+    let (packet, next_hop) = only(&sent);
+    assert_eq!((packet.destination, next_hop), (n(4), n(5)));
+    assert_eq!(packet.header.options.as_slice(), [route(0, &[5], 1), error_option(0, 6, 4)]);
+    let purge = Event::PurgeQueue { next_hop: n(6) };
+    assert_eq!(node.events(), [purge, Event::Drop { packet: 77, reason: DropReason::LinkFailure }]);
+}
+
+#[test]
+fn an_error_about_the_way_that_was_found_last_is_a_lost_route() {
+    let mut node = Node::new(following());
+    node.send(9, 1);
+    node.get(1, reply(9, &[2, 1], 0, 0, &[1, 2, 9]));
+    node.events();
+    let error =
+        |source, unreachable| packet(source, 0, &[route(0, &[1], 0), error_option(source, unreachable, 0)]);
+    node.get(1, error(2, 8));
+    assert_eq!(node.events(), [], "another link");
+    node.get(1, error(2, 9));
+    assert_eq!(node.events(), [Event::RouteLost { destination: n(9) }]);
+    assert!(!node.dsr.has_route(node.now, n(9)));
+    node.get(1, error(2, 9));
+    assert_eq!(node.events(), [], "it is known");
+    node.send(9, 2);
+    node.get(3, reply(9, &[3], 0, 0, &[3, 9]));
+    assert_eq!(node.events(), [Event::RouteFound { destination: n(9), hops: 2 }]);
+    node.get(1, error(2, 9));
+    assert_eq!(node.events(), [], "about a way that is no longer taken");
 }

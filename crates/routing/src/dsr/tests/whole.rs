@@ -3,7 +3,8 @@
 use super::dialogue::{path, with_cache};
 use super::network::Network;
 use crate::dsr::config::{
-    CachedReplies, GratuitousReplies, RouteCache, Tap, TargetReplies, Uncached, UncachedSalvage,
+    CachedReplies, GratuitousReplies, RouteCache, Tap, TargetReplies, Uncached, UncachedRelays,
+    UncachedSalvage,
 };
 use crate::dsr::*;
 use crate::tests::life::{Op, connected, op, packets};
@@ -38,8 +39,16 @@ fn a_route_over_a_chain_is_found_and_used_again() {
 }
 
 #[test]
-fn without_a_cache_every_packet_is_looked_for_at_every_hop() {
+fn without_a_cache_every_packet_is_looked_for_at_its_source_or_at_every_hop() {
     let mut net = Network::chain(4, off());
+    for id in 1..=2 {
+        net.send(0, 3, id);
+        net.run(ms(1000));
+        assert_eq!(net.hops(id), Some(3));
+    }
+    assert_eq!([0, 1, 2, 3].map(|node: usize| net.nodes[node].stats().searches_succeeded), [2, 0, 0, 0]);
+    let cache = RouteCache::Off(Uncached { relays: UncachedRelays::Search, ..Uncached::DOOR });
+    let mut net = Network::chain(4, Config { cache, ..off() });
     for id in 1..=2 {
         net.send(0, 3, id);
         net.run(ms(1000));
@@ -152,7 +161,8 @@ fn config() -> impl Strategy<Value = Config> {
         cache.cached_replies = CachedReplies::Off;
         cache.gratuitous_replies = GratuitousReplies::Off;
     };
-    let cache = RouteCache::Off(Uncached { salvage: UncachedSalvage::Everywhere, ..Uncached::DOOR });
+    let searching = Uncached { relays: UncachedRelays::Search, ..Uncached::DOOR };
+    let cache = RouteCache::Off(Uncached { salvage: UncachedSalvage::Everywhere, ..searching });
     let everywhere = Config { cache, ..off() };
     prop_oneof![
         Just(Config::rfc4728()),

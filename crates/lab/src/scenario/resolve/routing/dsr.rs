@@ -6,8 +6,8 @@ use super::super::seconds;
 use hopline_core::Duration;
 use hopline_routing::dsr::Config;
 use hopline_routing::dsr::config::{
-    CachedReplies, GratuitousReplies, PathCache, QueuedPackets, RouteCache, Tap, TargetReplies, Uncached,
-    UncachedRelays, UncachedSalvage, UncachedSearches,
+    CachedReplies, GratuitousReplies, NeighboursAsked, PathCache, QueuedPackets, RouteCache, SourceRoutes,
+    Tap, TargetReplies, Uncached, UncachedJitter, UncachedRelays, UncachedSalvage, UncachedSearches,
 };
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -22,7 +22,8 @@ const OF_CACHE: [&str; 7] = [
     "gratuitous_holdoff_s",
 ];
 /// Keys that say something only without it.
-const WITHOUT_CACHE: [&str; 3] = ["uncached_relays", "uncached_searches", "uncached_salvage"];
+const WITHOUT_CACHE: [&str; 4] =
+    ["uncached_relays", "uncached_searches", "uncached_salvage", "uncached_jitter"];
 
 pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
     let mut config = match section.word("preset").expect("has a default") {
@@ -41,6 +42,16 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
         Some(_) => QueuedPackets::Salvaged,
         None => config.queued_packets,
     };
+    config.neighbours_asked = match section.word("neighbours_asked") {
+        Some("each-time") => NeighboursAsked::EachTime,
+        Some(_once) => NeighboursAsked::Once,
+        None => config.neighbours_asked,
+    };
+    config.source_routes = match section.word("source_routes") {
+        Some("announced") => Config::ns2().source_routes,
+        Some(_in_each) => SourceRoutes::InEach,
+        None => config.source_routes,
+    };
     apply_times(&mut config, section);
     apply_numbers(&mut config, section);
     Ok(config)
@@ -50,6 +61,8 @@ fn apply_times(config: &mut Config, section: Section<'_>) {
     let times = [
         ("broadcast_jitter_s", &mut config.broadcast_jitter),
         ("reply_jitter_s", &mut config.reply_jitter),
+        ("gratuitous_jitter_s", &mut config.gratuitous_jitter),
+        ("release_spacing_s", &mut config.release_spacing),
         ("buffer_time_s", &mut config.buffer_time),
         ("request_period_s", &mut config.request_period),
         ("max_request_period_s", &mut config.max_request_period),
@@ -99,7 +112,7 @@ fn cache(section: Section<'_>, preset: RouteCache) -> Result<RouteCache, Problem
 fn uncached(section: Section<'_>) -> Uncached {
     Uncached {
         relays: match section.word("uncached_relays") {
-            Some("follow") => UncachedRelays::Follow,
+            Some("search") => UncachedRelays::Search,
             _ => Uncached::DOOR.relays,
         },
         searches: match section.word("uncached_searches") {
@@ -109,6 +122,10 @@ fn uncached(section: Section<'_>) -> Uncached {
         salvage: match section.word("uncached_salvage") {
             Some("everywhere") => UncachedSalvage::Everywhere,
             _ => Uncached::DOOR.salvage,
+        },
+        jitter: match section.word("uncached_jitter") {
+            Some("by-moment") => UncachedJitter::ByMoment,
+            _ => Uncached::DOOR.jitter,
         },
     }
 }

@@ -1,0 +1,82 @@
+//! Which packets of this node's own tell their source route, where flows are established (RFC 4728 §7).
+//!
+//! The nodes on the way of an established flow know it, so that its packets need no source route, and who overhears them learns
+//! nothing. Here packets carry theirs nonetheless: what is modelled is who reads them.
+
+use super::config::SourceRoutes;
+use super::types::Flow;
+use crate::address_map::AddressMap;
+use hopline_core::Instant;
+use hopline_wire::dsr::Addresses;
+use std::net::Ipv4Addr;
+
+/// The flow to each destination, over the way that was taken last.
+#[derive(Clone, Debug)]
+pub(super) struct Flows(AddressMap<Announced>);
+
+#[derive(Clone, Debug)]
+struct Announced {
+    path: Addresses,
+    packets: u8,
+    last: Instant,
+}
+
+impl Flows {
+    pub(super) fn new(limit: u32) -> Self {
+        Self(AddressMap::new(limit))
+    }
+
+    /// A packet leaves along `path`. A flow that there is no room for is never established.
+    pub(super) fn next(&mut self, now: Instant, path: &[Ipv4Addr], routes: SourceRoutes) -> Flow {
+        let (SourceRoutes::Announced { packets, every }, Some(&destination)) = (routes, path.last()) else {
+            return Flow::Announced;
+        };
+        let Some(flow) = self.0.get_mut(destination) else {
+            let path = Addresses::from_slice(path);
+            self.0.insert_new(destination, Announced { path, packets: 1, last: now });
+            return Flow::Announced;
+        };
+        if flow.path.as_slice() != path {
+            *flow = Announced { path: Addresses::from_slice(path), packets: 0, last: now };
+        } else if flow.packets >= packets && now.since(flow.last) <= every {
+            return Flow::Established;
+        }
+        flow.packets = flow.packets.saturating_add(1);
+        flow.last = now;
+        Flow::Announced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopline_core::Duration;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const ROUTES: SourceRoutes = SourceRoutes::Announced { packets: 3, every: Duration::from_secs(5) };
+
+    #[test]
+    fn a_way_is_told_by_the_first_packets_and_then_now_and_again() {
+        let mut flows = Flows::new(4);
+        let told = |flows: &mut Flows, tenths: u64, path: &[Ipv4Addr]| {
+            flows.next(Instant::from_millis(tenths * 100), path, ROUTES) == Flow::Announced
+        };
+        let found: Vec<u64> = (0..200).filter(|&tenths| told(&mut flows, tenths, &[A, B])).collect();
+        assert_eq!(found, [0, 1, 2, 53, 104, 155]);
+        assert!(told(&mut flows, 200, &[B]), "another way is another flow");
+        assert!(told(&mut flows, 200, &[A]), "and so is another destination");
+    }
+
+    #[test]
+    fn every_packet_tells_where_flows_are_not_established_or_there_is_no_room() {
+        let mut flows = Flows::new(1);
+        for _ in 0..9 {
+            assert_eq!(flows.next(Instant::ZERO, &[A], SourceRoutes::InEach), Flow::Announced);
+        }
+        flows.next(Instant::ZERO, &[A], ROUTES);
+        for _ in 0..9 {
+            assert_eq!(flows.next(Instant::ZERO, &[B], ROUTES), Flow::Announced);
+        }
+    }
+}
