@@ -30,6 +30,10 @@ impl<T: Tracer> World<T> {
         if T::ENABLED {
             self.tracer.note(self.now, node, TraceEvent::Originated(self.packets.view(handle)));
         }
+        let packet = self.packets.get(handle);
+        if let (Some(flow), destination) = (packet.flow, packet.ip.dst) {
+            self.note_route(node, flow, destination);
+        }
         self.route(node.0, handle, Origin::Local);
     }
 

@@ -350,6 +350,20 @@ pub const CATALOGUE: &[MetricInfo] = &[
         |s, f| of_door(s, f.door.recoveries),
     ),
     flow(
+        "route_gaps",
+        "1",
+        Lower,
+        "times that the source had a packet and no route; of routing protocols",
+        |_, f| Some(f.route_gaps as f64),
+    ),
+    flow(
+        "route_gap_s",
+        "s",
+        Lower,
+        "time from such a packet to the next that found a route, in all; of routing protocols",
+        |_, f| Some(f.route_gap.as_secs_f64()),
+    ),
+    flow(
         "freezes",
         "1",
         Neither,

@@ -1,5 +1,6 @@
 //! What a flow counts that only grows.
 
+use super::gaps::GapsWithin;
 use crate::outcome::Detected;
 use core::ops::{Add, Sub};
 use hopline_core::Duration;
@@ -19,6 +20,7 @@ pub(super) struct Counters {
     pub(super) segments_received: u64,
     pub(super) requests: u64,
     pub(super) told: Told,
+    pub(super) gaps: GapsWithin,
     pub(super) door: DoorStats,
     pub(super) frozen: Frozen,
 }
@@ -69,6 +71,7 @@ impl Sub for Counters {
                 losses: self.told.losses - earlier.told.losses,
                 returns: self.told.returns - earlier.told.returns,
             },
+            gaps: self.gaps - earlier.gaps,
             door: self.door - earlier.door,
             frozen: Frozen {
                 freezes: self.frozen.freezes - earlier.frozen.freezes,

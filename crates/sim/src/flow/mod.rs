@@ -5,6 +5,7 @@ mod counters;
 mod datagrams;
 mod endpoint;
 mod exchange;
+mod gaps;
 mod needless;
 
 use crate::fingerprint::Observed;
@@ -19,6 +20,7 @@ use counters::{Counters, Told};
 use datagrams::{Bursts, Datagrams};
 use endpoint::with_mark;
 use exchange::Exchange;
+use gaps::Gaps;
 use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::{tpa, udp};
@@ -69,6 +71,7 @@ pub(crate) struct Flow {
     series: Vec<FlowSample>,
     /// How often its ends were told that their route was lost, and that there was one again.
     told: Told,
+    gaps: Gaps,
     /// Since when it counts.
     since: Instant,
     /// What it had counted before.
@@ -138,6 +141,7 @@ impl Flow {
             packets: Default::default(),
             series: Vec::new(),
             told: Told::default(),
+            gaps: Gaps::default(),
             since: spec.start,
             before: Counters::default(),
         }
@@ -202,6 +206,8 @@ impl Flow {
             requests: counters.requests,
             route_losses_told: counters.told.losses,
             route_returns_told: counters.told.returns,
+            route_gaps: counters.gaps.begun,
+            route_gap: counters.gaps.time,
             door: counters.door,
             freezes: counters.frozen.freezes,
             route_probes: counters.frozen.probes,
@@ -221,6 +227,7 @@ impl Flow {
     /// What has been counted from the start of the run until `now`.
     fn counters(&self, now: Instant) -> Counters {
         let (bytes_received, told) = (self.bytes_received, self.told);
+        let gaps = self.gaps.until(self.stop.min(now));
         match &self.kind {
             Kind::Connection(connection) => {
                 let mss = connection.source().effective_mss();
@@ -244,6 +251,7 @@ impl Flow {
                     segments_received,
                     requests,
                     told,
+                    gaps,
                     door: connection.door(),
                     frozen: connection.frozen(now),
                 }
@@ -252,6 +260,7 @@ impl Flow {
                 bytes_received,
                 segments_sent: datagrams.sent.into(),
                 segments_received: datagrams.received,
+                gaps,
                 ..Counters::default()
             },
         }

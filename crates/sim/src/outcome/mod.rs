@@ -78,6 +78,11 @@ pub struct FlowOutcome {
     pub route_losses_told: u64,
     /// How often an end was told that there was a route again.
     pub route_returns_told: u64,
+    /// How often the source of the data had a packet to send and no route, after having had one or at the start; 0 without a
+    /// routing protocol.
+    pub route_gaps: u64,
+    /// How long that lasted in all, each time until a packet found a route.
+    pub route_gap: Duration,
     /// What TCP-DOOR noticed and did at both ends.
     pub door: DoorStats,
     /// How often an end froze for want of a route: a feedback scheme of TCP, or TPA.

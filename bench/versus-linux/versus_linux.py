@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""The preset `linux` beside this kernel's own TCP, over one emulated link.
+
+    python3 versus_linux.py                       # the table; runs of the kernel come from reference.json
+    python3 versus_linux.py --measure             # all of the kernel's runs anew: 25 minutes of real time, as root
+    python3 versus_linux.py --write docs/validation-tables.md
+
+The kernel sends by iperf3 between the two hosts of `hopline link`, in real time; hopline simulates a link of the same rate, delay,
+queue and losses. Data are lost and acknowledgments are not. Three seconds are left out at the start, fifteen count. A run
+over a link that was late by its own account is made again.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PROGRAM = Path(os.environ.get("HOPLINE", ROOT / "target" / "release" / "hopline"))
+REFERENCE = HERE / "reference.json"
+MARK = "<!-- versus-linux -->"
+
+LAWS = ("cubic", "reno")
+RATES_MBPS = (20, 2)
+DELAYS_MS = (2, 25)
+LOSSES_PCT = (0, 0.5, 1, 2, 5, 10)
+SEEDS = range(1, 9)
+QUEUE_PACKETS = 100
+WARM_UP_S, MEASURED_S = 3, 15
+AT_ONCE = 6  # of the kernel's runs: none needs much of a processor
+TARGET_PCT = 10
+ATTEMPTS = 3
+
+CASES = tuple(product(LAWS, RATES_MBPS, DELAYS_MS, LOSSES_PCT))
+
+
+def kernel(case, seed):
+    """Goodput in b/s of one run of the kernel's TCP."""
+    law, rate, delay, loss = case
+    for attempt in range(ATTEMPTS):
+        words = [PROGRAM, "link", "--rate", f"{rate}mbit", "--delay", f"{delay}ms", "--loss", f"{loss}%",
+                 "--loss-back", "0%", "--queue", QUEUE_PACKETS, "--seed", seed + 1000 * attempt,
+                 "--far", "iperf3 -s -1", "--", "iperf3", "-c", "10.80.0.2", "-C", law,
+                 "-O", WARM_UP_S, "-t", MEASURED_S, "-J"]
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
+    raise RuntimeError(f"{case}, seed {seed}: {done.stderr.strip()[-300:]}")
+
+
+SCENARIO = """\
+name = "versus-linux"
+duration_s = {duration}
+warmup_s = {warm_up}
+transport = "{transport}"
+tcp.preset = "linux"
+
+[[node]]
+name = "near"
+
+[[node]]
+name = "far"
+
+[[link]]
+a = "near"
+b = "far"
+rate_mbps = {rate}
+delay_ms = {delay}
+queue.packets = {queue}
+errors.model = "packet"
+errors.packet_loss = {loss}
+errors.direction = "a-to-b"
+
+[[flow]]
+src = "near"
+dst = "far"
+"""
+
+
+def ours(case, seed):
+    """The same of one simulated run."""
+    law, rate, delay, loss = case
+    # The kernel recovers alike whatever the law of the window.
+    transport = "tcp-cubic" if law == "cubic" else "tcp-sack"
+    text = SCENARIO.format(duration=WARM_UP_S + MEASURED_S, warm_up=WARM_UP_S, transport=transport, rate=rate,
+                           delay=delay, queue=QUEUE_PACKETS, loss=loss / 100)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scenario.toml"
+        path.write_text(text, encoding="ascii")
+        done = subprocess.run([PROGRAM, "run", path, "--json", "--seed", str(seed)], capture_output=True,
+                              text=True, check=True)
+    return json.loads(done.stdout)["flows"][0]["goodput_bps"]
+
+
+def measured(run, at_once):
+    jobs = [(case, seed) for case in CASES for seed in SEEDS]
+    with ThreadPoolExecutor(at_once) as pool:
+        values = list(pool.map(lambda job: run(*job), jobs))
+    found = {case: [] for case in CASES}
+    for (case, _), value in zip(jobs, values):
+        found[case].append(value)
+    return found
+
+
+def key(case):
+    return ",".join(str(part) for part in case)
+
+
+def kernels_runs(anew):
+    if anew:
+        kernel_version = os.uname().release
+        found = {key(case): values for case, values in measured(kernel, AT_ONCE).items()}
+        REFERENCE.write_text(json.dumps({"kernel": kernel_version, "goodput_bps": found}, indent=1) + "\n", encoding="ascii")
+    stored = json.loads(REFERENCE.read_text(encoding="ascii"))
+    return stored["kernel"], {case: stored["goodput_bps"][key(case)] for case in CASES}
+
+
+def half_width(values):
+    """Of a 95 % interval of the mean of eight values (Student)."""
+    return 2.365 * statistics.stdev(values) / len(values) ** 0.5
+
+
+def row(case, theirs, own):
+    law, rate, delay, loss = case
+    mean, reference = statistics.mean(own), statistics.mean(theirs)
+    off = 100 * (mean / reference - 1)
+    noise = 100 * (half_width(own) ** 2 + half_width(theirs) ** 2) ** 0.5 / reference
+    verdict = "yes" if abs(off) <= TARGET_PCT else "within noise" if abs(off) - noise <= TARGET_PCT else "**no**"
+    kilobits = lambda values: f"{statistics.mean(values) / 1e3:.0f} ± {half_width(values) / 1e3:.0f}"
+    return (f"| {law} | {rate} Mb/s, {delay} ms | {loss:g} % | {kilobits(theirs)} | {kilobits(own)} "
+            f"| {off:+.1f} ± {noise:.1f} % | {verdict} |".replace("-", "−")), verdict
+
+
+def table(version, theirs, own):
+    rows = [row(case, theirs[case], own[case]) for case in CASES]
+    hits = sum(verdict == "yes" for _, verdict in rows)
+    unsure = sum(verdict == "within noise" for _, verdict in rows)
+    lines = [f"Linux {version}, {len(SEEDS)} seeds, {MEASURED_S} s each; ± is a 95 % half-width. Within {TARGET_PCT} %: "
+             f"{hits} of {len(rows)}, and {unsure} within noise.", "",
+             "| law | link, one way | data lost | kernel, kb/s | `linux`, kb/s | ours beside it | within 10 % |",
+             "|---|---|--:|--:|--:|--:|---|"]
+    return "\n".join(lines + [text for text, _ in rows])
+
+
+def put_into(path, text):
+    before, mark, rest = path.read_text(encoding="utf-8").partition(MARK)
+    if not mark:
+        sys.exit(f"{path}: no {MARK}")
+    _, _, after = rest.partition(MARK)
+    path.write_text(f"{before}{MARK}\n\n{text}\n\n{MARK}{after}", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--measure", action="store_true", help="run the kernel anew")
+    parser.add_argument("--write", type=Path, help="put the table into this page")
+    arguments = parser.parse_args()
+    version, theirs = kernels_runs(arguments.measure)
+    text = table(version, theirs, measured(ours, os.cpu_count() or 1))
+    if arguments.write:
+        put_into(arguments.write, text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
