@@ -1,9 +1,10 @@
 //! What makes up a node.
 
+use crate::arp::Addresses;
 use crate::neighborhood::Neighborhood;
 use crate::outcome::{Drops, Frames};
 use crate::packet::Handle;
-use crate::spec::{Discipline, QueueSpec, RadioSpec};
+use crate::spec::{AddressResolution, Discipline, QueueSpec, RadioSpec};
 use hopline_core::{Instant, Machine, NodeId, Purpose, Stream};
 use hopline_queue::drop_tail::Class;
 use hopline_queue::{CoDel, DropTail, FqCoDel, InterfaceQueue, Red};
@@ -104,6 +105,8 @@ pub(crate) struct Radio {
     pub(crate) down: VecDeque<Queued>,
     /// Between the MAC and the network layer.
     pub(crate) up: VecDeque<(Handle, MacAddr)>,
+    /// `None`: all addresses are known.
+    pub(crate) addresses: Option<Box<Addresses>>,
     pub(crate) errors: ErrorProcess,
     pub(crate) error_stream: Stream,
 }
@@ -158,6 +161,10 @@ impl Radio {
             queue: queue(&spec.queue, || Stream::new(seed, run, node, Purpose::Queue)),
             down: VecDeque::new(),
             up: VecDeque::new(),
+            addresses: match spec.address_resolution {
+                AddressResolution::Known => None,
+                AddressResolution::Arp => Some(Box::default()),
+            },
             errors: ErrorProcess::new(spec.errors),
             error_stream: Stream::new(seed, run, node, Purpose::Errors),
         }

@@ -4,7 +4,7 @@ use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_transport::tcp::Ports;
 use hopline_wire::ipv4::{Ecn, Header};
-use hopline_wire::{aodv, dsr, icmp, ncn, olsr, tcp, tpa, udp};
+use hopline_wire::{aodv, arp, dsr, icmp, ncn, olsr, tcp, tpa, udp};
 use std::sync::Arc;
 
 /// A packet on its way: which one, how many hops it may still take, and whether it was marked. The packet itself never
@@ -78,6 +78,8 @@ pub enum Body {
     Icmp(icmp::Unreachable),
     /// A notice of Neighborhood RED.
     Ncn(ncn::Notice),
+    /// A question about a link-layer address, or the answer. There is no IP header.
+    Arp(arp::Message),
 }
 
 /// A packet within another, which holds it. [`PacketView::carried`] shows what it is.

@@ -13,8 +13,15 @@ use hopline_radio::phy::reception::{Arrival, Verdict};
 use hopline_wire::dot11::{Frame, MacAddr};
 
 impl<T: Tracer> World<T> {
-    /// Hands a packet to the interface of `node`, through the link layer.
+    /// Hands a packet to the interface of `node`, as soon as the address that it is for is known.
     pub(crate) fn send_over_radio(&mut self, node: u32, queued: Queued) {
+        if self.is_resolved(node, queued) {
+            self.descend(node, queued);
+        }
+    }
+
+    /// Hands a packet to the interface of `node`, through the link layer.
+    pub(crate) fn descend(&mut self, node: u32, queued: Queued) {
         let delay = self.air().link_layer_delay;
         if delay.is_zero() {
             self.enqueue(node, queued);

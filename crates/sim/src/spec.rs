@@ -77,10 +77,23 @@ pub struct RadioSpec {
     pub queue: QueueSpec,
     /// Time between the network layer and the interface, each way. ns-2's link layer takes 25 µs. Default 0.
     pub link_layer_delay: Duration,
+    /// How nodes come by the link-layer addresses of their neighbours. Default they know them.
+    pub address_resolution: AddressResolution,
     /// Errors on frames that were received otherwise intact.
     pub errors: ErrorModel,
     /// Neighborhood RED, if nodes have it.
     pub neighborhood: Option<NeighborhoodSpec>,
+}
+
+/// How nodes come by the link-layer addresses of their neighbours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AddressResolution {
+    /// They know them.
+    #[default]
+    Known,
+    /// They ask, with ARP (RFC 826), the first time that they send to a neighbour, as ns-2: one packet waits for the answer, and
+    /// the next one displaces it.
+    Arp,
 }
 
 /// Neighborhood RED at some or all wireless nodes.

@@ -68,6 +68,10 @@ impl<T: Tracer> World<T> {
             Body::Dsr { .. } => self.receive_dsr(node, handle, from),
             // Who has Neighborhood RED has taken it already.
             Body::Ncn(_) => self.packets.release(handle),
+            &Body::Arp(message) => {
+                self.packets.release(handle);
+                self.receive_arp(node, message);
+            }
             _ if packet.ip.dst == NodeId(node).ipv4() => {
                 self.deliver(node, handle);
                 self.packets.release(handle);
@@ -79,9 +83,9 @@ impl<T: Tracer> World<T> {
     /// The MAC of `node` gave up on a packet for `to`.
     pub(crate) fn link_failed(&mut self, node: u32, handle: Handle, to: MacAddr) {
         let now = self.now;
-        let is_notice = matches!(self.packets.get(handle).body, Body::Ncn(_));
-        // Nothing is known of a group's routes by this, and a notice that is lost says nothing of them.
-        let Some(neighbour) = to.node().map(NodeId::ipv4).filter(|_| !is_notice) else {
+        let says_nothing = matches!(self.packets.get(handle).body, Body::Ncn(_) | Body::Arp(_));
+        // Nothing is known of a group's routes by this, and a notice that is lost says nothing of them; nor does an address.
+        let Some(neighbour) = to.node().map(NodeId::ipv4).filter(|_| !says_nothing) else {
             return self.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
         };
         match self.routing(node) {
@@ -114,6 +118,7 @@ impl<T: Tracer> World<T> {
             | Body::Udp { .. }
             | Body::Icmp(_)
             | Body::Ncn(_)
+            | Body::Arp(_)
             | Body::Olsr(_)
             | Body::Dsr { .. } => Carried::Data {
                 packet: handle,
@@ -355,6 +360,7 @@ impl Drops {
             DropReason::Early => &mut self.early,
             DropReason::Neighborhood => &mut self.neighborhood,
             DropReason::RetryLimit | DropReason::Routing(RoutingDrop::LinkFailure) => &mut self.retry_limit,
+            DropReason::Unresolved => &mut self.unresolved,
             DropReason::NoRoute | DropReason::Routing(_) => &mut self.no_route,
             DropReason::Ttl => &mut self.ttl,
             DropReason::LinkError => &mut self.link_error,

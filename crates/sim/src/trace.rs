@@ -24,6 +24,8 @@ pub enum DropReason {
     Neighborhood,
     /// The MAC gave up after its last retry.
     RetryLimit,
+    /// Another packet was to wait for the neighbour's address.
+    Unresolved,
     /// There is no route.
     NoRoute,
     /// Hop limit exceeded.
@@ -45,6 +47,7 @@ impl DropReason {
             Self::Early => "early detection",
             Self::Neighborhood => "neighborhood RED",
             Self::RetryLimit => "retry limit reached",
+            Self::Unresolved => "address not resolved",
             Self::NoRoute => "no route",
             Self::Ttl => "hop limit exceeded",
             Self::LinkError => "damaged on the link",

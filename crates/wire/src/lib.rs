@@ -8,6 +8,7 @@
 //! written one after the other: frame, IP header, segment.
 
 pub mod aodv;
+pub mod arp;
 pub mod checksum;
 pub mod dot11;
 pub mod dsr;

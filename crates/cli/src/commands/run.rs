@@ -167,7 +167,7 @@ const fn count(title: &'static str, metric: &'static str, shown: Shown) -> NodeC
     NodeColumn { title, metric, digits: 0, shown }
 }
 
-const NODE_COLUMNS: [NodeColumn; 15] = [
+const NODE_COLUMNS: [NodeColumn; 16] = [
     airtime("sending %", "transmitting_pct"),
     airtime("receiving %", "receiving_pct"),
     airtime("sensing %", "sensing_pct"),
@@ -179,6 +179,7 @@ const NODE_COLUMNS: [NodeColumn; 15] = [
     count("early", "drops_early", Shown::IfAny),
     count("queue full", "drops_queue_full", Shown::Always),
     count("retry limit", "drops_retry_limit", Shown::Always),
+    count("address", "drops_unresolved", Shown::IfAny),
     count("no route", "drops_no_route", Shown::Always),
     count("hop limit", "drops_ttl", Shown::IfAny),
     count("link error", "drops_link_error", Shown::Always),

@@ -147,6 +147,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
     run("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |o| {
         Some(over_nodes(o, |n| n.drops.retry_limit))
     }),
+    run(
+        "drops_unresolved",
+        "1",
+        Lower,
+        "packets dropped: another one was to wait for the neighbour's address",
+        |o| Some(over_nodes(o, |n| n.drops.unresolved)),
+    ),
     run("drops_no_route", "1", Lower, "packets dropped: no route, or none in time", |o| {
         Some(over_nodes(o, |n| n.drops.no_route))
     }),
@@ -510,6 +517,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
     node("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |n| {
         dropped(n, |d| d.retry_limit)
     }),
+    node(
+        "drops_unresolved",
+        "1",
+        Lower,
+        "packets dropped: another one was to wait for the neighbour's address",
+        |n| dropped(n, |d| d.unresolved),
+    ),
     node("drops_no_route", "1", Lower, "packets dropped: no route, or none in time", |n| {
         dropped(n, |d| d.no_route)
     }),

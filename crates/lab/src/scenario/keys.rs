@@ -99,6 +99,11 @@ pub const RADIO: &[Key] = &[
     Key::number("antenna_height_m", 0.01, 1000.0, "of two-ray: height of both antennas"),
     Key::word("reception", RECEPTIONS, "what a radio does with several frames at once"),
     Key::number("capture_db", 0.0, 100.0, "how much stronger a frame must be to survive another"),
+    Key::word(
+        "address_resolution",
+        &["known", "arp"],
+        "how nodes come by the link-layer addresses of neighbours; arp: they ask the first time, and keep one packet meanwhile, as ns-2; default: known, with routing.dsr.preset = ns2-2.35: arp",
+    ),
     Key::number("link_layer_delay_us", 0.0, 1e6, "time from the network layer to the interface queue"),
     Key::table("errors", ERRORS, "errors on frames received otherwise intact"),
 ];

@@ -192,6 +192,8 @@ pub struct Drops {
     pub neighborhood: u64,
     /// The MAC gave up after its last retry.
     pub retry_limit: u64,
+    /// Another packet was to wait for the address of a neighbour ([`AddressResolution`](crate::spec::AddressResolution)).
+    pub unresolved: u64,
     /// There was no route, or it took too long to find one.
     pub no_route: u64,
     /// Hop limit exceeded.
@@ -219,6 +221,7 @@ impl Drops {
             + self.early
             + self.neighborhood
             + self.retry_limit
+            + self.unresolved
             + self.no_route
             + self.ttl
             + self.link_error

@@ -103,6 +103,7 @@ impl<W: Write> Ns2<W> {
             // ns-2 has the type and no such packet.
             Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
             Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
+            Body::Arp(_) => (0, "ARP", 0, 0),
         };
         let Seen { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
         let size = size(packet, layer, event);
@@ -130,7 +131,7 @@ impl<W: Write> Ns2<W> {
             Body::Aodv(message) => self.routing(message),
             Body::Olsr(packet) => self.link_state(packet),
             Body::Dsr { header, .. } => self.source_routing(packet, header),
-            Body::Icmp(_) | Body::Ncn(_) => self.write(format_args!("\n")),
+            Body::Icmp(_) | Body::Ncn(_) | Body::Arp(_) => self.write(format_args!("\n")),
         }
     }
 
@@ -295,6 +296,7 @@ const fn names(reason: DropReason) -> (&'static str, &'static str) {
         DropReason::RetryLimit => ("MAC", "RET"),
         DropReason::LinkError | DropReason::Outage => ("MAC", "ERR"),
         DropReason::Ttl => ("RTR", "TTL"),
+        DropReason::Unresolved => ("IFQ", "ARP"),
         DropReason::NoRoute => ("RTR", "NRTE"),
         DropReason::Routing(reason) => match reason {
             Routing::NoRoute

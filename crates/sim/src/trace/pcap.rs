@@ -8,7 +8,7 @@ use hopline_core::{Instant, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
 use hopline_wire::ipv4::Header;
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{aodv, olsr, udp};
+use hopline_wire::{aodv, arp, olsr, udp};
 use std::io::{self, Write};
 
 /// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
@@ -60,7 +60,7 @@ impl<W: Write> Pcap<W> {
 
     fn frame(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>, comment: Option<&str>) {
         self.scratch.clear();
-        frame.emit_with(&mut self.scratch, |packet, out| emit(*packet, out));
+        frame.emit_with(&mut self.scratch, |packet, out| emit_behind_llc(*packet, out));
         self.write(self.radios[node.index()], now, comment);
     }
 
@@ -120,6 +120,18 @@ impl<W: Write> Tracer for Pcap<W> {
     }
 }
 
+/// Appends the packet's bytes behind an LLC header that announces IPv4.
+fn emit_behind_llc(view: PacketView<'_>, out: &mut Vec<u8>) {
+    if let Body::Arp(message) = &view.packet.body {
+        let ethertype = out.len() - 2;
+        out.truncate(ethertype);
+        out.extend(arp::ETHERTYPE.to_be_bytes());
+        message.emit(out);
+    } else {
+        emit(view, out);
+    }
+}
+
 /// Appends the packet's bytes, with the hops it has left and the mark it bears.
 pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out: &mut Vec<u8>) {
     let ip = Header { ttl, ecn, ..packet.ip };
@@ -163,6 +175,7 @@ fn payload(packet: &Packet) -> Vec<u8> {
             emit_udp(&packet.ip, [olsr::PORT; 2], message, &mut out);
         }
         Body::Dsr { .. } => unreachable!("a DSR packet carries no other DSR packet"),
+        Body::Arp(_) => unreachable!("ARP has no IP header, and stays on radios"),
     }
     out
 }

@@ -13,8 +13,8 @@ use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{
-    Discipline, Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec, NodeSpec, QueueSpec,
-    RadioSpec, RoutingSpec, Traffic, Transport,
+    AddressResolution, Discipline, Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec,
+    NodeSpec, QueueSpec, RadioSpec, RoutingSpec, Traffic, Transport,
 };
 use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Spec, Tracer};
@@ -37,6 +37,7 @@ pub(crate) fn wavelan() -> RadioSpec {
         mac: mac::Config::ns2_wavelan(),
         queue: queue(49, Service::RoutingFirst),
         link_layer_delay: Duration::from_micros(25),
+        address_resolution: AddressResolution::Known,
         errors: ErrorModel::None,
         neighborhood: None,
     }
@@ -50,6 +51,7 @@ pub(crate) fn disk(range_m: f64) -> RadioSpec {
         mac: mac::Config::dot11b(),
         queue: queue(50, Service::Fifo),
         link_layer_delay: Duration::ZERO,
+        address_resolution: AddressResolution::Known,
         errors: ErrorModel::None,
         neighborhood: None,
     }

@@ -12,7 +12,7 @@ use hopline_radio::phy::propagation::{
 };
 use hopline_radio::phy::{self, reception::ReceptionModel};
 use hopline_radio::rate::{Preamble, Rate};
-use hopline_sim::spec::{QueueSpec, RadioSpec};
+use hopline_sim::spec::{AddressResolution, QueueSpec, RadioSpec};
 
 /// What the preset of `[radio]` says about everything that it covers.
 struct Preset {
@@ -77,9 +77,23 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Proble
         mac: preset.mac,
         queue: queue::resolve(preset.queue, scenario.section("queue"))?,
         link_layer_delay: delay.unwrap_or(preset.link_layer_delay),
+        address_resolution: address_resolution(scenario),
         errors: links::errors(section.section("errors"))?,
         neighborhood: None,
     }))
+}
+
+/// Known, unless DSR is to be ns-2's, whose replies and salvaged packets get lost while addresses are asked for.
+fn address_resolution(scenario: Section<'_>) -> AddressResolution {
+    let routing = scenario.section("routing");
+    let is_ns2s_dsr =
+        routing.word("protocol") == Some("dsr") && routing.section("dsr").word("preset") == Some("ns2-2.35");
+    match scenario.section("radio").word("address_resolution") {
+        Some("arp") => AddressResolution::Arp,
+        Some(_known) => AddressResolution::Known,
+        None if is_ns2s_dsr => AddressResolution::Arp,
+        None => AddressResolution::Known,
+    }
 }
 
 /// The keys of each propagation model.

@@ -1,0 +1,67 @@
+//! Address resolution: a question the first time, one packet kept meanwhile, and what silence does.
+
+mod support;
+
+use hopline_core::{Duration, NodeId};
+use hopline_sim::Spec;
+use hopline_sim::simulate;
+use hopline_sim::spec::{AddressResolution, Blocks, OutageSpec};
+use support::{Build, at, chain, ns2_tcp};
+
+fn with_arp(spec: Spec) -> Spec {
+    spec.radio(|radio| radio.address_resolution = AddressResolution::Arp)
+}
+
+#[test]
+fn a_neighbour_is_asked_once_for_its_address_and_never_again() {
+    // One datagram a second: nothing overtakes the first.
+    let spec = chain(1).cbr(0, 1, 100, Duration::from_secs(1)).seconds(10);
+    let (known, asked) = (simulate(&spec, 1), simulate(&with_arp(spec), 1));
+    assert_eq!(known.flows[0].segments_received, asked.flows[0].segments_received);
+    let frames = |o: &hopline_sim::Outcome, node: usize| o.nodes[node].frames.data;
+    assert_eq!(frames(&asked, 0), frames(&known, 0) + 1, "the request");
+    assert_eq!(frames(&asked, 1), frames(&known, 1) + 1, "the reply");
+    assert_eq!(asked.nodes[0].drops.total(), 0);
+}
+
+#[test]
+fn of_packets_that_come_while_an_address_is_asked_for_the_last_is_kept() {
+    // Four datagrams within a microsecond: the question takes longer.
+    let spec = with_arp(chain(1).cbr(0, 1, 100, Duration::from_nanos(200)).until(0.000_000_7).seconds(1));
+    let outcome = simulate(&spec, 1);
+    let sent = outcome.flows[0].segments_sent;
+    let drops = outcome.nodes[0].drops;
+    assert!(sent >= 3, "{sent}");
+    // The third request was the last, and what comes then fails with the packet that waits.
+    assert!(drops.unresolved >= 2, "{drops:?}");
+    assert_eq!(drops.unresolved + drops.retry_limit + outcome.flows[0].segments_received, sent);
+}
+
+#[test]
+fn whoever_hears_a_request_knows_its_sender() {
+    // n1 hears n0 ask, and answers the datagram's source later without a request of its own.
+    let spec = with_arp(chain(1).bulk(0, 1, ns2_tcp(4)).seconds(5));
+    let outcome = simulate(&spec, 1);
+    assert!(outcome.flows[0].segments_received > 100);
+    assert_eq!(outcome.nodes[1].drops.total() + outcome.nodes[0].drops.unresolved, 0);
+}
+
+#[test]
+fn a_neighbour_that_does_not_answer_is_a_broken_link() {
+    let cut = |spec: Spec| {
+        spec.change(|spec| {
+            spec.outages.push(OutageSpec {
+                from: NodeId(1),
+                to: NodeId(0),
+                start: at(0.5),
+                end: at(60.0),
+                blocks: Blocks::Frames,
+            });
+        })
+    };
+    let spec = with_arp(cut(chain(1).cbr(0, 1, 100, Duration::from_secs(1)).from(1.0).seconds(10)));
+    let drops = simulate(&spec, 1).nodes[0].drops;
+    // Three requests hold one packet each, of which two are displaced; the fourth packet fails with the third.
+    assert!(drops.unresolved >= 4 && drops.retry_limit >= 4, "{drops:?}");
+    assert_eq!(simulate(&spec, 1).fingerprint, simulate(&spec, 1).fingerprint);
+}
