@@ -182,6 +182,22 @@ fn a_node_that_suffers_sends_a_notice_each_interval() {
 }
 
 #[test]
+fn a_notice_that_is_due_with_a_sample_tells_of_that_sample() {
+    let every_sample = Config { weight: 1.0, sampling: ms(1000), ..Config::PAPER };
+    let (first_look, _) = Node::new(every_sample).red.poll_timeout().expect("it looks, and samples later");
+    let sampling = first_look.since(Instant::ZERO);
+    let mut n = Node::new(Config { sampling, ..every_sample });
+    n.hear(5);
+    let _ = n.down();
+    n.pass(sampling, (90, 5, 5));
+    assert!(close(n.red.average(), 0.9 * 2e6 / 8192.0), "{}", n.red.average());
+    let told: Vec<f64> = n.sent.iter().map(|sent| sent.notice.normalized_pb.get()).collect();
+    let average = n.red.average();
+    assert!(told.len() == 1, "there was no congestion before this sample: {told:?}");
+    assert!((told[0] - 0.14 * (average - 100.0) / 140.0 / average).abs() < 1e-6, "{told:?}");
+}
+
+#[test]
 fn total_congestion_says_drop_everything() {
     let mut n = sufferer(Config::PAPER);
     n.pass(ms(5000), (100, 5, 5));
