@@ -177,11 +177,19 @@ fn tables_in_several_places_are_defined_once() {
     let schema = schema();
     let defs = &schema["$defs"];
     assert_eq!(defs["flow"]["properties"]["tcp"]["$ref"], "#/$defs/tcp");
-    assert_eq!(defs["link"]["properties"]["errors"]["$ref"], "#/$defs/radio.errors");
     assert_eq!(defs["link"]["properties"]["queue"]["$ref"], "#/$defs/queue");
-    for name in ["flow.tcp", "link.errors", "link.queue"] {
+    for name in ["flow.tcp", "link.queue"] {
         assert!(defs.get(name).is_none(), "{name}");
     }
+}
+
+#[test]
+fn errors_of_links_have_a_direction_and_those_of_radios_have_none() {
+    let schema = schema();
+    let [link, radio] = ["link.errors", "radio.errors"].map(|name| &schema["$defs"][name]["properties"]);
+    assert_eq!(link["direction"]["enum"], json!(["both", "a-to-b", "b-to-a"]));
+    assert_eq!(link["model"], radio["model"]);
+    assert!(radio.get("direction").is_none());
 }
 
 #[test]

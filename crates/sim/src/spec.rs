@@ -165,8 +165,8 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// Queue in front of each direction.
     pub queue: QueueSpec,
-    /// Errors on each direction, drawn independently.
-    pub errors: ErrorModel,
+    /// Errors on what `a` sends, and on what `b` sends; drawn independently.
+    pub errors: [ErrorModel; 2],
 }
 
 /// A time during which nothing gets through from one node to another, over the air or over a wire. The way back is not

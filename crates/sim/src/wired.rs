@@ -41,7 +41,7 @@ impl Wire {
             queue: queue(&spec.queue, || stream(side, Purpose::Queue)),
             sending: None,
             travelling: VecDeque::new(),
-            errors: ErrorProcess::new(spec.errors),
+            errors: ErrorProcess::new(spec.errors[side as usize]),
             stream: stream(side, Purpose::Errors),
         };
         Self {

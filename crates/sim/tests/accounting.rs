@@ -54,7 +54,7 @@ fn troubled() -> Vec<Spec> {
         leaving.clone().aodv(aodv::Config::rfc3561()).cbr(0, 2, 1000, FAST).until(5.0),
         leaving.aodv(aodv::Config::ns2_235()).bulk(0, 2, ns2_tcp(8)).until(5.0),
         base_station.clone().bulk(0, 3, ns2_tcp(32)).until(5.0).bulk(3, 0, ns2_tcp(32)).until(5.0),
-        base_station.change(|spec| spec.links[0].errors = lossy()).cbr(0, 3, 1000, FAST).until(5.0),
+        base_station.change(|spec| spec.links[0].errors = [lossy(); 2]).cbr(0, 3, 1000, FAST).until(5.0),
         wired(3)
             .link(link(0, 1, 10_000_000, FAST, 50))
             .link(link(1, 2, 1_000_000, FAST, 5))
@@ -84,7 +84,7 @@ fn over_wires_what_is_sent_is_received_or_dropped() {
     let spec = wired(3)
         .link(link(0, 1, 10_000_000, FAST, 50))
         .link(link(1, 2, 1_000_000, FAST, 5))
-        .change(|spec| spec.links[0].errors = lossy())
+        .change(|spec| spec.links[0].errors = [lossy(); 2])
         .cbr(0, 2, 1000, Duration::from_millis(7))
         .cbr(1, 2, 1000, Duration::from_millis(7))
         .change(|spec| spec.duration = Duration::from_secs(5));

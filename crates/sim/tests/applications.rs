@@ -125,7 +125,7 @@ fn losses_lengthen_responses_and_lose_none() {
     let errors = ErrorModel::PacketLoss(Probability::new(0.05).expect("a probability"));
     let clean =
         long_wire().exchange(0, 1, tcp::Config::modern(), exchange(500.0, 20_000.0, 0.1, 50)).seconds(300);
-    let lossy = clean.clone().change(|spec| spec.links[0].errors = errors);
+    let lossy = clean.clone().change(|spec| spec.links[0].errors = [errors; 2]);
     let [clean, lossy] = [clean, lossy].map(|spec| simulate(&spec, 1).flows.remove(0));
     assert_eq!((clean.responses.count(), lossy.responses.count()), (50, 50));
     assert_eq!((clean.bytes_received, lossy.bytes_received), (1_000_000, 1_000_000));

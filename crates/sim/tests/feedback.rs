@@ -159,7 +159,7 @@ fn the_same_run_twice_is_the_same() {
 /// A fast link that damages packets, and one of 2 Mb/s behind a queue of 100 packets that marks what it can; 60 s.
 fn marking_route(over: Config, bit_error_rate: f64) -> Spec {
     let mut lossy = link(0, 1, 100_000_000, Duration::from_millis(1), 1000);
-    lossy.errors = ErrorModel::BitErrors(Probability::new(bit_error_rate).expect("a probability"));
+    lossy.errors = [ErrorModel::BitErrors(Probability::new(bit_error_rate).expect("a probability")); 2];
     let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 100);
     let red = RedConfig { max_probability: 0.1, action: Action::Mark, ..RedConfig::PAPER };
     slow.queue.discipline = Discipline::Red(red);

@@ -60,7 +60,7 @@ fn scenarios() -> Vec<Spec> {
         wired(3)
             .link(link(0, 1, 10_000_000, Duration::from_millis(5), 50))
             .link(link(1, 2, 2_000_000, Duration::from_millis(1), 20))
-            .change(|spec| spec.links[1].errors = ber(1e-6))
+            .change(|spec| spec.links[1].errors = [ber(1e-6); 2])
             .bulk(0, 2, tcp::Config::modern()),
         base_station(),
         chain(3)

@@ -86,7 +86,7 @@ fn what_is_under_way_at_the_end_is_not_lost() {
 #[test]
 fn what_a_link_damages_is_lost() {
     let errors = ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability"));
-    let spec = two_wires().change(|spec| spec.links[1].errors = errors);
+    let spec = two_wires().change(|spec| spec.links[1].errors = [errors; 2]);
     let outcome = simulate(&spec.cbr(0, 2, 500, micros(20_000)).until(19.0).seconds(20), 1);
     let data = &outcome.flows[0].data;
     assert_eq!(data.lost, outcome.nodes[2].drops.link_error);

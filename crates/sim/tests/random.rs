@@ -164,7 +164,7 @@ fn with_flow(spec: Spec, (src, skip, load, start, length): FlowDraw) -> Spec {
 }
 
 /// Wires from the first node to one or two hosts behind it, if there are any.
-fn with_hosts(spec: Spec, hosts: usize, errors: ErrorModel) -> Spec {
+fn with_hosts(spec: Spec, hosts: usize, errors: [ErrorModel; 2]) -> Spec {
     (0..hosts).fold(spec, |spec, _| {
         let host = spec.nodes.len() as u32;
         let wire = link(0, host, 5_000_000, Duration::from_millis(3), 10);
@@ -176,7 +176,7 @@ prop_compose! {
     fn network()(
         trajectories in prop::collection::vec(trajectory(), 2..=12),
         (propagation, reception, medium_access) in (propagation(), reception(), medium_access()),
-        (radio_errors, wire_errors) in (errors(), errors()),
+        (radio_errors, wire_errors) in (errors(), prop::array::uniform2(errors())),
         routing in routing(),
         hosts in 0usize..=2,
         link_layer_us in prop_oneof![Just(0u64), Just(25)],

@@ -78,7 +78,7 @@ fn variants_over_a_lossy_wire() {
         let spec = wired(3)
             .link(link(0, 1, 10_000_000, Duration::from_millis(5), 50))
             .link(link(1, 2, 2_000_000, Duration::from_millis(1), 50))
-            .change(|spec| spec.links[1].errors = ber)
+            .change(|spec| spec.links[1].errors = [ber; 2])
             .seconds(20);
         for (name, tcp) in
             [("Reno", ns2_tcp(20).with_reno()), ("NewReno", ns2_tcp(20)), ("SACK", ns2_tcp(20).with_sack())]

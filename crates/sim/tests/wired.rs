@@ -106,7 +106,7 @@ fn a_packet_travels_64_hops_and_no_further() {
 #[test]
 fn what_a_link_damages_is_dropped_where_it_arrives() {
     let certain = ErrorModel::PacketLoss(Probability::ONE);
-    let spec = row(2).change(|spec| spec.links[1].errors = certain);
+    let spec = row(2).change(|spec| spec.links[1].errors = [certain; 2]);
     let spec = spec.cbr(0, 2, PAYLOAD, Duration::from_millis(100)).until(1.0);
     let outcome = simulate(&spec, 1);
     assert_eq!(outcome.flows[0].connected, Connected::Never);
@@ -115,10 +115,26 @@ fn what_a_link_damages_is_dropped_where_it_arrives() {
 }
 
 #[test]
+fn errors_may_be_on_what_one_end_sends_alone() {
+    let certain = ErrorModel::PacketLoss(Probability::ONE);
+    for (from_a, from_b, lost) in [(certain, ErrorModel::None, [0, 10]), (ErrorModel::None, certain, [10, 0])]
+    {
+        let spec = row(1).change(|spec| spec.links[0].errors = [from_a, from_b]);
+        let every = Duration::from_millis(100);
+        let outcome =
+            simulate(&spec.cbr(0, 1, PAYLOAD, every).until(1.0).cbr(1, 0, PAYLOAD, every).until(1.0), 1);
+        let dropped = [0, 1].map(|node: usize| outcome.nodes[node].drops.link_error);
+        assert_eq!(dropped, lost);
+        let received = [1, 0].map(|flow: usize| 10 - outcome.flows[flow].segments_received);
+        assert_eq!(received, lost, "and nothing else is");
+    }
+}
+
+#[test]
 fn bit_errors_lose_the_share_of_packets_that_their_length_makes() {
     // 10 000 bits at 1e-5: 1 − e^(−0.1) ≈ 9.5 % of 5000 packets; four standard deviations are ± 83.
     let ber = ErrorModel::BitErrors(Probability::new(1e-5).expect("a probability"));
-    let spec = row(1).change(|spec| spec.links[0].errors = ber);
+    let spec = row(1).change(|spec| spec.links[0].errors = [ber; 2]);
     let spec = spec.cbr(0, 1, PAYLOAD, Duration::from_millis(2));
     let outcome = simulate(&spec, 1);
     let lost = outcome.nodes[1].drops.link_error;

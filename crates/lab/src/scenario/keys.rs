@@ -389,7 +389,7 @@ pub const LINK: &[Key] = &[
     Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
     Key::number("delay_ms", 0.0, 1e6, "propagation delay").required(),
     Key::table("queue", QUEUE, "queue in front of each direction"),
-    Key::table("errors", ERRORS, "errors on each direction, drawn independently"),
+    Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
 ];
 
 /// `[[outage]]`.
@@ -407,7 +407,7 @@ pub const OUTAGE: &[Key] = &[
     .or(Word("frames")),
 ];
 
-/// `radio.errors` and `link.errors`.
+/// `radio.errors`, and with a direction `link.errors`.
 pub const ERRORS: &[Key] = &[
     Key::word("model", &["none", "bit", "packet", "gilbert-packet", "gilbert-elliott"], "what is drawn")
         .or(Word("none")),
@@ -422,3 +422,19 @@ pub const ERRORS: &[Key] = &[
     Key::number("bit_error_rate_good", 0.0, 1.0, "of gilbert-elliott: outside bursts").or(Number(0.0)),
     Key::number("bit_error_rate_bad", 0.0, 1.0, "of gilbert-elliott: in bursts"),
 ];
+
+/// `link.errors`.
+pub const LINK_ERRORS: &[Key] = &{
+    let direction = Key::word(
+        "direction",
+        &["both", "a-to-b", "b-to-a"],
+        "what errs: what both ends send, or one alone, as data may be lost and their ACKs not",
+    );
+    let mut keys = [direction.or(Word("both")); ERRORS.len() + 1];
+    let mut n = 0;
+    while n < ERRORS.len() {
+        keys[n] = ERRORS[n];
+        n += 1;
+    }
+    keys
+};

@@ -293,7 +293,35 @@ fn without_a_radio_nodes_are_wired() {
     let link = &spec.links[0];
     assert_eq!((link.a, link.b, link.rate_bps), (NodeId(0), NodeId(1), 2_500_000));
     assert_eq!((link.delay, link.queue.capacity.get()), (Duration::from_micros(1500), 50));
-    assert!(matches!(link.errors, ErrorModel::BitErrors(p) if p.get() == 1e-6));
+    assert!(link.errors.iter().all(|errors| matches!(errors, ErrorModel::BitErrors(p) if p.get() == 1e-6)));
+}
+
+#[test]
+fn errors_of_a_link_are_of_the_direction_that_is_named() {
+    let lossy = |direction: &[&str]| {
+        let loss = ["link.0.errors.model=packet", "link.0.errors.packet_loss=0.2"];
+        let errors = spec(WIRED, &[&loss, direction].concat()).links[0].errors;
+        errors.map(|errors| matches!(errors, ErrorModel::PacketLoss(p) if p.get() == 0.2))
+    };
+    assert_eq!(lossy(&[]), [true, true]);
+    assert_eq!(lossy(&["link.0.errors.direction=both"]), [true, true]);
+    assert_eq!(lossy(&["link.0.errors.direction=a-to-b"]), [true, false]);
+    assert_eq!(lossy(&["link.0.errors.direction=b-to-a"]), [false, true]);
+}
+
+/// Server to client are data, client to server ACKs.
+#[test]
+fn a_link_may_lose_data_and_no_acks() {
+    let lost = |direction: &str| {
+        let direction = format!("link.0.errors.direction={direction}");
+        let loss = ["link.0.errors.model=packet", "link.0.errors.packet_loss=0.05", &direction];
+        let outcome = hopline_sim::simulate(&spec(WIRED, &loss), 1);
+        [0, 1].map(|node: usize| outcome.nodes[node].drops.link_error > 0)
+    };
+    let (at_server, at_client) = (true, true);
+    assert_eq!(lost("both"), [at_server, at_client]);
+    assert_eq!(lost("a-to-b"), [false, at_client]);
+    assert_eq!(lost("b-to-a"), [at_server, false]);
 }
 
 #[test]

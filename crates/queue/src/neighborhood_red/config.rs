@@ -13,12 +13,13 @@ pub struct Config {
     pub weight: f64,
     /// W: rate of the channel, bits per second, not 0. Default 2,000,000.
     pub bandwidth_bps: u64,
-    /// C: bits of a mean packet, not 0, which scales averages and thresholds. Not published; 8192 makes the saturated average
+    /// C: bits of a mean packet, not 0, which scales the averages. Not published; 8192 makes the saturated average
     /// 244, where the paper's figure has "about 240".
     pub packet_bits: u32,
-    /// minth: average below which there is no congestion. At least 0, below `max_threshold`; default 100.
+    /// minth: average below which there is no congestion. At least 0, below `max_threshold`; default 100 on a channel of
+    /// 2 Mb/s, in proportion to the rate on [others](Self::on_channel): a channel that is busy for 41 % of the time.
     pub min_threshold: f64,
-    /// maxth: average from which on neighbours are to drop everything. Default 240.
+    /// maxth: average from which on neighbours are to drop everything. Default 240, in the same way: 98 % of the time.
     pub max_threshold: f64,
     /// maxp: the neighbourhood's drop probability as the average reaches `max_threshold`. Above 0, at most 1; default 0.14,
     /// good from 0.1 to 0.2.
@@ -132,6 +133,20 @@ impl Config {
         guard: Guard::Off,
         neighbours: NonZeroU16::new(64).expect("not zero"),
     };
+
+    /// As the paper has it, on a channel of so many bits per second, not 0. The averages are W/C times the share of time
+    /// that the channel is busy (§5.1), and the thresholds were chosen for W = 2 Mb/s: the "heavy congestion" of §6.2 is
+    /// 240 there, and 1320 at 11 Mb/s. So they are in proportion to W, and stand for the same busy time at every rate.
+    #[must_use]
+    pub fn on_channel(bandwidth_bps: u64) -> Self {
+        let times = bandwidth_bps as f64 / Self::PAPER.bandwidth_bps as f64;
+        Self {
+            bandwidth_bps,
+            min_threshold: Self::PAPER.min_threshold * times,
+            max_threshold: Self::PAPER.max_threshold * times,
+            ..Self::PAPER
+        }
+    }
 
     /// The largest `normalizedPb` below that of total congestion: `maxp / maxth`.
     #[must_use]

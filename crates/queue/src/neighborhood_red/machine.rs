@@ -30,6 +30,8 @@ pub struct NeighborhoodRed {
     outgoing: Spacing,
     incoming: Spacing,
     timers: TimerTable<Timer, 2>,
+    /// A look whether to send a notice is due, and a sample that was due before it is awaited.
+    looks_after_sample: bool,
     transmits: VecDeque<Outgoing>,
     events: VecDeque<Event>,
     stats: Stats,
@@ -57,6 +59,7 @@ impl NeighborhoodRed {
             outgoing: Spacing::default(),
             incoming: Spacing::default(),
             timers,
+            looks_after_sample: false,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             stats: Stats::default(),
@@ -263,7 +266,12 @@ impl Machine for NeighborhoodRed {
                 }
                 Timer::Notice => {
                     self.timers.set(Timer::Notice, now + self.config.notice_interval);
-                    self.look_for_congestion(now);
+                    // The average of now has the interval that ends now in it (§5.1): that is looked at first.
+                    if self.events.contains(&Event::Sample) {
+                        self.looks_after_sample = true;
+                    } else {
+                        self.look_for_congestion(now);
+                    }
                 }
             }
         }
@@ -271,7 +279,12 @@ impl Machine for NeighborhoodRed {
 
     fn handle_signal(&mut self, now: Instant, signal: Signal) {
         match signal {
-            Signal::Channel(total) => self.congestion.sample(total, &self.config),
+            Signal::Channel(total) => {
+                self.congestion.sample(total, &self.config);
+                if core::mem::take(&mut self.looks_after_sample) {
+                    self.look_for_congestion(now);
+                }
+            }
             Signal::Heard(neighbour) => self.hear(now, neighbour),
         }
     }

@@ -156,6 +156,25 @@ fn probability_rises_from_threshold_to_threshold_over_the_average() {
     assert_eq!((at(240.0), at(1000.0)), (1.0, 1.0));
 }
 
+#[test]
+fn the_same_busy_time_is_the_same_congestion_at_every_rate() {
+    assert_eq!(Config::on_channel(2_000_000), Config::PAPER);
+    let own_share_to_drop = |bandwidth_bps: u64, busy: u64| {
+        let config = Config::on_channel(bandwidth_bps);
+        let mut congestion = Congestion::default();
+        let total = ChannelTime { elapsed: ms(100), busy: ms(busy), transmitting: ms(30), receiving: ms(5) };
+        congestion.sample(total, &Config { weight: 1.0, ..config });
+        congestion.normalized_pb(&config) * congestion.outgoing
+    };
+    for bandwidth_bps in [1_000_000, 5_500_000, 11_000_000, 54_000_000] {
+        for busy in [20, 40, 41, 60, 90, 98] {
+            let (there, published) =
+                (own_share_to_drop(bandwidth_bps, busy), own_share_to_drop(2_000_000, busy));
+            assert!(close(there, published), "{bandwidth_bps} bit/s, {busy} %: {there} {published}");
+        }
+    }
+}
+
 // ---- NCN, who sends ----
 
 /// A node for which all four conditions hold; congestion is below total.
@@ -179,6 +198,22 @@ fn a_node_that_suffers_sends_a_notice_each_interval() {
     let average = n.red.average();
     let expected = 0.14 * (average - 100.0) / 140.0 / average;
     assert!((notice.normalized_pb.get() - expected).abs() < 1e-6, "{} {expected}", notice.normalized_pb);
+}
+
+#[test]
+fn a_notice_that_is_due_with_a_sample_tells_of_that_sample() {
+    let every_sample = Config { weight: 1.0, sampling: ms(1000), ..Config::PAPER };
+    let (first_look, _) = Node::new(every_sample).red.poll_timeout().expect("it looks, and samples later");
+    let sampling = first_look.since(Instant::ZERO);
+    let mut n = Node::new(Config { sampling, ..every_sample });
+    n.hear(5);
+    let _ = n.down();
+    n.pass(sampling, (90, 5, 5));
+    assert!(close(n.red.average(), 0.9 * 2e6 / 8192.0), "{}", n.red.average());
+    let told: Vec<f64> = n.sent.iter().map(|sent| sent.notice.normalized_pb.get()).collect();
+    let average = n.red.average();
+    assert!(told.len() == 1, "there was no congestion before this sample: {told:?}");
+    assert!((told[0] - 0.14 * (average - 100.0) / 140.0 / average).abs() < 1e-6, "{told:?}");
 }
 
 #[test]

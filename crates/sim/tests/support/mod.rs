@@ -133,7 +133,7 @@ pub(crate) fn link(a: u32, b: u32, rate_bps: u64, delay: Duration, capacity: u16
         rate_bps,
         delay,
         queue: queue(capacity, Service::Fifo),
-        errors: ErrorModel::None,
+        errors: [ErrorModel::None; 2],
     }
 }
 

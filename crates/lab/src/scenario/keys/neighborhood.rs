@@ -24,19 +24,19 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
         "mean_packet_bytes",
         1,
         65_535,
-        "C: a mean packet, which scales averages and thresholds; default: 1024",
+        "C: a mean packet, which scales the averages; default: 1024",
     ),
     Key::number(
         "min_threshold_packets",
         0.0,
         1e6,
-        "minth: average below which there is no congestion; default: 100",
+        "minth: average below which there is no congestion; default: 100 times bandwidth_mbps / 2",
     ),
     Key::number(
         "max_threshold_packets",
         0.001,
         1e6,
-        "maxth: average from which on neighbours drop everything; default: 240",
+        "maxth: average from which on neighbours drop everything; default: 240 times bandwidth_mbps / 2",
     ),
     Key::number(
         "max_probability",

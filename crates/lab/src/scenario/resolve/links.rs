@@ -28,9 +28,24 @@ fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
         rate_bps: libm::round(rate_mbps * 1e6) as u64,
         delay: Duration::from_secs_f64(delay_ms * 1e-3),
         queue: queue::resolve(queue::PLAIN, section.section("queue"))?,
-        errors: errors(section.section("errors"))?,
+        errors: by_direction(section.section("errors"))?,
     })
 }
+
+/// The errors on what `a` sends, and on what `b` sends.
+fn by_direction(section: Section<'_>) -> Result<[ErrorModel; 2], Problem> {
+    let model = section.word("model").expect("has a default");
+    refuse_foreign(&section, "model", model, &[(MODELS, &["direction"])])?;
+    let errors = errors(section)?;
+    Ok(match section.word("direction").expect("has a default") {
+        "a-to-b" => [errors, ErrorModel::None],
+        "b-to-a" => [ErrorModel::None, errors],
+        _both => [errors; 2],
+    })
+}
+
+/// Those in which something is drawn.
+const MODELS: &[&str] = &["bit", "packet", "gilbert-packet", "gilbert-elliott"];
 
 /// The keys of each error model.
 const KEYS: [Owned; 4] = [

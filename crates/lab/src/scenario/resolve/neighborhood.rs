@@ -64,8 +64,9 @@ fn members(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
     Members::Some(drawn.into_iter().take(count).map(|(_, id)| id).collect::<BTreeSet<_>>())
 }
 
-fn config(section: &Section<'_>, bandwidth_bps: u64) -> Result<Config, Problem> {
-    let mut config = Config { bandwidth_bps, ..Config::PAPER };
+fn config(section: &Section<'_>, data_rate_bps: u64) -> Result<Config, Problem> {
+    let written_bps = section.number("bandwidth_mbps").map(|mbps| (mbps * 1e6) as u64);
+    let mut config = Config::on_channel(written_bps.unwrap_or(data_rate_bps));
     let numbers = [
         ("weight", &mut config.weight),
         ("min_threshold_packets", &mut config.min_threshold),
@@ -85,9 +86,6 @@ fn config(section: &Section<'_>, bandwidth_bps: u64) -> Result<Config, Problem> 
     for (key, field) in times {
         *field = seconds(section, key).unwrap_or(*field);
     }
-    if let Some(mbps) = section.number("bandwidth_mbps") {
-        config.bandwidth_bps = (mbps * 1e6) as u64;
-    }
     if let Some(bytes) = section.small("mean_packet_bytes") {
         config.packet_bits = 8 * bytes;
     }
@@ -104,10 +102,22 @@ fn config(section: &Section<'_>, bandwidth_bps: u64) -> Result<Config, Problem> 
     if section.word("action") == Some("mark") {
         config.action = Action::Mark;
     }
-    config
-        .validate()
-        .map_err(|must| Problem::new(format!("Neighborhood RED wants {must}")).at(section.origin))?;
+    config.validate().map_err(|must| {
+        let problem = Problem::new(format!("Neighborhood RED wants {must}")).at(section.origin);
+        if config.min_threshold < config.max_threshold { problem } else { problem.help(thresholds(&config)) }
+    })?;
     Ok(config)
+}
+
+/// Who writes one threshold may not know what the other is at this rate.
+fn thresholds(config: &Config) -> String {
+    format!(
+        "on a channel of {} Mb/s min_threshold_packets is {} and max_threshold_packets {}; what is not written is in \
+         proportion to the rate",
+        config.bandwidth_bps as f64 / 1e6,
+        config.min_threshold,
+        config.max_threshold
+    )
 }
 
 fn suffering(section: &Section<'_>) -> Result<Suffering, Problem> {

@@ -21,7 +21,27 @@ fn it_is_there_where_the_section_is_and_scaled_to_the_rate_of_the_radio() {
     let plain = neighborhood(&["neighborhood_red.share=1", "mac.data_rate_mbps=2"]).unwrap();
     assert_eq!((plain.config, plain.members), (Config::PAPER, Members::All));
     let fast = neighborhood(&["neighborhood_red.share=1", "mac.data_rate_mbps=11"]).unwrap();
-    assert_eq!(fast.config.bandwidth_bps, 11_000_000);
+    assert_eq!(fast.config, Config::on_channel(11_000_000));
+}
+
+#[test]
+fn thresholds_follow_the_rate_where_they_are_not_written() {
+    let thresholds = |settings: &[&str]| {
+        let config = neighborhood(settings).unwrap().config;
+        (config.bandwidth_bps, config.min_threshold, config.max_threshold)
+    };
+    let share = "neighborhood_red.share=1";
+    let fast = "mac.data_rate_mbps=11";
+    let (low, high) =
+        ("neighborhood_red.min_threshold_packets=120", "neighborhood_red.max_threshold_packets=1400");
+    assert_eq!(thresholds(&[share, "mac.data_rate_mbps=2"]), (2_000_000, 100.0, 240.0));
+    assert_eq!(thresholds(&[share, fast]), (11_000_000, 550.0, 1320.0));
+    assert_eq!(thresholds(&[share, "neighborhood_red.bandwidth_mbps=54"]), (54_000_000, 2700.0, 6480.0));
+    assert_eq!(thresholds(&[fast, low, high]), (11_000_000, 120.0, 1400.0));
+    assert_eq!(thresholds(&[fast, low]), (11_000_000, 120.0, 1320.0), "each for itself");
+    let lone = problem(&[fast, "neighborhood_red.max_threshold_packets=240"]);
+    assert!(lone.contains("Neighborhood RED wants min_threshold < max_threshold"), "{lone}");
+    assert!(lone.contains("550") && lone.contains("on a channel of 11 Mb/s"), "{lone}");
 }
 
 #[test]
