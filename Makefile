@@ -82,7 +82,13 @@ fingerprints: tools ## Check that a release build has the fingerprints pinned by
 bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criterion)
 	cargo bench --locked --workspace --bench '*'
 
-# Builds into target/, where the driver looks for the program.
+# Both build into target/, where the drivers look for the program.
+.PHONY: versus-linux
+versus-linux: tools ## Compare the preset linux with the kernel's TCP as it was measured, and write the table into docs/validation.md
+	@.ci/install python3 python3
+	CARGO_TARGET_DIR=target cargo build --locked --release --package hopline-cli
+	python3 bench/versus-linux/versus_linux.py --write docs/validation.md
+
 .PHONY: versus-ns2
 versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validation-tables.md (installs ns2)
 	@.ci/install python3 python3

@@ -2,8 +2,8 @@
 """The preset `linux` beside this kernel's own TCP, over one emulated link.
 
     python3 versus_linux.py                       # the table; runs of the kernel come from reference.json
-    python3 versus_linux.py --measure             # all of the kernel's runs anew: 25 minutes of real time, as root
-    python3 versus_linux.py --write docs/validation-tables.md
+    python3 versus_linux.py --measure             # all of the kernel's runs anew: half an hour and more of real time, as root
+    python3 versus_linux.py --write docs/validation.md
 
 The kernel sends by iperf3 between the two hosts of `hopline link`, in real time; hopline simulates a link of the same rate, delay,
 queue and losses. Data are lost and acknowledgments are not. Three seconds are left out at the start, fifteen count. A run
@@ -36,7 +36,7 @@ QUEUE_PACKETS = 100
 WARM_UP_S, MEASURED_S = 3, 15
 AT_ONCE = 6  # of the kernel's runs: none needs much of a processor
 TARGET_PCT = 10
-ATTEMPTS = 3
+ATTEMPTS = 10
 
 CASES = tuple(product(LAWS, RATES_MBPS, DELAYS_MS, LOSSES_PCT))
 
@@ -73,7 +73,7 @@ a = "near"
 b = "far"
 rate_mbps = {rate}
 delay_ms = {delay}
-queue.packets = {queue}
+queue.capacity_packets = {queue}
 errors.model = "packet"
 errors.packet_loss = {loss}
 errors.direction = "a-to-b"

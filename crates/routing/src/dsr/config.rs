@@ -144,6 +144,15 @@ pub enum TargetReplies {
     First,
 }
 
+/// What is forgotten of a link that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadLink {
+    /// Both its directions: links work both ways or not at all.
+    BothWays,
+    /// The direction that failed (ns-2).
+    OneWay,
+}
+
 /// Which packets tell their source route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceRoutes {
@@ -234,6 +243,8 @@ pub struct Config {
     pub target_replies: TargetReplies,
     /// MAX_SALVAGE_COUNT: how often a packet may be given another route. At most 15. 15.
     pub max_salvage: u8,
+    /// What is forgotten of a link that failed. Default both its directions.
+    pub dead_link: DeadLink,
     /// Which packets tell their source route. Default each.
     pub source_routes: SourceRoutes,
     /// Of packets queued for a neighbour that is gone. Default salvaged.
@@ -264,6 +275,7 @@ impl Config {
             max_request_retries: NonZeroU8::new(16).expect("not zero"),
             target_replies: TargetReplies::All,
             max_salvage: 15,
+            dead_link: DeadLink::BothWays,
             source_routes: SourceRoutes::InEach,
             queued_packets: QueuedPackets::Salvaged,
             limits: Limits::default(),
@@ -280,6 +292,7 @@ impl Config {
             cache: RouteCache::Paths(PathCache { cached_replies: at_once, ..PathCache::RFC4728 }),
             gratuitous_jitter: Duration::ZERO,
             release_spacing: Duration::from_millis(30),
+            dead_link: DeadLink::OneWay,
             source_routes: SourceRoutes::Announced { packets: 3, every: Duration::from_secs(5) },
             neighbours_asked: NeighboursAsked::EachTime,
             request_period: Duration::from_secs(2),

@@ -91,7 +91,7 @@ impl<M: Copy> Dsr<M> {
     /// The link between `a` and `b` does not work.
     pub(super) fn forget_link(&mut self, now: Instant, a: Ipv4Addr, b: Ipv4Addr) {
         let Some(paths) = &mut self.paths else { return };
-        if !paths.remove_link(a, b) {
+        if !paths.remove_link(a, b, self.config.dead_link) {
             return;
         }
         for (destination, search) in self.searches.iter_mut() {

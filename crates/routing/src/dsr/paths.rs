@@ -1,6 +1,6 @@
 //! The path cache (RFC 4728 §4.1).
 
-use super::config::PathCache;
+use super::config::{DeadLink, PathCache};
 use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::Addresses;
 use std::net::Ipv4Addr;
@@ -72,12 +72,14 @@ impl Paths {
     }
 
     /// Forgets the link between `a` and `b`: paths end before it. Returns whether one did.
-    pub(super) fn remove_link(&mut self, a: Ipv4Addr, b: Ipv4Addr) -> bool {
+    pub(super) fn remove_link(&mut self, a: Ipv4Addr, b: Ipv4Addr, dead: DeadLink) -> bool {
         let mut cut = Vec::new();
         let origin = self.origin;
         self.paths.retain(|path| {
             let mut hops = core::iter::once(&origin).chain(&path.nodes).zip(&path.nodes);
-            let Some(at) = hops.position(|(&from, &to)| (from, to) == (a, b) || (from, to) == (b, a)) else {
+            let Some(at) = hops.position(|(&from, &to)| {
+                (from, to) == (a, b) || (dead == DeadLink::BothWays && (from, to) == (b, a))
+            }) else {
                 return true;
             };
             cut.push(Path { nodes: Addresses::from_slice(&path.nodes[..at]), used: path.used });
@@ -223,11 +225,12 @@ mod tests {
         let mut p = paths(8);
         p.insert(at(0), nodes(&[1, 2, 3]));
         p.insert(at(0), nodes(&[4, 3, 2, 5]));
-        assert!(p.remove_link(n(2), n(3)));
+        assert!(p.remove_link(n(2), n(3), DeadLink::BothWays));
         assert_eq!((found(&p, 3), found(&p, 2)), (Some(nodes(&[4, 3])), Some(nodes(&[1, 2]))));
         assert_eq!(found(&p, 5), None);
-        assert!(!p.remove_link(n(2), n(3)));
-        assert!(p.remove_link(n(1), n(0)), "this node's own link");
+        assert!(!p.remove_link(n(2), n(3), DeadLink::BothWays));
+        assert!(!p.remove_link(n(1), n(0), DeadLink::OneWay), "the other direction");
+        assert!(p.remove_link(n(1), n(0), DeadLink::BothWays), "this node's own link");
         assert_eq!((found(&p, 1), found(&p, 2)), (None, None));
     }
 
@@ -236,7 +239,7 @@ mod tests {
         let mut p = paths(8);
         p.insert(at(0), nodes(&[1, 2, 3]));
         p.insert(at(1), nodes(&[1, 2, 4]));
-        p.remove_link(n(1), n(2));
+        p.remove_link(n(1), n(2), DeadLink::BothWays);
         assert_eq!(p.iter(at(1)).collect::<Vec<_>>(), [nodes(&[1]).as_slice()]);
     }
 }

@@ -63,7 +63,9 @@ pub use config::{
     InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction, RepeatedTimeout,
     RtoConfig, RtoFloor, TimestampEcho,
 };
-pub use congestion::{CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw};
+pub use congestion::{
+    BeyondPrior, CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw,
+};
 pub use door::{
     AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach, Resends,
 };

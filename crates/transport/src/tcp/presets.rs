@@ -72,6 +72,7 @@ impl Config {
     #[must_use]
     pub const fn linux() -> Self {
         let mut config = Self::modern().with_cubic();
+        config.law = WindowLaw::Cubic(CubicConfig::LINUX);
         config.variant = Variant::Sack(SackConfig::RFC9937);
         config.ecn = EcnUse::IfAsked;
         config.recovery_timeout = RecoveryTimeout::Keep;

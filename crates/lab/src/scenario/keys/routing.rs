@@ -164,6 +164,11 @@ pub const DSR: &[Key] = &[
     Key::word("target_replies", &["all", "first"], "to which copies of a request; default: all"),
     Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT; default: 15"),
     Key::word(
+        "dead_link",
+        &["both-ways", "one-way"],
+        "what is forgotten of a link that failed; default: both-ways, of ns2-2.35: one-way",
+    ),
+    Key::word(
         "source_routes",
         &["in-each", "announced"],
         "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state; default: in-each, of ns2-2.35: announced",

@@ -44,6 +44,11 @@ pub const TCP: &[Key] = &[
     ),
     Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed; default: 0.4"),
     Key::number("cubic_beta", 0.01, 0.99, "of cubic: what a loss leaves of the window; default: 0.7"),
+    Key::word(
+        "cubic_beyond_prior",
+        &["as-reno", "as-before"],
+        "of cubic: how the window that Reno would have grows beyond the one before the reduction; as-reno: RFC 9438, as-before: Linux; default: as-reno, of preset linux: as-before",
+    ),
     Key::flag(
         "fast_convergence",
         "of cubic: whether a flow that shrinks makes room for others; default: true",

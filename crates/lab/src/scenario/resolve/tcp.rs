@@ -5,9 +5,9 @@ use super::super::source::Problem;
 use super::{door, feedback, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
-    AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback, Frto, InitialWindow,
-    LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryTimeout, RecoveryWindow, RtoFloor,
-    TailProbe, TimestampEcho, Variant, WindowLaw,
+    AckPolicy, BeyondPrior, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback, Frto,
+    InitialWindow, LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryTimeout,
+    RecoveryWindow, RtoFloor, TailProbe, TimestampEcho, Variant, WindowLaw,
 };
 
 /// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
@@ -33,7 +33,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
-    config.law = law(transport, general, own)?;
+    config.law = law(transport, config.law, general, own)?;
     apply_recovery(&mut config, general, own)?;
     if pacing::is_paced(transport, general, own)? {
         config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
@@ -55,13 +55,26 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
 }
 
 /// The window law. Names of transports that do not say CUBIC mean RFC 5681, whatever the preset.
-fn law(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<WindowLaw, Problem> {
+fn law(
+    transport: &str,
+    preset: WindowLaw,
+    general: Section<'_>,
+    own: Section<'_>,
+) -> Result<WindowLaw, Problem> {
     let default = if transport == "tcp-cubic" { "cubic" } else { "aimd" };
     if own.word("law").or(general.word("law")).unwrap_or(default) == "cubic" {
-        let mut cubic = CubicConfig::RFC9438;
+        let mut cubic = match preset {
+            WindowLaw::Cubic(cubic) => cubic,
+            WindowLaw::Aimd => CubicConfig::RFC9438,
+        };
         for section in [general, own] {
             cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
             cubic.beta = section.number("cubic_beta").unwrap_or(cubic.beta);
+            match section.word("cubic_beyond_prior") {
+                Some("as-reno") => cubic.beyond_prior = BeyondPrior::AsReno,
+                Some(_as_before) => cubic.beyond_prior = BeyondPrior::AsBefore,
+                None => {}
+            }
             match section.flag("fast_convergence") {
                 Some(true) => cubic.fast_convergence = FastConvergence::On,
                 Some(false) => cubic.fast_convergence = FastConvergence::Off,
@@ -71,7 +84,12 @@ fn law(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<Window
         return Ok(WindowLaw::Cubic(cubic));
     }
     // In `[tcp]` they are for those flows that have use for them.
-    refuse_foreign(&own, "law", "aimd", &[(&["cubic"], &["cubic_c", "cubic_beta", "fast_convergence"])])?;
+    refuse_foreign(
+        &own,
+        "law",
+        "aimd",
+        &[(&["cubic"], &["cubic_c", "cubic_beta", "cubic_beyond_prior", "fast_convergence"])],
+    )?;
     Ok(WindowLaw::Aimd)
 }
 

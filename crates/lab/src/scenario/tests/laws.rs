@@ -36,7 +36,8 @@ fn the_law_goes_with_any_recovery() {
 fn every_parameter_of_cubic_can_be_set() {
     let settings =
         ["transport=tcp-cubic", "tcp.cubic_c=4", "tcp.cubic_beta=0.5", "tcp.fast_convergence=false"];
-    let expected = CubicConfig { c: 4.0, beta: 0.5, fast_convergence: FastConvergence::Off };
+    let expected =
+        CubicConfig { c: 4.0, beta: 0.5, fast_convergence: FastConvergence::Off, ..CubicConfig::LINUX };
     assert_eq!(law(&settings), WindowLaw::Cubic(expected));
 }
 

@@ -15,6 +15,17 @@ pub struct CubicConfig {
     pub beta: f64,
     /// Whether a flow that is reduced again below its last maximum makes room for others. Default it does (§4.7).
     pub fast_convergence: FastConvergence,
+    /// How what Reno's window would be grows on beyond the window before the reduction. Default as Reno's (§4.3).
+    pub beyond_prior: BeyondPrior,
+}
+
+/// How what Reno's window would be (`W_est`) grows beyond the window before the reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeyondPrior {
+    /// By one segment a round trip, as Reno's (RFC 9438 §4.3).
+    AsReno,
+    /// As before, by 3(1 − β)/(1 + β): Linux has no such switch.
+    AsBefore,
 }
 
 /// Whether a flow that is reduced again below its last maximum makes room for others.
@@ -28,7 +39,10 @@ pub enum FastConvergence {
 
 impl CubicConfig {
     /// As RFC 9438 has it.
-    pub const RFC9438: Self = Self { c: 0.4, beta: 0.7, fast_convergence: FastConvergence::On };
+    pub const RFC9438: Self =
+        Self { c: 0.4, beta: 0.7, fast_convergence: FastConvergence::On, beyond_prior: BeyondPrior::AsReno };
+    /// As Linux has it, in what differs measurably.
+    pub const LINUX: Self = Self { beyond_prior: BeyondPrior::AsBefore, ..Self::RFC9438 };
 
     /// `alpha_cubic`: with it a window that grows linearly and is cut to `beta` is as large, on average, as Reno's (§4.3).
     fn alpha(&self) -> f64 {
@@ -83,7 +97,10 @@ impl Cubic {
         stage.counted = step.now;
         let t = stage.elapsed.as_secs_f64();
         // §4.3: alpha is 1 from the window before the reduction on.
-        let alpha = if stage.estimate < prior { config.alpha() } else { 1.0 };
+        let alpha = match config.beyond_prior {
+            BeyondPrior::AsReno if stage.estimate >= prior => 1.0,
+            BeyondPrior::AsReno | BeyondPrior::AsBefore => config.alpha(),
+        };
         stage.estimate += alpha * step.acked / cwnd;
         if stage.window(config, t) < stage.estimate {
             return cwnd.max(stage.estimate); // Reno-friendly region
@@ -183,6 +200,23 @@ mod tests {
         assert!((windows[4] - (7.0 + 5.0 * alpha)).abs() < 1e-9, "{windows:?}");
         // From the window before the reduction on, one segment a round trip.
         assert!((windows[9] - windows[8] - 1.0).abs() < 1e-9, "{windows:?}");
+    }
+
+    #[test]
+    fn in_linux_a_small_window_grows_as_slowly_beyond_what_it_was() {
+        let mut state = Cubic::default();
+        state.reduce(&CubicConfig::LINUX, 10.0);
+        let mut cwnd = 7.0;
+        for round in 1..=10 {
+            let step = Step {
+                now: Instant::from_millis(10 * round),
+                round_trip: Duration::from_millis(10),
+                acked: cwnd,
+                weight: cwnd,
+            };
+            cwnd = state.grow(&CubicConfig::LINUX, cwnd, step);
+        }
+        assert!((cwnd - (7.0 + 10.0 * 0.9 / 1.7)).abs() < 1e-9, "{cwnd}");
     }
 
     #[test]

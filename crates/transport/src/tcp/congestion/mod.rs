@@ -17,7 +17,7 @@ mod sack;
 pub(crate) mod undo;
 mod window;
 
-pub use cubic::{CubicConfig, FastConvergence};
+pub use cubic::{BeyondPrior, CubicConfig, FastConvergence};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
 pub(crate) use prr::{Delivery, Progress};
 pub use prr::{PrrBound, RecoveryWindow};

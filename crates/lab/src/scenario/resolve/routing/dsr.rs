@@ -6,8 +6,9 @@ use super::super::seconds;
 use hopline_core::Duration;
 use hopline_routing::dsr::Config;
 use hopline_routing::dsr::config::{
-    CachedReplies, GratuitousReplies, NeighboursAsked, PathCache, QueuedPackets, RouteCache, SourceRoutes,
-    Tap, TargetReplies, Uncached, UncachedJitter, UncachedRelays, UncachedSalvage, UncachedSearches,
+    CachedReplies, DeadLink, GratuitousReplies, NeighboursAsked, PathCache, QueuedPackets, RouteCache,
+    SourceRoutes, Tap, TargetReplies, Uncached, UncachedJitter, UncachedRelays, UncachedSalvage,
+    UncachedSearches,
 };
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -46,6 +47,11 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
         Some("each-time") => NeighboursAsked::EachTime,
         Some(_once) => NeighboursAsked::Once,
         None => config.neighbours_asked,
+    };
+    config.dead_link = match section.word("dead_link") {
+        Some("one-way") => DeadLink::OneWay,
+        Some(_both_ways) => DeadLink::BothWays,
+        None => config.dead_link,
     };
     config.source_routes = match section.word("source_routes") {
         Some("announced") => Config::ns2().source_routes,
