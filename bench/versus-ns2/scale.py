@@ -10,8 +10,17 @@ from hopline_side import PROGRAM, ROOT
 SCENARIO = ROOT / "scenarios" / "random-400" / "scenario.toml"
 RANGE_M = 250.0
 NEIGHBOURS = 10
-NODES_PER_FLOW = 10
 SMALL, LARGE = 500, 5000
+FLOWS = 50
+WALKING = {"mobility.model": "random-waypoint", "mobility.max_speed_mps": 10}
+# Name, flows of so many nodes, further settings. The first is the one that counts; the second shows what is due to the
+# flows alone, the last what is due to routing.
+CASES = (
+    ("aodv", lambda nodes: nodes // 10, {}),
+    (f"aodv, {FLOWS} flows", lambda nodes: FLOWS, {}),
+    ("aodv, walking", lambda nodes: nodes // 10, WALKING),
+    ("static", lambda nodes: nodes // 10, {"routing.protocol": "static"}),
+)
 
 
 def side_m(nodes):
@@ -19,10 +28,10 @@ def side_m(nodes):
     return round(math.sqrt(nodes * math.pi * RANGE_M**2 / NEIGHBOURS))
 
 
-def run(nodes, routing):
+def run(nodes, flows, further):
     side = side_m(nodes)
     settings = {"nodes.count": nodes, "nodes.width_m": side, "nodes.height_m": side,
-                "flows.random": nodes // NODES_PER_FLOW, "routing.protocol": routing}
+                "flows.random": flows, "routing.protocol": "aodv"} | further
     words = [PROGRAM, "run", SCENARIO, "--json"]
     for key, value in settings.items():
         words += ["--set", f"{key}={value}"]
@@ -31,17 +40,22 @@ def run(nodes, routing):
 
 def table():
     head = ["nodes, a flow for every ten, 30 s", "CPU s", "MiB", "events", "ns per event",
-            "µs per node and second", "against 500 nodes"]
+            "events per node and second", "µs per node and second", "against 500 nodes"]
     lines = []
-    for routing in ("aodv", "static"):
+    for name, flows, further in CASES:
         base = None
         for nodes in (SMALL, LARGE):
-            measured = run(nodes, routing)
+            measured = run(nodes, flows(nodes), further)
             result = json.loads(measured.output)
-            cost = 1e6 * measured.cpu_s / nodes / result["sim_s"]
+            node_seconds = nodes * result["sim_s"]
+            cost = 1e6 * measured.cpu_s / node_seconds
             base = base or cost
-            lines.append([f"{nodes}, {routing}", f"{measured.cpu_s:.1f}", f"{measured.peak_mib:.0f}",
+            lines.append([f"{nodes}, {name}", f"{measured.cpu_s:.1f}", f"{measured.peak_mib:.0f}",
                           f"{result['events'] / 1e6:.0f} M",
-                          f"{1e9 * measured.cpu_s / result['events']:.0f}", f"{cost:.0f}",
-                          f"{cost / base:.1f}"])
+                          f"{1e9 * measured.cpu_s / result['events']:.0f}",
+                          f"{result['events'] / node_seconds:.0f}", f"{cost:.0f}", f"{cost / base:.1f}"])
     return report.markdown(head, lines)
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,25 +1,41 @@
-//! The event queue, ordered by time and then by insertion: a binary heap, and a ring of buckets for what is due soon.
+//! The event queue, ordered by time and then by insertion: a binary heap, and two rings of buckets for what is due soon.
 //!
-//! Most events are due within microseconds: the first bit of a frame at the next receiver, the end of SIFS. In a large
-//! network there are millions of them per simulated second. They go into the ring, where insertion and removal cost the
-//! same however many events are pending, and never meet the heap.
+//! Most events are due within microseconds, as the first bit of a frame at the next receiver or the end of SIFS, or within
+//! milliseconds, as the end of a frame or of a backoff. In a large network there are millions of them per simulated second,
+//! and tens of thousands pending. They go into the rings, where insertion and removal cost the same however many there
+//! are, and never meet the heap.
+
+mod ring;
 
 use core::cmp::Ordering;
 use hopline_core::Instant;
+use ring::{Place, Ring};
 use std::collections::BinaryHeap;
 
-/// Buckets of the ring: one for each bit of a word.
-const BUCKETS: u64 = 128;
-/// Width of a bucket is two to this power, in ns: 256 ns, so that the ring spans 32 µs: more than SIFS and
-/// ns-2's link-layer delay.
-const WIDTH_LOG2: u32 = 8;
+/// Slots of the first ring are two to this power long, in ns: 256 ns.
+const SLOT_LOG2: u32 = 8;
+/// Slots of the second ring, blocks: 33 µs. The first ring holds this block and the next one.
+const BLOCK_LOG2: u32 = 15;
+/// Slots of the first ring: two blocks.
+const SLOTS: u64 = 2 << (BLOCK_LOG2 - SLOT_LOG2);
+/// Slots of the second ring, which spans 17 ms: longer than any frame, backoff and jitter together.
+const BLOCKS: u64 = 512;
+/// Most events of a slot. The first of them is sought by looking at each, so that many at one instant are the heap's.
+const NEAR_CROWD: usize = 64;
+/// Most events of a block, of which the first is sought only if the next two blocks are empty.
+const SOON_CROWD: usize = 1024;
 
 /// Pending events.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler<E> {
-    ring: Ring<E>,
+    /// What is due in this block or the next, but for what finds its slot crowded.
+    near: Ring<E, SLOT_LOG2>,
+    /// What was due later, but within [`BLOCKS`], when it was added.
+    soon: Ring<E, BLOCK_LOG2>,
     heap: BinaryHeap<Entry<E>>,
     inserted: u64,
+    /// When the last event was due that was taken out.
+    start: Instant,
     next: Next,
 }
 
@@ -28,15 +44,23 @@ pub(crate) struct Scheduler<E> {
 struct Next {
     at: Instant,
     number: u64,
-    /// `None`: on top of the heap, or nowhere.
-    place: Option<Place>,
+    part: Part,
+}
+
+/// Where an event waits.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Near(Place),
+    Soon(Place),
+    /// On top of the heap, or nowhere.
+    Heap,
 }
 
 impl Next {
-    const NONE: Self = Self { at: Instant::FAR_FUTURE, number: u64::MAX, place: None };
+    const NONE: Self = Self { at: Instant::FAR_FUTURE, number: u64::MAX, part: Part::Heap };
 
-    const fn of<E>(entry: &Entry<E>, place: Option<Place>) -> Self {
-        Self { at: entry.at, number: entry.number, place }
+    const fn of<E>(entry: &Entry<E>, part: Part) -> Self {
+        Self { at: entry.at, number: entry.number, part }
     }
 }
 
@@ -49,7 +73,14 @@ struct Entry<E> {
 
 impl<E: Copy> Scheduler<E> {
     pub(crate) fn new() -> Self {
-        Self { ring: Ring::new(), heap: BinaryHeap::with_capacity(1024), inserted: 0, next: Next::NONE }
+        Self {
+            near: Ring::new(SLOTS, NEAR_CROWD),
+            soon: Ring::new(BLOCKS, SOON_CROWD),
+            heap: BinaryHeap::with_capacity(1024),
+            inserted: 0,
+            start: Instant::ZERO,
+            next: Next::NONE,
+        }
     }
 
     /// Adds `event` at `at`, behind every event already there for that instant. `at` is not before the last event
@@ -73,15 +104,15 @@ impl<E: Copy> Scheduler<E> {
 
     /// Adds `event` at `at`, in the place reserved as `number` among the events for that instant.
     pub(crate) fn schedule_as(&mut self, number: u64, at: Instant, event: E) {
+        debug_assert!(at >= self.start, "an event in the past");
         let entry = Entry { at, number, event };
-        let place = if self.ring.spans(at) {
-            Some(self.ring.push(entry))
-        } else {
-            self.heap.push(entry);
-            None
+        let part = match block(at) - block(self.start) {
+            0 | 1 => self.add_near(entry),
+            2..BLOCKS => self.soon.push(entry).map_or_else(|entry| self.add_to_heap(entry), Part::Soon),
+            _ => self.add_to_heap(entry),
         };
         if (at, number) < (self.next.at, self.next.number) {
-            self.next = Next { at, number, place };
+            self.next = Next { at, number, part };
         }
     }
 
@@ -92,92 +123,58 @@ impl<E: Copy> Scheduler<E> {
 
     /// Takes the next event out.
     pub(crate) fn pop(&mut self) -> Option<(Instant, E)> {
-        let entry = match self.next.place {
-            Some(place) => self.ring.take(place),
-            None => self.heap.pop()?,
+        let entry = match self.next.part {
+            Part::Near(place) => self.near.take(place),
+            Part::Soon(place) => self.soon.take(place),
+            Part::Heap => self.heap.pop()?,
         };
-        self.ring.start = slot(entry.at);
+        let before = core::mem::replace(&mut self.start, entry.at);
+        if block(before) != block(entry.at) {
+            self.draw_near();
+        }
         self.next = self.find_next();
         Some((entry.at, entry.event))
     }
 
+    /// Time has come to another block: it and the next one move to the first ring. Whatever came before has been taken out.
+    fn draw_near(&mut self) {
+        let next = Instant::from_nanos(self.start.as_nanos().saturating_add(1 << BLOCK_LOG2));
+        for block in [self.start, next] {
+            while let Some(entry) = self.soon.take_any(block) {
+                self.add_near(entry);
+            }
+        }
+    }
+
+    /// A crowded slot, where the first would be sought among many, sends what comes to the heap.
+    fn add_near(&mut self, entry: Entry<E>) -> Part {
+        self.near.push(entry).map_or_else(|entry| self.add_to_heap(entry), Part::Near)
+    }
+
+    fn add_to_heap(&mut self, entry: Entry<E>) -> Part {
+        self.heap.push(entry);
+        Part::Heap
+    }
+
+    /// The rings follow each other in time; the heap may hold anything.
     fn find_next(&self) -> Next {
-        match (self.ring.first(), self.heap.peek()) {
-            (Some(place), Some(top)) if *top > *self.ring.at(place) => Next::of(top, None),
-            (Some(place), _) => Next::of(self.ring.at(place), Some(place)),
-            (None, Some(top)) => Next::of(top, None),
+        let in_rings = match self.near.first(self.start) {
+            Some(place) => Some(Next::of(self.near.at(place), Part::Near(place))),
+            None => self.soon.first(self.start).map(|place| Next::of(self.soon.at(place), Part::Soon(place))),
+        };
+        match (in_rings, self.heap.peek()) {
+            (Some(next), Some(top)) if (next.at, next.number) > (top.at, top.number) => {
+                Next::of(top, Part::Heap)
+            }
+            (Some(next), _) => next,
+            (None, Some(top)) => Next::of(top, Part::Heap),
             (None, None) => Next::NONE,
         }
     }
 }
 
-/// What is due within [`BUCKETS`] slots from `start` on. The entries of one bucket belong to one slot, in no order.
-#[derive(Clone, Debug)]
-struct Ring<E> {
-    buckets: Vec<Vec<Entry<E>>>,
-    /// Bit n is set if bucket n holds anything.
-    occupied: u128,
-    start: u64,
-}
-
-/// Where an entry stands in the ring.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    bucket: usize,
-    index: usize,
-}
-
-impl<E: Copy> Ring<E> {
-    fn new() -> Self {
-        Self { buckets: vec![Vec::new(); BUCKETS as usize], occupied: 0, start: 0 }
-    }
-
-    fn spans(&self, at: Instant) -> bool {
-        debug_assert!(slot(at) >= self.start, "an event in the past");
-        slot(at) - self.start < BUCKETS
-    }
-
-    fn push(&mut self, entry: Entry<E>) -> Place {
-        let bucket = (slot(entry.at) % BUCKETS) as usize;
-        self.occupied |= 1 << bucket;
-        self.buckets[bucket].push(entry);
-        Place { bucket, index: self.buckets[bucket].len() - 1 }
-    }
-
-    /// The entry that is due first.
-    fn first(&self) -> Option<Place> {
-        if self.occupied == 0 {
-            return None;
-        }
-        let start = self.start % BUCKETS;
-        let ahead = u64::from(self.occupied.rotate_right(start as u32).trailing_zeros());
-        let bucket = ((start + ahead) % BUCKETS) as usize;
-        let entries = &self.buckets[bucket];
-        let mut index = 0;
-        for (candidate, entry) in entries.iter().enumerate().skip(1) {
-            if *entry > entries[index] {
-                index = candidate;
-            }
-        }
-        Some(Place { bucket, index })
-    }
-
-    fn at(&self, place: Place) -> &Entry<E> {
-        &self.buckets[place.bucket][place.index]
-    }
-
-    fn take(&mut self, place: Place) -> Entry<E> {
-        let bucket = &mut self.buckets[place.bucket];
-        let entry = bucket.swap_remove(place.index);
-        if bucket.is_empty() {
-            self.occupied &= !(1 << place.bucket);
-        }
-        entry
-    }
-}
-
-const fn slot(at: Instant) -> u64 {
-    at.as_nanos() >> WIDTH_LOG2
+const fn block(at: Instant) -> u64 {
+    at.as_nanos() >> BLOCK_LOG2
 }
 
 impl<E> PartialEq for Entry<E> {
@@ -233,14 +230,27 @@ mod tests {
     }
 
     #[test]
+    fn a_crowd_at_one_instant_keeps_its_order() {
+        for far in [3, 300_000, 30_000_000] {
+            let (mut s, at) = (Scheduler::new(), Instant::from_nanos(far));
+            let all = 2 * SOON_CROWD as u32;
+            (0..all).for_each(|number| s.schedule(at, number));
+            for number in 0..all {
+                assert_eq!(s.pop(), Some((at, number)));
+            }
+            assert_eq!(s.pop(), None);
+        }
+    }
+
+    #[test]
     fn near_and_far_events_interleave_as_in_one_ordered_map() {
         let mut stream = Stream::global(1, 1, Purpose::Traffic);
         let (mut s, mut model) = (Scheduler::new(), BTreeMap::new());
         let mut now = Instant::ZERO;
         for number in 0..50_000u32 {
-            // Some due at once, some within the ring, some just beyond, some far away.
-            let scales = [1, 200, 20_000, 5_000_000];
-            let limit = Duration::from_nanos(scales[stream.below(4) as usize]);
+            // Some due at once, some within either ring, some just beyond, some far away.
+            let scales = [1, 200, 20_000, 200_000, 5_000_000, 50_000_000];
+            let limit = Duration::from_nanos(scales[stream.below(6) as usize]);
             let at = now + stream.duration_below(limit);
             s.schedule(at, number);
             model.insert((at, number), ());

@@ -4,7 +4,7 @@ use super::config::HelloWhen;
 use super::machine::Aodv;
 use super::search::Answered;
 use super::stats::Ignored;
-use super::table::{Expiry, Offer, Role, Verdict};
+use super::table::{Expiry, Offer, Role, Route, Verdict};
 use super::types::Timer;
 use hopline_core::{Duration, Instant};
 use hopline_wire::aodv::{Message, Rrep};
@@ -61,7 +61,9 @@ impl<M: Copy> Aodv<M> {
     }
 
     fn is_on_active_route(&self, now: Instant) -> bool {
-        self.routes.iter().any(|(_, route)| route.role == Role::Path && self.routes.is_usable(now, route))
+        let active =
+            |route: &Route, to: Ipv4Addr| route.role == Role::Path && self.routes.is_usable(now, to, route);
+        self.routes.iter().any(|(destination, route)| active(route, destination))
     }
 
     /// §6.9: a neighbour not heard for ALLOWED_HELLO_LOSS intervals is gone.

@@ -128,17 +128,17 @@ impl<M: Copy> Aodv<M> {
             hops: route.hops,
             seq: route.seq(),
             state: match route.state {
-                RouteState::Valid if !self.routes.is_usable(now, route) => RouteState::Invalid,
+                RouteState::Valid if !self.routes.is_usable(now, destination, route) => RouteState::Invalid,
                 state => state,
             },
-            expires: route.expires,
+            expires: self.routes.until(destination, route),
         })
     }
 
     /// Whether packets for `destination` would be sent at `now`, and not wait or be dropped.
     #[must_use]
     pub fn has_route(&self, now: Instant, destination: Ipv4Addr) -> bool {
-        self.routes.find(destination).is_some_and(|route| self.routes.is_usable(now, route))
+        self.routes.find(destination).is_some_and(|route| self.routes.is_usable(now, destination, route))
     }
 
     /// Whether `address` can be another node's.

@@ -13,6 +13,7 @@ mod forwarding;
 mod hello;
 mod machine;
 mod neighbours;
+mod renewals;
 mod repair;
 mod reply;
 mod request;

@@ -5,6 +5,9 @@ use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant};
 use std::net::Ipv4Addr;
 
+/// Originators whose latest request is kept at hand: more than flood the same place at the same time.
+const AT_HAND: usize = 8;
+
 /// How many request ids below the latest are told apart. Older ones count as heard.
 const WINDOW: u32 = u64::BITS;
 
@@ -12,10 +15,22 @@ const WINDOW: u32 = u64::BITS;
 ///
 /// An originator numbers its requests consecutively (§6.3), so one entry holds the latest id and a bit for each of the
 /// 64 before it. Entries expire when looked at, or are thrown out before memory would grow.
+///
+/// Nine of ten requests are copies of one that came some milliseconds ago. They are recognised without a look at the
+/// entries, which in a large network have left the caches by then.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
+    at_hand: AtHand,
     originators: AddressMap<Ids>,
     memory: Duration,
+}
+
+/// The request of each of a few originators that was noted last, and until when it is remembered.
+#[derive(Clone, Debug)]
+struct AtHand {
+    requests: [(Ipv4Addr, u32, Instant); AT_HAND],
+    /// The place that is taken next.
+    next: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -28,24 +43,56 @@ struct Ids {
 
 impl Seen {
     pub(super) fn new(memory: Duration, limit: u32) -> Self {
-        Self { originators: AddressMap::new(limit), memory }
+        Self { at_hand: AtHand::new(), originators: AddressMap::new(limit), memory }
     }
 
     pub(super) fn note(&mut self, now: Instant, originator: Ipv4Addr, id: u32) -> Sighting {
-        let expires = now + self.memory;
-        match self.originators.get_mut(originator) {
-            Some(ids) if ids.expires > now => ids.note(id, expires),
-            Some(ids) => {
-                *ids = Ids { latest: id, heard: 1, expires };
-                Sighting::First
-            }
-            None => self.remember(now, originator, Ids { latest: id, heard: 1, expires }),
+        if self.at_hand.holds(now, originator, id) {
+            return Sighting::Again;
         }
+        let expires = now + self.memory;
+        let Some(ids) = self.originators.get_mut(originator) else {
+            return self.remember(now, originator, Ids { latest: id, heard: 1, expires });
+        };
+        let sighting = if ids.expires > now {
+            ids.note(id, expires)
+        } else {
+            *ids = Ids { latest: id, heard: 1, expires };
+            Sighting::First
+        };
+        self.at_hand.put(originator, id, ids.expires);
+        sighting
     }
 
     fn remember(&mut self, now: Instant, originator: Ipv4Addr, ids: Ids) -> Sighting {
         self.originators.make_room(|_, ids| ids.expires > now);
-        if self.originators.insert_new(originator, ids) { Sighting::First } else { Sighting::Full }
+        let (id, expires) = (ids.latest, ids.expires);
+        if !self.originators.insert_new(originator, ids) {
+            return Sighting::Full;
+        }
+        self.at_hand.put(originator, id, expires);
+        Sighting::First
+    }
+}
+
+impl AtHand {
+    const fn new() -> Self {
+        Self { requests: [(Ipv4Addr::UNSPECIFIED, 0, Instant::ZERO); AT_HAND], next: 0 }
+    }
+
+    fn holds(&self, now: Instant, originator: Ipv4Addr, id: u32) -> bool {
+        self.requests.iter().any(|&(o, i, expires)| (o, i) == (originator, id) && expires > now)
+    }
+
+    /// In place of what is here of the same originator, so that it never contradicts the entries: whatever changes an
+    /// entry passes here.
+    fn put(&mut self, originator: Ipv4Addr, id: u32, expires: Instant) {
+        let known = self.requests.iter().position(|(other, ..)| *other == originator);
+        let place = known.unwrap_or(self.next);
+        if known.is_none() {
+            self.next = (place + 1) % AT_HAND;
+        }
+        self.requests[place] = (originator, id, expires);
     }
 }
 
@@ -69,6 +116,7 @@ impl Ids {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -142,5 +190,27 @@ mod tests {
         assert_eq!(s.note(at(1), c, 1), Sighting::Full);
         assert_eq!(s.note(at(6), c, 1), Sighting::First);
         assert_eq!(s.originators.iter().count(), 1);
+    }
+
+    /// Every request noted, by originator: what [`Seen`] does without keeping any at hand.
+    fn note_plainly(seen: &mut Seen, now: Instant, originator: Ipv4Addr, id: u32) -> Sighting {
+        seen.at_hand = AtHand::new();
+        seen.note(now, originator, id)
+    }
+
+    proptest! {
+        /// More originators than are kept at hand; ids that go back and forth, out of the window, and round.
+        #[test]
+        fn what_is_at_hand_changes_no_answer(
+            notes in prop::collection::vec((0u32..12, 0u32..4, 0u32..3, 0u64..3), 0..400),
+        ) {
+            let (mut with, mut without, mut now) = (seen(10), seen(10), at(0));
+            for (originator, low, jump, pause) in notes {
+                now += Duration::from_millis(700 * pause);
+                let (originator, id) = (Ipv4Addr::from_bits(originator + 1), low + jump * 0x5555_5555);
+                let expected = note_plainly(&mut without, now, originator, id);
+                prop_assert_eq!(with.note(now, originator, id), expected);
+            }
+        }
     }
 }

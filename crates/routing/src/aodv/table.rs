@@ -1,6 +1,7 @@
 //! The routing table (RFC 3561 §2, §6.1, §6.2).
 
 use super::config::{Ageing, Config};
+use super::renewals::Renewals;
 use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant, Seq32};
 use std::net::Ipv4Addr;
@@ -225,6 +226,8 @@ impl Route {
 #[derive(Clone, Debug)]
 pub(super) struct RouteTable {
     routes: AddressMap<Route>,
+    /// What `routes` does not say yet.
+    renewals: Renewals,
     ageing: Ageing,
     delete_period: Duration,
     /// No route expires before this.
@@ -235,6 +238,7 @@ impl RouteTable {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             routes: AddressMap::new(config.limits.routes),
+            renewals: Renewals::new(),
             ageing: config.ageing,
             delete_period: config.delete_period,
             earliest: Instant::FAR_FUTURE,
@@ -243,7 +247,11 @@ impl RouteTable {
 
     /// The route to `destination` in whatever state it is at `now`.
     pub(super) fn get(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Route> {
+        let renewed = self.renewals.take(destination);
         let route = self.routes.get_mut(destination)?;
+        if let Some(until) = renewed {
+            route.renew(until);
+        }
         if self.ageing == Ageing::Exact && route.is_valid() && route.expires <= now {
             let forget = route.expires + self.delete_period;
             route.invalidate(RouteState::Invalid, forget);
@@ -251,7 +259,7 @@ impl RouteTable {
         Some(route)
     }
 
-    /// The route to `destination` as it was left.
+    /// The route to `destination` as it was left; when it ends, [`Self::until`] says.
     pub(super) fn find(&self, destination: Ipv4Addr) -> Option<&Route> {
         self.routes.get(destination)
     }
@@ -299,10 +307,14 @@ impl RouteTable {
     /// Takes the route to a neighbour that was just heard (§6.5, §6.7): one hop, no sequence number of its own. A known
     /// sequence number stays. Returns whether the neighbour could not be reached, or only farther, before.
     pub(super) fn offer_neighbour(&mut self, now: Instant, neighbour: Ipv4Addr, expires: Instant) -> bool {
+        if self.renewals.extend(now, neighbour, expires) {
+            return false;
+        }
         let Some(route) = self.get(now, neighbour) else {
             let new = self.routes.insert_new(neighbour, Route::new(neighbour, 1, expires));
             if new {
                 self.note_expiry(expires);
+                self.watch(neighbour, expires);
             }
             return new;
         };
@@ -313,10 +325,30 @@ impl RouteTable {
         }
         (route.next_hop, route.hops) = (neighbour, 1);
         route.renew(expires);
+        let until = route.expires;
         if !known {
             self.note_expiry(expires);
         }
+        self.watch(neighbour, until);
         !known
+    }
+
+    /// From now on renewals of the valid route to `neighbour` are kept beside the table.
+    fn watch(&mut self, neighbour: Ipv4Addr, until: Instant) {
+        if let Some((other, until)) = self.renewals.insert(neighbour, until)
+            && let Some(route) = self.routes.get_mut(other)
+        {
+            route.renew(until);
+        }
+    }
+
+    /// Puts all renewals into the table.
+    fn settle(&mut self) {
+        for (neighbour, until) in self.renewals.take_all() {
+            if let Some(route) = self.routes.get_mut(neighbour) {
+                route.renew(until);
+            }
+        }
     }
 
     /// When a route that ends now is to be forgotten.
@@ -326,17 +358,13 @@ impl RouteTable {
 
     /// Calls `visit` for every route that counts as known at `now`.
     pub(super) fn for_each_known(&mut self, now: Instant, mut visit: impl FnMut(Ipv4Addr, &mut Route)) {
+        self.settle();
         let ageing = self.ageing;
         for (destination, route) in self.routes.iter_mut() {
-            if usable(ageing, now, route) || route.state == RouteState::RepairingKept {
+            if usable(ageing, now, route, route.expires) || route.state == RouteState::RepairingKept {
                 visit(destination, route);
             }
         }
-    }
-
-    /// Whether packets may take `route` at `now`.
-    pub(super) fn is_usable(&self, now: Instant, route: &Route) -> bool {
-        usable(self.ageing, now, route)
     }
 
     pub(super) fn set_role(&mut self, destination: Ipv4Addr, role: Role) {
@@ -347,6 +375,16 @@ impl RouteTable {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Route)> {
         self.routes.iter()
+    }
+
+    /// When `route`, which leads to `destination`, ends or is forgotten.
+    pub(super) fn until(&self, destination: Ipv4Addr, route: &Route) -> Instant {
+        self.renewals.get(destination).unwrap_or(route.expires)
+    }
+
+    /// Whether packets for `destination` may take `route` at `now`.
+    pub(super) fn is_usable(&self, now: Instant, destination: Ipv4Addr, route: &Route) -> bool {
+        usable(self.ageing, now, route, self.until(destination, route))
     }
 
     /// Notes that some route now ends or is forgotten at `at`.
@@ -365,6 +403,7 @@ impl RouteTable {
 
     /// Ends the routes that expired and forgets those that ended long ago, except the ones `keep` wants.
     pub(super) fn purge(&mut self, now: Instant, keep: impl Fn(Ipv4Addr) -> bool) {
+        self.settle();
         let mut earliest = Instant::FAR_FUTURE;
         let delete_period = self.delete_period;
         self.routes.retain(|destination, route| {
@@ -383,8 +422,9 @@ impl RouteTable {
     }
 }
 
-fn usable(ageing: Ageing, now: Instant, route: &Route) -> bool {
-    route.is_valid() && (ageing != Ageing::Exact || route.expires > now)
+/// `until`: when `route`, if it is valid, expires.
+fn usable(ageing: Ageing, now: Instant, route: &Route, until: Instant) -> bool {
+    route.is_valid() && (ageing != Ageing::Exact || until > now)
 }
 
 /// The first multiple of `period` after `at`.
@@ -402,6 +442,7 @@ pub(super) fn tick_from(at: Instant, period: Duration) -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_route_with_its_destination_takes_40_bytes() {
@@ -414,5 +455,48 @@ mod tests {
         assert_eq!((tick_after(at(499), period), tick_from(at(499), period)), (at(500), at(500)));
         assert_eq!((tick_after(at(500), period), tick_from(at(500), period)), (at(1_000), at(500)));
         assert_eq!(tick_after(Instant::FAR_FUTURE, period), Instant::FAR_FUTURE);
+    }
+
+    fn neighbour(n: u32) -> Ipv4Addr {
+        Ipv4Addr::from_bits(n + 1)
+    }
+
+    /// What can be seen of a table. Looking at it puts nothing into it.
+    fn seen(table: &RouteTable, now: Instant) -> Vec<(Ipv4Addr, RouteState, Instant, bool)> {
+        let view = |(to, route): (Ipv4Addr, &Route)| {
+            (to, route.state, table.until(to, route), table.is_usable(now, to, route))
+        };
+        table.iter().map(view).collect()
+    }
+
+    proptest! {
+        /// Compared with a table that takes every renewal in at once.
+        #[test]
+        fn renewals_beside_the_table_change_nothing_that_can_be_seen(
+            ticks: bool,
+            ops in prop::collection::vec((0u32..6, 0u32..24, 0u64..5), 0..400),
+        ) {
+            let ageing = if ticks { Ageing::Ticks(Duration::from_millis(500)) } else { Ageing::Exact };
+            let config = Config { ageing, ..Config::rfc3561() };
+            let (mut lazy, mut plain) = (RouteTable::new(&config), RouteTable::new(&config));
+            let mut now = Instant::from_secs(1);
+            for (op, n, pause) in ops {
+                now += Duration::from_millis(300 * pause);
+                for (table, settles) in [(&mut lazy, false), (&mut plain, true)] {
+                    let expires = now + Duration::from_millis(1_000 + 400 * u64::from(n % 3));
+                    match op {
+                        0..=2 => _ = table.offer_neighbour(now, neighbour(n), expires),
+                        3 => _ = table.get(now, neighbour(n)),
+                        4 => table.for_each_known(now, |_, route| route.remove_precursor(neighbour(n))),
+                        _ => table.purge(now, |_| false),
+                    }
+                    if settles {
+                        table.settle();
+                    }
+                }
+                prop_assert_eq!(seen(&lazy, now), seen(&plain, now));
+                prop_assert_eq!(lazy.next_purge(), plain.next_purge());
+            }
+        }
     }
 }

@@ -1,0 +1,103 @@
+//! Renewals of routes to neighbours that are not in the table yet.
+//!
+//! In a flood a node hears the same request from every neighbour, and each time a route is to live longer (RFC 3561
+//! §6.5). In a large network the table has left the caches by then. What is here stands beside the agent's other state,
+//! and goes into the table when somebody looks at the route.
+
+use hopline_core::Instant;
+use std::net::Ipv4Addr;
+
+/// Most routes with a renewal here: somewhat more than most nodes have neighbours.
+const CAPACITY: usize = 16;
+
+/// Neighbours whose routes are valid, and until when these live. Nobody has looked at the routes since.
+#[derive(Clone, Debug)]
+pub(super) struct Renewals {
+    /// Apart from the times: who is sought here mostly is in the first line, or in none. Free places are unspecified.
+    neighbours: [Ipv4Addr; CAPACITY],
+    until: [Instant; CAPACITY],
+    /// The place that is taken next.
+    next: usize,
+}
+
+impl Renewals {
+    pub(super) const fn new() -> Self {
+        Self { neighbours: [Ipv4Addr::UNSPECIFIED; CAPACITY], until: [Instant::ZERO; CAPACITY], next: 0 }
+    }
+
+    /// Lets the route to `neighbour` live at least until `until`. `false` if it is not here, or expired at `now`.
+    pub(super) fn extend(&mut self, now: Instant, neighbour: Ipv4Addr, until: Instant) -> bool {
+        let place = self.place(neighbour).filter(|&place| self.until[place] > now);
+        if let Some(place) = place {
+            self.until[place] = self.until[place].max(until);
+        }
+        place.is_some()
+    }
+
+    /// Takes in a route that is valid, lives until `until`, and is not here. Returns the one that it replaces, if any:
+    /// that goes into the table.
+    pub(super) fn insert(&mut self, neighbour: Ipv4Addr, until: Instant) -> Option<(Ipv4Addr, Instant)> {
+        let place = self.place(Ipv4Addr::UNSPECIFIED).unwrap_or(self.next);
+        self.next = (place + 1) % CAPACITY;
+        let replaced = (self.neighbours[place], self.until[place]);
+        (self.neighbours[place], self.until[place]) = (neighbour, until);
+        Some(replaced).filter(|(other, _)| !other.is_unspecified())
+    }
+
+    /// Until when the route to `neighbour` lives, if it is here.
+    pub(super) fn get(&self, neighbour: Ipv4Addr) -> Option<Instant> {
+        self.place(neighbour).map(|place| self.until[place])
+    }
+
+    /// Takes the route to `neighbour` out.
+    pub(super) fn take(&mut self, neighbour: Ipv4Addr) -> Option<Instant> {
+        let place = self.place(neighbour)?;
+        self.neighbours[place] = Ipv4Addr::UNSPECIFIED;
+        Some(self.until[place])
+    }
+
+    /// Takes all routes out.
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = (Ipv4Addr, Instant)> {
+        let Self { neighbours, until, .. } = core::mem::replace(self, Self::new());
+        neighbours.into_iter().zip(until).filter(|(neighbour, _)| !neighbour.is_unspecified())
+    }
+
+    fn place(&self, neighbour: Ipv4Addr) -> Option<usize> {
+        self.neighbours.iter().position(|other| *other == neighbour)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+    fn at(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    #[test]
+    fn a_renewal_never_shortens_a_life_and_an_expired_route_is_not_renewed() {
+        let mut r = Renewals::new();
+        assert!(!r.extend(at(0), A, at(3)), "not here");
+        assert_eq!(r.insert(A, at(3)), None);
+        assert!(r.extend(at(1), A, at(4)));
+        assert!(r.extend(at(1), A, at(2)));
+        assert_eq!(r.get(A), Some(at(4)));
+        assert!(!r.extend(at(4), A, at(9)), "expired");
+        assert_eq!((r.take(A), r.take(A)), (Some(at(4)), None));
+    }
+
+    #[test]
+    fn one_too_many_replaces_the_oldest_and_none_is_lost() {
+        let neighbour = |n: usize| Ipv4Addr::from_bits(10 << 24 | n as u32 + 1);
+        let mut r = Renewals::new();
+        assert!((0..CAPACITY).all(|n| r.insert(neighbour(n), at(n as u64)).is_none()));
+        assert_eq!(r.insert(neighbour(CAPACITY), at(99)), Some((neighbour(0), at(0))));
+        assert_eq!(r.take(neighbour(5)), Some(at(5)));
+        assert_eq!(r.insert(neighbour(0), at(0)), None, "a free place comes first");
+        assert_eq!(r.take_all().count(), CAPACITY);
+        assert_eq!(r.take_all().count(), 0);
+    }
+}
