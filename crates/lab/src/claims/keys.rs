@@ -29,9 +29,13 @@ pub const RULE: &[Key] = &[
         "widest_pct",
         0.0,
         1000.0,
-        "an interval whose half-width is above so many percent of the claimed value decides nothing",
+        "an interval that meets what is claimed and has a half-width above so many percent of it decides nothing",
     )
     .required(),
+    Key::texts(
+        "log_ratios",
+        "metrics of which a gain is judged by the logarithm of its ratio: −93 % and −71 % are a factor of four apart",
+    ),
 ];
 
 /// `[[figure]]`.
@@ -83,7 +87,12 @@ pub const CLAIM: &[Key] = &[
         "id of the figure whose same statistic it is taken over: the claim is the ratio of the two; of `ratio-sd` and `ratio-sd-per-mean`",
     ),
     Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
-    Key::number("tolerance", 0.0, 1e12, "stands for rule.tolerance_pct, in the unit of `claimed`"),
+    Key::number(
+        "tolerance",
+        0.0,
+        1e12,
+        "stands for rule.tolerance_pct: in the unit of `claimed`, of a log ratio in percent of the ratio",
+    ),
     Key::number("low", -1e12, 1e12, "the claim is a range: its lower end"),
     Key::number("high", -1e12, 1e12, "the claim is a range: its upper end"),
     Key::number("above", -1e12, 1e12, "the claim is that the value is above this"),
