@@ -3,7 +3,9 @@
 use super::along::{self, Along};
 use super::finding::{Found, Missing};
 use super::verdict::ratio_range;
-use super::{Claim, Claimed, Direction, Measure, OfSeveral, Quantity, Register, Test, Verdict, judge};
+use super::{
+    Claim, Claimed, Direction, Heading, Measure, OfSeveral, Quantity, Register, Test, Verdict, judge,
+};
 use crate::comparison::Comparison;
 use crate::metrics;
 use crate::scenario::source::Problem;
@@ -200,6 +202,9 @@ impl Evidence<'_> {
     pub fn json(&self) -> Json {
         json!({
             "claim": self.claim.id,
+            "kind": self.claim.kind.word(),
+            "sentence": self.claim.sentence,
+            "counted": Heading::of(self).map(Heading::key),
             "statement": self.claim.statement,
             "where": self.claim.place,
             "claimed": self.claimed(),

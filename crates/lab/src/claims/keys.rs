@@ -9,6 +9,9 @@ pub const OF_SEVERAL: &[&str] = &["best", "mean", "least", "middle", "most"];
 /// The words of `statistic`.
 pub const STATISTIC: &[&str] = &["gain", "mean-ratio", "ratio-sd", "ratio-sd-per-mean", "positive-share"];
 
+/// The words of `kind`.
+pub const KIND: &[&str] = &super::tally::Kind::WORDS;
+
 /// The top level.
 pub const CLAIMS: &[Key] = &[
     Key::text("paper", "authors, title, venue, year").required(),
@@ -48,6 +51,16 @@ pub const FIGURE: &[Key] = &[
 /// `[[claim]]`.
 pub const CLAIM: &[Key] = &[
     Key::text("id", "as the digest of the paper numbers it; a part of a claim adds a letter").required(),
+    Key::word(
+        "kind",
+        KIND,
+        "whose it is: the paper's; the paper's, with a scenario that is read otherwise; or ours. Only the first count for the paper",
+    )
+    .or(Word("paper")),
+    Key::text(
+        "sentence",
+        "the paper says it in one sentence with other claims of the same text here: they count once, with the worst of their verdicts",
+    ),
     Key::text("figure", "id of the figure whose runs it is judged by"),
     Key::text("statement", "what the paper says, in our words").required(),
     Key::text("where", "section, figure or table of the paper"),

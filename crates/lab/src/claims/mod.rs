@@ -9,6 +9,7 @@ mod finding;
 pub mod keys;
 mod measure;
 mod selector;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -17,6 +18,7 @@ pub use along::Along;
 pub use evaluate::{Evidence, Measurement, evaluate};
 pub use measure::{Against, Measure, Quantity};
 pub use selector::{OfSeveral, Selector};
+pub use tally::{Count, Heading, Kind, Tally};
 pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
 use crate::metrics::{self, Level};
@@ -73,6 +75,10 @@ pub struct Figure {
 pub struct Claim {
     /// Its number in the digest of the paper.
     pub id: String,
+    /// Whose it is.
+    pub kind: Kind,
+    /// Name that it shares with other claims of the same sentence; empty if it is alone.
+    pub sentence: String,
     /// What the paper says.
     pub statement: String,
     /// Section, figure or table of the paper; empty if not given.
@@ -199,6 +205,8 @@ impl Claim {
         };
         Ok(Self {
             id: text("id"),
+            kind: Kind::of(section.word("kind")),
+            sentence: text("sentence"),
             statement: text("statement"),
             place: text("where"),
             scenario: text("scenario"),

@@ -2,6 +2,7 @@ mod along;
 mod pairs;
 mod sizes;
 mod statistics;
+mod tally;
 
 use super::*;
 use crate::comparison::Comparison;

@@ -12,7 +12,7 @@ pub(super) const NONE: &[f64] = &[];
 pub(super) const OVER_NARROW: &str = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nagainst = { variant = \"narrow\", \"nodes.count\" = 3 }";
 
 /// The plan of `register`, with these goodputs in place of runs.
-fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Comparison {
+pub(super) fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Comparison {
     let plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
     let runs = goodputs.iter().map(|values| values.len()).max().unwrap() as u64;
     let record = |point: usize, run: usize, value: f64| Record {
