@@ -7,6 +7,8 @@
 A row is `| claim | statement | claimed | measured on | measured | verdict |`, or, in a table with the header
 `| claim | claimed | VALUE | VALUE |`, what becomes of the claim at these values of the register's `along`. Rows of the
 claims in the files are made anew, in their places; claims that have no row yet are printed, to be put where they belong.
+A row `| counted as | … |` under the header `| counted | agree | direction only | cannot be judged | differ | of |` has how
+many there are: the paper's exact values, its signs and ranges, other readings, and what is ours.
 """
 
 import json
@@ -19,6 +21,14 @@ VERDICTS = {
     "direction-only": "direction only",
     "differs": "differs",
     "cannot-be-judged": "cannot be judged",
+}
+# From the best to what weighs most in a sentence that says several things.
+WORSE = ["agrees", "direction-only", "cannot-be-judged", "differs"]
+COUNTED = {
+    "exact values of the paper": "values",
+    "signs and ranges of the paper": "bounds",
+    "the same, read otherwise": "readings",
+    "not the paper's": "ours",
 }
 SYMBOLS = {"agrees": "✓", "direction-only": "↗", "differs": "✗", "cannot-be-judged": "?"}
 
@@ -89,19 +99,35 @@ def row_of_counts(claims, values):
     return "| agree | | " + " | ".join(map(cell, values)) + " |"
 
 
+def counts(claims):
+    """How many have each verdict, by heading: claims of one sentence count once, with the worst of their verdicts."""
+    sentences = {}
+    for claim in claims:
+        if claim["counted"]:
+            key = claim["counted"], claim["sentence"] or claim["claim"]
+            sentences[key] = max(sentences.get(key, 0), WORSE.index(claim["verdict"]))
+    headings = {heading: [0] * len(WORSE) for heading in COUNTED.values()}
+    for (heading, _), verdict in sentences.items():
+        headings[heading][verdict] += 1
+    return headings
+
+
 def main(readme, *files):
     claims = {}
     for file in files:
         for claim in json.loads(Path(file).read_text(encoding="utf-8"))["claims"]:
             claims[claim["claim"]] = claim
     lines = Path(readme).read_text(encoding="utf-8").splitlines()
-    seen, counts = set(), dict.fromkeys(VERDICTS.values(), 0)
-    values = None
+    seen, counted, values = set(), counts(claims.values()), None
     for at, line in enumerate(lines):
         match = re.match(r"\| (\S+) \|", line)
+        heading = COUNTED.get(line.strip("|").split("|")[0].strip())
         if match and match[1] == "claim":
             header = [cell.strip() for cell in line.strip("|").split("|")]
             values = header[2:] if header[1:2] == ["claimed"] else None
+        elif heading:
+            cells = [*counted[heading], sum(counted[heading])]
+            lines[at] = "|".join(line.split("|")[:2]) + "| " + " | ".join(map(str, cells)) + " |"
         elif match and match[1] == "agree" and values:
             lines[at] = row_of_counts(claims.values(), values)
         elif match and match[1] in claims and values:
@@ -111,10 +137,10 @@ def main(readme, *files):
             lines[at] = row(claims[match[1]])
     Path(readme).write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name, claim in claims.items():
-        counts[VERDICTS[claim["verdict"]]] += 1
         if name not in seen:
             print(row(claim))
-    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()), file=sys.stderr)
+    for name, heading in COUNTED.items():
+        print(f"{name}: {counted[heading][0]} of {sum(counted[heading])} agree", file=sys.stderr)
 
 
 if __name__ == "__main__":

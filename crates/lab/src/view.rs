@@ -2,7 +2,7 @@
 
 mod families;
 
-use crate::claims::{Direction, Evidence, Measure, Measurement, Quantity, Register, Test};
+use crate::claims::{Direction, Evidence, Measure, Measurement, Quantity, Register, Tally, Test};
 use crate::comparison::{Comparison, GOODPUT, PointResult};
 use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::Effort;
@@ -73,14 +73,15 @@ pub fn reproduction(
 #[must_use]
 pub fn claims(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> Claims {
     Claims {
-        note: note(register, effort),
+        note: note(register, evidence, effort),
         along: register.along.clone().unwrap_or_default(),
         claims: evidence.iter().map(claim).collect(),
     }
 }
 
-fn note(register: &Register, effort: Effort) -> String {
-    format!("{}{}.", quick(effort), register.rule.describe())
+fn note(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> String {
+    let counts: String = Tally::of(evidence).lines().iter().map(|line| format!(" {line}.")).collect();
+    format!("{}{}.{counts}", quick(effort), register.rule.describe())
 }
 
 fn quick(effort: Effort) -> &'static str {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use hopline_lab::claims::{Register, Test, evaluate};
+use hopline_lab::claims::{Kind, Register, Test, evaluate};
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::run::Unwatched;
@@ -25,7 +25,7 @@ fn register(paper: &str) -> Register {
     Register::load(&papers().join(paper)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The numbers that a paper's claims have in its digest: what is left of the ids without the letters of their parts, beyond
+/// The numbers that a paper's claims, which are not ours, have in its digest: what is left of the ids without the letters of their parts, beyond
 /// those that the digest has itself.
 fn numbers(register: &Register, of_the_digest: &[&str]) -> BTreeSet<String> {
     let is_part_of = |id: &str, number: &str| {
@@ -35,7 +35,7 @@ fn numbers(register: &Register, of_the_digest: &[&str]) -> BTreeSet<String> {
         let numbers = of_the_digest.iter().filter(|number| is_part_of(id, number));
         numbers.max_by_key(|number| number.len()).map_or(id, |number| number).to_owned()
     };
-    register.claims.iter().map(|c| number_of(&c.id)).collect()
+    register.claims.iter().filter(|c| c.kind != Kind::Ours).map(|c| number_of(&c.id)).collect()
 }
 
 fn all_of(of_the_digest: &[&str]) -> BTreeSet<String> {

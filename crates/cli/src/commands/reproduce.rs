@@ -7,7 +7,7 @@ use crate::papers::Papers;
 use crate::problems::{Failure, say};
 use crate::progress::Progress;
 use crate::table::{Align, render};
-use hopline_lab::claims::{Evidence, Figure, Register, Verdict, evaluate};
+use hopline_lab::claims::{Evidence, Figure, Register, Tally, Verdict, evaluate};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::output::OutputError;
@@ -56,6 +56,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
             "paper": register.paper,
             "quick": effort == Effort::Quick,
             "claims": claims,
+            "counts": Tally::of(&evidence).json(),
             "along": register.along,
             "figures": figures,
         });
@@ -67,6 +68,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
     text.push_str(&verdicts(&register, &evidence, effort));
     text.push_str(&along(&view::claims(&register, &evidence, effort)));
+    text.push_str(&counts(&evidence));
     if let Some(report) = &report {
         text.push_str(&format!("\nreport in {}\n", report.path().display()));
     }
@@ -150,6 +152,12 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
     }
     let rows: Vec<Vec<String>> = evidence.iter().map(row).collect();
     format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
+}
+
+/// How many claims agree, under each heading.
+fn counts(evidence: &[Evidence<'_>]) -> String {
+    let lines = Tally::of(evidence).lines();
+    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
 }
 
 /// What becomes of claims along the key that the register names; nothing if it names none.

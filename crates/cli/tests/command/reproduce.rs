@@ -89,7 +89,9 @@ fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
     assert!(row("X-3 ").contains("cannot be judged: needs TPA"), "{text}");
     assert!(text.contains("± 20 %") && text.contains("Somebody, Something"), "{text}");
     assert!(!text.contains("QUICK") && text.contains("6 paired runs"), "{text}");
-    assert!(text.ends_with("\nreport in hopline-mine.html\n"), "{text}");
+    let counts =
+        "signs and ranges of the paper: 1 of 2 agree (0 direction only, 1 differs, 0 cannot be judged)";
+    assert!(text.ends_with(&format!("\n{counts}\n\nreport in hopline-mine.html\n")), "{text}");
     let said = stderr(&output);
     assert!(said.contains("windows: 2 points, 12 runs, 0.0 h of virtual time"), "{said}");
     assert!(
@@ -140,6 +142,14 @@ fn quick_says_that_it_is_quick_and_a_directory_is_taken_up_again() {
     let first = json(&reproduce(folder.path(), &more));
     assert_eq!((&first["quick"], &first["figures"][0][1]["runs"]), (&Json::from(true), &Json::from(3)));
     assert_eq!(first["claims"][1]["verdict"], "differs");
+    assert_eq!(
+        (&first["counts"]["bounds"]["agrees"], &first["counts"]["values"]["all"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(
+        (&first["claims"][0]["counted"], &first["claims"][2]["counted"]),
+        (&"bounds".into(), &Json::Null)
+    );
     assert_eq!(names(&folder.path().join("out")), ["report.html", "windows"]);
     assert_eq!(first, json(&reproduce(folder.path(), &more)), "CPU seconds included: nothing was run again");
     let text = stdout(&reproduce(folder.path(), &["windows", "--quick"]));

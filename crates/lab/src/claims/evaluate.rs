@@ -2,7 +2,10 @@
 
 use super::along::{self, Along};
 use super::finding::{Found, Missing};
-use super::{Claim, Claimed, Direction, Measure, OfSeveral, Quantity, Register, Test, Verdict, judge};
+use super::verdict::ratio_range;
+use super::{
+    Claim, Claimed, Direction, Heading, Measure, OfSeveral, Quantity, Register, Test, Verdict, judge,
+};
 use crate::comparison::Comparison;
 use crate::metrics;
 use crate::scenario::source::Problem;
@@ -139,13 +142,10 @@ fn evidence_of<'a>(
         let why = "a single run has no interval".to_owned();
         return Ok(Evidence { measurement: Some(measurement), ..nothing(why) });
     };
-    let widest = widest(measure.claimed, register.rule.widest_pct);
-    let verdict = judge(measure.claimed, measure.direction(), interval, widest);
-    let why = match verdict {
-        Verdict::CannotBeJudged => "the interval is too wide".to_owned(),
-        _ => String::new(),
-    };
-    Ok(Evidence { verdict, measurement: Some(measurement), ..nothing(why) })
+    let on = (measure.direction(), measure.scale);
+    let estimate = (measurement.value, interval);
+    let (verdict, why) = judge(measure.claimed, on, estimate, register.rule.widest_pct);
+    Ok(Evidence { verdict, measurement: Some(measurement), ..nothing(why.to_owned()) })
 }
 
 /// The measurement, or why there is none.
@@ -196,24 +196,15 @@ fn point_label(found: &Found<'_>) -> String {
     }
 }
 
-/// The half-width above which an interval that meets the claim tells nothing.
-fn widest(claimed: Claimed, percent: f64) -> f64 {
-    match claimed {
-        Claimed::Value { value, tolerance } => (value.abs() * percent / 100.0).max(tolerance),
-        Claimed::Range(range) => {
-            let size = range.low.abs().max(range.high.abs());
-            (size * percent / 100.0).max((range.high - range.low) / 2.0)
-        }
-        Claimed::Above(_) | Claimed::Below(_) | Claimed::Within(_) => f64::INFINITY,
-    }
-}
-
 impl Evidence<'_> {
     /// As `--json` prints it.
     #[must_use]
     pub fn json(&self) -> Json {
         json!({
             "claim": self.claim.id,
+            "kind": self.claim.kind.word(),
+            "sentence": self.claim.sentence,
+            "counted": Heading::of(self).map(Heading::key),
             "statement": self.claim.statement,
             "where": self.claim.place,
             "claimed": self.claimed(),
@@ -281,6 +272,7 @@ impl Claimed {
             Self::Value { value, tolerance } => {
                 Self::Value { value: value * factor, tolerance: tolerance * factor }
             }
+            Self::Ratio { .. } => self,
             Self::Range(range) => {
                 Self::Range(Interval { low: range.low * factor, high: range.high * factor })
             }
@@ -297,12 +289,20 @@ impl Claimed {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         match self {
             Self::Value { value, tolerance } => format!("{} ± {}{unit}", number(*value), round(*tolerance)),
+            Self::Ratio { value, factor } => {
+                let Interval { low, high } = ratio_range(*value, *factor);
+                format!("{} ({} to {}){unit}", number(*value), number(tenths(low)), number(tenths(high)))
+            }
             Self::Range(range) => format!("{} to {}{unit}", number(range.low), number(range.high)),
             Self::Above(limit) => format!("above {}{unit}", number(*limit)),
             Self::Below(limit) => format!("below {}{unit}", number(*limit)),
             Self::Within(margin) => format!("no difference: within ± {margin}{unit}"),
         }
     }
+}
+
+fn tenths(x: f64) -> f64 {
+    (x * 10.0).round() / 10.0
 }
 
 /// Three digits after the point at most.

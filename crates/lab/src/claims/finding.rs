@@ -2,6 +2,7 @@
 
 use super::measure::{Measure, Quantity};
 use super::selector::{Named, OfSeveral, Selector};
+use super::verdict::Scale;
 use crate::comparison::{Comparison, Versus};
 use crate::metrics::{Better, Level};
 use crate::scenario::source::Problem;
@@ -51,9 +52,7 @@ impl<'a> Found<'a> {
         let mut found: Vec<_> = candidates
             .into_iter()
             .map(|place| (beside(&place), place))
-            .map(|(against, place)| {
-                (Finding::of(&measure.quantity, &place, against.as_ref()), place, against)
-            })
+            .map(|(against, place)| (Finding::of(measure, &place, against.as_ref()), place, against))
             .collect();
         // Those without a number come first, and are taken only if there are no others.
         found.sort_by(|(a, ..), (b, ..)| value_of(a).total_cmp(&value_of(b)));
@@ -157,6 +156,14 @@ impl<'a> Place<'a> {
         let difference = Estimate::of_independent(&finite(self.values()), &finite(other.values()));
         if baseline > 0.0 { Ok(difference.scaled(100.0 / baseline)) } else { Err(ZERO) }
     }
+
+    /// The logarithm of what there is over what there is at `other`; `None` where one of them is nothing in every run.
+    fn log_ratio_to(&self, other: &Place<'_>) -> Option<Estimate> {
+        if self.pairs_with(other) {
+            return self.versus(other).ok()?.pairs.log_ratio();
+        }
+        Estimate::of_independent_log_ratio(&finite(self.values()), &finite(other.values()))
+    }
 }
 
 /// A number, and what its interval is made of.
@@ -164,6 +171,8 @@ impl<'a> Place<'a> {
 pub(super) enum Finding {
     /// A mean.
     Estimate(Estimate),
+    /// A gain in percent, by the logarithm of its ratio.
+    LogRatio(Estimate),
     /// A statistic of gains; it is there.
     Gains(Gains, GainStatistic),
     /// The same over that of gains elsewhere; it is there.
@@ -171,14 +180,13 @@ pub(super) enum Finding {
 }
 
 impl Finding {
-    fn of(quantity: &Quantity, place: &Place<'_>, against: Option<&Place<'_>>) -> Result<Self, Missing> {
-        let (Some(against), Quantity::OfGains(statistic) | Quantity::OverFigure(statistic, _)) =
-            (against, quantity)
-        else {
-            return Ok(Self::Estimate(match against {
-                None => place.estimate()?,
-                Some(against) => place.percent_above(against)?,
-            }));
+    fn of(measure: &Measure, place: &Place<'_>, against: Option<&Place<'_>>) -> Result<Self, Missing> {
+        let Some(against) = against else { return place.estimate().map(Self::Estimate) };
+        let (Quantity::OfGains(statistic) | Quantity::OverFigure(statistic, _)) = &measure.quantity else {
+            let percent = place.percent_above(against)?;
+            // Where there is nothing of the metric the ratio has no logarithm, and the interval is that of the differences.
+            let log_ratio = (measure.scale == Scale::LogRatio).then(|| place.log_ratio_to(against)).flatten();
+            return Ok(log_ratio.map_or(Self::Estimate(percent), Self::LogRatio));
         };
         let gains = place.versus(against)?.pairs.gains();
         match gains.value(*statistic) {
@@ -204,6 +212,7 @@ impl Finding {
     pub(super) fn value(&self) -> f64 {
         match self {
             Self::Estimate(estimate) => estimate.mean,
+            Self::LogRatio(estimate) => percent(estimate.mean),
             Self::Gains(gains, statistic) => gains.value(*statistic).unwrap_or(f64::NAN),
             Self::Ratio(ours, others, statistic) => ours.ratio(others, *statistic).unwrap_or(f64::NAN),
         }
@@ -212,7 +221,7 @@ impl Finding {
     /// Runs that it is made of.
     pub(super) fn n(&self) -> usize {
         match self {
-            Self::Estimate(estimate) => estimate.n,
+            Self::Estimate(estimate) | Self::LogRatio(estimate) => estimate.n,
             Self::Gains(gains, _) | Self::Ratio(gains, ..) => gains.pct.len(),
         }
     }
@@ -220,7 +229,7 @@ impl Finding {
     /// Runs left out because there is nothing that their gain could be a gain over.
     pub(super) fn excluded(&self) -> usize {
         match self {
-            Self::Estimate(_) => 0,
+            Self::Estimate(_) | Self::LogRatio(_) => 0,
             Self::Gains(gains, _) => gains.excluded,
             Self::Ratio(ours, others, _) => ours.excluded + others.excluded,
         }
@@ -237,12 +246,21 @@ impl Finding {
     pub(super) fn interval(&self, seed: u64, confidence: Confidence) -> Option<Interval> {
         match self {
             Self::Estimate(estimate) => estimate.interval(confidence),
+            Self::LogRatio(estimate) => {
+                let Interval { low, high } = estimate.interval(confidence)?;
+                Some(Interval { low: percent(low), high: percent(high) })
+            }
             Self::Gains(gains, statistic) => gains.interval(*statistic, seed, confidence),
             Self::Ratio(ours, others, statistic) => {
                 ours.interval_of_ratio(others, *statistic, seed, confidence)
             }
         }
     }
+}
+
+/// The gain that a logarithm of a ratio stands for.
+fn percent(log_ratio: f64) -> f64 {
+    libm::expm1(log_ratio) * 100.0
 }
 
 fn named_points(comparison: &Comparison) -> impl Iterator<Item = Named<'_>> {

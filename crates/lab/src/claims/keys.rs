@@ -9,6 +9,9 @@ pub const OF_SEVERAL: &[&str] = &["best", "mean", "least", "middle", "most"];
 /// The words of `statistic`.
 pub const STATISTIC: &[&str] = &["gain", "mean-ratio", "ratio-sd", "ratio-sd-per-mean", "positive-share"];
 
+/// The words of `kind`.
+pub const KIND: &[&str] = &super::tally::Kind::WORDS;
+
 /// The top level.
 pub const CLAIMS: &[Key] = &[
     Key::text("paper", "authors, title, venue, year").required(),
@@ -29,9 +32,13 @@ pub const RULE: &[Key] = &[
         "widest_pct",
         0.0,
         1000.0,
-        "an interval whose half-width is above so many percent of the claimed value decides nothing",
+        "an interval that meets what is claimed and has a half-width above so many percent of it decides nothing",
     )
     .required(),
+    Key::texts(
+        "log_ratios",
+        "metrics of which a gain is judged by the logarithm of its ratio: −93 % and −71 % are a factor of four apart",
+    ),
 ];
 
 /// `[[figure]]`.
@@ -44,6 +51,16 @@ pub const FIGURE: &[Key] = &[
 /// `[[claim]]`.
 pub const CLAIM: &[Key] = &[
     Key::text("id", "as the digest of the paper numbers it; a part of a claim adds a letter").required(),
+    Key::word(
+        "kind",
+        KIND,
+        "whose it is: the paper's; the paper's, with a scenario that is read otherwise; or ours. Only the first count for the paper",
+    )
+    .or(Word("paper")),
+    Key::text(
+        "sentence",
+        "the paper says it in one sentence with other claims of the same text here: they count once, with the worst of their verdicts",
+    ),
     Key::text("figure", "id of the figure whose runs it is judged by"),
     Key::text("statement", "what the paper says, in our words").required(),
     Key::text("where", "section, figure or table of the paper"),
@@ -83,7 +100,12 @@ pub const CLAIM: &[Key] = &[
         "id of the figure whose same statistic it is taken over: the claim is the ratio of the two; of `ratio-sd` and `ratio-sd-per-mean`",
     ),
     Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
-    Key::number("tolerance", 0.0, 1e12, "stands for rule.tolerance_pct, in the unit of `claimed`"),
+    Key::number(
+        "tolerance",
+        0.0,
+        1e12,
+        "stands for rule.tolerance_pct: in the unit of `claimed`, of a log ratio in percent of the ratio",
+    ),
     Key::number("low", -1e12, 1e12, "the claim is a range: its lower end"),
     Key::number("high", -1e12, 1e12, "the claim is a range: its upper end"),
     Key::number("above", -1e12, 1e12, "the claim is that the value is above this"),

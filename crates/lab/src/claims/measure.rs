@@ -1,7 +1,7 @@
 //! What is measured for a claim.
 
 use super::selector::{OfSeveral, Selector};
-use super::verdict::{Claimed, Direction};
+use super::verdict::{Claimed, Direction, Scale};
 use super::{Figure, Rule};
 use crate::metrics::{self, Level, MetricInfo};
 use crate::scenario::schema::Section;
@@ -26,6 +26,8 @@ pub struct Measure {
     pub quantity: Quantity,
     /// What is claimed.
     pub claimed: Claimed,
+    /// On which scale it is judged.
+    pub scale: Scale,
 }
 
 /// What a metric is compared with: the same metric, somewhere else.
@@ -51,7 +53,7 @@ pub enum Quantity {
 }
 
 impl Measure {
-    pub(super) fn of(section: &Section<'_>, figures: &[Figure], rule: Rule) -> Result<Self, Problem> {
+    pub(super) fn of(section: &Section<'_>, figures: &[Figure], rule: &Rule) -> Result<Self, Problem> {
         let figure = figure(section, "figure", figures)?;
         let (level, subject) = subject(section)?;
         let metric = metric(section, level)?;
@@ -60,15 +62,15 @@ impl Measure {
         for selector in std::iter::once(&point).chain(against.as_ref().and_then(|a| a.point.as_ref())) {
             selector.check(metric)?;
         }
-        Ok(Self {
-            figure: figure.to_owned(),
-            metric,
-            subject,
-            point,
-            quantity: Quantity::of(section, against.as_ref(), figure, figures)?,
-            claimed: claimed(section, against.is_some(), rule)?,
-            against,
-        })
+        let quantity = Quantity::of(section, against.as_ref(), figure, figures)?;
+        let is_gain_of_means = against.is_some() && quantity == Quantity::Mean;
+        let is_size = section.has("claimed") || section.has("low");
+        let scale = match is_gain_of_means && is_size && rule.log_ratios.contains(&metric.name) {
+            true => Scale::LogRatio,
+            false => Scale::Linear,
+        };
+        let claimed = claimed(section, against.is_some(), scale, rule)?;
+        Ok(Self { figure: figure.to_owned(), metric, subject, point, against, quantity, claimed, scale })
     }
 
     /// Whether it says where on `key` it is. What compares two of its values is about the key itself.
@@ -232,9 +234,13 @@ fn metric(section: &Section<'_>, level: Level) -> Result<&'static MetricInfo, Pr
 }
 
 /// What is claimed: exactly one of a value, a range, a bound and a margin.
-fn claimed(section: &Section<'_>, is_compared: bool, rule: Rule) -> Result<Claimed, Problem> {
+fn claimed(section: &Section<'_>, is_compared: bool, scale: Scale, rule: &Rule) -> Result<Claimed, Problem> {
     let given = ["claimed", "low", "high", "above", "below", "within"].map(|key| section.number(key));
     match given {
+        [Some(value), None, None, None, None, None] if scale == Scale::LogRatio => {
+            let tolerance_pct = section.number("tolerance").unwrap_or(rule.tolerance_pct);
+            Ok(Claimed::Ratio { value, factor: 1.0 + tolerance_pct / 100.0 })
+        }
         [Some(value), None, None, None, None, None] => {
             let tolerance = section.number("tolerance").unwrap_or(value.abs() * rule.tolerance_pct / 100.0);
             Ok(Claimed::Value { value, tolerance })

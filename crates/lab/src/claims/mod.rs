@@ -9,6 +9,7 @@ mod finding;
 pub mod keys;
 mod measure;
 mod selector;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -17,8 +18,10 @@ pub use along::Along;
 pub use evaluate::{Evidence, Measurement, evaluate};
 pub use measure::{Against, Measure, Quantity};
 pub use selector::{OfSeveral, Selector};
-pub use verdict::{Claimed, Direction, Verdict, judge};
+pub use tally::{Count, Heading, Kind, Tally};
+pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
+use crate::metrics::{self, Level};
 use crate::plan::{Effort, Plan};
 use crate::scenario::document::{self, Setting};
 use crate::scenario::schema::{Section, check_document};
@@ -46,12 +49,14 @@ pub struct Register {
 }
 
 /// When a measurement agrees with a claim.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// A claimed value stands for itself, give or take so many percent of it.
     pub tolerance_pct: f64,
-    /// An interval whose half-width is above so many percent of the claimed value decides nothing.
+    /// An interval that meets what is claimed and has a half-width above so many percent of it decides nothing.
     pub widest_pct: f64,
+    /// Metrics of which a gain is judged by the logarithm of its ratio.
+    pub log_ratios: Vec<&'static str>,
 }
 
 /// Something that can be reproduced.
@@ -70,6 +75,10 @@ pub struct Figure {
 pub struct Claim {
     /// Its number in the digest of the paper.
     pub id: String,
+    /// Whose it is.
+    pub kind: Kind,
+    /// Name that it shares with other claims of the same sentence; empty if it is alone.
+    pub sentence: String,
     /// What the paper says.
     pub statement: String,
     /// Section, figure or table of the paper; empty if not given.
@@ -104,9 +113,9 @@ impl Register {
         let file = Section::new(&document, keys::CLAIMS);
         let figures: Vec<Figure> =
             file.sections("figure").iter().map(|section| Figure::of(section, folder)).collect();
-        let rule = Rule::of(&file.section("rule"));
+        let rule = Rule::of(&file.section("rule"))?;
         let sections = file.sections("claim");
-        let claims = sections.iter().map(|section| Claim::of(section, &figures, rule));
+        let claims = sections.iter().map(|section| Claim::of(section, &figures, &rule));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
         unique(&sections)?;
         along::check(&file, &claims)?;
@@ -145,20 +154,37 @@ impl Register {
 }
 
 impl Rule {
-    fn of(section: &Section<'_>) -> Self {
+    fn of(section: &Section<'_>) -> Result<Self, Problem> {
         let percent = |key| section.number(key).expect("is required");
-        Self { tolerance_pct: percent("tolerance_pct"), widest_pct: percent("widest_pct") }
+        let metric = |name: &str| match metrics::find(Level::Flow, name) {
+            Some(metric) => Ok(metric.name),
+            None => metrics::named(Level::Run, name, section.origin_of("log_ratios")).map(|m| m.name),
+        };
+        let log_ratios = section.texts("log_ratios").into_iter().map(metric).collect::<Result<_, _>>()?;
+        Ok(Self { tolerance_pct: percent("tolerance_pct"), widest_pct: percent("widest_pct"), log_ratios })
     }
 
-    /// The rule in a sentence.
+    /// The rule in some sentences, without the last full stop.
     #[must_use]
     pub fn describe(&self) -> String {
-        format!(
-            "A claimed value stands for itself ± {} %, unless the claim states another tolerance; a measurement agrees \
-             if its interval meets that range, agrees in direction only if it misses the range but lies wholly on the \
-             claimed side of zero, and differs otherwise; an interval that meets the range but has a half-width above \
-             {} % of the claimed value cannot be judged",
+        let linear = format!(
+            "A claimed value stands for itself ± {} %, unless the claim states another tolerance. A measurement agrees if \
+             its estimate lies within and its interval has a half-width of {} % of the claimed value at most; it agrees in \
+             direction only if the estimate lies outside and the whole interval on the claimed side of zero; else it \
+             differs if the interval misses the tolerance. What is left cannot be judged: an interval that is too wide, \
+             or reaches into the tolerance from an estimate outside",
             self.tolerance_pct, self.widest_pct
+        );
+        if self.log_ratios.is_empty() {
+            return linear;
+        }
+        let factor = |percent: f64| 1.0 + percent / 100.0;
+        format!(
+            "{linear}. Gains in {} are judged as ratios: the tolerance is a factor of {}, the widest interval one of {} to \
+             either side",
+            self.log_ratios.join(", "),
+            factor(self.tolerance_pct),
+            factor(self.widest_pct)
         )
     }
 }
@@ -171,7 +197,7 @@ impl Figure {
 }
 
 impl Claim {
-    fn of(section: &Section<'_>, figures: &[Figure], rule: Rule) -> Result<Self, Problem> {
+    fn of(section: &Section<'_>, figures: &[Figure], rule: &Rule) -> Result<Self, Problem> {
         let text = |key| section.word(key).unwrap_or_default().to_owned();
         let test = match section.word("needs") {
             Some(needs) => Test::Needs(needs.to_owned()),
@@ -179,6 +205,8 @@ impl Claim {
         };
         Ok(Self {
             id: text("id"),
+            kind: Kind::of(section.word("kind")),
+            sentence: text("sentence"),
             statement: text("statement"),
             place: text("where"),
             scenario: text("scenario"),

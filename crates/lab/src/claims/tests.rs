@@ -1,6 +1,8 @@
 mod along;
 mod pairs;
+mod sizes;
 mod statistics;
+mod tally;
 
 use super::*;
 use crate::comparison::Comparison;
@@ -36,10 +38,18 @@ plan = \"chain.toml\"
 
 /// A paper whose claims are `claims`.
 fn paper(claims: &str) -> (tempfile::TempDir, Result<Register, Problems>) {
+    paper_of(&paper_text(claims))
+}
+
+fn paper_text(claims: &str) -> String {
+    format!("{HEAD}{claims}")
+}
+
+fn paper_of(text: &str) -> (tempfile::TempDir, Result<Register, Problems>) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("two-hops.toml"), TWO_HOPS).unwrap();
     fs::write(folder.path().join("chain.toml"), PLAN).unwrap();
-    fs::write(folder.path().join(FILE), format!("{HEAD}{claims}")).unwrap();
+    fs::write(folder.path().join(FILE), text).unwrap();
     let register = Register::load(folder.path());
     (folder, register)
 }

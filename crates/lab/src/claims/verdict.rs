@@ -13,6 +13,13 @@ pub enum Claimed {
         /// The tolerance, not negative.
         tolerance: f64,
     },
+    /// It is this gain in percent, and its ratio may be so many times larger or smaller.
+    Ratio {
+        /// The gain: −93 % is a ratio of 0.07.
+        value: f64,
+        /// The factor, 1 or above.
+        factor: f64,
+    },
     /// It lies in this range.
     Range(Interval),
     /// It is above this.
@@ -27,11 +34,11 @@ pub enum Claimed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The interval meets what is claimed.
+    /// The estimate is what is claimed, and its interval is narrow enough to tell.
     Agrees,
-    /// The interval misses it, on the side of zero that is claimed.
+    /// It is not, but lies on the side of zero that is claimed, and so does all of its interval.
     DirectionOnly,
-    /// The interval misses it.
+    /// The interval misses what is claimed.
     Differs,
     /// There is no measurement, or its interval is too wide to tell.
     CannotBeJudged,
@@ -73,115 +80,117 @@ pub enum Direction {
     Size,
 }
 
-/// The verdict on `measured`, the confidence interval of what `claimed` is about.
-///
-/// 1. Above, below, within: *agrees* if the whole interval is, *differs* if none of it is, else it *cannot be judged*. So
-///    "no difference" is shown by an interval within the margin, never by one that is too wide to show a difference.
-/// 2. A value with its tolerance is a range. If the interval meets the range, it *agrees*, unless its half-width is above
-///    `widest`: then it *cannot be judged*.
-/// 3. Else, if the claim is a gain or a loss and the interval lies wholly on its side of zero: *direction only*.
-/// 4. Else it *differs*, however wide it is: it lies wholly outside of what is claimed.
-#[must_use]
-pub fn judge(claimed: Claimed, direction: Direction, measured: Interval, widest: f64) -> Verdict {
-    let range = match claimed {
-        Claimed::Above(limit) => return bound(measured.low > limit, measured.high <= limit),
-        Claimed::Below(limit) => return bound(measured.high < limit, measured.low >= limit),
-        Claimed::Within(margin) => {
-            let beyond = measured.low > margin || measured.high < -margin;
-            return bound(measured.low >= -margin && measured.high <= margin, beyond);
+/// The scale on which sizes are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// That of the unit.
+    Linear,
+    /// The logarithm of the ratio that a gain in percent stands for: −93 and −71 % are a factor of four apart.
+    LogRatio,
+}
+
+impl Scale {
+    /// Where `x` lies on it. Nothing at all, a loss of 100 %, lies below everything.
+    fn of(self, x: f64) -> f64 {
+        match self {
+            Self::Linear => x,
+            Self::LogRatio => libm::log1p((x / 100.0).max(-1.0)),
         }
-        Claimed::Value { value, tolerance } => Interval { low: value - tolerance, high: value + tolerance },
-        Claimed::Range(range) => range,
-    };
-    let narrow = (measured.high - measured.low) / 2.0 <= widest;
-    let meets = measured.low <= range.high && range.low <= measured.high;
-    let middle = (range.low + range.high) / 2.0;
-    let same_side = (middle > 0.0 && measured.low > 0.0) || (middle < 0.0 && measured.high < 0.0);
-    match (meets, narrow) {
-        (true, true) => Verdict::Agrees,
-        (true, false) => Verdict::CannotBeJudged,
-        (false, _) if direction == Direction::Signed && same_side => Verdict::DirectionOnly,
-        (false, _) => Verdict::Differs,
+    }
+
+    fn of_interval(self, Interval { low, high }: Interval) -> Interval {
+        Interval { low: self.of(low), high: self.of(high) }
+    }
+
+    /// The half-width above which an interval that meets `range` tells nothing. `size`: of what is claimed.
+    fn widest(self, range: Interval, size: f64, percent: f64) -> f64 {
+        let widest = match self {
+            Self::Linear => size * percent / 100.0,
+            Self::LogRatio => libm::log1p(percent / 100.0),
+        };
+        widest.max((range.high - range.low) / 2.0)
     }
 }
 
-fn bound(holds: bool, fails: bool) -> Verdict {
+const TOO_WIDE: &str = "the interval is too wide";
+const REACHES_IN: &str = "the estimate misses what is claimed, and its interval does not";
+
+/// The verdict on an estimate and its confidence interval, and why there is no other; empty if there is nothing to say.
+///
+/// 1. Above, below, within: *agrees* if the whole interval is, *differs* if none of it is, else it *cannot be judged*. So
+///    "no difference" is shown by an interval within the margin, never by one that is too wide to show a difference.
+/// 2. A value with its tolerance is a range. An interval that misses the range, however wide: *direction only* if the claim
+///    is a gain or a loss and all of the interval lies on its side of zero, else it *differs*.
+/// 3. An interval that meets the range and is too wide ([`Scale::widest`]) *cannot be judged*.
+/// 4. Of one that is not, the estimate decides. Within the range it *agrees*. Outside of it: *direction only* as in 2, else
+///    it *cannot be judged*.
+#[must_use]
+pub fn judge(
+    claimed: Claimed,
+    (direction, scale): (Direction, Scale),
+    (estimate, interval): (f64, Interval),
+    widest_pct: f64,
+) -> (Verdict, &'static str) {
+    let Some((range, size)) = claimed.range() else { return bounded(claimed, interval) };
+    let (range, measured) = (scale.of_interval(range), scale.of_interval(interval));
+    let meets = measured.low <= range.high && range.low <= measured.high;
+    let narrow = (measured.high - measured.low) / 2.0 <= scale.widest(range, size, widest_pct);
+    let middle = (range.low + range.high) / 2.0;
+    let same_side = (middle > 0.0 && measured.low > 0.0) || (middle < 0.0 && measured.high < 0.0);
+    let sign_is_shown = direction == Direction::Signed && same_side;
+    match (meets, narrow) {
+        (false, _) if sign_is_shown => (Verdict::DirectionOnly, ""),
+        (false, _) => (Verdict::Differs, ""),
+        (true, false) => (Verdict::CannotBeJudged, TOO_WIDE),
+        (true, true) if range.contains(scale.of(estimate)) => (Verdict::Agrees, ""),
+        (true, true) if sign_is_shown => (Verdict::DirectionOnly, ""),
+        (true, true) => (Verdict::CannotBeJudged, REACHES_IN),
+    }
+}
+
+impl Claimed {
+    /// The range that a size stands for, and how large the size is; `None` of a bound.
+    fn range(self) -> Option<(Interval, f64)> {
+        match self {
+            Self::Value { value, tolerance } => {
+                Some((Interval { low: value - tolerance, high: value + tolerance }, value.abs()))
+            }
+            Self::Ratio { value, factor } => Some((ratio_range(value, factor), value.abs())),
+            Self::Range(range) => Some((range, range.low.abs().max(range.high.abs()))),
+            Self::Above(_) | Self::Below(_) | Self::Within(_) => None,
+        }
+    }
+}
+
+/// The gains whose ratios are within `factor` of that of `value`; of a gain none that is a loss, and the other way round.
+pub(super) fn ratio_range(value: f64, factor: f64) -> Interval {
+    let ratio = 1.0 + value / 100.0;
+    let (low, high) = ((ratio / factor - 1.0) * 100.0, (ratio * factor - 1.0) * 100.0);
+    Interval {
+        low: if value > 0.0 { low.max(0.0) } else { low },
+        high: if value < 0.0 { high.min(0.0) } else { high },
+    }
+}
+
+fn bounded(claimed: Claimed, measured: Interval) -> (Verdict, &'static str) {
+    match claimed {
+        Claimed::Above(limit) => bound(measured.low > limit, measured.high <= limit),
+        Claimed::Below(limit) => bound(measured.high < limit, measured.low >= limit),
+        Claimed::Within(margin) => {
+            let beyond = measured.low > margin || measured.high < -margin;
+            bound(measured.low >= -margin && measured.high <= margin, beyond)
+        }
+        Claimed::Value { .. } | Claimed::Ratio { .. } | Claimed::Range(_) => unreachable!("it has a range"),
+    }
+}
+
+fn bound(holds: bool, fails: bool) -> (Verdict, &'static str) {
     match (holds, fails) {
-        (true, _) => Verdict::Agrees,
-        (_, true) => Verdict::Differs,
-        _ => Verdict::CannotBeJudged,
+        (true, _) => (Verdict::Agrees, ""),
+        (_, true) => (Verdict::Differs, ""),
+        _ => (Verdict::CannotBeJudged, TOO_WIDE),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LESS_RTX: Claimed = Claimed::Value { value: -70.0, tolerance: 10.0 };
-
-    fn verdict(claimed: Claimed, low: f64, high: f64) -> Verdict {
-        judge(claimed, Direction::Signed, Interval { low, high }, 20.0)
-    }
-
-    #[test]
-    fn an_interval_that_meets_the_claimed_range_agrees() {
-        assert_eq!(verdict(LESS_RTX, -75.0, -65.0), Verdict::Agrees);
-        assert_eq!(verdict(LESS_RTX, -60.0, -50.0), Verdict::Agrees, "ends included");
-        assert_eq!(verdict(LESS_RTX, -95.0, -80.0), Verdict::Agrees);
-    }
-
-    #[test]
-    fn one_that_misses_it_on_the_claimed_side_of_zero_agrees_in_direction() {
-        assert_eq!(verdict(LESS_RTX, -40.0, -30.0), Verdict::DirectionOnly);
-        assert_eq!(verdict(LESS_RTX, -99.0, -85.0), Verdict::DirectionOnly);
-        let gain = Claimed::Range(Interval { low: 45.0, high: 57.0 });
-        assert_eq!(verdict(gain, 5.0, 15.0), Verdict::DirectionOnly);
-    }
-
-    #[test]
-    fn one_that_misses_it_and_reaches_zero_or_beyond_differs() {
-        assert_eq!(verdict(LESS_RTX, -20.0, 0.0), Verdict::Differs);
-        assert_eq!(verdict(LESS_RTX, 10.0, 30.0), Verdict::Differs);
-    }
-
-    #[test]
-    fn a_size_has_no_direction() {
-        let size = Claimed::Value { value: 700.0, tolerance: 50.0 };
-        let measured = Interval { low: 400.0, high: 420.0 };
-        assert_eq!(judge(size, Direction::Size, measured, 100.0), Verdict::Differs);
-    }
-
-    #[test]
-    fn an_interval_too_wide_to_tell_judges_nothing() {
-        assert_eq!(verdict(LESS_RTX, -100.0, -55.0), Verdict::CannotBeJudged);
-        assert_eq!(verdict(LESS_RTX, -90.0, 90.0), Verdict::CannotBeJudged);
-    }
-
-    #[test]
-    fn bounds_hold_wholly_or_not_at_all() {
-        assert_eq!(verdict(Claimed::Above(700.0), 710.0, 720.0), Verdict::Agrees);
-        assert_eq!(verdict(Claimed::Above(700.0), 600.0, 700.0), Verdict::Differs);
-        assert_eq!(verdict(Claimed::Above(700.0), 690.0, 720.0), Verdict::CannotBeJudged);
-        assert_eq!(verdict(Claimed::Below(100.0), 0.0, 99.0), Verdict::Agrees);
-        assert_eq!(verdict(Claimed::Below(100.0), 100.0, 120.0), Verdict::Differs);
-    }
-
-    #[test]
-    fn no_difference_is_shown_by_an_interval_within_the_margin_only() {
-        assert_eq!(verdict(Claimed::Within(5.0), -5.0, 4.0), Verdict::Agrees);
-        assert_eq!(verdict(Claimed::Within(5.0), 1.0, 4.0), Verdict::Agrees, "small, if not zero");
-        assert_eq!(
-            verdict(Claimed::Within(5.0), -30.0, 30.0),
-            Verdict::CannotBeJudged,
-            "it holds zero, and more"
-        );
-        assert_eq!(verdict(Claimed::Within(5.0), 2.0, 9.0), Verdict::CannotBeJudged);
-        assert_eq!(verdict(Claimed::Within(5.0), 5.5, 9.0), Verdict::Differs);
-        assert_eq!(verdict(Claimed::Within(5.0), -90.0, -5.1), Verdict::Differs);
-    }
-
-    #[test]
-    fn a_wide_interval_that_misses_the_range_differs_all_the_same() {
-        assert_eq!(verdict(LESS_RTX, 10.0, 90.0), Verdict::Differs);
-    }
-}
+mod tests;

@@ -394,6 +394,13 @@ pub const CATALOGUE: &[MetricInfo] = &[
         },
     ),
     flow(
+        "spurious_rtx",
+        "1",
+        Lower,
+        "segments that arrived though all their data had; connections only",
+        |s, f| of_connection(s, f.duplicates),
+    ),
+    flow(
         "spurious_rtx_pct",
         "%",
         Lower,

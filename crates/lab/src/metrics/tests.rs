@@ -193,6 +193,7 @@ fn what_is_resent_in_vain_counts_of_what_is_resent() {
     with_run(text, |_, run, all| {
         let flow = &run.outcome.flows[0];
         let share = value(all, Scope::Flow("f0"), "spurious_rtx_pct").unwrap();
+        assert_eq!(value(all, Scope::Flow("f0"), "spurious_rtx"), Some(flow.duplicates as f64));
         assert_eq!(share, 100.0 * flow.duplicates as f64 / flow.retransmissions as f64);
         // Data and ACKs are lost alike, and one segment is under way: an ACK lost is a segment resent in vain.
         assert!((30.0..70.0).contains(&share), "{share}");

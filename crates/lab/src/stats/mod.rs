@@ -19,6 +19,7 @@ mod correlation;
 mod estimate;
 mod gains;
 mod holm;
+mod log_ratio;
 mod pairs;
 mod percent;
 mod precision;

@@ -55,6 +55,12 @@ impl Pairs {
         Estimate::of(&self.differences())
     }
 
+    /// The logarithm of the ratio of the two means. `None` where one of them is not above 0.
+    #[must_use]
+    pub fn log_ratio(&self) -> Option<Estimate> {
+        Estimate::of_log_ratio(&self.values, &self.baseline)
+    }
+
     /// Gain of each pair in percent of its own baseline (DOOR §6, A17).
     #[must_use]
     pub fn gains(&self) -> Gains {

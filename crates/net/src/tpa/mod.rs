@@ -4,9 +4,10 @@
 //! all connections of a [`Host`], which share a UDP socket; segments find their connection by the tag in them. So a
 //! connection survives its peer's change of address: answers go where the peer has shown to be.
 //!
-//! The functions of the paper's table A1, and what they are here:
+//! The paper has a library like that of sockets (appendix A); the list of its functions, table A1, is lost. Those of
+//! sockets, and what they are here:
 //!
-//! | paper | here |
+//! | sockets | here |
 //! |---|---|
 //! | `socket`, `bind` | [`Host::bind`] |
 //! | `listen` | [`Host::listen`], [`TpaListener::bind`] |

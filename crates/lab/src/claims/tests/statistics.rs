@@ -6,13 +6,13 @@ use crate::record::{Done, Record, Value};
 use crate::stats::Interval;
 
 /// Points of the plan, in their order: narrow and wide at three nodes, then at four.
-type Goodputs<'a> = [&'a [f64]; 4];
+pub(super) type Goodputs<'a> = [&'a [f64]; 4];
 
-const NONE: &[f64] = &[];
-const OVER_NARROW: &str = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nagainst = { variant = \"narrow\", \"nodes.count\" = 3 }";
+pub(super) const NONE: &[f64] = &[];
+pub(super) const OVER_NARROW: &str = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nagainst = { variant = \"narrow\", \"nodes.count\" = 3 }";
 
 /// The plan of `register`, with these goodputs in place of runs.
-fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Comparison {
+pub(super) fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Comparison {
     let plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
     let runs = goodputs.iter().map(|values| values.len()).max().unwrap() as u64;
     let record = |point: usize, run: usize, value: f64| Record {
@@ -42,19 +42,23 @@ fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Comparison {
 }
 
 /// What becomes of one claim.
-struct Judged {
-    measurement: Option<Measurement>,
-    verdict: Verdict,
-    why: String,
-    json: serde_json::Value,
+pub(super) struct Judged {
+    pub(super) measurement: Option<Measurement>,
+    pub(super) verdict: Verdict,
+    pub(super) why: String,
+    pub(super) json: serde_json::Value,
 }
 
-fn judged(what: &str, goodputs: Goodputs<'_>) -> Judged {
+pub(super) fn judged(what: &str, goodputs: Goodputs<'_>) -> Judged {
     judged_of(&claim(what), goodputs, None)
 }
 
 fn judged_of(claims: &str, goodputs: Goodputs<'_>, second: Option<Goodputs<'_>>) -> Judged {
-    let (_folder, register) = paper(claims);
+    judged_in(&paper_text(claims), goodputs, second)
+}
+
+pub(super) fn judged_in(text: &str, goodputs: Goodputs<'_>, second: Option<Goodputs<'_>>) -> Judged {
+    let (_folder, register) = paper_of(text);
     let register = register.unwrap();
     let first = comparison(&register, goodputs);
     let second = second.map(|goodputs| comparison(&register, goodputs));

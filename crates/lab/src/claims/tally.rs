@@ -1,0 +1,186 @@
+//! How many claims agree: counts that do not mix what is hard to meet with what is not.
+
+use super::{Claimed, Evidence, Test, Verdict};
+use serde_json::{Map, Value as Json, json};
+
+/// Whose a claim is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// The paper says it, and its scenario is read as everywhere.
+    #[default]
+    Paper,
+    /// The paper says it; what it leaves open is read otherwise than elsewhere.
+    Reading,
+    /// The paper does not say it.
+    Ours,
+}
+
+impl Kind {
+    /// The words of the key `kind`.
+    pub(super) const WORDS: [&str; 3] = ["paper", "reading", "ours"];
+
+    /// What the key says.
+    pub(super) fn of(word: Option<&str>) -> Self {
+        match word {
+            Some("reading") => Self::Reading,
+            Some("ours") => Self::Ours,
+            _ => Self::Paper,
+        }
+    }
+
+    /// As the key is written.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+}
+
+/// A heading under which claims are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heading {
+    /// The paper's, with a value of their own.
+    Values,
+    /// The paper's, of a sign, a bound or a range.
+    Bounds,
+    /// Other readings.
+    Readings,
+    /// Ours.
+    Ours,
+}
+
+impl Heading {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Values, Self::Bounds, Self::Readings, Self::Ours];
+
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Values => "exact values of the paper",
+            Self::Bounds => "signs and ranges of the paper",
+            Self::Readings => "the same, read otherwise",
+            Self::Ours => "not the paper's",
+        }
+    }
+
+    /// Its key in JSON.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Values => "values",
+            Self::Bounds => "bounds",
+            Self::Readings => "readings",
+            Self::Ours => "ours",
+        }
+    }
+
+    /// Where a claim is counted; `None` of one that is not judged yet.
+    pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
+        let Test::Measure(measure) = &evidence.claim.test else { return None };
+        Some(match (evidence.claim.kind, measure.claimed) {
+            (Kind::Ours, _) => Self::Ours,
+            (Kind::Reading, _) => Self::Readings,
+            (Kind::Paper, Claimed::Value { .. } | Claimed::Ratio { .. }) => Self::Values,
+            (Kind::Paper, _) => Self::Bounds,
+        })
+    }
+}
+
+/// What became of the claims under a heading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    of_verdicts: [usize; 4],
+}
+
+impl Count {
+    /// How many there are.
+    #[must_use]
+    pub fn all(&self) -> usize {
+        self.of_verdicts.iter().sum()
+    }
+
+    /// How many have a verdict.
+    #[must_use]
+    pub fn of(&self, verdict: Verdict) -> usize {
+        Verdict::ALL.iter().zip(self.of_verdicts).find(|(v, _)| **v == verdict).map_or(0, |(_, n)| n)
+    }
+
+    fn json(&self) -> Json {
+        let verdicts = Verdict::ALL.map(|verdict| {
+            let key = serde_json::to_value(verdict).expect("a word").as_str().expect("a word").to_owned();
+            (key, json!(self.of(verdict)))
+        });
+        let all = std::iter::once(("all".to_owned(), json!(self.all())));
+        Json::Object(verdicts.into_iter().chain(all).collect::<Map<_, _>>())
+    }
+}
+
+/// The claims that were judged, counted. Claims of one sentence count once under a heading, with the worst of their verdicts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    counts: [Count; 4],
+}
+
+impl Tally {
+    /// Counts what was judged.
+    #[must_use]
+    pub fn of(evidence: &[Evidence<'_>]) -> Self {
+        let mut sentences: Vec<(Heading, &str, Verdict)> = Vec::new();
+        for e in evidence {
+            let Some(heading) = Heading::of(e) else { continue };
+            let sentence = if e.claim.sentence.is_empty() { &e.claim.id } else { &e.claim.sentence };
+            match sentences.iter_mut().find(|(h, s, _)| (*h, *s) == (heading, sentence)) {
+                Some((.., verdict)) => *verdict = worse(*verdict, e.verdict),
+                None => sentences.push((heading, sentence, e.verdict)),
+            }
+        }
+        let mut tally = Self::default();
+        for (heading, _, verdict) in sentences {
+            let at = Verdict::ALL.iter().position(|v| *v == verdict).expect("one of all");
+            tally.counts[heading as usize].of_verdicts[at] += 1;
+        }
+        tally
+    }
+
+    /// What became of those under a heading.
+    #[must_use]
+    pub const fn under(&self, heading: Heading) -> Count {
+        self.counts[heading as usize]
+    }
+
+    /// A line for each heading that has any: "exact values of the paper: 12 of 65 agree (20 direction only, 33 differ)".
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let line = |heading: Heading| {
+            let count = self.under(heading);
+            let others = &Verdict::ALL[1..];
+            let others = others.iter().map(|verdict| format!("{} {}", count.of(*verdict), verdict.word()));
+            format!(
+                "{}: {} of {} agree ({})",
+                heading.words(),
+                count.of(Verdict::Agrees),
+                count.all(),
+                others.collect::<Vec<_>>().join(", ")
+            )
+        };
+        Heading::ALL.into_iter().filter(|heading| self.under(*heading).all() > 0).map(line).collect()
+    }
+
+    /// As `--json` prints it.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        let counts = Heading::ALL.map(|heading| (heading.key().to_owned(), self.under(heading).json()));
+        Json::Object(counts.into_iter().collect::<Map<_, _>>())
+    }
+}
+
+/// Of a sentence that says several things: what is shown to be wrong weighs most, then what cannot be told.
+fn worse(a: Verdict, b: Verdict) -> Verdict {
+    let weight = |verdict| match verdict {
+        Verdict::Agrees => 0,
+        Verdict::DirectionOnly => 1,
+        Verdict::CannotBeJudged => 2,
+        Verdict::Differs => 3,
+    };
+    if weight(b) > weight(a) { b } else { a }
+}

@@ -1,0 +1,75 @@
+//! By what factor means differ.
+
+use super::Estimate;
+use super::estimate::mean;
+
+impl Estimate {
+    /// The logarithm of the ratio of two means of pairs: runs that met the same world. Its error is, to first order, that
+    /// of the differences between what each value is over its mean (the delta method). `None` where a mean is not above 0:
+    /// single values may be.
+    #[must_use]
+    pub fn of_log_ratio(values: &[f64], baseline: &[f64]) -> Option<Self> {
+        log_ratio(values, baseline, Self::of_differences)
+    }
+
+    /// The same of means whose values have nothing to do with each other.
+    #[must_use]
+    pub fn of_independent_log_ratio(values: &[f64], baseline: &[f64]) -> Option<Self> {
+        log_ratio(values, baseline, Self::of_independent)
+    }
+}
+
+fn log_ratio(
+    values: &[f64],
+    baseline: &[f64],
+    difference: fn(&[f64], &[f64]) -> Estimate,
+) -> Option<Estimate> {
+    let (ours, theirs) = (mean(values), mean(baseline));
+    if ours <= 0.0 || theirs <= 0.0 {
+        return None;
+    }
+    let over = |values: &[f64], mean: f64| values.iter().map(|x| x / mean).collect::<Vec<_>>();
+    let error = difference(&over(values, ours), &over(baseline, theirs));
+    Some(Estimate { mean: libm::log(ours / theirs), ..error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Confidence;
+    use super::super::samples::close;
+    use super::*;
+
+    #[test]
+    fn values_in_proportion_have_a_ratio_without_an_error() {
+        let e = Estimate::of_log_ratio(&[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0]).unwrap();
+        assert!(close(e.mean, libm::log(0.1)) && e.deviation.unwrap() < 1e-15, "{e:?}");
+    }
+
+    /// Over their means 0.5, 1.5 and 1.5, 0.5: differences −1 and 1, deviation √2, and Student's quantile 6.313752 of one
+    /// degree of freedom.
+    #[test]
+    fn its_error_is_that_of_what_the_values_are_over_their_means() {
+        let e = Estimate::of_log_ratio(&[1.0, 3.0], &[12.0, 4.0]).unwrap();
+        assert!(close(e.mean, libm::log(0.25)), "{e:?}");
+        let interval = e.interval(Confidence::P90).unwrap();
+        assert!(close(interval.high - e.mean, 6.313_751_514_675_037), "{interval:?}");
+    }
+
+    #[test]
+    fn single_runs_may_be_zero_and_means_may_not() {
+        let e = Estimate::of_log_ratio(&[0.0, 0.0, 3.0], &[2.0, 2.0, 2.0]).unwrap();
+        assert!(close(e.mean, libm::log(0.5)) && e.half_width.is_some());
+        assert_eq!(Estimate::of_log_ratio(&[0.0, 0.0], &[2.0, 2.0]), None);
+        assert_eq!(Estimate::of_log_ratio(&[2.0, 2.0], &[0.0, 0.0]), None);
+        assert_eq!(Estimate::of_log_ratio(&[], &[]), None);
+    }
+
+    /// Variances over the means 2 and 3 squared: 1/4 of three values, (20/3)/9 of four; of the means 1/12 and 5/27.
+    #[test]
+    fn means_that_do_not_pair_add_their_errors() {
+        let e = Estimate::of_independent_log_ratio(&[1.0, 2.0, 3.0], &[0.0, 2.0, 4.0, 6.0]).unwrap();
+        assert!(close(e.mean, libm::log(2.0 / 3.0)) && e.n == 3, "{e:?}");
+        let expected = libm::sqrt((1.0 / 12.0 + 5.0 / 27.0) * 3.0);
+        assert!(close(e.deviation.unwrap(), expected), "{e:?}");
+    }
+}
