@@ -59,19 +59,19 @@ lint: tools
 
 .PHONY: tshark
 tshark:
-	@.ci/install tshark tshark || echo 'Going on: the tests that decode captures with it are skipped.' >&2
+	@.ci/install tshark tshark || echo 'Going on: the tests that decode captures with it are ignored.' >&2
 
 .PHONY: chromium
 chromium:
-	@.ci/install chromium chromium || echo 'Going on: the tests that look at reports with it are skipped.' >&2
+	@.ci/install chromium chromium || echo 'Going on: the tests that look at reports with it are ignored.' >&2
 
 .PHONY: iptables
 iptables:
-	@.ci/install iptables iptables || echo 'Going on: the test that translates addresses with it is skipped.' >&2
+	@.ci/install iptables iptables || echo 'Going on: the test that translates addresses with it is ignored.' >&2
 
 .PHONY: iperf3
 iperf3:
-	@.ci/install iperf3 iperf3 || echo 'Going on: the tests that measure with it are skipped.' >&2
+	@.ci/install iperf3 iperf3 || echo 'Going on: the tests that measure with it are ignored.' >&2
 
 # `make test` has run them in debug.
 .PHONY: fingerprints

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 #![allow(clippy::disallowed_methods, reason = "what servers print is read on the side")]
 
-use libtest_mimic::{Arguments, Trial};
+use hopline_testkit::harness::{self, Need, Test};
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,13 +27,6 @@ const TESTS: [&[&str]; 9] = [
 ];
 
 fn main() -> ExitCode {
-    let found = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status();
-    let is_there = found.is_ok_and(|status| status.success());
-    if !is_there {
-        let mut stderr = std::io::stderr();
-        let _ =
-            writeln!(stderr, "SKIPPED the tests with iperf3: it is not installed (apt-get install iperf3)");
-    }
     let mut trials = Vec::new();
     for options in TESTS {
         let name = options.join(" ");
@@ -78,19 +71,11 @@ fn main() -> ExitCode {
         let _half_open = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
         check(&[], run("iperf3", &[], &server, &[]));
     }));
-    let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(!is_there)).collect();
-    let mut arguments = Arguments::from_args();
-    if !is_there {
-        (arguments.ignored, arguments.include_ignored) = (false, false);
-    }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    harness::run(trials, None)
 }
 
-fn trial(name: String, body: impl FnOnce() + Send + 'static) -> Trial {
-    Trial::test(name, move || {
-        body();
-        Ok(())
-    })
+fn trial(name: String, body: impl FnOnce() + Send + 'static) -> Test {
+    Test::new(name, [Need::Program("iperf3")], body)
 }
 
 struct Server {

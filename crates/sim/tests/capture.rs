@@ -1,4 +1,4 @@
-//! Whole runs as pcapng, judged by tshark where it is installed.
+//! Whole runs as pcapng, judged by tshark.
 
 mod support;
 
@@ -7,12 +7,29 @@ use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{Blocks, OutageSpec};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Spec, World};
+use hopline_testkit::harness::run;
 use hopline_testkit::tshark::{self, Decoded};
 use hopline_transport::tpa;
 use std::fs::File;
 use std::io::BufWriter;
+use std::process::ExitCode;
 use support::{Build, chain, link, ns2_tcp, standing, walk};
 use tempfile::NamedTempFile;
+
+fn main() -> ExitCode {
+    let tests = hopline_testkit::tests!([tshark::NEEDED];
+        a_chain_over_aodv_is_tcp_aodv_and_all_frames_of_the_mac,
+        tpa_is_decoded_by_its_dissector,
+        a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything,
+        a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet,
+        times_never_run_backwards_and_hops_count_down,
+        a_walk_with_datagrams_and_broken_links_is_well_formed_and_says_what_was_dropped_and_why,
+        a_base_station_has_an_interface_of_each_kind,
+        a_report_of_a_cut_link_is_icmp_about_a_segment,
+        segments_of_present_day_tcp_with_all_options_are_well_formed,
+    );
+    run(tests, None)
+}
 
 /// The capture of a run, in a file that lasts as long as the value.
 fn capture(spec: &Spec) -> NamedTempFile {
@@ -35,11 +52,10 @@ fn field(file: &NamedTempFile, names: &[&str]) -> Vec<Vec<String>> {
     rows.into_iter().filter(|row| !row[0].is_empty()).collect()
 }
 
-#[test]
 fn a_chain_over_aodv_is_tcp_aodv_and_all_frames_of_the_mac() {
     let spec = chain(3).aodv(aodv::Config::rfc3561()).bulk(0, 3, ns2_tcp(8)).seconds(3);
     let file = capture(&spec);
-    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    let decoded = tshark::assert_well_formed(file.path());
     assert!(decoded.len() > 1000, "{}", decoded.len());
     assert!(has(&decoded, "wlan"), "RTS, CTS, ACK");
     assert!(has(&decoded, "wlan:llc:ip:udp:aodv"));
@@ -48,11 +64,10 @@ fn a_chain_over_aodv_is_tcp_aodv_and_all_frames_of_the_mac() {
     assert!((0..4).all(|n| interfaces.iter().any(|row| row[0] == format!("n{n}"))));
 }
 
-#[test]
 fn tpa_is_decoded_by_its_dissector() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/tpa.lua");
     let file = capture(&chain(3).transfer(0, 3, tpa::Config::tpa(3), 40_000).seconds(5));
-    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    let decoded = tshark::assert_well_formed(file.path());
     assert!(has(&decoded, "wlan:llc:ip:udp:data"), "unknown to stock tshark");
     let names = ["tpa.block", "tpa.position", "_ws.malformed", "udp.dstport"];
     let rows = tshark::Reading::of(file.path()).with_script(script.as_ref()).fields(&names);
@@ -67,11 +82,10 @@ fn tpa_is_decoded_by_its_dissector() {
     assert!(of_tpa.iter().any(|row| row[3] == "7172"), "the server's port");
 }
 
-#[test]
 fn a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything() {
     let spec = chain(3).olsr(olsr::Config::rfc3626()).bulk(0, 3, ns2_tcp(8)).from(20.0).seconds(21);
     let file = capture(&spec);
-    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    let decoded = tshark::assert_well_formed(file.path());
     assert!(has(&decoded, "wlan:llc:ip:udp:olsr") && has(&decoded, "wlan:llc:ip:tcp"));
     let messages = field(&file, &["olsr.message_type", "ip.dst", "ip.ttl", "udp.dstport", "olsr.vtime"]);
     assert!(messages.iter().all(|row| row[1..4] == ["255.255.255.255", "1", "698"]));
@@ -82,12 +96,11 @@ fn a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything() 
     assert!(tc.iter().any(|row| row[1].contains("10.0.0.2") && row[2].contains('1') && row[3] == "n3"));
 }
 
-#[test]
 fn a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet() {
     let away = walk(&[(0.0, 600.0, 0.0), (3.0, 600.0, 0.0), (3.5, 600.0, 3000.0)]);
     let spec = chain(2).wireless_node(away).dsr(dsr::Config::rfc4728()).bulk(0, 3, ns2_tcp(8)).seconds(8);
     let file = capture(&spec);
-    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    let decoded = tshark::assert_well_formed(file.path());
     assert!(has(&decoded, "wlan:llc:ip:dsr") && has(&decoded, "wlan:llc:ip:dsr:tcp"));
     let option = |kind: &str, names: [&str; 2]| {
         let rows = field(&file, &["dsr.option.type", names[0], names[1], "ip.ttl", "ip.dst"]);
@@ -109,13 +122,10 @@ fn a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet() {
     assert!(errors.iter().any(|row| row[1] == "10.0.0.4" && row[2] == "10.0.0.3"));
 }
 
-#[test]
 fn times_never_run_backwards_and_hops_count_down() {
     let spec = chain(3).aodv(aodv::Config::rfc3561()).bulk(0, 3, ns2_tcp(8)).seconds(2);
     let file = capture(&spec);
-    if tshark::assert_well_formed(file.path()).is_none() {
-        return;
-    }
+    tshark::assert_well_formed(file.path());
     let times = field(&file, &["frame.time_epoch"]);
     let times: Vec<f64> = times.iter().map(|row| row[0].parse().expect("a number")).collect();
     assert!(times.is_sorted());
@@ -126,7 +136,6 @@ fn times_never_run_backwards_and_hops_count_down() {
     assert!(ttls.iter().filter(client).filter(|row| row[2] == "n3").all(|row| row[1] == "62"));
 }
 
-#[test]
 fn a_walk_with_datagrams_and_broken_links_is_well_formed_and_says_what_was_dropped_and_why() {
     let spec = standing(&[(0.0, 0.0), (200.0, 0.0), (0.0, 200.0)])
         .wireless_node(walk(&[(0.0, 400.0, 0.0), (2.0, 400.0, 0.0), (4.0, 3000.0, 0.0)]))
@@ -135,7 +144,7 @@ fn a_walk_with_datagrams_and_broken_links_is_well_formed_and_says_what_was_dropp
         .cbr(2, 3, 512, Duration::from_millis(5))
         .seconds(8);
     let file = capture(&spec);
-    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    let decoded = tshark::assert_well_formed(file.path());
     assert!(has(&decoded, "wlan:llc:ip:udp:data"), "datagrams to the discard port are data and nothing else");
     let comments = field(&file, &["frame.comment", "wlan.ra"]);
     let mut reasons: Vec<&str> = comments.iter().map(|row| row[0].as_str()).collect();
@@ -147,7 +156,6 @@ fn a_walk_with_datagrams_and_broken_links_is_well_formed_and_says_what_was_dropp
     assert!(comments.iter().all(|row| row[1] == "00:00:00:00:00:00"), "a dropped packet is for no one");
 }
 
-#[test]
 fn a_base_station_has_an_interface_of_each_kind() {
     let spec = chain(1)
         .wired_node()
@@ -156,7 +164,7 @@ fn a_base_station_has_an_interface_of_each_kind() {
         .cbr(2, 0, 700, Duration::from_millis(100))
         .seconds(3);
     let file = capture(&spec);
-    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    let decoded = tshark::assert_well_formed(file.path());
     for protocols in ["wlan:llc:ip:tcp", "wlan:llc:ip:udp:data", "raw:ip:tcp", "raw:ip:udp:data"] {
         assert!(has(&decoded, protocols), "{protocols}");
     }
@@ -170,7 +178,6 @@ fn a_base_station_has_an_interface_of_each_kind() {
     assert!(dropped.iter().all(|row| row[0] == "n1 (wired)" && row[2] == "interface queue full"));
 }
 
-#[test]
 fn a_report_of_a_cut_link_is_icmp_about_a_segment() {
     let cut = OutageSpec {
         from: NodeId(2),
@@ -181,14 +188,13 @@ fn a_report_of_a_cut_link_is_icmp_about_a_segment() {
     };
     let spec = chain(2).elfn().bulk(0, 2, ns2_tcp(8)).seconds(3).change(|spec| spec.outages.push(cut));
     let file = capture(&spec);
-    let Some(decoded) = tshark::assert_well_formed(file.path()) else { return };
+    let decoded = tshark::assert_well_formed(file.path());
     assert!(has(&decoded, "wlan:llc:ip:icmp:ip:tcp"));
     let names = ["icmp.type", "icmp.code", "tcp.srcport", "icmp.checksum.status"];
     let rows = field(&file, &names);
     assert!(rows.iter().all(|row| *row == ["3", "1", "49152", "1"]), "{rows:?}");
 }
 
-#[test]
 fn segments_of_present_day_tcp_with_all_options_are_well_formed() {
     let spec = chain(2)
         .radio(|radio| radio.mac = hopline_radio::mac::Config::dot11b())
@@ -196,9 +202,7 @@ fn segments_of_present_day_tcp_with_all_options_are_well_formed() {
         .transfer(2, 0, hopline_transport::tcp::Config::modern(), 5_000)
         .seconds(2);
     let file = capture(&spec);
-    if tshark::assert_well_formed(file.path()).is_none() {
-        return;
-    }
+    tshark::assert_well_formed(file.path());
     let options = field(&file, &["tcp.options.timestamp.tsval", "tcp.options.wscale.shift", "tcp.flags.fin"]);
     assert!(options.iter().any(|row| !row[1].is_empty()), "a SYN with window scale");
     assert!(options.iter().any(|row| row[2] == "1" || row[2] == "True"), "a FIN");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// What tshark is asked about every packet, in this order.
 const FIELDS: [&str; 6] = [
@@ -34,37 +34,17 @@ pub struct Decoded {
     pub protocols: String,
 }
 
-/// Whether `tshark` can be run.
-#[must_use]
-pub fn installed() -> bool {
-    let quiet = Command::new("tshark").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    quiet.is_ok_and(|status| status.success())
-}
+/// What tests that ask it need.
+#[cfg(feature = "harness")]
+pub const NEEDED: crate::harness::Need = crate::harness::Need::Program("tshark");
 
-/// Whether `tshark` can be run to look at `capture`; says on stderr that nobody did, if not.
-#[must_use]
-#[allow(clippy::print_stderr, reason = "a test that did not look must say so")]
-pub fn installed_to_read(capture: &Path) -> bool {
-    let installed = installed();
-    if !installed {
-        eprintln!("SKIPPED: tshark is not installed; nobody looked at {}", capture.display());
-    }
-    installed
-}
-
-/// Has tshark decode every packet of `capture` and gives what it found, in order. `None`, said on stderr, where tshark
-/// is not installed.
+/// Has tshark decode every packet of `capture` and gives what it found, in order.
 ///
 /// # Panics
-/// If tshark fails, finds a packet malformed, or finds a checksum or frame check sequence that is not right.
-#[must_use]
-pub fn assert_well_formed(capture: &Path) -> Option<Vec<Decoded>> {
-    if !installed_to_read(capture) {
-        return None;
-    }
+/// If tshark cannot be run, fails, finds a packet malformed, or finds a checksum or frame check sequence that is not right.
+pub fn assert_well_formed(capture: &Path) -> Vec<Decoded> {
     let lines = fields(capture, &FIELDS);
-    let decoded = lines.iter().enumerate().map(|(index, line)| judged(index + 1, line));
-    Some(decoded.collect())
+    lines.iter().enumerate().map(|(index, line)| judged(index + 1, line)).collect()
 }
 
 /// What tshark prints for `names`, as [`Reading::fields`] has it.

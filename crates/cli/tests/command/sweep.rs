@@ -5,33 +5,6 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-const PLAN: &str = "\
-scenario = \"chain.toml\"
-runs = 6
-[set]
-duration_s = 4
-[grid]
-\"tcp.window\" = [2, 8]
-\"nodes.count\" = [3, 5]
-";
-
-/// A folder with a plan.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let chain = fs::read_to_string(scenario("chain")).unwrap();
-    fs::write(folder.path().join("chain.toml"), chain.replace("dst = \"n4\"", "dst = \"n2\"")).unwrap();
-    fs::write(folder.path().join("plan.toml"), PLAN).unwrap();
-    folder
-}
-
-fn sweep(folder: &Path, more: &[&str]) -> Output {
-    command()
-        .current_dir(folder)
-        .args(["sweep", "plan.toml", "-o", "out"].iter().chain(more))
-        .output()
-        .unwrap()
-}
-
 /// The tables that depend on the plan alone.
 fn tables(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let names = names(folder)
@@ -163,54 +136,4 @@ fn a_report_of_what_is_no_result_is_refused() {
     let output = hopline(["report", folder.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no manifest.json"), "{}", stderr(&output));
-}
-
-/// Runs a shell script in a mount namespace of its own, where a small file system can be mounted; `None` where that is
-/// not allowed.
-#[allow(clippy::print_stderr, reason = "a test that did not look must say so")]
-fn in_namespace(folder: &Path, script: &str) -> Option<Output> {
-    let mut unshare = Command::new("unshare");
-    unshare.args(["--map-root-user", "--mount", "sh", "-c"]).current_dir(folder);
-    let probe = unshare.arg("mkdir -p small && mount -t tmpfs -o size=64k none small").output();
-    if !probe.is_ok_and(|probe| probe.status.success()) {
-        eprintln!("SKIPPED: no file system can be mounted here; a full disk was not tried");
-        return None;
-    }
-    let mut shell = Command::new("unshare");
-    shell.args(["--map-root-user", "--mount", "sh", "-c", script]).current_dir(folder);
-    Some(shell.env("HOPLINE", env!("CARGO_BIN_EXE_hopline")).env("NO_COLOR", "1").output().unwrap())
-}
-
-#[test]
-fn a_full_disk_gives_one_error_and_leaves_what_was_stored() {
-    let folder = folder();
-    let script = "mount -t tmpfs -o size=64k none small && \
-                  $HOPLINE sweep plan.toml -o small/out -q; code=$?; \
-                  cp small/out/records.jsonl small/out/manifest.json .; exit $code";
-    let Some(output) = in_namespace(folder.path(), script) else { return };
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let said = stderr(&output);
-    assert_eq!(said.matches('×').count(), 1, "{said}");
-    assert!(said.contains("No space left on device"), "{said}");
-    // What was stored is whole: a sweep elsewhere goes on from it.
-    fs::create_dir(folder.path().join("out")).unwrap();
-    for name in ["records.jsonl", "manifest.json"] {
-        fs::rename(folder.path().join(name), folder.path().join("out").join(name)).unwrap();
-    }
-    let stored = fs::read_to_string(folder.path().join("out/records.jsonl")).unwrap();
-    assert!(stored.ends_with('\n') && stored.lines().count() > 0, "{} bytes", stored.len());
-    assert_eq!(sweep(folder.path(), &[]).status.code(), Some(0));
-    let went_on = fs::read_to_string(folder.path().join("out/records.jsonl")).unwrap();
-    assert!(went_on.starts_with(&stored));
-}
-
-#[test]
-fn a_read_only_place_gives_one_error_before_anything_is_run() {
-    let folder = folder();
-    let script = "mount -t tmpfs -o ro none small && $HOPLINE sweep plan.toml -o small/out -q";
-    let Some(output) = in_namespace(folder.path(), script) else { return };
-    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
-    let said = stderr(&output);
-    assert!(said.contains("small/out") && said.contains("Read-only file system"), "{said}");
-    assert_eq!(said.matches('×').count(), 1, "{said}");
 }

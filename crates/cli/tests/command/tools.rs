@@ -1,42 +1,6 @@
 //! `schema`, `doctor`, `completions` and `man`.
 
 use super::*;
-use std::io::Write;
-use std::process::Stdio;
-
-const COMMANDS: [&str; 14] = [
-    "run",
-    "compare",
-    "sweep",
-    "report",
-    "reproduce",
-    "schema",
-    "doctor",
-    "completions",
-    "link",
-    "man",
-    "movements",
-    "send",
-    "recv",
-    "bench",
-];
-
-/// What `program` says of `input`; `None` where there is no such program.
-#[allow(clippy::print_stderr, reason = "a test that did not look must say so")]
-fn pipe(program: &str, args: &[&str], input: &str) -> Option<Output> {
-    let child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let Ok(mut child) = child else {
-        eprintln!("SKIPPED: {program} is not installed; it looked at nothing");
-        return None;
-    };
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    Some(child.wait_with_output().unwrap())
-}
 
 #[test]
 fn a_schema_is_printed_for_every_kind_of_file() {
@@ -150,16 +114,6 @@ fn completions_know_every_command() {
 }
 
 #[test]
-fn bash_takes_its_completions_and_completes_with_them() {
-    let script = stdout(&hopline(["completions", "bash"]));
-    let Some(checked) = pipe("bash", &["-n"], &script) else { return };
-    assert!(checked.status.success() && checked.stderr.is_empty(), "{}", stderr(&checked));
-    let ask = "\nCOMP_WORDS=(hopline comp); COMP_CWORD=1; _hopline hopline comp hopline; echo \"${COMPREPLY[*]}\"\n";
-    let asked = pipe("bash", &["--norc"], &(script + ask)).unwrap();
-    assert_eq!(stdout(&asked).trim(), "compare completions", "{}", stderr(&asked));
-}
-
-#[test]
 fn the_main_manual_page_names_every_command() {
     let page = stdout(&hopline(["man"]));
     assert!(page.contains(".TH hopline 1"), "{page}");
@@ -169,7 +123,7 @@ fn the_main_manual_page_names_every_command() {
 }
 
 #[test]
-fn every_command_has_a_page_that_groff_sets_without_complaint() {
+fn every_command_has_a_page() {
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("share/man1");
     let output = hopline(["man", "-o", pages.to_str().unwrap()]);
@@ -184,9 +138,6 @@ fn every_command_has_a_page_that_groff_sets_without_complaint() {
         for part in [&*format!(".TH {title} 1"), ".SH NAME", ".SH SYNOPSIS", ".SH DESCRIPTION", ".SH OPTIONS"]
         {
             assert!(text.contains(part), "{part} is not in {name}");
-        }
-        if let Some(set) = pipe("groff", &["-Kutf8", "-man", "-Tutf8", "-ww", "-z"], &text) {
-            assert!(set.status.success() && set.stderr.is_empty(), "{name}: {}", stderr(&set));
         }
     }
 }

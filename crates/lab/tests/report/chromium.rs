@@ -3,7 +3,7 @@
 use crate::sample;
 use hopline_lab::report::{Report, html};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Window that shows a whole page at once.
 const WIDTH: u32 = 1200;
@@ -16,18 +16,6 @@ const MOST_SECONDS: &str = "120";
 enum Scheme {
     Light,
     Dark,
-}
-
-/// Whether `chromium` can be run; says so on stderr if not.
-#[allow(clippy::print_stderr, reason = "a test that did not look must say so")]
-fn installed(page: &str) -> bool {
-    let quiet =
-        Command::new("chromium").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let installed = quiet.is_ok_and(|status| status.success());
-    if !installed {
-        eprintln!("SKIPPED: chromium is not installed; nobody looked at {page}");
-    }
-    installed
 }
 
 /// Has Chromium open a page, do `task`, and end. What it wrote on stdout and on stderr.
@@ -163,11 +151,7 @@ fn write(folder: &Path, report: &Report) -> (PathBuf, String) {
     (path, page)
 }
 
-#[test]
-fn every_chart_shows_every_variant_in_the_light_and_in_the_dark() {
-    if !installed("the charts of a report") {
-        return;
-    }
+pub(crate) fn every_chart_shows_every_variant_in_the_light_and_in_the_dark() {
     let folder = tempfile::tempdir().unwrap();
     let (path, page) = write(folder.path(), &sample::normal(20));
     let places = places(folder.path(), &page);
@@ -196,11 +180,7 @@ fn every_chart_shows_every_variant_in_the_light_and_in_the_dark() {
     }
 }
 
-#[test]
-fn a_page_with_everything_opens_without_a_complaint() {
-    if !installed("a report with everything") {
-        return;
-    }
+pub(crate) fn a_page_with_everything_opens_without_a_complaint() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = write(folder.path(), &sample::several());
     let (dom, stderr) = chromium(&path, Scheme::Light, "--dump-dom");
@@ -240,11 +220,7 @@ const READER: &str = "<script>(function () {
   document.body.textContent = 'SEEN;' + seen.join(';') + ';END';
 })();</script></body>";
 
-#[test]
-fn a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_time() {
-    if !installed("what the script does") {
-        return;
-    }
+pub(crate) fn a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_time() {
     let folder = tempfile::tempdir().unwrap();
     let (path, page) = write(folder.path(), &sample::several());
     std::fs::write(&path, page.replace("</body>", READER)).unwrap();
@@ -257,11 +233,7 @@ fn a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_time() {
     assert!(seen[6].starts_with("error_rate=0e0 transport=tcp-reno, run 1: 1"), "{seen:?}");
 }
 
-#[test]
-fn without_scripts_the_charts_are_there_and_dead_controls_are_not() {
-    if !installed("a report without scripts") {
-        return;
-    }
+pub(crate) fn without_scripts_the_charts_are_there_and_dead_controls_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let (path, page) = write(folder.path(), &sample::normal(20));
     let silent = page.replace("script-src 'unsafe-inline'; ", "");
@@ -280,11 +252,7 @@ fn without_scripts_the_charts_are_there_and_dead_controls_are_not() {
     }
 }
 
-#[test]
-fn a_complaint_would_be_noticed() {
-    if !installed("a page with errors") {
-        return;
-    }
+pub(crate) fn a_complaint_would_be_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, page) = write(folder.path(), &sample::normal(1));
     let faulty = "<script>missing();</script><img src=\"http://127.0.0.1:9/x.png\"></body>";

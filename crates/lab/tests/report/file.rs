@@ -32,14 +32,12 @@ fn text_of(xml: &str) -> Result<String, quick_xml::Error> {
     }
 }
 
-#[test]
-fn a_normal_run_is_far_below_a_megabyte() {
+pub(crate) fn a_normal_run_is_far_below_a_megabyte() {
     let page = html(&sample::normal(20));
     assert!(page.len() < 300_000, "{}", page.len());
 }
 
-#[test]
-fn five_hundred_walking_nodes_and_many_runs_stay_below_a_megabyte() {
+pub(crate) fn five_hundred_walking_nodes_and_many_runs_stay_below_a_megabyte() {
     let settings = ["duration_s=200", "nodes.count=500", "mobility.model=random-waypoint-stationary"];
     let settings: Vec<Setting> = settings.iter().map(|s| Setting::parse("--set", s).unwrap()).collect();
     let mobility = ["mobility.min_speed_mps=1", "mobility.max_speed_mps=20"];
@@ -57,8 +55,7 @@ fn five_hundred_walking_nodes_and_many_runs_stay_below_a_megabyte() {
     assert!(page.contains("type=\"range\""), "there is a slider");
 }
 
-#[test]
-fn ten_thousand_variants_are_cut_and_that_is_said() {
+pub(crate) fn ten_thousand_variants_are_cut_and_that_is_said() {
     let mut report = sample::normal(5);
     let experiment = &mut report.experiments[0];
     let first = experiment.variants.clone();
@@ -75,8 +72,7 @@ fn ten_thousand_variants_are_cut_and_that_is_said() {
     assert!(page.contains("Over tcp.window") && page.len() < 1_000_000, "{}", page.len());
 }
 
-#[test]
-fn every_picture_is_well_formed() {
+pub(crate) fn every_picture_is_well_formed() {
     for report in [sample::normal(20), sample::normal(1), sample::several(), hostile()] {
         let page = html(&report);
         let pictures = pictures(&page);
@@ -87,8 +83,7 @@ fn every_picture_is_well_formed() {
     }
 }
 
-#[test]
-fn nothing_is_loaded() {
+pub(crate) fn nothing_is_loaded() {
     let page = html(&sample::several());
     for reference in ["http:", "https:", "//www", "@import", "url(", "src=", "<link rel=\"style"] {
         // The arrow head stands in the page itself.
@@ -98,8 +93,7 @@ fn nothing_is_loaded() {
     assert!(page.contains("default-src 'none'"));
 }
 
-#[test]
-fn paper_and_dark_have_their_rules() {
+pub(crate) fn paper_and_dark_have_their_rules() {
     let page = html(&sample::normal(20));
     assert!(page.contains("@media print"));
     // On screens only: paper stays white.
@@ -107,8 +101,7 @@ fn paper_and_dark_have_their_rules() {
     assert_eq!(page.matches("@media screen and (prefers-color-scheme: dark)").count(), 2);
 }
 
-#[test]
-fn what_a_reader_needs_is_there_without_the_script() {
+pub(crate) fn what_a_reader_needs_is_there_without_the_script() {
     let page = html(&sample::normal(20));
     let script = page.rfind("<script>").unwrap();
     let still = &page[..script];
@@ -131,8 +124,7 @@ fn what_a_reader_needs_is_there_without_the_script() {
     assert!(still.contains("data-run=\"2\" data-variant=\"0\" hidden>"), "the second is not");
 }
 
-#[test]
-fn the_same_report_is_the_same_page() {
+pub(crate) fn the_same_report_is_the_same_page() {
     assert_eq!(html(&sample::several()), html(&sample::several()));
 }
 
@@ -196,8 +188,7 @@ fn spoil(experiment: &mut Experiment, bad: &str) {
     experiment.parameters = serde_json::json!({ bad: bad, "section": { bad: [bad], "x": [{ bad: bad }] } });
 }
 
-#[test]
-fn hostile_names_stay_text() {
+pub(crate) fn hostile_names_stay_text() {
     let page = html(&hostile());
     assert!(!page.contains("<b onclick"), "markup from a name");
     assert_eq!(page.matches("</style>").count(), 1);
@@ -206,8 +197,7 @@ fn hostile_names_stay_text() {
     assert!(page.contains("{{ 1 }}"), "no template in a name");
 }
 
-#[test]
-fn numbers_that_are_none_are_drawn_as_nothing() {
+pub(crate) fn numbers_that_are_none_are_drawn_as_nothing() {
     let mut report = sample::normal(20);
     let experiment = &mut report.experiments[0];
     let value = experiment.variants[1].values[0].as_mut().unwrap();

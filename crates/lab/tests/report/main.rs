@@ -1,6 +1,33 @@
 //! The report as its readers meet it: a file, and a browser that opens it.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 mod chromium;
 mod file;
 mod sample;
+
+use hopline_testkit::harness::{Need, run};
+use hopline_testkit::tests;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let of_the_file = tests!([];
+        file::a_normal_run_is_far_below_a_megabyte,
+        file::five_hundred_walking_nodes_and_many_runs_stay_below_a_megabyte,
+        file::ten_thousand_variants_are_cut_and_that_is_said,
+        file::every_picture_is_well_formed,
+        file::nothing_is_loaded,
+        file::paper_and_dark_have_their_rules,
+        file::what_a_reader_needs_is_there_without_the_script,
+        file::the_same_report_is_the_same_page,
+        file::hostile_names_stay_text,
+        file::numbers_that_are_none_are_drawn_as_nothing,
+    );
+    let in_a_browser = tests!([Need::Program("chromium")];
+        chromium::every_chart_shows_every_variant_in_the_light_and_in_the_dark,
+        chromium::a_page_with_everything_opens_without_a_complaint,
+        chromium::a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_time,
+        chromium::without_scripts_the_charts_are_there_and_dead_controls_are_not,
+        chromium::a_complaint_would_be_noticed,
+    );
+    run(of_the_file.into_iter().chain(in_a_browser), None)
+}

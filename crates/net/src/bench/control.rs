@@ -2,7 +2,8 @@
 
 use super::error::Error;
 use super::now;
-use super::protocol::{Extra, MAX_FROM_CLIENT, MAX_FROM_SERVER, Speaks, State};
+use super::parameters::Speaks;
+use super::protocol::{Extra, MAX_FROM_CLIENT, MAX_FROM_SERVER, State};
 use super::stream::{Stream, is_timeout};
 use crate::printable::printable;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};

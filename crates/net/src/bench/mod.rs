@@ -24,11 +24,13 @@ mod cpu;
 mod datagram;
 mod error;
 mod ledger;
+mod parameters;
 mod plan;
 mod probe;
 mod protocol;
 mod pump;
 mod report;
+mod results;
 mod server;
 mod stream;
 #[cfg(test)]

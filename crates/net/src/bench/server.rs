@@ -4,11 +4,11 @@ use super::client::{roles, settled};
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};
 use super::course::Course;
 use super::error::Error;
+use super::parameters::{Agreed, Parameters, Speaks};
 use super::plan::{DEFAULT_CWND_MAX, Plan, Transport};
 use super::probe::Echo;
 use super::protocol::{
-    Agreed, COOKIE, Cookie, Extra, Parameters, Speaks, State, UDP_CONNECT, UDP_CONNECT_BEFORE, UDP_REPLY,
-    UDP_REPLY_BEFORE,
+    COOKIE, Cookie, Extra, State, UDP_CONNECT, UDP_CONNECT_BEFORE, UDP_REPLY, UDP_REPLY_BEFORE,
 };
 use super::report::{Report, Role};
 use super::stream::{Kind, Stream, prepare};

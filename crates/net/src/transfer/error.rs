@@ -93,3 +93,22 @@ pub(super) fn reason_of(error: &io::Error) -> Reason {
         _ => Reason::System,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux's numbers; what a disk says that is full or read-only is tried in `tests/small_disk.rs`.
+    #[test]
+    fn what_the_disk_said_is_told() {
+        for (errno, reason) in [
+            (libc::ENOSPC, Reason::NoSpace),
+            (libc::EDQUOT, Reason::NoSpace),
+            (libc::EROFS, Reason::Permission),
+            (libc::EACCES, Reason::Permission),
+            (libc::EIO, Reason::System),
+        ] {
+            assert_eq!(reason_of(&io::Error::from_raw_os_error(errno)), reason, "{errno}");
+        }
+    }
+}

@@ -1,69 +1,48 @@
-//! Tests that need the system's help, counted for what they are: passed, failed, or not run.
+//! Tests over real links; where there can be none they are reported as ignored.
 
 use super::NamespaceLink;
 use crate::Emulation;
-use libtest_mimic::{Arguments, Trial};
+use crate::harness::{Need, Test, run};
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
-/// Tests that run at the same time, unless the command line says otherwise.
+/// Tests that run at the same time, unless the command line says otherwise: they wait for the link, not for the
+/// processor.
 const AT_ONCE: usize = 8;
 
 /// The `main` of a test without harness (`harness = false`): runs `tests`, each a name and a body that panics if it
-/// fails, with the options of `cargo test`. Where there can be no [`NamespaceLink`] they are reported as ignored, and
-/// the reason is printed.
+/// fails, with the options of `cargo test`. Where there can be no [`NamespaceLink`] they are reported as ignored.
 #[must_use]
 pub fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
-    run(tests.iter().map(|&(name, body)| trial(name, body)).collect(), AT_ONCE)
+    run(tests.iter().map(|&(name, body)| Test::new(name, [Need::Link], body)), Some(AT_ONCE))
 }
 
 /// A test, and the program that it needs, if it needs one.
 pub type Needing = (&'static str, Option<&'static str>, fn());
 
-/// The same for tests some of which need a program: where it is not there they are reported as ignored, and it is said.
+/// The same for tests some of which need a program, too.
 #[must_use]
 pub fn run_tests_needing(tests: &[Needing]) -> ExitCode {
-    let trials = tests.iter().map(|&(name, program, body)| {
-        let missing = program.filter(|program| !is_installed(program));
-        if let Some(program) = missing {
-            say(&format!("SKIPPED {name}: {program} is not installed"));
-        }
-        trial(name, body).with_ignored_flag(missing.is_some())
+    let tests = tests.iter().map(|&(name, program, body)| {
+        let needs: Vec<Need> = program.map(Need::Program).into_iter().chain([Need::Link]).collect();
+        Test::new(name, needs, body)
     });
-    run(trials.collect(), AT_ONCE)
-}
-
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    run(tests, Some(AT_ONCE))
 }
 
 /// The same for tests that take minutes: ignored unless asked for (`--ignored`), and then all at once.
 #[must_use]
 pub fn run_long_tests<F: FnOnce() + Send + 'static>(tests: Vec<(&'static str, F)>) -> ExitCode {
     let at_once = tests.len().max(1);
-    let trials = tests.into_iter().map(|(name, body)| trial(name, body).with_ignored_flag(true));
-    run(trials.collect(), at_once)
+    run(tests.into_iter().map(|(name, body)| Test::new(name, [Need::Link], body).long()), Some(at_once))
 }
 
-fn trial(name: &str, body: impl FnOnce() + Send + 'static) -> Trial {
-    Trial::test(name, move || {
-        body();
-        Ok(())
-    })
-}
-
-fn run(mut trials: Vec<Trial>, at_once: usize) -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    if let Some(error) = NamespaceLink::new(Emulation::default(), Emulation::default(), 0).err() {
-        say(&format!("SKIPPED {} tests over a real link: {error}", trials.len()));
-        trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
-        // Even if they were asked for.
-        (arguments.ignored, arguments.include_ignored) = (false, false);
-    }
-    // They wait for the link, not for the processor.
-    arguments.test_threads.get_or_insert(at_once);
-    libtest_mimic::run(&arguments, trials).exit_code()
+/// Why there can be no [`NamespaceLink`] here; tried once.
+pub(crate) fn why_no_link() -> Option<String> {
+    static WHY: OnceLock<Option<String>> = OnceLock::new();
+    let tried = || NamespaceLink::new(Emulation::default(), Emulation::default(), 0);
+    WHY.get_or_init(|| tried().err().map(|error| error.to_string())).clone()
 }
 
 /// Runs `check`, which is about time, unless the machine was too busy for that; then it says so.

@@ -1,7 +1,8 @@
 //! The acknowledgment in a segment: round trip, window, the block (TPA §3.2 to §3.5).
 
 use super::block::{Block, End, Knowledge};
-use super::endpoint::{Closing, Endpoint};
+use super::endpoint::Endpoint;
+use super::parts::Closing;
 use super::rto::Sampled;
 use super::stats::DropReason;
 use super::timer::Timer;

@@ -2,7 +2,8 @@
 
 use super::block::Purpose;
 use super::config::Simultaneous;
-use super::endpoint::{Confirmed, Endpoint, Hurry, Role};
+use super::endpoint::Endpoint;
+use super::parts::{Confirmed, Hurry, Role};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
 use hopline_core::{Instant, Payload};

@@ -1,7 +1,8 @@
 //! A segment arrives: opening, data, closing.
 
 use super::config::LEAST_MSS;
-use super::endpoint::{Confirmed, Endpoint, Role};
+use super::endpoint::Endpoint;
+use super::parts::{Confirmed, Role};
 use super::receive::{Reply, Taken, What};
 use super::stats::DropReason;
 use super::timer::Timer;

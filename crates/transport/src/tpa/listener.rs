@@ -5,7 +5,8 @@
 //! its address, and the connection comes into being. (The idea is that of SYN cookies, RFC 4987 §3.6.)
 
 use super::config::Config;
-use super::endpoint::{Endpoint, Identity};
+use super::endpoint::Endpoint;
+use super::parts::Identity;
 use core::hash::Hasher;
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload};

@@ -9,6 +9,7 @@
 //! | `config` | parameters |
 //! | `timer`, `stats` | timers, counters |
 //! | `endpoint` | the machine: application calls and getters |
+//! | `parts` | what it is made of: how it is opened, what it owes, what it sends |
 //! | `input` | a segment arrives: opening, data, closing |
 //! | `acknowledge` | the ACK in it |
 //! | `receive` | the data in it: order, when to acknowledge, the window to announce |
@@ -29,6 +30,7 @@ mod expire;
 mod input;
 mod listener;
 mod output;
+mod parts;
 mod path_mtu;
 mod receipts;
 mod receive;
@@ -46,8 +48,9 @@ pub use config::{
     AckConfig, AckEvery, BlockNumbers, CompleteBlock, Config, CongestedBackoff, Echo, FailureConfig,
     FreezeExit, LEAST_MSS, MergedExit, Notification, RoundStart, RowEnds, RtoConfig, Simultaneous,
 };
-pub use endpoint::{Endpoint, Identity};
+pub use endpoint::Endpoint;
 pub use listener::{Listener, Refusal, Secret, Verdict};
+pub use parts::Identity;
 pub use path_mtu::PathMtu;
 pub use stats::{DropReason, Drops, Stats};
 pub use timer::Timer;

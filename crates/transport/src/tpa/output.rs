@@ -1,7 +1,8 @@
 //! What to send next.
 
 use super::block::{Block, End, Purpose, Time};
-use super::endpoint::{Closing, Endpoint, Flush};
+use super::endpoint::Endpoint;
+use super::parts::{Closing, Flush};
 use super::receipts::Nonces;
 use super::timer::Timer;
 use super::window::Path;

@@ -1,8 +1,9 @@
 //! Stock tshark decodes every kind of packet that hopline writes.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Length, NodeId, Seq16, Seq32};
+use hopline_testkit::harness::run;
 use hopline_testkit::tshark;
 use hopline_wire::aodv::{self, Rerr, Rrep, Rreq};
 use hopline_wire::dot11::{Bitmap, Frame, MacAddr, QosAck};
@@ -15,9 +16,30 @@ use hopline_wire::tcp::{self, DoorOption, DoorReport, Flags, SackBlock, SackBloc
 use hopline_wire::{Emit, icmp, udp};
 use std::fs::File;
 use std::path::Path;
+use std::process::ExitCode;
 
 mod ncn;
 mod tpa;
+
+fn main() -> ExitCode {
+    let tests = hopline_testkit::tests!([tshark::NEEDED];
+        tshark_reads_olsr_as_it_was_meant,
+        tshark_decodes_every_kind_of_packet_with_right_checksums,
+        tshark_reads_block_acknowledgment_as_it_was_meant,
+        tshark_is_heard_when_it_objects,
+        ncn::every_field_is_shown_as_it_was_written,
+        ncn::the_info_column_can_be_read_and_says_what_is_wrong,
+        ncn::what_the_parser_refuses_is_an_error_and_nothing_else_is,
+        ncn::other_ports_are_known_by_preference_or_by_hand,
+        tpa::every_field_is_shown_as_it_was_written,
+        tpa::every_broken_rule_has_its_name,
+        tpa::what_the_parser_refuses_is_an_error_and_nothing_else_is,
+        tpa::the_info_column_can_be_read,
+        tpa::other_ports_are_known_from_the_syn_by_preference_or_by_hand,
+        tpa::a_packet_cut_by_the_capture_is_not_called_malformed,
+    );
+    run(tests, None)
+}
 
 const A: NodeId = NodeId(0);
 const B: NodeId = NodeId(1);
@@ -94,8 +116,8 @@ fn ip_packet(protocol: Protocol, len: usize, payload: impl Fn(&Header, &mut Vec<
     out
 }
 
-/// A capture of these IP packets; gives what `read` gives, or nothing without tshark.
-fn raw_capture<T>(packets: &[Vec<u8>], read: impl FnOnce(&Path) -> T) -> Option<T> {
+/// A capture of these IP packets; gives what `read` gives.
+fn raw_capture<T>(packets: &[Vec<u8>], read: impl FnOnce(&Path) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("raw.pcapng");
     let mut capture = Capture::new(&path);
@@ -103,7 +125,7 @@ fn raw_capture<T>(packets: &[Vec<u8>], read: impl FnOnce(&Path) -> T) -> Option<
         capture.write(capture.wired, packet, None, "");
     }
     capture.writer.finish().unwrap();
-    tshark::installed_to_read(&path).then(|| read(&path))
+    read(&path)
 }
 
 fn control_frames(capture: &mut Capture) {
@@ -254,7 +276,6 @@ fn passed_on() -> Vec<olsr::Message> {
     (10..).zip(bodies).map(message).collect()
 }
 
-#[test]
 fn tshark_reads_olsr_as_it_was_meant() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("olsr.pcapng");
@@ -264,7 +285,7 @@ fn tshark_reads_olsr_as_it_was_meant() {
     let Capture { writer, expected, .. } = capture;
     writer.finish().unwrap();
 
-    let Some(decoded) = tshark::assert_well_formed(&path) else { return };
+    let decoded = tshark::assert_well_formed(&path);
     let protocols: Vec<_> = decoded.into_iter().map(|packet| packet.protocols).collect();
     assert_eq!(protocols, expected);
     let header =
@@ -278,7 +299,6 @@ fn tshark_reads_olsr_as_it_was_meant() {
     assert_eq!(rows[2][8..], ["10.0.0.1,10.0.0.2", "9", "3,3,3", "10.0.0.2", "192.168.0.0", "255.255.0.0"]);
 }
 
-#[test]
 fn tshark_decodes_every_kind_of_packet_with_right_checksums() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("all.pcapng");
@@ -290,7 +310,7 @@ fn tshark_decodes_every_kind_of_packet_with_right_checksums() {
     let Capture { writer, expected, .. } = capture;
     writer.finish().unwrap();
 
-    let Some(decoded) = tshark::assert_well_formed(&path) else { return };
+    let decoded = tshark::assert_well_formed(&path);
     let protocols: Vec<_> = decoded.into_iter().map(|packet| packet.protocols).collect();
     assert_eq!(protocols, expected);
 
@@ -301,7 +321,6 @@ fn tshark_decodes_every_kind_of_packet_with_right_checksums() {
     assert_eq!(rows[4], ["n0", "5.000000005", "dropped: queue full"]);
 }
 
-#[test]
 fn tshark_reads_block_acknowledgment_as_it_was_meant() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("block.pcapng");
@@ -320,7 +339,7 @@ fn tshark_reads_block_acknowledgment_as_it_was_meant() {
     let Capture { writer, expected, .. } = capture;
     writer.finish().unwrap();
 
-    let Some(decoded) = tshark::assert_well_formed(&path) else { return };
+    let decoded = tshark::assert_well_formed(&path);
     let protocols: Vec<_> = decoded.into_iter().map(|packet| packet.protocols).collect();
     assert_eq!(protocols, expected);
     let numbers = ["wlan.fc.type_subtype", "wlan.qos.ack", "wlan.seq", "wlan.fixed.ssc.sequence"];
@@ -330,11 +349,7 @@ fn tshark_reads_block_acknowledgment_as_it_was_meant() {
     assert_eq!(rows[2], ["0x0019", "", "", "4095", "0500000000000000"]);
 }
 
-#[test]
 fn tshark_is_heard_when_it_objects() {
-    if !tshark::installed() {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("broken.pcapng");
     let mut capture = Capture::new(&path);

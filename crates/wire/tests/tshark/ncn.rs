@@ -45,14 +45,13 @@ fn notices() -> Vec<Notice> {
     [whole, nothing].into_iter().chain((0..200).map(|_| any(&mut stream))).collect()
 }
 
-/// What `read` finds in a capture of `payloads` to the port of notices; `None` without tshark.
-fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> Option<T> {
+/// What `read` finds in a capture of `payloads` to the port of notices.
+fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
     let packets: Vec<_> = payloads.iter().map(|bytes| packet(ncn::PORT, bytes)).collect();
     raw_capture(&packets, |path| read(Reading::of(path).with_script(DISSECTOR.as_ref())))
 }
 
-#[test]
-fn every_field_is_shown_as_it_was_written() {
+pub(crate) fn every_field_is_shown_as_it_was_written() {
     let notices = notices();
     let payloads: Vec<_> = notices.iter().map(emit).collect();
     let names = [
@@ -65,7 +64,7 @@ fn every_field_is_shown_as_it_was_written() {
         "_ws.expert.message",
         "_ws.lua.error",
     ];
-    let Some(rows) = read(&payloads, |reading| reading.fields(&names)) else { return };
+    let rows = read(&payloads, |reading| reading.fields(&names));
     assert_eq!(rows.len(), notices.len());
     for ((notice, bytes), row) in notices.iter().zip(&payloads).zip(rows) {
         let (kind, sufferer) = match notice.about {
@@ -80,8 +79,7 @@ fn every_field_is_shown_as_it_was_written() {
     }
 }
 
-#[test]
-fn the_info_column_can_be_read_and_says_what_is_wrong() {
+pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
     let notice = Notice {
         normalized_pb: NormalizedPb::of(0.25),
         lifetime: Duration::from_secs(2),
@@ -92,7 +90,7 @@ fn the_info_column_can_be_read_and_says_what_is_wrong() {
     let unknown = [&[9], &plain[1..]].concat();
     let payloads = [plain.clone(), relayed.clone(), plain[..7].to_vec(), relayed[..11].to_vec(), unknown];
     let info = |reading: Reading<'_>| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]);
-    let Some(rows) = read(&payloads, info) else { return };
+    let rows = read(&payloads, info);
     let expected = [
         "drop 0.250000 for 2000 ms",
         "drop 0.250000 for 2000 ms of 10.0.0.3",
@@ -106,8 +104,7 @@ fn the_info_column_can_be_read_and_says_what_is_wrong() {
     assert_eq!(rows.len(), expected.len());
 }
 
-#[test]
-fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
+pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
     let mut stream = Stream::keyed(1, 1, 1, Purpose::Emulation);
     let damaged = |notice: &Notice, stream: &mut Stream| {
         let mut bytes = emit(notice);
@@ -122,7 +119,7 @@ fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
     };
     let all: Vec<_> = notices().iter().map(|notice| damaged(notice, &mut stream)).collect();
     let names = ["_ws.expert.severity", "_ws.lua.error", "ncn.malformed.truncated", "ncn.malformed.type"];
-    let Some(rows) = read(&all, |reading| reading.fields(&names)) else { return };
+    let rows = read(&all, |reading| reading.fields(&names));
     let refused = all.iter().filter(|bytes| Notice::parse(bytes).is_err()).count();
     assert!(refused > 40 && all.len() - refused > 40, "{refused} of {} refused", all.len());
     assert_eq!(rows.len(), all.len());
@@ -133,20 +130,16 @@ fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
     }
 }
 
-#[test]
-fn other_ports_are_known_by_preference_or_by_hand() {
+pub(crate) fn other_ports_are_known_by_preference_or_by_hand() {
     let bytes = emit(&notices()[0]);
     let protocols = |rule: fn(Reading<'_>) -> Reading<'_>| {
         raw_capture(&[packet(9000, &bytes)], |path| {
             rule(Reading::of(path).with_script(DISSECTOR.as_ref())).fields(&["_ws.col.Protocol"])
         })
     };
-    let Some(stock) = protocols(|reading| reading) else { return };
+    let stock = protocols(|reading| reading);
     assert_eq!(stock, [["UDP"]]);
     let by_preference = protocols(|reading| reading.with_preference("ncn.udp_port:9000"));
     let by_hand = protocols(|reading| reading.decoding_as("udp.port==9000,ncn"));
-    assert_eq!(
-        (by_preference.unwrap(), by_hand.unwrap()),
-        (vec![vec!["NCN".to_owned()]], vec![vec!["NCN".to_owned()]])
-    );
+    assert_eq!((by_preference, by_hand), (vec![vec!["NCN".to_owned()]], vec![vec!["NCN".to_owned()]]));
 }

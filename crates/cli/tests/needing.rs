@@ -1,0 +1,96 @@
+//! The command with other programs, and on small disks. Where the machine has none of these the tests are reported as
+//! ignored.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+#[path = "command/support.rs"]
+mod support;
+
+use hopline_testkit::harness::{Need, run};
+use hopline_testkit::tests;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output, Stdio};
+use support::*;
+
+fn main() -> ExitCode {
+    let of_bash = tests!([Need::Program("bash")]; bash_takes_its_completions_and_completes_with_them);
+    let of_groff = tests!([Need::Program("groff")]; groff_sets_every_page_without_complaint);
+    let of_disks = tests!([Need::Mounts];
+        a_full_disk_gives_one_error_and_leaves_what_was_stored,
+        a_read_only_place_gives_one_error_before_anything_is_run,
+    );
+    run(of_bash.into_iter().chain(of_groff).chain(of_disks), None)
+}
+
+/// What `program` says of `input`.
+fn pipe(program: &str, args: &[&str], input: &str) -> Output {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn bash_takes_its_completions_and_completes_with_them() {
+    let script = stdout(&hopline(["completions", "bash"]));
+    let checked = pipe("bash", &["-n"], &script);
+    assert!(checked.status.success() && checked.stderr.is_empty(), "{}", stderr(&checked));
+    let ask = "\nCOMP_WORDS=(hopline comp); COMP_CWORD=1; _hopline hopline comp hopline; echo \"${COMPREPLY[*]}\"\n";
+    let asked = pipe("bash", &["--norc"], &(script + ask));
+    assert_eq!(stdout(&asked).trim(), "compare completions", "{}", stderr(&asked));
+}
+
+fn groff_sets_every_page_without_complaint() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = hopline(["man", "-o", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let pages = names(folder.path());
+    assert_eq!(pages.len(), COMMANDS.len() + 1);
+    for name in pages {
+        let text = fs::read_to_string(folder.path().join(&name)).unwrap();
+        let set = pipe("groff", &["-Kutf8", "-man", "-Tutf8", "-ww", "-z"], &text);
+        assert!(set.status.success() && set.stderr.is_empty(), "{name}: {}", stderr(&set));
+    }
+}
+
+/// Runs a shell script in a mount namespace of its own, where a small file system can be mounted at `small`.
+fn in_namespace(folder: &Path, script: &str) -> Output {
+    fs::create_dir(folder.join("small")).unwrap();
+    let mut shell = Command::new("unshare");
+    shell.args(["--map-root-user", "--mount", "sh", "-c", script]).current_dir(folder);
+    shell.env("HOPLINE", env!("CARGO_BIN_EXE_hopline")).env("NO_COLOR", "1").output().unwrap()
+}
+
+fn a_full_disk_gives_one_error_and_leaves_what_was_stored() {
+    let folder = folder();
+    let script = "mount -t tmpfs -o size=64k none small && \
+                  $HOPLINE sweep plan.toml -o small/out -q; code=$?; \
+                  cp small/out/records.jsonl small/out/manifest.json .; exit $code";
+    let output = in_namespace(folder.path(), script);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert_eq!(said.matches('×').count(), 1, "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    // What was stored is whole: a sweep elsewhere goes on from it.
+    fs::create_dir(folder.path().join("out")).unwrap();
+    for name in ["records.jsonl", "manifest.json"] {
+        fs::rename(folder.path().join(name), folder.path().join("out").join(name)).unwrap();
+    }
+    let stored = fs::read_to_string(folder.path().join("out/records.jsonl")).unwrap();
+    assert!(stored.ends_with('\n') && stored.lines().count() > 0, "{} bytes", stored.len());
+    assert_eq!(sweep(folder.path(), &[]).status.code(), Some(0));
+    let went_on = fs::read_to_string(folder.path().join("out/records.jsonl")).unwrap();
+    assert!(went_on.starts_with(&stored));
+}
+
+fn a_read_only_place_gives_one_error_before_anything_is_run() {
+    let folder = folder();
+    let script = "mount -t tmpfs -o ro none small && $HOPLINE sweep plan.toml -o small/out -q";
+    let output = in_namespace(folder.path(), script);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
+    let said = stderr(&output);
+    assert!(said.contains("small/out") && said.contains("Read-only file system"), "{said}");
+    assert_eq!(said.matches('×').count(), 1, "{said}");
+}

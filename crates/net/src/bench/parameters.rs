@@ -1,0 +1,298 @@
+//! A test, as the client tells it to the server in JSON.
+
+use super::datagram::Counters;
+use super::plan::{
+    CongestionControl, Copying, Direction, Limit, MAX_DATAGRAM, MAX_LENGTH, Nagle, Output, Plan, Rate,
+    Sockets, Transport,
+};
+use crate::printable::printable;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// iperf3 compares versions for people only.
+const VERSION: &str = concat!("hopline ", env!("CARGO_PKG_VERSION"));
+/// Where nothing is said of the length.
+const LENGTH: u32 = 128 << 10;
+/// Payload of UDP where the path's segment is not known.
+const DATAGRAM: u32 = 1460;
+
+/// A test, as the client tells it: iperf3's keys in its order, and hopline's last.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Parameters {
+    #[serde(skip_serializing_if = "is_false")]
+    tcp: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    udp: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    sctp: bool,
+    omit: f64,
+    time: f64,
+    num: f64,
+    blockcount: f64,
+    #[serde(rename = "MSS", skip_serializing_if = "Option::is_none")]
+    mss: Option<f64>,
+    #[serde(skip_serializing_if = "is_false")]
+    nodelay: bool,
+    parallel: f64,
+    #[serde(skip_serializing_if = "is_false")]
+    reverse: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    bidirectional: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<f64>,
+    len: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bandwidth: Option<f64>,
+    pacing_timer: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    burst: Option<f64>,
+    #[serde(rename = "TOS", skip_serializing_if = "Option::is_none")]
+    tos: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    congestion: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    get_server_output: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    udp_counters_64bit: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zerocopy: Option<f64>,
+    client_version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hopline: Option<Additions>,
+}
+
+/// What iperf3 has not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Additions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tpa_cwnd_max: Option<u8>,
+    /// Whether datagrams that come back are wanted.
+    probes: bool,
+}
+
+/// A test, as both sides have understood it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Agreed {
+    pub(super) plan: Plan,
+    pub(super) length: u32,
+    pub(super) counters: Counters,
+    pub(super) additions: Speaks,
+}
+
+/// What the client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaks {
+    Iperf3,
+    Hopline,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Parameters {
+    pub(super) fn of(plan: &Plan, length: u32) -> Self {
+        let number = |n: u64| (n > 0).then_some(n as f64);
+        let tpa_cwnd_max = match plan.transport {
+            Transport::Tpa { cwnd_max } => Some(cwnd_max),
+            _ => None,
+        };
+        let (time, num) = match plan.limit {
+            Limit::Time(time) => (time.as_secs_f64(), 0.0),
+            Limit::Bytes(bytes) => (0.0, bytes as f64),
+        };
+        Self {
+            tcp: matches!(plan.transport, Transport::Tcp { .. }),
+            udp: plan.transport == Transport::Udp,
+            sctp: false,
+            omit: whole(plan.omit.as_secs_f64()),
+            time: whole(time),
+            num,
+            blockcount: 0.0,
+            mss: plan.sockets.mss.map(f64::from),
+            nodelay: plan.sockets.nagle == Nagle::Off,
+            parallel: plan.streams.into(),
+            reverse: plan.direction == Direction::Reverse,
+            bidirectional: plan.direction == Direction::Both,
+            window: plan.sockets.buffer.map(f64::from),
+            len: length.into(),
+            bandwidth: number(plan.rate.bps),
+            pacing_timer: 1000.0,
+            burst: number(plan.rate.burst.into()),
+            tos: number(plan.sockets.tos.into()),
+            title: plan.title.clone(),
+            congestion: match &plan.transport {
+                Transport::Tcp { congestion_control } => congestion_control.as_ref().map(|c| c.name().into()),
+                _ => None,
+            },
+            get_server_output: (plan.output == Output::Both).then_some(1.0),
+            udp_counters_64bit: (plan.transport == Transport::Udp).then_some(1.0),
+            zerocopy: (plan.sockets.copy == Copying::Zero).then_some(1.0),
+            client_version: VERSION.into(),
+            hopline: Some(Additions { tpa_cwnd_max, probes: plan.probes.is_some() }),
+        }
+    }
+
+    /// What the client speaks.
+    pub(super) const fn speaks(&self) -> Speaks {
+        if self.hopline.is_some() { Speaks::Hopline } else { Speaks::Iperf3 }
+    }
+
+    /// The test that they mean; `Err`: what is wrong with them, for people.
+    pub(super) fn understood(self) -> Result<Agreed, String> {
+        let speaks = self.speaks();
+        let additions = self.hopline.unwrap_or_default();
+        let congestion_control = match self.congestion.filter(|_| self.tcp) {
+            None => None,
+            Some(name) => Some(CongestionControl::new(&name).ok_or("no name of a congestion control")?),
+        };
+        let transport = match (self.tcp, self.udp, self.sctp, additions.tpa_cwnd_max) {
+            (true, false, false, None) => Transport::Tcp { congestion_control },
+            (false, true, false, None) => Transport::Udp,
+            (false, false, false, Some(cwnd_max)) => Transport::Tpa { cwnd_max },
+            (false, false, true, None) => return Err("there is no SCTP here".into()),
+            _ => return Err("one of TCP, UDP and TPA".into()),
+        };
+        let most = if transport == Transport::Udp { MAX_DATAGRAM } else { MAX_LENGTH };
+        let length = match integer(self.len, most.into(), "bytes at once")? {
+            0 if transport == Transport::Udp => DATAGRAM,
+            0 => LENGTH,
+            length => length as u32,
+        };
+        let bytes = match integer(self.blockcount, u64::MAX >> 21, "blocks")? {
+            0 => integer(self.num, u64::MAX, "bytes")?,
+            blocks => blocks * u64::from(length),
+        };
+        let limit = if bytes > 0 { Limit::Bytes(bytes) } else { Limit::Time(seconds(self.time)?) };
+        let optional = |value: Option<f64>, most: u64, what| match value {
+            None => Ok(None),
+            Some(value) => integer(value, most, what).map(|n| Some(n).filter(|&n| n > 0)),
+        };
+        let plan = Plan {
+            transport,
+            direction: match (self.reverse, self.bidirectional) {
+                (_, true) => Direction::Both,
+                (true, false) => Direction::Reverse,
+                (false, false) => Direction::Forward,
+            },
+            limit,
+            omit: seconds(self.omit)?,
+            streams: integer(self.parallel.max(1.0), u8::MAX.into(), "streams")? as u8,
+            length: Some(length),
+            rate: Rate {
+                bps: optional(self.bandwidth, u64::MAX, "bits per second")?.unwrap_or(0),
+                burst: optional(self.burst, 1000, "blocks")?.unwrap_or(0) as u32,
+            },
+            sockets: Sockets {
+                nagle: if self.nodelay { Nagle::Off } else { Nagle::On },
+                copy: if self.zerocopy.is_some_and(|z| z != 0.0) { Copying::Zero } else { Copying::Plain },
+                buffer: optional(self.window, i32::MAX as u64, "bytes of buffer")?.map(|n| n as u32),
+                mss: optional(self.mss, u16::MAX.into(), "bytes of a segment")?.map(|n| n as u16),
+                tos: optional(self.tos, 255, "type of service")?.unwrap_or(0) as u8,
+            },
+            probes: additions.probes.then_some(Duration::ZERO),
+            output: if self.get_server_output.is_some_and(|o| o != 0.0) { Output::Both } else { Output::Own },
+            title: self.title.map(|title| printable(title.as_bytes())),
+        };
+        plan.validate().map_err(|error| error.to_string())?;
+        let counters = match self.udp_counters_64bit {
+            Some(wide) if wide != 0.0 => Counters::Bits64,
+            _ => Counters::Bits32,
+        };
+        Ok(Agreed { plan, length, counters, additions: speaks })
+    }
+}
+
+/// iperf3 reads whole seconds only; hopline keeps fractions, for tests of less.
+fn whole(seconds: f64) -> f64 {
+    if seconds >= 1.0 { seconds.round() } else { seconds }
+}
+
+fn integer(value: f64, most: u64, what: &str) -> Result<u64, String> {
+    if value >= 0.0 && value <= most as f64 { Ok(value as u64) } else { Err(format!("{value} {what}")) }
+}
+
+fn seconds(value: f64) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(value).map_err(|_| format!("{value} seconds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Agreed, String> {
+        serde_json::from_str::<Parameters>(text).map_err(|e| e.to_string())?.understood()
+    }
+
+    #[test]
+    fn what_iperf3_3_12_sends_is_understood() {
+        let agreed = read(
+            r#"{"udp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":2,"bidirectional":true,
+            "len":32768,"bandwidth":5000000,"pacing_timer":1000,"title":"hi","get_server_output":1,
+            "client_version":"3.12"}"#,
+        );
+        let agreed = agreed.unwrap();
+        assert_eq!(
+            (agreed.length, agreed.counters, agreed.additions),
+            (32768, Counters::Bits32, Speaks::Iperf3)
+        );
+        let plan = agreed.plan;
+        assert_eq!((plan.transport, plan.direction, plan.streams), (Transport::Udp, Direction::Both, 2));
+        assert_eq!((plan.rate.bps, plan.output), (5_000_000, Output::Both));
+        assert_eq!((plan.limit, plan.title.as_deref()), (Limit::Time(Duration::from_secs(1)), Some("hi")));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for transport in
+            [Transport::Tpa { cwnd_max: 3 }, Transport::Tcp { congestion_control: None }, Transport::Udp]
+        {
+            let plan = Plan {
+                length: Some(1000),
+                streams: 3,
+                direction: Direction::Reverse,
+                limit: Limit::Bytes(1 << 40),
+                rate: Rate { bps: 7, burst: 5 },
+                sockets: Sockets {
+                    nagle: Nagle::Off,
+                    copy: Copying::Zero,
+                    buffer: Some(4096),
+                    mss: Some(900),
+                    tos: 16,
+                },
+                ..Plan::new(transport)
+            };
+            let text = serde_json::to_string(&Parameters::of(&plan, 1000)).unwrap();
+            assert_eq!(read(&text).unwrap().plan, plan, "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_parameters_are_refused() {
+        for wrong in [
+            "{}",
+            "[]",
+            r#"{"tcp":true}"#,
+            r#"{"tcp":true,"time":-1}"#,
+            r#"{"tcp":true,"time":1e300}"#,
+            r#"{"tcp":true,"udp":true,"time":1}"#,
+            r#"{"sctp":true,"time":1}"#,
+            r#"{"tcp":true,"time":1,"parallel":129}"#,
+            r#"{"tcp":true,"time":1,"parallel":1e18}"#,
+            r#"{"tcp":true,"time":1,"len":1e18}"#,
+            r#"{"tcp":true,"time":1,"len":-5}"#,
+            r#"{"udp":true,"time":1,"len":8}"#,
+            r#"{"udp":true,"time":1,"bandwidth":-1}"#,
+            r#"{"tcp":true,"blockcount":1e19,"len":1048576}"#,
+            r#"{"tcp":true,"time":1,"congestion":"../x"}"#,
+            r#"{"time":1,"hopline":{"tpa_cwnd_max":13}}"#,
+            r#"{"time":1,"tcp":true,"hopline":{"tpa_cwnd_max":3}}"#,
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

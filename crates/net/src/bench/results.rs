@@ -1,0 +1,200 @@
+//! What a side counted, as it tells the other in JSON.
+
+use super::datagram::Arrivals;
+use super::parameters::Speaks;
+use super::plan::{CongestionControl, Plan, Transport};
+use super::report::{Cpu, Role, RttSummary, SendingReport, ServerOutput, SideReport, StreamReport};
+use crate::printable::printable;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::Duration;
+
+/// What a side counted: iperf3's keys in its order, and hopline's last.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Results {
+    cpu_util_total: f64,
+    cpu_util_user: f64,
+    cpu_util_system: f64,
+    sender_has_retransmits: f64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    congestion_used: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    server_output_text: Option<String>,
+    #[serde(skip_serializing, default)]
+    server_output_json: Option<Value>,
+    streams: Vec<StreamResult>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct StreamResult {
+    id: f64,
+    bytes: f64,
+    retransmits: f64,
+    jitter: f64,
+    errors: f64,
+    packets: f64,
+    #[serde(default)]
+    start_time: f64,
+    #[serde(default)]
+    end_time: f64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    hopline: Option<Seen>,
+}
+
+/// What a sender of hopline saw beside.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Seen {
+    max_snd_cwnd: u64,
+    max_snd_wnd: u64,
+    /// µs; absent if there was no sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rtt: Option<[u32; 3]>,
+    out_of_order: u64,
+}
+
+/// What iperf3 calls the streams of a test: 1, 3, 4, 5, …
+fn id(index: usize) -> f64 {
+    if index == 0 { 1.0 } else { index as f64 + 2.0 }
+}
+
+impl Results {
+    pub(super) fn of(report: &SideReport, speaks: Speaks) -> Self {
+        let retransmits = report.streams.iter().filter_map(|s| s.sending).map(|s| s.retransmits);
+        let stream = |(index, stream): (usize, &StreamReport)| {
+            let datagrams = stream.datagrams.unwrap_or_default();
+            let sending = stream.sending.unwrap_or_default();
+            let seen = Seen {
+                max_snd_cwnd: sending.max_cwnd,
+                max_snd_wnd: sending.max_peer_window,
+                rtt: sending.rtt.map(|rtt| [rtt.min, rtt.mean, rtt.max].map(microseconds)),
+                out_of_order: datagrams.out_of_order,
+            };
+            StreamResult {
+                id: id(index),
+                bytes: stream.bytes as f64,
+                retransmits: stream.sending.map_or(-1.0, |s| s.retransmits as f64),
+                jitter: datagrams.jitter.as_secs_f64(),
+                errors: datagrams.lost as f64,
+                packets: datagrams.packets as f64,
+                start_time: 0.0,
+                end_time: report.elapsed.as_secs_f64(),
+                hopline: (speaks == Speaks::Hopline).then_some(seen),
+            }
+        };
+        Self {
+            cpu_util_total: 100.0 * (report.cpu.user + report.cpu.system),
+            cpu_util_user: 100.0 * report.cpu.user,
+            cpu_util_system: 100.0 * report.cpu.system,
+            sender_has_retransmits: if retransmits.count() > 0 { 1.0 } else { 0.0 },
+            congestion_used: report.congestion_control.as_ref().map(|c| c.name().into()),
+            server_output_text: match &report.output {
+                Some(ServerOutput::Text(text)) => Some(text.clone()),
+                _ => None,
+            },
+            server_output_json: None,
+            streams: report.streams.iter().enumerate().map(stream).collect(),
+        }
+    }
+
+    /// What they say of the streams that have `roles` at the other side; `Err`: why they are not of this test.
+    pub(super) fn understood(self, roles: &[Role], plan: &Plan) -> Result<SideReport, String> {
+        let mut elapsed = Duration::ZERO;
+        let mut streams = Vec::new();
+        for (index, &role) in roles.iter().enumerate() {
+            let found = self.streams.iter().find(|stream| stream.id == id(index));
+            let stream = found.ok_or("results of another test")?;
+            let span = Duration::try_from_secs_f64(stream.end_time - stream.start_time.max(0.0));
+            elapsed = elapsed.max(span.unwrap_or_default());
+            streams.push(stream.understood(role, plan.transport == Transport::Udp));
+        }
+        let share = |percent: f64| if percent.is_finite() { percent.max(0.0) / 100.0 } else { 0.0 };
+        let text = self.server_output_text.map(|text| ServerOutput::Text(lines(&text)));
+        Ok(SideReport {
+            elapsed,
+            cpu: Cpu { user: share(self.cpu_util_user), system: share(self.cpu_util_system) },
+            congestion_control: self.congestion_used.as_deref().and_then(CongestionControl::new),
+            streams,
+            output: self.server_output_json.map(ServerOutput::Json).or(text),
+        })
+    }
+}
+
+impl StreamResult {
+    fn understood(&self, role: Role, udp: bool) -> StreamReport {
+        let seen = self.hopline.clone().unwrap_or_default();
+        let datagrams = Arrivals {
+            packets: self.packets as u64,
+            lost: self.errors as u64,
+            out_of_order: seen.out_of_order,
+            jitter: Duration::try_from_secs_f64(self.jitter).unwrap_or_default(),
+        };
+        let rtt = seen.rtt.map(|rtt| {
+            let [min, mean, max] = rtt.map(|us| Duration::from_micros(us.into()));
+            RttSummary { min, mean, max }
+        });
+        // Where the system does not say, iperf3 writes −1, and without a sign.
+        let retransmits = self.retransmits.clamp(0.0, u32::MAX.into()) as u64;
+        let sending = SendingReport {
+            retransmits,
+            max_cwnd: seen.max_snd_cwnd,
+            max_peer_window: seen.max_snd_wnd,
+            rtt,
+        };
+        StreamReport {
+            role,
+            bytes: self.bytes as u64,
+            sending: (role == Role::Sends && !udp).then_some(sending),
+            datagrams: udp.then_some(datagrams),
+        }
+    }
+}
+
+fn microseconds(span: Duration) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// Several lines of a peer, without anything a terminal would obey.
+fn lines(text: &str) -> String {
+    text.lines().fold(String::new(), |all, line| all + &printable(line.as_bytes()) + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_name_streams_as_iperf3_does_and_are_read_back() {
+        let rtt = RttSummary {
+            min: Duration::from_micros(1),
+            mean: Duration::from_micros(2),
+            max: Duration::from_micros(3),
+        };
+        let sending = SendingReport { retransmits: 7, max_cwnd: 8, max_peer_window: 9, rtt: Some(rtt) };
+        let sent = StreamReport { role: Role::Sends, bytes: 10, sending: Some(sending), datagrams: None };
+        let report = SideReport {
+            elapsed: Duration::from_secs(2),
+            cpu: Cpu { user: 0.25, system: 0.5 },
+            congestion_control: CongestionControl::new("bbr"),
+            streams: vec![sent; 3],
+            output: Some(ServerOutput::Text("a\n".into())),
+        };
+        let text = serde_json::to_string(&Results::of(&report, Speaks::Hopline)).unwrap();
+        assert!(text.contains(r#""id":1.0"#) && text.contains(r#""id":3.0"#) && text.contains(r#""id":4.0"#));
+        let plan = Plan::new(Transport::Tcp { congestion_control: None });
+        let read: Results = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.clone().understood(&[Role::Sends; 3], &plan), Ok(report));
+        assert!(read.understood(&[Role::Sends; 4], &plan).is_err(), "a stream is missing");
+    }
+
+    #[test]
+    fn hostile_results_are_tamed() {
+        let text = r#"{"cpu_util_total":1,"cpu_util_user":-1e300,"cpu_util_system":1e308,"sender_has_retransmits":-1,
+            "server_output_text":"a\u001b[2J","streams":[{"id":1,"bytes":1e300,"retransmits":1.8446744073709552e+19,
+            "jitter":-1,"errors":-3,"packets":1e30,"start_time":-1e300,"end_time":1e300}]}"#;
+        let read: Results = serde_json::from_str(text).unwrap();
+        let report = read.understood(&[Role::Receives], &Plan::new(Transport::Udp)).unwrap();
+        assert_eq!((report.streams[0].bytes, report.elapsed), (u64::MAX, Duration::ZERO));
+        assert_eq!(report.output, Some(ServerOutput::Text("a\\u{1b}[2J\n".into())));
+    }
+}

@@ -1,0 +1,118 @@
+//! What tests of transfers share, within the crate and outside.
+
+use super::*;
+use std::fs;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread;
+use tempfile::TempDir;
+
+/// Two directories: what is sent from, and what is received into.
+pub(super) struct Place {
+    pub(super) from: TempDir,
+    pub(super) to: TempDir,
+}
+
+impl Place {
+    pub(super) fn new() -> Self {
+        Self { from: tempfile::tempdir().unwrap(), to: tempfile::tempdir().unwrap() }
+    }
+
+    /// A place with one file to send, `f`.
+    pub(super) fn with(content: &[u8]) -> Self {
+        let place = Self::new();
+        fs::write(place.from.path().join("f"), content).unwrap();
+        place
+    }
+
+    pub(super) fn source(&self) -> Source {
+        Source::of_path(&self.from.path().join("f"), None).unwrap()
+    }
+
+    pub(super) fn received(&self) -> Vec<u8> {
+        fs::read(self.to.path().join("f")).unwrap()
+    }
+
+    pub(super) fn directory(&self) -> Directory {
+        Directory::open(self.to.path()).unwrap()
+    }
+
+    /// Sends `f` in memory, to the end.
+    pub(super) fn transfer(&self) -> (Summary, Summary) {
+        converse(self.source(), &self.directory(), Permitted::default()).unwrap()
+    }
+
+    /// Names in the receiver's directory.
+    pub(super) fn names(&self) -> Vec<String> {
+        names(self.to.path())
+    }
+}
+
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// `len` bytes that do not repeat.
+pub(super) fn bytes(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    blake3::Hasher::new().finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+/// Both machines in memory: every frame goes through its bytes.
+pub(super) fn converse(
+    source: Source,
+    directory: &Directory,
+    permitted: Permitted,
+) -> Result<(Summary, Summary), Error> {
+    let mut sender = Sender::new(source);
+    let mut receiver = Receiver::new(directory, permitted);
+    exchange(&mut sender, &mut receiver, usize::MAX, |frame| frame)?;
+    assert!(receiver.is_over());
+    Ok((sender.summary(), receiver.summary()))
+}
+
+/// Carries at most `frames` frames from the sender to the receiver, each as `change` makes it, and the replies back;
+/// whether it is over.
+pub(super) fn exchange(
+    sender: &mut Sender,
+    receiver: &mut Receiver<'_>,
+    frames: usize,
+    mut change: impl FnMut(Frame) -> Frame,
+) -> Result<bool, Error> {
+    let through = |frame: Frame| Frame::decode(&frame.encode()).unwrap().unwrap().0;
+    for _ in 0..frames {
+        if sender.is_over() {
+            return Ok(true);
+        }
+        let frame = sender.poll(&mut ())?.expect("the receiver has answered");
+        if let Some(reply) = receiver.handle(change(through(frame)), &mut ())? {
+            sender.handle(through(reply), &mut ())?;
+        }
+    }
+    Ok(sender.is_over())
+}
+
+/// A sender and a receiver on threads, joined by sockets; how each ended.
+pub(super) fn over_sockets(
+    source: Source,
+    directory: &Directory,
+    permitted: Permitted,
+) -> (Result<Summary, Error>, Result<Summary, Error>) {
+    let (here, there) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        let receiving = scope.spawn(move || {
+            let received = receive(&there, &there, directory, permitted, &Seat::alone(), &mut ());
+            there.shutdown(Shutdown::Both).unwrap();
+            received
+        });
+        let here = Shared::new(here);
+        let sent = send(here.clone(), here.clone(), source, &mut ());
+        here.get().shutdown(Shutdown::Both).unwrap();
+        (sent, receiving.join().unwrap())
+    })
+}

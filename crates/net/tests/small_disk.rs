@@ -1,0 +1,98 @@
+//! Transfers to small disks and read-only ones, in a mount namespace of their own.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+#[path = "../src/transfer/tests/place.rs"]
+mod place;
+
+use hopline_net::transfer::*;
+use hopline_testkit::harness::{Need, Test, run};
+use place::*;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use tempfile::TempDir;
+
+/// Where a file system of 256 kB is mounted, for the copy of this program that runs in the namespace.
+const SMALL: &str = "HOPLINE_TEST_SMALL_DISK";
+
+type Body = fn(&Path);
+
+const TESTS: [(&str, Body); 3] = [
+    (
+        "a_full_disk_gives_one_error_and_what_arrived_is_kept",
+        a_full_disk_gives_one_error_and_what_arrived_is_kept,
+    ),
+    ("a_full_disk_is_told_to_the_sender_of_a_stream", a_full_disk_is_told_to_the_sender_of_a_stream),
+    ("a_read_only_disk_gives_one_error", a_read_only_disk_gives_one_error),
+];
+
+fn main() -> ExitCode {
+    if let Some(small) = env::var_os(SMALL) {
+        let asked = env::args().nth(1);
+        let found = TESTS.into_iter().find(|(name, _)| Some(*name) == asked.as_deref());
+        let (_, body) = found.expect("the copy is given the name of a test");
+        body(Path::new(&small));
+        return ExitCode::SUCCESS;
+    }
+    let tests = TESTS.map(|(name, _)| Test::new(name, [Need::Mounts], move || on_a_small_disk(name)));
+    run(tests, None)
+}
+
+/// Runs the test `name` in a copy of this program that has a small file system.
+fn on_a_small_disk(name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mkdir small && mount -t tmpfs -o size=256k none small && exec \"$TEST\" \"$NAME\"";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--map-root-user", "--mount", "sh", "-c", script]).current_dir(folder.path());
+    unshare.env(SMALL, folder.path().join("small"));
+    let output = unshare.env("TEST", env::current_exe().unwrap()).env("NAME", name).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn a_full_disk_gives_one_error_and_what_arrived_is_kept(small: &Path) {
+    let content = bytes(8 * CHUNK);
+    let from = Place::with(&content);
+    let place = Place { to: TempDir::new_in(small).unwrap(), ..from };
+    let directory = place.directory();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
+    let ballast = small.join("ballast");
+    // As much as fits.
+    fs::write(&ballast, bytes(1 << 20)).unwrap_err();
+    let error = exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "writing f; what has arrived is kept, and sending it again goes on from there: No space left on device \
+         (os error 28)"
+    );
+    drop(receiver);
+    let refused = converse(place.source(), &directory, Permitted::default()).unwrap();
+    assert_eq!(refused.0.refused, 1, "there is too little room to begin");
+    fs::remove_file(ballast).unwrap();
+    let (sent, _) = place.transfer();
+    assert!(sent.bytes <= 6 * CHUNK as u64, "{sent:?}");
+    assert_eq!(place.received(), content);
+}
+
+fn a_full_disk_is_told_to_the_sender_of_a_stream(small: &Path) {
+    let place = Place { to: TempDir::new_in(small).unwrap(), ..Place::new() };
+    let source = Source::of_stream(std::io::Cursor::new(bytes(4 << 20)), "f").unwrap();
+    let (sent, received) = over_sockets(source, &place.directory(), Permitted::default());
+    let sent = sent.unwrap_err().to_string();
+    assert_eq!(sent, "the peer gave up: writing f: No space left on device (os error 28)");
+    assert!(received.unwrap_err().to_string().starts_with("writing f: "));
+    assert!(place.names().is_empty());
+}
+
+fn a_read_only_disk_gives_one_error(small: &Path) {
+    let place = Place { to: TempDir::new_in(small).unwrap(), ..Place::with(b"x") };
+    let directory = place.directory();
+    let remount = |how| Command::new("mount").args(["-o", how]).arg(small).status().unwrap().success();
+    assert!(remount("remount,ro"));
+    let error = converse(place.source(), &directory, Permitted::default()).unwrap_err();
+    assert_eq!(error.to_string(), "making a partial file for f: Read-only file system (os error 30)");
+    assert!(remount("remount,rw"));
+}
