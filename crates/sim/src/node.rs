@@ -56,6 +56,10 @@ pub(crate) struct Agent {
 
 /// The machine of a routing agent.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "boxed as an agent, and all agents of a network are of one kind"
+)]
 pub(crate) enum Routing {
     Aodv(Aodv<Handle>),
     Olsr(Olsr),

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn one_too_many_replaces_the_oldest_and_none_is_lost() {
-        let neighbour = |n: usize| Ipv4Addr::from_bits(10 << 24 | n as u32 + 1);
+        let neighbour = |n: usize| Ipv4Addr::from_bits(n as u32 + 1);
         let mut r = Renewals::new();
         assert!((0..CAPACITY).all(|n| r.insert(neighbour(n), at(n as u64)).is_none()));
         assert_eq!(r.insert(neighbour(CAPACITY), at(99)), Some((neighbour(0), at(0))));

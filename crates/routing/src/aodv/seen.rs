@@ -5,8 +5,8 @@ use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant};
 use std::net::Ipv4Addr;
 
-/// Originators whose latest request is kept at hand: more than flood the same place at the same time.
-const AT_HAND: usize = 8;
+/// Places for requests at hand: more than originators flood the same place at the same time. A power of two.
+const AT_HAND: usize = 32;
 
 /// How many request ids below the latest are told apart. Older ones count as heard.
 const WINDOW: u32 = u64::BITS;
@@ -25,13 +25,9 @@ pub(super) struct Seen {
     memory: Duration,
 }
 
-/// The request of each of a few originators that was noted last, and until when it is remembered.
+/// The requests noted last, and until when they are remembered. Each originator has a place, which it shares with others.
 #[derive(Clone, Debug)]
-struct AtHand {
-    requests: [(Ipv4Addr, u32, Instant); AT_HAND],
-    /// The place that is taken next.
-    next: usize,
-}
+struct AtHand([(Ipv4Addr, u32, Instant); AT_HAND]);
 
 #[derive(Clone, Debug)]
 struct Ids {
@@ -77,22 +73,23 @@ impl Seen {
 
 impl AtHand {
     const fn new() -> Self {
-        Self { requests: [(Ipv4Addr::UNSPECIFIED, 0, Instant::ZERO); AT_HAND], next: 0 }
+        Self([(Ipv4Addr::UNSPECIFIED, 0, Instant::ZERO); AT_HAND])
     }
 
     fn holds(&self, now: Instant, originator: Ipv4Addr, id: u32) -> bool {
-        self.requests.iter().any(|&(o, i, expires)| (o, i) == (originator, id) && expires > now)
+        let (known, latest, expires) = self.0[Self::place(originator)];
+        (known, latest) == (originator, id) && expires > now
     }
 
     /// In place of what is here of the same originator, so that it never contradicts the entries: whatever changes an
     /// entry passes here.
     fn put(&mut self, originator: Ipv4Addr, id: u32, expires: Instant) {
-        let known = self.requests.iter().position(|(other, ..)| *other == originator);
-        let place = known.unwrap_or(self.next);
-        if known.is_none() {
-            self.next = (place + 1) % AT_HAND;
-        }
-        self.requests[place] = (originator, id, expires);
+        self.0[Self::place(originator)] = (originator, id, expires);
+    }
+
+    /// Neighbouring addresses have different places.
+    fn place(originator: Ipv4Addr) -> usize {
+        originator.to_bits() as usize % AT_HAND
     }
 }
 
@@ -199,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// More originators than are kept at hand; ids that go back and forth, out of the window, and round.
+        /// More originators than places at hand; ids that go back and forth, out of the window, and round.
         #[test]
         fn what_is_at_hand_changes_no_answer(
             notes in prop::collection::vec((0u32..12, 0u32..4, 0u32..3, 0u64..3), 0..400),
@@ -207,7 +204,7 @@ mod tests {
             let (mut with, mut without, mut now) = (seen(10), seen(10), at(0));
             for (originator, low, jump, pause) in notes {
                 now += Duration::from_millis(700 * pause);
-                let (originator, id) = (Ipv4Addr::from_bits(originator + 1), low + jump * 0x5555_5555);
+                let (originator, id) = (Ipv4Addr::from_bits(16 * originator + 1), low + jump * 0x5555_5555);
                 let expected = note_plainly(&mut without, now, originator, id);
                 prop_assert_eq!(with.note(now, originator, id), expected);
             }
