@@ -274,7 +274,8 @@ impl Link {
 
     /// §6.2, §14.2.
     fn state(&self, now: Instant) -> LinkState {
-        if self.lost_until > now {
+        // What is about to be forgotten is no neighbour, whatever was said before the link layer lost it.
+        if self.lost_until > now || self.expires <= now {
             LinkState::Lost
         } else if self.quality.is_some_and(|quality| quality.pending) {
             LinkState::Pending

@@ -4,7 +4,7 @@ use super::dialogue::*;
 use crate::olsr::config::LinkSensing;
 use crate::olsr::*;
 use hopline_core::Machine;
-use hopline_wire::olsr::{Body, LinkCode, LinkType, Willingness};
+use hopline_wire::olsr::{Body, CodedTime, Hello, LinkCode, LinkMessage, LinkType, Willingness};
 
 #[test]
 fn a_link_is_heard_then_symmetric_then_silent() {
@@ -171,4 +171,29 @@ fn the_same_seed_gives_the_same_life() {
         node.pass(secs(60))
     };
     assert_eq!(life(), life());
+}
+
+#[test]
+fn a_link_that_is_forgotten_takes_its_route_along_though_a_hello_was_good_for_longer() {
+    let mut node = Node::new(Config { link_sensing: LinkSensing::HelloAndLinkLayer, ..punctual() });
+    let hears = |node: &mut Node, validity, links| {
+        let hello =
+            Hello { interval: CodedTime::at_least(secs(2)), willingness: Willingness::DEFAULT, links };
+        let message = node.message(1, validity, Body::Hello(hello));
+        node.take(n(1), message);
+    };
+    hears(&mut node, secs(15), vec![LinkMessage { code: SYMMETRIC, neighbours: vec![ME] }]);
+    // Lost for 6 s, and remembered for 8, since a HELLO that says nothing of this node is still heard.
+    node.olsr.handle_signal(node.now, Signal::LinkFailed { neighbour: n(1) });
+    hears(&mut node, secs(8), vec![]);
+    assert_eq!((node.route(1), node.link(1)), (None, Some(LinkState::Lost)));
+    node.pass(secs(7));
+    assert_eq!(
+        (node.route(1), node.link(1)),
+        (Some((1, 1)), Some(LinkState::Symmetric)),
+        "by the first HELLO"
+    );
+    node.pass(secs(2));
+    assert_eq!((node.route(1), node.link(1)), (None, None));
+    assert_eq!(node.olsr.routes().count(), 0);
 }
