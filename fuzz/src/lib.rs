@@ -31,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "olsr", run: wire::olsr },
     Target { name: "dsr", run: wire::dsr },
     Target { name: "ncn", run: wire::ncn },
+    Target { name: "arp", run: wire::arp },
     Target { name: "tcp_endpoint", run: hopline_testkit::fuzz::tcp_endpoint },
     Target { name: "tpa_endpoint", run: hopline_testkit::fuzz::tpa_endpoint },
     Target { name: "tpa_listener", run: hopline_testkit::fuzz::tpa_listener },

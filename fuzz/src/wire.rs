@@ -12,7 +12,7 @@ use hopline_wire::ncn::{NormalizedPb, Notice};
 use hopline_wire::tcp::Segment;
 use hopline_wire::tpa::{self as tpa_wire, Ports};
 use hopline_wire::udp::Datagram;
-use hopline_wire::{ParseError, aodv as routing, dsr as source_routing, olsr as link_state};
+use hopline_wire::{ParseError, aodv as routing, arp, dsr as source_routing, olsr as link_state};
 use std::net::Ipv4Addr;
 
 /// IPv4 headers.
@@ -155,6 +155,11 @@ pub fn dsr(data: &[u8]) {
     if let (Ok(len), [next, flags, _, _, rest @ ..]) = (u16::try_from(options), data) {
         round_trip([&[*next, *flags], &len.to_be_bytes()[..], rest].concat(), parse, emit);
     }
+}
+
+/// Questions about link-layer addresses, and answers. Bytes that follow one are not kept.
+pub fn arp(data: &[u8]) {
+    round_trip(data.to_vec(), |bytes| arp::Message::parse(bytes), arp::Message::emit);
 }
 
 /// Notices of Neighborhood RED. Bytes that follow one, and the reserved ones, are not kept.

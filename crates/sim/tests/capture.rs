@@ -4,7 +4,7 @@ mod support;
 
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::{aodv, dsr, olsr};
-use hopline_sim::spec::{Blocks, OutageSpec};
+use hopline_sim::spec::{AddressResolution, Blocks, OutageSpec};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Spec, World};
 use hopline_testkit::harness::run;
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         tpa_is_decoded_by_its_dissector,
         a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything,
         a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet,
+        whoever_asks_for_addresses_is_answered_before_it_sends,
         times_never_run_backwards_and_hops_count_down,
         a_walk_with_datagrams_and_broken_links_is_well_formed_and_says_what_was_dropped_and_why,
         a_base_station_has_an_interface_of_each_kind,
@@ -120,6 +121,22 @@ fn a_chain_over_dsr_asks_for_its_route_and_writes_it_into_every_packet() {
     }
     let errors = option("3", ["dsr.option.err.unreachablenode", "dsr.option.err.src"]);
     assert!(errors.iter().any(|row| row[1] == "10.0.0.4" && row[2] == "10.0.0.3"));
+}
+
+fn whoever_asks_for_addresses_is_answered_before_it_sends() {
+    let spec = chain(1).bulk(0, 1, ns2_tcp(4)).seconds(1);
+    let file = capture(&spec.radio(|radio| radio.address_resolution = AddressResolution::Arp));
+    let decoded = tshark::assert_well_formed(file.path());
+    assert!(has(&decoded, "wlan:llc:arp") && has(&decoded, "wlan:llc:ip:tcp"));
+    let names = ["arp.opcode", "arp.src.proto_ipv4", "arp.dst.proto_ipv4", "arp.src.hw_mac", "wlan.ra"];
+    let rows = field(&file, &names);
+    assert_eq!(
+        (&rows[0][..3], &rows[0][4][..]),
+        (["1", "10.0.0.1", "10.0.0.2"].map(String::from).as_slice(), "ff:ff:ff:ff:ff:ff")
+    );
+    let reply = rows.iter().find(|row| row[0] == "2").expect("an answer");
+    assert_eq!((&reply[1][..], &reply[2][..]), ("10.0.0.2", "10.0.0.1"));
+    assert_eq!(reply[4], rows[0][3], "to whoever asked");
 }
 
 fn times_never_run_backwards_and_hops_count_down() {

@@ -26,9 +26,7 @@ const DROP: u8 = 0x60;
 impl<M: Copy> Dsr<M> {
     /// Sends a data packet along `path`, which begins behind this node.
     pub(super) fn send_along(&mut self, now: Instant, path: &[Ipv4Addr], waiting: Waiting<M>) {
-        if let Some(transmit) = self.along(now, path, waiting) {
-            self.outbox.transmits.push_back(transmit);
-        }
+        self.send_along_after(now, Duration::ZERO, path, waiting);
     }
 
     /// The same after `delay`.

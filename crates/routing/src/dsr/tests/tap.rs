@@ -85,3 +85,38 @@ fn nobody_is_told_where_that_is_off_or_where_the_table_is_full() {
     node.overhear(5, 6, data(3, &[5, 6, 0], 2, 9, 1));
     assert_eq!((node.settle().len(), node.ignored(Ignored::TableFull)), (1, 1));
 }
+
+/// As data of an established flow.
+fn established(packet: Packet<u32>) -> Packet<u32> {
+    Packet { flow: Flow::Established, ..packet }
+}
+
+#[test]
+fn nothing_is_learnt_of_a_flow_that_is_established() {
+    let mut node = Node::new(Config::ns2());
+    node.overhear(5, 6, established(data(4, &[5, 6], 1, 9, 1)));
+    node.get(5, established(data(4, &[5, 0, 6], 2, 9, 2)));
+    assert_eq!(node.routes(), [] as [hopline_wire::dsr::Addresses; 0]);
+    node.overhear(5, 6, data(4, &[5, 6], 1, 9, 3));
+    assert_eq!(node.routes(), [path(&[5, 6, 9]), path(&[5, 4])], "by one that tells its way");
+}
+
+#[test]
+fn of_a_flow_that_is_established_relays_tell_detours_and_the_target_does_not() {
+    let mut relay = Node::new(Config::ns2());
+    assert_eq!(relay.overhear(5, 6, established(data(4, &[5, 6, 7, 0, 8], 4, 9, 1))).len(), 1);
+    let mut target = Node::new(Config::ns2());
+    assert_eq!(target.overhear(4, 6, established(data(4, &[6], 1, 0, 1))), []);
+    assert_eq!(target.overhear(4, 6, data(4, &[6], 1, 0, 2)).len(), 1, "of one that tells its way");
+}
+
+#[test]
+fn a_source_marks_what_follows_the_first_packets_over_a_way() {
+    let mut node = Node::new(Config::ns2());
+    node.knows(&[1, 9]);
+    let mut flow = || node.send(9, 7)[0].packet.flow;
+    let told: Vec<bool> = (0..5).map(|_| flow() == Flow::Announced).collect();
+    assert_eq!(told, [true, true, true, false, false]);
+    node.pass(ms(5001));
+    assert_eq!(node.send(9, 7)[0].packet.flow, Flow::Announced, "now and again");
+}

@@ -33,6 +33,13 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
         other => unreachable!("the key table knows no preset {other}"),
     };
     config.cache = cache(section, config.cache)?;
+    apply_choices(&mut config, section);
+    apply_times(&mut config, section);
+    apply_numbers(&mut config, section);
+    Ok(config)
+}
+
+fn apply_choices(config: &mut Config, section: Section<'_>) {
     config.target_replies = match section.word("target_replies") {
         Some("first") => TargetReplies::First,
         Some(_) => TargetReplies::All,
@@ -58,9 +65,6 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
         Some(_in_each) => SourceRoutes::InEach,
         None => config.source_routes,
     };
-    apply_times(&mut config, section);
-    apply_numbers(&mut config, section);
-    Ok(config)
 }
 
 fn apply_times(config: &mut Config, section: Section<'_>) {
