@@ -38,6 +38,11 @@ impl<M: Copy> SendBuffer<M> {
         self.waiting.iter().any(|waiting| waiting.destination == destination)
     }
 
+    /// Whether one of the packets for `destination` is like that.
+    pub(crate) fn any_for(&self, destination: Ipv4Addr, is: impl Fn(&M) -> bool) -> bool {
+        self.waiting.iter().any(|waiting| waiting.destination == destination && is(&waiting.packet))
+    }
+
     /// Takes out the packets for `destination`, oldest first.
     pub(crate) fn take(&mut self, destination: Ipv4Addr, mut sink: impl FnMut(M)) {
         self.waiting.retain(|waiting| {

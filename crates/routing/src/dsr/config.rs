@@ -22,6 +22,13 @@ pub struct PathCache {
     pub timeout: Duration,
     /// What routes are learnt of packets that are for others. Default [`Tap::On`].
     pub tap: Tap,
+    /// Which ways along the path of a packet are learnt. Default [`WaysLearnt::Both`].
+    pub ways_learnt: WaysLearnt,
+    /// What becomes of a packet of another node whose next hop fails where no other path is known. Default
+    /// [`Stranded::Dropped`].
+    pub stranded: Stranded,
+    /// What becomes of replies and errors whose next hop fails. Default [`LostControl::Dropped`].
+    pub lost_control: LostControl,
     /// Whether a node that knows a route answers in the target's stead. Default after a delay of 10 ms a hop.
     pub cached_replies: CachedReplies,
     /// Whether a node that hears a packet on a detour tells its source. Default not twice within 1 s.
@@ -34,6 +41,9 @@ impl PathCache {
         capacity: NonZeroU16::new(64).expect("not zero"),
         timeout: Duration::from_secs(300),
         tap: Tap::On,
+        ways_learnt: WaysLearnt::Both,
+        stranded: Stranded::Dropped,
+        lost_control: LostControl::Dropped,
         cached_replies: CachedReplies::After { per_hop: Duration::from_millis(10) },
         gratuitous_replies: GratuitousReplies::On { holdoff: Duration::from_secs(1) },
     };
@@ -46,6 +56,35 @@ pub enum Tap {
     On,
     /// It does not.
     Off,
+}
+
+/// Which ways a node learns along the path of a packet that it has or hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaysLearnt {
+    /// Onward to its destination and back to its source: links work both ways (§3.3.1).
+    Both,
+    /// Onward. Back along the record of a request when it is answered, and along a detour when its source is told; a reply's path
+    /// by whom the reply is for, and by nodes of the path that hear it pass (ns-2).
+    Onward,
+}
+
+/// What becomes of a packet of another node whose next hop fails where no other path is known (§8.3.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stranded {
+    /// It is dropped.
+    Dropped,
+    /// It waits for a path, and neighbours are asked for one, once; one such packet is dropped each time that another request
+    /// would be due (ns-2).
+    NeighboursAsked,
+}
+
+/// What becomes of replies and errors whose next hop fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LostControl {
+    /// They are dropped.
+    Dropped,
+    /// They take another path if one is known, but for replies that tell of the dead link (ns-2).
+    Salvaged,
 }
 
 /// Whether a node that knows a route answers in the target's stead (§8.2.3).
@@ -289,7 +328,13 @@ impl Config {
     pub fn ns2() -> Self {
         let at_once = CachedReplies::After { per_hop: Duration::ZERO };
         Self {
-            cache: RouteCache::Paths(PathCache { cached_replies: at_once, ..PathCache::RFC4728 }),
+            cache: RouteCache::Paths(PathCache {
+                cached_replies: at_once,
+                ways_learnt: WaysLearnt::Onward,
+                stranded: Stranded::NeighboursAsked,
+                lost_control: LostControl::Salvaged,
+                ..PathCache::RFC4728
+            }),
             gratuitous_jitter: Duration::ZERO,
             release_spacing: Duration::from_millis(30),
             dead_link: DeadLink::OneWay,

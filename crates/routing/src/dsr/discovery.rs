@@ -1,5 +1,6 @@
 //! Route discovery as the initiator: requests of this node, retries, success and failure (RFC 4728 §8.2.1).
 
+use super::config::NeighboursAsked;
 use super::machine::{Dsr, Waiting};
 use super::search::{Attempt, Begun, Phase, Reach, Search};
 use super::stats::Ignored;
@@ -34,12 +35,20 @@ impl<M: Copy> Dsr<M> {
     /// Asks for a route to `destination`, unless that is being done or must wait.
     pub(super) fn look_for(&mut self, now: Instant, destination: Ipv4Addr) {
         match self.searches.begin(now, destination) {
-            Begun::Waits => {}
+            Begun::Waits => self.hasten(destination),
             Begun::Due => self.request(now, destination),
             Begun::Refused => {
                 self.stats.ignore(Ignored::TableFull);
                 self.drop_waiting(destination, DropReason::DiscoveryFailed);
             }
+        }
+    }
+
+    /// Neighbours alone were asked for the sake of others; this node's own packets need not wait for as long.
+    fn hasten(&mut self, destination: Ipv4Addr) {
+        let is_ours = self.buffer.any_for(destination, |waiting| waiting.source == self.address);
+        if let (true, Some(search)) = (is_ours, self.searches.get_mut(destination)) {
+            search.hasten(&self.config);
         }
     }
 
@@ -58,15 +67,23 @@ impl<M: Copy> Dsr<M> {
         if self.paths.is_none() && self.searches.get(destination).is_some_and(Search::was_flooded) {
             self.lose(destination); // nobody else would say so
         }
+        let is_ours = self.buffer.any_for(destination, |waiting| waiting.source == self.address);
         let Some(search) = self.searches.get_mut(destination) else { return };
-        let ttl = match search.attempt(now, &self.config) {
+        let attempt = match (is_ours, self.paths.is_some()) {
+            (false, true) => search.attempt_for_others(now, &self.config),
+            _ => search.attempt(now, &self.config),
+        };
+        let ttl = match attempt {
             Attempt::Request { ttl } => ttl,
+            Attempt::DropOne => return self.drop_first(destination),
             Attempt::GiveUp => return self.give_up(destination),
         };
         self.request_id = self.request_id.wrapping_add(1);
         let request = RouteRequest { id: self.request_id, target: destination, path: Addresses::new() };
         // §3.4.4: caches around here shall not answer with the link of which we just heard that it is gone.
-        let error = self.held_error.take().map(DsrOption::Error);
+        let repeats = ttl == 1 && self.config.neighbours_asked == NeighboursAsked::EachTime;
+        let error = if repeats { self.held_error.clone() } else { self.held_error.take() };
+        let error = error.map(DsrOption::Error);
         let options = core::iter::once(DsrOption::Request(request)).chain(error);
         let packet = self.control(Ipv4Addr::BROADCAST, ttl, options);
         self.stats.requests_originated += 1;
@@ -120,6 +137,12 @@ impl<M: Copy> Dsr<M> {
     pub(super) fn drop_overdue_packets(&mut self, now: Instant) {
         while let Some(waiting) = self.buffer.pop_expired(now) {
             self.drop_packet(waiting.packet, DropReason::BufferTimeout);
+        }
+    }
+
+    fn drop_first(&mut self, destination: Ipv4Addr) {
+        if let Some(waiting) = self.buffer.take_first(destination) {
+            self.drop_packet(waiting.packet, DropReason::NoRoute);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Route maintenance: links that fail, errors about them, and the packets they carried (RFC 4728 §8.3).
 
-use super::config::{QueuedPackets, RouteCache, Uncached, UncachedRelays};
+use super::config::{LostControl, PathCache, QueuedPackets, RouteCache, Stranded, Uncached, UncachedRelays};
 use super::machine::{Dsr, Waiting};
 use super::types::{Event, Packet};
 use super::way::{Way, salvage_count};
@@ -46,7 +46,7 @@ impl<M: Copy> Dsr<M> {
             self.report(now, neighbour, &packet);
         }
         match packet.carried {
-            None => self.stats.control_lost += 1,
+            None => self.salvage_control(now, neighbour, packet),
             Some(carried) if self.paths.is_none() => self.fail_uncached(now, &packet, carried),
             Some(carried) => self.salvage(now, packet, carried),
         }
@@ -93,8 +93,57 @@ impl<M: Copy> Dsr<M> {
         }
         match self.paths.as_mut().and_then(|paths| paths.take(now, destination)) {
             Some(path) => self.send_salvaged(packet, &path),
-            None => self.drop_packet(carried, DropReason::NoRoute),
+            None => self.strand(now, &packet, carried),
         }
+    }
+
+    /// There is no path for a packet of another node.
+    fn strand(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
+        match &self.config.cache {
+            RouteCache::Paths(PathCache { stranded: Stranded::NeighboursAsked, .. }) => {
+                let salvage = salvage_count(&packet.header) + 1;
+                self.stats.salvaged += 1;
+                self.wait(now, packet.destination, packet.without_route(salvage, carried));
+            }
+            _ => self.drop_packet(carried, DropReason::NoRoute),
+        }
+    }
+
+    /// A reply or an error takes another path, if one is known.
+    fn salvage_control(&mut self, now: Instant, neighbour: Ipv4Addr, packet: Packet<M>) {
+        match self.path_for_control(now, neighbour, &packet) {
+            Some(path) => self.send_salvaged(packet, &path),
+            None => self.stats.control_lost += 1,
+        }
+    }
+
+    fn path_for_control(
+        &mut self,
+        now: Instant,
+        neighbour: Ipv4Addr,
+        packet: &Packet<M>,
+    ) -> Option<Addresses> {
+        let RouteCache::Paths(PathCache { lost_control: LostControl::Salvaged, .. }) = self.config.cache
+        else {
+            return None;
+        };
+        let spent = salvage_count(&packet.header) >= self.max_salvage();
+        if spent || self.tells_of_link(packet, neighbour) {
+            return None;
+        }
+        self.paths.as_mut()?.take(now, packet.destination)
+    }
+
+    /// Whether a reply leads over the link to `neighbour`, either way.
+    fn tells_of_link(&self, packet: &Packet<M>, neighbour: Ipv4Addr) -> bool {
+        let ends = [self.address, neighbour];
+        packet.header.options.iter().any(|option| match option {
+            DsrOption::Reply(reply) => {
+                let nodes = core::iter::once(&packet.destination).chain(&reply.path);
+                nodes.zip(&reply.path).any(|(from, to)| ends.contains(from) && ends.contains(to))
+            }
+            _ => false,
+        })
     }
 
     pub(super) fn max_salvage(&self) -> u8 {

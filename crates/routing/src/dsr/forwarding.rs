@@ -197,7 +197,7 @@ impl<M: Copy> Dsr<M> {
         self.transmit(Packet { header, ..packet }, next_hop);
     }
 
-    /// §8.3.6: sends a data packet along `path` in place of the way on which its next hop failed.
+    /// §8.3.6: sends a packet along `path` in place of the way on which its next hop failed.
     pub(super) fn send_salvaged(&mut self, packet: Packet<M>, path: &[Ipv4Addr]) {
         let between = &path[..path.len().saturating_sub(1)];
         let mut addresses = Addresses::new();
@@ -207,8 +207,13 @@ impl<M: Copy> Dsr<M> {
         let route = new_route(salvage, between.len(), addresses);
         let next_hop = route.next_hop(packet.destination);
         let mut options = onward(&packet.header);
-        // A reply goes back the way of its request, or not at all.
-        options.retain(|option| !matches!(option, DsrOption::SourceRoute(_) | DsrOption::Reply(_)));
+        // A reply that goes with data goes back the way of its request, or not at all.
+        let keeps_reply = packet.carried.is_none();
+        options.retain(|option| match option {
+            DsrOption::SourceRoute(_) => false,
+            DsrOption::Reply(_) => keeps_reply,
+            _ => true,
+        });
         options.insert(0, DsrOption::SourceRoute(route));
         self.stats.salvaged += 1;
         let header = Arc::new(Header { next: packet.header.next, options });

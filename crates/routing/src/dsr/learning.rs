@@ -1,11 +1,12 @@
 //! What goes into the cache and out of it (RFC 4728 §3.3.1, §8.1.4). Does nothing where no routes are remembered.
 
+use super::config::{RouteCache, WaysLearnt};
 use super::machine::Dsr;
 use super::search::{Reach, Search};
 use super::types::Event;
 use super::way::{Way, are_distinct_hosts};
 use hopline_core::Instant;
-use hopline_wire::dsr::{Addresses, DsrOption, ErrorKind, Header, RouteError};
+use hopline_wire::dsr::{Addresses, DsrOption, ErrorKind, Header, RouteError, RouteRequest};
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Dsr<M> {
@@ -28,7 +29,9 @@ impl<M: Copy> Dsr<M> {
                     let mut nodes = Addresses::new();
                     nodes.push(destination);
                     nodes.extend_from_slice(&reply.path);
-                    self.learn(now, &nodes, from);
+                    if self.learns_reply(&nodes, destination, way) {
+                        self.learn(now, &nodes, from);
+                    }
                 }
                 DsrOption::Ack(ack) => {
                     self.learn(now, &[ack.source, ack.destination], from);
@@ -39,8 +42,49 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Learns the ways from here along `nodes`, forwards and backwards: this node is one of them, or hears one of them,
-    /// `from`.
+    /// Whether a reply that leads along `nodes` is for this node to learn from.
+    fn learns_reply(&self, nodes: &[Ipv4Addr], destination: Ipv4Addr, way: &Way) -> bool {
+        match self.ways_learnt() {
+            WaysLearnt::Both => true,
+            WaysLearnt::Onward => {
+                let passes_on = way.receiver() == self.address && destination != self.address;
+                !passes_on && nodes.contains(&self.address)
+            }
+        }
+    }
+
+    fn ways_learnt(&self) -> WaysLearnt {
+        match &self.config.cache {
+            RouteCache::Paths(cache) => cache.ways_learnt,
+            RouteCache::Off(_) => WaysLearnt::Both,
+        }
+    }
+
+    /// §8.1.4: the way back along the record of a request.
+    pub(super) fn learn_record(
+        &mut self,
+        now: Instant,
+        initiator: Ipv4Addr,
+        request: &RouteRequest,
+        from: Ipv4Addr,
+    ) {
+        if self.paths.is_none() || self.ways_learnt() == WaysLearnt::Onward {
+            return;
+        }
+        let mut nodes = Addresses::new();
+        nodes.push(initiator);
+        nodes.extend_from_slice(&request.path);
+        self.learn(now, &nodes, from);
+    }
+
+    /// The way that a message of this node takes back to whom it answers.
+    pub(super) fn learn_way_back(&mut self, now: Instant, back: &[Ipv4Addr]) {
+        if self.ways_learnt() == WaysLearnt::Onward {
+            self.remember(now, back.iter());
+        }
+    }
+
+    /// Learns the ways from here along `nodes`: this node is one of them, or hears one of them, `from`.
     pub(super) fn learn(&mut self, now: Instant, nodes: &[Ipv4Addr], from: Ipv4Addr) {
         let position = |address| nodes.iter().position(|node| *node == address);
         let (before, behind) = match (position(self.address), position(from)) {
@@ -49,7 +93,9 @@ impl<M: Copy> Dsr<M> {
             (None, None) => return,
         };
         self.remember(now, behind.iter());
-        self.remember(now, before.iter().rev());
+        if self.ways_learnt() == WaysLearnt::Both {
+            self.remember(now, before.iter().rev());
+        }
     }
 
     /// Puts a path into the cache, as far as it is not too long, and uses it for whoever waits for a route along it.

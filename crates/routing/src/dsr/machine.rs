@@ -62,6 +62,14 @@ pub(super) struct Waiting<M> {
     pub(super) packet: M,
 }
 
+impl<M: Copy> Packet<M> {
+    /// What is left of a packet that takes another way.
+    pub(super) fn without_route(&self, salvage: u8, carried: M) -> Waiting<M> {
+        let Self { source, ttl, ref header, .. } = *self;
+        Waiting { source, ttl, next: header.next, salvage, packet: carried }
+    }
+}
+
 impl<M: Copy> Dsr<M> {
     /// A node without routes. `config`: a [`Config`], or an `Arc` of one that many nodes share. `stream`: its jitter.
     #[must_use]

@@ -46,7 +46,7 @@ impl<M: Copy> Dsr<M> {
     pub(super) fn reply_as_target(&mut self, now: Instant, initiator: Ipv4Addr, request: &RouteRequest) {
         let mut nodes = request.path.clone();
         nodes.push(self.address);
-        let Some(transmit) = self.reply_along_record(initiator, &request.path, nodes) else { return };
+        let Some(transmit) = self.reply_along_record(now, initiator, &request.path, nodes) else { return };
         let delay = self.jitter.below(now, self.config.reply_jitter);
         if self.transmit_after(now, delay, transmit) {
             self.stats.replies_as_target += 1;
@@ -63,7 +63,7 @@ impl<M: Copy> Dsr<M> {
         nodes: Addresses,
     ) {
         let hops = nodes.len();
-        let Some(transmit) = self.reply_along_record(initiator, &request.path, nodes) else { return };
+        let Some(transmit) = self.reply_along_record(now, initiator, &request.path, nodes) else { return };
         let delay = per_hop.saturating_mul(hops as u64 - 1) + self.jitter.below(now, per_hop);
         if delay.is_zero() {
             self.stats.replies_from_cache += 1;
@@ -105,13 +105,15 @@ impl<M: Copy> Dsr<M> {
 
     /// A reply that goes back along the record of its request, which tests whether links work both ways (§8.2.4).
     fn reply_along_record(
-        &self,
+        &mut self,
+        now: Instant,
         initiator: Ipv4Addr,
         record: &[Ipv4Addr],
         nodes: Addresses,
     ) -> Option<Transmit<M>> {
         let mut back = reversed(record);
         back.push(initiator);
+        self.learn_way_back(now, &back);
         self.control_along(&back, DsrOption::Reply(RouteReply { last: Last::Hop, path: nodes }))
     }
 }

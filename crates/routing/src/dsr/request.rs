@@ -8,7 +8,7 @@ use super::types::{Event, Packet, Received, Transmit};
 use super::way::are_distinct_hosts;
 use crate::{DropReason, Effect, Sighting, is_host};
 use hopline_core::Instant;
-use hopline_wire::dsr::{Addresses, DsrOption, Header, RouteRequest};
+use hopline_wire::dsr::{DsrOption, Header, RouteRequest};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -77,17 +77,6 @@ impl<M: Copy> Dsr<M> {
             return self.relay_request(now, packet, request);
         }
         Ok(())
-    }
-
-    /// §8.1.4: the way back along the record.
-    fn learn_record(&mut self, now: Instant, initiator: Ipv4Addr, request: &RouteRequest, from: Ipv4Addr) {
-        if self.paths.is_none() {
-            return;
-        }
-        let mut nodes = Addresses::new();
-        nodes.push(initiator);
-        nodes.extend_from_slice(&request.path);
-        self.learn(now, &nodes, from);
     }
 
     /// §8.2.3. Returns whether this node could answer.

@@ -62,7 +62,11 @@ pub(super) enum Begun {
 /// What to do next in a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
-    Request { ttl: u8 },
+    Request {
+        ttl: u8,
+    },
+    /// One of the packets that wait has waited for too long.
+    DropOne,
     GiveUp,
 }
 
@@ -167,8 +171,7 @@ impl Search {
             self.deadline = now + wait;
             return Attempt::Request { ttl: 1 };
         }
-        let next = |period: Duration| period.saturating_mul(config.request_backoff.get().into());
-        let period = self.period.map_or(config.request_period, next).min(config.max_request_period);
+        let period = self.next_period(config);
         let since = match config.neighbours_asked {
             NeighboursAsked::Once => now,
             NeighboursAsked::EachTime => self.neighbours_since.unwrap_or(now),
@@ -177,6 +180,29 @@ impl Search {
         self.neighbours_since = None;
         self.deadline = (since + period).max(now);
         Attempt::Request { ttl: DISCOVERY_HOP_LIMIT }
+    }
+
+    /// The same where only packets of others wait, which this node could not pass on: neighbours are asked once.
+    pub(super) fn attempt_for_others(&mut self, now: Instant, config: &Config) -> Attempt {
+        let asked = self.requests > 0;
+        let period = self.next_period(config);
+        self.requests = self.requests.saturating_add(1);
+        self.period = Some(period);
+        self.deadline = now + period;
+        self.neighbours_since = (!asked).then_some(now);
+        if asked { Attempt::DropOne } else { Attempt::Request { ttl: 1 } }
+    }
+
+    /// Everybody may be asked when neighbours had time to answer.
+    pub(super) fn hasten(&mut self, config: &Config) {
+        if let (Some(since), Some(wait)) = (self.neighbours_since, config.neighbours_first) {
+            self.deadline = self.deadline.min(since + wait);
+        }
+    }
+
+    fn next_period(&self, config: &Config) -> Duration {
+        let next = |period: Duration| period.saturating_mul(config.request_backoff.get().into());
+        self.period.map_or(config.request_period, next).min(config.max_request_period)
     }
 
     fn asks_neighbours(&self, asked: NeighboursAsked) -> bool {

@@ -65,6 +65,7 @@ impl<M: Copy> Dsr<M> {
         let mut nodes = Addresses::from_slice(&way.travelled()[1..]);
         nodes.extend_from_slice(&way.ahead()[skipped..]);
         let back = reversed(way.travelled());
+        self.learn_way_back(now, &back);
         let reply = DsrOption::Reply(RouteReply { last: Last::Hop, path: nodes });
         let Some(transmit) = self.control_along(&back, reply) else { return };
         let delay = self.jitter.below(now, self.config.gratuitous_jitter);

@@ -5,7 +5,7 @@
 //! gets a source route that begins with the node that found it, as a salvaged packet does. [`Uncached`] has the readings.
 
 use super::config::{RouteCache, Uncached, UncachedSalvage, UncachedSearches};
-use super::machine::{Dsr, Waiting};
+use super::machine::Dsr;
 use super::search::{Phase, Search};
 use super::stats::Ignored;
 use super::types::Packet;
@@ -20,7 +20,7 @@ impl<M: Copy> Dsr<M> {
     pub(super) fn pass_on_uncached(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
         self.stats.data_forwarded += 1;
         let salvage = salvage_count(&packet.header);
-        self.wait(now, packet.destination, without_route(packet, salvage, carried));
+        self.wait(now, packet.destination, packet.without_route(salvage, carried));
     }
 
     /// The first reply that comes while packets wait for its target takes them all, or the first. Replies do not say to
@@ -74,12 +74,12 @@ impl<M: Copy> Dsr<M> {
         let salvage = salvage_count(&packet.header);
         if packet.source == self.address {
             self.lose(packet.destination);
-            return self.wait(now, packet.destination, without_route(packet, 0, carried));
+            return self.wait(now, packet.destination, packet.without_route(0, carried));
         }
         match self.uncached().salvage {
             UncachedSalvage::Everywhere if salvage < self.max_salvage() => {
                 self.stats.salvaged += 1;
-                self.wait(now, packet.destination, without_route(packet, salvage + 1, carried));
+                self.wait(now, packet.destination, packet.without_route(salvage + 1, carried));
             }
             UncachedSalvage::Everywhere | UncachedSalvage::SourceOnly => {
                 self.drop_packet(carried, DropReason::LinkFailure);
@@ -93,8 +93,4 @@ impl<M: Copy> Dsr<M> {
             RouteCache::Paths(_) => Uncached::DOOR,
         }
     }
-}
-
-fn without_route<M: Copy>(packet: &Packet<M>, salvage: u8, carried: M) -> Waiting<M> {
-    Waiting { source: packet.source, ttl: packet.ttl, next: packet.header.next, salvage, packet: carried }
 }

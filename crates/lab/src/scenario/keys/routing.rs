@@ -169,6 +169,21 @@ pub const DSR: &[Key] = &[
         "what is forgotten of a link that failed; default: both-ways, of ns2-2.35: one-way",
     ),
     Key::word(
+        "ways_learnt",
+        &["both", "onward"],
+        "which ways along a packet's path; onward: back only of whom a node answers; default: both, of ns2-2.35: onward",
+    ),
+    Key::word(
+        "stranded",
+        &["dropped", "neighbours-asked"],
+        "a relay's packet whose next hop failed, where no other path is known; default: dropped, of ns2-2.35: neighbours-asked",
+    ),
+    Key::word(
+        "lost_control",
+        &["dropped", "salvaged"],
+        "replies and errors whose next hop failed, where another path is known; default: dropped, of ns2-2.35: salvaged",
+    ),
+    Key::word(
         "source_routes",
         &["in-each", "announced"],
         "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state; default: in-each, of ns2-2.35: announced",

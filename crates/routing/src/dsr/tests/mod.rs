@@ -7,6 +7,7 @@ mod forwarding;
 mod hostile;
 mod maintenance;
 mod network;
+mod ns2;
 mod requests;
 mod tap;
 mod uncached;

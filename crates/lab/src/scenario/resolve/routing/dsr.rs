@@ -6,14 +6,17 @@ use super::super::seconds;
 use hopline_core::Duration;
 use hopline_routing::dsr::Config;
 use hopline_routing::dsr::config::{
-    CachedReplies, DeadLink, GratuitousReplies, NeighboursAsked, PathCache, QueuedPackets, RouteCache,
-    SourceRoutes, Tap, TargetReplies, Uncached, UncachedJitter, UncachedRelays, UncachedSalvage,
-    UncachedSearches,
+    CachedReplies, DeadLink, GratuitousReplies, LostControl, NeighboursAsked, PathCache, QueuedPackets,
+    RouteCache, SourceRoutes, Stranded, Tap, TargetReplies, Uncached, UncachedJitter, UncachedRelays,
+    UncachedSalvage, UncachedSearches, WaysLearnt,
 };
 use std::num::{NonZeroU8, NonZeroU16};
 
 /// Keys that say something of the cache, and nothing without it.
-const OF_CACHE: [&str; 7] = [
+const OF_CACHE: [&str; 10] = [
+    "ways_learnt",
+    "stranded",
+    "lost_control",
     "cache_paths",
     "cache_timeout_s",
     "tap",
@@ -152,6 +155,21 @@ fn path_cache(section: Section<'_>, preset: PathCache) -> PathCache {
     PathCache {
         capacity: count(section, "cache_paths").unwrap_or(preset.capacity),
         timeout: seconds(&section, "cache_timeout_s").unwrap_or(preset.timeout),
+        ways_learnt: match section.word("ways_learnt") {
+            Some("onward") => WaysLearnt::Onward,
+            Some(_both) => WaysLearnt::Both,
+            None => preset.ways_learnt,
+        },
+        stranded: match section.word("stranded") {
+            Some("neighbours-asked") => Stranded::NeighboursAsked,
+            Some(_dropped) => Stranded::Dropped,
+            None => preset.stranded,
+        },
+        lost_control: match section.word("lost_control") {
+            Some("salvaged") => LostControl::Salvaged,
+            Some(_dropped) => LostControl::Dropped,
+            None => preset.lost_control,
+        },
         tap: if section.word("tap") == Some("off") { Tap::Off } else { preset.tap },
         cached_replies: match section.word("cached_replies") {
             Some("off") => CachedReplies::Off,
