@@ -64,7 +64,7 @@ pub use config::{
     RtoConfig, RtoFloor, TimestampEcho,
 };
 pub use congestion::{
-    BeyondPrior, CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw,
+    CubicArithmetic, CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw,
 };
 pub use door::{
     AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach, Resends,

@@ -45,9 +45,9 @@ pub const TCP: &[Key] = &[
     Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed; default: 0.4"),
     Key::number("cubic_beta", 0.01, 0.99, "of cubic: what a loss leaves of the window; default: 0.7"),
     Key::word(
-        "cubic_beyond_prior",
-        &["as-reno", "as-before"],
-        "of cubic: how the window that Reno would have grows beyond the one before the reduction; as-reno: RFC 9438, as-before: Linux; default: as-reno, of preset linux: as-before",
+        "cubic_arithmetic",
+        &["real", "linux"],
+        "of cubic: how windows follow the function; real: with each ACK, linux: in whole segments, at a pace that lasts for up to 1/32 s; default: real, of preset linux: linux",
     ),
     Key::flag(
         "fast_convergence",

@@ -5,8 +5,8 @@ use super::super::source::Problem;
 use super::{door, feedback, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
-    AckPolicy, BeyondPrior, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback, Frto,
-    InitialWindow, LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryTimeout,
+    AckPolicy, Config, CubicArithmetic, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback,
+    Frto, InitialWindow, LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryTimeout,
     RecoveryWindow, RtoFloor, TailProbe, TimestampEcho, Variant, WindowLaw,
 };
 
@@ -70,9 +70,9 @@ fn law(
         for section in [general, own] {
             cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
             cubic.beta = section.number("cubic_beta").unwrap_or(cubic.beta);
-            match section.word("cubic_beyond_prior") {
-                Some("as-reno") => cubic.beyond_prior = BeyondPrior::AsReno,
-                Some(_as_before) => cubic.beyond_prior = BeyondPrior::AsBefore,
+            match section.word("cubic_arithmetic") {
+                Some("real") => cubic.arithmetic = CubicArithmetic::Real,
+                Some(_linux) => cubic.arithmetic = CubicArithmetic::Linux,
                 None => {}
             }
             match section.flag("fast_convergence") {
@@ -88,7 +88,7 @@ fn law(
         &own,
         "law",
         "aimd",
-        &[(&["cubic"], &["cubic_c", "cubic_beta", "cubic_beyond_prior", "fast_convergence"])],
+        &[(&["cubic"], &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast_convergence"])],
     )?;
     Ok(WindowLaw::Aimd)
 }

@@ -3,6 +3,7 @@
 //! Windows are in segments and times in seconds here, as in the RFC. What is saved to undo a reduction (§4.9) is the
 //! whole of [`Cubic`].
 
+use super::cubic_linux::{Maximum, Outlook, Pace};
 use hopline_core::{Duration, Instant};
 
 /// Parameters of [`WindowLaw::Cubic`](super::WindowLaw::Cubic).
@@ -15,17 +16,19 @@ pub struct CubicConfig {
     pub beta: f64,
     /// Whether a flow that is reduced again below its last maximum makes room for others. Default it does (§4.7).
     pub fast_convergence: FastConvergence,
-    /// How what Reno's window would be grows on beyond the window before the reduction. Default as Reno's (§4.3).
-    pub beyond_prior: BeyondPrior,
+    /// How windows follow the function. Default by real numbers.
+    pub arithmetic: CubicArithmetic,
 }
 
-/// How what Reno's window would be (`W_est`) grows beyond the window before the reduction.
+/// How windows follow the cubic function, and what Reno's window would be (`W_est`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BeyondPrior {
-    /// By one segment a round trip, as Reno's (RFC 9438 §4.3).
-    AsReno,
-    /// As before, by 3(1 − β)/(1 + β): Linux has no such switch.
-    AsBefore,
+pub enum CubicArithmetic {
+    /// By real numbers, with each acknowledgment. Beyond the window before the reduction `W_est` grows by one segment a round
+    /// trip (RFC 9438 §4.2 to §4.5).
+    Real,
+    /// In whole segments, at a pace that is decided when the window changes and otherwise after a 32nd of a second. What is left
+    /// by a loss is cut to whole segments. `W_est` grows by 3(1 − β)/(1 + β) throughout (Linux).
+    Linux,
 }
 
 /// Whether a flow that is reduced again below its last maximum makes room for others.
@@ -40,9 +43,9 @@ pub enum FastConvergence {
 impl CubicConfig {
     /// As RFC 9438 has it.
     pub const RFC9438: Self =
-        Self { c: 0.4, beta: 0.7, fast_convergence: FastConvergence::On, beyond_prior: BeyondPrior::AsReno };
+        Self { c: 0.4, beta: 0.7, fast_convergence: FastConvergence::On, arithmetic: CubicArithmetic::Real };
     /// As Linux has it, in what differs measurably.
-    pub const LINUX: Self = Self { beyond_prior: BeyondPrior::AsBefore, ..Self::RFC9438 };
+    pub const LINUX: Self = Self { arithmetic: CubicArithmetic::Linux, ..Self::RFC9438 };
 
     /// `alpha_cubic`: with it a window that grows linearly and is cut to `beta` is as large, on average, as Reno's (§4.3).
     fn alpha(&self) -> f64 {
@@ -74,6 +77,8 @@ struct Stage {
     counted: Instant,
     /// What Reno's window would be: `W_est`.
     estimate: f64,
+    /// Growth by [`CubicArithmetic::Linux`].
+    pace: Pace,
 }
 
 /// An acknowledgment in congestion avoidance.
@@ -91,16 +96,16 @@ pub(super) struct Step {
 impl Cubic {
     /// The window after an acknowledgment that found it, `cwnd`, in use.
     pub(super) fn grow(&mut self, config: &CubicConfig, cwnd: f64, step: Step) -> f64 {
-        let prior = self.prior;
+        let (prior, w_max) = (self.prior, self.w_max);
         let stage = self.stage_at(config, cwnd, step.now);
         stage.elapsed += step.now.since(stage.counted);
         stage.counted = step.now;
         let t = stage.elapsed.as_secs_f64();
+        if config.arithmetic == CubicArithmetic::Linux {
+            return stage.grow_as_linux(config, cwnd, w_max, step);
+        }
         // §4.3: alpha is 1 from the window before the reduction on.
-        let alpha = match config.beyond_prior {
-            BeyondPrior::AsReno if stage.estimate >= prior => 1.0,
-            BeyondPrior::AsReno | BeyondPrior::AsBefore => config.alpha(),
-        };
+        let alpha = if stage.estimate >= prior { 1.0 } else { config.alpha() };
         stage.estimate += alpha * step.acked / cwnd;
         if stage.window(config, t) < stage.estimate {
             return cwnd.max(stage.estimate); // Reno-friendly region
@@ -141,12 +146,26 @@ impl Cubic {
         self.stage.get_or_insert_with(|| {
             let plateau = w_max.max(cwnd);
             let k = libm::cbrt((plateau - cwnd) / config.c);
-            Stage { plateau, k, elapsed: Duration::ZERO, counted: now, estimate: cwnd }
+            let pace = Pace::new(libm::floor(cwnd));
+            Stage { plateau, k, elapsed: Duration::ZERO, counted: now, estimate: cwnd, pace }
         })
     }
 }
 
 impl Stage {
+    fn grow_as_linux(&mut self, config: &CubicConfig, cwnd: f64, w_max: f64, step: Step) -> f64 {
+        let whole = libm::floor(cwnd);
+        let mut pace = self.pace;
+        let t = (self.elapsed + step.round_trip).as_secs_f64();
+        let grown = pace.grow(step.now, whole, step.acked, || Outlook {
+            target: libm::floor(self.window(config, t)),
+            alpha: config.alpha(),
+            maximum: if w_max > 0.0 { Maximum::Known } else { Maximum::Unknown },
+        });
+        self.pace = pace;
+        cwnd + (grown - whole)
+    }
+
     /// `W_cubic` at `t` seconds (§4.2).
     fn window(&self, config: &CubicConfig, t: f64) -> f64 {
         let from_plateau = t - self.k;
@@ -207,16 +226,17 @@ mod tests {
         let mut state = Cubic::default();
         state.reduce(&CubicConfig::LINUX, 10.0);
         let mut cwnd = 7.0;
-        for round in 1..=10 {
+        for round in 0..40 {
             let step = Step {
-                now: Instant::from_millis(10 * round),
+                now: Instant::from_millis(100 * round),
                 round_trip: Duration::from_millis(10),
                 acked: cwnd,
                 weight: cwnd,
             };
             cwnd = state.grow(&CubicConfig::LINUX, cwnd, step);
         }
-        assert!((cwnd - (7.0 + 10.0 * 0.9 / 1.7)).abs() < 1e-9, "{cwnd}");
+        let reno = 7.0 + 40.0 * 0.9 / 1.7;
+        assert!((cwnd - reno).abs() < 3.0 && libm::floor(cwnd) == cwnd, "{cwnd} and {reno}");
     }
 
     #[test]

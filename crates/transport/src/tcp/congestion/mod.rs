@@ -6,6 +6,7 @@
 //! is the law. Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
 
 mod cubic;
+mod cubic_linux;
 pub(crate) mod hold;
 mod newreno;
 mod prr;
@@ -17,7 +18,7 @@ mod sack;
 pub(crate) mod undo;
 mod window;
 
-pub use cubic::{BeyondPrior, CubicConfig, FastConvergence};
+pub use cubic::{CubicArithmetic, CubicConfig, FastConvergence};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
 pub(crate) use prr::{Delivery, Progress};
 pub use prr::{PrrBound, RecoveryWindow};

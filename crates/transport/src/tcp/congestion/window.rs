@@ -2,7 +2,7 @@
 
 use super::cubic::{Cubic, Step};
 use super::undo::Cause;
-use super::{Ack, CubicConfig, Phase};
+use super::{Ack, CubicArithmetic, CubicConfig, Phase};
 use crate::tcp::config::{Config, Growth, IdleRestart, InitialSsthresh, Reduction};
 use hopline_core::Instant;
 
@@ -107,14 +107,17 @@ impl Window {
         self.counted = 0;
         self.fraction = 0.0;
         let window = (self.cwnd + self.inflation).min(self.limit);
+        let whole = |bytes: u32| bytes / self.mss * self.mss;
         let left = |bytes: u32| match config.law {
             WindowLaw::Aimd => bytes / 2,
-            WindowLaw::Cubic(cubic) => (f64::from(bytes) * cubic.beta) as u32,
+            WindowLaw::Cubic(cubic) => {
+                let left = (f64::from(bytes) * cubic.beta) as u32;
+                if cubic.arithmetic == CubicArithmetic::Linux { whole(left) } else { left }
+            }
         };
         if let WindowLaw::Cubic(cubic) = &config.law {
             self.cubic.reduce(cubic, f64::from(window) / f64::from(self.mss));
         }
-        let whole = |bytes: u32| bytes / self.mss * self.mss;
         match config.reduction {
             // RFC 5681 §3.1 (4), RFC 9438 §4.6
             Reduction::FlightSize => {
