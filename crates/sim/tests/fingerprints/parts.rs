@@ -1,0 +1,163 @@
+//! One scenario for each part that may stand in the path of a packet, or that decides what a sender does.
+
+use super::mobile;
+use super::support::{Build, at, chain, disk, grid, link, ns2_tcp, standing, wired};
+use hopline_core::{Duration, NodeId};
+use hopline_queue::neighborhood_red::config::{Guard, Limits};
+use hopline_queue::{Action, CoDelConfig, FqCoDelConfig, RedConfig, neighborhood_red};
+use hopline_radio::mac::config::AckPolicy;
+use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_radio::phy::propagation::{Propagation, RangeDisk};
+use hopline_radio::phy::reception::ReceptionModel;
+use hopline_routing::{aodv, dsr};
+use hopline_sim::Spec;
+use hopline_sim::spec::{AddressResolution, Blocks, Discipline, Members, NeighborhoodSpec, OutageSpec};
+use hopline_transport::tcp::{
+    AtcpConfig, BusConfig, Config, CubicConfig, DoorConfig, ElfnConfig, Feedback, FixedRtoConfig, TcpFConfig,
+    WindowLaw,
+};
+use std::collections::BTreeSet;
+
+const RED: RedConfig = RedConfig { max_probability: 0.1, ..RedConfig::PAPER };
+const CODEL: CoDelConfig = CoDelConfig { target: Duration::from_millis(15), ..CoDelConfig::RFC8289 };
+const FQ: FqCoDelConfig = FqCoDelConfig { codel: CODEL, ..FqCoDelConfig::RFC8290 };
+const NEIGHBORHOOD: neighborhood_red::Config = neighborhood_red::Config::PAPER;
+
+/// As in the file beside this one.
+pub(super) const PINNED: [(&str, u64); 20] = [
+    ("RED", 0x5050_4a77_e412_1bd1),
+    ("RED, marks", 0xce5c_1a36_928d_cbb9),
+    ("marks over the air", 0x6a7d_3d98_4ab2_f278),
+    ("CoDel", 0xda86_7dc5_69f4_729b),
+    ("FQ-CoDel", 0xfa7c_dfd6_7a25_da12),
+    ("Neighborhood RED", 0x06b3_b343_2a5b_81ee),
+    ("Neighborhood RED, marks", 0x5e79_be2c_fb88_1a02),
+    ("Neighborhood RED, guarded", 0xf4a7_5133_ad37_8081),
+    ("TCP-DOOR", 0x1072_999a_4dd2_750d),
+    ("TCP-F", 0xd3b5_1e4c_3d14_7299),
+    ("ELFN", 0x3762_bb98_ece5_b588),
+    ("ATCP", 0x2082_7a91_0080_7779),
+    ("TCP-BuS", 0xefe9_a0d4_92de_963d),
+    ("Fixed RTO", 0x75c2_4b0a_33bd_ab48),
+    ("CUBIC, RACK, PRR", 0xe98d_4ebd_b413_822d),
+    ("BlockAck", 0x2edb_0e19_bd1b_0916),
+    ("NoAck", 0xe6ec_cf5f_4f46_3e0c),
+    ("outages", 0x8e45_8323_c5ed_5ad5),
+    ("AODV, powers that add up", 0x5827_691f_1447_4fd0),
+    ("ns-2's DSR and ARP", 0x863a_5fde_9862_2bdb),
+];
+
+pub(super) fn scenarios() -> Vec<Spec> {
+    let marking = Discipline::Red(RedConfig { action: Action::Mark, ..RED });
+    let ecn = Config::linux().with_ecn();
+    vec![
+        bottleneck(Discipline::Red(RED), Config::linux()),
+        bottleneck(marking, ecn),
+        chain(3).radio(|radio| radio.queue.discipline = eager()).bulk(0, 3, ecn),
+        bottleneck(Discipline::CoDel(CODEL), Config::linux()),
+        bottleneck(Discipline::FqCoDel(FQ), Config::linux()),
+        neighborhood(NEIGHBORHOOD, narrow(Config::ns2_235())),
+        neighborhood(
+            neighborhood_red::Config { action: Action::Mark, ..NEIGHBORHOOD },
+            narrow(Config::linux().with_ecn()),
+        ),
+        neighborhood(
+            neighborhood_red::Config { guard: Guard::On(Limits::DEFAULT), ..NEIGHBORHOOD },
+            narrow(Config::ns2_235()),
+        ),
+        door(),
+        told(Feedback::TcpF(TcpFConfig::PAPER)),
+        told(Feedback::Elfn(ElfnConfig::PAPER)),
+        told(Feedback::Atcp(AtcpConfig::PAPER)),
+        told(Feedback::Bus(BusConfig::PAPER)),
+        told(Feedback::FixedRto(FixedRtoConfig::PAPER)),
+        lossy_path(),
+        acknowledged(AckPolicy::block_ack()),
+        acknowledged(AckPolicy::NoAck),
+        cut(grid(3).aodv(aodv::Config::rfc3561_hello()).bulk(0, 8, ns2_tcp(8)), (1, 2)),
+        added_powers(),
+        ns2_dsr(),
+    ]
+}
+
+/// A fast link and one of 2 Mb/s with a queue before it: a transfer, and a packet each 20 ms.
+fn bottleneck(discipline: Discipline, over: Config) -> Spec {
+    let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 100);
+    slow.queue.discipline = discipline;
+    wired(3)
+        .link(link(0, 1, 100_000_000, Duration::from_millis(1), 1000))
+        .link(slow)
+        .bulk(0, 2, over)
+        .cbr(0, 2, 160, Duration::from_millis(20))
+        .seconds(20)
+}
+
+/// RED that marks early.
+fn eager() -> Discipline {
+    let thresholds = RedConfig { min_threshold: 1.0, max_threshold: 20.0, weight: 0.2, ..RED };
+    Discipline::Red(RedConfig { action: Action::Mark, ..thresholds })
+}
+
+fn narrow(over: Config) -> Config {
+    Config { mss: 512, window_clamp: Some(32), ..over }
+}
+
+/// Three lanes of one hop, side by side, of which neighbours hear each other.
+fn neighborhood(config: neighborhood_red::Config, over: Config) -> Spec {
+    let places: Vec<_> = (0..6).map(|n| (350.0 * f64::from(n % 2), 350.0 * f64::from(n / 2))).collect();
+    let circles = RangeDisk { transmission_m: 367.0, interference_m: 653.0, carrier_sense_m: 653.0 };
+    let mut radio = disk(367.0);
+    radio.phy.propagation = Propagation::RangeDisk(circles);
+    radio.neighborhood = Some(NeighborhoodSpec { config, members: Members::All, observed: BTreeSet::new() });
+    let lanes = standing(&places).change(|spec| spec.radio = Some(radio));
+    lanes.bulk(0, 1, over).bulk(2, 3, over).bulk(4, 5, over).seconds(20)
+}
+
+fn door() -> Spec {
+    let over = Config { door: Some(DoorConfig::all(2.0, 4.0)), ..Config::ns2_2001() };
+    mobile().change(|spec| spec.flows.clear()).dsr(dsr::Config::ns2()).bulk(0, 14, over).seconds(20)
+}
+
+/// A transfer over AODV whose ends are told of the link that is cut meanwhile.
+fn told(feedback: Feedback) -> Spec {
+    let over = ns2_tcp(8).with_sack().with_feedback(feedback);
+    cut(chain(3).aodv(aodv::Config::rfc3561()).bulk(0, 3, over).seconds(30).elfn(), (1, 2))
+}
+
+/// `spec` with the link between two nodes cut from 4 s to 9 s.
+fn cut(spec: Spec, (a, b): (u32, u32)) -> Spec {
+    let outage = |from, to| OutageSpec {
+        from: NodeId(from),
+        to: NodeId(to),
+        start: at(4.0),
+        end: at(9.0),
+        blocks: Blocks::Frames,
+    };
+    spec.change(|spec| spec.outages.extend([outage(a, b), outage(b, a)]))
+}
+
+fn lossy_path() -> Spec {
+    let mut path = link(0, 1, 20_000_000, Duration::from_millis(10), 100);
+    path.errors = [ErrorModel::PacketLoss(Probability::new(0.01).expect("a probability")); 2];
+    wired(2).link(path).bulk(0, 1, Config { law: WindowLaw::Cubic(CubicConfig::LINUX), ..Config::linux() })
+}
+
+fn acknowledged(ack_policy: AckPolicy) -> Spec {
+    let loss = ErrorModel::PacketLoss(Probability::new(0.05).expect("a probability"));
+    let mut radio = disk(250.0);
+    radio.mac.ack_policy = ack_policy;
+    radio.errors = loss;
+    chain(2).change(|spec| spec.radio = Some(radio)).bulk(0, 2, ns2_tcp(8))
+}
+
+fn added_powers() -> Spec {
+    grid(4)
+        .radio(|radio| radio.phy.reception = ReceptionModel::CumulativeSinr)
+        .aodv(aodv::Config::rfc3561())
+        .bulk(0, 5, ns2_tcp(8))
+        .bulk(3, 12, ns2_tcp(8))
+}
+
+fn ns2_dsr() -> Spec {
+    mobile().dsr(dsr::Config::ns2()).radio(|radio| radio.address_resolution = AddressResolution::Arp)
+}
