@@ -3,6 +3,7 @@
 mod delivery;
 mod observation;
 
+use crate::alarm::Alarm;
 use crate::node::{Node, Queued};
 use crate::outcome::{NeighborhoodSeries, Notices};
 use crate::packet::{Body, Handle, Mark, Packet};
@@ -26,7 +27,7 @@ use std::net::Ipv4Addr;
 #[derive(Debug)]
 pub(crate) struct Neighborhood {
     pub(crate) machine: NeighborhoodRed,
-    armed: Instant,
+    alarm: Alarm,
     delivery: Delivery,
     /// Of nodes that are observed.
     pub(crate) series: Option<NeighborhoodSeries>,
@@ -48,7 +49,7 @@ impl Neighborhood {
         let machine = NeighborhoodRed::new(neighborhood.config, node.ipv4(), Instant::ZERO, stream);
         let series =
             neighborhood.observed.contains(&node).then(|| NeighborhoodSeries::new(&neighborhood.config));
-        Some(Box::new(Self { machine, armed: Instant::FAR_FUTURE, delivery: Delivery::default(), series }))
+        Some(Box::new(Self { machine, alarm: Alarm::OFF, delivery: Delivery::default(), series }))
     }
 
     /// What was counted.
@@ -78,8 +79,7 @@ impl<T: Tracer> World<T> {
     pub(crate) fn wake_neighborhood(&mut self, node: u32) {
         let now = self.now;
         let Some(neighborhood) = &mut self.nodes[node as usize].neighborhood else { return };
-        if neighborhood.armed == now {
-            neighborhood.armed = Instant::FAR_FUTURE;
+        if neighborhood.alarm.rings(now) {
             neighborhood.machine.handle_timeout(now);
             self.drive_neighborhood(node);
         }
@@ -102,12 +102,8 @@ impl<T: Tracer> World<T> {
             }
         }
         let Some(neighborhood) = &mut self.nodes[node as usize].neighborhood else { return };
-        if let Some((at, _)) = neighborhood.machine.poll_timeout()
-            && at < neighborhood.armed
-        {
-            neighborhood.armed = at;
-            self.scheduler.schedule(at, Event::Neighborhood { node });
-        }
+        let wanted = neighborhood.machine.poll_timeout().map(|(at, _)| at);
+        neighborhood.alarm.set(now, wanted, &mut self.scheduler, Event::Neighborhood { node });
     }
 
     /// The radio of `node` decoded a frame of a neighbour with this packet, whoever it was for.

@@ -1,5 +1,6 @@
 //! What makes up a node.
 
+use crate::alarm::Alarm;
 use crate::arp::Addresses;
 use crate::neighborhood::Neighborhood;
 use crate::outcome::{Drops, Frames};
@@ -51,7 +52,7 @@ pub(crate) struct WireEnd {
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub(crate) machine: Routing,
-    pub(crate) armed: Instant,
+    pub(crate) alarm: Alarm,
 }
 
 /// The machine of a routing agent.
@@ -101,8 +102,8 @@ pub(crate) struct Radio {
     pub(crate) receiver: Receiver,
     /// The carrier as last reported to the MAC.
     pub(crate) carrier: Activity,
-    /// The earliest wake-up of the MAC that is scheduled.
-    pub(crate) armed: Instant,
+    /// The MAC's.
+    pub(crate) alarm: Alarm,
     pub(crate) mac: Mac<Handle>,
     pub(crate) queue: InterfaceQueue<Queued>,
     /// Between the network layer and the queue.
@@ -161,7 +162,7 @@ impl Radio {
             mac: Mac::new(mac, MacAddr::of_node(node), backoff),
             receiver: Receiver::default(),
             carrier: Activity::Quiet,
-            armed: Instant::FAR_FUTURE,
+            alarm: Alarm::OFF,
             queue: queue(&spec.queue, || Stream::new(seed, run, node, Purpose::Queue)),
             down: VecDeque::new(),
             up: VecDeque::new(),

@@ -137,8 +137,7 @@ impl<T: Tracer> World<T> {
     pub(crate) fn wake_mac(&mut self, node: u32) {
         let now = self.now;
         let radio = self.radio(node);
-        if radio.armed == now {
-            radio.armed = Instant::FAR_FUTURE;
+        if radio.alarm.rings(now) {
             radio.mac.handle_timeout(now);
             self.drive_mac(node);
         }
@@ -180,18 +179,15 @@ impl<T: Tracer> World<T> {
 
     /// Drains a MAC: frames into the air, packets upward, and the next packet from the queue; then arms its wake-up.
     fn drive_mac(&mut self, node: u32) {
+        let now = self.now;
         let radio = radio_of(&mut self.nodes, node);
         // Most stations only overhear, and have nothing to say.
         if !radio.mac.is_drained() || (radio.mac.is_ready() && !radio.queue.is_empty()) {
             self.drain_mac(node);
         }
         let radio = radio_of(&mut self.nodes, node);
-        if let Some((at, _)) = radio.mac.poll_timeout()
-            && at < radio.armed
-        {
-            radio.armed = at;
-            self.scheduler.schedule(at, Event::Mac { node });
-        }
+        let wanted = radio.mac.poll_timeout().map(|(at, _)| at);
+        radio.alarm.set(now, wanted, &mut self.scheduler, Event::Mac { node });
     }
 
     #[inline(never)] // Keeps its large frame off the path that most receptions take.

@@ -7,7 +7,7 @@ use crate::outcome::Drops;
 use crate::packet::{Body, Handle, Packet};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
-use hopline_core::{Instant, LinkId, Machine, NodeId};
+use hopline_core::{LinkId, Machine, NodeId};
 use hopline_queue::drop_tail::Class;
 use hopline_queue::neighborhood_red::Coming;
 use hopline_routing::DropReason as RoutingDrop;
@@ -136,8 +136,7 @@ impl<T: Tracer> World<T> {
     pub(crate) fn wake_agent(&mut self, node: u32) {
         let now = self.now;
         let Some(agent) = &mut self.nodes[node as usize].agent else { return };
-        if agent.armed == now {
-            agent.armed = Instant::FAR_FUTURE;
+        if agent.alarm.rings(now) {
             agent.machine.handle_timeout(now);
             self.drive_agent(node);
         }
@@ -180,14 +179,9 @@ impl<T: Tracer> World<T> {
                 }
             }
         }
-        if let Some(agent) = &mut self.nodes[node as usize].agent
-            && let Some(at) = agent.machine.next_wake()
-            && at < agent.armed
-        {
-            // What has become due without the agent being asked is due at once.
-            let at = at.max(now);
-            agent.armed = at;
-            self.scheduler.schedule(at, Event::Routing { node });
+        if let Some(agent) = &mut self.nodes[node as usize].agent {
+            let wanted = agent.machine.next_wake();
+            agent.alarm.set(now, wanted, &mut self.scheduler, Event::Routing { node });
         }
         self.tell_of_routes(node);
     }

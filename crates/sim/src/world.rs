@@ -1,5 +1,6 @@
 //! The world: everything there is in a run, and the loop that drives it.
 
+use crate::alarm::Alarm;
 use crate::fingerprint::Fingerprint;
 use crate::flood::NoticeFlood;
 use crate::flow::{Flow, Side};
@@ -305,9 +306,8 @@ fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
                 RoutingSpec::Dsr(config) => Some(Routing::Dsr(Dsr::new(*config, id.ipv4(), jitter()))),
                 RoutingSpec::Static => None,
             };
-            let agent = machine
-                .filter(|_| wireless)
-                .map(|machine| Box::new(Agent { machine, armed: Instant::FAR_FUTURE }));
+            let agent =
+                machine.filter(|_| wireless).map(|machine| Box::new(Agent { machine, alarm: Alarm::OFF }));
             let neighborhood =
                 spec.radio.as_ref().filter(|_| wireless).and_then(|radio| Neighborhood::of(radio, id, key));
             Node {

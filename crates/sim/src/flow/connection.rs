@@ -5,6 +5,7 @@ use super::endpoint::{Counts, Endpoint, ecn, packet_len, with_clock_phase};
 use super::exchange::{Exchange, Next};
 use super::needless::Timeouts;
 use super::{Kind, Side, UNLIMITED};
+use crate::alarm::Alarm;
 use crate::packet::{Body, Packet};
 use crate::spec::Transport;
 use crate::stack::header;
@@ -37,7 +38,7 @@ pub(super) enum App {
 #[derive(Debug)]
 struct End {
     endpoint: Endpoint,
-    armed: Instant,
+    alarm: Alarm,
     /// Hops over which the last segment came, as the endpoint was told.
     hops: u8,
     timeouts: Timeouts,
@@ -70,7 +71,7 @@ impl Connection {
         let over = with_clock_phase(*over, stream);
         let mut end = |local, remote| End {
             endpoint: Endpoint::new(&over, Ports { local, remote }, stream),
-            armed: Instant::FAR_FUTURE,
+            alarm: Alarm::OFF,
             hops: 0,
             timeouts: Timeouts::default(),
         };
@@ -263,8 +264,7 @@ impl<T: Tracer> World<T> {
         let now = self.now;
         let Some(connection) = self.connection(flow) else { return };
         let end = connection.end(side);
-        if end.armed == now {
-            end.armed = Instant::FAR_FUTURE;
+        if end.alarm.rings(now) {
             connection.handle_timeout(now, side);
             self.drive_endpoint(flow, side);
         }
@@ -293,14 +293,10 @@ impl<T: Tracer> World<T> {
                 break;
             }
         }
-        let Some(connection) = self.connection(flow) else { return };
+        let Kind::Connection(connection) = &mut self.flows[flow as usize].kind else { return };
         let end = connection.end(side);
-        if let Some(at) = end.endpoint.poll_timeout()
-            && at < end.armed
-        {
-            end.armed = at;
-            self.scheduler.schedule(at, Event::Endpoint { flow, side });
-        }
+        let wanted = end.endpoint.poll_timeout();
+        end.alarm.set(now, wanted, &mut self.scheduler, Event::Endpoint { flow, side });
     }
 
     /// Hands `len` bytes to the application at `side`, unless it has stopped.

@@ -1,0 +1,68 @@
+//! The wake-up of a machine, scheduled at most once for any moment.
+
+use crate::scheduler::Scheduler;
+use crate::world::Event;
+use hopline_core::Instant;
+
+/// When a machine is woken. An event that was scheduled for later than what came since finds that it counts for nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alarm {
+    at: Instant,
+}
+
+impl Alarm {
+    pub(crate) const OFF: Self = Self { at: Instant::FAR_FUTURE };
+
+    /// The machine wants to be woken at `at`; `event` wakes it, unless one does so by then. What is overdue is due `now`.
+    pub(crate) fn set(
+        &mut self,
+        now: Instant,
+        at: Option<Instant>,
+        scheduler: &mut Scheduler<Event>,
+        event: Event,
+    ) {
+        if let Some(at) = at.filter(|at| *at < self.at) {
+            self.at = at.max(now);
+            scheduler.schedule(self.at, event);
+        }
+    }
+
+    /// An event of this alarm is due `now`: whether it is the one that counts.
+    pub(crate) fn rings(&mut self, now: Instant) -> bool {
+        let rings = self.at == now;
+        if rings {
+            *self = Self::OFF;
+        }
+        rings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn the_earliest_wake_up_counts_and_others_find_nothing_to_do() {
+        let (mut alarm, mut scheduler) = (Alarm::OFF, Scheduler::new());
+        for wanted in [Some(at(9)), Some(at(12)), None, Some(at(5)), Some(at(5))] {
+            alarm.set(at(1), wanted, &mut scheduler, Event::Mac { node: 0 });
+        }
+        let mut due = Vec::new();
+        while let Some((now, _)) = scheduler.pop() {
+            due.push((now, alarm.rings(now)));
+        }
+        assert_eq!(due, [(at(5), true), (at(9), false)]);
+    }
+
+    #[test]
+    fn what_is_overdue_is_due_now() {
+        let (mut alarm, mut scheduler) = (Alarm::OFF, Scheduler::new());
+        alarm.set(at(7), Some(at(3)), &mut scheduler, Event::Routing { node: 0 });
+        assert_eq!(scheduler.next_at(), at(7));
+        assert!(alarm.rings(at(7)) && !alarm.rings(at(7)));
+    }
+}
