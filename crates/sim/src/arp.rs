@@ -3,7 +3,7 @@
 //! neighbour up as the MAC would.
 
 use crate::node::Queued;
-use crate::packet::{Body, Packet};
+use crate::packet::{Account, Body, Packet};
 use crate::stack::header;
 use crate::trace::{DropReason, Place, Tracer};
 use crate::world::World;
@@ -107,7 +107,8 @@ impl<T: Tracer> World<T> {
         // It has no IP header; this one says who speaks to whom, for traces.
         let ip = Header { ttl: 1, ..header(message.sender.1, message.target.1, Protocol::Udp) };
         let body = Body::Arp(message);
-        let packet = Packet { ip, body, len_bytes: LEN as u32, flow: None, made: self.now, serial: 0 };
+        let packet =
+            Packet { ip, body, len_bytes: LEN as u32, account: Account::Control, made: self.now, serial: 0 };
         let handle = self.packets.insert(packet);
         let to = match message.operation {
             Operation::Request => MacAddr::BROADCAST,

@@ -4,7 +4,7 @@
 //! carried.
 
 use crate::node::Routing;
-use crate::packet::{Body, Carried, Handle, Mark};
+use crate::packet::{Account, Body, Carried, Handle, Mark};
 use crate::stack::header;
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::World;
@@ -75,7 +75,7 @@ impl<T: Tracer> World<T> {
             ip: Header { ttl: within.ip.ttl, ecn: self.packets.ecn(inner), ..ip },
             len_bytes: within.len_bytes + options.wire_len() as u32,
             body: Body::Dsr { header: options, carried: Some(Carried(inner)), flow },
-            flow: None,
+            account: Account::Control,
             made: within.made,
             serial: 0,
         };

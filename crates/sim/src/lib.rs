@@ -17,6 +17,7 @@ mod node;
 mod notify;
 mod outage;
 pub mod outcome;
+mod outside;
 mod packet;
 mod queueing;
 mod radio;
@@ -29,6 +30,7 @@ mod wired;
 mod world;
 
 pub use outcome::Outcome;
+pub use outside::{Egress, InjectError};
 pub use spec::Spec;
 pub use trace::{NoTrace, Tracer};
 pub use world::World;

@@ -6,7 +6,7 @@ mod observation;
 use crate::alarm::Alarm;
 use crate::node::{Node, Queued};
 use crate::outcome::{NeighborhoodSeries, Notices};
-use crate::packet::{Body, Handle, Mark, Packet};
+use crate::packet::{Account, Body, Handle, Mark, Packet};
 use crate::queueing::Told;
 use crate::spec::RadioSpec;
 use crate::stack::header;
@@ -129,7 +129,7 @@ impl<T: Tracer> World<T> {
         let Some(machine) = self.nodes[node as usize].neighborhood() else {
             return Admission::Admitted(handle);
         };
-        if !self.packets.get(handle).is_of_flow() {
+        if !self.packets.get(handle).is_traffic() {
             return Admission::Admitted(handle);
         }
         let marks = machine.config().action.marks(match self.packets.ecn(handle) {
@@ -170,7 +170,7 @@ impl<T: Tracer> World<T> {
         let ip = Header { ttl: 1, ..header(source, destination, Protocol::Udp) };
         let len_bytes = (HEADER_LEN + udp::HEADER_LEN + notice.wire_len()) as u32 + self.extra_header_bytes;
         let body = Body::Ncn(notice);
-        let packet = Packet { ip, body, len_bytes, flow: None, made: self.now, serial: 0 };
+        let packet = Packet { ip, body, len_bytes, account: Account::Control, made: self.now, serial: 0 };
         let handle = self.packets.insert(packet);
         let mut to = self.in_range(node);
         to.retain(|&other| self.nodes[other as usize].neighborhood.is_some());

@@ -11,7 +11,7 @@
 //! Destination Unreachable, which travels as any packet does. Of a return nobody tells.
 
 use crate::flow::Side;
-use crate::packet::{Body, Handle, Packet};
+use crate::packet::{Account, Body, Handle, Packet};
 use crate::spec::{FailureNotification, Spec};
 use crate::stack::header;
 use crate::trace::{Tracer, emit};
@@ -132,7 +132,7 @@ impl<T: Tracer> World<T> {
         }
         let packet = self.packets.get(handle);
         // RFC 1812 §4.3.2.7: nothing is said about ICMP errors. What is of no flow has nobody to tell.
-        let (source, Some(flow)) = (packet.ip.src, packet.flow) else { return };
+        let (source, Some(flow)) = (packet.ip.src, packet.account.flow()) else { return };
         if source == NodeId(node).ipv4() {
             let side = self.flows[flow.index()].side_of(source);
             self.signal(flow.0, side, Signal::RouteLost);
@@ -154,7 +154,7 @@ impl<T: Tracer> World<T> {
             ip: header(NodeId(node).ipv4(), to, Protocol::Icmp),
             body: Body::Icmp(report),
             len_bytes: (HEADER_LEN + Unreachable::LEN) as u32 + self.extra_header_bytes,
-            flow: None,
+            account: Account::Control,
             made: now,
             serial: 0,
         };

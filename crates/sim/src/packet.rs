@@ -3,7 +3,7 @@
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_transport::tcp::Ports;
-use hopline_wire::ipv4::{Ecn, Header};
+use hopline_wire::ipv4::{Ecn, Header, Opaque};
 use hopline_wire::{aodv, arp, dsr, icmp, ncn, olsr, tcp, tpa, udp};
 use std::sync::Arc;
 
@@ -34,12 +34,34 @@ pub struct Packet {
     pub body: Body,
     /// Length in bytes, IP header included.
     pub len_bytes: u32,
-    /// The flow it belongs to; `None` for routing messages and ICMP.
-    pub flow: Option<FlowId>,
+    /// Whom it is counted for.
+    pub account: Account,
     /// When its source made it.
     pub made: Instant,
     /// Which packet of the run it is, from 0, in the order in which they were made.
     pub serial: u64,
+}
+
+/// Whom a packet is counted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// A flow of the scenario.
+    Flow(FlowId),
+    /// The network itself: routing, address resolution, reports, notices; and what carries another packet.
+    Control,
+    /// Nobody known: it came from outside ([`World::inject`](crate::World::inject)).
+    Foreign,
+}
+
+impl Account {
+    /// The flow, if it is one's.
+    #[must_use]
+    pub const fn flow(self) -> Option<FlowId> {
+        match self {
+            Self::Flow(flow) => Some(flow),
+            Self::Control | Self::Foreign => None,
+        }
+    }
 }
 
 /// What a packet carries.
@@ -80,6 +102,8 @@ pub enum Body {
     Ncn(ncn::Notice),
     /// A question about a link-layer address, or the answer. There is no IP header.
     Arp(arp::Message),
+    /// A packet from outside: it is its bytes.
+    Foreign(Opaque),
 }
 
 /// A packet within another, which holds it. [`PacketView::carried`] shows what it is.
@@ -87,9 +111,9 @@ pub enum Body {
 pub struct Carried(pub(crate) Handle);
 
 impl Packet {
-    /// Whether it is of a flow, or carries a packet that is: neither routing nor a notice.
-    pub(crate) const fn is_of_flow(&self) -> bool {
-        self.flow.is_some() || self.carried().is_some()
+    /// Whether it is for somebody, or carries a packet that is: neither routing nor a notice.
+    pub(crate) const fn is_traffic(&self) -> bool {
+        !matches!(self.account, Account::Control) || self.carried().is_some()
     }
 
     /// The packet within.
@@ -225,7 +249,7 @@ mod tests {
             ip,
             body: Body::Udp { datagram, number: 0 },
             len_bytes,
-            flow: None,
+            account: Account::Control,
             made: Instant::ZERO,
             serial: 0,
         }

@@ -2,7 +2,7 @@
 
 use crate::fingerprint::Observed;
 use crate::node::Queued;
-use crate::packet::{Handle, Mark, Packet, Slab};
+use crate::packet::{Account, Body, Handle, Mark, Packet, Slab};
 use crate::trace::{DropReason, Place, Tracer};
 use crate::world::World;
 use hopline_queue::{Capability, Class, Contents, Enqueued};
@@ -98,7 +98,13 @@ impl<T: Waiting> Contents<T> for Owner<'_> {
 
     fn flow(&self, waiting: &T) -> u64 {
         let packet = self.of_flow(waiting.handle());
-        let flow = packet.flow.map_or(0, |flow| u64::from(flow.0) + 1);
+        let flow = match (packet.account, &packet.body) {
+            (Account::Flow(flow), _) => u64::from(flow.0) + 1,
+            (_, Body::Foreign(opaque)) => {
+                opaque.ports().map_or(0, |[src, dst]| u64::from(src) << 16 | u64::from(dst))
+            }
+            _ => 0,
+        };
         // Of the two directions only one has the greater address in front.
         let ends = u64::from(packet.ip.src.to_bits()) << 32 | u64::from(packet.ip.dst.to_bits());
         ends ^ flow << 8

@@ -6,7 +6,7 @@ use hopline_core::{Instant, NodeId};
 use hopline_radio::phy::grid::CellGrid;
 use hopline_routing::static_routes::{Edge, StaticRoutes};
 
-/// Shortest paths to every end of a flow: over the radio where the receive threshold is reached at the start of the
+/// Shortest paths to every end of a flow and every tap: over the radio where the receive threshold is reached at the start of the
 /// run, and over wired links. Ties go to the shorter total distance; a wired link counts as no distance. A way that an
 /// outage blocks during the whole run is none; over the radio, where frames are acknowledged, neither is the way back of
 /// blocked frames.
@@ -14,6 +14,7 @@ use hopline_routing::static_routes::{Edge, StaticRoutes};
 pub fn shortest(spec: &Spec) -> StaticRoutes {
     let edges = neighbours(spec);
     let mut destinations: Vec<NodeId> = spec.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
+    destinations.extend(&spec.taps);
     destinations.sort_unstable();
     destinations.dedup();
     StaticRoutes::shortest(spec.nodes.len(), &destinations, |node| &edges[node.index()])

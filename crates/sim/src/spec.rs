@@ -35,6 +35,8 @@ pub struct Spec {
     pub outages: Vec<OutageSpec>,
     /// Hostile nodes.
     pub notice_floods: Vec<NoticeFloodSpec>,
+    /// Nodes at which packets from outside come in and leave ([`World::inject`](crate::World::inject)). Default none.
+    pub taps: BTreeSet<NodeId>,
     /// How packets find their way.
     pub routing: RoutingSpec,
     /// What transport endpoints are told of routes that fail and return.

@@ -4,7 +4,7 @@ use crate::fingerprint::Observed;
 use crate::neighborhood::Admission;
 use crate::node::{Node, Queued, Routing};
 use crate::outcome::Drops;
-use crate::packet::{Body, Handle, Packet};
+use crate::packet::{Account, Body, Handle, Packet};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::world::{Event, World};
 use hopline_core::{LinkId, Machine, NodeId};
@@ -31,7 +31,7 @@ impl<T: Tracer> World<T> {
             self.tracer.note(self.now, node, TraceEvent::Originated(self.packets.view(handle)));
         }
         let packet = self.packets.get(handle);
-        if let (Some(flow), destination) = (packet.flow, packet.ip.dst) {
+        if let (Some(flow), destination) = (packet.account.flow(), packet.ip.dst) {
             self.note_route(node, flow, destination);
         }
         self.route(node.0, handle, Origin::Local);
@@ -59,7 +59,7 @@ impl<T: Tracer> World<T> {
         let packet = self.packets.get(handle);
         if T::ENABLED {
             let view = self.packets.view(handle);
-            let is_for_us = packet.flow.is_some() && packet.ip.dst == NodeId(node).ipv4();
+            let is_for_us = packet.account != Account::Control && packet.ip.dst == NodeId(node).ipv4();
             let event = if is_for_us { TraceEvent::Delivered(view) } else { TraceEvent::Arrived(view) };
             self.tracer.note(self.now, NodeId(node), event);
         }
@@ -116,6 +116,7 @@ impl<T: Tracer> World<T> {
             Body::Tcp(_)
             | Body::Tpa { .. }
             | Body::Udp { .. }
+            | Body::Foreign(_)
             | Body::Icmp(_)
             | Body::Ncn(_)
             | Body::Arp(_)
@@ -311,7 +312,7 @@ impl<T: Tracer> World<T> {
 
     pub(crate) fn send_routing(&mut self, node: u32, ip: Header, body: Body, len: usize, next_hop: Ipv4Addr) {
         let len_bytes = len as u32 + self.extra_header_bytes;
-        let packet = Packet { ip, body, len_bytes, flow: None, made: self.now, serial: 0 };
+        let packet = Packet { ip, body, len_bytes, account: Account::Control, made: self.now, serial: 0 };
         let handle = self.packets.insert(packet);
         self.nodes[node as usize].routing_packets += 1;
         self.nodes[node as usize].routing_bytes += u64::from(len_bytes);

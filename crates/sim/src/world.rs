@@ -10,7 +10,8 @@ use crate::node::{Agent, Node, Radio, Routing, WireEnd};
 use crate::notify::Notifier;
 use crate::outage::Schedule;
 use crate::outcome::{NodeOutcome, Notices, Outcome};
-use crate::packet::Slab;
+use crate::outside::Egress;
+use crate::packet::{Account, Slab};
 use crate::routes;
 use crate::scheduler::Scheduler;
 use crate::spec::{Blocks, Interface, RoutingSpec, Spec};
@@ -24,6 +25,7 @@ use hopline_routing::aodv::Aodv;
 use hopline_routing::dsr::Dsr;
 use hopline_routing::olsr::Olsr;
 use hopline_routing::static_routes::StaticRoutes;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Time between two samples of a flow's state.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -89,6 +91,10 @@ pub struct World<T> {
     pub(crate) flows: Vec<Flow>,
     pub(crate) floods: Vec<NoticeFlood>,
     pub(crate) packets: Slab,
+    /// Where packets come in from outside and leave.
+    pub(crate) taps: BTreeSet<NodeId>,
+    /// Packets from outside that have come to where they were to go.
+    pub(crate) egress: VecDeque<Egress>,
     pub(crate) extra_header_bytes: u32,
     warmup: Duration,
     pub(crate) fingerprint: Fingerprint,
@@ -123,6 +129,8 @@ impl<T: Tracer> World<T> {
             flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, key)).collect(),
             floods: spec.notice_floods.iter().copied().map(NoticeFlood::new).collect(),
             packets: Slab::default(),
+            taps: spec.taps.clone(),
+            egress: VecDeque::new(),
             extra_header_bytes: spec.extra_header_bytes,
             warmup: spec.warmup,
             fingerprint: Fingerprint::new(),
@@ -225,7 +233,7 @@ impl<T: Tracer> World<T> {
     fn held(&self) -> Vec<[(u64, u64); 2]> {
         let mut held = vec![[(0, 0); 2]; self.flows.len()];
         for packet in self.packets.under_way() {
-            if let Some(flow) = packet.flow {
+            if let Account::Flow(flow) = packet.account {
                 let side = self.flows[flow.index()].side_of(packet.ip.src);
                 let (packets, bytes) = &mut held[flow.index()][side as usize];
                 *packets += 1;

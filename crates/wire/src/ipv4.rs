@@ -1,10 +1,14 @@
 //! IPv4 headers (RFC 791), with ECN (RFC 3168) and without options.
 
+mod opaque;
+
 use crate::checksum;
 use crate::emit::{address, be16};
 use crate::error::{ParseError, require};
 use bytes::Bytes;
 use std::net::Ipv4Addr;
+
+pub use opaque::Opaque;
 
 /// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;

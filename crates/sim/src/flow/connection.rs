@@ -6,7 +6,7 @@ use super::exchange::{Exchange, Next};
 use super::needless::Timeouts;
 use super::{Kind, Side, UNLIMITED};
 use crate::alarm::Alarm;
-use crate::packet::{Body, Packet};
+use crate::packet::{Account, Body, Packet};
 use crate::spec::Transport;
 use crate::stack::header;
 use crate::trace::{TraceEvent, Tracer};
@@ -326,7 +326,7 @@ impl<T: Tracer> World<T> {
             ip: Header { ecn: ecn(&body), ..header(from.ipv4(), to.ipv4(), protocol) },
             len_bytes: packet_len(&body) + self.extra_header_bytes,
             body,
-            flow: Some(FlowId(flow)),
+            account: Account::Flow(FlowId(flow)),
             made: self.now,
             serial: 0,
         };

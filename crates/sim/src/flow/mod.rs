@@ -10,7 +10,7 @@ mod needless;
 
 use crate::fingerprint::Observed;
 use crate::outcome::{Connected, Detected, FlowOutcome, FlowSample, Packets};
-use crate::packet::{Arrival, Body, Handle, Packet};
+use crate::packet::{Account, Arrival, Body, Handle, Packet};
 use crate::spec::{FlowSpec, Traffic, Transport};
 use crate::stack::header;
 use crate::trace::Tracer;
@@ -334,11 +334,11 @@ impl<T: Tracer> World<T> {
         let first = self.packets.arrive(handle) == Arrival::First;
         let packet = self.packets.get(handle);
         self.fingerprint.observe(now, Observed::Delivered, node, packet.len_bytes);
-        let Some(flow) = packet.flow else {
-            if let &Body::Icmp(report) = &packet.body {
-                self.receive_report(node, &report);
-            }
-            return;
+        let flow = match (packet.account, &packet.body) {
+            (Account::Flow(flow), _) => flow,
+            (_, &Body::Icmp(report)) => return self.receive_report(node, &report),
+            (_, Body::Foreign(_)) => return self.leave(node, handle),
+            _ => return,
         };
         let state = &mut self.flows[flow.index()];
         let from = state.side_of(packet.ip.src);
@@ -377,7 +377,7 @@ impl<T: Tracer> World<T> {
             ip: header(src.ipv4(), dst.ipv4(), Protocol::Udp),
             body: Body::Udp { datagram, number },
             len_bytes: (HEADER_LEN + udp::HEADER_LEN) as u32 + packet_bytes + self.extra_header_bytes,
-            flow: Some(id),
+            account: Account::Flow(id),
             made: now,
             serial: 0,
         };
@@ -387,7 +387,7 @@ impl<T: Tracer> World<T> {
 
     /// Hands a packet of a flow to the IP layer of `from`, its end at `side`.
     fn send_of_flow(&mut self, from: NodeId, side: Side, packet: Packet) {
-        let flow = packet.flow.expect("the caller names the flow");
+        let flow = packet.account.flow().expect("the caller names the flow");
         self.flows[flow.index()].packets[side as usize].send(self.now, packet.len_bytes);
         self.originate(from, packet);
     }

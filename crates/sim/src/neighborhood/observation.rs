@@ -59,11 +59,11 @@ impl Node {
     /// Next hops of the packets of flows that wait for the radio: on their way to the interface queue, in it, and with the MAC,
     /// which holds a packet until it is acknowledged or given up. What waits for a route does not wait for the channel.
     fn waiting(&self, packets: &Slab) -> impl Iterator<Item = MacAddr> {
-        let is_of_flow = |handle: Handle| packets.get(handle).is_of_flow();
+        let is_traffic = |handle: Handle| packets.get(handle).is_traffic();
         self.radio.iter().flat_map(move |radio| {
             let queued = radio.down.iter().chain(radio.queue.iter()).map(|queued| (queued.handle, queued.to));
             let held = radio.mac.held().map(|msdu| (msdu.body, msdu.to));
-            queued.chain(held).filter(move |(handle, _)| is_of_flow(*handle)).map(|(_, to)| to)
+            queued.chain(held).filter(move |(handle, _)| is_traffic(*handle)).map(|(_, to)| to)
         })
     }
 }

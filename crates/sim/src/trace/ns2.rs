@@ -104,6 +104,10 @@ impl<W: Write> Ns2<W> {
             Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
             Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
             Body::Arp(_) => (0, "ARP", 0, 0),
+            Body::Foreign(opaque) => {
+                let [sport, dport] = opaque.ports().unwrap_or_default();
+                (shown.serial, "message", sport, dport)
+            }
         };
         let Seen { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
         let size = size(packet, layer, event);
@@ -131,7 +135,7 @@ impl<W: Write> Ns2<W> {
             Body::Aodv(message) => self.routing(message),
             Body::Olsr(packet) => self.link_state(packet),
             Body::Dsr { header, .. } => self.source_routing(packet, header),
-            Body::Icmp(_) | Body::Ncn(_) | Body::Arp(_) => self.write(format_args!("\n")),
+            Body::Icmp(_) | Body::Ncn(_) | Body::Arp(_) | Body::Foreign(_) => self.write(format_args!("\n")),
         }
     }
 
@@ -212,7 +216,8 @@ impl<W: Write> Ns2<W> {
 
     /// Sequence and acknowledgment number of a segment, counted from the SYNs.
     fn positions(&self, packet: &Packet, segment: &Segment<hopline_core::Length>) -> (u32, u32) {
-        let Some((source, starts)) = packet.flow.and_then(|flow| self.flows.get(flow.index())) else {
+        let Some((source, starts)) = packet.account.flow().and_then(|flow| self.flows.get(flow.index()))
+        else {
             return (segment.seq.0, segment.ack.0);
         };
         let own = usize::from(packet.ip.src != *source);
@@ -225,7 +230,8 @@ impl<W: Write> Ns2<W> {
     fn learn(&mut self, packet: &Packet) {
         if let Body::Tcp(segment) = &packet.body
             && segment.flags.contains(Flags::SYN)
-            && let Some((source, starts)) = packet.flow.and_then(|flow| self.flows.get_mut(flow.index()))
+            && let Some((source, starts)) =
+                packet.account.flow().and_then(|flow| self.flows.get_mut(flow.index()))
         {
             starts[usize::from(packet.ip.src != *source)] = Some(segment.seq);
         }

@@ -135,7 +135,9 @@ fn emit_behind_llc(view: PacketView<'_>, out: &mut Vec<u8>) {
 /// Appends the packet's bytes, with the hops it has left and the mark it bears.
 pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out: &mut Vec<u8>) {
     let ip = Header { ttl, ecn, ..packet.ip };
-    if let Body::Dsr { header, .. } = &packet.body {
+    if let Body::Foreign(opaque) = &packet.body {
+        opaque.emit(ttl, ecn, out);
+    } else if let Body::Dsr { header, .. } = &packet.body {
         let payload = carried.map(payload).unwrap_or_default();
         ip.emit(header.wire_len() + payload.len(), out);
         header.emit(out);
@@ -151,6 +153,7 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
 fn payload(packet: &Packet) -> Vec<u8> {
     let mut out = Vec::new();
     match &packet.body {
+        Body::Foreign(opaque) => out.extend_from_slice(opaque.payload()),
         Body::Tcp(segment) => segment.emit(&packet.ip, &mut out),
         Body::Udp { datagram, .. } => datagram.emit(&packet.ip, &mut out),
         Body::Icmp(report) => report.emit(&mut out),

@@ -80,6 +80,7 @@ fn empty() -> Spec {
         links: Vec::new(),
         outages: Vec::new(),
         notice_floods: Vec::new(),
+        taps: Default::default(),
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,
         extra_header_bytes: 0,
@@ -172,6 +173,11 @@ pub(crate) trait Build: Sized {
 
     fn link(self, link: LinkSpec) -> Self {
         self.change(|spec| spec.links.push(link))
+    }
+
+    /// Packets come in from outside, and leave, at every node.
+    fn open(self) -> Self {
+        self.change(|spec| spec.taps = (0..).map(NodeId).take(spec.nodes.len()).collect())
     }
 
     /// One more node without a radio.

@@ -112,6 +112,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         links,
         outages,
         notice_floods,
+        taps: Default::default(),
         extra_header_bytes: routing.small("extra_header_bytes").expect("has a default"),
         flows,
     })

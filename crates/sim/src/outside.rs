@@ -1,0 +1,104 @@
+//! The world from outside: packets that come in from somewhere else and leave again, in somebody else's time.
+//!
+//! An emulator steps the world by its own clock: [`World::next_due`] says how long it may sleep, [`World::run_until`] catches
+//! up, [`World::inject`] brings a packet in at a node, and [`World::poll_egress`] hands out those that have come to the node that
+//! has their address. On the way such a packet is like any other; it counts for no flow.
+
+use crate::packet::{Account, Body, Handle, Packet};
+use crate::trace::{DropReason, Tracer};
+use crate::world::World;
+use bytes::Bytes;
+use hopline_core::{Instant, NodeId};
+use hopline_wire::ParseError;
+use hopline_wire::ipv4::Opaque;
+
+/// Packets that wait to be fetched at most: of somebody who never fetches, later ones are dropped.
+const EGRESS_LIMIT: usize = 65_536;
+
+/// A packet that leaves the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Egress {
+    /// When it came to its node.
+    pub at: Instant,
+    /// The node that has its destination address.
+    pub node: NodeId,
+    /// The packet, from its IP header on: as it came in but for its time to live, its ECN field and the header's checksum.
+    pub packet: Vec<u8>,
+}
+
+/// Why a packet does not come in. Nothing has happened then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InjectError {
+    /// No router would pass it on.
+    Malformed(ParseError),
+    /// Its time to live is zero.
+    Expired,
+    /// Nothing comes in at this node ([`Spec::taps`](crate::Spec::taps)).
+    NoTap(NodeId),
+}
+
+impl core::fmt::Display for InjectError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Malformed(error) => write!(f, "no IPv4 packet: {error}"),
+            Self::Expired => f.write_str("the packet's time to live is over"),
+            Self::NoTap(node) => write!(f, "{node} is no tap"),
+        }
+    }
+}
+
+impl core::error::Error for InjectError {}
+
+impl<T: Tracer> World<T> {
+    /// When something happens next; [`Instant::FAR_FUTURE`] if nothing ever does by itself.
+    #[must_use]
+    pub const fn next_due(&self) -> Instant {
+        self.scheduler.next_at()
+    }
+
+    /// An IPv4 packet, from its header on, comes in at `node` now, as one that the node itself made. It goes to the tap that has
+    /// its destination address, and what becomes of it on the way is counted with the nodes.
+    ///
+    /// # Errors
+    /// Bytes that are no IPv4 packet, a time to live of zero, and a node that is no tap.
+    pub fn inject(&mut self, node: NodeId, packet: &Bytes) -> Result<(), InjectError> {
+        let opaque = Opaque::parse(packet).map_err(InjectError::Malformed)?;
+        let ip = opaque.header();
+        if ip.ttl == 0 {
+            return Err(InjectError::Expired);
+        }
+        if !self.taps.contains(&node) {
+            return Err(InjectError::NoTap(node));
+        }
+        let len_bytes = opaque.wire_len() as u32 + self.extra_header_bytes;
+        let body = Body::Foreign(opaque);
+        let packet = Packet { ip, body, len_bytes, account: Account::Foreign, made: self.now, serial: 0 };
+        self.originate(node, packet);
+        Ok(())
+    }
+
+    /// The next packet that has left, in the order in which they came to their nodes. A duplicate that the network made leaves too.
+    pub fn poll_egress(&mut self) -> Option<Egress> {
+        self.egress.pop_front()
+    }
+
+    /// A packet from outside has come to the node that it is for. The caller's hold on it stays.
+    pub(crate) fn leave(&mut self, node: u32, handle: Handle) {
+        let refused = if !self.taps.contains(&NodeId(node)) {
+            Some(DropReason::NoRoute)
+        } else if self.egress.len() >= EGRESS_LIMIT {
+            Some(DropReason::QueueFull)
+        } else {
+            None
+        };
+        if let Some(reason) = refused {
+            self.packets.retain(handle);
+            return self.drop_packet(node, handle, reason);
+        }
+        let Body::Foreign(opaque) = &self.packets.get(handle).body else { return };
+        let mut packet = Vec::with_capacity(opaque.wire_len());
+        opaque.emit(handle.ttl, self.packets.ecn(handle), &mut packet);
+        self.egress.push_back(Egress { at: self.now, node: NodeId(node), packet });
+    }
+}
