@@ -12,6 +12,7 @@ many there are: the paper's exact values, its signs and ranges, other readings, 
 """
 
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -48,6 +49,8 @@ def for_people(unit):
 def number(measured):
     mean, unit = measured["mean"], measured["unit"]
     low, high = measured["interval"] or (mean, mean)
+    # An interval without an end: a ratio whose denominator may be next to nothing.
+    low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
     factor, unit = for_people(unit)
     mean, low, high = mean * factor, low * factor, high * factor
     half = (high - low) / 2
@@ -55,9 +58,9 @@ def number(measured):
     sign = "+" if measured["against"] else ""
     # A skewed interval has no half-width.
     spread = f" ± {half:.{digits}f}"
-    if abs((high - mean) - (mean - low)) > 0.1 * half:
+    if math.isinf(half) or abs((high - mean) - (mean - low)) > 0.1 * half:
         spread = f" [{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"
-    return f"{mean:{sign}.{digits}f}{spread}{unit}".replace("-", "−")
+    return f"{mean:{sign}.{digits}f}{spread}{unit}".replace("-", "−").replace("inf", "∞")
 
 
 def row(claim):
