@@ -7,19 +7,15 @@ use hopline_queue::{Action, CoDelConfig, FqCoDelConfig};
 use hopline_sim::spec::Discipline;
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp::Config;
-use support::{Build, link, wired};
+use support::Build;
 
 /// Time of a full packet on the slow link is 6 ms.
 const CODEL: CoDelConfig = CoDelConfig { target: Duration::from_millis(15), ..CoDelConfig::RFC8289 };
 const FQ: FqCoDelConfig = FqCoDelConfig { codel: CODEL, ..FqCoDelConfig::RFC8290 };
 
-/// A fast link and one of 2 Mb/s before which 500 packets have room: a transfer, and a packet each 20 ms beside it.
+/// A queue of 500 packets before a slow link: a transfer, and a packet each 20 ms beside it.
 fn bottleneck(over: Config, discipline: Discipline) -> Spec {
-    let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 500);
-    slow.queue.discipline = discipline;
-    wired(3)
-        .link(link(0, 1, 100_000_000, Duration::from_millis(1), 1000))
-        .link(slow)
+    support::bottleneck(500, discipline)
         .bulk(0, 2, over)
         .cbr(0, 2, 160, Duration::from_millis(20))
         .seconds(30)

@@ -14,15 +14,9 @@ use support::{Build, chain, link, ns2_tcp, wired};
 
 const RED: RedConfig = RedConfig { max_probability: 0.1, ..RedConfig::PAPER };
 
-/// A fast link and one of 2 Mb/s with RED before it, over which `over` transfers for 30 s.
+/// A slow link with RED before it, over which `over` transfers for 30 s.
 fn bottleneck(over: Config, action: Action) -> Spec {
-    let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 100);
-    slow.queue.discipline = Discipline::Red(RedConfig { action, ..RED });
-    wired(3)
-        .link(link(0, 1, 100_000_000, Duration::from_millis(1), 1000))
-        .link(slow)
-        .bulk(0, 2, over)
-        .seconds(30)
+    support::bottleneck(100, Discipline::Red(RedConfig { action, ..RED })).bulk(0, 2, over).seconds(30)
 }
 
 fn goodput_bps(outcome: &Outcome) -> f64 {

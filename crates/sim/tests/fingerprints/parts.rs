@@ -1,7 +1,7 @@
 //! One scenario for each part that may stand in the path of a packet, or that decides what a sender does.
 
-use super::mobile;
 use super::support::{Build, at, chain, disk, grid, link, ns2_tcp, standing, wired};
+use super::{mobile, support};
 use hopline_core::{Duration, NodeId};
 use hopline_queue::neighborhood_red::config::{Guard, Limits};
 use hopline_queue::{Action, CoDelConfig, FqCoDelConfig, RedConfig, neighborhood_red};
@@ -80,13 +80,9 @@ pub(super) fn scenarios() -> Vec<Spec> {
     ]
 }
 
-/// A fast link and one of 2 Mb/s with a queue before it: a transfer, and a packet each 20 ms.
+/// A transfer, and a packet each 20 ms.
 fn bottleneck(discipline: Discipline, over: Config) -> Spec {
-    let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), 100);
-    slow.queue.discipline = discipline;
-    wired(3)
-        .link(link(0, 1, 100_000_000, Duration::from_millis(1), 1000))
-        .link(slow)
+    support::bottleneck(100, discipline)
         .bulk(0, 2, over)
         .cbr(0, 2, 160, Duration::from_millis(20))
         .seconds(20)

@@ -138,6 +138,13 @@ pub(crate) fn link(a: u32, b: u32, rate_bps: u64, delay: Duration, capacity: u16
     }
 }
 
+/// Nodes 0, 1 and 2: a fast link, and one of 2 Mb/s with 20 ms behind a queue of `capacity` packets.
+pub(crate) fn bottleneck(capacity: u16, discipline: Discipline) -> Spec {
+    let mut slow = link(1, 2, 2_000_000, Duration::from_millis(20), capacity);
+    slow.queue.discipline = discipline;
+    wired(3).link(link(0, 1, 100_000_000, Duration::from_millis(1), 1000)).link(slow)
+}
+
 /// Changes to a specification, one after the other.
 pub(crate) trait Build: Sized {
     fn change(self, change: impl FnOnce(&mut Spec)) -> Self;
