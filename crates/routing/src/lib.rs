@@ -1,4 +1,4 @@
-//! Routing: shortest paths that never change, AODV, OLSR, and DSR.
+//! Routing: shortest paths that never change, and agents that find them: AODV, OLSR, and DSR.
 
 mod address_map;
 pub mod aodv;
@@ -7,11 +7,13 @@ mod drop_reason;
 pub mod dsr;
 pub mod olsr;
 mod outbox;
+pub mod router;
 pub mod static_routes;
 #[cfg(test)]
 mod tests;
 
 pub use drop_reason::DropReason;
+pub use router::{Agent, Router};
 pub use static_routes::{Edge, StaticRoutes};
 
 use std::net::Ipv4Addr;

@@ -245,7 +245,7 @@ impl<T: Tracer> World<T> {
         let Some(Routing::Aodv(aodv)) = self.routing(node) else { return };
         match aodv.route(now, destination, origin, handle) {
             Decision::Forward { next_hop } => self.send_to(node, handle, next_hop, Class::Data),
-            Decision::Buffered => {}
+            Decision::Taken => {}
             Decision::Dropped { reason } => self.drop_packet(node, handle, DropReason::Routing(reason)),
         }
         self.drive_agent(node);

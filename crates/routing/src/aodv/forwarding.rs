@@ -34,12 +34,12 @@ impl<M: Copy> Aodv<M> {
             (_, Origin::Local) => {
                 self.hold(now, destination, packet);
                 self.seek(now, destination);
-                Decision::Buffered
+                Decision::Taken
             }
             (Some((RouteState::Repairing | RouteState::RepairingKept, _)), Origin::Forwarded { .. }) => {
                 self.hold(now, destination, packet);
                 self.keep_seeking(now, destination);
-                Decision::Buffered
+                Decision::Taken
             }
             (_, Origin::Forwarded { previous_hop, .. }) => {
                 self.report_no_route(now, destination, previous_hop);

@@ -17,6 +17,7 @@ mod renewals;
 mod repair;
 mod reply;
 mod request;
+mod router;
 mod search;
 mod seen;
 mod stats;

@@ -1,5 +1,7 @@
 //! What goes into and comes out of an AODV machine.
 
+pub use crate::router::{Decision, Origin};
+
 use crate::DropReason;
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
@@ -31,38 +33,6 @@ pub struct Transmit {
     pub destination: Ipv4Addr,
     /// Time to live of the IP header.
     pub ttl: u8,
-}
-
-/// Where a data packet that asks for a route comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// From this node itself.
-    Local,
-    /// From another node, to be passed on.
-    Forwarded {
-        /// The neighbour that handed it to this node.
-        previous_hop: Ipv4Addr,
-        /// The node that made it: source address of the IP header.
-        source: Ipv4Addr,
-    },
-}
-
-/// What to do with a data packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Decision {
-    /// Send it to this neighbour.
-    Forward {
-        /// The neighbour.
-        next_hop: Ipv4Addr,
-    },
-    /// The machine holds it until it knows a route. It comes back in [`Event::Release`] or [`Event::Drop`].
-    Buffered,
-    /// It goes nowhere. The caller still has it.
-    Dropped {
-        /// Why.
-        reason: DropReason,
-    },
 }
 
 /// What a failed transmission carried.

@@ -22,6 +22,7 @@ mod machine;
 mod paths;
 mod reply;
 mod request;
+mod router;
 mod search;
 mod seen;
 mod shortening;

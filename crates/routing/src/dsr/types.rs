@@ -1,5 +1,7 @@
 //! What goes into and comes out of a DSR machine.
 
+pub use crate::router::Receiver;
+
 use crate::DropReason;
 use hopline_wire::dsr::Header;
 use std::net::Ipv4Addr;
@@ -40,15 +42,6 @@ pub struct Received<M> {
     pub from: Ipv4Addr,
     /// Whom it was transmitted to.
     pub to: Receiver,
-}
-
-/// Whom a packet was transmitted to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Receiver {
-    /// To this node, or to all.
-    Us,
-    /// To another node: this one overhears it.
-    Other(Ipv4Addr),
 }
 
 /// A packet to send now: any jitter has already passed.

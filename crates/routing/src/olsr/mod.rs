@@ -18,6 +18,7 @@ mod links;
 mod machine;
 mod outbox;
 mod relays;
+mod router;
 mod stats;
 mod table;
 mod tc;

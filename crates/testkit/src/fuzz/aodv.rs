@@ -61,7 +61,7 @@ impl Node {
             _ => Origin::Forwarded { previous_hop: address(choices), source: address(choices) },
         };
         match self.aodv.route(self.now, destination, origin, packet) {
-            Decision::Buffered => assert!(self.inside.insert(packet)),
+            Decision::Taken => assert!(self.inside.insert(packet)),
             Decision::Forward { next_hop } => assert_ne!(next_hop, self.aodv.address()),
             Decision::Dropped { .. } => {}
         }

@@ -15,7 +15,7 @@ fn node() -> Node {
 /// When and how far requests go while nobody answers, in ms from the first.
 fn attempts(node: &mut Node) -> Vec<(u64, u8)> {
     let start = node.now;
-    assert_eq!(node.send(9, 1), Decision::Buffered);
+    assert_eq!(node.send(9, 1), Decision::Taken);
     let mut sent: Vec<_> = node.sent().into_iter().map(|transmit| (start, transmit)).collect();
     sent.extend(node.pass(ms(60_000)));
     let attempt = |(at, t): (Instant, Transmit)| ((at - start).as_millis(), only_request(&[t]).1);
@@ -91,7 +91,7 @@ fn s6_3_a_request_names_the_last_known_sequence_number_raised_by_the_break() {
 fn s6_3_packets_wait_in_order_and_one_search_serves_them_all() {
     let mut node = node();
     for packet in [1, 2, 3] {
-        assert_eq!(node.send(9, packet), Decision::Buffered);
+        assert_eq!(node.send(9, packet), Decision::Taken);
     }
     assert_eq!(node.sent().len(), 1);
     node.now += ms(30);

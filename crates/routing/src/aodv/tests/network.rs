@@ -41,7 +41,7 @@ impl Network {
     fn decide(&mut self, node: u32, origin: Origin, packet: Packet) {
         match self.nodes[node as usize].route(self.now, n(packet.destination), origin, packet) {
             Decision::Forward { next_hop } => self.transmit_data(node, packet, next_hop),
-            Decision::Buffered => {}
+            Decision::Taken => {}
             Decision::Dropped { reason } => self.dropped.push((packet.id, node, reason)),
         }
         self.drain(node);

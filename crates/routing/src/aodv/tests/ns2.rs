@@ -48,7 +48,7 @@ fn after_the_last_attempt_the_destination_is_let_alone_for_ten_seconds() {
     let _ = node.send(9, 1);
     node.skip(ms(11_500 + 7_500)); // the fourth wait is 7.2 s
     let gave_up = node.now;
-    assert_eq!(node.send(9, 2), Decision::Buffered);
+    assert_eq!(node.send(9, 2), Decision::Taken);
     assert_eq!(node.sent(), []);
     let sent = node.pass(ms(11_000));
     assert_eq!(sent.len(), 1);

@@ -38,7 +38,7 @@ fn s6_12_the_node_at_the_break_looks_for_the_destination_itself() {
     let error = only_error(&sent[1..]).0;
     assert!(error.unreachable.contains(&(n(5), Seq32(8))), "other routes over the link are given up");
     assert!(!error.unreachable.iter().any(|(address, _)| *address == n(9)));
-    assert_eq!(node.forward(8, 1, 9, 6), Decision::Buffered, "more packets wait too");
+    assert_eq!(node.forward(8, 1, 9, 6), Decision::Taken, "more packets wait too");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn s6_2_a_route_that_is_used_lives_on_and_one_that_is_not_expires() {
         assert_eq!(node.send(9, packet), Decision::Forward { next_hop: n(1) });
     }
     node.now += ms(6_000);
-    assert_eq!(node.send(9, 10), Decision::Buffered);
+    assert_eq!(node.send(9, 10), Decision::Taken);
     assert_eq!(node.entry(9).unwrap().seq, Some(Seq32(8)), "§6.1: expiry raises the number");
 }
 

@@ -1,0 +1,342 @@
+//! What a routing agent is to the node that it routes for: one question for each packet, one kind of message, one kind of
+//! answer, whichever protocol it speaks.
+
+use crate::{DropReason, aodv, dsr, olsr};
+use hopline_core::Instant;
+use hopline_wire::ipv4::{HEADER_LEN, Protocol};
+use hopline_wire::udp;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// A routing agent. `M` is the node's handle for a data packet.
+///
+/// A node asks [`route`](Self::route) where each data packet goes that is not for itself, hands over what comes from other agents,
+/// and says which transmissions its link layer gave up. After each of these it drains [`transmission`](Self::transmission) and
+/// [`report`](Self::report), and arranges to call [`wake`](Self::wake) when [`next_wake`](Self::next_wake) says.
+pub trait Router<M: Copy> {
+    /// Where a data packet goes.
+    fn route(&mut self, now: Instant, question: Question<M>) -> Decision;
+
+    /// Whether packets for `peer` would leave at `now`, and neither wait nor be dropped.
+    fn has_route(&self, now: Instant, peer: Ipv4Addr) -> bool;
+
+    /// Takes a message that arrived or was overheard, and what it carries. One of another protocol goes unheard.
+    fn receive(&mut self, now: Instant, received: Received<M>) -> Custody;
+
+    /// The link layer gave up on a packet for `neighbour`.
+    fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, lost: Lost<M>) -> Custody;
+
+    /// Does what is due.
+    fn wake(&mut self, now: Instant);
+
+    /// When to be woken; `None`: nothing happens without another input.
+    fn next_wake(&self) -> Option<Instant>;
+
+    /// The next message to send.
+    fn transmission(&mut self, now: Instant) -> Option<Transmission<M>>;
+
+    /// The next thing to tell the node.
+    fn report(&mut self) -> Option<Report<M>>;
+}
+
+/// What a node asks about a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question<M> {
+    /// The packet.
+    pub packet: M,
+    /// The node to which the agent is to bring it.
+    pub destination: Ipv4Addr,
+    /// Time to live, as it is to be on the air.
+    pub ttl: u8,
+    /// What the packet is, for a header that goes in front of it.
+    pub protocol: Protocol,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a data packet that asks for a route comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From this node itself, or from beyond the network that the agent routes in.
+    Local,
+    /// From another node, to be passed on.
+    Forwarded {
+        /// The neighbour that handed it to this node.
+        previous_hop: Ipv4Addr,
+        /// The node that made it: source address of the IP header.
+        source: Ipv4Addr,
+    },
+}
+
+/// What to do with a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Decision {
+    /// Send it to this neighbour.
+    Forward {
+        /// The neighbour.
+        next_hop: Ipv4Addr,
+    },
+    /// The agent has it, until it knows a route or behind a header of its own. It comes back in a [`Report`] or in a
+    /// [`Transmission`].
+    Taken,
+    /// It goes nowhere. The caller still has it.
+    Dropped {
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+/// What one agent says to others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// AODV's, over UDP.
+    Aodv(hopline_wire::aodv::Message),
+    /// OLSR's, over UDP; all that hear it share it.
+    Olsr(Arc<hopline_wire::olsr::Packet>),
+    /// DSR's options, alone or in front of what another packet carries; all that hear them share them.
+    Dsr {
+        /// The options.
+        header: Arc<hopline_wire::dsr::Header>,
+        /// Whether who hears it learns its way.
+        flow: dsr::Flow,
+    },
+}
+
+impl Message {
+    /// The protocol's name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Aodv(_) => "AODV",
+            Self::Olsr(_) => "OLSR",
+            Self::Dsr { .. } => "DSR",
+        }
+    }
+
+    /// What the IP header says of it.
+    #[must_use]
+    pub const fn protocol(&self) -> Protocol {
+        match self {
+            Self::Aodv(_) | Self::Olsr(_) => Protocol::Udp,
+            Self::Dsr { .. } => hopline_wire::dsr::PROTOCOL,
+        }
+    }
+
+    /// Its UDP port at both ends; `None` of what does not go over UDP.
+    #[must_use]
+    pub const fn port(&self) -> Option<u16> {
+        match self {
+            Self::Aodv(_) => Some(hopline_wire::aodv::PORT),
+            Self::Olsr(_) => Some(hopline_wire::olsr::PORT),
+            Self::Dsr { .. } => None,
+        }
+    }
+
+    /// Its bytes, behind the UDP header if it has one.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        match self {
+            Self::Aodv(message) => message.wire_len(),
+            Self::Olsr(packet) => packet.wire_len(),
+            Self::Dsr { header, .. } => header.wire_len(),
+        }
+    }
+
+    /// Appends them.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Aodv(message) => message.emit(out),
+            Self::Olsr(packet) => packet.emit(out),
+            Self::Dsr { header, .. } => header.emit(out),
+        }
+    }
+
+    /// Bytes of the IP packet around it, without what it carries.
+    pub(crate) fn packet_len(&self) -> usize {
+        HEADER_LEN + self.port().map_or(0, |_| udp::HEADER_LEN) + self.wire_len()
+    }
+}
+
+/// An IP packet with a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet<M> {
+    /// Source address of the IP header.
+    pub source: Ipv4Addr,
+    /// Destination address of the IP header.
+    pub destination: Ipv4Addr,
+    /// Time to live of the IP header, as it is on the air.
+    pub ttl: u8,
+    /// The message.
+    pub message: Message,
+    /// The data packet behind it. The holder of the packet holds that too.
+    pub carried: Option<M>,
+}
+
+/// A packet that arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received<M> {
+    /// The packet. Of one that was overheard `carried` is not looked at, and should be `None`.
+    pub packet: Packet<M>,
+    /// The neighbour that transmitted it.
+    pub from: Ipv4Addr,
+    /// Whom it was transmitted to.
+    pub to: Receiver,
+}
+
+/// Whom a packet was transmitted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// To this node, or to all.
+    Us,
+    /// To another node: this one overhears it.
+    Other(Ipv4Addr),
+}
+
+/// A packet to send now: any jitter has already passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmission<M> {
+    /// The packet.
+    pub packet: Packet<M>,
+    /// The neighbour to hand it to, or [`Ipv4Addr::BROADCAST`].
+    pub next_hop: Ipv4Addr,
+    /// Bytes of the packet, its IP header included; of one that carries another, the bytes that it adds to that one.
+    pub len: usize,
+}
+
+/// What the link layer gave up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost<M> {
+    /// A data packet as it is.
+    Data {
+        /// The packet.
+        packet: M,
+        /// The node to which the agent was to bring it.
+        destination: Ipv4Addr,
+        /// The node that made it.
+        source: Ipv4Addr,
+        /// Hops it has taken from its source to this node; 0 at the source.
+        travelled: u8,
+    },
+    /// A packet of the routing protocol, and what it carries.
+    Message(Packet<M>),
+}
+
+/// Who has a data packet that an agent was told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Custody {
+    /// The agent has the data packet, and will send or drop it.
+    Taken,
+    /// The caller still has it, if there is one.
+    Refused,
+}
+
+/// What an agent tells its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report<M> {
+    /// Send a data packet that the agent had.
+    Release {
+        /// The packet.
+        packet: M,
+        /// The neighbour to send it to.
+        next_hop: Ipv4Addr,
+    },
+    /// A data packet has arrived at the node to which agents were to bring it: here.
+    Deliver {
+        /// The packet.
+        packet: M,
+        /// Time to live with which it arrived.
+        ttl: u8,
+    },
+    /// A data packet that the agent had is lost.
+    Drop {
+        /// The packet.
+        packet: M,
+        /// Why.
+        reason: DropReason,
+    },
+    /// Take every packet for `next_hop` out of the interface queue: it cannot arrive.
+    PurgeQueue {
+        /// The lost neighbour.
+        next_hop: Ipv4Addr,
+        /// What becomes of them.
+        fate: Purged,
+    },
+    /// There is a route where there was none.
+    RouteFound {
+        /// Where it leads.
+        destination: Ipv4Addr,
+    },
+    /// There is no route any more, or none was found.
+    RouteLost {
+        /// Where it led.
+        destination: Ipv4Addr,
+    },
+}
+
+/// What becomes of packets that are taken out of a queue because their next hop is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purged {
+    /// They are dropped.
+    Dropped,
+    /// The agent is told of each as of one that the link layer gave up.
+    Failed,
+}
+
+/// Any of the agents, dispatched statically.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nodes box it, and all agents of a network are of one kind")]
+pub enum Agent<M> {
+    /// RFC 3561.
+    Aodv(aodv::Aodv<M>),
+    /// RFC 3626.
+    Olsr(olsr::Olsr),
+    /// RFC 4728.
+    Dsr(dsr::Dsr<M>),
+}
+
+/// Does the same with an agent of any kind.
+macro_rules! each {
+    ($self:expr, $agent:ident => $what:expr) => {
+        match $self {
+            Agent::Aodv($agent) => $what,
+            Agent::Olsr($agent) => $what,
+            Agent::Dsr($agent) => $what,
+        }
+    };
+}
+
+impl<M: Copy> Router<M> for Agent<M> {
+    fn route(&mut self, now: Instant, question: Question<M>) -> Decision {
+        each!(self, agent => Router::route(agent, now, question))
+    }
+
+    fn has_route(&self, now: Instant, peer: Ipv4Addr) -> bool {
+        each!(self, agent => Router::<M>::has_route(agent, now, peer))
+    }
+
+    fn receive(&mut self, now: Instant, received: Received<M>) -> Custody {
+        each!(self, agent => agent.receive(now, received))
+    }
+
+    fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, lost: Lost<M>) -> Custody {
+        each!(self, agent => agent.link_failed(now, neighbour, lost))
+    }
+
+    fn wake(&mut self, now: Instant) {
+        each!(self, agent => Router::<M>::wake(agent, now));
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        each!(self, agent => Router::<M>::next_wake(agent))
+    }
+
+    fn transmission(&mut self, now: Instant) -> Option<Transmission<M>> {
+        each!(self, agent => agent.transmission(now))
+    }
+
+    fn report(&mut self) -> Option<Report<M>> {
+        each!(self, agent => agent.report())
+    }
+}
