@@ -1,7 +1,7 @@
 //! The wake-up of a machine, scheduled at most once for any moment.
 
+use crate::event::Event;
 use crate::scheduler::Scheduler;
-use crate::world::Event;
 use hopline_core::Instant;
 
 /// When a machine is woken. An event that was scheduled for later than what came since finds that it counts for nothing.
@@ -49,7 +49,7 @@ mod tests {
     fn the_earliest_wake_up_counts_and_others_find_nothing_to_do() {
         let (mut alarm, mut scheduler) = (Alarm::OFF, Scheduler::new());
         for wanted in [Some(at(9)), Some(at(12)), None, Some(at(5)), Some(at(5))] {
-            alarm.set(at(1), wanted, &mut scheduler, Event::Mac { node: 0 });
+            alarm.set(at(1), wanted, &mut scheduler, Event::Routing { node: 0 });
         }
         let mut due = Vec::new();
         while let Some((now, _)) = scheduler.pop() {

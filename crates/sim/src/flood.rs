@@ -1,8 +1,10 @@
 //! Hostile nodes: notices of Neighborhood RED that no congestion asked for.
 
+use crate::event::Event;
+use crate::neighborhood::notice;
 use crate::spec::{Forge, NoticeFloodSpec};
 use crate::trace::Tracer;
-use crate::world::{Event, World};
+use crate::world::World;
 use hopline_core::NodeId;
 use hopline_queue::neighborhood_red::{Outgoing, To};
 use hopline_wire::ncn::{About, Notice};
@@ -29,16 +31,17 @@ impl<T: Tracer> World<T> {
     pub(crate) fn flood_notice(&mut self, flood: u32) {
         let first_free = self.nodes.len() as u32;
         let NoticeFlood { spec, sent } = &mut self.floods[flood as usize];
-        if self.now >= spec.stop {
+        if self.kernel.now >= spec.stop {
             return;
         }
         let made_up = NodeId(first_free + *sent % MADE_UP).ipv4();
         *sent = sent.wrapping_add(1);
         let spec = *spec;
         let (source, about) = lies(spec, made_up);
-        let notice = Notice { normalized_pb: spec.normalized_pb, lifetime: spec.lifetime, about };
-        self.send_notice(spec.node.0, source, Outgoing { to: To::Everyone, notice });
-        self.scheduler.schedule(self.now + spec.interval, Event::NoticeFlood { flood });
+        let lie = Notice { normalized_pb: spec.normalized_pb, lifetime: spec.lifetime, about };
+        self.send_own(spec.node, notice(source, Outgoing { to: To::Everyone, notice: lie }));
+        let next = self.kernel.now + spec.interval;
+        self.kernel.schedule(next, Event::NoticeFlood { flood });
     }
 }
 

@@ -4,14 +4,17 @@
 //! [`Outcome`]. [`simulate`] does all three. A world is single-threaded and deterministic: equal specification, seed
 //! and run number give an equal trajectory, told by the outcome's fingerprint.
 
+mod agent;
+mod air;
 mod alarm;
-mod arp;
 mod draw;
-mod dsr;
+mod endpoint;
+mod event;
 mod fingerprint;
 mod flood;
 mod flow;
-mod medium;
+mod forwarding;
+mod kernel;
 mod neighborhood;
 mod node;
 mod notify;
@@ -19,13 +22,15 @@ mod outage;
 pub mod outcome;
 mod outside;
 mod packet;
+mod path;
 mod queueing;
-mod radio;
 pub mod routes;
 mod scheduler;
+mod seat;
 pub mod spec;
 mod stack;
 pub mod trace;
+mod traffic;
 mod wired;
 mod world;
 

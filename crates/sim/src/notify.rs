@@ -11,13 +11,14 @@
 //! Destination Unreachable, which travels as any packet does. Of a return nobody tells.
 
 use crate::flow::Side;
-use crate::packet::{Account, Body, Handle, Packet};
+use crate::forwarding::Forwarding;
+use crate::packet::{Account, Body, Handle, header};
 use crate::spec::{FailureNotification, Spec};
-use crate::stack::header;
 use crate::trace::{Tracer, emit};
 use crate::world::World;
 use core::num::NonZeroU16;
-use hopline_core::{Instant, NodeId, RateLimit};
+use hopline_core::{NodeId, RateLimit};
+use hopline_routing::Router;
 use hopline_transport::Signal;
 use hopline_wire::icmp::{Reason, Unreachable};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
@@ -37,18 +38,29 @@ pub(crate) struct Notifier {
 /// Of one node.
 #[derive(Debug)]
 struct Bulletin {
-    /// Ends of flows here, each with its peer.
-    ends: Vec<(Ipv4Addr, u32, Side)>,
-    /// Peers to which the agent reported the route lost; their ends are to be told.
+    /// Ends of flows here.
+    ends: Vec<End>,
+    /// Where the agent reported the route lost; the ends concerned are to be told.
     broken: Vec<Ipv4Addr>,
-    /// Peers whose ends were told so, and not yet of the return.
+    /// Of which ends were told so, and not yet of the return.
     lost: Vec<Ipv4Addr>,
     icmp: RateLimit,
 }
 
+/// An end of a flow.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// The other end.
+    peer: Ipv4Addr,
+    /// Where an agent here brings what is for the peer.
+    towards: Ipv4Addr,
+    flow: u32,
+    side: Side,
+}
+
 impl Notifier {
     /// `None` if nobody is to be told anything.
-    pub(crate) fn new(spec: &Spec) -> Option<Box<Self>> {
+    pub(crate) fn new(spec: &Spec, forwarding: &Forwarding) -> Option<Box<Self>> {
         if spec.failure_notification == FailureNotification::None {
             return None;
         }
@@ -60,123 +72,124 @@ impl Notifier {
         };
         let mut nodes: Vec<Bulletin> = spec.nodes.iter().map(|_| fresh()).collect();
         for (flow, ends) in (0..).zip(&spec.flows) {
-            nodes[ends.src.index()].ends.push((ends.dst.ipv4(), flow, Side::Source));
-            nodes[ends.dst.index()].ends.push((ends.src.ipv4(), flow, Side::Sink));
+            for (node, peer, side) in [(ends.src, ends.dst, Side::Source), (ends.dst, ends.src, Side::Sink)] {
+                let peer = peer.ipv4();
+                let towards = forwarding.destination(node, peer);
+                nodes[node.index()].ends.push(End { peer, towards, flow, side });
+            }
         }
         Some(Box::new(Self { nodes }))
     }
 }
 
 impl<T: Tracer> World<T> {
-    /// The agent of `node` has no route to `peer` any more. Its ends are told once the agent is drained, each time: an end that
+    /// The agent of `node` has no route to `destination` any more. Its ends are told once the agent is drained, each time: an end that
     /// had nothing in flight when it was told first has not heeded it, and one that has heeded it does nothing.
-    pub(crate) fn note_broken_route(&mut self, node: u32, peer: Ipv4Addr) {
+    pub(crate) fn note_broken_route(&mut self, node: NodeId, destination: Ipv4Addr) {
         if let Some(notifier) = &mut self.notifier {
-            let bulletin = &mut notifier.nodes[node as usize];
-            let concerns_us = bulletin.ends.iter().any(|(other, ..)| *other == peer);
-            if concerns_us && !bulletin.broken.contains(&peer) {
-                bulletin.broken.push(peer);
+            let bulletin = &mut notifier.nodes[node.index()];
+            let concerns_us = bulletin.ends.iter().any(|end| end.towards == destination);
+            if concerns_us && !bulletin.broken.contains(&destination) {
+                bulletin.broken.push(destination);
             }
         }
     }
 
     /// The agent of `node` has just been drained: tells the ends here what has changed.
     #[inline]
-    pub(crate) fn tell_of_routes(&mut self, node: u32) {
+    pub(crate) fn tell_of_routes(&mut self, node: NodeId) {
         if self.notifier.is_some() {
             self.tell_of_losses(node);
             self.tell_of_returns(node);
         }
     }
 
-    fn tell_of_losses(&mut self, node: u32) {
+    fn tell_of_losses(&mut self, node: NodeId) {
         while let Some(bulletin) = self.bulletin(node)
-            && let Some(peer) = bulletin.broken.pop()
+            && let Some(towards) = bulletin.broken.pop()
         {
-            if !bulletin.lost.contains(&peer) {
-                bulletin.lost.push(peer);
+            if !bulletin.lost.contains(&towards) {
+                bulletin.lost.push(towards);
             }
-            self.tell(node, peer, Signal::RouteLost);
+            self.tell(node, towards, Signal::RouteLost);
         }
     }
 
-    fn tell_of_returns(&mut self, node: u32) {
-        let now = self.now;
+    fn tell_of_returns(&mut self, node: NodeId) {
+        let now = self.kernel.now;
         loop {
             let Some(notifier) = &mut self.notifier else { return };
-            let lost = &mut notifier.nodes[node as usize].lost;
-            let Some(agent) = &self.nodes[node as usize].agent else { return };
-            let Some(at) = lost.iter().position(|peer| agent.machine.has_route(now, *peer)) else { return };
-            let peer = lost.remove(at);
-            self.tell(node, peer, Signal::RouteFound);
+            let lost = &mut notifier.nodes[node.index()].lost;
+            let Some(agent) = &self.nodes[node.index()].agent else { return };
+            let Some(at) = lost.iter().position(|towards| agent.machine.has_route(now, *towards)) else {
+                return;
+            };
+            let towards = lost.remove(at);
+            self.tell(node, towards, Signal::RouteFound);
         }
     }
 
-    fn tell(&mut self, node: u32, peer: Ipv4Addr, signal: Signal) {
+    fn tell(&mut self, node: NodeId, towards: Ipv4Addr, signal: Signal) {
         let mut next = 0;
         // By index: whoever is told may send, and the list is the world's.
         while let Some(bulletin) = self.bulletin(node)
-            && let Some(&(other, flow, side)) = bulletin.ends.get(next)
+            && let Some(&end) = bulletin.ends.get(next)
         {
             next += 1;
-            if other == peer {
-                self.signal(flow, side, signal);
+            if end.towards == towards {
+                self.signal(end.flow, end.side, signal);
             }
         }
     }
 
-    /// `node`, which has no routing agent, cannot pass on a packet that it still holds: tells the packet's source.
-    pub(crate) fn report_unreachable(&mut self, node: u32, handle: Handle, reason: Reason) {
+    /// `node` cannot pass on a packet that it still holds, and no routing agent is to blame: tells the packet's source.
+    pub(crate) fn report_unreachable(&mut self, node: NodeId, handle: Handle, reason: Reason) {
         if self.notifier.is_none() {
             return;
         }
-        let packet = self.packets.get(handle);
+        let packet = self.kernel.packets.get(handle);
         // RFC 1812 §4.3.2.7: nothing is said about ICMP errors. What is of no flow has nobody to tell.
         let (source, Some(flow)) = (packet.ip.src, packet.account.flow()) else { return };
-        if source == NodeId(node).ipv4() {
-            let side = self.flows[flow.index()].side_of(source);
+        if source == node.ipv4() {
+            let side = self.flows.side_of(flow, source);
             self.signal(flow.0, side, Signal::RouteLost);
             return;
         }
-        let now = self.now;
+        let now = self.kernel.now;
         if self.bulletin(node).is_none_or(|bulletin| bulletin.icmp.take(now).is_err()) {
             return;
         }
         let mut bytes = Vec::new();
-        emit(self.packets.view(handle), &mut bytes);
+        emit(self.kernel.packets.view(handle), &mut bytes);
         if let Ok(report) = Unreachable::about(reason, &bytes) {
-            self.send_report(node, source, report, now);
+            self.send_report(node, source, report);
         }
     }
 
-    fn send_report(&mut self, node: u32, to: Ipv4Addr, report: Unreachable, now: Instant) {
-        let packet = Packet {
-            ip: header(NodeId(node).ipv4(), to, Protocol::Icmp),
-            body: Body::Icmp(report),
-            len_bytes: (HEADER_LEN + Unreachable::LEN) as u32 + self.extra_header_bytes,
-            account: Account::Control,
-            made: now,
-            serial: 0,
-        };
-        self.originate(NodeId(node), packet);
+    fn send_report(&mut self, node: NodeId, to: Ipv4Addr, report: Unreachable) {
+        let ip = header(node.ipv4(), to, Protocol::Icmp);
+        let len_bytes = (HEADER_LEN + Unreachable::LEN) as u32;
+        let packet = self.kernel.made(ip, Body::Icmp(report), len_bytes, Account::Control);
+        self.originate(node, packet);
     }
 
     /// `node` is told that a packet it sent did not arrive: its end that sent it learns so (RFC 1122 §4.2.3.9).
-    pub(crate) fn receive_report(&mut self, node: u32, report: &Unreachable) {
+    pub(crate) fn receive_report(&mut self, node: NodeId, report: &Unreachable) {
         let Some(ports) = report.ports() else { return };
-        if report.ip.src != NodeId(node).ipv4() {
+        if report.ip.src != node.ipv4() {
             return;
         }
         let Some(notifier) = &self.notifier else { return };
-        let sender = notifier.nodes[node as usize].ends.iter().find(|(peer, flow, side)| {
-            *peer == report.ip.dst && self.flows[*flow as usize].ports_from(*side) == ports
-        });
-        if let Some(&(_, flow, side)) = sender {
+        let sender = notifier.nodes[node.index()]
+            .ends
+            .iter()
+            .find(|end| end.peer == report.ip.dst && self.flows.ports_from(end.flow, end.side) == ports);
+        if let Some(&End { flow, side, .. }) = sender {
             self.signal(flow, side, Signal::RouteLost);
         }
     }
 
-    fn bulletin(&mut self, node: u32) -> Option<&mut Bulletin> {
-        self.notifier.as_mut().map(|notifier| &mut notifier.nodes[node as usize])
+    fn bulletin(&mut self, node: NodeId) -> Option<&mut Bulletin> {
+        self.notifier.as_mut().map(|notifier| &mut notifier.nodes[node.index()])
     }
 }

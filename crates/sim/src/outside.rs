@@ -4,7 +4,8 @@
 //! up, [`World::inject`] brings a packet in at a node, and [`World::poll_egress`] hands out those that have come to the node that
 //! has their address. On the way such a packet is like any other; it counts for no flow.
 
-use crate::packet::{Account, Body, Handle, Packet};
+use crate::node::Interface;
+use crate::packet::{Account, Body, Handle};
 use crate::trace::{DropReason, Tracer};
 use crate::world::World;
 use bytes::Bytes;
@@ -54,7 +55,7 @@ impl<T: Tracer> World<T> {
     /// When something happens next; [`Instant::FAR_FUTURE`] if nothing ever does by itself.
     #[must_use]
     pub const fn next_due(&self) -> Instant {
-        self.scheduler.next_at()
+        self.kernel.scheduler.next_at()
     }
 
     /// An IPv4 packet, from its header on, comes in at `node` now, as one that the node itself made. It goes to the tap that has
@@ -68,13 +69,11 @@ impl<T: Tracer> World<T> {
         if ip.ttl == 0 {
             return Err(InjectError::Expired);
         }
-        if !self.taps.contains(&node) {
-            return Err(InjectError::NoTap(node));
-        }
-        let len_bytes = opaque.wire_len() as u32 + self.extra_header_bytes;
-        let body = Body::Foreign(opaque);
-        let packet = Packet { ip, body, len_bytes, account: Account::Foreign, made: self.now, serial: 0 };
-        self.originate(node, packet);
+        let state = self.nodes.get(node.index()).ok_or(InjectError::NoTap(node))?;
+        let port = state.port(is_tap).ok_or(InjectError::NoTap(node))?;
+        let len_bytes = opaque.wire_len() as u32;
+        let packet = self.kernel.made(ip, Body::Foreign(opaque), len_bytes, Account::Foreign);
+        self.come_in_from_outside(node, port, packet);
         Ok(())
     }
 
@@ -84,8 +83,8 @@ impl<T: Tracer> World<T> {
     }
 
     /// A packet from outside has come to the node that it is for. The caller's hold on it stays.
-    pub(crate) fn leave(&mut self, node: u32, handle: Handle) {
-        let refused = if !self.taps.contains(&NodeId(node)) {
+    pub(crate) fn leave(&mut self, node: NodeId, handle: Handle) {
+        let refused = if self.nodes[node.index()].port(is_tap).is_none() {
             Some(DropReason::NoRoute)
         } else if self.egress.len() >= EGRESS_LIMIT {
             Some(DropReason::QueueFull)
@@ -93,12 +92,16 @@ impl<T: Tracer> World<T> {
             None
         };
         if let Some(reason) = refused {
-            self.packets.retain(handle);
+            self.kernel.packets.retain(handle);
             return self.drop_packet(node, handle, reason);
         }
-        let Body::Foreign(opaque) = &self.packets.get(handle).body else { return };
+        let Body::Foreign(opaque) = &self.kernel.packets.get(handle).body else { return };
         let mut packet = Vec::with_capacity(opaque.wire_len());
-        opaque.emit(handle.ttl, self.packets.ecn(handle), &mut packet);
-        self.egress.push_back(Egress { at: self.now, node: NodeId(node), packet });
+        opaque.emit(handle.ttl, self.kernel.packets.ecn(handle), &mut packet);
+        self.egress.push_back(Egress { at: self.kernel.now, node, packet });
     }
+}
+
+fn is_tap(interface: &Interface) -> bool {
+    *interface == Interface::Tap
 }

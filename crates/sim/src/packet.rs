@@ -2,10 +2,11 @@
 
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
+use hopline_routing::router::Message;
 use hopline_transport::tcp::Ports;
-use hopline_wire::ipv4::{Ecn, Header, Opaque};
-use hopline_wire::{aodv, arp, dsr, icmp, ncn, olsr, tcp, tpa, udp};
-use std::sync::Arc;
+use hopline_wire::ipv4::{Ecn, Header, Opaque, Protocol};
+use hopline_wire::{arp, icmp, ncn, tcp, tpa, udp};
+use std::net::Ipv4Addr;
 
 /// A packet on its way: which one, how many hops it may still take, and whether it was marked. The packet itself never
 /// changes, so that all copies in queues and in the air share it.
@@ -83,18 +84,12 @@ pub enum Body {
         /// Its number within the flow, from 0.
         number: u32,
     },
-    /// A routing message.
-    Aodv(aodv::Message),
-    /// Routing messages; all that hear them share them.
-    Olsr(Arc<olsr::Packet>),
-    /// DSR options, alone or in front of what another packet carries.
-    Dsr {
-        /// The options; all that hear them share them.
-        header: Arc<dsr::Header>,
+    /// What a routing agent says, alone or in front of what another packet carries.
+    Routing {
+        /// What it says.
+        message: Message,
         /// The other packet.
         carried: Option<Carried>,
-        /// Whether who hears it learns its way.
-        flow: hopline_routing::dsr::Flow,
     },
     /// A report that another packet could not be passed on.
     Icmp(icmp::Unreachable),
@@ -119,10 +114,18 @@ impl Packet {
     /// The packet within.
     pub(crate) const fn carried(&self) -> Option<Handle> {
         match self.body {
-            Body::Dsr { carried: Some(Carried(inner)), .. } => Some(inner),
+            Body::Routing { carried: Some(Carried(inner)), .. } => Some(inner),
             _ => None,
         }
     }
+}
+
+/// Hops a packet may take (RFC 1700: 64).
+const DEFAULT_TTL: u8 = 64;
+
+/// A header with the default hop limit.
+pub(crate) fn header(src: Ipv4Addr, dst: Ipv4Addr, protocol: Protocol) -> Header {
+    Header { src, dst, ttl: DEFAULT_TTL, protocol, ecn: Ecn::NotCapable, id: 0 }
 }
 
 /// All packets in existence.
@@ -233,7 +236,8 @@ impl Slab {
 mod tests {
     use super::*;
     use hopline_core::NodeId;
-    use hopline_wire::ipv4::Protocol;
+    use hopline_wire::dsr;
+    use std::sync::Arc;
 
     fn packet(len_bytes: u32) -> Packet {
         let ip = Header {
@@ -274,8 +278,8 @@ mod tests {
         let mut slab = Slab::default();
         let inner = slab.insert(packet(1));
         let header = Arc::new(dsr::Header { next: Some(Protocol::Udp), options: [].into_iter().collect() });
-        let body =
-            Body::Dsr { header, carried: Some(Carried(inner)), flow: hopline_routing::dsr::Flow::Announced };
+        let message = Message::Dsr { header, flow: hopline_routing::dsr::Flow::Announced };
+        let body = Body::Routing { message, carried: Some(Carried(inner)) };
         let outer = slab.insert(Packet { body, ..packet(2) });
         assert_eq!(slab.view(outer).carried.map(|packet| packet.len_bytes), Some(1));
         slab.retain(inner);

@@ -1,11 +1,13 @@
 //! Queues in front of interfaces: what they know of packets, and what they say of them.
 
+use crate::air::Queued;
 use crate::fingerprint::Observed;
-use crate::node::Queued;
+use crate::kernel::Kernel;
 use crate::packet::{Account, Body, Handle, Mark, Packet, Slab};
+use crate::spec::{Discipline, QueueSpec};
 use crate::trace::{DropReason, Place, Tracer};
-use crate::world::World;
-use hopline_queue::{Capability, Class, Contents, Enqueued};
+use hopline_core::{NodeId, Stream};
+use hopline_queue::{Capability, Class, CoDel, Contents, DropTail, Enqueued, FqCoDel, InterfaceQueue, Red};
 use hopline_wire::ipv4::Ecn;
 
 /// The owner of the packets while one is put into a queue or taken out.
@@ -120,11 +122,26 @@ impl<T: Waiting> Contents<T> for Owner<'_> {
     }
 }
 
-impl<T: Tracer> World<T> {
+/// The queue that `spec` describes, with random numbers of its own if it needs any.
+pub(crate) fn queue<T: Copy>(spec: &QueueSpec, random: impl FnOnce() -> Stream) -> InterfaceQueue<T> {
+    let QueueSpec { capacity, service, discipline } = *spec;
+    match discipline {
+        Discipline::DropTail => InterfaceQueue::DropTail(DropTail::new(capacity, service)),
+        Discipline::Red(config) => {
+            InterfaceQueue::red(DropTail::new(capacity, service), Red::new(config, random()))
+        }
+        Discipline::CoDel(config) => {
+            InterfaceQueue::codel(DropTail::new(capacity, service), CoDel::new(config))
+        }
+        Discipline::FqCoDel(config) => InterfaceQueue::FqCoDel(Box::new(FqCoDel::new(config, capacity))),
+    }
+}
+
+impl<T: Tracer> Kernel<T> {
     /// A queue of `node` was offered a packet.
     pub(crate) fn note_enqueued<Q: Waiting>(
         &mut self,
-        (place, node): (Place, u32),
+        (place, node): (Place, NodeId),
         enqueued: Enqueued<Q>,
         told: Told,
     ) {
@@ -139,13 +156,13 @@ impl<T: Tracer> World<T> {
     }
 
     /// A queue of `node` has told of congestion, if it has.
-    pub(crate) fn note_told(&mut self, (place, node): (Place, u32), told: Told) {
+    pub(crate) fn note_told(&mut self, (place, node): (Place, NodeId), told: Told) {
         for lost in told.dropped {
             self.drop_at(place, node, lost, DropReason::Early);
         }
         if let Some(marked) = told.marked {
-            self.fingerprint.observe(self.now, Observed::Marked, node, self.packets.len(marked));
-            self.nodes[node as usize].marks += 1;
+            self.observe(Observed::Marked, node, self.packets.len(marked));
+            self.ledger[node.index()].marks += 1;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Static routes over a network's geometry.
 
 use crate::outage;
-use crate::spec::{Blocks, Interface, Spec};
+use crate::spec::{Blocks, RadioInterface, Spec, radios};
 use hopline_core::{Instant, NodeId};
 use hopline_radio::phy::grid::CellGrid;
 use hopline_routing::static_routes::{Edge, StaticRoutes};
@@ -13,14 +13,16 @@ use hopline_routing::static_routes::{Edge, StaticRoutes};
 #[must_use]
 pub fn shortest(spec: &Spec) -> StaticRoutes {
     let edges = neighbours(spec);
-    let mut destinations: Vec<NodeId> = spec.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
-    destinations.extend(&spec.taps);
-    destinations.sort_unstable();
-    destinations.dedup();
-    StaticRoutes::shortest(spec.nodes.len(), &destinations, |node| &edges[node.index()])
+    StaticRoutes::shortest(spec.nodes.len(), &ends(spec), |node| &edges[node.index()])
 }
 
 fn neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
+    let mut edges = open_radio_neighbours(spec);
+    add_wires(spec, &mut edges);
+    edges
+}
+
+fn open_radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
     let mut edges = radio_neighbours(spec);
     for outage in outage::permanent(spec) {
         edges[outage.from.index()].retain(|edge| edge.to != outage.to);
@@ -28,6 +30,10 @@ fn neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
             edges[outage.to.index()].retain(|edge| edge.to != outage.from);
         }
     }
+    edges
+}
+
+fn add_wires(spec: &Spec, edges: &mut [Vec<Edge>]) {
     let blocked = |from, to| outage::permanent(spec).any(|o| (o.from, o.to) == (from, to));
     for link in &spec.links {
         for (from, to) in [(link.a, link.b), (link.b, link.a)] {
@@ -36,7 +42,6 @@ fn neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
             }
         }
     }
-    edges
 }
 
 fn radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
@@ -47,19 +52,45 @@ fn radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
         return edges;
     }
     let mut grid = CellGrid::new(range_m);
-    let wireless = (0..).map(NodeId).zip(&spec.nodes).filter(|(_, n)| n.interface == Interface::Wireless);
-    let placed: Vec<_> =
-        wireless.map(|(id, node)| (id, node.trajectory.position_at(Instant::ZERO))).collect();
-    for &(id, position) in &placed {
-        grid.place(id, position);
+    let radios = radios(&spec.nodes);
+    // By station, which the grid takes for a node.
+    for (station, radio) in (0..).map(NodeId).zip(&radios) {
+        grid.place(station, spec.nodes[radio.node.index()].trajectory.position_at(Instant::ZERO));
     }
     let mut near = Vec::new();
-    for &(id, position) in &placed {
+    for (station, radio) in (0..).map(NodeId).zip(&radios) {
+        let Some(position) = grid.position(station) else { continue };
         grid.within(position, range_m, &mut near);
-        for &other in near.iter().filter(|&&other| other != id) {
-            let distance_m = grid.position(other).map_or(0.0, |p| p.distance_m(position));
-            edges[id.index()].push(Edge { to: other, weight: (distance_m * 1000.0) as u64 });
+        for &other in near.iter().filter(|&&other| other != station) {
+            let RadioInterface { node: to, channel, .. } = radios[other.index()];
+            let edges = &mut edges[radio.node.index()];
+            if to != radio.node && channel == radio.channel && edges.iter().all(|edge| edge.to != to) {
+                let distance_m = grid.position(other).map_or(0.0, |p| p.distance_m(position));
+                edges.push(Edge { to, weight: (distance_m * 1000.0) as u64 });
+            }
         }
     }
     edges
+}
+
+/// Ways over wires alone, to `destinations`.
+pub(crate) fn over_wires(spec: &Spec, destinations: &[NodeId]) -> StaticRoutes {
+    let mut edges = vec![Vec::new(); spec.nodes.len()];
+    add_wires(spec, &mut edges);
+    StaticRoutes::shortest(spec.nodes.len(), destinations, |node| &edges[node.index()])
+}
+
+/// Ways over the air alone, at the start of the run, to `destinations`.
+pub(crate) fn over_the_air(spec: &Spec, destinations: &[NodeId]) -> StaticRoutes {
+    let edges = open_radio_neighbours(spec);
+    StaticRoutes::shortest(spec.nodes.len(), destinations, |node| &edges[node.index()])
+}
+
+/// Who sends or receives, other than as a router.
+pub(crate) fn ends(spec: &Spec) -> Vec<NodeId> {
+    let mut ends: Vec<NodeId> = spec.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
+    ends.extend(&spec.taps);
+    ends.sort_unstable();
+    ends.dedup();
+    ends
 }

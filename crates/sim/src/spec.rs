@@ -13,7 +13,9 @@ use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_transport::{tcp, tpa};
+use hopline_wire::dot11::MacAddr;
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 /// One network, its protocols and its traffic. Everything but the run number, which is given to the world.
 #[derive(Clone, Debug)]
@@ -55,17 +57,96 @@ pub struct NodeSpec {
     pub name: String,
     /// Where the node is at each moment of the run.
     pub trajectory: Trajectory,
-    /// What the node is attached to.
-    pub interface: Interface,
+    /// Its radios, at most 255, each by the channel that it listens to; none: the node has wired links only.
+    pub radios: Vec<Channel>,
+    /// Addresses that the node answers to besides its [default one](NodeId::ipv4). No two nodes have one in common.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Where its packets are handed on regardless of what else it knows of the way.
+    pub routes: Vec<HostRoute>,
+    /// Through which node, if it has a routing agent, its packets leave the network of such nodes, and come in. `None`: the
+    /// gateway that is nearest at the start of the run, in hops; of several the first.
+    pub gateway: Option<NodeId>,
+}
+
+impl NodeSpec {
+    /// A node that stands or moves so, with these radios, and nothing that others need not have.
+    #[must_use]
+    pub fn new(name: impl Into<String>, trajectory: Trajectory, radios: impl Into<Vec<Channel>>) -> Self {
+        let (addresses, routes, gateway) = (Vec::new(), Vec::new(), None);
+        Self { name: name.into(), trajectory, radios: radios.into(), addresses, routes, gateway }
+    }
+
+    /// What it is attached to.
+    #[must_use]
+    pub const fn interface(&self) -> Interface {
+        if self.radios.is_empty() { Interface::Wired } else { Interface::Wireless }
+    }
+
+    pub(crate) const fn is_wireless(&self) -> bool {
+        !self.radios.is_empty()
+    }
 }
 
 /// Whether a node has a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// A radio, and wired links if any name the node.
+    /// One or several, and wired links if any name the node.
     Wireless,
     /// Wired links only.
     Wired,
+}
+
+/// A radio channel. What is sent on one is not sensed on another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Channel(pub u16);
+
+/// Where a node hands packets for one other node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRoute {
+    /// Whose packets.
+    pub destination: NodeId,
+    /// To which neighbour, over a wire or, if there is none, a radio.
+    pub next_hop: NodeId,
+}
+
+/// A radio of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RadioInterface {
+    /// Whose.
+    pub node: NodeId,
+    /// Which of its radios, from 0; the number of its interface as well, since radios come first.
+    pub number: u8,
+    /// What it listens to.
+    pub channel: Channel,
+    /// Its address: the node's default one for the first radio; others are numbered on from the last node.
+    pub address: MacAddr,
+}
+
+impl RadioInterface {
+    /// Whose random numbers it draws: a first radio the node's.
+    pub(crate) fn key(&self) -> u64 {
+        u64::from(self.number) << 48 | u64::from(self.node.0)
+    }
+}
+
+/// All radios, in the order of nodes.
+#[must_use]
+pub fn radios(nodes: &[NodeSpec]) -> Vec<RadioInterface> {
+    let mut others = nodes.len() as u32;
+    let mut address = |node: NodeId, number: u8| {
+        if number == 0 {
+            return MacAddr::of_node(node);
+        }
+        others += 1;
+        MacAddr::of_node(NodeId(others - 1))
+    };
+    let mut radios = Vec::new();
+    for (node, spec) in (0..).map(NodeId).zip(nodes) {
+        for (number, &channel) in (0..=u8::MAX).zip(&spec.radios) {
+            radios.push(RadioInterface { node, number, channel, address: address(node, number) });
+        }
+    }
+    radios
 }
 
 /// Radio, medium access and interface queue of every wireless node.
@@ -229,16 +310,17 @@ pub enum Forge {
     Sufferers,
 }
 
-/// How packets find their way.
+/// How packets find their way. Where agents do that, nodes without a radio know the shortest ways over wires, and a node with both
+/// is a gateway between the two.
 #[derive(Clone, Debug)]
 pub enum RoutingSpec {
     /// Shortest paths over the positions at the start of the run, never changed.
     Static,
-    /// AODV on every node. Wireless networks only.
+    /// AODV on every node with a radio.
     Aodv(aodv::Config),
-    /// OLSR on every node. Wireless networks only.
+    /// OLSR on every node with a radio.
     Olsr(olsr::Config),
-    /// DSR on every node. Wireless networks only.
+    /// DSR on every node with a radio.
     Dsr(dsr::Config),
 }
 

@@ -1,6 +1,6 @@
 //! Looking over the simulator's shoulder. Costs nothing when nobody looks.
 
-use hopline_core::{FlowId, Instant, NodeId};
+use hopline_core::{FlowId, Instant, LinkId, NodeId};
 use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
 use hopline_wire::ipv4::Ecn;
@@ -26,6 +26,8 @@ pub enum DropReason {
     RetryLimit,
     /// Another packet was to wait for the neighbour's address.
     Unresolved,
+    /// Its next hop is no neighbour that the node has an interface to.
+    NoNeighbour,
     /// There is no route.
     NoRoute,
     /// Hop limit exceeded.
@@ -48,6 +50,7 @@ impl DropReason {
             Self::Neighborhood => "neighborhood RED",
             Self::RetryLimit => "retry limit reached",
             Self::Unresolved => "address not resolved",
+            Self::NoNeighbour => "next hop is no neighbour",
             Self::NoRoute => "no route",
             Self::Ttl => "hop limit exceeded",
             Self::LinkError => "damaged on the link",
@@ -84,10 +87,20 @@ pub struct PacketView<'a> {
 /// What happens at a node.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceEvent<'a> {
-    /// It starts to send a frame over its radio.
-    FrameSent(&'a Frame<PacketView<'a>>),
-    /// It received a frame over its radio intact, whoever it was for.
-    FrameReceived(&'a Frame<PacketView<'a>>),
+    /// It starts to send a frame over a radio.
+    FrameSent {
+        /// The number of the radio's interface.
+        link: LinkId,
+        /// The frame.
+        frame: &'a Frame<PacketView<'a>>,
+    },
+    /// It received a frame over a radio intact, whoever it was for.
+    FrameReceived {
+        /// The number of the radio's interface.
+        link: LinkId,
+        /// The frame.
+        frame: &'a Frame<PacketView<'a>>,
+    },
     /// It starts to send a packet over a wired link.
     PacketSent(PacketView<'a>),
     /// It received a packet over a wired link.

@@ -1,21 +1,38 @@
 //! Wired point-to-point links.
 
+use crate::event::Event;
 use crate::fingerprint::Observed;
-use crate::node::{WireEnd, queue};
+use crate::kernel::Kernel;
+use crate::outage::Schedule;
 use crate::packet::Handle;
-use crate::queueing::Owner;
-use crate::spec::LinkSpec;
+use crate::queueing::{Owner, queue};
+use crate::spec::{LinkSpec, Spec};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
-use crate::world::{Event, World};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_queue::InterfaceQueue;
 use hopline_queue::drop_tail::Class;
 use hopline_radio::phy::errors::ErrorProcess;
 use std::collections::VecDeque;
 
+/// One end of a wired link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WireEnd {
+    pub(crate) link: u32,
+    /// 0 or 1.
+    pub(crate) side: u8,
+}
+
+/// All wired links.
+#[derive(Debug)]
+pub(crate) struct Wires {
+    links: Vec<Wire>,
+    /// Who gets nothing from whom.
+    cuts: Schedule,
+}
+
 /// A full-duplex link.
 #[derive(Debug)]
-pub(crate) struct Wire {
+struct Wire {
     rate_bps: u64,
     delay: Duration,
     directions: [Direction; 2],
@@ -34,7 +51,7 @@ struct Direction {
 }
 
 impl Wire {
-    pub(crate) fn new(spec: &LinkSpec, number: u64, (seed, run): (u64, u64)) -> Self {
+    fn new(spec: &LinkSpec, number: u64, (seed, run): (u64, u64)) -> Self {
         let stream = |side: u64, purpose| Stream::keyed(seed, run, 1 << 32 | number << 1 | side, purpose);
         let direction = |from: NodeId, side: u64| Direction {
             from,
@@ -50,88 +67,105 @@ impl Wire {
             directions: [direction(spec.a, 0), direction(spec.b, 1)],
         }
     }
-
-    /// Packets waiting to be sent from `side`.
-    pub(crate) fn queue_len(&self, side: u8) -> usize {
-        self.directions[usize::from(side)].queue.len()
-    }
 }
 
-impl<T: Tracer> World<T> {
+impl Wires {
+    pub(crate) fn new(spec: &Spec, key: (u64, u64)) -> Self {
+        let links = spec.links.iter().zip(0..).map(|(link, n)| Wire::new(link, n, key)).collect();
+        Self { links, cuts: Schedule::new(&spec.outages, |_any| true) }
+    }
+
+    /// Packets waiting to be sent from an end.
+    pub(crate) fn queue_len(&self, end: WireEnd) -> usize {
+        self.links[end.link as usize].directions[usize::from(end.side)].queue.len()
+    }
+
     /// Hands a packet to one end of a link.
-    pub(crate) fn send_over_wire(&mut self, end: WireEnd, handle: Handle, class: Class) {
-        let mut owner = Owner::new(&self.packets);
-        let direction = &mut self.wires[end.link as usize].directions[usize::from(end.side)];
-        let node = direction.from.0;
-        let enqueued = direction.queue.enqueue(self.now, (handle, class), &mut owner);
+    pub(crate) fn send<T: Tracer>(
+        &mut self,
+        kernel: &mut Kernel<T>,
+        end: WireEnd,
+        handle: Handle,
+        class: Class,
+    ) {
+        let direction = self.direction(end);
+        let mut owner = Owner::new(&kernel.packets);
+        let enqueued = direction.queue.enqueue(kernel.now, (handle, class), &mut owner);
         let told = owner.told();
-        self.note_enqueued((Place::Wire, node), enqueued, told);
-        self.start_wire(end);
+        kernel.note_enqueued((Place::Wire, direction.from), enqueued, told);
+        self.start(kernel, end);
     }
 
     /// The packet being sent has left.
-    pub(crate) fn wire_sent(&mut self, end: WireEnd) {
-        let arrival = self.now + self.wires[end.link as usize].delay;
+    pub(crate) fn sent<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
+        let arrival = kernel.now + self.links[end.link as usize].delay;
         let direction = self.direction(end);
         if let Some(handle) = direction.sending.take() {
             direction.travelling.push_back(handle);
-            self.scheduler.schedule(arrival, Event::WireArrived { end });
+            kernel.schedule(arrival, Event::WireArrived { end });
         }
-        self.start_wire(end);
+        self.start(kernel, end);
     }
 
-    /// A packet has arrived at the other end.
-    pub(crate) fn wire_arrived(&mut self, end: WireEnd) {
-        let now = self.now;
-        let to = self.wires[end.link as usize].directions[usize::from(1 - end.side)].from;
-        let airtime = |len: u32, rate| Duration::of_bits(8 * u64::from(len), rate);
-        let rate_bps = self.wires[end.link as usize].rate_bps;
-        let direction = &mut self.wires[end.link as usize].directions[usize::from(end.side)];
-        let Some(handle) = direction.travelling.pop_front() else { return };
-        let packet = self.packets.get(handle);
-        let (bits, duration) = (8 * u64::from(packet.len_bytes), airtime(packet.len_bytes, rate_bps));
-        if direction.errors.corrupts(now, bits, duration, &mut direction.stream) {
-            self.drop_at(Place::Wire, to.0, handle, DropReason::LinkError);
-            return;
+    /// A packet has arrived at the other end: from whom and where, unless it is lost.
+    pub(crate) fn arrived<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) -> Option<WireArrival> {
+        let now = kernel.now;
+        let Wire { rate_bps, ref mut directions, .. } = self.links[end.link as usize];
+        let to = directions[usize::from(1 - end.side)].from;
+        let direction = &mut directions[usize::from(end.side)];
+        let (handle, from) = (direction.travelling.pop_front()?, direction.from);
+        let len_bytes = kernel.packets.len(handle);
+        let bits = 8 * u64::from(len_bytes);
+        let lost =
+            if direction.errors.corrupts(now, bits, Duration::of_bits(bits, rate_bps), &mut direction.stream)
+            {
+                Some(DropReason::LinkError)
+            } else if !self.cuts.is_empty() && self.cuts.covers(now, from, to) {
+                Some(DropReason::Outage)
+            } else {
+                None
+            };
+        if let Some(reason) = lost {
+            kernel.drop_at(Place::Wire, to, handle, reason);
+            return None;
         }
-        let from = direction.from;
-        if !self.cuts.is_empty() && self.cuts.covers(now, from, to) {
-            self.drop_at(Place::Wire, to.0, handle, DropReason::Outage);
-            return;
-        }
-        self.fingerprint.observe(now, Observed::WiredArrived, to.0, packet.len_bytes);
-        if T::ENABLED {
-            self.tracer.note(now, to, TraceEvent::PacketReceived(self.packets.view(handle)));
-        }
-        self.receive(to.0, handle, from);
+        kernel.observe(Observed::WiredArrived, to, len_bytes);
+        kernel.note(to, |packets| TraceEvent::PacketReceived(packets.view(handle)));
+        Some(WireArrival { handle, from, to, at: WireEnd { side: 1 - end.side, ..end } })
     }
 
     /// Sends the next packet if the link is free.
-    fn start_wire(&mut self, end: WireEnd) {
-        let rate_bps = self.wires[end.link as usize].rate_bps;
-        let direction = &mut self.wires[end.link as usize].directions[usize::from(end.side)];
+    fn start<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
+        let rate_bps = self.links[end.link as usize].rate_bps;
+        let direction = self.direction(end);
         if direction.sending.is_some() {
             return;
         }
-        let mut owner = Owner::new(&self.packets);
-        let (node, next) = (direction.from.0, direction.queue.dequeue(self.now, &mut owner));
-        let told = owner.told();
-        self.note_told((Place::Wire, node), told);
-        let Some((handle, _)) = next else { return };
-        let direction = self.direction(end);
-        direction.sending = Some(handle);
         let from = direction.from;
-        let packet = self.packets.get(handle);
-        let sent = self.now + Duration::of_bits(8 * u64::from(packet.len_bytes), rate_bps);
-        self.fingerprint.observe(self.now, Observed::WiredSent, from.0, packet.len_bytes);
-        if T::ENABLED {
-            let packet = self.packets.view(handle);
-            self.tracer.note(self.now, from, TraceEvent::PacketSent(packet));
-        }
-        self.scheduler.schedule(sent, Event::WireSent { end });
+        let mut owner = Owner::new(&kernel.packets);
+        let next = direction.queue.dequeue(kernel.now, &mut owner);
+        let told = owner.told();
+        kernel.note_told((Place::Wire, from), told);
+        let Some((handle, _)) = next else { return };
+        direction.sending = Some(handle);
+        let len_bytes = kernel.packets.len(handle);
+        kernel.observe(Observed::WiredSent, from, len_bytes);
+        kernel.note(from, |packets| TraceEvent::PacketSent(packets.view(handle)));
+        let sent = kernel.now + Duration::of_bits(8 * u64::from(len_bytes), rate_bps);
+        kernel.schedule(sent, Event::WireSent { end });
     }
 
     fn direction(&mut self, end: WireEnd) -> &mut Direction {
-        &mut self.wires[end.link as usize].directions[usize::from(end.side)]
+        &mut self.links[end.link as usize].directions[usize::from(end.side)]
     }
+}
+
+/// A packet that has come over a link. The hold on it passes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WireArrival {
+    pub(crate) handle: Handle,
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    /// The end at which it is now.
+    pub(crate) at: WireEnd,
 }

@@ -1,113 +1,49 @@
 //! The world: everything there is in a run, and the loop that drives it.
+//!
+//! The parts (air, wires, nodes, flows) know the [kernel](crate::kernel) and not each other. What one of them has for another
+//! goes through the world: `stack.rs` is the way of a packet through a node.
 
-use crate::alarm::Alarm;
-use crate::fingerprint::Fingerprint;
+use crate::air::{Air, Landing};
+use crate::event::Event;
 use crate::flood::NoticeFlood;
-use crate::flow::{Flow, Side};
-use crate::medium::Medium;
-use crate::neighborhood::{Neighborhood, OBSERVATION_INTERVAL};
-use crate::node::{Agent, Node, Radio, Routing, WireEnd};
+use crate::flow::Flows;
+use crate::forwarding::Forwarding;
+use crate::kernel::Kernel;
+use crate::neighborhood::{Delivery, Neighborhood, OBSERVATION_INTERVAL};
+use crate::node::{self, Interface, Node};
 use crate::notify::Notifier;
-use crate::outage::Schedule;
 use crate::outcome::{NodeOutcome, Notices, Outcome};
 use crate::outside::Egress;
-use crate::packet::{Account, Slab};
-use crate::routes;
-use crate::scheduler::Scheduler;
-use crate::spec::{Blocks, Interface, RoutingSpec, Spec};
+use crate::packet::Account;
+use crate::seat::{Seat, Sitter};
+use crate::spec::{RoutingSpec, Spec};
 use crate::trace::Tracer;
-use crate::wired::Wire;
-use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use crate::wired::Wires;
+use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mac::Airtime;
 use hopline_radio::mac::config::Tap;
-use hopline_radio::phy::reception::Thresholds;
-use hopline_routing::aodv::Aodv;
-use hopline_routing::dsr::Dsr;
-use hopline_routing::olsr::Olsr;
-use hopline_routing::static_routes::StaticRoutes;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Time between two samples of a flow's state.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What can happen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Event {
-    /// A transmission begins at its receivers, from number `next` of its list on.
-    FlightBegins { flight: u32, next: u32 },
-    /// A transmission ends: at its sender, and then at its receivers.
-    FlightEnds { flight: u32, sender: u32 },
-    /// A transmission goes on ending at its receivers, from number `next` of its list on.
-    FlightLands { flight: u32, next: u32 },
-    /// A MAC wants to be woken.
-    Mac { node: u32 },
-    /// A routing agent wants to be woken.
-    Routing { node: u32 },
-    /// Neighborhood RED of a node wants to be woken.
-    Neighborhood { node: u32 },
-    /// A TCP endpoint wants to be woken.
-    Endpoint { flow: u32, side: Side },
-    /// A packet has crossed the link layer downward.
-    LinkLayerDown { node: u32 },
-    /// A packet has crossed the link layer upward.
-    LinkLayerUp { node: u32 },
-    /// A packet has left one end of a wired link.
-    WireSent { end: WireEnd },
-    /// A packet has arrived from one end of a wired link at the other.
-    WireArrived { end: WireEnd },
-    /// A flow starts.
-    FlowStart { flow: u32 },
-    /// A flow stops.
-    FlowStop { flow: u32 },
-    /// An application wants to be woken: it sends a datagram or a request.
-    Application { flow: u32 },
-    /// A hostile node sends its next notice.
-    NoticeFlood { flood: u32 },
-    /// The state of all flows is sampled.
-    Sample,
-    /// Neighbourhoods are looked at.
-    Observe,
-    /// The warm-up is over.
-    WarmedUp,
-}
-
 /// A network in the middle of a run.
 #[derive(Debug)]
 pub struct World<T> {
-    pub(crate) now: Instant,
-    /// Nothing later than this is processed yet.
-    pub(crate) horizon: Instant,
-    pub(crate) scheduler: Scheduler<Event>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) kernel: Kernel<T>,
     pub(crate) air: Option<Air>,
-    pub(crate) wires: Vec<Wire>,
+    pub(crate) wires: Wires,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) forwarding: Forwarding,
+    pub(crate) flows: Flows,
     /// If endpoints are told of failures at all.
     pub(crate) notifier: Option<Box<Notifier>>,
-    /// Who does not get whose packets, though their frames arrive.
-    pub(crate) filters: Schedule,
-    /// Who gets nothing over a wire.
-    pub(crate) cuts: Schedule,
-    pub(crate) routes: Option<StaticRoutes>,
-    pub(crate) flows: Vec<Flow>,
     pub(crate) floods: Vec<NoticeFlood>,
-    pub(crate) packets: Slab,
-    /// Where packets come in from outside and leave.
-    pub(crate) taps: BTreeSet<NodeId>,
+    /// By node: what became of its notices.
+    pub(crate) deliveries: Vec<Delivery>,
     /// Packets from outside that have come to where they were to go.
     pub(crate) egress: VecDeque<Egress>,
-    pub(crate) extra_header_bytes: u32,
     warmup: Duration,
-    pub(crate) fingerprint: Fingerprint,
-    pub(crate) events: u64,
-    pub(crate) tracer: T,
-}
-
-/// What the wireless nodes share.
-#[derive(Debug)]
-pub(crate) struct Air {
-    pub(crate) medium: Medium,
-    pub(crate) thresholds: Thresholds,
-    pub(crate) link_layer_delay: Duration,
 }
 
 impl<T: Tracer> World<T> {
@@ -115,48 +51,24 @@ impl<T: Tracer> World<T> {
     #[must_use]
     pub fn new(spec: &Spec, run: u64, tracer: T) -> Self {
         let key = (spec.seed, run);
+        let forwarding = Forwarding::new(spec);
         let mut world = Self {
-            now: Instant::ZERO,
-            horizon: Instant::ZERO,
-            scheduler: Scheduler::new(),
-            nodes: nodes(spec, key),
-            air: air(spec, key),
-            wires: spec.links.iter().zip(0..).map(|(link, n)| Wire::new(link, n, key)).collect(),
-            notifier: Notifier::new(spec),
-            filters: Schedule::new(&spec.outages, |blocks| blocks == Blocks::Packets),
-            cuts: Schedule::new(&spec.outages, |_any| true),
-            routes: matches!(spec.routing, RoutingSpec::Static).then(|| routes::shortest(spec)),
-            flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, key)).collect(),
+            kernel: Kernel::new(spec.nodes.len(), spec.extra_header_bytes, tracer),
+            air: Air::new(spec, |node| tap(spec, node), key),
+            wires: Wires::new(spec, key),
+            nodes: node::nodes(spec, run, |node| seats(spec, node, key)),
+            flows: Flows::new(spec, key),
+            notifier: Notifier::new(spec, &forwarding),
+            forwarding,
             floods: spec.notice_floods.iter().copied().map(NoticeFlood::new).collect(),
-            packets: Slab::default(),
-            taps: spec.taps.clone(),
+            deliveries: spec.nodes.iter().map(|_| Delivery::default()).collect(),
             egress: VecDeque::new(),
-            extra_header_bytes: spec.extra_header_bytes,
             warmup: spec.warmup,
-            fingerprint: Fingerprint::new(),
-            events: 0,
-            tracer,
         };
-        // First of all that happens at its moment: a flow that starts then counts whole.
-        if !spec.warmup.is_zero() {
-            world.scheduler.schedule(Instant::ZERO + spec.warmup, Event::WarmedUp);
-        }
-        for (flow, spec) in (0..).zip(&spec.flows) {
-            world.scheduler.schedule(spec.start, Event::FlowStart { flow });
-            if spec.stop != Instant::FAR_FUTURE {
-                world.scheduler.schedule(spec.stop, Event::FlowStop { flow });
-            }
-        }
-        for (flood, spec) in (0..).zip(&spec.notice_floods) {
-            world.scheduler.schedule(spec.start, Event::NoticeFlood { flood });
-        }
-        world.scheduler.schedule(Instant::ZERO + SAMPLE_INTERVAL, Event::Sample);
-        if world.nodes.iter().any(Node::is_observed) {
-            world.scheduler.schedule_last(Instant::ZERO + OBSERVATION_INTERVAL, Event::Observe);
-        }
-        for node in 0..world.nodes.len() as u32 {
+        world.schedule_beginnings(spec);
+        for node in (0..spec.nodes.len() as u32).map(NodeId) {
             world.drive_agent(node);
-            world.drive_neighborhood(node);
+            world.drive_path(node);
         }
         world
     }
@@ -164,77 +76,103 @@ impl<T: Tracer> World<T> {
     /// The current virtual time.
     #[must_use]
     pub const fn now(&self) -> Instant {
-        self.now
+        self.kernel.now
     }
 
     /// Events processed so far.
     #[must_use]
     pub const fn events(&self) -> u64 {
-        self.events
+        self.kernel.events
     }
 
     /// Packets that exist now: queued, in service, in the air, on a wire, or waiting for a route. Copies of one packet
     /// count once.
     #[must_use]
     pub fn packets(&self) -> usize {
-        self.packets.live()
+        self.kernel.packets.live()
     }
 
     /// Processes everything up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
-        self.horizon = until;
-        while self.scheduler.next_at() <= until {
-            if let Some((at, event)) = self.scheduler.pop() {
-                self.now = at;
+        self.kernel.horizon = until;
+        while self.kernel.scheduler.next_at() <= until {
+            if let Some((at, event)) = self.kernel.scheduler.pop() {
+                self.kernel.now = at;
                 // A transmission counts at each receiver, in however many steps it gets to them.
                 if !matches!(event, Event::FlightBegins { .. } | Event::FlightLands { .. }) {
-                    self.events += 1;
+                    self.kernel.events += 1;
                 }
                 self.process(event);
             }
         }
-        self.now = until.max(self.now);
+        self.kernel.now = until.max(self.kernel.now);
     }
 
     /// Ends the run, and returns the outcome and the tracer.
     #[must_use]
     pub fn finish(mut self) -> (Outcome, T) {
-        let now = self.now;
+        let now = self.kernel.now;
         let held = self.held();
-        for (flow, held) in self.flows.iter_mut().zip(held) {
-            flow.settle(held);
-        }
-        let flows = core::mem::take(&mut self.flows);
+        let nodes = (0..self.nodes.len() as u32).map(|node| self.node_outcome(NodeId(node))).collect();
         let outcome = Outcome {
-            fingerprint: self.fingerprint.value(),
+            fingerprint: self.kernel.fingerprint.value(),
             sim_time: now.since(Instant::ZERO),
             warmup: self.warmup,
-            events: self.events,
-            flows: flows.into_iter().map(|flow| flow.outcome(now)).collect(),
-            nodes: self
-                .nodes
-                .iter_mut()
-                .map(|node| NodeOutcome {
-                    airtime: node.radio.as_ref().map_or(Airtime::default(), |r| r.mac.airtime(now)),
-                    drops: node.drops,
-                    marks: node.marks,
-                    frames: node.frames,
-                    routing_packets: node.routing_packets,
-                    routing_bytes: node.routing_bytes,
-                    notices: node.neighborhood.as_ref().map_or(Notices::default(), |n| n.notices()),
-                    neighborhood: node.neighborhood.as_mut().and_then(|n| n.series.take()),
-                })
-                .collect(),
+            events: self.kernel.events,
+            flows: self.flows.outcomes(now, held),
+            nodes,
         };
-        (outcome, self.tracer)
+        (outcome, self.kernel.tracer)
+    }
+
+    fn schedule_beginnings(&mut self, spec: &Spec) {
+        let kernel = &mut self.kernel;
+        // First of all that happens at its moment: a flow that starts then counts whole.
+        if !spec.warmup.is_zero() {
+            kernel.schedule(Instant::ZERO + spec.warmup, Event::WarmedUp);
+        }
+        for (flow, spec) in (0..).zip(&spec.flows) {
+            kernel.schedule(spec.start, Event::FlowStart { flow });
+            if spec.stop != Instant::FAR_FUTURE {
+                kernel.schedule(spec.stop, Event::FlowStop { flow });
+            }
+        }
+        for (flood, spec) in (0..).zip(&spec.notice_floods) {
+            kernel.schedule(spec.start, Event::NoticeFlood { flood });
+        }
+        kernel.schedule(Instant::ZERO + SAMPLE_INTERVAL, Event::Sample);
+        if self.nodes.iter().any(Node::is_observed) {
+            kernel.scheduler.schedule_last(Instant::ZERO + OBSERVATION_INTERVAL, Event::Observe);
+        }
+    }
+
+    fn node_outcome(&mut self, node: NodeId) -> NodeOutcome {
+        let now = self.kernel.now;
+        let mut airtime = Airtime::default();
+        if let Some(air) = &self.air {
+            airtime = air.stations(node).fold(airtime, |sum, station| sum + air.airtime(now, station));
+        }
+        let ledger = self.kernel.ledger[node.index()];
+        let pairs = self.deliveries[node.index()].pairs();
+        let state = &mut self.nodes[node.index()];
+        NodeOutcome {
+            airtime,
+            drops: ledger.drops,
+            marks: ledger.marks,
+            frames: ledger.frames,
+            routing_packets: ledger.routing_packets,
+            routing_bytes: ledger.routing_bytes,
+            notices: state.neighborhood().map_or(Notices::default(), |machine| machine.notices(pairs)),
+            neighborhood: state.neighborhood_mut().and_then(|machine| machine.series.take()),
+        }
     }
 
     /// Per flow, packets and bytes that the source and the sink sent and that are under way.
     fn held(&self) -> Vec<[(u64, u64); 2]> {
         let mut held = vec![[(0, 0); 2]; self.flows.len()];
-        for packet in self.packets.under_way() {
+        for packet in self.kernel.packets.under_way() {
             if let Account::Flow(flow) = packet.account {
-                let side = self.flows[flow.index()].side_of(packet.ip.src);
+                let side = self.flows.side_of(flow, packet.ip.src);
                 let (packets, bytes) = &mut held[flow.index()][side as usize];
                 *packets += 1;
                 *bytes += u64::from(packet.len_bytes);
@@ -245,30 +183,70 @@ impl<T: Tracer> World<T> {
 
     /// Everything that is counted is counted anew.
     fn warmed_up(&mut self) {
-        let now = self.now;
-        for (flow, held) in self.held().into_iter().enumerate() {
-            self.flows[flow].restart(now, held);
+        let now = self.kernel.now;
+        self.flows.restart(now, &self.held());
+        self.kernel.ledger.fill_with(Default::default);
+        if let Some(air) = &mut self.air {
+            air.restart_airtime(now);
         }
         for node in &mut self.nodes {
-            node.restart(now);
+            if let Some(series) = node.neighborhood_mut().and_then(|machine| machine.series.as_mut()) {
+                series.counted_from = series.samples.len();
+            }
         }
     }
 
     fn process(&mut self, event: Event) {
         match event {
-            Event::FlightBegins { flight, next } => self.flight_begins(flight, next),
-            Event::FlightEnds { flight, sender } => self.flight_ends(flight, sender),
+            Event::FlightBegins { flight, next } => {
+                let (air, kernel) = self.air();
+                air.flight_begins(kernel, flight, next);
+            }
+            Event::FlightEnds { flight, sender } => {
+                let (air, kernel) = self.air();
+                air.flight_ends(kernel.now, sender);
+                self.drive_station(sender);
+                let (air, kernel) = self.air();
+                air.flight_leaves(kernel, flight);
+                self.flight_lands(flight, 0);
+            }
             Event::FlightLands { flight, next } => self.flight_lands(flight, next),
-            Event::Mac { node } => self.wake_mac(node),
-            Event::Routing { node } => self.wake_agent(node),
-            Event::Neighborhood { node } => self.wake_neighborhood(node),
-            Event::Endpoint { flow, side } => self.wake_endpoint(flow, side),
-            Event::LinkLayerDown { node } => self.link_layer_down(node),
-            Event::LinkLayerUp { node } => self.link_layer_up(node),
-            Event::WireSent { end } => self.wire_sent(end),
-            Event::WireArrived { end } => self.wire_arrived(end),
+            Event::Mac { station } => {
+                let (air, kernel) = self.air();
+                if air.wake(kernel.now, station) {
+                    self.drive_station(station);
+                }
+            }
+            Event::Routing { node } => self.wake_agent(NodeId(node)),
+            Event::InPath { node, seat } => self.wake_seat(NodeId(node), seat),
+            Event::Endpoint { flow, side } => {
+                if self.flows.wake(self.kernel.now, flow, side) {
+                    self.drive_endpoint(flow, side);
+                }
+            }
+            Event::LinkLayerDown { station } => {
+                let (air, kernel) = self.air();
+                let sent = air.link_layer_down(kernel, station);
+                self.sent(station, sent);
+            }
+            Event::LinkLayerUp { station } => {
+                let (air, kernel) = self.air();
+                if let Some(upcall) = air.link_layer_up(kernel, station) {
+                    self.take_upcall(station, upcall);
+                }
+            }
+            Event::WireSent { end } => self.wires.sent(&mut self.kernel, end),
+            Event::WireArrived { end } => {
+                if let Some(arrival) = self.wires.arrived(&mut self.kernel, end) {
+                    self.receive_from_wire(arrival);
+                }
+            }
             Event::FlowStart { flow } => self.start_flow(flow),
-            Event::FlowStop { flow } => self.stop_flow(flow),
+            Event::FlowStop { flow } => {
+                if let Some(side) = self.flows.abort(self.kernel.now, flow) {
+                    self.drive_endpoint(flow, side);
+                }
+            }
             Event::Application { flow } => self.wake_application(flow),
             Event::NoticeFlood { flood } => self.flood_notice(flood),
             Event::Sample => self.sample(),
@@ -277,12 +255,35 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    fn sample(&mut self) {
-        for flow in &mut self.flows {
-            let queue = self.nodes[flow.src.index()].queue_len(&self.wires);
-            flow.sample(self.now, queue);
+    /// A transmission ends at its receivers from number `next` on, one after the other as long as nothing else happens in between.
+    fn flight_lands(&mut self, flight: u32, mut next: u32) {
+        loop {
+            let (air, kernel) = self.air();
+            let Landing::At(station) = air.land(kernel, flight, next) else { return };
+            self.drive_station(station);
+            next += 1;
         }
-        self.scheduler.schedule(self.now + SAMPLE_INTERVAL, Event::Sample);
+    }
+
+    fn sample(&mut self) {
+        let queue_len = |node: NodeId| {
+            let queues = self.nodes[node.index()].interfaces.iter().map(|interface| match *interface {
+                Interface::Radio(station) => self.air.as_ref().map_or(0, |air| air.queue_len(station)),
+                Interface::Wire { end, .. } => self.wires.queue_len(end),
+                Interface::Tap => 0,
+            });
+            queues.max().unwrap_or(0) as u32
+        };
+        self.flows.sample(self.kernel.now, queue_len);
+        self.kernel.schedule(self.kernel.now + SAMPLE_INTERVAL, Event::Sample);
+    }
+
+    /// The air, and what it is handed.
+    pub(crate) fn air(&mut self) -> (&mut Air, &mut Kernel<T>) {
+        (
+            self.air.as_mut().expect("only radios ask for air, and a world with radios has it"),
+            &mut self.kernel,
+        )
     }
 }
 
@@ -296,61 +297,9 @@ fn tap(spec: &Spec, node: NodeId) -> Tap {
     }
 }
 
-fn nodes(spec: &Spec, key: (u64, u64)) -> Vec<Node> {
-    let mut nodes: Vec<Node> = (0..)
-        .map(NodeId)
-        .zip(&spec.nodes)
-        .map(|(id, node)| {
-            let wireless = node.interface == Interface::Wireless;
-            let radio = spec
-                .radio
-                .as_ref()
-                .filter(|_| wireless)
-                .map(|radio| Radio::new(radio, tap(spec, id), id, key));
-            let jitter = || Stream::new(key.0, key.1, id, Purpose::Routing);
-            let machine = match &spec.routing {
-                RoutingSpec::Aodv(config) => Some(Routing::Aodv(Aodv::new(*config, id.ipv4(), jitter()))),
-                RoutingSpec::Olsr(config) => Some(Routing::Olsr(Olsr::new(*config, id.ipv4(), jitter()))),
-                RoutingSpec::Dsr(config) => Some(Routing::Dsr(Dsr::new(*config, id.ipv4(), jitter()))),
-                RoutingSpec::Static => None,
-            };
-            let agent =
-                machine.filter(|_| wireless).map(|machine| Box::new(Agent { machine, alarm: Alarm::OFF }));
-            let neighborhood =
-                spec.radio.as_ref().filter(|_| wireless).and_then(|radio| Neighborhood::of(radio, id, key));
-            Node {
-                radio,
-                wires: Vec::new(),
-                agent,
-                neighborhood,
-                drops: Default::default(),
-                marks: 0,
-                frames: Default::default(),
-                routing_packets: 0,
-                routing_bytes: 0,
-            }
-        })
-        .collect();
-    for (n, link) in (0..).zip(&spec.links) {
-        nodes[link.a.index()].wires.push((link.b, WireEnd { link: n, side: 0 }));
-        nodes[link.b.index()].wires.push((link.a, WireEnd { link: n, side: 1 }));
-    }
-    nodes
-}
-
-fn air(spec: &Spec, key: (u64, u64)) -> Option<Air> {
-    let radio = spec.radio.as_ref()?;
-    let wireless: Vec<NodeId> = (0..)
-        .map(NodeId)
-        .zip(&spec.nodes)
-        .filter(|(_, node)| node.interface == Interface::Wireless)
-        .map(|(id, _)| id)
-        .collect();
-    let trajectories = spec.nodes.iter().map(|node| node.trajectory.clone()).collect();
-    let outages = Schedule::new(&spec.outages, |blocks| blocks == Blocks::Frames);
-    Some(Air {
-        medium: Medium::new(radio.phy, trajectories, &wireless, outages, key),
-        thresholds: Thresholds::new(radio.phy.reception, &radio.phy.radio),
-        link_layer_delay: radio.link_layer_delay,
-    })
+/// What stands in the path of packets at `node`.
+fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
+    let radio = spec.radio.as_ref().filter(|_| spec.nodes[node.index()].is_wireless());
+    let neighborhood = radio.and_then(|radio| Neighborhood::of(radio, node, key));
+    neighborhood.map(Sitter::NeighborhoodRed).map(Seat::new).into_iter().collect()
 }

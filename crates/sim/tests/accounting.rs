@@ -123,7 +123,7 @@ fn the_five_clocks_of_every_radio_add_up_to_the_run() {
         for (node, spec) in outcome.nodes.iter().zip(&spec.nodes) {
             let a = node.airtime;
             let total = a.transmitting + a.receiving + a.sensing + a.nav + a.idle;
-            let expected = match spec.interface {
+            let expected = match spec.interface() {
                 hopline_sim::spec::Interface::Wireless => Duration::from_secs(7),
                 hopline_sim::spec::Interface::Wired => Duration::ZERO,
             };

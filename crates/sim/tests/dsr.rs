@@ -7,6 +7,7 @@ use hopline_core::{Purpose, Stream};
 use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint};
 use hopline_routing::dsr::Config;
 use hopline_routing::dsr::config::{RouteCache, Uncached, UncachedJitter, UncachedRelays};
+use hopline_routing::router::Message;
 use hopline_sim::trace::{Body, DropReason, TraceEvent};
 use hopline_sim::{Spec, Tracer, World, simulate};
 use hopline_transport::Signal;
@@ -173,7 +174,7 @@ impl Tracer for Salvaged {
     fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
         match event {
             TraceEvent::Routed { packet, .. } => {
-                if let Body::Dsr { header, carried: Some(_), .. } = &packet.packet.body {
+                if let Body::Routing { message: Message::Dsr { header, .. }, carried: Some(_) } = &packet.packet.body {
                     let salvaged = header.options.iter().any(|option| {
                         matches!(option, hopline_wire::dsr::DsrOption::SourceRoute(route) if route.salvage > 0)
                     });

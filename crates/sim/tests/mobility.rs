@@ -141,11 +141,8 @@ fn whoever_receives_a_frame_was_in_range_and_whoever_was_in_range_of_a_broadcast
 fn a_fast_node_is_found_wherever_it_goes() {
     // 100 m/s past a row of nodes 1 km apart: the grid must follow. Each hears some of its datagrams.
     let mut spec = standing(&(0..10).map(|n| (1000.0 * f64::from(n), 100.0)).collect::<Vec<_>>());
-    spec.nodes.push(hopline_sim::spec::NodeSpec {
-        name: "fast".into(),
-        trajectory: Trajectory::fixed(hopline_radio::mobility::Position::new(0.0, 0.0)),
-        interface: hopline_sim::spec::Interface::Wireless,
-    });
+    let fixed = Trajectory::fixed(hopline_radio::mobility::Position::new(0.0, 0.0));
+    spec.nodes.push(hopline_sim::spec::NodeSpec::new("fast", fixed, [hopline_sim::spec::Channel(0)]));
     spec.nodes[10].trajectory = walk(&[(0.0, 0.0, 0.0), (95.0, 9500.0, 0.0)]);
     let mut spec = spec.change(|spec| spec.radio = Some(disk(250.0)));
     spec = spec.aodv(aodv::Config { rreq_rate_limit: None, ..aodv::Config::rfc3561() });

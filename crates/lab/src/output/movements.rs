@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// for `mobility.model = "ns2"`; comments say what else a reader has to know. `None` if no node is wireless.
 #[must_use]
 pub fn movements(scenario: &Scenario, spec: &Spec, run: u64) -> Option<String> {
-    let wireless = spec.nodes.iter().filter(|node| node.interface == Interface::Wireless);
+    let wireless = spec.nodes.iter().filter(|node| node.interface() == Interface::Wireless);
     let (names, paths): (Vec<&str>, Vec<Trajectory>) =
         wireless.map(|node| (node.name.as_str(), node.trajectory.clone())).unzip();
     let (least, most) = bounds(&paths)?;

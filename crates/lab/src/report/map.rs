@@ -118,7 +118,7 @@ impl Map {
             .iter()
             .map(|node| MapNode {
                 name: node.name.clone(),
-                interface: node.interface,
+                interface: node.interface(),
                 path: path(&node.trajectory, Instant::ZERO + spec.duration, samples),
             })
             .collect();

@@ -289,7 +289,7 @@ dst = \"client\"
 #[test]
 fn without_a_radio_nodes_are_wired() {
     let spec = spec(WIRED, &["link.0.errors.model=bit", "link.0.errors.bit_error_rate=1e-6"]);
-    assert!(spec.radio.is_none() && spec.nodes.iter().all(|n| n.interface == Interface::Wired));
+    assert!(spec.radio.is_none() && spec.nodes.iter().all(|n| n.interface() == Interface::Wired));
     let link = &spec.links[0];
     assert_eq!((link.a, link.b, link.rate_bps), (NodeId(0), NodeId(1), 2_500_000));
     assert_eq!((link.delay, link.queue.capacity.get()), (Duration::from_micros(1500), 50));
@@ -330,7 +330,7 @@ fn a_network_may_have_both() {
         + "[[node]]\nname = \"server\"\ninterface = \"wired\"\n\
            [[link]]\na = \"server\"\nb = \"n0\"\nrate_mbps = 10\ndelay_ms = 5\n";
     let spec = spec(&text, &[]);
-    let interfaces: Vec<_> = spec.nodes.iter().map(|n| n.interface).collect();
+    let interfaces: Vec<_> = spec.nodes.iter().map(|n| n.interface()).collect();
     assert_eq!(interfaces[2..], [Interface::Wireless, Interface::Wired]);
     assert_eq!(spec.links[0].a, NodeId(3));
 }

@@ -1,5 +1,6 @@
 //! Where a node's radio time goes.
 
+use core::ops::Add;
 use hopline_core::{Duration, Instant};
 
 /// Radio time by state. The first five add up to the time the node has been running.
@@ -17,6 +18,22 @@ pub struct Airtime {
     pub idle: Duration,
     /// Of `receiving`: frames that were decoded and for this station or for a group.
     pub addressed: Duration,
+}
+
+/// Of several radios together.
+impl Add for Airtime {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            transmitting: self.transmitting + other.transmitting,
+            receiving: self.receiving + other.receiving,
+            sensing: self.sensing + other.sensing,
+            nav: self.nav + other.nav,
+            idle: self.idle + other.idle,
+            addressed: self.addressed + other.addressed,
+        }
+    }
 }
 
 /// What the radio is doing, as far as the physical layer can tell.

@@ -1,17 +1,16 @@
 //! Flows over a connection: both endpoints, and the application above them.
 
-use super::counters::Frozen;
-use super::endpoint::{Counts, Endpoint, ecn, packet_len, with_clock_phase};
 use super::exchange::{Exchange, Next};
 use super::needless::Timeouts;
-use super::{Kind, Side, UNLIMITED};
+use super::{Flow, Flows, Kind, Outgoing, Side, UNLIMITED};
 use crate::alarm::Alarm;
-use crate::packet::{Account, Body, Packet};
+use crate::endpoint::{Counts, Endpoint, Frozen, ecn, packet_len, with_clock_phase};
+use crate::event::Event;
+use crate::kernel::Kernel;
+use crate::packet::{Account, Body, header};
 use crate::spec::Transport;
-use crate::stack::header;
 use crate::trace::{TraceEvent, Tracer};
-use crate::world::{Event, World};
-use hopline_core::{FlowId, Instant, Payload, Stream};
+use hopline_core::{Instant, Payload, Stream};
 use hopline_transport::tcp::{DoorStats, Ports};
 use hopline_transport::{Signal, connection};
 use hopline_wire::ipv4::{Header, Protocol};
@@ -134,7 +133,7 @@ impl Connection {
     }
 
     /// A segment that was `made` then has come to the end at `side`.
-    fn handle_packet(&mut self, now: Instant, side: Side, body: &Body, made: Instant, hops: u8) {
+    pub(super) fn handle_packet(&mut self, now: Instant, side: Side, body: &Body, made: Instant, hops: u8) {
         let end = self.end(side);
         end.tell_path_length(now, hops);
         end.endpoint.handle_packet(now, body);
@@ -182,11 +181,10 @@ impl Connection {
     }
 }
 
-impl<T: Tracer> World<T> {
-    /// Opens the connection of a flow; the data of the first message go with it.
-    pub(super) fn open(&mut self, flow: u32) {
-        let now = self.now;
-        let Some(connection) = self.connection(flow) else { return };
+impl Flows {
+    /// Opens the connection of a flow; the data of the first message go with it. Returns the side to drain.
+    pub(super) fn open(&mut self, now: Instant, flow: u32) -> Option<Side> {
+        let connection = self.connection(flow)?;
         let opener = connection.app.opener();
         connection.end(opener.other()).endpoint.listen();
         connection.end(opener).endpoint.connect(now);
@@ -203,49 +201,44 @@ impl<T: Tracer> World<T> {
                 connection.send(now, opener, request_bytes);
             }
         }
-        self.drive_endpoint(flow, opener);
+        Some(opener)
     }
 
-    /// Aborts the connection of a flow.
-    pub(super) fn abort(&mut self, flow: u32) {
-        let now = self.now;
-        let Some(connection) = self.connection(flow) else { return };
+    /// The application of a flow stops: what was delivered before now counts, and a connection is aborted. Returns the side to drain.
+    pub(crate) fn abort(&mut self, now: Instant, flow: u32) -> Option<Side> {
+        let connection = self.connection(flow)?;
         let opener = connection.app.opener();
         connection.end(opener).endpoint.abort(now);
-        self.drive_endpoint(flow, opener);
+        Some(opener)
     }
 
-    /// A client has thought, and asks.
-    pub(super) fn ask(&mut self, flow: u32) {
-        let now = self.now;
+    /// A client has thought, and asks. Returns the side to drain.
+    pub(super) fn ask(&mut self, now: Instant, flow: u32) -> Option<Side> {
         if now >= self.flows[flow as usize].stop {
-            return;
+            return None;
         }
-        let Some(connection) = self.connection(flow) else { return };
-        if let App::Exchange(exchange) = &mut connection.app {
-            let request_bytes = exchange.ask(now);
-            connection.send(now, Side::Sink, request_bytes);
-            self.drive_endpoint(flow, Side::Sink);
-        }
+        let connection = self.connection(flow)?;
+        let App::Exchange(exchange) = &mut connection.app else { return None };
+        let request_bytes = exchange.ask(now);
+        connection.send(now, Side::Sink, request_bytes);
+        Some(Side::Sink)
     }
 
-    /// A segment that was `made` then has reached the end at `side`, over so many hops.
-    pub(super) fn receive_segment(&mut self, flow: u32, side: Side, body: &Body, made: Instant, hops: u8) {
-        let now = self.now;
-        let Some(connection) = self.connection(flow) else { return };
-        connection.handle_packet(now, side, body, made, hops);
-        self.drive_endpoint(flow, side);
-    }
-
-    /// The network layer tells the end at `side` of its route. Datagrams have no endpoint that could be told, and what
-    /// has not begun or is over does not care.
-    pub(crate) fn signal(&mut self, flow: u32, side: Side, signal: Signal) {
-        let now = self.now;
+    /// The network layer tells the end at `side` of its route: whether it is to be drained. Datagrams have no endpoint that could be
+    /// told, and what has not begun or is over does not care.
+    pub(crate) fn signal<T: Tracer>(
+        &mut self,
+        kernel: &mut Kernel<T>,
+        flow: u32,
+        side: Side,
+        signal: Signal,
+    ) -> bool {
+        let now = kernel.now;
         let state = &mut self.flows[flow as usize];
         if !(state.start..state.stop).contains(&now) {
-            return;
+            return false;
         }
-        let Kind::Connection(connection) = &mut state.kind else { return };
+        let Kind::Connection(connection) = &mut state.kind else { return false };
         connection.end(side).endpoint.handle_signal(now, signal);
         match signal {
             Signal::RouteLost => state.told.losses += 1,
@@ -254,19 +247,46 @@ impl<T: Tracer> World<T> {
         }
         if T::ENABLED {
             let node = if side == Side::Source { state.src } else { state.dst };
-            self.tracer.note(now, node, TraceEvent::Signalled { flow: FlowId(flow), signal });
+            kernel.tracer.note(now, node, TraceEvent::Signalled { flow: state.id, signal });
         }
-        self.drive_endpoint(flow, side);
+        true
     }
 
-    /// An endpoint's wake-up is due.
-    pub(crate) fn wake_endpoint(&mut self, flow: u32, side: Side) {
-        let now = self.now;
-        let Some(connection) = self.connection(flow) else { return };
-        let end = connection.end(side);
-        if end.alarm.rings(now) {
+    /// An endpoint's wake-up is due: whether it is to be drained.
+    pub(crate) fn wake(&mut self, now: Instant, flow: u32, side: Side) -> bool {
+        let Some(connection) = self.connection(flow) else { return false };
+        let rings = connection.end(side).alarm.rings(now);
+        if rings {
             connection.handle_timeout(now, side);
-            self.drive_endpoint(flow, side);
+        }
+        rings
+    }
+
+    /// Drains an endpoint until it has a packet to send: data go to the application, and in the end its wake-up is armed.
+    pub(crate) fn poll<T: Tracer>(
+        &mut self,
+        kernel: &mut Kernel<T>,
+        flow: u32,
+        side: Side,
+    ) -> Option<Outgoing> {
+        let now = kernel.now;
+        let state = &mut self.flows[flow as usize];
+        loop {
+            let Kind::Connection(connection) = &mut state.kind else { return None };
+            let end = connection.end(side);
+            if let Some(body) = end.endpoint.poll_transmit(now) {
+                return Some(state.send_segment(kernel, side, body));
+            } else if let Some(data) = end.endpoint.recv() {
+                if let Some(at) = state.hand_over(now, side, data.len()) {
+                    kernel.schedule(at, Event::Application { flow });
+                }
+            } else if let Some(event) = end.endpoint.poll_event() {
+                connection.handle_event(now, side, event);
+            } else {
+                let wanted = end.endpoint.poll_timeout();
+                end.alarm.set(now, wanted, &mut kernel.scheduler, Event::Endpoint { flow, side });
+                return None;
+            }
         }
     }
 
@@ -276,60 +296,32 @@ impl<T: Tracer> World<T> {
             Kind::Udp(_) => None,
         }
     }
+}
 
-    /// Drains an endpoint: segments, data for the application, events.
-    fn drive_endpoint(&mut self, flow: u32, side: Side) {
-        let now = self.now;
-        loop {
-            let Some(connection) = self.connection(flow) else { return };
-            let endpoint = &mut connection.end(side).endpoint;
-            if let Some(body) = endpoint.poll_transmit(now) {
-                self.send_segment(flow, side, body);
-            } else if let Some(data) = endpoint.recv() {
-                self.hand_over(flow, side, data.len());
-            } else if let Some(event) = endpoint.poll_event() {
-                connection.handle_event(now, side, event);
-            } else {
-                break;
-            }
-        }
-        let Kind::Connection(connection) = &mut self.flows[flow as usize].kind else { return };
-        let end = connection.end(side);
-        let wanted = end.endpoint.poll_timeout();
-        end.alarm.set(now, wanted, &mut self.scheduler, Event::Endpoint { flow, side });
-    }
-
-    /// Hands `len` bytes to the application at `side`, unless it has stopped.
-    fn hand_over(&mut self, flow: u32, side: Side, len: u64) {
-        let now = self.now;
-        let state = &mut self.flows[flow as usize];
-        if now >= state.stop {
-            return;
+impl Flow {
+    /// Hands `len` bytes to the application at `side`, unless it has stopped. Returns when that wants to be woken.
+    fn hand_over(&mut self, now: Instant, side: Side, len: u64) -> Option<Instant> {
+        if now >= self.stop {
+            return None;
         }
         if side == Side::Sink {
-            state.take_delivery(now, len);
+            self.take_delivery(now, len);
         }
-        let Some(connection) = self.connection(flow) else { return };
-        if let Some(at) = connection.take(now, side, len) {
-            self.scheduler.schedule(at, Event::Application { flow });
+        match &mut self.kind {
+            Kind::Connection(connection) => connection.take(now, side, len),
+            Kind::Udp(_) => None,
         }
     }
 
-    fn send_segment(&mut self, flow: u32, side: Side, body: Body) {
-        let state = &self.flows[flow as usize];
+    fn send_segment<T: Tracer>(&mut self, kernel: &Kernel<T>, side: Side, body: Body) -> Outgoing {
         let (from, to) = match side {
-            Side::Source => (state.src, state.dst),
-            Side::Sink => (state.dst, state.src),
+            Side::Source => (self.src, self.dst),
+            Side::Sink => (self.dst, self.src),
         };
         let protocol = if let Body::Tcp(_) = body { Protocol::Tcp } else { Protocol::Udp };
-        let packet = Packet {
-            ip: Header { ecn: ecn(&body), ..header(from.ipv4(), to.ipv4(), protocol) },
-            len_bytes: packet_len(&body) + self.extra_header_bytes,
-            body,
-            account: Account::Flow(FlowId(flow)),
-            made: self.now,
-            serial: 0,
-        };
-        self.send_of_flow(from, side, packet);
+        let ip = Header { ecn: ecn(&body), ..header(from.ipv4(), to.ipv4(), protocol) };
+        let len_bytes = packet_len(&body);
+        let packet = kernel.made(ip, body, len_bytes, Account::Flow(self.id));
+        self.send(side, packet)
     }
 }

@@ -1,9 +1,9 @@
 //! What a flow counts that only grows.
 
 use super::gaps::GapsWithin;
+use crate::endpoint::Frozen;
 use crate::outcome::Detected;
-use core::ops::{Add, Sub};
-use hopline_core::Duration;
+use core::ops::Sub;
 use hopline_transport::tcp::DoorStats;
 
 /// Counters since the start of the run, or, as a difference, since a later moment. Their meaning is that of the fields of
@@ -25,31 +25,11 @@ pub(super) struct Counters {
     pub(super) frozen: Frozen,
 }
 
-/// How connections waited for routes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Frozen {
-    pub(super) freezes: u64,
-    pub(super) probes: u64,
-    pub(super) time: Duration,
-}
-
 /// What the network layer told the ends of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) losses: u64,
     pub(super) returns: u64,
-}
-
-impl Add for Frozen {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            freezes: self.freezes + other.freezes,
-            probes: self.probes + other.probes,
-            time: self.time + other.time,
-        }
-    }
 }
 
 impl Sub for Counters {

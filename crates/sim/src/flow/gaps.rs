@@ -1,11 +1,8 @@
 //! When the source of a flow had packets to send and knew no route.
 
-use super::Flow;
-use crate::trace::Tracer;
-use crate::world::World;
+use super::Flows;
 use core::ops::Sub;
-use hopline_core::{Duration, FlowId, Instant, NodeId};
-use std::net::Ipv4Addr;
+use hopline_core::{Duration, FlowId, Instant};
 
 /// The gaps so far. One begins with a packet that finds no route, and ends with one that finds a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,21 +51,15 @@ impl Sub for GapsWithin {
 
 /// What the routing agent of the source knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Route {
+pub(crate) enum Route {
     Known,
     None,
 }
 
-impl<T: Tracer> World<T> {
-    /// A packet of `flow` leaves `node` for `destination`. Only agents have gaps, and only the source of the data counts.
-    pub(crate) fn note_route(&mut self, node: NodeId, flow: FlowId, destination: Ipv4Addr) {
-        let now = self.now;
-        let Some(agent) = self.nodes[node.index()].agent.as_deref() else { return };
-        let Flow { src, gaps, .. } = &mut self.flows[flow.index()];
-        if *src == node {
-            let known = agent.machine.has_route(now, destination);
-            gaps.note(now, if known { Route::Known } else { Route::None });
-        }
+impl Flows {
+    /// A packet of `flow` leaves the source of its data, whose routing agent knows this of its peer. Only agents have gaps.
+    pub(crate) fn note_route(&mut self, now: Instant, flow: FlowId, route: Route) {
+        self.flows[flow.index()].gaps.note(now, route);
     }
 }
 

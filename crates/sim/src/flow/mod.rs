@@ -3,24 +3,22 @@
 mod connection;
 mod counters;
 mod datagrams;
-mod endpoint;
 mod exchange;
 mod gaps;
 mod needless;
 
-use crate::fingerprint::Observed;
+use crate::endpoint::with_mark;
+use crate::kernel::Kernel;
 use crate::outcome::{Connected, Detected, FlowOutcome, FlowSample, Packets};
-use crate::packet::{Account, Arrival, Body, Handle, Packet};
-use crate::spec::{FlowSpec, Traffic, Transport};
-use crate::stack::header;
+use crate::packet::{Account, Arrival, Body, Handle, Packet, header};
+use crate::spec::{FlowSpec, Spec, Traffic, Transport};
 use crate::trace::Tracer;
-use crate::world::{Event, World};
 use connection::{App, Connection};
 use counters::{Counters, Told};
 use datagrams::{Bursts, Datagrams};
-use endpoint::with_mark;
 use exchange::Exchange;
 use gaps::Gaps;
+pub(crate) use gaps::Route;
 use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::{tpa, udp};
@@ -51,11 +49,35 @@ impl Side {
     }
 }
 
+/// All flows. Endpoints that have something to send, or to say, are drained with [`Flows::poll`].
+#[derive(Debug)]
+pub(crate) struct Flows {
+    flows: Vec<Flow>,
+}
+
+/// A packet that a node is to send.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) from: NodeId,
+    pub(crate) packet: Packet,
+}
+
+/// What an application that is due does.
+#[derive(Debug)]
+pub(crate) enum Does {
+    /// Nothing more.
+    Nothing,
+    /// It has moved the endpoint at this side, which is to be drained.
+    Moves(Side),
+    /// It sends a datagram, and is due again at this moment.
+    Sends(Outgoing, Instant),
+}
+
 /// A flow in the middle of a run.
 #[derive(Debug)]
-pub(crate) struct Flow {
+struct Flow {
     id: FlowId,
-    pub(crate) src: NodeId,
+    src: NodeId,
     dst: NodeId,
     start: Instant,
     stop: Instant,
@@ -108,7 +130,7 @@ fn ports(opener: Side, over: Option<&Transport>, id: u32) -> [u16; 2] {
 }
 
 impl Flow {
-    pub(crate) fn new(spec: &FlowSpec, id: u32, (seed, run): (u64, u64)) -> Self {
+    fn new(spec: &FlowSpec, id: u32, (seed, run): (u64, u64)) -> Self {
         let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
         let connection = |over: &Transport, app: App| {
             let ports = ports(app.opener(), Some(over), id);
@@ -148,7 +170,7 @@ impl Flow {
     }
 
     /// Notes the state at `now`.
-    pub(crate) fn sample(&mut self, now: Instant, queue_packets: u32) {
+    fn sample(&mut self, now: Instant, queue_packets: u32) {
         let (cwnd_bytes, srtt) = match &self.kind {
             Kind::Connection(connection) => {
                 let source = connection.source();
@@ -161,7 +183,7 @@ impl Flow {
     }
 
     /// The warm-up is over: counts anew from `now` on. `held`: packets and bytes under way, by the side that sent them.
-    pub(crate) fn restart(&mut self, now: Instant, held: [(u64, u64); 2]) {
+    fn restart(&mut self, now: Instant, held: [(u64, u64); 2]) {
         self.since = self.start.max(now);
         self.before = self.counters(now);
         self.silence = Duration::ZERO;
@@ -176,14 +198,14 @@ impl Flow {
     }
 
     /// The run is over. `held`: packets and bytes under way, by the side that sent them.
-    pub(crate) fn settle(&mut self, held: [(u64, u64); 2]) {
+    fn settle(&mut self, held: [(u64, u64); 2]) {
         for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
             packets.settle(held, held_bytes);
         }
     }
 
     /// The result at the end of the run, `now`.
-    pub(crate) fn outcome(self, now: Instant) -> FlowOutcome {
+    fn outcome(self, now: Instant) -> FlowOutcome {
         let counters = self.counters(now) - self.before;
         let complete = self.is_complete();
         let end = if complete { self.last_delivery } else { self.stop.min(now) };
@@ -267,7 +289,7 @@ impl Flow {
     }
 
     /// Source and destination port of what the end at `side` sends.
-    pub(crate) fn ports_from(&self, side: Side) -> [u16; 2] {
+    fn ports_from(&self, side: Side) -> [u16; 2] {
         let [source, sink] = self.ports;
         match side {
             Side::Source => [source, sink],
@@ -276,8 +298,18 @@ impl Flow {
     }
 
     /// The end that has this address.
-    pub(crate) fn side_of(&self, address: Ipv4Addr) -> Side {
+    fn side_of(&self, address: Ipv4Addr) -> Side {
         if address == self.src.ipv4() { Side::Source } else { Side::Sink }
+    }
+
+    /// Its end at `side` hands a packet to the IP layer.
+    fn send(&mut self, side: Side, packet: Packet) -> Outgoing {
+        self.packets[side as usize].send(packet.made, packet.len_bytes);
+        let from = match side {
+            Side::Source => self.src,
+            Side::Sink => self.dst,
+        };
+        Outgoing { from, packet }
     }
 
     /// Whether what had an end has come to it.
@@ -306,51 +338,92 @@ impl Flow {
     }
 }
 
-impl<T: Tracer> World<T> {
-    /// The application of a flow starts.
-    pub(crate) fn start_flow(&mut self, flow: u32) {
-        match self.flows[flow as usize].kind {
-            Kind::Connection(_) => self.open(flow),
-            Kind::Udp(_) => self.send_datagram(flow),
+impl Flows {
+    pub(crate) fn new(spec: &Spec, key: (u64, u64)) -> Self {
+        Self { flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, key)).collect() }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Notes the state of all at `now`. `queue_len`: packets that wait at a node.
+    pub(crate) fn sample(&mut self, now: Instant, queue_len: impl Fn(NodeId) -> u32) {
+        for flow in &mut self.flows {
+            flow.sample(now, queue_len(flow.src));
         }
     }
 
-    /// The application of a flow stops: what was delivered before now counts, and a connection is aborted.
-    pub(crate) fn stop_flow(&mut self, flow: u32) {
-        self.abort(flow);
+    /// The warm-up is over. `held`: by flow and side that sent, packets and bytes under way.
+    pub(crate) fn restart(&mut self, now: Instant, held: &[[(u64, u64); 2]]) {
+        for (flow, held) in self.flows.iter_mut().zip(held) {
+            flow.restart(now, *held);
+        }
+    }
+
+    /// The run is over at `now`. `held` as in [`restart`](Self::restart).
+    pub(crate) fn outcomes(self, now: Instant, held: Vec<[(u64, u64); 2]>) -> Vec<FlowOutcome> {
+        let settled = self.flows.into_iter().zip(held).map(|(mut flow, held)| {
+            flow.settle(held);
+            flow.outcome(now)
+        });
+        settled.collect()
+    }
+
+    /// The end of a flow that has this address.
+    pub(crate) fn side_of(&self, flow: FlowId, address: Ipv4Addr) -> Side {
+        self.flows[flow.index()].side_of(address)
+    }
+
+    /// Source and destination port of what the end at `side` sends.
+    pub(crate) fn ports_from(&self, flow: u32, side: Side) -> [u16; 2] {
+        self.flows[flow as usize].ports_from(side)
+    }
+
+    /// Whether the data of a flow come from `node`.
+    pub(crate) fn is_source(&self, flow: FlowId, node: NodeId) -> bool {
+        self.flows[flow.index()].src == node
+    }
+
+    /// The application of a flow starts.
+    pub(crate) fn start<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
+        match self.flows[flow as usize].kind {
+            Kind::Connection(_) => self.open(kernel.now, flow).map_or(Does::Nothing, Does::Moves),
+            Kind::Udp(_) => self.send_datagram(kernel, flow),
+        }
     }
 
     /// An application is due: for its next datagram, or its next request.
-    pub(crate) fn wake_application(&mut self, flow: u32) {
+    pub(crate) fn wake_application<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
         match self.flows[flow as usize].kind {
-            Kind::Connection(_) => self.ask(flow),
-            Kind::Udp(_) => self.send_datagram(flow),
+            Kind::Connection(_) => self.ask(kernel.now, flow).map_or(Does::Nothing, Does::Moves),
+            Kind::Udp(_) => self.send_datagram(kernel, flow),
         }
     }
 
-    /// A packet has reached the node it is for.
-    pub(crate) fn deliver(&mut self, node: u32, handle: Handle) {
-        let now = self.now;
-        let first = self.packets.arrive(handle) == Arrival::First;
-        let packet = self.packets.get(handle);
-        self.fingerprint.observe(now, Observed::Delivered, node, packet.len_bytes);
-        let flow = match (packet.account, &packet.body) {
-            (Account::Flow(flow), _) => flow,
-            (_, &Body::Icmp(report)) => return self.receive_report(node, &report),
-            (_, Body::Foreign(_)) => return self.leave(node, handle),
-            _ => return,
-        };
+    /// A packet of a flow has reached the node it is for, for the first time or again. Returns the side whose endpoint is now
+    /// to be drained.
+    pub(crate) fn deliver<T: Tracer>(
+        &mut self,
+        kernel: &Kernel<T>,
+        flow: FlowId,
+        handle: Handle,
+        arrival: Arrival,
+    ) -> Option<Side> {
+        let now = kernel.now;
+        let packet = kernel.packets.get(handle);
         let state = &mut self.flows[flow.index()];
         let from = state.side_of(packet.ip.src);
         let forwarded = packet.ip.ttl - handle.ttl;
-        if first {
+        if arrival == Arrival::First {
             let delay = now.since(packet.made);
             state.packets[from as usize].receive(now, packet.len_bytes, delay, forwarded);
         }
         match (&packet.body, &mut state.kind) {
-            (body @ (Body::Tcp(_) | Body::Tpa { .. }), Kind::Connection(_)) => {
-                let (body, made) = (with_mark(body.clone(), self.packets.ecn(handle)), packet.made);
-                self.receive_segment(flow.0, from.other(), &body, made, forwarded + 1);
+            (body @ (Body::Tcp(_) | Body::Tpa { .. }), Kind::Connection(connection)) => {
+                let body = with_mark(body.clone(), kernel.packets.ecn(handle));
+                connection.handle_packet(now, from.other(), &body, packet.made, forwarded + 1);
+                return Some(from.other());
             }
             (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {
                 let bytes = datagrams.take(*number, datagram.payload.len());
@@ -358,37 +431,24 @@ impl<T: Tracer> World<T> {
             }
             _ => {}
         }
+        None
     }
 
     /// A source of datagrams sends one, and goes on.
-    fn send_datagram(&mut self, flow: u32) {
-        let now = self.now;
+    fn send_datagram<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
+        let now = kernel.now;
         let state = &mut self.flows[flow as usize];
-        let Kind::Udp(datagrams) = &mut state.kind else { return };
+        let Kind::Udp(datagrams) = &mut state.kind else { return Does::Nothing };
         if now >= state.stop {
-            return;
+            return Does::Nothing;
         }
         let packet_bytes = datagrams.packet_bytes;
         let (number, due) = datagrams.send(now);
-        let (id, src, dst) = (state.id, state.src, state.dst);
         let [src_port, dst_port] = state.ports;
         let datagram = udp::Datagram { src_port, dst_port, payload: Length(packet_bytes.into()) };
-        let packet = Packet {
-            ip: header(src.ipv4(), dst.ipv4(), Protocol::Udp),
-            body: Body::Udp { datagram, number },
-            len_bytes: (HEADER_LEN + udp::HEADER_LEN) as u32 + packet_bytes + self.extra_header_bytes,
-            account: Account::Flow(id),
-            made: now,
-            serial: 0,
-        };
-        self.send_of_flow(src, Side::Source, packet);
-        self.scheduler.schedule(due, Event::Application { flow });
-    }
-
-    /// Hands a packet of a flow to the IP layer of `from`, its end at `side`.
-    fn send_of_flow(&mut self, from: NodeId, side: Side, packet: Packet) {
-        let flow = packet.account.flow().expect("the caller names the flow");
-        self.flows[flow.index()].packets[side as usize].send(self.now, packet.len_bytes);
-        self.originate(from, packet);
+        let ip = header(state.src.ipv4(), state.dst.ipv4(), Protocol::Udp);
+        let len_bytes = (HEADER_LEN + udp::HEADER_LEN) as u32 + packet_bytes;
+        let packet = kernel.made(ip, Body::Udp { datagram, number }, len_bytes, Account::Flow(state.id));
+        Does::Sends(state.send(Side::Source, packet), due)
     }
 }

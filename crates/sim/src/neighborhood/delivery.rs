@@ -37,7 +37,7 @@ impl Delivery {
     }
 
     /// Pairs so far: those there were, and those in which the notice arrived.
-    pub(super) const fn pairs(&self) -> (u64, u64) {
+    pub(crate) const fn pairs(&self) -> (u64, u64) {
         (self.intended, self.arrived)
     }
 }

@@ -1,13 +1,12 @@
 //! The queue that a node and its neighbours share, as it really is, beside the node's estimate of it.
 
 use super::Neighborhood;
+use crate::event::Event;
 use crate::node::Node;
 use crate::outcome::NeighborhoodSample;
-use crate::packet::{Handle, Slab};
 use crate::trace::Tracer;
-use crate::world::{Event, World};
-use hopline_core::Duration;
-use hopline_wire::dot11::MacAddr;
+use crate::world::World;
+use hopline_core::{Duration, NodeId};
 use std::collections::BTreeSet;
 
 /// Time between two looks: Tinterval as published. Each is the last thing that happens at its moment, so that it meets what the
@@ -17,53 +16,58 @@ pub(crate) const OBSERVATION_INTERVAL: Duration = Duration::from_millis(100);
 impl<T: Tracer> World<T> {
     /// Looks at the neighbourhoods of the nodes that are observed.
     pub(crate) fn observe_neighborhoods(&mut self) {
-        for node in 0..self.nodes.len() as u32 {
-            if self.nodes[node as usize].is_observed() {
-                let queue_packets = self.neighborhood_queue(node);
-                let neighborhood = self.nodes[node as usize].neighborhood.as_deref_mut();
-                if let Some(Neighborhood { machine, series: Some(series), .. }) = neighborhood {
+        let now = self.kernel.now;
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].is_observed() {
+                let queue_packets = self.neighborhood_queue(NodeId(node as u32));
+                if let Some(Neighborhood { machine, series: Some(series), .. }) =
+                    self.nodes[node].neighborhood_mut()
+                {
                     let (average, latest) = (machine.average(), machine.latest());
-                    series.samples.push(NeighborhoodSample { at: self.now, queue_packets, average, latest });
+                    series.samples.push(NeighborhoodSample { at: now, queue_packets, average, latest });
                 }
             }
         }
-        self.scheduler.schedule_last(self.now + OBSERVATION_INTERVAL, Event::Observe);
+        self.kernel.scheduler.schedule_last(now + OBSERVATION_INTERVAL, Event::Observe);
     }
 
     /// NRED §4.2: packets of flows that wait at `node` and at its 1-hop neighbours, and those at its 2-hop neighbours that are
     /// for one of the 1-hop neighbours. A neighbour is who can decode the other's frames at this moment.
-    fn neighborhood_queue(&mut self, node: u32) -> u32 {
-        let near: BTreeSet<u32> = self.in_range(node).into_iter().collect();
-        let within: BTreeSet<u32> = near.iter().copied().chain([node]).collect();
-        let beyond: BTreeSet<u32> = near
-            .iter()
-            .flat_map(|&neighbour| self.in_range(neighbour))
-            .filter(|n| !within.contains(n))
-            .collect();
-        let count = |node: u32, counts: &dyn Fn(MacAddr) -> bool| {
-            let waiting = self.nodes[node as usize].waiting(&self.packets);
-            waiting.filter(|to| counts(*to)).count() as u32
-        };
-        let for_near = |to: MacAddr| to.node().is_some_and(|to| near.contains(&to.0));
-        let of_all = within.iter().map(|&n| count(n, &|_to| true)).sum::<u32>();
-        of_all + beyond.iter().map(|&n| count(n, &for_near)).sum::<u32>()
+    fn neighborhood_queue(&mut self, node: NodeId) -> u32 {
+        let near = self.in_range(node);
+        let within: BTreeSet<NodeId> = near.iter().copied().chain([node]).collect();
+        let beyond: BTreeSet<NodeId> = near.iter().flat_map(|&neighbour| self.in_range(neighbour)).collect();
+        let beyond = beyond.difference(&within);
+        let of_all = within.iter().map(|&n| self.waiting(n, |_to| true)).sum::<u32>();
+        let for_near = |to: Option<NodeId>| to.is_some_and(|to| near.contains(&to));
+        of_all + beyond.map(|&n| self.waiting(n, for_near)).sum::<u32>()
+    }
+
+    /// Who decodes what a node sends, were there nothing else on the air now.
+    fn in_range(&mut self, node: NodeId) -> BTreeSet<NodeId> {
+        let now = self.kernel.now;
+        let Some(air) = &mut self.air else { return BTreeSet::new() };
+        let mut near = BTreeSet::new();
+        for station in air.stations(node) {
+            near.extend(air.in_range(now, station));
+        }
+        near
+    }
+
+    /// Packets of flows that wait for a radio of `node`, and for whom it `counts`. What waits for a route does not wait for the
+    /// channel.
+    fn waiting(&self, node: NodeId, counts: impl Fn(Option<NodeId>) -> bool) -> u32 {
+        let Some(air) = &self.air else { return 0 };
+        let waiting = air.stations(node).flat_map(|station| air.waiting(station));
+        let counted =
+            waiting.filter(|&(handle, to)| self.kernel.packets.get(handle).is_traffic() && counts(to));
+        counted.count() as u32
     }
 }
 
 impl Node {
     /// Whether its neighbourhood is looked at.
     pub(crate) fn is_observed(&self) -> bool {
-        self.neighborhood.as_ref().is_some_and(|neighborhood| neighborhood.series.is_some())
-    }
-
-    /// Next hops of the packets of flows that wait for the radio: on their way to the interface queue, in it, and with the MAC,
-    /// which holds a packet until it is acknowledged or given up. What waits for a route does not wait for the channel.
-    fn waiting(&self, packets: &Slab) -> impl Iterator<Item = MacAddr> {
-        let is_traffic = |handle: Handle| packets.get(handle).is_traffic();
-        self.radio.iter().flat_map(move |radio| {
-            let queued = radio.down.iter().chain(radio.queue.iter()).map(|queued| (queued.handle, queued.to));
-            let held = radio.mac.held().map(|msdu| (msdu.body, msdu.to));
-            queued.chain(held).filter(move |(handle, _)| is_traffic(*handle)).map(|(_, to)| to)
-        })
+        self.neighborhood().is_some_and(|neighborhood| neighborhood.series.is_some())
     }
 }

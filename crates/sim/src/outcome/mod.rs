@@ -126,7 +126,7 @@ pub struct FlowSample {
 /// The result of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeOutcome {
-    /// Radio time by state; all zero for a node without a radio.
+    /// Radio time by state, of several radios added up; all zero for a node without one.
     pub airtime: Airtime,
     /// Packets dropped at this node, by reason.
     pub drops: Drops,
@@ -192,7 +192,8 @@ pub struct Drops {
     pub neighborhood: u64,
     /// The MAC gave up after its last retry.
     pub retry_limit: u64,
-    /// Another packet was to wait for the address of a neighbour ([`AddressResolution`](crate::spec::AddressResolution)).
+    /// Another packet was to wait for the address of a neighbour ([`AddressResolution`](crate::spec::AddressResolution)), or the next
+    /// hop was no neighbour at all.
     pub unresolved: u64,
     /// There was no route, or it took too long to find one.
     pub no_route: u64,

@@ -16,15 +16,17 @@
 
 use super::{DropReason, PacketView, TraceEvent, Tracer};
 use crate::packet::{Body, Packet};
-use crate::spec::Spec;
+use crate::spec::{Spec, radios};
 use core::fmt::Arguments;
-use hopline_core::{Instant, NodeId, Payload, Seq32};
+use hopline_core::{Instant, LinkId, NodeId, Payload, Seq32};
+use hopline_routing::router;
 use hopline_wire::aodv::Message;
 use hopline_wire::dot11::{self, Frame, MacAddr};
 use hopline_wire::dsr::{self, DsrOption, ErrorKind};
 use hopline_wire::tcp::{Flags, Segment};
 use hopline_wire::tpa;
 use hopline_wire::{ncn, olsr};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
@@ -43,6 +45,8 @@ pub struct Ns2<W: Write> {
     out: W,
     /// By flow: where its data come from, and the numbers of the SYNs of both ends.
     flows: Vec<(Ipv4Addr, [Option<Seq32>; 2])>,
+    /// Of all radios.
+    addresses: BTreeSet<(NodeId, LinkId, MacAddr)>,
     failed: io::Result<()>,
 }
 
@@ -69,7 +73,10 @@ impl<W: Write> Ns2<W> {
     /// A trace of a run of `spec`.
     pub fn new(out: W, spec: &Spec) -> Self {
         let flows = spec.flows.iter().map(|flow| (flow.src.ipv4(), [None; 2])).collect();
-        Self { out, flows, failed: Ok(()) }
+        let radios = radios(&spec.nodes).into_iter();
+        let addresses =
+            radios.map(|radio| (radio.node, LinkId(radio.number.into()), radio.address)).collect();
+        Self { out, flows, addresses, failed: Ok(()) }
     }
 
     /// Ends the trace.
@@ -97,9 +104,7 @@ impl<W: Write> Ns2<W> {
             Body::Tcp(segment) => (shown.serial, kind(segment), segment.src_port, segment.dst_port),
             Body::Tpa { segment, ports } => (shown.serial, kind_of_tpa(segment), ports.local, ports.remote),
             Body::Udp { datagram, .. } => (shown.serial, "cbr", datagram.src_port, datagram.dst_port),
-            Body::Aodv(_) => (0, "AODV", ROUTING_PORT, ROUTING_PORT),
-            Body::Olsr(_) => (0, "OLSR", ROUTING_PORT, ROUTING_PORT),
-            Body::Dsr { .. } => (0, "DSR", ROUTING_PORT, ROUTING_PORT),
+            Body::Routing { message, .. } => (0, message.name(), ROUTING_PORT, ROUTING_PORT),
             // ns-2 has the type and no such packet.
             Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
             Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
@@ -132,9 +137,11 @@ impl<W: Write> Ns2<W> {
                 self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
             }
             Body::Udp { number, .. } => self.write(format_args!("[{number}] {forwards} 0\n")),
-            Body::Aodv(message) => self.routing(message),
-            Body::Olsr(packet) => self.link_state(packet),
-            Body::Dsr { header, .. } => self.source_routing(packet, header),
+            Body::Routing { message, .. } => match message {
+                router::Message::Aodv(message) => self.routing(message),
+                router::Message::Olsr(packet) => self.link_state(packet),
+                router::Message::Dsr { header, .. } => self.source_routing(packet, header),
+            },
             Body::Icmp(_) | Body::Ncn(_) | Body::Arp(_) | Body::Foreign(_) => self.write(format_args!("\n")),
         }
     }
@@ -279,10 +286,13 @@ impl<W: Write> Tracer for Ns2<W> {
                 self.packet(Seen { next_hop, ..seen(if own { 's' } else { 'f' }, "RTR") }, packet);
             }
             TraceEvent::Delivered(packet) => self.packet(seen('r', "AGT"), packet),
-            TraceEvent::FrameSent(frame) => self.frame(now, node, 's', frame),
+            TraceEvent::FrameSent { frame, .. } => self.frame(now, node, 's', frame),
             // ns-2's MAC passes on what is for it, and says nothing of the rest.
-            TraceEvent::FrameReceived(frame) if frame.ra().node().is_some_and(|to| to != node) => {}
-            TraceEvent::FrameReceived(frame) => self.frame(now, node, 'r', frame),
+            TraceEvent::FrameReceived { link, frame } => {
+                if frame.ra().is_group() || self.addresses.contains(&(node, link, frame.ra())) {
+                    self.frame(now, node, 'r', frame);
+                }
+            }
             TraceEvent::PacketSent(packet) => self.packet(seen('s', "MAC"), packet),
             TraceEvent::PacketReceived(packet) => self.packet(seen('r', "MAC"), packet),
             TraceEvent::Dropped { packet, reason, .. } => {
@@ -303,7 +313,7 @@ const fn names(reason: DropReason) -> (&'static str, &'static str) {
         DropReason::LinkError | DropReason::Outage => ("MAC", "ERR"),
         DropReason::Ttl => ("RTR", "TTL"),
         DropReason::Unresolved => ("IFQ", "ARP"),
-        DropReason::NoRoute => ("RTR", "NRTE"),
+        DropReason::NoNeighbour | DropReason::NoRoute => ("RTR", "NRTE"),
         DropReason::Routing(reason) => match reason {
             Routing::NoRoute
             | Routing::DiscoveryFailed

@@ -3,12 +3,12 @@
 use super::{DropReason, PacketView, Place, TraceEvent, Tracer};
 use crate::neighborhood;
 use crate::packet::{Body, Packet};
-use crate::spec::{Interface, Spec};
-use hopline_core::{Instant, NodeId, Seq16};
+use crate::spec::Spec;
+use hopline_core::{Instant, LinkId, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
 use hopline_wire::ipv4::Header;
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{aodv, arp, olsr, udp};
+use hopline_wire::{arp, udp};
 use std::io::{self, Write};
 
 /// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
@@ -20,8 +20,9 @@ use std::io::{self, Write};
 /// After the first write error nothing more is written; [`Pcap::finish`] returns it.
 pub struct Pcap<W: Write> {
     writer: Writer<W>,
+    /// By node, and by number of the radio.
+    radios: Vec<Vec<InterfaceId>>,
     /// By node.
-    radios: Vec<Option<InterfaceId>>,
     wires: Vec<Option<InterfaceId>>,
     scratch: Vec<u8>,
     failed: io::Result<()>,
@@ -37,10 +38,18 @@ impl<W: Write> Pcap<W> {
         let (mut radios, mut wires) = (Vec::new(), Vec::new());
         for (id, node) in (0..).map(NodeId).zip(&spec.nodes) {
             let wired = spec.links.iter().any(|link| link.a == id || link.b == id);
-            let wireless = node.interface == Interface::Wireless;
             let mut add = |name: &str, kind| writer.add_interface(name, kind);
-            radios.push(wireless.then(|| add(&node.name, LinkType::Ieee80211)).transpose()?);
-            wires.push(match (wired, wireless) {
+            let mut of_node = Vec::new();
+            for number in 0..node.radios.len() {
+                let name = if number == 0 {
+                    node.name.clone()
+                } else {
+                    format!("{} (radio {})", node.name, number + 1)
+                };
+                of_node.push(add(&name, LinkType::Ieee80211)?);
+            }
+            radios.push(of_node);
+            wires.push(match (wired, node.is_wireless()) {
                 (true, true) => Some(add(&format!("{} (wired)", node.name), LinkType::RawIp)?),
                 (_, false) => Some(add(&node.name, LinkType::RawIp)?),
                 (false, true) => None,
@@ -58,10 +67,17 @@ impl<W: Write> Pcap<W> {
         self.writer.finish()
     }
 
-    fn frame(&mut self, now: Instant, node: NodeId, frame: &Frame<PacketView<'_>>, comment: Option<&str>) {
+    fn frame(
+        &mut self,
+        now: Instant,
+        (node, link): (NodeId, LinkId),
+        frame: &Frame<PacketView<'_>>,
+        comment: Option<&str>,
+    ) {
         self.scratch.clear();
         frame.emit_with(&mut self.scratch, |packet, out| emit_behind_llc(*packet, out));
-        self.write(self.radios[node.index()], now, comment);
+        let radio = self.radios[node.index()].get(link.0 as usize).copied();
+        self.write(radio, now, comment);
     }
 
     fn packet(&mut self, now: Instant, node: NodeId, packet: PacketView<'_>, comment: Option<&str>) {
@@ -90,7 +106,7 @@ impl<W: Write> Pcap<W> {
                 retry: false,
                 body: packet,
             };
-            self.frame(now, node, &frame, comment);
+            self.frame(now, (node, LinkId::ONLY), &frame, comment);
         }
     }
 
@@ -104,8 +120,8 @@ impl<W: Write> Pcap<W> {
 impl<W: Write> Tracer for Pcap<W> {
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         match event {
-            TraceEvent::FrameSent(frame) | TraceEvent::FrameReceived(frame) => {
-                self.frame(now, node, frame, None)
+            TraceEvent::FrameSent { link, frame } | TraceEvent::FrameReceived { link, frame } => {
+                self.frame(now, (node, link), frame, None);
             }
             TraceEvent::PacketSent(packet) | TraceEvent::PacketReceived(packet) => {
                 self.packet(now, node, packet, None);
@@ -137,10 +153,10 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
     let ip = Header { ttl, ecn, ..packet.ip };
     if let Body::Foreign(opaque) = &packet.body {
         opaque.emit(ttl, ecn, out);
-    } else if let Body::Dsr { header, .. } = &packet.body {
-        let payload = carried.map(payload).unwrap_or_default();
-        ip.emit(header.wire_len() + payload.len(), out);
-        header.emit(out);
+    } else if let (Body::Routing { message, .. }, Some(carried)) = (&packet.body, carried) {
+        let payload = payload(carried);
+        ip.emit(message.wire_len() + payload.len(), out);
+        message.emit(out);
         out.extend(payload);
     } else {
         let payload = payload(packet);
@@ -167,17 +183,14 @@ fn payload(packet: &Packet) -> Vec<u8> {
             segment.emit_udp(&mut message);
             emit_udp(&packet.ip, [ports.local, ports.remote], message, &mut out);
         }
-        Body::Aodv(routing) => {
-            let mut message = Vec::with_capacity(routing.wire_len());
-            routing.emit(&mut message);
-            emit_udp(&packet.ip, [aodv::PORT; 2], message, &mut out);
+        Body::Routing { message, .. } => {
+            let mut bytes = Vec::with_capacity(message.wire_len());
+            message.emit(&mut bytes);
+            match message.port() {
+                Some(port) => emit_udp(&packet.ip, [port; 2], bytes, &mut out),
+                None => out = bytes,
+            }
         }
-        Body::Olsr(routing) => {
-            let mut message = Vec::with_capacity(routing.wire_len());
-            routing.emit(&mut message);
-            emit_udp(&packet.ip, [olsr::PORT; 2], message, &mut out);
-        }
-        Body::Dsr { .. } => unreachable!("a DSR packet carries no other DSR packet"),
         Body::Arp(_) => unreachable!("ARP has no IP header, and stays on radios"),
     }
     out

@@ -13,7 +13,7 @@ use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{
-    AddressResolution, Discipline, Draw, Exchange, FailureNotification, FlowSpec, Interface, LinkSpec,
+    AddressResolution, Discipline, Draw, Exchange, FailureNotification, FlowSpec, Channel, LinkSpec,
     NodeSpec, QueueSpec, RadioSpec, RoutingSpec, Traffic, Transport,
 };
 use hopline_sim::trace::TraceEvent;
@@ -65,8 +65,8 @@ pub(crate) fn queue(capacity: u16, service: Service) -> QueueSpec {
     }
 }
 
-fn node(index: usize, trajectory: Trajectory, interface: Interface) -> NodeSpec {
-    NodeSpec { name: format!("n{index}"), trajectory, interface }
+fn node(index: usize, trajectory: Trajectory, radios: &[Channel]) -> NodeSpec {
+    NodeSpec::new(format!("n{index}"), trajectory, radios)
 }
 
 /// A network without traffic, links or radio.
@@ -97,7 +97,7 @@ pub(crate) fn standing(positions: &[(f64, f64)]) -> Spec {
 /// Wireless nodes on trajectories, with ns-2's radio.
 pub(crate) fn moving(trajectories: impl IntoIterator<Item = Trajectory>) -> Spec {
     let nodes = trajectories.into_iter().enumerate();
-    let nodes = nodes.map(|(n, trajectory)| node(n, trajectory, Interface::Wireless)).collect();
+    let nodes = nodes.map(|(n, trajectory)| node(n, trajectory, &[Channel(0)])).collect();
     Spec { nodes, radio: Some(wavelan()), ..empty() }
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn grid(side: u32) -> Spec {
 
 /// `count` nodes that have no radio.
 pub(crate) fn wired(count: usize) -> Spec {
-    let nodes = (0..count).map(|n| node(n, Trajectory::fixed(Position::new(0.0, 0.0)), Interface::Wired));
+    let nodes = (0..count).map(|n| node(n, Trajectory::fixed(Position::new(0.0, 0.0)), &[]));
     Spec { nodes: nodes.collect(), ..empty() }
 }
 
@@ -191,13 +191,13 @@ pub(crate) trait Build: Sized {
     fn wired_node(self) -> Self {
         self.change(|spec| {
             let trajectory = Trajectory::fixed(Position::new(0.0, 0.0));
-            spec.nodes.push(node(spec.nodes.len(), trajectory, Interface::Wired));
+            spec.nodes.push(node(spec.nodes.len(), trajectory, &[]));
         })
     }
 
     /// One more node with a radio.
     fn wireless_node(self, trajectory: Trajectory) -> Self {
-        self.change(|spec| spec.nodes.push(node(spec.nodes.len(), trajectory, Interface::Wireless)))
+        self.change(|spec| spec.nodes.push(node(spec.nodes.len(), trajectory, &[Channel(0)])))
     }
 
     /// A bulk transfer without end.

@@ -59,8 +59,8 @@ pub(crate) fn record(spec: &Spec, run: u64) -> (Outcome, Recorder) {
 impl Tracer for Recorder {
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         let (what, packet) = match event {
-            TraceEvent::FrameSent(frame) => (What::of_sent(frame), frame.body().copied()),
-            TraceEvent::FrameReceived(frame) => match frame.body() {
+            TraceEvent::FrameSent { frame, .. } => (What::of_sent(frame), frame.body().copied()),
+            TraceEvent::FrameReceived { frame, .. } => match frame.body() {
                 Some(body) => (What::DataReceived, Some(*body)),
                 None => (What::ControlReceived, None),
             },

@@ -17,8 +17,8 @@ pub(super) fn resolve(
 
 fn flood(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<NoticeFloodSpec, Problem> {
     let node = node_named(section, "node", names)?;
-    let NodeSpec { name, interface, .. } = &nodes[node.index()];
-    if *interface == Interface::Wired {
+    let NodeSpec { name, .. } = &nodes[node.index()];
+    if nodes[node.index()].interface() == Interface::Wired {
         return Err(Problem::new(format!("a flood of notices by `{name}`, which has no radio"))
             .at(section.origin_of("node"))
             .help("notices go over the air: name a wireless node"));

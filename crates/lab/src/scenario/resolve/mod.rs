@@ -105,7 +105,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         duration: seconds(&scenario, "duration_s").expect("is required"),
         warmup: warmup(scenario)?,
         seed,
-        routing: routing::resolve(routing, &nodes)?,
+        routing: routing::resolve(routing)?,
         failure_notification: routing::failure_notification(routing),
         nodes,
         radio,

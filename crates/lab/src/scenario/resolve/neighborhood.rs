@@ -43,7 +43,7 @@ fn observed(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<
     let origin = || section.origin_of("observe");
     let node = |name| match names.get(name) {
         None => Err(unknown_node(name, origin(), names)),
-        Some(node) if nodes[node.index()].interface == Interface::Wired => {
+        Some(node) if nodes[node.index()].interface() == Interface::Wired => {
             Err(Problem::new(format!("`{name}` has no radio, so it has no neighborhood")).at(origin()))
         }
         Some(node) => Ok(*node),
@@ -56,7 +56,7 @@ fn members(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
     if share >= 1.0 {
         return Members::All;
     }
-    let wireless = (0..).map(NodeId).zip(nodes).filter(|(_, node)| node.interface == Interface::Wireless);
+    let wireless = (0..).map(NodeId).zip(nodes).filter(|(_, node)| node.interface() == Interface::Wireless);
     let mut stream = Stream::global(seed, run, Purpose::Neighborhood);
     let mut drawn: Vec<(u64, NodeId)> = wireless.map(|(id, _)| (stream.bits(), id)).collect();
     drawn.sort_unstable();

@@ -6,7 +6,7 @@ use super::super::source::{Origin, Problem};
 use super::{Files, Names, instant, mobility};
 use hopline_core::{Instant, NodeId, Purpose, Stream};
 use hopline_radio::mobility::{Position, SetDest, Trajectory};
-use hopline_sim::spec::{Interface, NodeSpec};
+use hopline_sim::spec::{Channel, Interface, NodeSpec};
 
 /// A node before its movement is known.
 pub(super) struct Placed<'a> {
@@ -45,8 +45,15 @@ pub(super) fn resolve(
     let names = names(&placed)?;
     let trajectories = mobility::resolve(scenario, files, &placed, &names, (seed, run))?;
     let nodes = placed.into_iter().zip(trajectories);
-    let nodes = nodes.map(|(n, trajectory)| NodeSpec { name: n.name, interface: n.interface, trajectory });
+    let nodes = nodes.map(|(n, trajectory)| NodeSpec::new(n.name, trajectory, radios(n.interface)));
     Ok((nodes.collect(), names))
+}
+
+fn radios(interface: Interface) -> &'static [Channel] {
+    match interface {
+        Interface::Wireless => &[Channel(0)],
+        Interface::Wired => &[],
+    }
 }
 
 fn names(placed: &[Placed<'_>]) -> Result<Names, Problem> {

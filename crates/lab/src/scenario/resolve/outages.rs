@@ -38,7 +38,7 @@ fn outage(
             .help("from and to are different nodes"));
     }
     let linked = links.iter().any(|link| [(link.a, link.b), (link.b, link.a)].contains(&(from, to)));
-    let over_the_air = [from, to].iter().all(|node| nodes[node.index()].interface == Interface::Wireless);
+    let over_the_air = [from, to].iter().all(|node| nodes[node.index()].interface() == Interface::Wireless);
     if !linked && !over_the_air {
         let [from, to] = [from, to].map(|node| &nodes[node.index()].name);
         return Err(Problem::new(format!("an outage between `{from}` and `{to}`, which have no link"))

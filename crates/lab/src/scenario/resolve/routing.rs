@@ -6,13 +6,13 @@ mod olsr;
 
 use super::super::schema::Section;
 use super::super::source::Problem;
-use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RoutingSpec};
+use hopline_sim::spec::{FailureNotification, RoutingSpec};
 
 /// Protocols that have a table of parameters.
 const PROTOCOLS: [&str; 3] = ["aodv", "olsr", "dsr"];
 
 /// How packets find their way among `nodes`.
-pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<RoutingSpec, Problem> {
+pub(super) fn resolve(section: Section<'_>) -> Result<RoutingSpec, Problem> {
     let protocol = section.word("protocol").expect("has a default");
     let idle = PROTOCOLS.into_iter().find(|table| *table != protocol && section.section(table).is_given());
     if let Some(table) = idle {
@@ -22,15 +22,6 @@ pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<Routin
     }
     if protocol == "static" {
         return Ok(RoutingSpec::Static);
-    }
-    if let Some(wired) = nodes.iter().find(|n| n.interface == Interface::Wired) {
-        let name = protocol.to_uppercase();
-        return Err(Problem::new(format!(
-            "{name} runs on wireless nodes only, and `{}` is wired",
-            wired.name
-        ))
-        .at(section.origin_of("protocol"))
-        .help("use protocol = \"static\" where there are wired nodes"));
     }
     match protocol {
         "aodv" => Ok(RoutingSpec::Aodv(aodv::config(section.section("aodv")))),

@@ -1,9 +1,9 @@
 //! The endpoints of a connection, of whatever transport.
 
-use super::counters::Frozen;
 use crate::outcome::Detected;
 use crate::packet::Body;
 use crate::spec::Transport;
+use core::ops::Add;
 use hopline_core::{Duration, Instant, Length, LinkId, Machine, Seq32, Stream};
 use hopline_transport::connection::Event;
 use hopline_transport::tcp::{self, DoorStats, Estimator, Ports};
@@ -14,7 +14,7 @@ use hopline_wire::udp;
 /// One end of a connection.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the connection around it is boxed")]
-pub(super) enum Endpoint {
+pub(crate) enum Endpoint {
     Tcp(tcp::Endpoint<Length>),
     /// Its ports are UDP's.
     Tpa {
@@ -25,14 +25,34 @@ pub(super) enum Endpoint {
 
 /// What an endpoint has counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) segments_sent: u64,
-    pub(super) retransmissions: u64,
-    pub(super) timeouts: u64,
-    pub(super) bytes_acked: u64,
-    pub(super) bytes_received: u64,
-    pub(super) detected: Detected,
-    pub(super) duplicates_received: u64,
+pub(crate) struct Counts {
+    pub(crate) segments_sent: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) detected: Detected,
+    pub(crate) duplicates_received: u64,
+}
+
+/// How connections waited for routes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Frozen {
+    pub(crate) freezes: u64,
+    pub(crate) probes: u64,
+    pub(crate) time: Duration,
+}
+
+impl Add for Frozen {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            freezes: self.freezes + other.freezes,
+            probes: self.probes + other.probes,
+            time: self.time + other.time,
+        }
+    }
 }
 
 /// Does the same with an endpoint of either transport.
@@ -47,7 +67,7 @@ macro_rules! either {
 
 impl Endpoint {
     /// A closed endpoint.
-    pub(super) fn new(transport: &Transport, ports: Ports, stream: &mut Stream) -> Self {
+    pub(crate) fn new(transport: &Transport, ports: Ports, stream: &mut Stream) -> Self {
         let valid = "a specification holds valid configurations";
         match transport {
             Transport::Tcp(config) => {
@@ -60,34 +80,34 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn connect(&mut self, now: Instant) {
+    pub(crate) fn connect(&mut self, now: Instant) {
         either!(self, endpoint => endpoint.connect(now)).expect("a new endpoint can connect");
     }
 
-    pub(super) fn listen(&mut self) {
+    pub(crate) fn listen(&mut self) {
         either!(self, endpoint => endpoint.listen()).expect("a new endpoint can listen");
     }
 
     /// A connection that is given up takes no data, and the application falls silent.
-    pub(super) fn send(&mut self, now: Instant, bytes: u64) {
+    pub(crate) fn send(&mut self, now: Instant, bytes: u64) {
         let _ = either!(self, endpoint => endpoint.send(now, Length(bytes)));
     }
 
-    pub(super) fn recv(&mut self) -> Option<Length> {
+    pub(crate) fn recv(&mut self) -> Option<Length> {
         either!(self, endpoint => endpoint.recv())
     }
 
     /// Does nothing where the connection is over already.
-    pub(super) fn close(&mut self, now: Instant) {
+    pub(crate) fn close(&mut self, now: Instant) {
         let _ = either!(self, endpoint => endpoint.close(now));
     }
 
-    pub(super) fn abort(&mut self, now: Instant) {
+    pub(crate) fn abort(&mut self, now: Instant) {
         either!(self, endpoint => endpoint.abort(now));
     }
 
     /// Takes the segment in `body`; one of the other transport cannot come here, and would be no concern of this one.
-    pub(super) fn handle_packet(&mut self, now: Instant, body: &Body) {
+    pub(crate) fn handle_packet(&mut self, now: Instant, body: &Body) {
         match (self, body) {
             (Self::Tcp(endpoint), Body::Tcp(segment)) => endpoint.handle_packet(now, LinkId::ONLY, *segment),
             (Self::Tpa { endpoint, .. }, Body::Tpa { segment, .. }) => {
@@ -97,15 +117,15 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
         either!(self, endpoint => endpoint.handle_timeout(now));
     }
 
-    pub(super) fn handle_signal(&mut self, now: Instant, signal: Signal) {
+    pub(crate) fn handle_signal(&mut self, now: Instant, signal: Signal) {
         either!(self, endpoint => endpoint.handle_signal(now, signal));
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Body> {
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Body> {
         match self {
             Self::Tcp(endpoint) => endpoint.poll_transmit(now).map(Body::Tcp),
             Self::Tpa { endpoint, ports } => {
@@ -115,38 +135,38 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn poll_event(&mut self) -> Option<Event> {
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
         either!(self, endpoint => endpoint.poll_event())
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         either!(self, endpoint => endpoint.poll_timeout().map(|(at, _)| at))
     }
 
     /// Bytes that may be in flight.
-    pub(super) fn cwnd_bytes(&self) -> u64 {
+    pub(crate) fn cwnd_bytes(&self) -> u64 {
         match self {
             Self::Tcp(endpoint) => endpoint.cwnd().into(),
             Self::Tpa { endpoint, .. } => u64::from(endpoint.cwnd()) * u64::from(endpoint.effective_mss()),
         }
     }
 
-    pub(super) fn srtt(&self) -> Option<Duration> {
+    pub(crate) fn srtt(&self) -> Option<Duration> {
         either!(self, endpoint => endpoint.srtt())
     }
 
     /// Data bytes of a full segment.
-    pub(super) fn effective_mss(&self) -> u32 {
+    pub(crate) fn effective_mss(&self) -> u32 {
         either!(self, endpoint => endpoint.effective_mss())
     }
 
     /// Whether it wants to know the length of the path.
-    pub(super) fn is_paced(&self) -> bool {
+    pub(crate) fn is_paced(&self) -> bool {
         either!(self, endpoint => endpoint.pacing().is_some())
     }
 
     /// What TCP-DOOR counted.
-    pub(super) fn door(&self) -> DoorStats {
+    pub(crate) fn door(&self) -> DoorStats {
         match self {
             Self::Tcp(endpoint) => endpoint.stats().door,
             Self::Tpa { .. } => DoorStats::default(),
@@ -154,7 +174,7 @@ impl Endpoint {
     }
 
     /// How it has waited for routes until `now`.
-    pub(super) fn frozen(&self, now: Instant) -> Frozen {
+    pub(crate) fn frozen(&self, now: Instant) -> Frozen {
         match self {
             Self::Tcp(endpoint) => {
                 let stats = &endpoint.stats().feedback;
@@ -164,7 +184,7 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         let detected = match self {
             Self::Tcp(endpoint) => Detected::of(endpoint.stats()),
             Self::Tpa { .. } => Detected::default(),
@@ -185,7 +205,7 @@ impl Endpoint {
 }
 
 /// The configuration with the phase of a ticking clock drawn, as long as TCP has one.
-pub(super) fn with_clock_phase(mut over: Transport, stream: &mut Stream) -> Transport {
+pub(crate) fn with_clock_phase(mut over: Transport, stream: &mut Stream) -> Transport {
     if let Transport::Tcp(config) = &mut over
         && let Estimator::Ticks { phase } = &mut config.rto.estimator
     {
@@ -195,12 +215,12 @@ pub(super) fn with_clock_phase(mut over: Transport, stream: &mut Stream) -> Tran
 }
 
 /// The ECN field of the IP packet around a segment.
-pub(super) fn ecn(body: &Body) -> Ecn {
+pub(crate) fn ecn(body: &Body) -> Ecn {
     if let Body::Tcp(segment) = body { segment.ecn } else { Ecn::NotCapable }
 }
 
 /// The segment as it arrives in a packet with this ECN field.
-pub(super) fn with_mark(mut body: Body, ecn: Ecn) -> Body {
+pub(crate) fn with_mark(mut body: Body, ecn: Ecn) -> Body {
     if let Body::Tcp(segment) = &mut body {
         segment.ecn = ecn;
     }
@@ -208,7 +228,7 @@ pub(super) fn with_mark(mut body: Body, ecn: Ecn) -> Body {
 }
 
 /// Length of the IP packet around a segment.
-pub(super) fn packet_len(body: &Body) -> u32 {
+pub(crate) fn packet_len(body: &Body) -> u32 {
     let len = match body {
         Body::Tcp(segment) => segment.wire_len(),
         Body::Tpa { segment, .. } => udp::HEADER_LEN + segment.udp_len(),

@@ -1,7 +1,9 @@
 //! The air between the nodes: who hears whom, how strongly and how late; and what is in the air.
 
+use super::StationId;
 use crate::outage::Schedule;
 use crate::packet::Handle;
+use crate::spec::{Channel, NodeSpec, RadioInterface};
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_radio::Rate;
 use hopline_radio::mobility::{Cursor, Position, Trajectory};
@@ -16,7 +18,7 @@ const SLACK_M: f64 = 50.0;
 /// One receiver of a transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    pub(crate) node: u32,
+    pub(crate) station: StationId,
     pub(crate) link: Link,
     pub(crate) delay: Duration,
     pub(crate) power_w: f64,
@@ -42,7 +44,7 @@ pub(crate) struct Flight {
     /// Place among the events of an instant: all receivers take what begins in the order in which it was sent, and what
     /// ends in the order in which its senders ended it, whoever else listens.
     pub(crate) order: u64,
-    /// By delay, then by node.
+    /// By delay, then by station.
     pub(crate) heard: Vec<Heard>,
 }
 
@@ -50,10 +52,10 @@ pub(crate) struct Flight {
 #[derive(Debug)]
 pub(crate) struct Medium {
     config: phy::Config,
-    trajectories: Vec<Trajectory>,
-    cursors: Vec<Cursor>,
+    antennas: Vec<Antenna>,
+    /// Stations, numbered as nodes.
     grid: CellGrid,
-    /// Where the grid believes each node to be, and since when.
+    /// Since when the grid believes each station to be where it has it.
     grid_at: Instant,
     reach_m: f64,
     max_speed_mps: f64,
@@ -67,7 +69,22 @@ pub(crate) struct Medium {
     key: (u64, u64),
 }
 
-/// Who may hear a node.
+/// Where a station is, and on which channel.
+#[derive(Clone, Debug)]
+struct Antenna {
+    node: NodeId,
+    trajectory: Trajectory,
+    cursor: Cursor,
+    channel: Channel,
+}
+
+impl Antenna {
+    fn position(&mut self, now: Instant) -> Position {
+        self.trajectory.position(now, &mut self.cursor)
+    }
+}
+
+/// Who may hear a station.
 #[derive(Clone, Debug)]
 struct Candidates {
     valid_until: Instant,
@@ -77,39 +94,45 @@ struct Candidates {
 }
 
 impl Medium {
-    /// The medium between `trajectories`, of which those in `wireless` have a radio.
+    /// The medium between the radios of `nodes`.
     pub(crate) fn new(
         config: phy::Config,
-        trajectories: Vec<Trajectory>,
-        wireless: &[NodeId],
+        nodes: &[NodeSpec],
+        radios: &[RadioInterface],
         outages: Schedule,
         (seed, run): (u64, u64),
     ) -> Self {
         let reach_m = config.propagation.reach_m(&config.radio, config.radio.cs_threshold_w);
-        let max_speed_mps = trajectories.iter().map(Trajectory::max_speed).fold(0.0, f64::max);
-        let nodes = trajectories.len();
+        let max_speed_mps = nodes.iter().map(|node| node.trajectory.max_speed()).fold(0.0, f64::max);
+        let antenna = |radio: &RadioInterface| Antenna {
+            node: radio.node,
+            trajectory: nodes[radio.node.index()].trajectory.clone(),
+            cursor: Cursor::default(),
+            channel: radio.channel,
+        };
+        let antennas: Vec<Antenna> = radios.iter().map(antenna).collect();
         let mut grid = CellGrid::new(reach_m + SLACK_M);
-        for &node in wireless {
-            grid.place(node, trajectories[node.index()].position_at(Instant::ZERO));
+        for (station, antenna) in (0..).map(NodeId).zip(&antennas) {
+            grid.place(station, antenna.trajectory.position_at(Instant::ZERO));
         }
         let stale = Candidates { valid_until: Instant::ZERO, heard: Vec::new() };
         Self {
             config,
-            cursors: vec![Cursor::default(); nodes],
-            trajectories,
+            antennas,
             grid,
             grid_at: Instant::ZERO,
             reach_m,
             max_speed_mps,
-            candidates: vec![stale; nodes],
+            candidates: vec![stale; radios.len()],
             flights: Vec::new(),
             free: Vec::new(),
             chance: match config.propagation {
                 Propagation::Shadowing(model) => Some(model.draw),
                 _ => None,
             },
-            shadowing: (0..nodes as u32)
-                .map(|n| Stream::new(seed, run, NodeId(n), Purpose::Shadowing))
+            shadowing: radios
+                .iter()
+                .map(|radio| Stream::keyed(seed, run, radio.key(), Purpose::Shadowing))
                 .collect(),
             outages,
             key: (seed, run),
@@ -120,7 +143,7 @@ impl Medium {
     pub(crate) fn launch(
         &mut self,
         now: Instant,
-        from: NodeId,
+        from: StationId,
         frame: Frame<Handle>,
         (rate, bits): (Rate, u32),
         airtime: Duration,
@@ -134,11 +157,12 @@ impl Medium {
         let mut heard = core::mem::take(&mut self.flights[id as usize].heard);
         self.hear(now, from, &mut heard);
         if !self.outages.is_empty() {
-            for h in heard
-                .iter_mut()
-                .filter(|h| self.outages.covers(now + airtime + h.delay, from, NodeId(h.node)))
-            {
-                h.link = Link::Down;
+            let sender = self.antennas[from.index()].node;
+            for h in &mut heard {
+                let receiver = self.antennas[h.station.index()].node;
+                if self.outages.covers(now + airtime + h.delay, sender, receiver) {
+                    h.link = Link::Down;
+                }
             }
         }
         self.flights[id as usize] =
@@ -148,13 +172,14 @@ impl Medium {
 
     /// Whose radios would decode a frame of `from` at `now`, were nothing else on the air and nothing drawn per frame. No random
     /// number is drawn, and what is in the air remains as it is.
-    pub(crate) fn in_range(&mut self, now: Instant, from: NodeId) -> Vec<u32> {
+    pub(crate) fn in_range(&mut self, now: Instant, from: StationId) -> Vec<StationId> {
         let mut heard = Vec::new();
         self.sense(now, from, &mut heard);
         let decodes = |h: &&Heard| {
-            h.power_w >= self.config.radio.rx_threshold_w && !self.outages.covers(now, from, NodeId(h.node))
+            let [from, to] = [from, h.station].map(|station| self.antennas[station.index()].node);
+            h.power_w >= self.config.radio.rx_threshold_w && !self.outages.covers(now, from, to)
         };
-        heard.iter().filter(decodes).map(|h| h.node).collect()
+        heard.iter().filter(decodes).map(|h| h.station).collect()
     }
 
     /// The transmission ends at its sender.
@@ -172,7 +197,7 @@ impl Medium {
     }
 
     /// Fills `heard` with everybody whom a transmission of `from` at `now` reaches with the carrier-sense threshold.
-    fn hear(&mut self, now: Instant, from: NodeId, heard: &mut Vec<Heard>) {
+    fn hear(&mut self, now: Instant, from: StationId, heard: &mut Vec<Heard>) {
         self.sense(now, from, heard);
         if self.chance == Some(ShadowingDraw::PerFrame) {
             self.shadow(heard);
@@ -180,7 +205,7 @@ impl Medium {
     }
 
     /// The same before anything is drawn for the frame, and all who may still be reached then.
-    fn sense(&mut self, now: Instant, from: NodeId, heard: &mut Vec<Heard>) {
+    fn sense(&mut self, now: Instant, from: StationId, heard: &mut Vec<Heard>) {
         if self.candidates[from.index()].valid_until <= now {
             self.collect(now, from);
         }
@@ -197,12 +222,13 @@ impl Medium {
     }
 
     /// Powers and delays at `now`, in the order of these. Whoever is out of reach gets no power.
-    fn measure(&mut self, now: Instant, from: NodeId, candidates: &mut [Heard]) {
-        let origin = self.position(now, from);
+    fn measure(&mut self, now: Instant, from: StationId, candidates: &mut [Heard]) {
+        let origin = self.antennas[from.index()].position(now);
+        let sender = self.antennas[from.index()].node;
         let (config, reach_squared) = (self.config, self.reach_m * self.reach_m);
         for h in candidates.iter_mut() {
-            let node = NodeId(h.node);
-            let position = self.trajectories[node.index()].position(now, &mut self.cursors[node.index()]);
+            let antenna = &mut self.antennas[h.station.index()];
+            let position = antenna.position(now);
             let squared = origin.distance_squared_m2(position);
             let distance_m = squared.sqrt();
             h.delay = propagation_delay(distance_m);
@@ -212,10 +238,10 @@ impl Medium {
             }
             h.power_w = config.propagation.received_w(&config.radio, distance_m);
             if self.chance == Some(ShadowingDraw::PerLink) {
-                h.power_w *= config.propagation.link_gain(self.key.0, self.key.1, from, node);
+                h.power_w *= config.propagation.link_gain(self.key.0, self.key.1, sender, antenna.node);
             }
         }
-        candidates.sort_unstable_by_key(|h| (h.delay, h.node));
+        candidates.sort_unstable_by_key(|h| (h.delay, h.station));
     }
 
     /// Whether a candidate hears the transmission that was measured.
@@ -229,23 +255,25 @@ impl Medium {
     fn shadow(&mut self, heard: &mut Vec<Heard>) {
         let config = self.config;
         heard.retain_mut(|h| {
-            h.power_w *= config.propagation.frame_gain(&mut self.shadowing[h.node as usize]);
+            h.power_w *= config.propagation.frame_gain(&mut self.shadowing[h.station.index()]);
             h.power_w >= config.radio.cs_threshold_w
         });
     }
 
     /// Looks for the candidates of `from` in the grid.
-    fn collect(&mut self, now: Instant, from: NodeId) {
+    fn collect(&mut self, now: Instant, from: StationId) {
         self.refresh_grid(now);
-        let origin = self.position(now, from);
+        let origin = self.antennas[from.index()].position(now);
+        let channel = self.antennas[from.index()].channel;
         let moving = self.max_speed_mps > 0.0;
         let radius_m = if moving { self.reach_m + SLACK_M } else { self.reach_m };
         let mut near = Vec::new();
         self.grid.within(origin, radius_m + self.grid_error_m(now), &mut near);
-        near.retain(|&node| node != from);
         let mut heard: Vec<Heard> = near
             .into_iter()
-            .map(|node| Heard { node: node.0, link: Link::Up, delay: Duration::ZERO, power_w: 0.0 })
+            .map(|station| StationId(station.0))
+            .filter(|&station| station != from && self.antennas[station.index()].channel == channel)
+            .map(|station| Heard { station, link: Link::Up, delay: Duration::ZERO, power_w: 0.0 })
             .collect();
         let valid_until = if moving {
             // Two nodes can approach each other at twice the highest speed.
@@ -261,23 +289,15 @@ impl Medium {
     /// Keeps the grid's error below the slack.
     fn refresh_grid(&mut self, now: Instant) {
         if self.grid_error_m(now) > SLACK_M / 2.0 {
-            for node in 0..self.trajectories.len() as u32 {
-                let node = NodeId(node);
-                if self.grid.position(node).is_some() {
-                    let position = self.position(now, node);
-                    self.grid.place(node, position);
-                }
+            for (station, antenna) in (0..).map(NodeId).zip(&mut self.antennas) {
+                self.grid.place(station, antenna.position(now));
             }
             self.grid_at = now;
         }
     }
 
-    /// How far a node can have gone since the grid was refreshed.
+    /// How far a station can have gone since the grid was refreshed.
     fn grid_error_m(&self, now: Instant) -> f64 {
         now.since(self.grid_at).as_secs_f64() * self.max_speed_mps
-    }
-
-    fn position(&mut self, now: Instant, node: NodeId) -> Position {
-        self.trajectories[node.index()].position(now, &mut self.cursors[node.index()])
     }
 }

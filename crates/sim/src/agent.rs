@@ -1,0 +1,218 @@
+//! A node and its routing agent: what the node asks, tells and is told.
+
+use crate::event::Event;
+use crate::packet::{Account, Body, Carried, Handle, Mark, Packet, header};
+use crate::trace::{DropReason, Place, TraceEvent, Tracer};
+use crate::world::World;
+use hopline_core::NodeId;
+use hopline_queue::drop_tail::Class;
+use hopline_routing::DropReason as RoutingDrop;
+use hopline_routing::router::{
+    self, Custody, Decision, Lost, Origin, Purged, Question, Received, Receiver, Report, Router, Transmission,
+};
+use hopline_wire::ipv4::Header;
+use std::net::Ipv4Addr;
+
+impl<T: Tracer> World<T> {
+    /// Asks the agent of `node` where a packet goes that it is to bring to `destination`. It may keep it.
+    pub(crate) fn ask_agent(&mut self, node: NodeId, handle: Handle, destination: Ipv4Addr, origin: Origin) {
+        let now = self.kernel.now;
+        let protocol = self.kernel.packets.get(handle).ip.protocol;
+        let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() else { return };
+        let question = Question { packet: handle, destination, ttl: handle.ttl, protocol, origin };
+        match agent.machine.route(now, question) {
+            Decision::Forward { next_hop } => self.send_to(node, handle, next_hop, Class::Data),
+            Decision::Taken => {}
+            Decision::Dropped { reason } => self.drop_packet(node, handle, DropReason::Routing(reason)),
+        }
+        self.drive_agent(node);
+    }
+
+    /// A routing message arrived from a neighbour. The caller's hold on it ends.
+    pub(crate) fn receive_routing(&mut self, node: NodeId, handle: Handle, from: NodeId) {
+        let now = self.kernel.now;
+        let Some(packet) = self.unpack(handle) else { return };
+        self.kernel.packets.release(handle);
+        let inner = packet.carried;
+        let received = Received { packet, from: from.ipv4(), to: Receiver::Us };
+        let custody = match self.nodes[node.index()].agent.as_deref_mut() {
+            Some(agent) => agent.machine.receive(now, received),
+            None => Custody::Refused,
+        };
+        // Who does not speak the protocol cannot read what a message carries.
+        if let (Some(inner), Custody::Refused) = (inner, custody) {
+            self.drop_packet(node, inner, DropReason::NoRoute);
+        }
+        self.drive_agent(node);
+    }
+
+    /// The radio of `node`, which listens to its neighbours, decoded a packet from one of them to another.
+    pub(crate) fn overhear(&mut self, node: NodeId, handle: Handle, from: NodeId, to: NodeId) {
+        let now = self.kernel.now;
+        let Packet { ip, body: Body::Routing { message, .. }, .. } = self.kernel.packets.get(handle) else {
+            return;
+        };
+        let (source, destination) = (ip.src, ip.dst);
+        let packet =
+            router::Packet { source, destination, ttl: handle.ttl, message: message.clone(), carried: None };
+        let received = Received { packet, from: from.ipv4(), to: Receiver::Other(to.ipv4()) };
+        if let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() {
+            let _carries_nothing = agent.machine.receive(now, received);
+            self.drive_agent(node);
+        }
+    }
+
+    /// The MAC gave up on a packet for `neighbour`; the agent is to be drained. The caller's hold on it ends.
+    pub(crate) fn agent_link_failed(&mut self, node: NodeId, handle: Handle, neighbour: Ipv4Addr) {
+        let now = self.kernel.now;
+        let message = self.unpack(handle);
+        let inner = message.as_ref().and_then(|message| message.carried);
+        let is_message = message.is_some();
+        let Packet { ip, .. } = *self.kernel.packets.get(handle);
+        let lost = message.map_or_else(
+            || Lost::Data {
+                packet: handle,
+                destination: self.forwarding.destination(node, ip.dst),
+                source: ip.src,
+                travelled: ip.ttl - handle.ttl,
+            },
+            Lost::Message,
+        );
+        let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() else { return };
+        match agent.machine.link_failed(now, neighbour, lost) {
+            Custody::Taken if is_message => self.kernel.packets.release(handle),
+            Custody::Taken => {}
+            Custody::Refused => {
+                if let Some(inner) = inner {
+                    self.kernel.packets.release(inner);
+                }
+                self.kernel.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
+            }
+        }
+    }
+
+    /// A routing agent's wake-up is due.
+    pub(crate) fn wake_agent(&mut self, node: NodeId) {
+        let now = self.kernel.now;
+        let Some(agent) = &mut self.nodes[node.index()].agent else { return };
+        if agent.alarm.rings(now) {
+            agent.machine.wake(now);
+            self.drive_agent(node);
+        }
+    }
+
+    /// Drains a routing agent: messages, packets released and dropped.
+    pub(crate) fn drive_agent(&mut self, node: NodeId) {
+        let now = self.kernel.now;
+        loop {
+            let Some(agent) = &mut self.nodes[node.index()].agent else { return };
+            if let Some(transmission) = agent.machine.transmission(now) {
+                self.send_message(node, transmission);
+            } else if let Some(report) = agent.machine.report() {
+                self.take_agents_report(node, report);
+            } else {
+                break;
+            }
+        }
+        if let Some(agent) = &mut self.nodes[node.index()].agent {
+            let wanted = agent.machine.next_wake();
+            let event = Event::Routing { node: node.0 };
+            agent.alarm.set(now, wanted, &mut self.kernel.scheduler, event);
+        }
+        self.tell_of_routes(node);
+    }
+
+    fn take_agents_report(&mut self, node: NodeId, report: Report<Handle>) {
+        match report {
+            Report::Release { packet, next_hop } => self.send_to(node, packet, next_hop, Class::Data),
+            Report::Deliver { packet, ttl } => {
+                let handle = Handle { ttl, ..packet };
+                let ip = self.kernel.packets.get(handle).ip;
+                if self.forwarding.owner(ip.dst) == Some(node) {
+                    self.kernel.note(node, |packets| TraceEvent::Delivered(packets.view(handle)));
+                }
+                self.take(node, handle, Origin::Local);
+            }
+            Report::Drop { packet, reason } => {
+                let ip = self.kernel.packets.get(packet).ip;
+                // RFC 3561 §6.3: whoever sent what nobody could be found for is told.
+                if reason == RoutingDrop::DiscoveryFailed && ip.src == node.ipv4() {
+                    self.note_broken_route(node, self.forwarding.destination(node, ip.dst));
+                }
+                self.drop_packet(node, packet, DropReason::Routing(reason));
+            }
+            Report::PurgeQueue { next_hop, fate } => self.purge(node, next_hop, fate),
+            Report::RouteLost { destination } => self.note_broken_route(node, destination),
+            // Routes return in other ways too; whoever waits for one asks the agent.
+            Report::RouteFound { .. } => {}
+        }
+    }
+
+    fn purge(&mut self, node: NodeId, next_hop: Ipv4Addr, fate: Purged) {
+        let Some(neighbour) = self.forwarding.owner(next_hop) else { return };
+        let (air, kernel) = self.air();
+        let Some((station, to)) = air.towards(node, neighbour) else { return };
+        for handle in air.purge_queue(kernel, station, to) {
+            match fate {
+                Purged::Dropped => {
+                    let reason = DropReason::Routing(RoutingDrop::LinkFailure);
+                    self.kernel.drop_at(Place::Radio, node, handle, reason);
+                }
+                Purged::Failed => self.agent_link_failed(node, handle, next_hop),
+            }
+        }
+    }
+
+    /// Sends what an agent wants sent. A header that changes at every hop goes around a packet that never does: each hop makes
+    /// a new one around it.
+    fn send_message(&mut self, node: NodeId, transmission: Transmission<Handle>) {
+        let Transmission { packet, next_hop, len } = transmission;
+        let router::Packet { source, destination, ttl, message, carried } = packet;
+        let ip = Header { ttl, ..header(source, destination, message.protocol()) };
+        let len_bytes = len as u32;
+        let Some(inner) = carried else {
+            let body = Body::Routing { message, carried: None };
+            let packet = self.kernel.made(ip, body, len_bytes, Account::Control);
+            let ledger = &mut self.kernel.ledger[node.index()];
+            ledger.routing_packets += 1;
+            ledger.routing_bytes += u64::from(packet.len_bytes);
+            let handle = self.kernel.packets.insert(packet);
+            return self.send_to(node, handle, next_hop, Class::Routing);
+        };
+        let within = self.kernel.packets.get(inner);
+        let packet = Packet {
+            // Of what the packet carries: so its hops can be counted from any copy.
+            ip: Header { ttl: within.ip.ttl, ecn: self.kernel.packets.ecn(inner), ..ip },
+            len_bytes: within.len_bytes + len_bytes,
+            body: Body::Routing { message, carried: Some(Carried(inner)) },
+            account: Account::Control,
+            made: within.made,
+            serial: 0,
+        };
+        let handle = Handle { ttl, ..self.kernel.packets.insert(packet) };
+        self.send_to(node, handle, next_hop, Class::Data);
+    }
+
+    /// The routing packet behind `handle`, with a hold on what it carries; `None` if it is of another kind.
+    fn unpack(&mut self, handle: Handle) -> Option<router::Packet<Handle>> {
+        let Packet { ip, body: Body::Routing { message, carried }, .. } = self.kernel.packets.get(handle)
+        else {
+            return None;
+        };
+        let packet = router::Packet {
+            source: ip.src,
+            destination: ip.dst,
+            ttl: handle.ttl,
+            message: message.clone(),
+            // What was marked goes on in another packet.
+            carried: carried.map(|Carried(inner)| match handle.mark {
+                Mark::None => inner,
+                Mark::Congestion => Handle { mark: Mark::Congestion, ..inner },
+            }),
+        };
+        if let Some(inner) = packet.carried {
+            self.kernel.packets.retain(inner);
+        }
+        Some(packet)
+    }
+}

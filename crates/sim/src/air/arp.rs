@@ -1,0 +1,129 @@
+//! Address resolution at a radio (RFC 826), as ns-2 does it: a node asks for a neighbour's address when it first sends to it,
+//! keeps one packet meanwhile, which the next one pushes out, and never forgets. With the third request unanswered it gives the
+//! neighbour up as the MAC would.
+
+use super::{Air, Queued, Station, StationId};
+use crate::kernel::Kernel;
+use crate::packet::{Account, Body, Packet, header};
+use crate::trace::{DropReason, Place, Tracer};
+use hopline_core::NodeId;
+use hopline_queue::drop_tail::Class;
+use hopline_wire::arp::{LEN, Message, Operation};
+use hopline_wire::dot11::MacAddr;
+use hopline_wire::ipv4::{Header, Protocol};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+/// Requests for an address after which the packets for it fail.
+const MOST_REQUESTS: u8 = 3;
+
+/// The addresses that a station knows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Addresses {
+    known: BTreeSet<MacAddr>,
+    asked: BTreeMap<MacAddr, Asked>,
+}
+
+/// An address that is not known yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    requests: u8,
+    held: Option<Queued>,
+}
+
+/// What becomes of a packet for a neighbour.
+enum Fate {
+    /// It leaves.
+    Leaves,
+    /// It waits for an answer, in place of another one.
+    Waits { displaced: Option<Queued> },
+    /// There is no answer. So for the packet that waited.
+    Fails { held: Option<Queued> },
+}
+
+impl Addresses {
+    fn look_up(&mut self, to: MacAddr, packet: Queued) -> Fate {
+        if self.known.contains(&to) {
+            return Fate::Leaves;
+        }
+        let asked = self.asked.entry(to).or_default();
+        if asked.requests >= MOST_REQUESTS {
+            return Fate::Fails { held: core::mem::take(asked).held };
+        }
+        asked.requests += 1;
+        Fate::Waits { displaced: asked.held.replace(packet) }
+    }
+
+    /// The address of `of` is known now. Returns the packet that waited for it.
+    fn learn(&mut self, of: MacAddr) -> Option<Queued> {
+        self.known.insert(of);
+        self.asked.remove(&of)?.held
+    }
+}
+
+/// Whether a packet may leave.
+pub(super) enum Resolved {
+    Known,
+    /// It waits, and this request goes in its place.
+    Asks(Queued),
+    /// There is no answer. So for the packet that waited.
+    Failed {
+        held: Option<Queued>,
+    },
+}
+
+impl Air {
+    /// Whether a packet for a neighbour may leave now.
+    pub(super) fn resolve<T: Tracer>(
+        &mut self,
+        kernel: &mut Kernel<T>,
+        at: StationId,
+        packet: Queued,
+    ) -> Resolved {
+        let Station { node, address, addresses, .. } = &mut self.stations[at.index()];
+        // Broadcasts need no address.
+        let (Some(addresses), false) = (addresses, packet.to.is_group()) else { return Resolved::Known };
+        let sender = (*address, node.ipv4());
+        match addresses.look_up(packet.to, packet) {
+            Fate::Leaves => Resolved::Known,
+            Fate::Fails { held } => Resolved::Failed { held },
+            Fate::Waits { displaced } => {
+                if let Some(displaced) = displaced {
+                    kernel.drop_at(Place::Radio, *node, displaced.handle, DropReason::Unresolved);
+                }
+                let asked = self.node_of(packet.to).map_or(Ipv4Addr::UNSPECIFIED, NodeId::ipv4);
+                let target = (MacAddr::default(), asked);
+                Resolved::Asks(made(kernel, Message { operation: Operation::Request, sender, target }))
+            }
+        }
+    }
+
+    /// A message arrived at a station: whoever hears it learns its sender's address. Returns what is now to
+    /// [descend](Self::descend).
+    pub(crate) fn receive_arp<T: Tracer>(
+        &mut self,
+        kernel: &mut Kernel<T>,
+        at: StationId,
+        message: Message,
+    ) -> [Option<Queued>; 2] {
+        let Station { node, address, addresses, .. } = &mut self.stations[at.index()];
+        let Some(addresses) = addresses else { return [None; 2] };
+        let held = addresses.learn(message.sender.0);
+        let sender = (*address, node.ipv4());
+        let is_asked = message.operation == Operation::Request && message.target.1 == sender.1;
+        let reply = Message { operation: Operation::Reply, sender, target: message.sender };
+        [held, is_asked.then(|| made(kernel, reply))]
+    }
+}
+
+/// A message as a packet.
+fn made<T: Tracer>(kernel: &mut Kernel<T>, message: Message) -> Queued {
+    // It has no IP header; this one says who speaks to whom, for traces.
+    let ip = Header { ttl: 1, ..header(message.sender.1, message.target.1, Protocol::Udp) };
+    let to = match message.operation {
+        Operation::Request => MacAddr::BROADCAST,
+        Operation::Reply => message.target.0,
+    };
+    let packet = Packet { len_bytes: LEN as u32, ..kernel.made(ip, Body::Arp(message), 0, Account::Control) };
+    Queued { handle: kernel.packets.insert(packet), to, class: Class::Data }
+}

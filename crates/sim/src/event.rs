@@ -1,0 +1,46 @@
+//! What can happen, and to whom.
+
+use crate::air::StationId;
+use crate::flow::Side;
+use crate::wired::WireEnd;
+
+/// What is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A transmission begins at its receivers, from number `next` of its list on.
+    FlightBegins { flight: u32, next: u32 },
+    /// A transmission ends: at its sender, and then at its receivers.
+    FlightEnds { flight: u32, sender: StationId },
+    /// A transmission goes on ending at its receivers, from number `next` of its list on.
+    FlightLands { flight: u32, next: u32 },
+    /// A MAC wants to be woken.
+    Mac { station: StationId },
+    /// A routing agent wants to be woken.
+    Routing { node: u32 },
+    /// What stands in the path of packets wants to be woken: the machine of this number at a node.
+    InPath { node: u32, seat: u32 },
+    /// A transport endpoint of a flow wants to be woken.
+    Endpoint { flow: u32, side: Side },
+    /// A packet has crossed the link layer downward.
+    LinkLayerDown { station: StationId },
+    /// A packet has crossed the link layer upward.
+    LinkLayerUp { station: StationId },
+    /// A packet has left one end of a wired link.
+    WireSent { end: WireEnd },
+    /// A packet has arrived from one end of a wired link at the other.
+    WireArrived { end: WireEnd },
+    /// A flow starts.
+    FlowStart { flow: u32 },
+    /// A flow stops.
+    FlowStop { flow: u32 },
+    /// An application wants to be woken: it sends a datagram or a request.
+    Application { flow: u32 },
+    /// A hostile node sends its next notice.
+    NoticeFlood { flood: u32 },
+    /// The state of all flows is sampled.
+    Sample,
+    /// Neighbourhoods are looked at.
+    Observe,
+    /// The warm-up is over.
+    WarmedUp,
+}

@@ -1,0 +1,114 @@
+//! What every part of a world is handed: the clock, what is due, the packets, and the books.
+
+use crate::event::Event;
+use crate::fingerprint::{Fingerprint, Observed};
+use crate::outcome::{Drops, Frames};
+use crate::packet::{Account, Body, Handle, Packet, Slab};
+use crate::scheduler::Scheduler;
+use crate::trace::{DropReason, Place, TraceEvent, Tracer};
+use hopline_core::{Instant, NodeId};
+use hopline_routing::DropReason as RoutingDrop;
+use hopline_wire::ipv4::Header;
+
+/// The kernel of a world. It knows no part of it.
+#[derive(Debug)]
+pub(crate) struct Kernel<T> {
+    pub(crate) now: Instant,
+    /// Nothing later than this is processed yet.
+    pub(crate) horizon: Instant,
+    pub(crate) scheduler: Scheduler<Event>,
+    pub(crate) packets: Slab,
+    /// By node.
+    pub(crate) ledger: Vec<Ledger>,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) events: u64,
+    /// Bytes that every network-layer packet carries beyond its own headers.
+    pub(crate) extra_header_bytes: u32,
+    pub(crate) tracer: T,
+}
+
+/// What is counted of a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) drops: Drops,
+    /// Packets marked by its queues.
+    pub(crate) marks: u64,
+    pub(crate) frames: Frames,
+    /// Routing packets sent, those passed on included.
+    pub(crate) routing_packets: u64,
+    /// Their bytes, IP headers included.
+    pub(crate) routing_bytes: u64,
+}
+
+impl<T: Tracer> Kernel<T> {
+    pub(crate) fn new(nodes: usize, extra_header_bytes: u32, tracer: T) -> Self {
+        Self {
+            now: Instant::ZERO,
+            horizon: Instant::ZERO,
+            scheduler: Scheduler::new(),
+            packets: Slab::default(),
+            ledger: vec![Ledger::default(); nodes],
+            fingerprint: Fingerprint::new(),
+            events: 0,
+            extra_header_bytes,
+            tracer,
+        }
+    }
+
+    /// `event` is due at `at`.
+    pub(crate) fn schedule(&mut self, at: Instant, event: Event) {
+        self.scheduler.schedule(at, event);
+    }
+
+    /// Whether no event is due before or at `at`, which is within the horizon.
+    pub(crate) fn nothing_until(&self, at: Instant) -> bool {
+        at <= self.horizon && at < self.scheduler.next_at()
+    }
+
+    /// Mixes into the fingerprint what happens now at `node`.
+    pub(crate) fn observe(&mut self, what: Observed, node: NodeId, detail: u32) {
+        self.fingerprint.observe(self.now, what, node.0, detail);
+    }
+
+    /// Tells the tracer, if there is one, what happens at `node`.
+    #[inline]
+    pub(crate) fn note(&mut self, node: NodeId, event: impl FnOnce(&Slab) -> TraceEvent<'_>) {
+        if T::ENABLED {
+            self.tracer.note(self.now, node, event(&self.packets));
+        }
+    }
+
+    /// A packet that is made now, of which `len_bytes` are its own headers and data.
+    pub(crate) fn made(&self, ip: Header, body: Body, len_bytes: u32, account: Account) -> Packet {
+        let len_bytes = len_bytes + self.extra_header_bytes;
+        Packet { ip, body, len_bytes, account, made: self.now, serial: 0 }
+    }
+
+    /// Drops a packet at `place` of `node`. The caller's hold on it ends.
+    pub(crate) fn drop_at(&mut self, place: Place, node: NodeId, handle: Handle, reason: DropReason) {
+        self.observe(Observed::Dropped, node, self.packets.len(handle));
+        if T::ENABLED {
+            let packet = self.packets.view(handle);
+            self.tracer.note(self.now, node, TraceEvent::Dropped { packet, reason, place });
+        }
+        self.ledger[node.index()].drops.count(reason);
+        self.packets.release(handle);
+    }
+}
+
+impl Drops {
+    fn count(&mut self, reason: DropReason) {
+        let counter = match reason {
+            DropReason::QueueFull => &mut self.queue_full,
+            DropReason::Early => &mut self.early,
+            DropReason::Neighborhood => &mut self.neighborhood,
+            DropReason::RetryLimit | DropReason::Routing(RoutingDrop::LinkFailure) => &mut self.retry_limit,
+            DropReason::Unresolved | DropReason::NoNeighbour => &mut self.unresolved,
+            DropReason::NoRoute | DropReason::Routing(_) => &mut self.no_route,
+            DropReason::Ttl => &mut self.ttl,
+            DropReason::LinkError => &mut self.link_error,
+            DropReason::Outage => &mut self.outage,
+        };
+        *counter += 1;
+    }
+}

@@ -1,0 +1,68 @@
+//! What stands in the path of packets at a node, driven: its wishes are granted, and it is woken.
+
+use crate::event::Event;
+use crate::neighborhood::channel_time;
+use crate::node::Interface;
+use crate::packet::{Account, Body};
+use crate::seat::{Sending, Wish};
+use crate::trace::Tracer;
+use crate::world::World;
+use hopline_core::NodeId;
+use hopline_queue::Class;
+
+impl<T: Tracer> World<T> {
+    /// Drains all machines in the path of `node`.
+    pub(crate) fn drive_path(&mut self, node: NodeId) {
+        for seat in 0..self.nodes[node.index()].path.len() {
+            self.drive_seat(node, seat);
+        }
+    }
+
+    /// Drains a machine in the path, and arms its wake-up.
+    pub(crate) fn drive_seat(&mut self, node: NodeId, seat: usize) {
+        let now = self.kernel.now;
+        while let Some(wish) = self.nodes[node.index()].path[seat].machine.in_path().poll(now) {
+            match wish {
+                Wish::ChannelTime => self.tell_channel_time(node, seat),
+                Wish::Send(sending) => self.send_own(node, sending),
+            }
+        }
+        let state = &mut self.nodes[node.index()].path[seat];
+        let wanted = state.machine.in_path().next_wake();
+        let event = Event::InPath { node: node.0, seat: seat as u32 };
+        state.alarm.set(now, wanted, &mut self.kernel.scheduler, event);
+    }
+
+    /// A machine in the path is due.
+    pub(crate) fn wake_seat(&mut self, node: NodeId, seat: u32) {
+        let now = self.kernel.now;
+        let state = &mut self.nodes[node.index()].path[seat as usize];
+        if state.alarm.rings(now) {
+            state.machine.in_path().wake(now);
+            self.drive_seat(node, seat as usize);
+        }
+    }
+
+    /// Sends what `node` is to send of its own, beside endpoints and agents.
+    pub(crate) fn send_own(&mut self, node: NodeId, sending: Sending) {
+        let Sending { ip, body, len_bytes, next_hop } = sending;
+        let packet = self.kernel.made(ip, body, len_bytes, Account::Control);
+        let handle = self.kernel.packets.insert(packet);
+        if let Body::Ncn(_) = self.kernel.packets.get(handle).body
+            && let Some(&Interface::Radio(station)) = self.nodes[node.index()].interfaces.first()
+        {
+            self.notice_sent(node, station, handle);
+        }
+        self.send_to(node, handle, next_hop, Class::Routing);
+    }
+
+    fn tell_channel_time(&mut self, node: NodeId, seat: usize) {
+        let now = self.kernel.now;
+        let state = &mut self.nodes[node.index()];
+        // Of several radios the first: what it shares with its neighbours is what is to be shared fairly.
+        if let (Some(&Interface::Radio(station)), Some(air)) = (state.interfaces.first(), &self.air) {
+            let time = channel_time(air.airtime(now, station));
+            state.path[seat].machine.in_path().take_channel_time(now, time);
+        }
+    }
+}

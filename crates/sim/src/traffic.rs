@@ -1,0 +1,46 @@
+//! Flows and the network beneath them: what endpoints and applications send goes to the network layer of their nodes.
+
+use crate::event::Event;
+use crate::flow::{Does, Side};
+use crate::trace::Tracer;
+use crate::world::World;
+use hopline_transport::Signal;
+
+impl<T: Tracer> World<T> {
+    /// The application of a flow starts.
+    pub(crate) fn start_flow(&mut self, flow: u32) {
+        let does = self.flows.start(&self.kernel, flow);
+        self.let_do(flow, does);
+    }
+
+    /// An application is due.
+    pub(crate) fn wake_application(&mut self, flow: u32) {
+        let does = self.flows.wake_application(&self.kernel, flow);
+        self.let_do(flow, does);
+    }
+
+    /// The network layer tells an end of a flow of its route.
+    pub(crate) fn signal(&mut self, flow: u32, side: Side, signal: Signal) {
+        if self.flows.signal(&mut self.kernel, flow, side, signal) {
+            self.drive_endpoint(flow, side);
+        }
+    }
+
+    /// Drains an endpoint: each packet goes its way before the next is made.
+    pub(crate) fn drive_endpoint(&mut self, flow: u32, side: Side) {
+        while let Some(outgoing) = self.flows.poll(&mut self.kernel, flow, side) {
+            self.originate(outgoing.from, outgoing.packet);
+        }
+    }
+
+    fn let_do(&mut self, flow: u32, does: Does) {
+        match does {
+            Does::Nothing => {}
+            Does::Moves(side) => self.drive_endpoint(flow, side),
+            Does::Sends(outgoing, due) => {
+                self.originate(outgoing.from, outgoing.packet);
+                self.kernel.schedule(due, Event::Application { flow });
+            }
+        }
+    }
+}
