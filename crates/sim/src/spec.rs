@@ -64,7 +64,8 @@ pub struct NodeSpec {
     /// Where its packets are handed on regardless of what else it knows of the way.
     pub routes: Vec<HostRoute>,
     /// Through which node, if it has a routing agent, its packets leave the network of such nodes, and come in. `None`: the
-    /// gateway that is nearest at the start of the run, in hops; of several the first.
+    /// gateway that is nearest at the start of the run, in hops; of several the first. Each node on the way out goes by its own,
+    /// except with DSR: where neighbours disagree a packet can go in circles until its hop limit ends it.
     pub gateway: Option<NodeId>,
 }
 

@@ -174,7 +174,9 @@ impl Tracer for Salvaged {
     fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
         match event {
             TraceEvent::Routed { packet, .. } => {
-                if let Body::Routing { message: Message::Dsr { header, .. }, carried: Some(_) } = &packet.packet.body {
+                if let Body::Routing { message: Message::Dsr { header, .. }, carried: Some(_) } =
+                    &packet.packet.body
+                {
                     let salvaged = header.options.iter().any(|option| {
                         matches!(option, hopline_wire::dsr::DsrOption::SourceRoute(route) if route.salvage > 0)
                     });

@@ -232,7 +232,8 @@ fn check(spec: &Spec, outcome: &Outcome) -> Result<(), TestCaseError> {
     for (node, declared) in outcome.nodes.iter().zip(&spec.nodes) {
         let a = node.airtime;
         let total = a.transmitting + a.receiving + a.sensing + a.nav + a.idle;
-        let expected = if declared.interface() == Interface::Wireless { spec.duration } else { Duration::ZERO };
+        let expected =
+            if declared.interface() == Interface::Wireless { spec.duration } else { Duration::ZERO };
         prop_assert_eq!(total, expected);
     }
     Ok(())

@@ -13,11 +13,11 @@ use hopline_radio::phy::propagation::{Propagation, RangeDisk};
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{
-    AddressResolution, Discipline, Draw, Exchange, FailureNotification, FlowSpec, Channel, LinkSpec,
+    AddressResolution, Channel, Discipline, Draw, Exchange, FailureNotification, FlowSpec, LinkSpec,
     NodeSpec, QueueSpec, RadioSpec, RoutingSpec, Traffic, Transport,
 };
-use hopline_sim::trace::TraceEvent;
-use hopline_sim::{Spec, Tracer};
+use hopline_sim::trace::{DropReason, Place, TraceEvent};
+use hopline_sim::{Outcome, Spec, Tracer, World};
 use hopline_transport::{Signal, tcp};
 
 /// Seconds as an instant.
@@ -275,4 +275,24 @@ impl Tracer for Told {
             self.0.push((node.0, signal));
         }
     }
+}
+
+/// What is dropped: where, why, and where there.
+#[derive(Default)]
+struct Dropped(Vec<(NodeId, DropReason, Place)>);
+
+impl Tracer for Dropped {
+    fn note(&mut self, _now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        if let TraceEvent::Dropped { reason, place, .. } = event {
+            self.0.push((node, reason, place));
+        }
+    }
+}
+
+/// Runs `spec` to its end: the outcome, and every drop.
+pub(crate) fn drops(spec: &Spec, run: u64) -> (Outcome, Vec<(NodeId, DropReason, Place)>) {
+    let mut world = World::new(spec, run, Dropped::default());
+    world.run_until(Instant::ZERO + spec.duration);
+    let (outcome, Dropped(drops)) = world.finish();
+    (outcome, drops)
 }
