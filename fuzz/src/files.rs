@@ -1,11 +1,10 @@
 //! Files that users write: any text is taken without a panic, and what is wrong is found at a place in the text.
 
 use hopline_core::Instant;
-use hopline_lab::scenario::source::{Problems, Source};
-use hopline_lab::scenario::{csv, keys};
-use hopline_radio::mobility::{
-    MovementError, MovementFormat, Movements, Recording, Trajectory, to_ns_movements,
-};
+use hopline_radio::mobility::Trajectory;
+use hopline_scenario::movements::{MovementError, MovementFormat, Movements, Recording, to_ns_movements};
+use hopline_scenario::source::{Problems, Source};
+use hopline_scenario::{csv, keys};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -2,9 +2,9 @@
 
 use crate::files::{check_problems, source};
 use hopline_core::{Duration, Instant};
-use hopline_lab::scenario::document::{self, Node, Setting, Value};
-use hopline_lab::scenario::source::Source;
-use hopline_lab::scenario::{Scenario, keys};
+use hopline_scenario::document::{self, Node, Setting, Value};
+use hopline_scenario::source::Source;
+use hopline_scenario::{Scenario, keys};
 use hopline_sim::{NoTrace, Spec, World};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ pub(crate) use transfer::{Recv, Send, Show};
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
-use hopline_lab::scenario::json_schema::FILE_KINDS;
+use hopline_lab::file_kinds::FILE_KINDS;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! The lab: from a scenario file to an answer one can trust.
 //!
-//! [`scenario`] turns a TOML file into what the simulator takes, and [`run`] runs it once. A [`plan`] has many points;
+//! [`hopline_scenario`] turns a TOML file into what the simulator takes, and [`run`] runs it once. A [`plan`] has many points;
 //! [`execute`] runs them on all cores, and a [`store`] keeps the [`record`] of each run while it goes on. A
 //! [`comparison`] says what the records mean, with the help of [`stats`] and in terms of [`metrics`]; [`claims`] holds it
 //! against what papers say, and [`report`] shows it. Nothing here prints: that is the command line's.
@@ -11,13 +11,13 @@ pub mod description;
 pub mod execute;
 pub mod experiment;
 pub mod export;
+pub mod file_kinds;
 pub mod metrics;
 pub mod output;
 pub mod plan;
 pub mod record;
 pub mod report;
 pub mod run;
-pub mod scenario;
 pub mod stats;
 pub mod store;
 #[cfg(test)]
@@ -26,9 +26,9 @@ pub mod view;
 
 pub use comparison::Comparison;
 pub use hopline_core::Duration as VirtualTime;
+pub use hopline_scenario::Scenario;
+pub use hopline_scenario::source::{Problem, Problems};
 pub use hopline_sim::Spec;
 pub use plan::Plan;
 pub use run::{Interrupted, Run, Watch, Work};
-pub use scenario::Scenario;
-pub use scenario::source::{Problem, Problems};
 pub use stats::Estimate;

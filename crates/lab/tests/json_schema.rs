@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use hopline_lab::Scenario;
-use hopline_lab::scenario::json_schema::{FILE_KINDS, FileKind};
-use hopline_lab::scenario::source::Source;
+use hopline_lab::file_kinds::{self, FILE_KINDS};
+use hopline_scenario::source::Source;
 use jsonschema::Validator;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn schema() -> Json {
-    FileKind::named("scenario").unwrap().schema()
+    file_kinds::named("scenario").unwrap().schema()
 }
 
 fn validator() -> Validator {
@@ -43,7 +43,7 @@ fn every_schema_is_right_by_the_metaschema() {
             kind.name
         );
     }
-    assert!(FileKind::named("picture").is_none());
+    assert!(file_kinds::named("picture").is_none());
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn every_shipped_plan_and_register_of_claims_validates_and_so_do_their_scenarios
 }
 
 fn assert_valid(file: &Path, kind: &str) {
-    let validator = jsonschema::draft202012::new(&FileKind::named(kind).unwrap().schema()).unwrap();
+    let validator = jsonschema::draft202012::new(&file_kinds::named(kind).unwrap().schema()).unwrap();
     let text: Json = toml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let errors: Vec<String> =
         validator.iter_errors(&text).map(|e| format!("{}: {e}", e.instance_path())).collect();

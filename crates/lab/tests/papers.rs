@@ -6,7 +6,7 @@ use hopline_lab::claims::{Kind, Register, Test, evaluate};
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::run::Unwatched;
-use hopline_lab::scenario::document::Setting;
+use hopline_scenario::document::Setting;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

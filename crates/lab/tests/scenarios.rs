@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use hopline_lab::scenario::document::Setting;
-use hopline_lab::scenario::json_schema::FileKind;
-use hopline_lab::scenario::parse_vary;
-use hopline_lab::scenario::source::Source;
+use hopline_lab::file_kinds;
 use hopline_lab::{Plan, Scenario};
+use hopline_scenario::document::Setting;
+use hopline_scenario::parse_vary;
+use hopline_scenario::source::Source;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,7 +108,7 @@ fn the_references_in_the_pages_are_those_of_the_key_tables() {
         let path = root.join(page);
         let text = std::fs::read_to_string(&path).unwrap();
         let (before, after) = text.split_once(heading).expect("the page has a reference");
-        let expected = FileKind::named(kind).unwrap().reference();
+        let expected = file_kinds::named(kind).unwrap().reference();
         if std::env::var_os("UPDATE_REFERENCE").is_some() {
             std::fs::write(&path, format!("{before}{heading}{expected}")).unwrap();
         } else {

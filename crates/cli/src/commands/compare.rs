@@ -9,9 +9,9 @@ use crate::table::{Align, kbps, render};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::How;
 use hopline_lab::record::Record;
-use hopline_lab::scenario::document::Setting;
-use hopline_lab::scenario::{Axis, parse_vary};
 use hopline_lab::{Plan, comparison};
+use hopline_scenario::document::Setting;
+use hopline_scenario::{Axis, parse_vary};
 
 /// Compares variants of a scenario.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {

@@ -20,7 +20,7 @@ use crate::args::{Effort, Given};
 use crate::problems::Failure;
 use hopline_lab::Scenario;
 use hopline_lab::plan;
-use hopline_lab::scenario::document::Setting;
+use hopline_scenario::document::Setting;
 
 /// The scenario with what options say put over it: `--set`, `--seed`, then `more`.
 fn load(given: &Given, more: &[Setting]) -> Result<Scenario, Failure> {

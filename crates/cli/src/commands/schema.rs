@@ -3,10 +3,10 @@
 use crate::args::Schema as Args;
 use crate::console;
 use crate::problems::Failure;
-use hopline_lab::scenario::json_schema::FileKind;
+use hopline_lab::file_kinds;
 
 /// Prints the JSON Schema of a kind of file.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let kind = FileKind::named(&args.kind).expect("the command line takes known kinds only");
+    let kind = file_kinds::named(&args.kind).expect("the command line takes known kinds only");
     console::print(&format!("{:#}\n", kind.schema()))
 }

@@ -3,8 +3,8 @@
 use super::evaluate::{Evidence, Measurement};
 use super::{Claim, Test, Verdict};
 use crate::comparison::Comparison;
-use crate::scenario::schema::Section;
-use crate::scenario::source::{Problem, nearest};
+use hopline_scenario::schema::Section;
+use hopline_scenario::source::{Problem, nearest};
 use serde_json::{Value as Json, json};
 
 /// A claim as it is judged at one value of the key that the [register](super::Register::along) names.

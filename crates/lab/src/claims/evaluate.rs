@@ -8,8 +8,8 @@ use super::{
 };
 use crate::comparison::Comparison;
 use crate::metrics;
-use crate::scenario::source::Problem;
 use crate::stats::{Interval, SignTest};
+use hopline_scenario::source::Problem;
 use serde_json::{Value as Json, json};
 
 /// A claim with what we measured.

@@ -5,8 +5,8 @@ use super::selector::{Named, OfSeveral, Selector};
 use super::verdict::Scale;
 use crate::comparison::{Comparison, Versus};
 use crate::metrics::{Better, Level};
-use crate::scenario::source::Problem;
 use crate::stats::{Confidence, Estimate, GainStatistic, Gains, Interval, SignTest};
+use hopline_scenario::source::Problem;
 use serde_json::Value as Json;
 
 /// Why there is no number.

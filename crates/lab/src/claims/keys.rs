@@ -1,7 +1,7 @@
 //! Every key of a claims file.
 
-use crate::scenario::schema::Default::Word;
-use crate::scenario::schema::Key;
+use hopline_scenario::schema::Default::Word;
+use hopline_scenario::schema::Key;
 
 /// The words of `of_several`.
 pub const OF_SEVERAL: &[&str] = &["best", "mean", "least", "middle", "most"];

@@ -4,9 +4,9 @@ use super::selector::{OfSeveral, Selector};
 use super::verdict::{Claimed, Direction, Scale};
 use super::{Figure, Rule};
 use crate::metrics::{self, Level, MetricInfo};
-use crate::scenario::schema::Section;
-use crate::scenario::source::{Problem, nearest};
 use crate::stats::{GainStatistic, Interval};
+use hopline_scenario::schema::Section;
+use hopline_scenario::source::{Problem, nearest};
 use serde_json::Value as Json;
 
 /// What is measured for a claim.

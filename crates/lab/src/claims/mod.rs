@@ -23,9 +23,9 @@ pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
 use crate::metrics::{self, Level};
 use crate::plan::{Effort, Plan};
-use crate::scenario::document::{self, Setting};
-use crate::scenario::schema::{Section, check_document};
-use crate::scenario::source::{Problem, Problems, Source};
+use hopline_scenario::document::{self, Setting};
+use hopline_scenario::schema::{Section, check_document};
+use hopline_scenario::source::{Problem, Problems, Source};
 use std::path::{Path, PathBuf};
 
 /// Name of the file of claims in a paper's folder.

@@ -2,10 +2,10 @@
 
 use super::keys::OF_SEVERAL;
 use crate::metrics::{Better, MetricInfo};
-use crate::scenario::document::{Setting, Value};
-use crate::scenario::schema::Section;
-use crate::scenario::settings;
-use crate::scenario::source::{Origin, Problem};
+use hopline_scenario::document::{Setting, Value};
+use hopline_scenario::schema::Section;
+use hopline_scenario::settings;
+use hopline_scenario::source::{Origin, Problem};
 use serde_json::Value as Json;
 
 /// What picks a variant among the settings of a point.

@@ -13,7 +13,7 @@ pub use catalogue::CATALOGUE;
 pub use reference::reference;
 
 use crate::run::Run;
-use crate::scenario::source::{Origin, Problem, nearest};
+use hopline_scenario::source::{Origin, Problem, nearest};
 use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
 use hopline_sim::spec::FlowSpec;
 use hopline_sim::{Outcome, Spec};

@@ -1,8 +1,8 @@
 use super::*;
 use crate::run::{Unwatched, untraced};
-use crate::scenario::Scenario;
-use crate::scenario::source::Source;
 use hopline_core::Duration;
+use hopline_scenario::Scenario;
+use hopline_scenario::source::Source;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;

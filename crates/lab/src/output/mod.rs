@@ -18,7 +18,7 @@ pub use page::ReportFile;
 use crate::export::flowmon;
 use crate::record::Done;
 use crate::run::{self, Interrupted, Run, Watch};
-use crate::scenario::Scenario;
+use hopline_scenario::Scenario;
 use hopline_sim::Spec;
 use hopline_sim::trace::{Ns2, Pcap};
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! The movements of a run as a file for ns-2, ns-3 and BonnMotion.
 
-use crate::scenario::Scenario;
-use hopline_radio::mobility::{Position, Trajectory, to_ns_movements};
+use hopline_radio::mobility::{Position, Trajectory};
+use hopline_scenario::Scenario;
+use hopline_scenario::movements::to_ns_movements;
 use hopline_sim::spec::{Interface, Spec};
 use std::fmt::Write;
 

@@ -6,11 +6,11 @@ use super::{
     resolve, steps,
 };
 use crate::metrics::{self, Level};
-use crate::scenario::document::{self, Node, Setting};
-use crate::scenario::schema::{Section, check_document};
-use crate::scenario::source::{Problem, Problems, Source, nearest};
-use crate::scenario::{Axis, Scenario, axes, settings};
 use crate::stats::{Confidence, PercentError, Precision};
+use hopline_scenario::document::{self, Node, Setting};
+use hopline_scenario::schema::{Section, check_document};
+use hopline_scenario::source::{Problem, Problems, Source, nearest};
+use hopline_scenario::{Axis, Scenario, axes, settings};
 use std::path::Path;
 use std::sync::Arc;
 

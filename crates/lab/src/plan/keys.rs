@@ -1,7 +1,7 @@
 //! Every key of a plan file.
 
-use crate::scenario::schema::Default::{Integer, Number, Word};
-use crate::scenario::schema::Key;
+use hopline_scenario::schema::Default::{Integer, Number, Word};
+use hopline_scenario::schema::Key;
 
 /// The top level.
 pub const PLAN: &[Key] = &[

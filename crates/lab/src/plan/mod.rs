@@ -11,10 +11,10 @@ mod tests;
 pub use file::Effort;
 
 use crate::metrics::MetricInfo;
-use crate::scenario::document::Setting;
-use crate::scenario::source::{Problem, Problems};
-use crate::scenario::{Axis, Scenario};
 use crate::stats::{CONFIDENCE, Confidence, Precision};
+use hopline_scenario::document::Setting;
+use hopline_scenario::source::{Problem, Problems};
+use hopline_scenario::{Axis, Scenario};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 

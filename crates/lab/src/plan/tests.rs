@@ -1,7 +1,7 @@
 use super::*;
 use crate::metrics::{self, Level};
-use crate::scenario::parse_vary;
 use crate::testing::{TWO_HOPS, scenario, source};
+use hopline_scenario::parse_vary;
 use std::fs;
 
 fn labels(plan: &Plan) -> Vec<&str> {
@@ -230,4 +230,15 @@ fn plans_are_known_by_what_results_depend_on() {
     ] {
         assert_ne!(one, plan(other).identity(), "{other}");
     }
+}
+
+#[test]
+fn a_swept_value_that_is_wrong_is_found_in_the_file() {
+    let text = TWO_HOPS.to_owned() + "[sweep]\n\"tcp.window\" = [3, 0]\n";
+    let scenario = scenario(&text);
+    let problems = Plan::new(&scenario, &scenario.sweep().unwrap()).unwrap_err();
+    let said = problems.to_string();
+    assert!(said.contains(": `tcp.window` = 0 is out of range"), "{said}");
+    let line = text.lines().count();
+    assert!(said.contains(&format!(":{line}:20: ")), "{said}");
 }

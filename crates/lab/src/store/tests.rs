@@ -3,8 +3,8 @@ use crate::comparison::{Comparison, GOODPUT};
 use crate::experiment::{ExperimentError, How, in_directory, stored};
 use crate::plan::{KeepSeries, Plan, Runs};
 use crate::run::{Unwatched, Watch};
-use crate::scenario::parse_vary;
 use crate::testing::{Impatient, TWO_HOPS, scenario};
+use hopline_scenario::parse_vary;
 use std::io::Read;
 use std::num::NonZeroUsize;
 

@@ -2,7 +2,7 @@
 
 use crate::sample::{self, noise};
 use hopline_lab::report::{Experiment, FlowSeries, Map, Report, RunSeries, html};
-use hopline_lab::scenario::document::Setting;
+use hopline_scenario::document::Setting;
 use hopline_sim::spec::Interface;
 use quick_xml::Reader;
 use quick_xml::events::Event;

@@ -138,7 +138,7 @@ impl Trajectory {
     }
 
     /// Goes on to `to`, arriving `travel` after the last corner.
-    pub(super) fn extend(&mut self, travel: Duration, to: Position) {
+    pub fn extend(&mut self, travel: Duration, to: Position) {
         let last = self.corners.last_mut().expect("a trajectory has a corner");
         let at = last.at + travel;
         if at == last.at {
@@ -149,7 +149,8 @@ impl Trajectory {
     }
 
     /// When the last leg ends.
-    pub(super) fn end(&self) -> Instant {
+    #[must_use]
+    pub fn end(&self) -> Instant {
         self.corners.last().expect("a trajectory has a corner").at
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Scenario;
-use crate::scenario::source::Source;
+use hopline_scenario::source::Source;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

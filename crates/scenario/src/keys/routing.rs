@@ -1,0 +1,200 @@
+//! How packets find their way: `[routing]`.
+
+use super::super::schema::Default::{Integer, Word};
+use super::{Key, LONGEST_S};
+
+/// `[routing]`.
+pub const ROUTING: &[Key] = &[
+    Key::word("protocol", &["static", "aodv", "olsr", "dsr"], "static: shortest paths over the first positions")
+        .or(Word("static")),
+    Key::integer(
+        "extra_header_bytes",
+        0,
+        1000,
+        "bytes every packet carries beyond its headers; ns-2's DSDV: 20",
+    )
+    .or(Integer(0)),
+    Key::word(
+        "failure_notification",
+        &["none", "elfn"],
+        "elfn: transports are told of lost routes: by AODV, OLSR or DSR, which also tell of their return, or with static routes by ICMP",
+    )
+    .or(Word("none")),
+    Key::text(
+        "gateway",
+        "with aodv, olsr and dsr: the node with a [[link]] through which packets leave the wireless network and come in; default: of each node the nearest in hops at the start",
+    ),
+    Key::table("aodv", AODV, "parameters of AODV"),
+    Key::table("olsr", OLSR, "parameters of OLSR"),
+    Key::table("dsr", DSR, "parameters of DSR"),
+];
+
+/// `[routing.aodv]`.
+pub const AODV: &[Key] = &[
+    Key::word("preset", &["rfc3561", "rfc3561-hello", "ns2-2.35"], "starting point").or(Word("rfc3561")),
+    Key::word("link_sensing", &["link-layer", "hello", "both"], "how a broken link is noticed"),
+    Key::number("hello_interval_s", 0.01, 3600.0, "HELLO_INTERVAL"),
+    Key::integer("allowed_hello_loss", 1, 255, "ALLOWED_HELLO_LOSS"),
+    Key::number("active_route_timeout_s", 0.01, LONGEST_S, "ACTIVE_ROUTE_TIMEOUT"),
+    Key::number("my_route_timeout_s", 0.01, LONGEST_S, "MY_ROUTE_TIMEOUT"),
+    Key::integer("net_diameter", 1, 255, "NET_DIAMETER"),
+    Key::number("node_traversal_time_s", 0.000_1, 10.0, "NODE_TRAVERSAL_TIME"),
+    Key::integer("rreq_retries", 0, 255, "RREQ_RETRIES"),
+    Key::integer("ttl_start", 1, 255, "TTL_START"),
+    Key::number("broadcast_jitter_s", 0.0, 10.0, "relayed broadcasts wait a random time below this"),
+    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
+    Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
+];
+
+/// `[routing.olsr]`.
+pub const OLSR: &[Key] = &[
+    Key::word("preset", &["rfc3626"], "starting point").or(Word("rfc3626")),
+    Key::word(
+        "link_sensing",
+        &["hello", "hello-and-link-layer"],
+        "how a broken link is noticed; default: hello",
+    ),
+    Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL; default: 2"),
+    Key::number("tc_interval_s", 0.01, 1000.0, "TC_INTERVAL; default: 5"),
+    Key::integer("neighbour_hold_intervals", 1, 255, "NEIGHB_HOLD_TIME in HELLO intervals; default: 3"),
+    Key::integer("topology_hold_intervals", 1, 255, "TOP_HOLD_TIME in TC intervals; default: 3"),
+    Key::number("duplicate_hold_time_s", 0.01, LONGEST_S, "DUP_HOLD_TIME; default: 30"),
+    Key::number("max_jitter_s", 0.0, 1000.0, "MAXJITTER; default: a quarter of hello_interval_s"),
+    Key::integer("willingness", 0, 7, "of every node to pass on what others send; default: 3"),
+    Key::word("hysteresis", &["off", "on"], "whether links must prove their quality; default: off"),
+    Key::number(
+        "hysteresis_scaling",
+        0.001,
+        0.999,
+        "HYST_SCALING: weight of the latest packet; default: 0.5",
+    ),
+    Key::number("hysteresis_threshold_high", 0.0, 1.0, "HYST_THRESHOLD_HIGH: a link is used; default: 0.8"),
+    Key::number("hysteresis_threshold_low", 0.0, 1.0, "HYST_THRESHOLD_LOW: it no longer is; default: 0.3"),
+    Key::word(
+        "early_tc",
+        &["never", "on-link-failure"],
+        "whether a lost link is told before the next TC message is due; default: on-link-failure",
+    ),
+    Key::number(
+        "early_tc_spacing_s",
+        0.0,
+        1000.0,
+        "least time between TC messages; default: a quarter of tc_interval_s",
+    ),
+];
+
+/// `[routing.dsr]`.
+pub const DSR: &[Key] = &[
+    Key::word("preset", &["rfc4728", "ns2-2.35"], "starting point").or(Word("rfc4728")),
+    Key::word(
+        "cache",
+        &["paths", "off"],
+        "off: nothing is remembered, and every packet sent looks for a route; default: paths",
+    ),
+    Key::integer("cache_paths", 1, 65_535, "paths a node remembers; default: 64"),
+    Key::number("cache_timeout_s", 0.01, LONGEST_S, "RouteCacheTimeout; default: 300"),
+    Key::word("tap", &["on", "off"], "whether a node learns from packets for others; default: on"),
+    Key::word("cached_replies", &["on", "off"], "whether a node answers for others; default: on"),
+    Key::number(
+        "cached_reply_delay_s",
+        0.0,
+        10.0,
+        "H: delay of such an answer for each hop of its route; default: 0.01, of ns2-2.35: 0",
+    ),
+    Key::word("gratuitous_replies", &["on", "off"], "whether a node tells of detours it hears; default: on"),
+    Key::number("gratuitous_holdoff_s", 0.0, LONGEST_S, "GratReplyHoldoff; default: 1"),
+    Key::word(
+        "uncached_relays",
+        &["follow", "search"],
+        "without a cache: whether who passes a packet on follows the packet's route, or looks for one; default: follow",
+    ),
+    Key::word(
+        "uncached_searches",
+        &["shared", "per-packet"],
+        "without a cache: whether the first reply takes all packets that wait, or one; default: shared",
+    ),
+    Key::word(
+        "uncached_salvage",
+        &["source-only", "everywhere"],
+        "without a cache: who looks for another route when a link fails; default: source-only",
+    ),
+    Key::word(
+        "uncached_jitter",
+        &["fresh", "by-moment"],
+        "without a cache: whether random delays are drawn anew, or given by node and tenth of a second; default: fresh",
+    ),
+    Key::integer("max_path", 1, 61, "nodes between source and target of a route; default: 16"),
+    Key::number("broadcast_jitter_s", 0.0, 10.0, "BroadcastJitter; default: 0.01"),
+    Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies; default: 0.01"),
+    Key::number(
+        "gratuitous_jitter_s",
+        0.0,
+        10.0,
+        "the same of replies about detours; default: 0.01, of ns2-2.35: 0",
+    ),
+    Key::number("buffer_time_s", 0.0, LONGEST_S, "SendBufferTimeout; default: 30"),
+    Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes; default: 64"),
+    Key::number(
+        "release_spacing_s",
+        0.0,
+        10.0,
+        "time from one packet that waited to the next; default: 0, of ns2-2.35: 0.03",
+    ),
+    Key::word(
+        "neighbours_first",
+        &["on", "off"],
+        "whether the first request goes to neighbours only; default: on",
+    ),
+    Key::number(
+        "neighbours_first_s",
+        0.000_1,
+        60.0,
+        "NonpropRequestTimeout: how long these may answer; default: 0.03",
+    ),
+    Key::word(
+        "neighbours_asked",
+        &["once", "each-time"],
+        "each-time: before each request to everybody, and intervals count from there; default: once, of ns2-2.35: each-time",
+    ),
+    Key::number("request_period_s", 0.001, 600.0, "RequestPeriod; default: 0.5, of ns2-2.35: 2"),
+    Key::integer(
+        "request_backoff",
+        1,
+        255,
+        "factor from one such time to the next; default: 2, of ns2-2.35: 4",
+    ),
+    Key::number("max_request_period_s", 0.001, LONGEST_S, "MaxRequestPeriod; default: 10"),
+    Key::integer("max_request_retries", 1, 255, "MaxRequestRexmt; default: 16"),
+    Key::word("target_replies", &["all", "first"], "to which copies of a request; default: all"),
+    Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT; default: 15"),
+    Key::word(
+        "dead_link",
+        &["both-ways", "one-way"],
+        "what is forgotten of a link that failed; default: both-ways, of ns2-2.35: one-way",
+    ),
+    Key::word(
+        "ways_learnt",
+        &["both", "onward"],
+        "which ways along a packet's path; onward: back only of whom a node answers; default: both, of ns2-2.35: onward",
+    ),
+    Key::word(
+        "stranded",
+        &["dropped", "neighbours-asked"],
+        "a relay's packet whose next hop failed, where no other path is known; default: dropped, of ns2-2.35: neighbours-asked",
+    ),
+    Key::word(
+        "lost_control",
+        &["dropped", "salvaged"],
+        "replies and errors whose next hop failed, where another path is known; default: dropped, of ns2-2.35: salvaged",
+    ),
+    Key::word(
+        "source_routes",
+        &["in-each", "announced"],
+        "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state; default: in-each, of ns2-2.35: announced",
+    ),
+    Key::word(
+        "queued_packets",
+        &["salvaged", "kept"],
+        "those queued for a neighbour that is gone; default: salvaged",
+    ),
+];

@@ -1,0 +1,219 @@
+//! Scenario files: TOML in, a resolved [`Spec`] out, and for everything else an error that points at the place.
+//!
+//! A file goes through four steps: [`document`] keeps TOML values with the place of each; `--set` and sweep values are put
+//! over it; [`schema`] checks the result against the tables in [`keys`]; `resolve` makes a [`Spec`] of it for one run.
+//! The format is described for its users in scenarios/README.md.
+
+pub mod csv;
+pub mod document;
+pub mod json_schema;
+pub mod keys;
+pub mod movements;
+pub mod parameters;
+mod reference;
+mod resolve;
+pub mod schema;
+pub mod source;
+#[cfg(test)]
+mod tests;
+
+use document::{Node, Setting, Value};
+use hopline_core::Duration;
+use hopline_sim::spec::Spec;
+use schema::{Section, join};
+use source::{Problem, Problems, Source};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A checked scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    source: Arc<Source>,
+    /// Folder against which files are resolved.
+    folder: PathBuf,
+    document: Node,
+    settings: Vec<Setting>,
+    files: resolve::Files,
+}
+
+/// One swept key and its values.
+pub type Axis = Vec<Setting>;
+
+impl Scenario {
+    /// Reads a scenario file and puts `settings` over it, in order.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the file, with the settings, or with the files that it names.
+    pub fn load(path: &Path, settings: &[Setting]) -> Result<Self, Problems> {
+        let source = Source::read(path)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Self::parse(source, folder, settings)
+    }
+
+    /// Reads a scenario from `source`, with file names relative to `folder`, and puts `settings` over it, in order.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn parse(source: Arc<Source>, folder: PathBuf, settings: &[Setting]) -> Result<Self, Problems> {
+        let document = document::parse(&source)?;
+        let scenario =
+            Self { source, folder, document, settings: Vec::new(), files: resolve::Files::default() };
+        scenario.with(settings)
+    }
+
+    /// The same scenario with more settings put over it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the settings or with what becomes of the scenario.
+    pub fn with(&self, settings: &[Setting]) -> Result<Self, Problems> {
+        let mut changed = self.clone();
+        for setting in settings {
+            document::set(&mut changed.document, setting)?;
+        }
+        changed.settings.extend_from_slice(settings);
+        schema::check_document(&changed.document, "the scenario", keys::SCENARIO)?;
+        changed.files = resolve::Files::load(changed.section(), &changed.folder, &self.files)?;
+        changed.spec(1)?;
+        Ok(changed)
+    }
+
+    /// The name of the scenario: what it says, or its folder's name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let folder = || self.folder.file_name().map(|n| n.to_string_lossy().into_owned());
+        let given = self.section().word("name").map(str::to_owned);
+        given.or_else(folder).unwrap_or_else(|| "scenario".into())
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// What was put over the file.
+    #[must_use]
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// Seed of the experiment.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.section().integer("seed").expect("has a default")
+    }
+
+    /// Runs of each variant of a comparison.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        self.section().integer("runs").expect("has a default")
+    }
+
+    /// Virtual time of a run.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        Duration::from_secs_f64(self.section().number("duration_s").expect("is required"))
+    }
+
+    /// Every parameter in effect, defaults included, by section.
+    #[must_use]
+    pub fn parameters(&self) -> serde_json::Value {
+        parameters::of(self.section())
+    }
+
+    /// What to simulate in run number `run`: where nodes are random or move, each run has its own.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the scenario that its keys alone do not show: unknown nodes, overlaps, broken files.
+    pub fn spec(&self, run: u64) -> Result<Spec, Problems> {
+        resolve::spec(self.section(), &self.files, run).map_err(Problems::from)
+    }
+
+    /// The axes of `[sweep]`, in the order of the file.
+    ///
+    /// # Errors
+    ///
+    /// A key that no scenario has, or a value that is not a list.
+    pub fn sweep(&self) -> Result<Vec<Axis>, Problems> {
+        Ok(self.section().node("sweep").map(|node| axes(node, "sweep")).transpose()?.unwrap_or_default())
+    }
+
+    /// The texts that the scenario was read from: the file itself, and those that it names.
+    #[must_use]
+    pub fn sources(&self) -> Vec<&Source> {
+        std::iter::once(&*self.source).chain(self.files.sources.iter().map(|source| &**source)).collect()
+    }
+
+    fn section(&self) -> Section<'_> {
+        Section::new(&self.document, keys::SCENARIO)
+    }
+}
+
+/// Reads `--vary key=v1,v2,…`.
+///
+/// # Errors
+///
+/// Text that is not of that form.
+pub fn parse_vary(text: &str) -> Result<Axis, Problem> {
+    let whole = Setting::parse("--vary", text)?;
+    let source = whole.key.source.clone();
+    let mut start = text.find('=').expect("checked by Setting::parse") + 1;
+    let mut axis = Vec::new();
+    for word in text[start..].split(',') {
+        let lead = word.len() - word.trim_start().len();
+        let span = start + lead..start + lead + word.trim().len();
+        let node = document::parse_word(&source, span)?;
+        axis.push(Setting { node, ..whole.clone() });
+        start += word.len() + 1;
+    }
+    Ok(axis)
+}
+
+/// The axes of a table of lists called `table`, in the order of the file.
+///
+/// # Errors
+///
+/// A value that is not a list.
+pub fn axes(node: &Node, table: &str) -> Result<Vec<Axis>, Problem> {
+    let axis = |whole: Setting| match &whole.node.value {
+        Value::Array(values) if !values.is_empty() => {
+            Ok(values.iter().map(|node| Setting { node: node.clone(), ..whole.clone() }).collect())
+        }
+        other => Err(Problem::new(format!(
+            "`{table}.{}` takes a list of values, not {}",
+            whole.path,
+            match other {
+                Value::Array(_) => "an empty one",
+                other => other.kind(),
+            }
+        ))
+        .at(&whole.node.origin)
+        .help(format!("for example: \"{}\" = [1, 2, 3]", whole.path))),
+    };
+    settings(node).into_iter().map(axis).collect()
+}
+
+/// The settings of a table of dotted keys, in the order of the file: `[tcp] window = 2` sets `tcp.window`, as
+/// `"tcp.window" = 2` does.
+#[must_use]
+pub fn settings(node: &Node) -> Vec<Setting> {
+    let mut found = Vec::new();
+    collect(node, "", &mut found);
+    found.sort_by_key(|setting| setting.key.span.start);
+    found
+}
+
+fn collect(node: &Node, path: &str, found: &mut Vec<Setting>) {
+    let Value::Table(table) = &node.value else { unreachable!("settings are kept in tables") };
+    for (name, entry) in table {
+        let path = join(path, name);
+        match &entry.node.value {
+            Value::Table(_) => collect(&entry.node, &path, found),
+            _ => found.push(Setting { path, key: entry.key.clone(), node: entry.node.clone() }),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! ns-2 movement files (`.ns_movements`), as written by `setdest` and by many generators: read and write.
+//!
+//! What is read, one statement a line:
+//!
+//! ```tcl
+//! # a comment
+//! $node_(0) set X_ 83.4
+//! $node_(0) set Y_ 239.4
+//! $node_(0) set Z_ 0.0
+//! $god_ set-dist 0 1 2
+//! $ns_ at 2.0 "$node_(0) setdest 90.4 44.8 1.3"
+//! $ns_ at 2.5 "$god_ set-dist 0 1 3"
+//! ```
+//!
+//! Variables may have any names. `set-dist` tells ns-2 what it cannot know by itself; it is checked and ignored. Every
+//! node from 0 to the last must be placed. A line that is none of these is an error, never skipped: silently different
+//! movement is worse than none.
+
+mod line;
+mod write;
+
+use super::flaw::{Flaw, MovementError};
+use super::recording::{MOST_RECORDED_NODES, MOST_SAMPLES, too_many_nodes, too_many_samples};
+use core::ops::Range;
+use hopline_radio::mobility::{Position, SetDest, Trajectory};
+use line::{Axis, NodeRef, Statement};
+use std::collections::BTreeMap;
+
+pub use write::to_ns_movements;
+
+#[cfg(test)]
+mod tests;
+
+/// A movement file as values: for each node, from 0, where it starts and what it is told.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Movements {
+    /// By node index.
+    pub nodes: Vec<Movement>,
+}
+
+/// The movement of one node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Movement {
+    /// Where it is at time 0.
+    pub start: Position,
+    /// Its orders, in the order of the file.
+    pub orders: Vec<SetDest>,
+    /// The bytes of the text that mention it first.
+    pub first: Range<usize>,
+}
+
+impl Movements {
+    /// Reads the text of a movement file, which has as many nodes as its highest index says.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is wrong, or a node that is not placed.
+    pub fn parse(text: &str) -> Result<Self, MovementError> {
+        let mut reader = Reader::default();
+        let mut start = 0;
+        for with_end in text.split_inclusive('\n') {
+            let line = with_end.trim_end_matches(['\n', '\r']);
+            let read = line::parse(line).and_then(|statement| reader.take(statement, start));
+            read.map_err(|flaw| flaw.of_part(start).in_text(text))?;
+            start += with_end.len();
+        }
+        reader.finish(text).map_err(|flaw| flaw.in_text(text))
+    }
+
+    /// The paths of all nodes, by index.
+    #[must_use]
+    pub fn trajectories(&self) -> Vec<Trajectory> {
+        self.nodes.iter().map(|node| Trajectory::from_orders(node.start, &node.orders)).collect()
+    }
+}
+
+/// What is known of a node so far.
+struct Draft {
+    /// The bytes of the text that mention it first.
+    first: Range<usize>,
+    x_m: Option<f64>,
+    y_m: Option<f64>,
+    orders: Vec<SetDest>,
+}
+
+#[derive(Default)]
+struct Reader {
+    nodes: BTreeMap<u32, Draft>,
+    orders: usize,
+}
+
+impl Reader {
+    /// Takes a statement of the line that begins at byte `start`.
+    fn take(&mut self, statement: Statement, start: usize) -> Result<(), Flaw> {
+        match statement {
+            Statement::Nothing => {}
+            Statement::SetDest(node, order) => {
+                self.orders += 1;
+                if self.orders > MOST_SAMPLES {
+                    return Err(too_many_samples(node.range));
+                }
+                self.node(&node, start)?.orders.push(order);
+            }
+            Statement::Place(node, axis, value) => {
+                let draft = self.node(&node, start)?;
+                let (slot, name) = match axis {
+                    Axis::X => (&mut draft.x_m, "X_"),
+                    Axis::Y => (&mut draft.y_m, "Y_"),
+                    Axis::Z => return Ok(()),
+                };
+                if slot.replace(value).is_some() {
+                    let message = format!("{name} of node {} is set twice", node.index);
+                    return Err(Flaw::new(node.range, message, "keep one of the two lines"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &NodeRef, start: usize) -> Result<&mut Draft, Flaw> {
+        if self.nodes.len() == MOST_RECORDED_NODES && !self.nodes.contains_key(&node.index) {
+            return Err(too_many_nodes(node.range.clone()));
+        }
+        let first = node.range.start + start..node.range.end + start;
+        let new = || Draft { first, x_m: None, y_m: None, orders: Vec::new() };
+        Ok(self.nodes.entry(node.index).or_insert_with(new))
+    }
+
+    fn finish(self, text: &str) -> Result<Movements, Flaw> {
+        let mut nodes = Vec::new();
+        let end = text.trim_end().len();
+        for (expected, (index, draft)) in (0..).zip(self.nodes) {
+            if index != expected {
+                return Err(not_placed(expected, end..end));
+            }
+            let (Some(x_m), Some(y_m)) = (draft.x_m, draft.y_m) else {
+                return Err(not_placed(index, draft.first));
+            };
+            nodes.push(Movement { start: Position { x_m, y_m }, orders: draft.orders, first: draft.first });
+        }
+        Ok(Movements { nodes })
+    }
+}
+
+fn not_placed(index: u32, range: Range<usize>) -> Flaw {
+    let help = format!(
+        "each node from 0 to the last needs both: `$node_({index}) set X_ 83.4` and `$node_({index}) set Y_ 239.4`"
+    );
+    Flaw::new(range, format!("node {index} is not placed"), help)
+}

@@ -1,0 +1,194 @@
+//! Movement files of any format, as paths of nodes.
+
+use super::flaw::{Flaw, MovementError, shorten};
+use super::quantity::TOP_SPEED_MPS;
+use super::{Movements, bonnmotion, csv, sumo};
+use core::ops::Range;
+use hopline_core::Instant;
+use hopline_radio::mobility::{Position, Trajectory};
+
+#[cfg(test)]
+mod tests;
+
+/// Most nodes of a movement file; bounds memory.
+pub const MOST_RECORDED_NODES: usize = 1 << 20;
+/// Most positions, or orders, of a movement file, of all nodes together; bounds memory to a few gigabytes.
+pub const MOST_SAMPLES: usize = 40_000_000;
+/// Longest name of a node, in bytes.
+const LONGEST_NAME: usize = 255;
+
+/// The formats of movement files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MovementFormat {
+    /// ns-2: `.ns_movements`, see [`ns_movements`](super::ns_movements).
+    Ns2,
+    /// BonnMotion: `.movements`, see [`bonnmotion`](super::bonnmotion).
+    BonnMotion,
+    /// SUMO floating car data, see [`sumo`](super::sumo).
+    Sumo,
+    /// CSV, see [`csv`](super::csv).
+    Csv,
+}
+
+/// What a movement file says: the path of each node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// In the order of their numbers where the format has numbers, otherwise as they first occur. At least one.
+    pub nodes: Vec<RecordedNode>,
+}
+
+/// One node of a movement file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedNode {
+    /// Its name, if the file has names. Unique in the file.
+    pub name: Option<String>,
+    /// The bytes of the text that mention it first.
+    pub first: Range<usize>,
+    /// Where it is at each moment: before its first position and after its last one it stands there.
+    pub path: Trajectory,
+}
+
+impl Recording {
+    /// Reads the text of a movement file.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, with its place. Nothing is skipped that would move a node.
+    pub fn parse(format: MovementFormat, text: &str) -> Result<Self, MovementError> {
+        let read = match format {
+            MovementFormat::Ns2 => Ok(Self::of_orders(Movements::parse(text)?)),
+            MovementFormat::BonnMotion => bonnmotion::read(text),
+            MovementFormat::Sumo => sumo::read(text),
+            MovementFormat::Csv => csv::read(text),
+        };
+        let recording = read.map_err(|flaw| flaw.in_text(text))?;
+        if recording.nodes.is_empty() {
+            return Err(Flaw::new(0..0, "the movement file has no node", format.example()).in_text(text));
+        }
+        Ok(recording)
+    }
+
+    fn of_orders(movements: Movements) -> Self {
+        let node = |node: super::ns_movements::Movement| RecordedNode {
+            name: None,
+            path: Trajectory::from_orders(node.start, &node.orders),
+            first: node.first,
+        };
+        Self { nodes: movements.nodes.into_iter().map(node).collect() }
+    }
+}
+
+impl MovementFormat {
+    /// What the smallest file looks like.
+    fn example(self) -> String {
+        let example = match self {
+            Self::Ns2 => "`$node_(0) set X_ 83.4` and `$node_(0) set Y_ 239.4`",
+            Self::BonnMotion => "a line for each node: `0.0 83.4 239.4 2.0 90.4 44.8`",
+            Self::Sumo => {
+                "<fcd-export><timestep time=\"0.00\"><vehicle id=\"a\" x=\"83.4\" y=\"239.4\"/></timestep></fcd-export>"
+            }
+            Self::Csv => "`node,time_s,x_m,y_m` and then `n0,0,83.4,239.4`",
+        };
+        format!("expected at least {example}")
+    }
+}
+
+/// A recording that is being made, position by position.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    nodes: Vec<Draft>,
+    samples: usize,
+}
+
+#[derive(Debug)]
+struct Draft {
+    name: Option<String>,
+    first: Range<usize>,
+    path: Option<Trajectory>,
+}
+
+/// A node of a recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Track(usize);
+
+impl Recorder {
+    /// A new node, first mentioned at `first`. Whoever calls sees to it that names are unique.
+    pub(super) fn node(&mut self, name: Option<&str>, first: Range<usize>) -> Result<Track, Flaw> {
+        if self.nodes.len() == MOST_RECORDED_NODES {
+            return Err(too_many_nodes(first));
+        }
+        if let Some(name) = name {
+            check_name(name, &first)?;
+        }
+        self.nodes.push(Draft { name: name.map(str::to_owned), first, path: None });
+        Ok(Track(self.nodes.len() - 1))
+    }
+
+    /// `node` is at `position` at `at`, which the text says at `range`.
+    pub(super) fn sample(
+        &mut self,
+        node: Track,
+        at: Instant,
+        position: Position,
+        range: Range<usize>,
+    ) -> Result<(), Flaw> {
+        self.samples += 1;
+        if self.samples > MOST_SAMPLES {
+            return Err(too_many_samples(range));
+        }
+        let path = &mut self.nodes[node.0].path;
+        let Some(path) = path else {
+            let start = path.insert(Trajectory::fixed(position));
+            start.extend(at.since(Instant::ZERO), position);
+            return Ok(());
+        };
+        let end = path.end();
+        if at <= end {
+            let help = format!("a node's times increase, by a nanosecond at least; before it is {end}");
+            return Err(Flaw::new(range, "this time is not later than the one before it", help));
+        }
+        let travel = at.since(end);
+        if path.position_at(end).distance_m(position) > TOP_SPEED_MPS * travel.as_secs_f64() {
+            return Err(Flaw::new(
+                range,
+                "the node would have to be faster than light to be here",
+                format!("it was elsewhere at {end}; positions are in metres, times in seconds"),
+            ));
+        }
+        path.extend(travel, position);
+        Ok(())
+    }
+
+    /// When the last position of `node` is, if it has one.
+    pub(super) fn last(&self, node: Track) -> Option<(Instant, Position)> {
+        self.nodes[node.0].path.as_ref().map(|path| (path.end(), path.position_at(path.end())))
+    }
+
+    /// The recording. A node without a position is none.
+    pub(super) fn finish(self) -> Recording {
+        let node =
+            |draft: Draft| Some(RecordedNode { name: draft.name, first: draft.first, path: draft.path? });
+        Recording { nodes: self.nodes.into_iter().filter_map(node).collect() }
+    }
+}
+
+fn check_name(name: &str, range: &Range<usize>) -> Result<(), Flaw> {
+    let help = "a name is 1 to 255 bytes long";
+    if name.is_empty() {
+        return Err(Flaw::new(range.clone(), "a node without a name", help));
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(Flaw::new(range.clone(), format!("`{}` is too long a name", shorten(name)), help));
+    }
+    Ok(())
+}
+
+pub(super) fn too_many_nodes(range: Range<usize>) -> Flaw {
+    let help = "leave out nodes that are not simulated";
+    Flaw::new(range, format!("more than {MOST_RECORDED_NODES} nodes"), help)
+}
+
+pub(super) fn too_many_samples(range: Range<usize>) -> Flaw {
+    let help = "sample less often: nodes move straight between two positions";
+    Flaw::new(range, format!("more than {MOST_SAMPLES} positions"), help)
+}

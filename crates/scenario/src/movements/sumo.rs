@@ -1,0 +1,325 @@
+//! SUMO's floating car data, as `sumo --fcd-output file.xml` writes it.
+//!
+//! ```xml
+//! <fcd-export>
+//!   <timestep time="0.00">
+//!     <vehicle id="car.0" x="83.40" y="239.40" speed="13.89" angle="90.00" lane="e1_0"/>
+//!     <person id="walker" x="10.00" y="5.00" speed="1.20"/>
+//!   </timestep>
+//! </fcd-export>
+//! ```
+//!
+//! Vehicles, persons and containers are nodes, named by their `id`. A node goes from each of its positions to its next in a
+//! straight line and at constant speed, also where steps lie between in which it does not appear. Before its first position
+//! and after its last one it stands there: it is in the network from beginning to end. Other attributes than `id`, `x` and `y`
+//! are not used. Positions are metres: longitudes and latitudes are refused.
+
+use super::flaw::{Flaw, shorten};
+use super::quantity::Quantity;
+use super::recording::{Recorder, Recording, Track};
+use core::ops::Range;
+use hopline_core::Instant;
+use hopline_radio::mobility::Position;
+use quick_xml::escape::unescape;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::reader::Reader;
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+mod tests;
+
+/// What may stand in a time step.
+const MOVERS: [&str; 3] = ["vehicle", "person", "container"];
+const NO_GEO: &str = "run SUMO with `--fcd-output.geo false`, which writes metres";
+
+pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
+    let mut reader = Reader::from_str(text);
+    reader.config_mut().trim_markup_names_in_closing_tags = true;
+    let mut fcd = Fcd::new(text);
+    loop {
+        let begin = offset(reader.buffer_position());
+        let event = reader.read_event().map_err(|error| {
+            let at = offset(reader.error_position()).min(text.len());
+            Flaw::new(
+                at..at,
+                format!("invalid XML: {}", shorten(&error.to_string())),
+                "expected SUMO's FCD output",
+            )
+        })?;
+        let range = begin..offset(reader.buffer_position());
+        match event {
+            Event::Start(tag) => fcd.open(&tag, range)?,
+            Event::Empty(tag) => {
+                fcd.open(&tag, range)?;
+                fcd.close();
+            }
+            Event::End(_) => fcd.close(),
+            Event::Comment(comment) => fcd.comment(&comment, range)?,
+            Event::Decl(_) | Event::PI(_) => {}
+            Event::Text(words) if words.trim().is_empty() || words.trim() == "\u{feff}" => {}
+            Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => {
+                return Err(Flaw::new(
+                    range,
+                    "text between the tags",
+                    "positions are attributes: `x=\"83.4\"`",
+                ));
+            }
+            Event::DocType(_) => {
+                let help = "remove it: SUMO's FCD output has none, and entities are not resolved";
+                return Err(Flaw::new(range, "a document type", help));
+            }
+            Event::Eof => return fcd.finish(),
+        }
+    }
+}
+
+/// quick-xml counts bytes of the text, which is in memory.
+fn offset(position: u64) -> usize {
+    usize::try_from(position).expect("a text in memory is addressable")
+}
+
+/// Where in the document the reader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Before,
+    Export,
+    Step(Instant),
+    Mover(Instant),
+    After,
+}
+
+struct Fcd<'a> {
+    text: &'a str,
+    place: Place,
+    last_step: Option<Instant>,
+    nodes: BTreeMap<String, (Track, &'static str)>,
+    recorder: Recorder,
+    scale: Scale,
+}
+
+impl<'a> Fcd<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            place: Place::Before,
+            last_step: None,
+            nodes: BTreeMap::new(),
+            recorder: Recorder::default(),
+            scale: Scale::default(),
+        }
+    }
+
+    fn open(&mut self, tag: &BytesStart<'_>, range: Range<usize>) -> Result<(), Flaw> {
+        let name = tag.name().into_inner();
+        self.place = match self.place {
+            Place::Before if name == "fcd-export" => Place::Export,
+            Place::Export if name == "timestep" => Place::Step(self.step(tag, &range)?),
+            Place::Step(at) => match MOVERS.into_iter().find(|known| *known == name) {
+                Some(kind) => {
+                    self.mover(kind, at, tag, &range)?;
+                    Place::Mover(at)
+                }
+                None => return Err(self.misplaced(name, range)),
+            },
+            _ => return Err(self.misplaced(name, range)),
+        };
+        Ok(())
+    }
+
+    /// Only what has been opened is closed: quick-xml checks the names.
+    fn close(&mut self) {
+        self.place = match self.place {
+            Place::Mover(at) => Place::Step(at),
+            Place::Step(_) => Place::Export,
+            Place::Before | Place::Export | Place::After => Place::After,
+        };
+    }
+
+    fn misplaced(&self, name: &str, range: Range<usize>) -> Flaw {
+        let help = match self.place {
+            Place::Before => "expected <fcd-export>, as `sumo --fcd-output` writes it",
+            Place::Export => "expected <timestep time=\"…\">",
+            Place::Step(_) => "expected <vehicle>, <person> or <container>",
+            Place::Mover(_) => "nothing stands in a <vehicle>, <person> or <container>",
+            Place::After => "the file ends with </fcd-export>",
+        };
+        Flaw::new(range, format!("<{}> is out of place", shorten(name)), help)
+    }
+
+    fn step(&mut self, tag: &BytesStart<'_>, range: &Range<usize>) -> Result<Instant, Flaw> {
+        let [time] = self.attributes(tag, range, ["time"])?;
+        let time = time.ok_or_else(|| lacking("timestep", "time", range))?;
+        let at = Quantity::read_instant(&time.value, time.range.start)
+            .map_err(|flaw| Flaw { range: time.range.clone(), ..flaw })?;
+        if let Some(last) = self.last_step.replace(at).filter(|last| at <= *last) {
+            let help = format!("the steps of a file follow each other in time; before it is {last}");
+            return Err(Flaw::new(time.range, "this time is not later than the one before it", help));
+        }
+        Ok(at)
+    }
+
+    fn mover(
+        &mut self,
+        kind: &'static str,
+        at: Instant,
+        tag: &BytesStart<'_>,
+        range: &Range<usize>,
+    ) -> Result<(), Flaw> {
+        let [id, x, y, speed, lon] = self.attributes(tag, range, ["id", "x", "y", "speed", "lon"])?;
+        if let Some(lon) = lon {
+            return Err(Flaw::new(lon.range, "a longitude", NO_GEO));
+        }
+        let need = |attribute: Option<Attribute>, name| attribute.ok_or_else(|| lacking(kind, name, range));
+        let (id, x, y) = (need(id, "id")?, need(x, "x")?, need(y, "y")?);
+        let number = |attribute: &Attribute, quantity: Quantity| {
+            let read = quantity.read(&attribute.value, attribute.range.start);
+            read.map_err(|flaw| Flaw { range: attribute.range.clone(), ..flaw })
+        };
+        let position = Position { x_m: number(&x, Quantity::X)?, y_m: number(&y, Quantity::Y)? };
+        let track = self.track(kind, &id)?;
+        let before = self.recorder.last(track);
+        if before.is_some_and(|(last, _)| last == at) {
+            let help = "ids are unique: a vehicle is in one place at a time";
+            return Err(Flaw::new(id.range, format!("`{}` is twice in this step", shorten(&id.value)), help));
+        }
+        self.recorder.sample(track, at, position, range.clone())?;
+        let speed_mps = speed.and_then(|speed| speed.value.parse().ok());
+        self.scale.saw(at, position, before, speed_mps, &x.range);
+        Ok(())
+    }
+
+    fn track(&mut self, kind: &'static str, id: &Attribute) -> Result<Track, Flaw> {
+        if let Some(&(track, first)) = self.nodes.get(&id.value) {
+            if first == kind {
+                return Ok(track);
+            }
+            let message = format!("a {kind} with the id of a {first}, `{}`", shorten(&id.value));
+            return Err(Flaw::new(id.range.clone(), message, "ids become names of nodes, which are unique"));
+        }
+        let track = self.recorder.node(Some(&id.value), id.range.clone())?;
+        self.nodes.insert(id.value.clone(), (track, kind));
+        Ok(track)
+    }
+
+    /// The comment at the head of a file has the configuration of SUMO.
+    fn comment(&self, comment: &str, range: Range<usize>) -> Result<(), Flaw> {
+        const OPTION: &str = "fcd-output.geo value=\"true\"";
+        let Some(at) = comment.find(OPTION).filter(|_| self.place == Place::Before) else { return Ok(()) };
+        let at = range.start + "<!--".len() + at;
+        Err(Flaw::new(at..at + OPTION.len(), "positions are longitudes and latitudes", NO_GEO))
+    }
+
+    fn finish(self) -> Result<Recording, Flaw> {
+        let end = self.text.trim_end().len();
+        match self.place {
+            Place::After => {}
+            Place::Before => {
+                let help = "expected <fcd-export>, as `sumo --fcd-output` writes it";
+                return Err(Flaw::new(end..end, "there is no <fcd-export>", help));
+            }
+            Place::Export | Place::Step(_) | Place::Mover(_) => {
+                let help = "let SUMO run to its end: it writes </fcd-export> last";
+                return Err(Flaw::new(end..end, "the file ends before </fcd-export>", help));
+            }
+        }
+        self.scale.check()?;
+        Ok(self.recorder.finish())
+    }
+
+    /// The attributes of those names, resolved. Others are passed over.
+    fn attributes<const N: usize>(
+        &self,
+        tag: &BytesStart<'_>,
+        range: &Range<usize>,
+        names: [&str; N],
+    ) -> Result<[Option<Attribute>; N], Flaw> {
+        let invalid = |error: &dyn std::fmt::Display| {
+            let help = "attributes are written `name=\"value\"`, and only &amp; &lt; &gt; &quot; &apos; are entities";
+            Flaw::new(range.clone(), format!("invalid XML: {}", shorten(&error.to_string())), help)
+        };
+        let mut found = [const { None }; N];
+        // Looking for doubles among all takes time for their number squared.
+        for attribute in tag.attributes().with_checks(false) {
+            let attribute = attribute.map_err(|error| invalid(&error))?;
+            let name = attribute.key.into_inner();
+            let Some(slot) = names.iter().position(|known| *known == name) else { continue };
+            let value = unescape(&attribute.value).map_err(|error| invalid(&error))?.trim().to_owned();
+            let range = self.place_of(&attribute.value).unwrap_or_else(|| range.clone());
+            if found[slot].is_some() {
+                return Err(Flaw::new(range, format!("a second `{name}`"), "keep one of the two"));
+            }
+            found[slot] = Some(Attribute { value, range });
+        }
+        Ok(found)
+    }
+
+    /// Which bytes of the text `value` is.
+    fn place_of(&self, value: &str) -> Option<Range<usize>> {
+        let start = (value.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
+        let range = start..start + value.len();
+        (self.text.get(range.clone()) == Some(value)).then_some(range)
+    }
+}
+
+struct Attribute {
+    /// Without entities and blanks around it.
+    value: String,
+    /// The bytes of the text that it takes, as written.
+    range: Range<usize>,
+}
+
+fn lacking(tag: &str, attribute: &str, range: &Range<usize>) -> Flaw {
+    let help = match attribute {
+        "time" => "expected <timestep time=\"0.00\">".to_owned(),
+        _ => format!("expected <{tag} id=\"a\" x=\"83.4\" y=\"239.4\"/>"),
+    };
+    Flaw::new(range.clone(), format!("<{tag}> has no `{attribute}`"), help)
+}
+
+/// Whether positions are metres: longitudes and latitudes look like movement that is a hundred thousand times too slow.
+#[derive(Debug, Default)]
+struct Scale {
+    /// Where the first x is.
+    first: Option<Range<usize>>,
+    /// A position that is no longitude and latitude has been seen.
+    beyond_degrees: bool,
+    /// The way by the speeds that are given, and by the positions.
+    told_m: f64,
+    gone_m: f64,
+}
+
+impl Scale {
+    /// Below this share of the way told, positions are not metres. A degree is 111 km, and who drives may turn back.
+    const LEAST_SHARE: f64 = 1e-3;
+    /// Too short a way to judge by.
+    const LEAST_WAY_M: f64 = 10.0;
+
+    fn saw(
+        &mut self,
+        at: Instant,
+        position: Position,
+        before: Option<(Instant, Position)>,
+        speed_mps: Option<f64>,
+        x: &Range<usize>,
+    ) {
+        self.first.get_or_insert_with(|| x.clone());
+        self.beyond_degrees |= position.x_m.abs() > 180.0 || position.y_m.abs() > 90.0;
+        let speed_mps = speed_mps.filter(|speed| speed.is_finite() && *speed > 0.0);
+        if let (Some((last, from)), Some(speed_mps)) = (before, speed_mps) {
+            self.told_m += speed_mps * at.since(last).as_secs_f64();
+            self.gone_m += from.distance_m(position);
+        }
+    }
+
+    fn check(self) -> Result<(), Flaw> {
+        let slow = self.told_m > Self::LEAST_WAY_M && self.gone_m < Self::LEAST_SHARE * self.told_m;
+        match self.first {
+            Some(first) if slow && !self.beyond_degrees => {
+                let message =
+                    "positions look like longitudes and latitudes: nodes hardly move for their speeds";
+                Err(Flaw::new(first, message, NO_GEO))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The parameters in effect, as a result file records them.
+
+use super::document::{Node, Value};
+use super::schema::{Default, Section, Takes};
+use serde_json::{Map, Value as Json, json};
+
+/// Every key of `section` that is given or has a default, and those below. Lists of tables are as they
+/// were given; what is left to a preset is named by the preset.
+pub(super) fn of(section: Section<'_>) -> Json {
+    let mut map = Map::new();
+    for key in section.keys() {
+        let value = match (key.takes, section.node(key.name)) {
+            (Takes::Table(_), _) => {
+                let below = section.section(key.name);
+                if below.is_given() { Some(of(below)) } else { None }
+            }
+            (Takes::Tables(_), Some(_)) => Some(section.sections(key.name).into_iter().map(of).collect()),
+            (_, Some(node)) => Some(plain(node)),
+            (_, None) => match key.default {
+                Default::Number(x) => Some(json!(x)),
+                Default::Integer(i) => Some(json!(i)),
+                Default::Word(w) => Some(json!(w)),
+                Default::Required | Default::Unset => None,
+            },
+        };
+        if let Some(value) = value {
+            map.insert(key.name.to_owned(), value);
+        }
+    }
+    Json::Object(map)
+}
+
+/// A value without its places.
+pub fn plain(node: &Node) -> Json {
+    match &node.value {
+        Value::Text(s) => json!(s),
+        Value::Integer(i) => json!(i),
+        Value::Float(x) => json!(x),
+        Value::Boolean(b) => json!(b),
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Table(table) => table.iter().map(|(k, e)| (k.clone(), plain(&e.node))).collect(),
+        Value::Datetime => Json::Null,
+    }
+}

@@ -1,0 +1,74 @@
+//! The reference of all keys, for people.
+
+use super::json_schema::FileKind;
+use super::schema::{Default, Key, Takes};
+use std::fmt::Write;
+
+impl FileKind {
+    /// Every key of such a file as Markdown: a table for the top level and one for each section.
+    #[must_use]
+    pub fn reference(&self) -> String {
+        let mut text = String::new();
+        // Tables that occur in several places, such as error models, are written once.
+        let mut written: Vec<&'static [Key]> = Vec::new();
+        section(&mut text, "Top level", self.keys);
+        below(&mut text, "", self.keys, &mut written);
+        text
+    }
+}
+
+fn below(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<&'static [Key]>) {
+    for key in keys {
+        let path = super::join(path, key.name);
+        let (table, title) = match key.takes {
+            Takes::Table(table) | Takes::NumberOrTable(_, _, table) => (table, format!("`[{path}]`")),
+            Takes::Tables(table) => (table, format!("`[[{path}]]`")),
+            _ => continue,
+        };
+        if written.contains(&table) {
+            let names: Vec<&str> = table.iter().map(|k| k.name).take(2).collect();
+            writeln!(text, "\n### {title}\n\n{}: keys as above (`{}`, …).", key.doc, names.join("`, `"))
+                .expect("strings take everything");
+            continue;
+        }
+        written.push(table);
+        section(text, &format!("{title}: {}", key.doc), table);
+        below(text, &path, table, written);
+    }
+}
+
+fn section(text: &mut String, title: &str, keys: &'static [Key]) {
+    let mut say = |line: String| writeln!(text, "{line}").expect("strings take everything");
+    say(format!("\n### {title}\n"));
+    say("| key | takes | default | meaning |".into());
+    say("|---|---|---|---|".into());
+    for key in keys {
+        let default = match key.default {
+            Default::Required => "**required**".to_owned(),
+            Default::Unset => String::new(),
+            Default::Number(x) => x.to_string(),
+            Default::Integer(i) => i.to_string(),
+            Default::Word(word) => format!("`{word}`"),
+        };
+        say(format!("| `{}` | {} | {default} | {} |", key.name, takes(key.takes), key.doc));
+    }
+}
+
+fn takes(takes: Takes) -> String {
+    let words = |words: &[&str]| words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+    match takes {
+        Takes::Number(min, max) => format!("{min} to {max}"),
+        Takes::Integer(min, max) => format!("whole, {min} to {max}"),
+        Takes::IntegerOr(min, max, other) => format!("whole, {min} to {max}, or {}", words(other)),
+        Takes::NumberOrTable(min, max, _) => format!("{min} to {max}, or table, below"),
+        Takes::Word(known) => words(known),
+        Takes::Flag => "`true`, `false`".into(),
+        Takes::Text => "text".into(),
+        Takes::Table(_) => "table, below".into(),
+        Takes::Tables(_) => "list of tables, below".into(),
+        Takes::Lists => "table of lists".into(),
+        Takes::Settings => "table of keys and values".into(),
+        Takes::Texts => "list of texts".into(),
+        Takes::Integers(min, max) => format!("list of whole numbers, {min} to {max}"),
+    }
+}

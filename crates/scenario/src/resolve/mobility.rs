@@ -1,0 +1,242 @@
+//! `[mobility]` and waypoints: how nodes move.
+
+use super::super::schema::Section;
+use super::super::source::{Origin, Problem, Source};
+use super::nodes::{Placed, through};
+use super::{
+    Files, Names, Owned, named_file, of_named_file, refuse_foreign, seconds, some_names, unknown_node,
+};
+use crate::movements::{MovementFormat, RecordedNode, Recording};
+use hopline_core::{Duration, NodeId, Purpose, Stream};
+use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint, StationaryWaypoint, Trajectory};
+use hopline_sim::spec::Interface;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Largest movement file.
+const LARGEST_FILE: u64 = 1 << 30;
+
+/// The keys of each model.
+const KEYS: [Owned; 3] = [
+    (&["ns2", "bonnmotion", "sumo", "csv"], &["file"]),
+    (
+        &["random-waypoint", "random-waypoint-stationary"],
+        &["width_m", "height_m", "max_speed_mps", "pause_s"],
+    ),
+    (&["random-waypoint-stationary"], &["min_speed_mps"]),
+];
+
+/// The path of each node.
+pub(super) fn resolve(
+    scenario: Section<'_>,
+    files: &Files,
+    placed: &[Placed<'_>],
+    names: &Names,
+    (seed, run): (u64, u64),
+) -> Result<Vec<Trajectory>, Problem> {
+    let section = scenario.section("mobility");
+    let model = section.word("model").expect("has a default");
+    if let (Some(node), true) = (placed.iter().find(|n| !n.waypoints.is_empty()), model != "static") {
+        return Err(Problem::new(format!(
+            "`{}` has waypoints, but mobility.model is \"{model}\"",
+            node.name
+        ))
+        .at(node.waypoints[0].origin)
+        .help("remove the waypoints, or set mobility.model = \"static\""));
+    }
+    refuse_foreign(&section, "model", model, &KEYS)?;
+    match model {
+        "static" => placed.iter().map(|node| through(node.position, &node.waypoints)).collect(),
+        "ns2" | "bonnmotion" | "sumo" | "csv" => from_file(section, files, placed, names),
+        _random => {
+            let model = random(scenario, section, model)?;
+            let duration = Duration::from_secs_f64(scenario.number("duration_s").expect("is required"));
+            bound(&model, duration, placed, section.origin)?;
+            let wander = |(number, node): (u32, &Placed<'_>)| {
+                if node.stands() {
+                    return Ok(Trajectory::fixed(node.position));
+                }
+                let mut stream = Stream::new(seed, run, NodeId(number), Purpose::Mobility);
+                model
+                    .trajectory(duration, &mut stream)
+                    .map_err(|e| Problem::new(e.to_string()).at(section.origin))
+            };
+            (0..).zip(placed).map(wander).collect()
+        }
+    }
+}
+
+/// Refuses movement of all nodes together that would not fit into memory.
+fn bound(
+    model: &RandomWaypoint,
+    duration: Duration,
+    placed: &[Placed<'_>],
+    origin: &Origin,
+) -> Result<(), Problem> {
+    let moving = placed.iter().filter(|node| !node.stands()).count();
+    let (trips, most) = (model.most_trips(duration) * moving as f64, RandomWaypoint::MOST_TRIPS_IN_ALL);
+    if trips <= most {
+        return Ok(());
+    }
+    Err(Problem::new(format!("{moving} nodes would make about {trips:.0} trips")).at(origin).help(format!(
+        "all nodes together may make {most:.0}: fewer nodes, slower, in a larger area, or shorter"
+    )))
+}
+
+fn random(scenario: Section<'_>, section: Section<'_>, model: &str) -> Result<RandomWaypoint, Problem> {
+    let missing = |key: &str| {
+        Problem::new(format!("mobility model \"{model}\" needs `{key}`")).at(section.origin_of("model"))
+    };
+    let nodes = scenario.section("nodes");
+    let side = |key| section.number(key).or(nodes.number(key)).ok_or_else(|| missing(key));
+    let area = Area { width_m: side("width_m")?, height_m: side("height_m")? };
+    let max_speed_mps = section.number("max_speed_mps").ok_or_else(|| missing("max_speed_mps"))?;
+    let pause = seconds(&section, "pause_s").expect("has a default");
+    if model == "random-waypoint" {
+        return Ok(RandomWaypoint::Setdest(SetdestWaypoint { area, max_speed_mps, pause }));
+    }
+    let min_speed_mps = section.number("min_speed_mps").ok_or_else(|| missing("min_speed_mps"))?;
+    if min_speed_mps > max_speed_mps {
+        return Err(Problem::new("`min_speed_mps` is above `max_speed_mps`")
+            .at(section.origin_of("min_speed_mps"))
+            .help(format!("it is at most {max_speed_mps}")));
+    }
+    Ok(RandomWaypoint::Stationary(StationaryWaypoint { area, min_speed_mps, max_speed_mps, pause }))
+}
+
+/// A movement file that has been read.
+#[derive(Debug)]
+pub(super) struct MovementFile {
+    path: PathBuf,
+    format: MovementFormat,
+    /// Its text.
+    pub(super) source: Arc<Source>,
+    /// What it says.
+    pub(super) recording: Recording,
+}
+
+/// Reads the movement file that `[mobility]` names, unless it is the one that has been read before.
+pub(super) fn load(
+    section: Section<'_>,
+    folder: &Path,
+    before: Option<&Arc<MovementFile>>,
+) -> Result<Option<Arc<MovementFile>>, Problem> {
+    let format = match section.word("model").expect("has a default") {
+        "ns2" => MovementFormat::Ns2,
+        "bonnmotion" => MovementFormat::BonnMotion,
+        "sumo" => MovementFormat::Sumo,
+        "csv" => MovementFormat::Csv,
+        // A file that is given all the same is refused later, as keys of another model are.
+        _without_file => return Ok(None),
+    };
+    let Some(path) = named_file(section, folder) else { return Ok(None) };
+    if let Some(known) = before.filter(|known| known.path == path && known.format == format) {
+        return Ok(Some(known.clone()));
+    }
+    let source =
+        Source::read_up_to(&path, LARGEST_FILE).map_err(|problem| of_named_file(problem, section, &path))?;
+    let recording = Recording::parse(format, &source.text).map_err(|error| {
+        let place = Origin { source: source.clone(), span: error.span };
+        Problem::new(error.message).at(&place).help(error.help)
+    })?;
+    Ok(Some(Arc::new(MovementFile { path, format, source, recording })))
+}
+
+/// The paths of the movement file. Who is not in it stands still.
+fn from_file(
+    section: Section<'_>,
+    files: &Files,
+    placed: &[Placed<'_>],
+    names: &Names,
+) -> Result<Vec<Trajectory>, Problem> {
+    let Some(file) = files.movements.as_deref() else {
+        let model = section.word("model").expect("has a default");
+        return Err(
+            Problem::new(format!("mobility model \"{model}\" needs `file`")).at(section.origin_of("model"))
+        );
+    };
+    let recorded = if placed.iter().any(|node| node.recorded.is_some()) {
+        placed.iter().map(|node| node.recorded).collect()
+    } else if file.names_any(placed) {
+        by_name(file, placed, names)?
+    } else {
+        by_order(file, placed, names)?
+    };
+    let path = |(node, recorded): (&Placed<'_>, Option<usize>)| match recorded {
+        Some(index) => file.recording.nodes[index].path.clone(),
+        None => Trajectory::fixed(node.position),
+    };
+    Ok(placed.iter().zip(recorded).map(path).collect())
+}
+
+impl MovementFile {
+    /// Whether a node of the scenario has the name of one in the file.
+    fn names_any(&self, placed: &[Placed<'_>]) -> bool {
+        let known = self.by_name();
+        placed.iter().any(|node| known.contains_key(node.name.as_str()))
+    }
+
+    /// The nodes of the file that have names.
+    fn by_name<'a>(&'a self) -> BTreeMap<&'a str, usize> {
+        let named = |(index, node): (usize, &'a RecordedNode)| Some((node.name.as_deref()?, index));
+        self.recording.nodes.iter().enumerate().filter_map(named).collect()
+    }
+
+    /// The place of node `index` in the file.
+    fn place(&self, index: usize) -> Origin {
+        Origin { source: self.source.clone(), span: self.recording.nodes[index].first.clone() }
+    }
+
+    fn end(&self) -> Origin {
+        let end = self.source.text.trim_end().len();
+        Origin { source: self.source.clone(), span: end..end }
+    }
+}
+
+/// Node by node by its name: every node of the file is one of the scenario.
+fn by_name(file: &MovementFile, placed: &[Placed<'_>], names: &Names) -> Result<Vec<Option<usize>>, Problem> {
+    let known = file.by_name();
+    for (name, &index) in &known {
+        let Some(node) = names.get(*name) else { return Err(unknown_node(name, &file.place(index), names)) };
+        let node = &placed[node.index()];
+        if node.stands() {
+            let (what, other) = match node.interface {
+                Interface::Wired => ("wired", "give it interface = \"wireless\""),
+                Interface::Wireless => ("fixed", "do not fix it"),
+            };
+            return Err(Problem::new(format!("`{name}` is {what}: it does not move"))
+                .at(&file.place(index))
+                .help(format!("leave it out of the file, or {other}")));
+        }
+    }
+    Ok(placed.iter().map(|node| known.get(node.name.as_str()).copied()).collect())
+}
+
+/// Node i of the file is the i-th wireless node, and there are as many.
+fn by_order(
+    file: &MovementFile,
+    placed: &[Placed<'_>],
+    names: &Names,
+) -> Result<Vec<Option<usize>>, Problem> {
+    let moves = |node: &&Placed<'_>| !node.stands();
+    let (recorded, wireless) = (file.recording.nodes.len(), placed.iter().filter(moves).count());
+    if recorded > wireless {
+        let help = format!("the scenario has {wireless} wireless nodes; {}", some_names(names));
+        let surplus = match &file.recording.nodes[wireless].name {
+            Some(name) => format!("there is no node for `{name}`"),
+            None => format!("there is no node {wireless}"),
+        };
+        return Err(Problem::new(surplus).at(&file.place(wireless)).help(help));
+    }
+    if recorded < wireless {
+        let node = placed.iter().filter(moves).nth(recorded).expect("there are more");
+        let help =
+            format!("the file has {recorded} nodes, the scenario {wireless} wireless ones, matched in order");
+        return Err(Problem::new(format!("node {recorded}, `{}`, is not placed", node.name))
+            .at(&file.end())
+            .help(help));
+    }
+    let mut next = 0..recorded;
+    Ok(placed.iter().map(|node| if moves(&node) { next.next() } else { None }).collect())
+}

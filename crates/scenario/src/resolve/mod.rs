@@ -1,0 +1,180 @@
+//! From a checked document to a [`Spec`].
+
+mod door;
+mod draw;
+mod feedback;
+mod floods;
+mod flows;
+mod links;
+mod mobility;
+mod neighborhood;
+mod nodes;
+mod outages;
+mod pacing;
+mod queue;
+mod radio;
+mod routing;
+mod tcp;
+mod tpa;
+mod transport;
+mod ways;
+
+use super::csv;
+use super::document::Node;
+use super::keys;
+use super::schema::Section;
+use super::source::{Origin, Problem, Problems, Source};
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_sim::spec::Spec;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files that a scenario names, read once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Files {
+    /// Entries of `nodes.file`.
+    nodes: Vec<Node>,
+    /// Entries of `flows.file`.
+    flows: Vec<Node>,
+    /// The texts of all of them.
+    pub(super) sources: Vec<Arc<Source>>,
+    /// `mobility.file`, and what it says.
+    movements: Option<Arc<mobility::MovementFile>>,
+}
+
+impl Files {
+    /// Reads them. A movement file that `before` has is not read again: it may be large, and variants meet the same.
+    pub(super) fn load(scenario: Section<'_>, folder: &Path, before: &Self) -> Result<Self, Problems> {
+        let mut files = Self::default();
+        let mut sources = Vec::new();
+        files.movements = mobility::load(scenario.section("mobility"), folder, before.movements.as_ref())?;
+        sources.extend(files.movements.iter().map(|file| file.source.clone()));
+        let mut read = |section: Section<'_>| -> Result<Option<Arc<Source>>, Problem> {
+            let Some(path) = named_file(section, folder) else { return Ok(None) };
+            let source = Source::read(&path).map_err(|p| of_named_file(p, section, &path))?;
+            sources.push(source.clone());
+            Ok(Some(source))
+        };
+        if let Some(source) = read(scenario.section("nodes"))? {
+            files.nodes = csv::entries(&source, keys::NODE, "node")?;
+        }
+        if let Some(source) = read(scenario.section("flows"))? {
+            files.flows = csv::entries(&source, keys::FLOW, "flow")?;
+        }
+        files.sources = sources;
+        Ok(files)
+    }
+}
+
+/// The path of the file that `section` names, if it does.
+fn named_file(section: Section<'_>, folder: &Path) -> Option<PathBuf> {
+    section.word("file").map(|name| folder.join(name))
+}
+
+/// A problem with that file as a whole, at the place that names it.
+fn of_named_file(problem: Problem, section: Section<'_>, path: &Path) -> Problem {
+    let problem = problem.at(section.origin_of("file"));
+    if path.exists() {
+        return problem;
+    }
+    problem.help("file names are relative to the folder of the scenario")
+}
+
+/// Node numbers by name.
+type Names = BTreeMap<String, NodeId>;
+
+/// What to simulate in run `run`.
+pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
+    let seed = scenario.integer("seed").expect("has a default");
+    let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(scenario, files, seed, run)?;
+    let mut radio = radio::resolve(scenario)?;
+    neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
+    let links = links::resolve(scenario, &names)?;
+    ways::resolve(scenario, &mut nodes, &gateways, &links, &names)?;
+    let outages = outages::resolve(scenario, &nodes, &links, &names)?;
+    let notice_floods = floods::resolve(scenario, &nodes, &names)?;
+    let flows = flows::resolve(scenario, files, &names, seed, run)?;
+    if radio.is_none() && links.is_empty() && nodes.len() > 1 {
+        return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")
+            .at(scenario.origin_of("node"))
+            .help(
+                "add [radio] with preset = \"ns2-wavelan\" for a wireless network, [[link]] for a wired one",
+            ));
+    }
+    let routing = scenario.section("routing");
+    Ok(Spec {
+        duration: seconds(&scenario, "duration_s").expect("is required"),
+        warmup: warmup(scenario)?,
+        seed,
+        routing: routing::resolve(routing, &nodes)?,
+        failure_notification: routing::failure_notification(routing),
+        nodes,
+        radio,
+        links,
+        outages,
+        notice_floods,
+        taps: Default::default(),
+        extra_header_bytes: routing.small("extra_header_bytes").expect("has a default"),
+        flows,
+    })
+}
+
+fn warmup(scenario: Section<'_>) -> Result<Duration, Problem> {
+    let [warmup_s, duration_s] = ["warmup_s", "duration_s"].map(|key| scenario.number(key).unwrap_or(0.0));
+    if warmup_s < duration_s {
+        return Ok(Duration::from_secs_f64(warmup_s));
+    }
+    Err(Problem::new(format!("`warmup_s` = {warmup_s} leaves nothing that counts"))
+        .at(scenario.origin_of("warmup_s"))
+        .help(format!("it must be below duration_s = {duration_s}")))
+}
+
+/// The node that `section.key` names.
+fn node_named(section: &Section<'_>, key: &str, names: &Names) -> Result<NodeId, Problem> {
+    let name = section.word(key).expect("is required");
+    names.get(name).copied().ok_or_else(|| unknown_node(name, section.origin_of(key), names))
+}
+
+fn unknown_node(name: &str, origin: &Origin, names: &Names) -> Problem {
+    let near = super::source::nearest(name, names.keys().map(String::as_str));
+    let guess = near.map(|near| format!("did you mean `{near}`? "));
+    Problem::new(format!("there is no node `{name}`"))
+        .at(origin)
+        .help(guess.unwrap_or_default() + &some_names(names))
+}
+
+fn some_names(names: &Names) -> String {
+    const SHOWN: usize = 8;
+    let mut by_number: Vec<_> = names.iter().map(|(name, id)| (*id, name.as_str())).collect();
+    by_number.sort_unstable();
+    let mut shown: Vec<&str> = by_number.iter().take(SHOWN).map(|(_, name)| *name).collect();
+    if by_number.len() > SHOWN {
+        shown.push("…");
+    }
+    format!("the nodes are {}", shown.join(", "))
+}
+
+/// Keys that only some choices use: (choices, keys).
+type Owned = (&'static [&'static str], &'static [&'static str]);
+
+/// Refuses keys that the choice `chosen` of `choice` does not use: they would silently do nothing.
+fn refuse_foreign(section: &Section<'_>, choice: &str, chosen: &str, owned: &[Owned]) -> Result<(), Problem> {
+    for (owners, keys) in owned.iter().filter(|(owners, _)| !owners.contains(&chosen)) {
+        if let Some(key) = keys.iter().find(|key| section.has(key)) {
+            let owners = owners.iter().map(|o| format!("\"{o}\"")).collect::<Vec<_>>().join(" or ");
+            return Err(Problem::new(format!("`{key}` is used with {choice} = {owners}, not \"{chosen}\""))
+                .at(section.origin_of(key))
+                .help(format!("set {choice} = {owners}, or remove it")));
+        }
+    }
+    Ok(())
+}
+
+fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
+    section.number(key).map(Duration::from_secs_f64)
+}
+
+fn instant(section: &Section<'_>, key: &str) -> Option<Instant> {
+    seconds(section, key).map(|d| Instant::ZERO + d)
+}

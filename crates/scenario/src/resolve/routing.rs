@@ -1,0 +1,46 @@
+//! `[routing]`.
+
+mod aodv;
+mod dsr;
+mod olsr;
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RoutingSpec};
+
+/// Protocols that have a table of parameters.
+const PROTOCOLS: [&str; 3] = ["aodv", "olsr", "dsr"];
+
+/// How packets find their way among `nodes`.
+pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<RoutingSpec, Problem> {
+    let protocol = section.word("protocol").expect("has a default");
+    let idle = PROTOCOLS.into_iter().find(|table| *table != protocol && section.section(table).is_given());
+    if let Some(table) = idle {
+        return Err(Problem::new(format!("[routing.{table}] is given but the protocol is {protocol}"))
+            .at(section.origin_of(table))
+            .help(format!("set routing.protocol = \"{table}\"")));
+    }
+    if protocol == "static" {
+        return Ok(RoutingSpec::Static);
+    }
+    if nodes.iter().all(|node| node.interface() == Interface::Wired) {
+        let name = protocol.to_uppercase();
+        return Err(Problem::new(format!("{name} runs on nodes with a radio, and there is none"))
+            .at(section.origin_of("protocol"))
+            .help("use protocol = \"static\", or add [radio]"));
+    }
+    match protocol {
+        "aodv" => Ok(RoutingSpec::Aodv(aodv::config(section.section("aodv")))),
+        "dsr" => dsr::config(section.section("dsr")).map(RoutingSpec::Dsr),
+        "olsr" => olsr::config(section.section("olsr")).map(RoutingSpec::Olsr),
+        other => unreachable!("the key table knows no protocol {other}"),
+    }
+}
+
+/// What transports are told of routes.
+pub(super) fn failure_notification(section: Section<'_>) -> FailureNotification {
+    match section.word("failure_notification").expect("has a default") {
+        "elfn" => FailureNotification::Elfn,
+        _none => FailureNotification::None,
+    }
+}

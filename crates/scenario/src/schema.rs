@@ -1,0 +1,469 @@
+//! The mechanism of the key tables: what a key takes, its default and its meaning, and the check of a document against
+//! them. The keys themselves are in [`keys`](super::keys), and in the `keys` of plans and claims.
+
+use super::document::{Entry, Node, Table, Value};
+use super::source::{Origin, Problem, Problems, nearest};
+
+/// One key of a file. Its unit is the end of its name (`_s`, `_m`, `_mbps`, …).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Key {
+    /// The name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What holds where it is not given.
+    pub default: Default,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Takes {
+    /// A number in a range, both ends included.
+    Number(f64, f64),
+    /// A whole number in a range, both ends included.
+    Integer(u64, u64),
+    /// A whole number in a range, or one of some words.
+    IntegerOr(u64, u64, &'static [&'static str]),
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// `true` or `false`.
+    Flag,
+    /// Any string.
+    Text,
+    /// A number in a range, both ends included, or a table with these keys.
+    NumberOrTable(f64, f64, &'static [Key]),
+    /// A table with these keys.
+    Table(&'static [Key]),
+    /// A list of tables with these keys.
+    Tables(&'static [Key]),
+    /// Dotted keys of the scenario, each with a list of values.
+    Lists,
+    /// Dotted keys of the scenario, each with a value.
+    Settings,
+    /// A list of strings.
+    Texts,
+    /// A list of at least one whole number in a range, both ends included.
+    Integers(u64, u64),
+}
+
+/// What holds where a key is not given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Default {
+    /// The key must be given.
+    Required,
+    /// What the chosen preset says, or the meaning says.
+    Unset,
+    /// This number.
+    Number(f64),
+    /// This whole number.
+    Integer(u64),
+    /// This word.
+    Word(&'static str),
+}
+
+impl Key {
+    const fn new(name: &'static str, takes: Takes, doc: &'static str) -> Self {
+        Self { name, takes, default: Default::Unset, doc }
+    }
+
+    /// A number between `min` and `max`.
+    #[must_use]
+    pub const fn number(name: &'static str, min: f64, max: f64, doc: &'static str) -> Self {
+        Self::new(name, Takes::Number(min, max), doc)
+    }
+
+    /// A whole number between `min` and `max`.
+    #[must_use]
+    pub const fn integer(name: &'static str, min: u64, max: u64, doc: &'static str) -> Self {
+        Self::new(name, Takes::Integer(min, max), doc)
+    }
+
+    /// A whole number between `min` and `max`, or one of `words`.
+    #[must_use]
+    pub const fn integer_or(
+        name: &'static str,
+        min: u64,
+        max: u64,
+        words: &'static [&'static str],
+        doc: &'static str,
+    ) -> Self {
+        Self::new(name, Takes::IntegerOr(min, max, words), doc)
+    }
+
+    /// A number between `min` and `max`, or a table with `keys`.
+    #[must_use]
+    pub const fn number_or_table(
+        name: &'static str,
+        min: f64,
+        max: f64,
+        keys: &'static [Self],
+        doc: &'static str,
+    ) -> Self {
+        Self::new(name, Takes::NumberOrTable(min, max, keys), doc)
+    }
+
+    /// One of `words`.
+    #[must_use]
+    pub const fn word(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Self {
+        Self::new(name, Takes::Word(words), doc)
+    }
+
+    /// `true` or `false`.
+    #[must_use]
+    pub const fn flag(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Takes::Flag, doc)
+    }
+
+    /// Any string.
+    #[must_use]
+    pub const fn text(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Takes::Text, doc)
+    }
+
+    /// A table.
+    #[must_use]
+    pub const fn table(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
+        Self::new(name, Takes::Table(keys), doc)
+    }
+
+    /// A list of tables.
+    #[must_use]
+    pub const fn tables(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
+        Self::new(name, Takes::Tables(keys), doc)
+    }
+
+    /// A table of lists by dotted key.
+    #[must_use]
+    pub const fn lists(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Takes::Lists, doc)
+    }
+
+    /// A table of values by dotted key.
+    #[must_use]
+    pub const fn settings(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Takes::Settings, doc)
+    }
+
+    /// A list of strings.
+    #[must_use]
+    pub const fn texts(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, Takes::Texts, doc)
+    }
+
+    /// A list of whole numbers between `min` and `max`, at least one.
+    #[must_use]
+    pub const fn integers(name: &'static str, min: u64, max: u64, doc: &'static str) -> Self {
+        Self::new(name, Takes::Integers(min, max), doc)
+    }
+
+    /// The same key with a default.
+    #[must_use]
+    pub const fn or(self, default: Default) -> Self {
+        Self { default, ..self }
+    }
+
+    /// The same key, which must be given.
+    #[must_use]
+    pub const fn required(self) -> Self {
+        self.or(Default::Required)
+    }
+
+    /// What would be right, in words.
+    #[must_use]
+    pub fn expects(&self) -> String {
+        let words = |words: &[&str]| words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", ");
+        match self.takes {
+            Takes::Number(min, max) => format!("a number from {min} to {max}"),
+            Takes::Integer(min, max) => format!("a whole number from {min} to {max}"),
+            Takes::IntegerOr(min, max, other) => {
+                format!("a whole number from {min} to {max}, or {}", words(other))
+            }
+            Takes::NumberOrTable(min, max, _) => format!("a number from {min} to {max}, or a table"),
+            Takes::Word(known) => format!("one of {}", words(known)),
+            Takes::Flag => "true or false".into(),
+            Takes::Text => "a string".into(),
+            Takes::Texts => "a list of strings".into(),
+            Takes::Integers(min, max) => format!("a list of whole numbers from {min} to {max}"),
+            Takes::Table(_) | Takes::Lists | Takes::Settings => format!("a table, [{}]", self.name),
+            Takes::Tables(_) => format!("a list of tables, [[{}]]", self.name),
+        }
+    }
+}
+
+/// Checks a whole document, called `noun` ("the scenario"), against `keys`.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, in the order of its text.
+pub fn check_document(document: &Node, noun: &str, keys: &'static [Key]) -> Result<(), Problems> {
+    let Value::Table(table) = &document.value else { unreachable!("a TOML document is a table") };
+    let mut problems = Vec::new();
+    check(table, &document.origin, "", keys, &mut problems);
+    for key in keys.iter().filter(|k| is_missing(k, table)) {
+        problems.push(missing(key, noun, &document.origin));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    problems.sort_by_key(|p| p.at.as_ref().map(|at| (at.source.name.clone(), at.span.start)));
+    Err(Problems(problems))
+}
+
+/// Checks `table`, written at `origin` and called `path` (empty at the top), against `keys`: unknown keys, missing keys,
+/// types, ranges. Adds what is wrong to `problems`. What is missing at the top is left to [`check_document`].
+pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], problems: &mut Vec<Problem>) {
+    for (name, entry) in table {
+        match keys.iter().find(|k| k.name == name) {
+            Some(key) => check_value(&entry.node, key, &join(path, name), problems),
+            None => problems.push(unknown(name, entry, path, keys)),
+        }
+    }
+    if !path.is_empty() {
+        let missing = |key| missing(key, &format!("`{path}`"), origin);
+        problems.extend(keys.iter().filter(|k| is_missing(k, table)).map(missing));
+    }
+}
+
+fn is_missing(key: &Key, table: &Table) -> bool {
+    key.default == Default::Required && !table.contains_key(key.name)
+}
+
+fn missing(key: &Key, whose: &str, origin: &Origin) -> Problem {
+    Problem::new(format!("{whose} has no `{}`", key.name))
+        .at(&Origin { span: origin.span.start..origin.span.start, ..origin.clone() })
+        .help(format!("add `{} = …`, {}: {}", key.name, key.expects(), key.doc))
+}
+
+/// `path.name`, or `name` at the top.
+#[must_use]
+pub fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn unknown(name: &str, entry: &Entry, path: &str, keys: &'static [Key]) -> Problem {
+    let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
+    let problem = Problem::new(format!("unknown key `{name}`{place}")).at(&entry.key);
+    match nearest(name, keys.iter().map(|k| k.name)) {
+        Some(known) => problem.help(format!("did you mean `{known}`?")),
+        None => {
+            let all: Vec<&str> = keys.iter().map(|k| k.name).collect();
+            problem.help(format!("known keys: {}", all.join(", ")))
+        }
+    }
+}
+
+fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Problem>) {
+    let mut wrong = |message: String, help: String| {
+        problems.push(Problem::new(message).at(&node.origin).help(help));
+    };
+    let kind = || format!("`{path}` takes {}, not {}", key.expects(), node.value.kind());
+    let outside = |x: &dyn std::fmt::Display| format!("`{path}` = {x} is out of range");
+    match (key.takes, &node.value) {
+        (
+            Takes::Number(min, max) | Takes::NumberOrTable(min, max, _),
+            Value::Float(_) | Value::Integer(_),
+        ) => {
+            let x = as_number(&node.value).expect("matched above");
+            if !(min..=max).contains(&x) {
+                wrong(outside(&x), format!("it takes {}", key.expects()));
+            }
+        }
+        (Takes::Integer(min, max) | Takes::IntegerOr(min, max, _), Value::Integer(i)) => {
+            if u64::try_from(*i).map_or(true, |i| !(min..=max).contains(&i)) {
+                wrong(outside(i), format!("it takes {}", key.expects()));
+            }
+        }
+        (Takes::Word(words) | Takes::IntegerOr(_, _, words), Value::Text(word)) => {
+            if !words.contains(&word.as_str()) {
+                let guess = nearest(word, words.iter().copied()).map(|w| format!("did you mean \"{w}\"? "));
+                wrong(
+                    format!("`{path}` does not know \"{word}\""),
+                    format!("{}it takes {}", guess.unwrap_or_default(), key.expects()),
+                );
+            }
+        }
+        (Takes::Flag, Value::Boolean(_)) | (Takes::Text, Value::Text(_)) => {}
+        (Takes::Table(keys) | Takes::NumberOrTable(_, _, keys), Value::Table(table)) => {
+            check(table, &node.origin, path, keys, problems)
+        }
+        (Takes::Tables(keys), Value::Array(items)) => {
+            for (i, item) in items.iter().enumerate() {
+                match &item.value {
+                    Value::Table(table) => check(table, &item.origin, &format!("{path}.{i}"), keys, problems),
+                    _ => problems.push(Problem::new(kind()).at(&item.origin).help(key.doc)),
+                }
+            }
+        }
+        (Takes::Lists | Takes::Settings, Value::Table(_)) => {}
+        (Takes::Texts, Value::Array(items)) if items.iter().all(|i| matches!(i.value, Value::Text(_))) => {}
+        (Takes::Integers(min, max), Value::Array(items)) if !items.is_empty() => {
+            for item in items {
+                let whole = as_whole(item);
+                if !whole.is_some_and(|i| (min..=max).contains(&i)) {
+                    let message = format!("`{path}` takes {}", key.expects());
+                    problems.push(Problem::new(message).at(&item.origin).help(key.doc));
+                }
+            }
+        }
+        _ => wrong(kind(), key.doc.to_owned()),
+    }
+}
+
+fn as_whole(node: &Node) -> Option<u64> {
+    match node.value {
+        Value::Integer(i) => u64::try_from(i).ok(),
+        _ => None,
+    }
+}
+
+fn as_number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(x) => Some(*x),
+        Value::Integer(i) => Some(*i as f64),
+        _ => None,
+    }
+}
+
+/// A table of a checked document, seen through its keys: what is not given reads as its default.
+#[derive(Clone, Copy, Debug)]
+pub struct Section<'a> {
+    table: Option<&'a Table>,
+    keys: &'static [Key],
+    /// Where the table was written, or the document if it was not.
+    pub origin: &'a Origin,
+}
+
+impl<'a> Section<'a> {
+    /// The whole of a document.
+    #[must_use]
+    pub fn new(node: &'a Node, keys: &'static [Key]) -> Self {
+        let table = match &node.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        };
+        Self { table, keys, origin: &node.origin }
+    }
+
+    /// Whether the file has this table at all.
+    #[must_use]
+    pub const fn is_given(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Where `name` was written: its value if it is given, otherwise the section.
+    #[must_use]
+    pub fn origin_of(&self, name: &str) -> &'a Origin {
+        self.node(name).map_or(self.origin, |n| &n.origin)
+    }
+
+    /// Whether `name` is given.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.node(name).is_some()
+    }
+
+    /// A number, given or by default; `None` also where a table is given instead.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match (self.node(name), self.key(name).default) {
+            (Some(node), _) => as_number(&node.value),
+            (None, Default::Number(x)) => Some(x),
+            (None, _) => None,
+        }
+    }
+
+    /// A whole number, given or by default; `None` also where a word is given instead.
+    #[must_use]
+    pub fn integer(&self, name: &str) -> Option<u64> {
+        match (self.node(name).map(|n| &n.value), self.key(name).default) {
+            (Some(Value::Integer(i)), _) => u64::try_from(*i).ok(),
+            (None, Default::Integer(i)) => Some(i),
+            _ => None,
+        }
+    }
+
+    /// A whole number that fits 32 bits: the key's range says that it does.
+    #[must_use]
+    pub fn small(&self, name: &str) -> Option<u32> {
+        self.integer(name).map(|i| u32::try_from(i).expect("the key's range ends below 2^32"))
+    }
+
+    /// A string or word, given or by default; `None` also where a number is given instead.
+    #[must_use]
+    pub fn word(&self, name: &str) -> Option<&'a str> {
+        match (self.node(name).map(|n| &n.value), self.key(name).default) {
+            (Some(Value::Text(s)), _) => Some(s),
+            (None, Default::Word(w)) => Some(w),
+            _ => None,
+        }
+    }
+
+    /// A list of strings; empty if not given.
+    #[must_use]
+    pub fn texts(&self, name: &str) -> Vec<&'a str> {
+        let Some(Value::Array(items)) = self.node(name).map(|n| &n.value) else { return Vec::new() };
+        let text = |item: &'a Node| match &item.value {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        };
+        items.iter().filter_map(text).collect()
+    }
+
+    /// A list of whole numbers, each with its place; `None` if not given.
+    #[must_use]
+    pub fn integers(&self, name: &str) -> Option<Vec<(u64, &'a Origin)>> {
+        let Value::Array(items) = &self.node(name)?.value else { return None };
+        Some(items.iter().filter_map(|item| Some((as_whole(item)?, &item.origin))).collect())
+    }
+
+    /// A flag, if given.
+    #[must_use]
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.node(name)?.value {
+            Value::Boolean(b) => Some(b),
+            _ => None,
+        }
+    }
+
+    /// A table below; everything in it reads as its default if it is not given.
+    #[must_use]
+    pub fn section(&self, name: &str) -> Self {
+        let (Takes::Table(keys) | Takes::NumberOrTable(_, _, keys)) = self.key(name).takes else {
+            unreachable!("`{name}` is declared as a table")
+        };
+        match self.node(name) {
+            Some(node) => Self::new(node, keys),
+            None => Self { table: None, keys, origin: self.origin },
+        }
+    }
+
+    /// A list of tables below; empty if not given.
+    #[must_use]
+    pub fn sections(&self, name: &str) -> Vec<Self> {
+        let Takes::Tables(keys) = self.key(name).takes else {
+            unreachable!("`{name}` is declared as tables")
+        };
+        match self.node(name).map(|n| &n.value) {
+            Some(Value::Array(items)) => items.iter().map(|item| Self::new(item, keys)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The value as it was written, if it was.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&'a Node> {
+        debug_assert!(self.keys.iter().any(|k| k.name == name), "no such key: {name}");
+        self.table?.get(name).map(|e| &e.node)
+    }
+
+    /// Every key with its declaration, in the order of the table.
+    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        self.keys.iter()
+    }
+
+    fn key(&self, name: &str) -> &'static Key {
+        self.keys.iter().find(|k| k.name == name).expect("only declared keys are asked for")
+    }
+}

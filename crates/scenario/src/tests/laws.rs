@@ -1,0 +1,184 @@
+//! `tcp-cubic`, `tcp.law`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
+
+use super::*;
+use hopline_queue::red::{Gentle, Idle, Measure, RedConfig};
+use hopline_queue::{Action, CoDelConfig, FqCoDelConfig};
+use hopline_sim::spec::Discipline;
+use hopline_transport::tcp::{CubicConfig, EcnUse, FastConvergence, PrrBound, RecoveryWindow, WindowLaw};
+use std::num::NonZeroU16;
+
+fn law(settings: &[&str]) -> WindowLaw {
+    tcp(&spec(CHAIN, settings), 0).law
+}
+
+#[test]
+fn tcp_cubic_is_linux_unless_a_preset_says_otherwise() {
+    assert_eq!(tcp(&spec(CHAIN, &["transport=tcp-cubic"]), 0), Config::linux());
+    let config = tcp(&spec(CHAIN, &["transport=tcp-cubic", "tcp.preset=ns2-2.35"]), 0);
+    assert_eq!(config, Config::ns2_235().with_sack().with_cubic());
+}
+
+#[test]
+fn names_that_do_not_say_cubic_mean_additive_increase_whatever_the_preset() {
+    for transport in ["tcp-reno", "tcp-newreno", "tcp-sack", "tcp-ap"] {
+        assert_eq!(law(&[&format!("transport={transport}"), "tcp.preset=linux"]), WindowLaw::Aimd);
+    }
+}
+
+#[test]
+fn the_law_goes_with_any_recovery() {
+    let config = tcp(&spec(CHAIN, &["transport=tcp-reno", "tcp.law=cubic"]), 0);
+    assert_eq!(config, Config::modern().with_reno().with_cubic());
+    assert_eq!(law(&["transport=tcp-cubic", "tcp.law=aimd"]), WindowLaw::Aimd);
+}
+
+#[test]
+fn every_parameter_of_cubic_can_be_set() {
+    let settings =
+        ["transport=tcp-cubic", "tcp.cubic_c=4", "tcp.cubic_beta=0.5", "tcp.fast_convergence=false"];
+    let expected =
+        CubicConfig { c: 4.0, beta: 0.5, fast_convergence: FastConvergence::Off, ..CubicConfig::LINUX };
+    assert_eq!(law(&settings), WindowLaw::Cubic(expected));
+}
+
+#[test]
+fn parameters_of_cubic_on_a_flow_without_it_are_refused() {
+    let text = CHAIN.to_owned() + "tcp = { cubic_beta = 0.5 }\ntransport = \"tcp-sack\"\n";
+    let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
+    assert!(problem.contains("`cubic_beta` is used with law = \"cubic\", not \"aimd\""), "{problem}");
+}
+
+#[test]
+fn the_window_in_recovery_is_a_matter_of_sack() {
+    let window = |settings: &[&str]| match tcp(&spec(CHAIN, settings), 0).variant {
+        Variant::Sack(sack) => sack.window,
+        other => panic!("not SACK: {other:?}"),
+    };
+    let prr = RecoveryWindow::Prr(PrrBound::SafeAck);
+    assert_eq!(window(&["transport=tcp-sack"]), RecoveryWindow::AtOnce);
+    assert_eq!(window(&["transport=tcp-sack", "tcp.preset=linux"]), prr);
+    assert_eq!(window(&["transport=tcp-sack", "tcp.recovery_window=prr"]), prr);
+    assert_eq!(window(&["transport=tcp-cubic", "tcp.recovery_window=at-once"]), RecoveryWindow::AtOnce);
+    let slow_start = RecoveryWindow::Prr(PrrBound::SlowStart);
+    assert_eq!(window(&["transport=tcp-sack", "tcp.recovery_window=prr-slow-start"]), slow_start);
+    let text = CHAIN.to_owned() + "tcp = { recovery_window = \"prr\" }\ntransport = \"tcp-reno\"\n";
+    let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
+    assert!(problem.contains("`recovery_window` is a matter of SACK"), "{problem}");
+}
+
+#[test]
+fn ecn_is_used_where_it_is_asked_for() {
+    let ecn = |settings: &[&str]| tcp(&spec(CHAIN, settings), 0).ecn;
+    assert_eq!(ecn(&["transport=tcp-sack"]), EcnUse::Never);
+    assert_eq!(ecn(&["transport=tcp-cubic"]), EcnUse::IfAsked);
+    assert_eq!(ecn(&["transport=tcp-newreno", "tcp.ecn=ask"]), EcnUse::Ask);
+    assert_eq!(ecn(&["transport=tcp-cubic", "tcp.ecn=off"]), EcnUse::Never);
+}
+
+#[test]
+fn every_parameter_of_red_can_be_set() {
+    let queue = |settings: &[&str]| spec(CHAIN, settings).radio.expect("has radios").queue;
+    assert_eq!(queue(&[]).discipline, Discipline::DropTail);
+    assert_eq!(queue(&["queue.discipline=red"]).discipline, Discipline::Red(RedConfig::PAPER));
+    let red = queue(&[
+        "queue.discipline=red",
+        "queue.min_threshold_packets=2",
+        "queue.max_threshold_packets=8.5",
+        "queue.weight=0.1",
+        "queue.max_probability=0.5",
+        "queue.measure=bytes",
+        "queue.mean_packet_bytes=1500",
+        "queue.gentle=true",
+        "queue.idle_packet_ms=0",
+        "queue.action=mark",
+    ]);
+    let expected = RedConfig {
+        min_threshold: 2.0,
+        max_threshold: 8.5,
+        weight: 0.1,
+        max_probability: 0.5,
+        measure: Measure::Bytes { packet_bytes: 1500 },
+        gentle: Gentle::On,
+        idle: Idle::Kept,
+        action: Action::Mark,
+    };
+    assert_eq!(red.discipline, Discipline::Red(expected));
+}
+
+#[test]
+fn every_parameter_of_codel_and_fq_codel_can_be_set() {
+    let queue = |settings: &[&str]| spec(CHAIN, settings).radio.expect("has radios").queue.discipline;
+    assert_eq!(queue(&["queue.discipline=codel"]), Discipline::CoDel(CoDelConfig::RFC8289));
+    assert_eq!(queue(&["queue.discipline=fq-codel"]), Discipline::FqCoDel(FqCoDelConfig::RFC8290));
+    let of_codel =
+        ["queue.target_ms=20", "queue.interval_ms=400", "queue.packet_bytes=552", "queue.action=mark"];
+    let codel = CoDelConfig {
+        target: Duration::from_millis(20),
+        interval: Duration::from_millis(400),
+        packet_bytes: 552,
+        action: Action::Mark,
+    };
+    let with = |more: &[&'static str]| queue(&[&of_codel, more].concat());
+    assert_eq!(with(&["queue.discipline=codel"]), Discipline::CoDel(codel));
+    let fq = FqCoDelConfig { codel, flows: NonZeroU16::new(64).unwrap(), quantum_bytes: 300 };
+    let of_fq = ["queue.discipline=fq-codel", "queue.flows=64", "queue.quantum_bytes=300"];
+    assert_eq!(with(&of_fq), Discipline::FqCoDel(fq));
+}
+
+#[test]
+fn queues_take_no_keys_of_others() {
+    let problem = |settings: &[&str]| {
+        parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
+    };
+    for (settings, expected) in [
+        (
+            &["queue.target_ms=9"][..],
+            "`target_ms` is used with discipline = \"codel\" or \"fq-codel\", not \"drop-tail\"",
+        ),
+        (
+            &["queue.discipline=codel", "queue.flows=9"],
+            "`flows` is used with discipline = \"fq-codel\", not \"codel\"",
+        ),
+        (
+            &["queue.discipline=fq-codel", "queue.service=fifo"],
+            "`service` is used with discipline = \"drop-tail\"",
+        ),
+        (&["queue.action=mark"], "`action` is used with discipline = \"red\""),
+        (
+            &["queue.discipline=codel", "queue.target_ms=200"],
+            "CoDel wants a target no longer than the interval",
+        ),
+    ] {
+        let problem = problem(settings);
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn red_that_makes_no_sense_is_refused() {
+    let problem = |settings: &[&str]| {
+        parse(CHAIN, settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string()
+    };
+    let lone = problem(&["queue.weight=0.1"]);
+    assert!(lone.contains("`weight` is used with discipline = \"red\", not \"drop-tail\""), "{lone}");
+    let unit = problem(&["queue.discipline=red", "queue.mean_packet_bytes=9"]);
+    assert!(unit.contains("`mean_packet_bytes` is used with measure = \"bytes\""), "{unit}");
+    let order = problem(&["queue.discipline=red", "queue.min_threshold_packets=20"]);
+    assert!(order.contains("RED wants min_threshold < max_threshold"), "{order}");
+}
+
+#[test]
+fn results_call_a_transport_what_the_scenario_calls_it() {
+    let called = |settings: &[&str]| spec(CHAIN, settings).flows[0].carrier.clone();
+    for transport in crate::keys::TRANSPORTS {
+        let settings: &[&str] = match *transport {
+            "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" => &["routing.failure_notification=elfn"],
+            _ => &[],
+        };
+        let transport = format!("transport={transport}");
+        assert_eq!(format!("transport={}", called(&[&[transport.as_str()], settings].concat())), transport);
+    }
+    let told = "routing.failure_notification=elfn";
+    assert_eq!(called(&["transport=tcp-elfn", "tcp.law=cubic", told]), "tcp-elfn");
+    assert_eq!(called(&["transport=tcp-newreno", "tcp.feedback=elfn", told]), "tcp-newreno");
+}
