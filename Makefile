@@ -6,8 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
-# rustup puts cargo here; a shell that was open before does not know yet.
-export PATH := $(PATH):$(HOME)/.cargo/bin
+# rustup puts cargo here; a shell that was open before does not know yet, and Debian's cargo, if there is one, is another.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 FUZZ_SECONDS ?= 30
@@ -102,6 +102,18 @@ versus-transports: tools ## Measure transports over real links, and write docs/v
 	cargo test --locked --release $(VERSUS)
 	cargo build --locked --release $(VERSUS)
 	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md
+
+# Debian's compiler for the web comes with the standard library's source, which is built along. It is called by its path here: it must not
+# stand in for rustup's anywhere else.
+.PHONY: wasm
+wasm: tools ## Build simulator and scenario files for the browser, and check their fingerprints in Node (10 minutes; installs rustc-web)
+	@.ci/install /usr/bin/cargo rustc-web cargo-web rust-web-src
+	@.ci/install node nodejs
+	cargo build --locked --release --package hopline-cli
+	PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 /usr/bin/cargo build --locked --release -Zbuild-std=std,panic_abort \
+		--target wasm32-unknown-unknown --manifest-path bench/wasm/Cargo.toml --target-dir $(abspath $(TARGET))/wasm
+	HOPLINE=$(abspath $(TARGET))/release/hopline HOPLINE_WASM=$(abspath $(TARGET))/wasm/wasm32-unknown-unknown/release/hopline_wasm.wasm \
+		node --test bench/wasm/fingerprints.test.mjs
 
 .PHONY: must-hold
 must-hold: tools ## Send 10 MB through everything that TPA must stand, over real links, and print how long it took (root, a quarter of an hour)

@@ -114,16 +114,26 @@ impl InPath for Neighborhood {
 impl Node {
     /// Its Neighborhood RED.
     pub(crate) fn neighborhood(&self) -> Option<&Neighborhood> {
-        self.path.iter().find_map(|seat| match &seat.machine {
-            Sitter::NeighborhoodRed(machine) => Some(&**machine),
-        })
+        self.path.iter().find_map(|seat| seat.machine.neighborhood())
     }
 
     /// The same.
     pub(crate) fn neighborhood_mut(&mut self) -> Option<&mut Neighborhood> {
-        self.path.iter_mut().find_map(|seat| match &mut seat.machine {
-            Sitter::NeighborhoodRed(machine) => Some(&mut **machine),
-        })
+        self.path.iter_mut().find_map(|seat| seat.machine.neighborhood_mut())
+    }
+}
+
+impl Sitter {
+    const fn neighborhood(&self) -> Option<&Neighborhood> {
+        match self {
+            Self::NeighborhoodRed(machine) => Some(machine),
+        }
+    }
+
+    const fn neighborhood_mut(&mut self) -> Option<&mut Neighborhood> {
+        match self {
+            Self::NeighborhoodRed(machine) => Some(machine),
+        }
     }
 }
 
