@@ -3,13 +3,14 @@
 
 use super::config::TimestampEcho;
 use super::congestion::undo::Cause;
-use super::congestion::{Ack, Response};
+use super::congestion::{Ack, BackOffAfter, News, ResendNow, Response, TimerAfter};
 use super::detect::Taken;
 use super::door::Spared;
 use super::endpoint::Endpoint;
 use super::scoreboard::Reneging;
 use super::selective::Selective;
 use super::spurious::Evidence;
+use super::stance::{Resent, Stance};
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::{Event, State};
@@ -31,6 +32,15 @@ pub(super) enum AckKind {
 impl<P: Payload> Endpoint<P> {
     /// Takes the acknowledgment of a segment whose remaining data starts at `start`. Breaks if the rest of the segment
     /// is not to be looked at.
+    ///
+    /// Who listens comes in this order, since each relies on what those before it have done:
+    /// 1. the hold, before anybody reacts: TCP-DOOR has looked at the order of the segment already (`look_at_order`);
+    /// 2. the peer's window, which says whether an ACK without news is a duplicate;
+    /// 3. SACK blocks, so that `delivered` counts each byte once;
+    /// 4. delivery records (RACK, tail loss probe), while `una` is still the old one;
+    /// 5. the reaction: feedback schemes learn of new data, then a mark is heeded, then congestion control reacts;
+    /// 6. whether an earlier reduction was wrong, by what this ACK shows (Eifel, F-RTO, DSACK), now that the reaction to it stands;
+    /// 7. losses told by time, last: an undone reduction must not hide them.
     pub(super) fn take_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
         let una = self.snd.una as i64;
         let ack = self.ack_position(segment);
@@ -40,7 +50,8 @@ impl<P: Payload> Endpoint<P> {
             return ControlFlow::Break(());
         }
         self.resume_pacing();
-        self.note_hold(now);
+        let stance = self.stance(now);
+        self.control.set_hold(now, stance.hold);
         let window_before = self.snd.window;
         if ack >= una {
             self.note_window(start, segment);
@@ -64,8 +75,8 @@ impl<P: Payload> Endpoint<P> {
         self.note_delivered(now, ack.max(una) as u64, &told, echoed);
         let kind = self.kind_of(segment, ack - una, window_before, sacked);
         match kind {
-            AckKind::New => self.take_new_ack(now, ack as u64, delivered, segment),
-            AckKind::Duplicate => self.take_duplicate(now, delivered, segment),
+            AckKind::New => self.take_new_ack(now, stance, ack as u64, delivered, segment),
+            AckKind::Duplicate => self.take_duplicate(now, stance, delivered, segment),
             AckKind::Other if ack == una => {
                 let ack = self.ack_info(now, 0, delivered, false, segment);
                 self.heed_mark(&ack);
@@ -113,7 +124,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    fn take_duplicate(&mut self, now: Instant, delivered: u64, segment: &Segment<P>) {
+    fn take_duplicate(&mut self, now: Instant, stance: Stance, delivered: u64, segment: &Segment<P>) {
         self.stats.dup_acks += 1;
         // RFC 7323 has a duplicate echo what was acknowledged last: no round trip of what it answers.
         if self.config.timestamp_echo == TimestampEcho::Latest
@@ -124,10 +135,9 @@ impl<P: Payload> Endpoint<P> {
         let ack = self.ack_info(now, 0, delivered, false, segment);
         self.heed_mark(&ack);
         if !self.route.is_frozen() {
-            let response = if self.resends_first_alone(now) {
-                self.control.on_duplicate_alone(&self.config, &ack, &mut self.board)
-            } else {
-                self.control.on_duplicate(&self.config, &ack, &mut self.board)
+            let response = match stance.resends {
+                Resent::FirstAlone => self.control.on_duplicate_alone(&self.config, &ack, &mut self.board),
+                Resent::AsRecovered => self.control.on_duplicate(&self.config, &ack, &mut self.board),
             };
             self.respond(now, response);
         }
@@ -144,7 +154,7 @@ impl<P: Payload> Endpoint<P> {
         segment.payload.is_empty() && !segment.flags.contains(Flags::FIN) && self.snd.window == window_before
     }
 
-    fn take_new_ack(&mut self, now: Instant, ack: u64, delivered: u64, segment: &Segment<P>) {
+    fn take_new_ack(&mut self, now: Instant, stance: Stance, ack: u64, delivered: u64, segment: &Segment<P>) {
         let was_full = self.window_is_full();
         let flight = self.snd.nxt - self.snd.una;
         let bytes = self.snd.queue.advance(ack);
@@ -161,7 +171,7 @@ impl<P: Payload> Endpoint<P> {
             }
             self.stats.reneged += 1;
         }
-        self.sample_round_trip(now, flight, segment);
+        self.sample_round_trip(now, stance, flight, segment);
         self.end_fixed_rto();
         self.end_congested();
         self.on_answer_while_frozen(now);
@@ -239,12 +249,12 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// RFC 6298 §3 (Karn) and RFC 7323 §4.1.
-    fn sample_round_trip(&mut self, now: Instant, flight: u64, segment: &Segment<P>) {
+    fn sample_round_trip(&mut self, now: Instant, stance: Stance, flight: u64, segment: &Segment<P>) {
         let timed = self.snd.timed;
         if timed.is_some_and(|(end, _)| self.snd.una >= end) {
             self.snd.timed = None;
         }
-        if self.holds_everything(now) {
+        if stance.holds_everything() {
             return;
         }
         if self.options.timestamps {
@@ -271,7 +281,7 @@ impl<P: Payload> Endpoint<P> {
 
     pub(super) fn respond(&mut self, now: Instant, response: Response) {
         self.remember_reduction(now, self.rto.back_off_state());
-        if response.entered_recovery {
+        if response.news == News::RecoveryBegan {
             self.stop_pacing();
             self.stats.fast_retransmits += 1;
             if let Some(rack) = &mut self.rack {
@@ -281,18 +291,18 @@ impl<P: Payload> Endpoint<P> {
             self.count_spared(now, Spared::FastRetransmit);
             self.suspect(now, Cause::FastRetransmit);
         }
-        if response.heeds_mark {
+        if let News::MarkHeeded(window) = response.news {
             self.stats.mark_reactions += 1;
             self.owe_cwr();
+            self.pause_for_mark(now, window);
         }
-        self.pause_for_mark(now, response);
-        if response.end_back_off && !self.holds_everything(now) {
+        if response.back_off == BackOffAfter::Ends && !self.stance(now).holds_everything() {
             self.rto.end_back_off();
         }
-        self.snd.resend_first |= response.resend_first;
+        self.snd.resend_first |= response.resends == ResendNow::First;
         if !self.snd.outstanding() {
             self.timers.stop(Timer::Retransmit); // RFC 6298 §5.2
-        } else if response.restart_timer {
+        } else if response.timer == TimerAfter::Restarts {
             self.arm_retransmit(now); // §5.3
         }
     }

@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168): what is agreed on, the receiver's echo, the sender's reaction.
 
 use super::config::EcnUse;
-use super::congestion::Response;
+use super::congestion::MarkedWindow;
 use super::endpoint::Endpoint;
 use super::timer::Timer;
 use crate::connection::State;
@@ -113,8 +113,8 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A mark found a window of one segment, which cannot be halved: the next leaves a timeout later (§6.1.2).
-    pub(super) fn pause_for_mark(&mut self, now: Instant, response: Response) {
-        if response.pause {
+    pub(super) fn pause_for_mark(&mut self, now: Instant, window: MarkedWindow) {
+        if window == MarkedWindow::OneSegment {
             self.timers.set(Timer::MarkPause, now + self.rto.timeout());
         }
     }

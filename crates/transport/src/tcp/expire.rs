@@ -7,6 +7,7 @@ use super::endpoint::{Endpoint, Sender};
 use super::frto::Series;
 use super::receive::OwedAck;
 use super::rto::BackOff;
+use super::stance::{Patience, Resent, Timeout};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
 use hopline_core::{Instant, Payload};
@@ -31,21 +32,27 @@ impl<P: Payload> Endpoint<P> {
     fn on_retransmit(&mut self, now: Instant) {
         let handshake = matches!(self.state, State::SynSent | State::SynReceived);
         let limit = if handshake { self.config.syn_retries } else { self.config.data_retries };
-        if self.gives_up_by_time(now).unwrap_or(limit.is_some_and(|n| self.snd.retries >= n)) {
+        let stance = self.stance(now);
+        let gives_up = match stance.patience {
+            Patience::Timeouts => limit.is_some_and(|n| self.snd.retries >= n),
+            Patience::Time => self.is_out_of_patience(now),
+        };
+        if gives_up {
             return self.finish(CloseReason::TimedOut);
+        }
+        let back_off = self.rto.back_off_state();
+        match stance.timeout {
+            Timeout::Stays if !handshake => self.note_fixed_rto(now),
+            Timeout::Stays | Timeout::Doubles => self.rto.back_off(),
         }
         self.snd.retries += 1;
         self.stats.timeouts += 1;
-        let back_off = self.rto.back_off_state();
-        if self.backs_off(now) && (handshake || !self.keeps_rto(now)) {
-            self.rto.back_off();
-        }
         self.snd.timed = None;
         if handshake {
             self.snd.syn_resent = true;
             return self.send_syn(now);
         }
-        if self.resends_first_alone(now) {
+        if stance.resends == Resent::FirstAlone {
             self.count_spared(now, Spared::Timeout);
             self.snd.resend_first = true;
         } else {

@@ -48,6 +48,7 @@ mod rto;
 mod scoreboard;
 mod selective;
 mod spurious;
+mod stance;
 mod stats;
 mod timer;
 mod tlp;

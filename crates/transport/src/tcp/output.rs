@@ -235,7 +235,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// RFC 5681 §4.1.
     pub(super) fn restart_if_idle(&mut self, now: Instant) {
-        let held = self.holds_everything(now);
+        let held = self.stance(now).holds_everything();
         if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() || held {
             return;
         }

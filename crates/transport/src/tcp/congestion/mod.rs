@@ -95,32 +95,67 @@ pub(crate) struct Outstanding {
 /// What the sender has to do after an acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Response {
-    /// Send the first unacknowledged segment again, now.
-    pub(crate) resend_first: bool,
-    /// Restart the retransmission timer.
-    pub(crate) restart_timer: bool,
+    pub(crate) resends: ResendNow,
+    pub(crate) timer: TimerAfter,
+    pub(crate) back_off: BackOffAfter,
+    pub(crate) news: News,
+}
+
+/// What is sent again at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ResendNow {
+    #[default]
+    Nothing,
+    /// The first unacknowledged segment.
+    First,
+}
+
+/// What becomes of the retransmission timer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TimerAfter {
+    #[default]
+    RunsOn,
+    Restarts,
+}
+
+/// What becomes of the back-off of the timer without a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum BackOffAfter {
+    #[default]
+    Stays,
+    /// It ends (ns-2).
+    Ends,
+}
+
+/// What has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum News {
+    #[default]
+    None,
     /// Recovery began: a round-trip measurement under way is void (Karn).
-    pub(crate) entered_recovery: bool,
-    /// End the back-off of the timer without a sample (ns-2).
-    pub(crate) end_back_off: bool,
-    /// It was about a mark, and was heeded.
-    pub(crate) heeds_mark: bool,
-    /// New data wait for a timeout's time.
-    pub(crate) pause: bool,
+    RecoveryBegan,
+    /// A mark was heeded, which found such a window.
+    MarkHeeded(MarkedWindow),
+}
+
+/// The window that a mark found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MarkedWindow {
+    /// It was reduced.
+    Reduced,
+    /// It cannot be: new data wait for a timeout's time.
+    OneSegment,
 }
 
 impl Response {
     const NOTHING: Self = Self {
-        resend_first: false,
-        restart_timer: false,
-        entered_recovery: false,
-        end_back_off: false,
-        heeds_mark: false,
-        pause: false,
+        resends: ResendNow::Nothing,
+        timer: TimerAfter::RunsOn,
+        back_off: BackOffAfter::Stays,
+        news: News::None,
     };
-    const RESTART_TIMER: Self = Self { restart_timer: true, ..Self::NOTHING };
-    const ENTER: Self =
-        Self { resend_first: true, restart_timer: true, entered_recovery: true, ..Self::NOTHING };
+    const RESTART_TIMER: Self = Self { timer: TimerAfter::Restarts, ..Self::NOTHING };
+    const ENTER: Self = Self { resends: ResendNow::First, news: News::RecoveryBegan, ..Self::RESTART_TIMER };
 }
 
 /// Congestion state of one connection.
@@ -286,11 +321,13 @@ impl Control {
         self.reduced_below = ack.max;
         self.marked_below = ack.max;
         self.spared = false;
-        let pause = self.window.cwnd <= self.window.mss;
-        if !pause {
+        let window = if self.window.cwnd <= self.window.mss {
+            MarkedWindow::OneSegment
+        } else {
             self.window.cwnd = self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark);
-        }
-        Response { heeds_mark: true, pause, ..Response::NOTHING }
+            MarkedWindow::Reduced
+        };
+        Response { news: News::MarkHeeded(window), ..Response::NOTHING }
     }
 
     /// Takes a duplicate acknowledgment.

@@ -1,6 +1,6 @@
 //! NewReno: recovery lasts until everything in flight at its start is acknowledged (RFC 6582).
 
-use super::{Ack, Control, Response, reno};
+use super::{Ack, Control, ResendNow, Response, TimerAfter, reno};
 use crate::tcp::config::Config;
 
 /// Parameters of [`Variant::NewReno`](super::Variant::NewReno).
@@ -93,8 +93,9 @@ fn on_partial_ack(c: &mut Control, newreno: NewRenoConfig, ack: &Ack) -> Respons
         PartialAck::DropInflation => c.window.inflation = 0,
     }
     c.partial_acks += 1;
-    let restart_timer = newreno.timer == NewRenoTimer::SlowButSteady || c.partial_acks == 1;
-    Response { resend_first: true, restart_timer, ..Response::NOTHING }
+    let restarts = newreno.timer == NewRenoTimer::SlowButSteady || c.partial_acks == 1;
+    let timer = if restarts { TimerAfter::Restarts } else { TimerAfter::RunsOn };
+    Response { resends: ResendNow::First, timer, ..Response::NOTHING }
 }
 
 /// The inflation pays first, then `cwnd`; one segment comes back if at least one was acknowledged.

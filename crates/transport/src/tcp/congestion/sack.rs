@@ -1,7 +1,7 @@
 //! Loss recovery with selective acknowledgments (RFC 6675).
 
 use super::prr::{Delivery, Progress, Prr, PrrBound, RecoveryWindow};
-use super::{Ack, Control, Fresh, Phase, Response};
+use super::{Ack, BackOffAfter, Control, Fresh, Phase, Response};
 use crate::tcp::config::Config;
 use crate::tcp::scoreboard::Scoreboard;
 
@@ -138,7 +138,11 @@ pub(super) fn on_new_ack(
     // ns-2 takes a second segment off for a partial ACK: the retransmission left the network too.
     let left = if sack.rules == SackRules::Ns2 { 2 } else { 1 };
     update_pipe(c, sack, config, ack, board, left * u64::from(c.window.mss));
-    Response { end_back_off: sack.rules == SackRules::Ns2, ..Response::RESTART_TIMER }
+    let back_off = match sack.rules {
+        SackRules::Ns2 => BackOffAfter::Ends,
+        SackRules::Rfc6675 => BackOffAfter::Stays,
+    };
+    Response { back_off, ..Response::RESTART_TIMER }
 }
 
 fn update_pipe(c: &mut Control, sack: SackConfig, config: &Config, ack: &Ack, board: &Scoreboard, left: u64) {

@@ -4,6 +4,7 @@ use super::{Again, Door, Held, HeldTimer, Reach, Resends};
 use crate::tcp::congestion::hold::Hold;
 use crate::tcp::congestion::undo::{Resume, Which};
 use crate::tcp::endpoint::Endpoint;
+use crate::tcp::stance::{Resent, Stance, Timeout};
 use hopline_core::{Duration, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
@@ -44,28 +45,8 @@ impl<P: Payload> Endpoint<P> {
 
     /// Lets congestion control know what it may do now.
     pub(in crate::tcp) fn note_hold(&mut self, now: Instant) {
-        let hold = match &self.door {
-            Some(door) => door.hold(now),
-            None => self.hold_for_route(),
-        };
+        let hold = self.stance(now).hold;
         self.control.set_hold(now, hold);
-    }
-
-    /// Whether a time-out now doubles the timer.
-    pub(in crate::tcp) fn backs_off(&self, now: Instant) -> bool {
-        let held = |door: &Door| door.is_disabling(now) && door.config.held_timer == HeldTimer::Constant;
-        !self.door.as_deref().is_some_and(held)
-    }
-
-    /// Whether a loss now has the first segment resent and nothing else.
-    pub(in crate::tcp) fn resends_first_alone(&self, now: Instant) -> bool {
-        let alone = |door: &Door| door.is_disabling(now) && door.config.resends == Resends::First;
-        self.door.as_deref().is_some_and(alone)
-    }
-
-    /// Whether window and timeout are constant now.
-    pub(in crate::tcp) fn holds_everything(&self, now: Instant) -> bool {
-        self.door.as_deref().is_some_and(|door| door.hold(now) == Hold::Everything)
     }
 
     /// Counts what left the window alone.
@@ -75,7 +56,7 @@ impl<P: Payload> Endpoint<P> {
                 Spared::Timeout => self.stats.door.spared_timeouts += 1,
                 Spared::FastRetransmit => self.stats.door.spared_fast_retransmits += 1,
             }
-        } else if self.hold_for_route() != Hold::Free {
+        } else if self.stance_for_route().hold != Hold::Free {
             self.stats.feedback.spared += 1;
         }
     }
@@ -93,11 +74,25 @@ impl Door {
         now < self.disabled_until
     }
 
-    fn hold(&self, now: Instant) -> Hold {
-        match self.config.held {
-            _ if !self.is_disabling(now) => Hold::Free,
-            Held::Everything => Hold::Everything,
-            Held::Reductions => Hold::Reductions,
+    /// How the sender stands at `now`: as plain TCP unless a response is disabled.
+    pub(in crate::tcp) fn stance(&self, now: Instant) -> Stance {
+        if !self.is_disabling(now) {
+            return Stance::PLAIN;
+        }
+        Stance {
+            hold: match self.config.held {
+                Held::Everything => Hold::Everything,
+                Held::Reductions => Hold::Reductions,
+            },
+            timeout: match self.config.held_timer {
+                HeldTimer::Constant => Timeout::Stays,
+                HeldTimer::BacksOff => Timeout::Doubles,
+            },
+            resends: match self.config.resends {
+                Resends::First => Resent::FirstAlone,
+                Resends::AsUsual => Resent::AsRecovered,
+            },
+            ..Stance::PLAIN
         }
     }
 }

@@ -19,18 +19,20 @@ impl FixedRtoConfig {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A time-out: whether the timeout keeps its length.
-    pub(in crate::tcp) fn keeps_rto(&mut self, now: Instant) -> bool {
-        let Feedback::FixedRto(config) = self.config.feedback else { return false };
-        if self.snd.retries < config.timeouts {
-            return false;
+    /// Whether the next time-out is one in which the timeout keeps its length.
+    pub(super) fn fixes_rto(&self, config: FixedRtoConfig) -> bool {
+        self.snd.retries + 1 >= config.timeouts
+    }
+
+    /// A time-out in which the timeout kept its length.
+    pub(in crate::tcp) fn note_fixed_rto(&mut self, now: Instant) {
+        if let Feedback::FixedRto(_) = self.config.feedback {
+            if self.route.state == FeedbackState::Active {
+                self.route.state = FeedbackState::RtoFixed;
+                self.route.since = now;
+            }
+            self.stats.feedback.fixed_timeouts += 1;
         }
-        if self.route.state == FeedbackState::Active {
-            self.route.state = FeedbackState::RtoFixed;
-            self.route.since = now;
-        }
-        self.stats.feedback.fixed_timeouts += 1;
-        true
     }
 
     /// New data was acknowledged.
@@ -38,10 +40,5 @@ impl<P: Payload> Endpoint<P> {
         if self.route.state == FeedbackState::RtoFixed {
             self.route.state = FeedbackState::Active;
         }
-    }
-
-    /// Whether to give up at a time-out, where time-outs follow each other so soon that their number says nothing.
-    pub(in crate::tcp) fn gives_up_by_time(&self, now: Instant) -> Option<bool> {
-        (self.route.state == FeedbackState::RtoFixed).then(|| self.is_out_of_patience(now))
     }
 }

@@ -180,7 +180,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Whether the peer has been silent since `self.route.since` for as long as it takes plain TCP to give up: in these states time-outs are none,
     /// or come so soon after one another that their number says little.
-    pub(super) fn is_out_of_patience(&self, now: Instant) -> bool {
+    pub(in crate::tcp) fn is_out_of_patience(&self, now: Instant) -> bool {
         let patience = self.config.data_retries.map(|n| self.rto.patience(n));
         patience.is_some_and(|patience| now.since(self.route.since) >= patience)
     }

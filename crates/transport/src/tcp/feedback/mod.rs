@@ -31,6 +31,7 @@ use super::config::LossDetection;
 use super::congestion::Phase;
 use super::congestion::hold::Hold;
 use super::endpoint::Endpoint;
+use super::stance::{Patience, Stance, Timeout};
 use crate::ConfigError;
 pub(super) use freeze::Route;
 use freeze::{Plan, Wait};
@@ -140,20 +141,29 @@ impl<P: Payload> Endpoint<P> {
     /// How far the scheme of [`Config::feedback`](super::Config::feedback) takes the route for lost.
     #[must_use]
     pub fn feedback_state(&self) -> FeedbackState {
-        let repairing = self.control.phase() != Phase::Open && self.hold_for_route() != Hold::Free;
+        let repairing = self.control.phase() != Phase::Open && self.stance_for_route().hold != Hold::Free;
         match (self.config.feedback, self.route.state) {
             (Feedback::Atcp(_), FeedbackState::Active) if repairing => FeedbackState::Loss,
             (_, state) => state,
         }
     }
 
-    /// What a loss may do to the window now.
-    pub(super) fn hold_for_route(&self) -> Hold {
-        match self.config.feedback {
+    /// How the sender stands for what it knows of its route.
+    pub(super) fn stance_for_route(&self) -> Stance {
+        let hold = match self.config.feedback {
             Feedback::Atcp(_) => self.hold_of_atcp(),
             Feedback::Bus(_) if self.route.may_have_lost(self.snd.una) => Hold::Reductions,
             _ => Hold::Free,
-        }
+        };
+        let timeout = match self.config.feedback {
+            Feedback::FixedRto(config) if self.fixes_rto(config) => Timeout::Stays,
+            _ => Timeout::Doubles,
+        };
+        let patience = match self.route.state {
+            FeedbackState::RtoFixed => Patience::Time,
+            _ => Patience::Timeouts,
+        };
+        Stance { hold, timeout, patience, ..Stance::PLAIN }
     }
 }
 
