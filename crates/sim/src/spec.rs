@@ -3,7 +3,7 @@
 pub use crate::draw::Draw;
 pub use hopline_wire::ncn::NormalizedPb;
 
-use core::num::{NonZeroU16, NonZeroU64};
+use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::drop_tail::Service;
 use hopline_queue::neighborhood_red;
@@ -43,11 +43,23 @@ pub struct Spec {
     pub routing: RoutingSpec,
     /// What transport endpoints are told of routes that fail and return.
     pub failure_notification: FailureNotification,
+    /// What is kept of the state of flows, second by second. Default everything.
+    pub series: Series,
     /// Bytes that every network-layer packet carries beyond its own headers. Default 0; ns-2's routing agents count
     /// the IP header a second time, 20.
     pub extra_header_bytes: u32,
     /// The traffic; a flow's index is its [`FlowId`](hopline_core::FlowId).
     pub flows: Vec<FlowSpec>,
+}
+
+/// What is kept of a series with a sample a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Series {
+    /// All of it, from the start of the run on.
+    #[default]
+    Whole,
+    /// The latest samples, at most so many: of a world that is stepped for days.
+    Latest(NonZeroU32),
 }
 
 /// One node.

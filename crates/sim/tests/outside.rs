@@ -258,3 +258,15 @@ proptest! {
         prop_assert_eq!(stepped_randomly, stepped(|_| Instant::FAR_FUTURE));
     }
 }
+
+#[test]
+fn a_series_that_nobody_asks_for_is_bounded_and_changes_nothing() {
+    let spec = chain(2).bulk(0, 2, ns2_tcp(4)).seconds(30);
+    let latest = spec.clone().change(|spec| {
+        spec.series = hopline_sim::spec::Series::Latest(5.try_into().expect("not zero"));
+    });
+    let [whole, latest] = [spec, latest].map(|spec| simulate(&spec, 1));
+    assert_eq!(whole.fingerprint, latest.fingerprint);
+    assert_eq!((whole.flows[0].series.len(), latest.flows[0].series.len()), (30, 5));
+    assert_eq!(whole.flows[0].series[25..], latest.flows[0].series[..]);
+}

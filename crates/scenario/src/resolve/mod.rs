@@ -115,6 +115,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         outages,
         notice_floods,
         taps: Default::default(),
+        series: Default::default(),
         extra_header_bytes: routing.small("extra_header_bytes").expect("has a default"),
         flows,
     })

@@ -11,7 +11,7 @@ use crate::endpoint::with_mark;
 use crate::kernel::Kernel;
 use crate::outcome::{Connected, Detected, FlowOutcome, FlowSample, Packets};
 use crate::packet::{Account, Arrival, Body, Handle, Packet, header};
-use crate::spec::{FlowSpec, Spec, Traffic, Transport};
+use crate::spec::{FlowSpec, Series, Spec, Traffic, Transport};
 use crate::trace::Tracer;
 use connection::{App, Connection};
 use counters::{Counters, Told};
@@ -22,6 +22,7 @@ pub(crate) use gaps::Route;
 use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::{tpa, udp};
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 /// The server side of every flow listens here (RFC 862 and others use well-known ports; this is the discard port).
@@ -90,7 +91,9 @@ struct Flow {
     silence: Duration,
     /// By the side that sends.
     packets: [Packets; 2],
-    series: Vec<FlowSample>,
+    series: VecDeque<FlowSample>,
+    /// Most samples in it.
+    most_samples: usize,
     /// How often its ends were told that their route was lost, and that there was one again.
     told: Told,
     gaps: Gaps,
@@ -130,7 +133,7 @@ fn ports(opener: Side, over: Option<&Transport>, id: u32) -> [u16; 2] {
 }
 
 impl Flow {
-    fn new(spec: &FlowSpec, id: u32, (seed, run): (u64, u64)) -> Self {
+    fn new(spec: &FlowSpec, id: u32, series: Series, (seed, run): (u64, u64)) -> Self {
         let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
         let connection = |over: &Transport, app: App| {
             let ports = ports(app.opener(), Some(over), id);
@@ -161,7 +164,11 @@ impl Flow {
             last_delivery: spec.start,
             silence: Duration::ZERO,
             packets: Default::default(),
-            series: Vec::new(),
+            series: VecDeque::new(),
+            most_samples: match series {
+                Series::Whole => usize::MAX,
+                Series::Latest(most) => most.get() as usize,
+            },
             told: Told::default(),
             gaps: Gaps::default(),
             since: spec.start,
@@ -179,7 +186,10 @@ impl Flow {
             Kind::Udp(_) => (0, None),
         };
         let bytes_received = self.bytes_received;
-        self.series.push(FlowSample { at: now, bytes_received, cwnd_bytes, srtt, queue_packets });
+        if self.series.len() >= self.most_samples {
+            self.series.pop_front();
+        }
+        self.series.push_back(FlowSample { at: now, bytes_received, cwnd_bytes, srtt, queue_packets });
     }
 
     /// The warm-up is over: counts anew from `now` on. `held`: packets and bytes under way, by the side that sent them.
@@ -234,7 +244,7 @@ impl Flow {
             freezes: counters.frozen.freezes,
             route_probes: counters.frozen.probes,
             frozen: counters.frozen.time,
-            series: self.series,
+            series: self.series.into(),
             ..FlowOutcome::default()
         };
         [outcome.data, outcome.back] = self.packets;
@@ -340,7 +350,9 @@ impl Flow {
 
 impl Flows {
     pub(crate) fn new(spec: &Spec, key: (u64, u64)) -> Self {
-        Self { flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, key)).collect() }
+        Self {
+            flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, spec.series, key)).collect(),
+        }
     }
 
     pub(crate) const fn len(&self) -> usize {

@@ -84,6 +84,7 @@ fn empty() -> Spec {
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,
         extra_header_bytes: 0,
+        series: Default::default(),
         flows: Vec::new(),
     }
 }
