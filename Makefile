@@ -108,9 +108,11 @@ versus-transports: tools ## Measure transports over real links, and write docs/v
 .PHONY: wasm
 wasm: tools ## Build simulator and scenario files for the browser, and check their fingerprints in Node (10 minutes; installs rustc-web)
 	@.ci/install /usr/bin/cargo rustc-web cargo-web rust-web-src
+	@.ci/install wasm-ld lld
 	@.ci/install node nodejs
 	cargo build --locked --release --package hopline-cli
-	PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 /usr/bin/cargo build --locked --release -Zbuild-std=std,panic_abort \
+	PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 \
+		CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld /usr/bin/cargo build --locked --release -Zbuild-std=std,panic_abort \
 		--target wasm32-unknown-unknown --manifest-path bench/wasm/Cargo.toml --target-dir $(abspath $(TARGET))/wasm
 	HOPLINE=$(abspath $(TARGET))/release/hopline HOPLINE_WASM=$(abspath $(TARGET))/wasm/wasm32-unknown-unknown/release/hopline_wasm.wasm \
 		node --test bench/wasm/fingerprints.test.mjs

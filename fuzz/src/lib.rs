@@ -3,9 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod files;
-pub mod mac;
-pub mod neighborhood_red;
-pub mod receiver;
+pub mod machines;
 pub mod scenario;
 pub mod transfer;
 pub mod wire;
@@ -32,15 +30,15 @@ pub const TARGETS: &[Target] = &[
     Target { name: "dsr", run: wire::dsr },
     Target { name: "ncn", run: wire::ncn },
     Target { name: "arp", run: wire::arp },
-    Target { name: "tcp_endpoint", run: hopline_testkit::fuzz::tcp_endpoint },
-    Target { name: "tpa_endpoint", run: hopline_testkit::fuzz::tpa_endpoint },
-    Target { name: "tpa_listener", run: hopline_testkit::fuzz::tpa_listener },
-    Target { name: "aodv_machine", run: hopline_testkit::fuzz::aodv_machine },
-    Target { name: "olsr_machine", run: hopline_testkit::fuzz::olsr_machine },
-    Target { name: "dsr_machine", run: hopline_testkit::fuzz::dsr_machine },
-    Target { name: "neighborhood_red_machine", run: neighborhood_red::neighborhood_red_machine },
-    Target { name: "mac", run: mac::mac },
-    Target { name: "receiver", run: receiver::receiver },
+    Target { name: "tcp_endpoint", run: machines::tcp_endpoint },
+    Target { name: "tpa_endpoint", run: machines::tpa_endpoint },
+    Target { name: "tpa_listener", run: machines::tpa_listener },
+    Target { name: "aodv_machine", run: machines::aodv_machine },
+    Target { name: "olsr_machine", run: machines::olsr_machine },
+    Target { name: "dsr_machine", run: machines::dsr_machine },
+    Target { name: "neighborhood_red_machine", run: machines::neighborhood_red_machine },
+    Target { name: "mac", run: machines::mac },
+    Target { name: "receiver", run: machines::receiver },
     Target { name: "ns_movements", run: files::ns_movements },
     Target { name: "bonnmotion", run: files::bonnmotion },
     Target { name: "sumo", run: files::sumo },

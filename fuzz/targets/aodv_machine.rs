@@ -1,4 +1,4 @@
 //! An AODV machine, under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_testkit::fuzz::aodv_machine(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::aodv_machine(data));

@@ -1,4 +1,4 @@
 //! A DSR machine, under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_testkit::fuzz::dsr_machine(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::dsr_machine(data));

@@ -1,4 +1,4 @@
 //! An OLSR machine, under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_testkit::fuzz::olsr_machine(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::olsr_machine(data));

@@ -1,4 +1,4 @@
 //! The receiver of a radio, under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::receiver::receiver(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::receiver(data));

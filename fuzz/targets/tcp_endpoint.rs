@@ -1,4 +1,4 @@
 //! A TCP endpoint, under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_testkit::fuzz::tcp_endpoint(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::tcp_endpoint(data));

@@ -1,4 +1,4 @@
 //! A TPA endpoint, under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_testkit::fuzz::tpa_endpoint(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::tpa_endpoint(data));

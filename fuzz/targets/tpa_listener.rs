@@ -1,4 +1,4 @@
 //! A TPA listener without state, and those who call it, under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_testkit::fuzz::tpa_listener(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::tpa_listener(data));

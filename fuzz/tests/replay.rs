@@ -1,17 +1,35 @@
-//! The fuzz targets on stable: committed seeds, seeds with random damage, and random bytes. Every run tries the same.
+//! The fuzz targets on stable: committed seeds, seeds with random damage, and random bytes. Every run tries the same, unless
+//! `PROPTEST_RNG_SEED` says otherwise (`make explore`).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hopline_core::{Purpose, Stream};
 use hopline_fuzz::{TARGETS, Target};
+use hopline_harness::{Test, run as run_tests};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-const SEED: u64 = 1;
 const DAMAGED_INPUTS: u64 = 5000;
-const RANDOM_INPUTS: u64 = 2000;
-const LONGEST_RANDOM_INPUT: u32 = 120;
+const RANDOM_INPUTS: u64 = 6000;
+const LONGEST_RANDOM_INPUT: u32 = 600;
 
-#[test]
+fn main() -> ExitCode {
+    let complete =
+        Test::new("every target has a program and seeds", [], every_target_has_a_program_and_seeds);
+    let each = TARGETS.iter().flat_map(|target| {
+        let named = |what: &str, body: fn(&Target)| {
+            Test::new(format!("{} takes {what}", target.name), [], move || body(target))
+        };
+        [
+            named("nothing", |target| run(target, &[])),
+            named("its seeds", takes_its_seeds),
+            named("damaged seeds", takes_damaged_seeds),
+            named("random bytes", takes_random_bytes),
+        ]
+    });
+    run_tests([complete].into_iter().chain(each), None)
+}
+
 fn every_target_has_a_program_and_seeds() {
     for target in TARGETS {
         assert!(root().join("targets").join(target.name).with_extension("rs").is_file(), "{target:?}");
@@ -21,36 +39,32 @@ fn every_target_has_a_program_and_seeds() {
     assert_eq!(std::fs::read_dir(root().join("seeds")).unwrap().count(), TARGETS.len());
 }
 
-#[test]
-fn seeds_are_taken() {
-    for target in TARGETS {
-        for seed in seeds(target) {
-            run(target, &seed);
-        }
+fn takes_its_seeds(target: &Target) {
+    for seed in seeds(target) {
+        run(target, &seed);
     }
 }
 
-#[test]
-fn damaged_seeds_are_taken() {
-    for target in TARGETS {
-        let seeds = seeds(target);
-        for case in 0..DAMAGED_INPUTS {
-            let mut stream = Stream::keyed(SEED, case, 0, Purpose::Emulation);
-            run(target, &damaged(&seeds, &mut stream));
-        }
+fn takes_damaged_seeds(target: &Target) {
+    let seeds = seeds(target);
+    for case in 0..DAMAGED_INPUTS {
+        let mut stream = Stream::keyed(seed(), case, 0, Purpose::Emulation);
+        run(target, &damaged(&seeds, &mut stream));
     }
 }
 
-#[test]
-fn random_bytes_are_taken() {
-    for target in TARGETS {
-        for case in 0..RANDOM_INPUTS {
-            let mut stream = Stream::keyed(SEED, case, 1, Purpose::Emulation);
-            let len = stream.below(LONGEST_RANDOM_INPUT);
-            let bytes: Vec<u8> = (0..len).map(|_| stream.bits() as u8).collect();
-            run(target, &bytes);
-        }
+fn takes_random_bytes(target: &Target) {
+    for case in 0..RANDOM_INPUTS {
+        let mut stream = Stream::keyed(seed(), case, 1, Purpose::Emulation);
+        let len = stream.below(LONGEST_RANDOM_INPUT);
+        let bytes: Vec<u8> = (0..len).map(|_| stream.bits() as u8).collect();
+        run(target, &bytes);
     }
+}
+
+/// What the inputs follow from.
+fn seed() -> u64 {
+    std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
 /// Runs the target; if it panics, says with which input.

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 #![allow(clippy::disallowed_methods, reason = "what servers print is read on the side")]
 
-use hopline_testkit::harness::{self, Need, Test};
+use hopline_harness::{self as harness, Need, Test};
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

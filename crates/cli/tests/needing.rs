@@ -6,8 +6,8 @@
 #[path = "command/support.rs"]
 mod support;
 
-use hopline_testkit::harness::{Need, run};
-use hopline_testkit::tests;
+use hopline_harness::tests;
+use hopline_harness::{Need, run};
 use std::fs;
 use std::io::Write;
 use std::path::Path;

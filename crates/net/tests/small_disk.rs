@@ -5,8 +5,8 @@
 #[path = "../src/transfer/tests/place.rs"]
 mod place;
 
+use hopline_harness::{Need, Test, run};
 use hopline_net::transfer::*;
-use hopline_testkit::harness::{Need, Test, run};
 use place::*;
 use std::env;
 use std::fs;

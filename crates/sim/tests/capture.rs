@@ -3,12 +3,12 @@
 mod support;
 
 use hopline_core::{Duration, Instant, NodeId};
+use hopline_harness::run;
+use hopline_harness::tshark::{self, Decoded};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{AddressResolution, Blocks, OutageSpec};
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Spec, World};
-use hopline_testkit::harness::run;
-use hopline_testkit::tshark::{self, Decoded};
 use hopline_transport::tpa;
 use std::fs::File;
 use std::io::BufWriter;
@@ -17,7 +17,7 @@ use support::{Build, chain, link, ns2_tcp, standing, walk};
 use tempfile::NamedTempFile;
 
 fn main() -> ExitCode {
-    let tests = hopline_testkit::tests!([tshark::NEEDED];
+    let tests = hopline_harness::tests!([tshark::NEEDED];
         a_chain_over_aodv_is_tcp_aodv_and_all_frames_of_the_mac,
         tpa_is_decoded_by_its_dissector,
         a_chain_over_olsr_says_hello_and_tells_of_links_before_it_carries_anything,

@@ -5,8 +5,8 @@ mod chromium;
 mod file;
 mod sample;
 
-use hopline_testkit::harness::{Need, run};
-use hopline_testkit::tests;
+use hopline_harness::tests;
+use hopline_harness::{Need, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

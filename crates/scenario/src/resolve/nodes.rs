@@ -76,11 +76,18 @@ pub(super) fn resolve<'a>(
     let trajectories = mobility::resolve(scenario, files, &placed, &names, (seed, run))?;
     let common = channels(&scenario.section("radio"))?.unwrap_or_else(|| vec![Channel(0)]);
     let gateways = placed.iter().map(|node| node.gateway).collect();
+    let radios = |node: &Placed<'_>| match node.interface {
+        Interface::Wireless => node.channels.clone().unwrap_or_else(|| common.clone()),
+        Interface::Wired => Vec::new(),
+    };
+    let count: u64 = placed.iter().map(|node| radios(node).len() as u64).sum();
+    if count > keys::NODES {
+        return Err(Problem::new(format!("a network of {count} radios"))
+            .at(scenario.section("radio").origin_of("channels"))
+            .help(format!("it has at most {}, as many as nodes", keys::NODES)));
+    }
     let nodes = placed.into_iter().zip(trajectories).map(|(node, trajectory)| {
-        let radios = match node.interface {
-            Interface::Wireless => node.channels.unwrap_or_else(|| common.clone()),
-            Interface::Wired => Vec::new(),
-        };
+        let radios = radios(&node);
         NodeSpec::new(node.name, trajectory, radios)
     });
     Ok(Resolved { nodes: nodes.collect(), names, gateways })

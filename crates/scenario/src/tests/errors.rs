@@ -204,6 +204,8 @@ wrong! {
         "5:14 waypoints of a node that is fixed | remove the waypoints, or `fixed`";
     two_radios_on_a_channel: chain("[radio]", "[radio]\nchannels = [1, 6, 1]") =>
         "7:19 two radios on channel 1 | each radio of a node is on a channel of its own";
+    more_radios_than_memory_holds: chain("count = 3", "count = 1048576").replace("[radio]", "[radio]\nchannels = [1, 2]") =>
+        "7:12 a network of 2097152 radios | it has at most 1048576, as many as nodes";
     no_channel_at_all: chain("[radio]", "[radio]\nchannels = []") =>
         "7:12 `radio.channels` takes a list of whole numbers from 0 to 65535, not a list | a radio for each of these \
          channels, at every wireless node that does not say otherwise; default: one radio, channel 0";

@@ -2,7 +2,7 @@
 
 use super::NamespaceLink;
 use crate::Emulation;
-use crate::harness::{Need, Test, run};
+use hopline_harness::{Need, Test, run};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -11,11 +11,14 @@ use std::sync::OnceLock;
 /// processor.
 const AT_ONCE: usize = 8;
 
+/// What tests over a real link need.
+pub const LINK: Need = Need::Of(why_no_link);
+
 /// The `main` of a test without harness (`harness = false`): runs `tests`, each a name and a body that panics if it
 /// fails, with the options of `cargo test`. Where there can be no [`NamespaceLink`] they are reported as ignored.
 #[must_use]
 pub fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
-    run(tests.iter().map(|&(name, body)| Test::new(name, [Need::Link], body)), Some(AT_ONCE))
+    run(tests.iter().map(|&(name, body)| Test::new(name, [LINK], body)), Some(AT_ONCE))
 }
 
 /// A test, and the program that it needs, if it needs one.
@@ -25,7 +28,7 @@ pub type Needing = (&'static str, Option<&'static str>, fn());
 #[must_use]
 pub fn run_tests_needing(tests: &[Needing]) -> ExitCode {
     let tests = tests.iter().map(|&(name, program, body)| {
-        let needs: Vec<Need> = program.map(Need::Program).into_iter().chain([Need::Link]).collect();
+        let needs: Vec<Need> = program.map(Need::Program).into_iter().chain([LINK]).collect();
         Test::new(name, needs, body)
     });
     run(tests, Some(AT_ONCE))
@@ -35,11 +38,11 @@ pub fn run_tests_needing(tests: &[Needing]) -> ExitCode {
 #[must_use]
 pub fn run_long_tests<F: FnOnce() + Send + 'static>(tests: Vec<(&'static str, F)>) -> ExitCode {
     let at_once = tests.len().max(1);
-    run(tests.into_iter().map(|(name, body)| Test::new(name, [Need::Link], body).long()), Some(at_once))
+    run(tests.into_iter().map(|(name, body)| Test::new(name, [LINK], body).long()), Some(at_once))
 }
 
 /// Why there can be no [`NamespaceLink`] here; tried once.
-pub(crate) fn why_no_link() -> Option<String> {
+fn why_no_link() -> Option<String> {
     static WHY: OnceLock<Option<String>> = OnceLock::new();
     let tried = || NamespaceLink::new(Emulation::default(), Emulation::default(), 0);
     WHY.get_or_init(|| tried().err().map(|error| error.to_string())).clone()

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Length, NodeId, Seq16, Seq32};
-use hopline_testkit::harness::run;
-use hopline_testkit::tshark;
+use hopline_harness::run;
+use hopline_harness::tshark;
 use hopline_wire::aodv::{self, Rerr, Rrep, Rreq};
 use hopline_wire::dot11::{Bitmap, Frame, MacAddr, QosAck};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -22,7 +22,7 @@ mod ncn;
 mod tpa;
 
 fn main() -> ExitCode {
-    let tests = hopline_testkit::tests!([tshark::NEEDED];
+    let tests = hopline_harness::tests!([tshark::NEEDED];
         tshark_reads_olsr_as_it_was_meant,
         tshark_decodes_every_kind_of_packet_with_right_checksums,
         tshark_reads_block_acknowledgment_as_it_was_meant,

@@ -4,7 +4,7 @@
 use super::{ip_packet, raw_capture};
 use bytes::Bytes;
 use hopline_core::{Duration, Purpose, Stream};
-use hopline_testkit::tshark::Reading;
+use hopline_harness::tshark::Reading;
 use hopline_wire::ncn::{self, About, NormalizedPb, Notice};
 use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;

@@ -3,7 +3,7 @@
 use super::{A, B, ip_packet, raw_capture};
 use bytes::Bytes;
 use hopline_core::{Purpose, Stream};
-use hopline_testkit::tshark::Reading;
+use hopline_harness::tshark::Reading;
 use hopline_wire::checksum::Sum;
 use hopline_wire::ipv4::{Ecn, Header};
 use hopline_wire::tpa::{

@@ -4,7 +4,6 @@ mod dialogue;
 mod discovery;
 mod errors;
 mod hello;
-mod hostile;
 mod loops;
 mod network;
 mod ns2;

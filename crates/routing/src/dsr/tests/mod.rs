@@ -4,7 +4,6 @@ mod cached_replies;
 mod dialogue;
 mod discovery;
 mod forwarding;
-mod hostile;
 mod maintenance;
 mod network;
 mod ns2;

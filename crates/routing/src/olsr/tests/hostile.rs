@@ -3,25 +3,9 @@
 use super::dialogue::*;
 use crate::olsr::*;
 use hopline_core::{LinkId, Machine, Seq16};
-use hopline_testkit::fuzz;
 use hopline_wire::olsr::{Body, Message, Packet};
-use proptest::prelude::*;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
-
-    #[test]
-    fn a_machine_keeps_its_contract_whatever_happens(data in prop::collection::vec(any::<u8>(), 0..600)) {
-        fuzz::olsr_machine(&data);
-    }
-}
-
-#[test]
-fn no_bytes_are_no_life() {
-    fuzz::olsr_machine(&[]);
-}
 
 #[test]
 fn addresses_that_are_no_hosts_are_counted_and_change_nothing() {

@@ -4,18 +4,12 @@ use super::script::{Script, mss_1000, plain, seg};
 use crate::script::STATES;
 use crate::tcp::{DropReason, State};
 use hopline_core::{Instant, Length, LinkId, Machine, Seq32};
-use hopline_testkit::fuzz;
 use hopline_wire::tcp::{Flags, Segment};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6000))]
-
-    #[test]
-    fn any_sequence_of_operations_is_survived(data in proptest::collection::vec(any::<u8>(), 0..600)) {
-        fuzz::tcp_endpoint(&data);
-    }
 
     #[test]
     fn in_every_state_any_segment_is_survived(

@@ -5,23 +5,12 @@ use crate::script::STATES;
 use crate::tpa::{CloseReason, Config, DropReason, Endpoint, Event, State};
 use bytes::Bytes;
 use hopline_core::{Instant, Length, LinkId, Machine};
-use hopline_testkit::fuzz;
 use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Receipt, Segment, Token, TxStat};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6000))]
-
-    #[test]
-    fn any_sequence_of_operations_is_survived(data in proptest::collection::vec(any::<u8>(), 0..600)) {
-        fuzz::tpa_endpoint(&data);
-    }
-
-    #[test]
-    fn any_sequence_of_openings_is_survived(data in proptest::collection::vec(any::<u8>(), 0..300)) {
-        fuzz::tpa_listener(&data);
-    }
 
     #[test]
     fn in_every_state_any_segment_is_survived(

@@ -1,17 +1,23 @@
-//! Bodies of fuzz targets that the machines' own tests run too. Each takes any bytes and must return.
+//! Machines, driven by any bytes.
 //!
 //! An input is read as a script: a few bytes choose what happens next, the following ones are its arguments.
 
 mod aodv;
 mod dsr;
+mod mac;
+mod neighborhood_red;
 mod olsr;
+mod receiver;
 mod tcp;
 mod tpa;
 mod tpa_listener;
 
 pub use aodv::aodv_machine;
 pub use dsr::dsr_machine;
+pub use mac::mac;
+pub use neighborhood_red::neighborhood_red_machine;
 pub use olsr::olsr_machine;
+pub use receiver::receiver;
 pub use tcp::tcp_endpoint;
 pub use tpa::tpa_endpoint;
 pub use tpa_listener::tpa_listener;

@@ -35,8 +35,7 @@ pub struct Decoded {
 }
 
 /// What tests that ask it need.
-#[cfg(feature = "harness")]
-pub const NEEDED: crate::harness::Need = crate::harness::Need::Program("tshark");
+pub const NEEDED: crate::Need = crate::Need::Program("tshark");
 
 /// Has tshark decode every packet of `capture` and gives what it found, in order.
 ///

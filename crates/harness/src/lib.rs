@@ -2,19 +2,20 @@
 //!
 //! The harness of `#[test]` knows no tests that find out that they cannot run: they pass, though nobody looked.
 
+pub mod tshark;
+
 use libtest_mimic::{Arguments, Completion, Conclusion, Trial};
 use std::process::{Command, ExitCode};
 
 /// What a test needs of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Need {
     /// This program, in a folder of `PATH`.
     Program(&'static str),
     /// To mount file systems, in a mount namespace of its own.
     Mounts,
-    /// A link between two network namespaces.
-    #[cfg(all(target_os = "linux", feature = "namespaces"))]
-    Link,
+    /// Something else: why the machine does not have it, if it does not.
+    Of(fn() -> Option<String>),
 }
 
 impl Need {
@@ -34,8 +35,7 @@ impl Need {
                 let mounted = tried.is_ok_and(|tried| tried.status.success());
                 (!mounted).then(|| "no file system can be mounted here".into())
             }
-            #[cfg(all(target_os = "linux", feature = "namespaces"))]
-            Self::Link => crate::namespace::why_no_link(),
+            Self::Of(missing) => missing(),
         }
     }
 }
@@ -86,7 +86,7 @@ fn conclude(arguments: &Arguments, tests: impl IntoIterator<Item = Test>) -> Con
 #[macro_export]
 macro_rules! tests {
     ($needs:expr; $($body:path),+ $(,)?) => {
-        [$($crate::harness::Test::new(stringify!($body), $needs, $body)),+]
+        [$($crate::Test::new(stringify!($body), $needs, $body)),+]
     };
 }
 

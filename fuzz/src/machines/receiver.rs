@@ -3,12 +3,12 @@
 //! Promised: no panic; probabilities are probabilities; what is decoded was strong enough, began and ended while the
 //! station listened, and met nothing that capture forbids; a frame alone is decoded; when all is over the medium is quiet.
 
+use super::{Choices, Life};
 use hopline_core::{Duration, Instant};
 use hopline_radio::mac::Activity;
 use hopline_radio::phy::propagation::RadioParams;
 use hopline_radio::phy::reception::{Arrival, Receiver, ReceptionModel, Thresholds, Verdict};
 use hopline_radio::rate::Rate;
-use hopline_testkit::fuzz::{Choices, Life};
 
 /// As many signals in the air as one input may have at a time.
 const MOST_SIGNALS: usize = 32;

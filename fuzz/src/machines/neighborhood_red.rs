@@ -1,5 +1,6 @@
 //! A Neighborhood RED machine.
 
+use super::{Choices, Life};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
 use hopline_queue::Action;
 use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits, Suffering};
@@ -7,7 +8,6 @@ use hopline_queue::neighborhood_red::{
     ChannelTime, Coming, Config, Event, NeighborhoodRed, Received, Signal,
 };
 use hopline_queue::red::Verdict;
-use hopline_testkit::fuzz::{Choices, Life};
 use hopline_wire::ncn::{About, NormalizedPb, Notice};
 use std::net::Ipv4Addr;
 

@@ -4,13 +4,13 @@
 //! station waits for something; one frame at a time goes into the air; the radio clocks lose no time; and once the
 //! medium falls silent, the station comes to rest.
 
+use super::{Choices, Life};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
 use hopline_radio::mac::config::{
     AckPolicy, BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout, Tap,
 };
 use hopline_radio::mac::{Activity, Config, Event, Mac, Msdu, Reception, Signal};
 use hopline_radio::rate::{Preamble, Rate};
-use hopline_testkit::fuzz::{Choices, Life};
 use hopline_wire::dot11::{Frame, MacAddr};
 
 const ME: MacAddr = MacAddr::of_node(NodeId(0));
