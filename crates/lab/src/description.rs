@@ -1,8 +1,8 @@
 //! An experiment as its results describe it: a plan without anything that is needed to run it.
 
-use crate::output::hex;
+use crate::digest::hex;
+use crate::map::Map;
 use crate::plan::Plan;
-use crate::report::Map;
 use crate::stats::Confidence;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map as Object, Value as Json};

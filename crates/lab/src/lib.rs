@@ -8,10 +8,12 @@
 pub mod claims;
 pub mod comparison;
 pub mod description;
+mod digest;
 pub mod execute;
 pub mod experiment;
 pub mod export;
 pub mod file_kinds;
+pub mod map;
 pub mod metrics;
 pub mod output;
 pub mod plan;

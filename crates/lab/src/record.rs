@@ -86,7 +86,7 @@ pub struct FlowEnds {
     pub transport: String,
 }
 
-/// One value of a run.
+/// One value of a run: a [`Metric`](crate::metrics::Metric) that has outlived it, with the name of what it belongs to in place of the thing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     /// What was measured.

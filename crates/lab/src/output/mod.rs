@@ -15,6 +15,7 @@ pub use file::write_file;
 pub use movements::movements;
 pub use page::ReportFile;
 
+use crate::digest::hex;
 use crate::export::flowmon;
 use crate::record::Done;
 use crate::run::{self, Interrupted, Run, Watch};
@@ -201,9 +202,4 @@ impl<'a> Manifest<'a> {
             parameters: scenario.parameters(),
         }
     }
-}
-
-/// Lower-case hexadecimal digits, two a byte.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

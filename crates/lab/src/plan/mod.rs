@@ -180,7 +180,7 @@ impl Plan {
             }
         }
         hash.update(json!([format!("{:?}", self.keep), self.confidence.fraction()]).to_string());
-        crate::output::hex(&hash.finalize())
+        crate::digest::hex(&hash.finalize())
     }
 }
 

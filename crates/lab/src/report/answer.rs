@@ -16,14 +16,14 @@ const NOTABLE: f64 = 0.02;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// What the sentences say, for a program.
-    pub verdict: Verdict,
+    pub standing: Standing,
     /// The sentences.
     pub sentences: Vec<Vec<Part>>,
 }
 
 /// What an experiment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Standing {
     /// Nothing was measured.
     Nothing,
     /// There is one variant, so there is nothing to compare.
@@ -77,7 +77,7 @@ impl Answer {
     }
 
     fn nothing(words: &str) -> Self {
-        Self { verdict: Verdict::Nothing, sentences: vec![vec![Part::Words(words.into())]] }
+        Self { standing: Standing::Nothing, sentences: vec![vec![Part::Words(words.into())]] }
     }
 }
 
@@ -107,7 +107,7 @@ impl<'a> Question<'a> {
             " has a {} of {measured} ({runs}); there is nothing to compare it with.",
             self.metric.name
         );
-        Answer { verdict: Verdict::Alone, sentences: vec![vec![self.name(only), Part::Words(text)]] }
+        Answer { standing: Standing::Alone, sentences: vec![vec![self.name(only), Part::Words(text)]] }
     }
 
     fn not_yet(&self, values: &Values<'_>) -> Answer {
@@ -131,7 +131,7 @@ impl<'a> Question<'a> {
             None => seen.push(Part::Words(".".into())),
         }
         let caution = vec![Part::Words("One run has no interval: not an answer yet.".into())];
-        Answer { verdict: Verdict::NotYet, sentences: vec![caution, seen] }
+        Answer { standing: Standing::NotYet, sentences: vec![caution, seen] }
     }
 
     fn compared(&self, values: &Values<'_>) -> Answer {
@@ -160,7 +160,7 @@ impl<'a> Question<'a> {
         let mut sentences = vec![vec![self.name(best), Part::Words(lead), self.name(0), Part::Words(sure)]];
         sentences.extend(self.ties(values, best, &value.measured));
         sentences.extend(self.costs(best));
-        Answer { verdict: Verdict::Winner(best), sentences }
+        Answer { standing: Standing::Winner(best), sentences }
     }
 
     fn no_difference(&self, values: &Values<'_>) -> Answer {
@@ -180,7 +180,7 @@ impl<'a> Question<'a> {
             let lead = Part::Words("The largest difference seen is that of ".into());
             sentences.push(vec![lead, self.name(largest), Part::Words(text)]);
         }
-        Answer { verdict: Verdict::NoDifference, sentences }
+        Answer { standing: Standing::NoDifference, sentences }
     }
 
     fn baseline_stands(&self, values: &Values<'_>, worse: &Values<'_>) -> Answer {
@@ -201,7 +201,7 @@ impl<'a> Question<'a> {
             _ => ("The nearest is ".to_owned(), format!(": its {metric} is {by}.")),
         };
         let second = vec![Part::Words(lead), self.name(nearest), Part::Words(tail)];
-        Answer { verdict: Verdict::BaselineStands, sentences: vec![first, second] }
+        Answer { standing: Standing::BaselineStands, sentences: vec![first, second] }
     }
 
     /// Who cannot be told apart from the winner: the interval of the paired difference holds zero.

@@ -1,8 +1,8 @@
 //! A map as SVG: what a page shows without its script, and what the script needs to move it.
 
-use super::map::{Map, MapFlow, MapNode, Waypoint};
 use super::measured::shortest;
 use super::picture::legible;
+use crate::map::{Map, MapFlow, MapNode, Waypoint};
 use hopline_sim::spec::Interface;
 use std::fmt::Write as _;
 

@@ -1,7 +1,8 @@
 //! The report: one HTML file that answers, shows, and says how to get there again.
 //!
 //! [`html`] turns a [`Report`] into a page. A report is plain data, owned, without any knowledge of where it was stored
-//! or how it was computed. The page carries everything it needs: charts are SVG drawn here, the style sheet and a small
+//! or how it was computed: its [`Metric`], [`Value`], [`Versus`], [`Claim`] and [`Along`] are those of metrics, comparisons and claims as a
+//! reader sees them, in the units shown, with words for what the lab has types for. The page carries everything it needs: charts are SVG drawn here, the style sheet and a small
 //! script are inside, and a content security policy forbids it to load anything. Without the script everything can be
 //! read; with it values can be pointed at, flows picked and nodes moved through time.
 
@@ -10,7 +11,6 @@ mod claims_view;
 mod dots;
 mod families;
 mod ink;
-mod map;
 mod map_view;
 mod marker;
 mod measured;
@@ -23,9 +23,9 @@ mod sweep;
 mod thin;
 
 pub use crate::claims::Verdict;
+pub use crate::map::{Map, MapFlow, MapLink, MapNode, Waypoint};
 pub use crate::metrics::Better;
-pub use answer::{Answer, Part, Verdict as AnswerVerdict};
-pub use map::{Map, MapFlow, MapLink, MapNode, Waypoint};
+pub use answer::{Answer, Part, Standing};
 pub use measured::Measured;
 pub use page::html;
 

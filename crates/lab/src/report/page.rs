@@ -1,6 +1,6 @@
 //! The page: everything made into text and pictures, and put into the template.
 
-use super::answer::{Answer, Part, Verdict as AnswerVerdict, measurable};
+use super::answer::{Answer, Part, Standing, measurable};
 use super::claims_view::ClaimsView;
 use super::dots::{MOST_ROWS, MOST_RUNS, Origin, Row, dots};
 use super::ink::VARIANT_COLOURS;
@@ -154,7 +154,7 @@ impl<'a> Section<'a> {
             name: &experiment.name,
             intro: &experiment.intro,
             facts: facts(experiment),
-            verdict: if matches!(answer.verdict, AnswerVerdict::Winner(_)) { "winner" } else { "other" },
+            verdict: if matches!(answer.standing, Standing::Winner(_)) { "winner" } else { "other" },
             answer: answer.sentences.into_iter().map(|s| s.into_iter().map(PartView::of).collect()).collect(),
             heads: heads(experiment),
             rows: rows(experiment),

@@ -40,7 +40,7 @@ fn a_winner_is_named_with_its_gain_and_how_sure_that_is() {
         variant("window=3", 600.0, Some(500.0), 0.0001),
         variant("window=8", 400.0, Some(500.0), 0.0001),
     ]));
-    assert_eq!(answer.verdict, Verdict::Winner(1));
+    assert_eq!(answer.standing, Standing::Winner(1));
     assert_eq!(
         answer.text(),
         "window=3 wins: its goodput is 20.0 % higher than that of the baseline window=2 \
@@ -101,7 +101,7 @@ fn no_measurable_difference_is_said_as_such() {
         variant("b", 501.0, Some(500.0), 0.4),
         variant("c", 499.5, Some(500.0), 0.7),
     ]));
-    assert_eq!(answer.verdict, Verdict::NoDifference);
+    assert_eq!(answer.standing, Standing::NoDifference);
     assert_eq!(
         answer.text(),
         "No variant differs measurably from the baseline a in goodput. The largest difference seen is that of b: \
@@ -122,7 +122,7 @@ fn a_baseline_that_nobody_beats_stands() {
     let worse = variant("b", 400.0, Some(500.0), 0.0001);
     let same = variant("c", 501.0, Some(500.0), 0.4);
     let one = Answer::of(&experiment(vec![baseline.clone(), worse.clone()]));
-    assert_eq!(one.verdict, Verdict::BaselineStands);
+    assert_eq!(one.standing, Standing::BaselineStands);
     assert!(
         one.text().starts_with("The baseline a wins. The goodput of b is 20.0 % lower (95 %"),
         "{}",
@@ -149,7 +149,7 @@ fn less_is_better_where_the_metric_says_so() {
     ]);
     experiment.metrics[0] = Metric::new("delay", "ms", Better::Lower);
     let answer = Answer::of(&experiment);
-    assert_eq!(answer.verdict, Verdict::Winner(2));
+    assert_eq!(answer.standing, Standing::Winner(2));
     assert!(answer.text().starts_with("c wins: its delay is 20.0 % lower than that"), "{}", answer.text());
 }
 
@@ -164,7 +164,7 @@ fn one_run_is_not_an_answer_yet() {
         value.measured.runs.truncate(1);
     }
     let answer = Answer::of(&experiment);
-    assert_eq!(answer.verdict, Verdict::NotYet);
+    assert_eq!(answer.standing, Standing::NotYet);
     assert_eq!(
         answer.text(),
         "One run has no interval: not an answer yet. In this run b has the highest goodput, 600.0 kb/s, \
@@ -184,20 +184,20 @@ fn a_baseline_of_zero_has_no_percentage() {
 fn without_a_test_the_interval_decides() {
     let mut experiment =
         experiment(vec![variant("a", 500.0, None, 1.0), variant("b", 600.0, Some(500.0), 1.0)]);
-    assert_eq!(Answer::of(&experiment).verdict, Verdict::NoDifference);
+    assert_eq!(Answer::of(&experiment).standing, Standing::NoDifference);
     experiment.variants[1].values[0].as_mut().unwrap().versus.as_mut().unwrap().p = None;
-    assert_eq!(Answer::of(&experiment).verdict, Verdict::Winner(1));
+    assert_eq!(Answer::of(&experiment).standing, Standing::Winner(1));
     assert!(!Answer::of(&experiment).text().contains("p "));
 }
 
 #[test]
 fn nothing_to_compare_is_said() {
     let alone = Answer::of(&experiment(vec![variant("chain", 500.0, None, 1.0)]));
-    assert_eq!(alone.verdict, Verdict::Alone);
+    assert_eq!(alone.standing, Standing::Alone);
     let text = "chain has a goodput of 500.0 ± 3.0 kb/s (20 runs); there is nothing to compare it with.";
     assert_eq!(alone.text(), text);
     assert_eq!(Answer::of(&experiment(Vec::new())).text(), "Nothing was measured of goodput.");
     assert_eq!(Answer::of(&Experiment::default()).text(), "Nothing was measured.");
     let unmeasured = Variant { label: "a".into(), ..Variant::default() };
-    assert_eq!(Answer::of(&experiment(vec![unmeasured])).verdict, Verdict::Nothing);
+    assert_eq!(Answer::of(&experiment(vec![unmeasured])).standing, Standing::Nothing);
 }

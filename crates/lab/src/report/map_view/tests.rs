@@ -1,7 +1,7 @@
 //! Drawings of maps.
 
 use super::*;
-use crate::report::map::{MapLink, MapNode};
+use crate::map::{MapLink, MapNode};
 
 fn node(name: &str, x_m: f64, y_m: f64) -> MapNode {
     MapNode {
