@@ -8,7 +8,6 @@ mod agent;
 mod air;
 mod alarm;
 mod draw;
-mod endpoint;
 mod event;
 mod fingerprint;
 mod flood;

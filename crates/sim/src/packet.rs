@@ -3,9 +3,9 @@
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_routing::router::Message;
-use hopline_transport::tcp::Ports;
+use hopline_transport::any::Segment;
 use hopline_wire::ipv4::{Ecn, Header, Opaque, Protocol};
-use hopline_wire::{arp, icmp, ncn, tcp, tpa, udp};
+use hopline_wire::{arp, icmp, ncn, udp};
 use std::net::Ipv4Addr;
 
 /// A packet on its way: which one, how many hops it may still take, and whether it was marked. The packet itself never
@@ -68,15 +68,8 @@ impl Account {
 /// What a packet carries.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// A TCP segment.
-    Tcp(tcp::Segment<Length>),
-    /// A TPA segment over UDP.
-    Tpa {
-        /// UDP ports: local is the source's.
-        ports: Ports,
-        /// The segment.
-        segment: tpa::Segment<Length>,
-    },
+    /// A segment of a connection.
+    Segment(Segment<Length>),
     /// A datagram of a flow.
     Udp {
         /// The datagram.

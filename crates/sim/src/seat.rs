@@ -8,6 +8,7 @@ use crate::alarm::Alarm;
 use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::packet::{Body, Packet};
+use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, NodeId};
 use hopline_queue::Class;
@@ -90,6 +91,13 @@ pub(crate) struct Sending {
     pub(crate) next_hop: Ipv4Addr,
 }
 
+/// What stands in the path of packets at `node`, from its interfaces inward.
+pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
+    let radio = spec.radio.as_ref().filter(|_| spec.nodes[node.index()].is_wireless());
+    let neighborhood = radio.and_then(|radio| Neighborhood::of(radio, node, key));
+    neighborhood.map(Sitter::NeighborhoodRed).map(Seat::new).into_iter().collect()
+}
+
 /// A machine in the path, and when it will be woken.
 #[derive(Debug)]
 pub(crate) struct Seat {
@@ -104,7 +112,7 @@ pub(crate) enum Sitter {
 }
 
 impl Seat {
-    pub(crate) const fn new(machine: Sitter) -> Self {
+    const fn new(machine: Sitter) -> Self {
         Self { machine, alarm: Alarm::OFF }
     }
 }

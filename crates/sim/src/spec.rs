@@ -1,6 +1,7 @@
 //! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
 
 pub use crate::draw::Draw;
+pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
 
 use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
@@ -12,7 +13,6 @@ use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
-use hopline_transport::{tcp, tpa};
 use hopline_wire::dot11::MacAddr;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -419,38 +419,6 @@ pub struct Exchange {
     pub think_s: Draw,
     /// How many there are; then the client closes the connection. `None`: as many as the time allows.
     pub transactions: Option<NonZeroU64>,
-}
-
-/// The transport of a connection, with its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Transport {
-    /// TCP.
-    Tcp(tcp::Config),
-    /// TPA over UDP.
-    Tpa(tpa::Config),
-}
-
-impl Transport {
-    /// Largest payload of a segment, bytes.
-    #[must_use]
-    pub fn mss(&self) -> u32 {
-        match self {
-            Self::Tcp(config) => config.mss,
-            Self::Tpa(config) => config.mss.into(),
-        }
-    }
-}
-
-impl From<tcp::Config> for Transport {
-    fn from(config: tcp::Config) -> Self {
-        Self::Tcp(config)
-    }
-}
-
-impl From<tpa::Config> for Transport {
-    fn from(config: tpa::Config) -> Self {
-        Self::Tpa(config)
-    }
 }
 
 impl Traffic {

@@ -9,13 +9,13 @@ use crate::flood::NoticeFlood;
 use crate::flow::Flows;
 use crate::forwarding::Forwarding;
 use crate::kernel::Kernel;
-use crate::neighborhood::{Delivery, Neighborhood, OBSERVATION_INTERVAL};
+use crate::neighborhood::{Delivery, OBSERVATION_INTERVAL};
 use crate::node::{self, Interface, Node};
 use crate::notify::Notifier;
 use crate::outcome::{NodeOutcome, Notices, Outcome};
 use crate::outside::Egress;
 use crate::packet::Account;
-use crate::seat::{Seat, Sitter};
+use crate::seat::seats;
 use crate::spec::{RoutingSpec, Spec};
 use crate::trace::Tracer;
 use crate::wired::Wires;
@@ -295,11 +295,4 @@ fn tap(spec: &Spec, node: NodeId) -> Tap {
         _ if neighborhood.is_some_and(|all| all.members.include(node)) => Tap::Promiscuous,
         _ => Tap::Off,
     }
-}
-
-/// What stands in the path of packets at `node`.
-fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
-    let radio = spec.radio.as_ref().filter(|_| spec.nodes[node.index()].is_wireless());
-    let neighborhood = radio.and_then(|radio| Neighborhood::of(radio, node, key));
-    neighborhood.map(Sitter::NeighborhoodRed).map(Seat::new).into_iter().collect()
 }

@@ -3,6 +3,7 @@
 //! Each endpoint keeps the contract of [`hopline_core::machine`]: the simulator, the tests and the Linux daemons drive
 //! the same value.
 
+pub mod any;
 mod config_error;
 pub mod connection;
 mod drops;

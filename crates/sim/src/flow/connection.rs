@@ -4,16 +4,16 @@ use super::exchange::{Exchange, Next};
 use super::needless::Timeouts;
 use super::{Flow, Flows, Kind, Outgoing, Side, UNLIMITED};
 use crate::alarm::Alarm;
-use crate::endpoint::{Counts, Endpoint, Frozen, ecn, packet_len, with_clock_phase};
 use crate::event::Event;
 use crate::kernel::Kernel;
 use crate::packet::{Account, Body, header};
 use crate::spec::Transport;
 use crate::trace::{TraceEvent, Tracer};
-use hopline_core::{Instant, Payload, Stream};
+use hopline_core::{Instant, Length, Payload, Stream};
+use hopline_transport::any::{Counts, Endpoint, Frozen, Segment};
 use hopline_transport::tcp::{DoorStats, Ports};
 use hopline_transport::{Signal, connection};
-use hopline_wire::ipv4::{Header, Protocol};
+use hopline_wire::ipv4::{HEADER_LEN, Header};
 
 /// A connection between the two ends of a flow.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) enum App {
 /// An endpoint and when it will be woken.
 #[derive(Debug)]
 struct End {
-    endpoint: Endpoint,
+    endpoint: Endpoint<Length>,
     alarm: Alarm,
     /// Hops over which the last segment came, as the endpoint was told.
     hops: u8,
@@ -67,7 +67,7 @@ impl Connection {
     /// The endpoints of a flow with these ports at source and sink, neither open yet.
     pub(super) fn new(over: &Transport, app: App, [source, sink]: [u16; 2], stream: &mut Stream) -> Self {
         // No two connections' clocks were started at the same moment.
-        let over = with_clock_phase(*over, stream);
+        let over = over.with_clock_phase(stream);
         let mut end = |local, remote| End {
             endpoint: Endpoint::new(&over, Ports { local, remote }, stream),
             alarm: Alarm::OFF,
@@ -78,7 +78,7 @@ impl Connection {
     }
 
     /// The endpoint where the data come from.
-    pub(super) fn source(&self) -> &Endpoint {
+    pub(super) fn source(&self) -> &Endpoint<Length> {
         &self.ends[Side::Source as usize].endpoint
     }
 
@@ -102,8 +102,8 @@ impl Connection {
 
     /// Time-outs of both ends that were needless. TPA counts bytes in another order, so that nothing can be said of it.
     pub(super) fn needless_timeouts(&self) -> u64 {
-        let of_tcp = self.ends.iter().filter(|end| matches!(end.endpoint, Endpoint::Tcp(_)));
-        of_tcp.map(|end| end.timeouts.needless()).sum()
+        let counted = self.ends.iter().filter(|end| end.endpoint.counts_in_order());
+        counted.map(|end| end.timeouts.needless()).sum()
     }
 
     /// What TCP-DOOR counted, at both ends.
@@ -133,10 +133,17 @@ impl Connection {
     }
 
     /// A segment that was `made` then has come to the end at `side`.
-    pub(super) fn handle_packet(&mut self, now: Instant, side: Side, body: &Body, made: Instant, hops: u8) {
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Instant,
+        side: Side,
+        segment: Segment<Length>,
+        made: Instant,
+        hops: u8,
+    ) {
         let end = self.end(side);
         end.tell_path_length(now, hops);
-        end.endpoint.handle_packet(now, body);
+        end.endpoint.handle_packet(now, segment);
         if self.end(side.other()).timeouts.are_open() {
             let received = self.end(side).endpoint.counts().bytes_received;
             self.end(side.other()).timeouts.arrive(made, received);
@@ -173,7 +180,7 @@ impl Connection {
     }
 
     fn send(&mut self, now: Instant, side: Side, bytes: u64) {
-        self.end(side).endpoint.send(now, bytes);
+        self.end(side).endpoint.send(now, Length(bytes));
     }
 
     fn close(&mut self, now: Instant, side: Side) {
@@ -274,8 +281,8 @@ impl Flows {
         loop {
             let Kind::Connection(connection) = &mut state.kind else { return None };
             let end = connection.end(side);
-            if let Some(body) = end.endpoint.poll_transmit(now) {
-                return Some(state.send_segment(kernel, side, body));
+            if let Some(segment) = end.endpoint.poll_transmit(now) {
+                return Some(state.send_segment(kernel, side, segment));
             } else if let Some(data) = end.endpoint.recv() {
                 if let Some(at) = state.hand_over(now, side, data.len()) {
                     kernel.schedule(at, Event::Application { flow });
@@ -313,15 +320,19 @@ impl Flow {
         }
     }
 
-    fn send_segment<T: Tracer>(&mut self, kernel: &Kernel<T>, side: Side, body: Body) -> Outgoing {
+    fn send_segment<T: Tracer>(
+        &mut self,
+        kernel: &Kernel<T>,
+        side: Side,
+        segment: Segment<Length>,
+    ) -> Outgoing {
         let (from, to) = match side {
             Side::Source => (self.src, self.dst),
             Side::Sink => (self.dst, self.src),
         };
-        let protocol = if let Body::Tcp(_) = body { Protocol::Tcp } else { Protocol::Udp };
-        let ip = Header { ecn: ecn(&body), ..header(from.ipv4(), to.ipv4(), protocol) };
-        let len_bytes = packet_len(&body);
-        let packet = kernel.made(ip, body, len_bytes, Account::Flow(self.id));
+        let ip = Header { ecn: segment.ecn(), ..header(from.ipv4(), to.ipv4(), segment.protocol()) };
+        let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
+        let packet = kernel.made(ip, Body::Segment(segment), len_bytes, Account::Flow(self.id));
         self.send(side, packet)
     }
 }

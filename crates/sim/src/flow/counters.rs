@@ -1,9 +1,8 @@
 //! What a flow counts that only grows.
 
 use super::gaps::GapsWithin;
-use crate::endpoint::Frozen;
-use crate::outcome::Detected;
 use core::ops::Sub;
+use hopline_transport::any::{Detected, Frozen};
 use hopline_transport::tcp::DoorStats;
 
 /// Counters since the start of the run, or, as a difference, since a later moment. Their meaning is that of the fields of

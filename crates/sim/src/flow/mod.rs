@@ -7,7 +7,6 @@ mod exchange;
 mod gaps;
 mod needless;
 
-use crate::endpoint::with_mark;
 use crate::kernel::Kernel;
 use crate::outcome::{Connected, Detected, FlowOutcome, FlowSample, Packets};
 use crate::packet::{Account, Arrival, Body, Handle, Packet, header};
@@ -21,11 +20,11 @@ use gaps::Gaps;
 pub(crate) use gaps::Route;
 use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
-use hopline_wire::{tpa, udp};
+use hopline_wire::udp;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// The server side of every flow listens here (RFC 862 and others use well-known ports; this is the discard port).
+/// Datagrams go here: the discard port (RFC 863).
 const SERVER_PORT: u16 = 9;
 /// Client ports start here, one a flow (RFC 6335: dynamic ports).
 const FIRST_CLIENT_PORT: u16 = 49_152;
@@ -122,10 +121,7 @@ impl Kind {
 /// Ports of flow number `id` at source and sink, by the side that speaks first.
 fn ports(opener: Side, over: Option<&Transport>, id: u32) -> [u16; 2] {
     let client = FIRST_CLIENT_PORT + (id % 16_384) as u16;
-    let server = match over {
-        Some(Transport::Tpa(_)) => tpa::PORT,
-        Some(Transport::Tcp(_)) | None => SERVER_PORT,
-    };
+    let server = over.map_or(SERVER_PORT, Transport::server_port);
     match opener {
         Side::Source => [client, server],
         Side::Sink => [server, client],
@@ -432,9 +428,9 @@ impl Flows {
             state.packets[from as usize].receive(now, packet.len_bytes, delay, forwarded);
         }
         match (&packet.body, &mut state.kind) {
-            (body @ (Body::Tcp(_) | Body::Tpa { .. }), Kind::Connection(connection)) => {
-                let body = with_mark(body.clone(), kernel.packets.ecn(handle));
-                connection.handle_packet(now, from.other(), &body, packet.made, forwarded + 1);
+            (Body::Segment(segment), Kind::Connection(connection)) => {
+                let segment = segment.with_ecn(kernel.packets.ecn(handle));
+                connection.handle_packet(now, from.other(), segment, packet.made, forwarded + 1);
                 return Some(from.other());
             }
             (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {

@@ -1,14 +1,14 @@
 //! What a run yields.
 
 mod delays;
-mod detected;
 mod neighborhood;
 mod packets;
 
 pub use delays::Delays;
-pub use detected::Detected;
 pub use neighborhood::{NeighborhoodSample, NeighborhoodSeries};
 pub use packets::Packets;
+
+pub use hopline_transport::any::Detected;
 
 use hopline_core::{Duration, Instant};
 use hopline_radio::mac::Airtime;

@@ -18,8 +18,9 @@ use super::{DropReason, PacketView, TraceEvent, Tracer};
 use crate::packet::{Body, Packet};
 use crate::spec::{Spec, radios};
 use core::fmt::Arguments;
-use hopline_core::{Instant, LinkId, NodeId, Payload, Seq32};
+use hopline_core::{Instant, Length, LinkId, NodeId, Payload, Seq32};
 use hopline_routing::router;
+use hopline_transport::any;
 use hopline_wire::aodv::Message;
 use hopline_wire::dot11::{self, Frame, MacAddr};
 use hopline_wire::dsr::{self, DsrOption, ErrorKind};
@@ -101,8 +102,10 @@ impl<W: Write> Ns2<W> {
         // Data behind a DSR header are data.
         let shown = carried.unwrap_or(packet);
         let (serial, kind, sport, dport) = match &shown.body {
-            Body::Tcp(segment) => (shown.serial, kind(segment), segment.src_port, segment.dst_port),
-            Body::Tpa { segment, ports } => (shown.serial, kind_of_tpa(segment), ports.local, ports.remote),
+            Body::Segment(segment) => {
+                let [sport, dport] = segment.ports();
+                (shown.serial, kind(segment), sport, dport)
+            }
             Body::Udp { datagram, .. } => (shown.serial, "cbr", datagram.src_port, datagram.dst_port),
             Body::Routing { message, .. } => (0, message.name(), ROUTING_PORT, ROUTING_PORT),
             // ns-2 has the type and no such packet.
@@ -125,15 +128,14 @@ impl<W: Write> Ns2<W> {
         ));
         let forwards = packet.ip.ttl - ttl.min(packet.ip.ttl);
         match &shown.body {
-            Body::Tcp(segment) => {
-                let (seq, ack) = self.positions(shown, segment);
-                self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
-            }
-            Body::Tpa { segment, .. } => {
-                let (seq, ack) = (
-                    tpa_number(segment.block, segment.tx),
-                    segment.ack.map_or(0, |a| tpa_number(a.block, a.tx)),
-                );
+            Body::Segment(segment) => {
+                let (seq, ack) = match segment {
+                    any::Segment::Tcp(segment) => self.positions(shown, segment),
+                    any::Segment::Tpa { segment, .. } => (
+                        tpa_number(segment.block, segment.tx),
+                        segment.ack.map_or(0, |a| tpa_number(a.block, a.tx)),
+                    ),
+                };
                 self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
             }
             Body::Udp { number, .. } => self.write(format_args!("[{number}] {forwards} 0\n")),
@@ -222,7 +224,7 @@ impl<W: Write> Ns2<W> {
     }
 
     /// Sequence and acknowledgment number of a segment, counted from the SYNs.
-    fn positions(&self, packet: &Packet, segment: &Segment<hopline_core::Length>) -> (u32, u32) {
+    fn positions(&self, packet: &Packet, segment: &Segment<Length>) -> (u32, u32) {
         let Some((source, starts)) = packet.account.flow().and_then(|flow| self.flows.get(flow.index()))
         else {
             return (segment.seq.0, segment.ack.0);
@@ -235,7 +237,7 @@ impl<W: Write> Ns2<W> {
 
     /// Notes the number of a SYN.
     fn learn(&mut self, packet: &Packet) {
-        if let Body::Tcp(segment) = &packet.body
+        if let Body::Segment(any::Segment::Tcp(segment)) = &packet.body
             && segment.flags.contains(Flags::SYN)
             && let Some((source, starts)) =
                 packet.account.flow().and_then(|flow| self.flows.get_mut(flow.index()))
@@ -329,16 +331,13 @@ const fn names(reason: DropReason) -> (&'static str, &'static str) {
     }
 }
 
-/// Segments with data and connection requests are "tcp", all others "ack".
-fn kind(segment: &Segment<hopline_core::Length>) -> &'static str {
-    let request = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
-    if request || !segment.payload.is_empty() { "tcp" } else { "ack" }
-}
-
-/// The same of TPA: "tpa" and "ack".
-fn kind_of_tpa(segment: &tpa::Segment<hopline_core::Length>) -> &'static str {
-    let request = segment.control == tpa::Control::Syn && segment.ack.is_none();
-    if request || !segment.payload.is_empty() { "tpa" } else { "ack" }
+/// Segments with data and connection requests are called after their transport, all others "ack".
+fn kind(segment: &any::Segment<Length>) -> &'static str {
+    let (name, requests) = match segment {
+        any::Segment::Tcp(s) => ("tcp", s.flags.contains(Flags::SYN) && !s.flags.contains(Flags::ACK)),
+        any::Segment::Tpa { segment: s, .. } => ("tpa", s.control == tpa::Control::Syn && s.ack.is_none()),
+    };
+    if requests || segment.data_len() > 0 { name } else { "ack" }
 }
 
 /// Block and transmission as one number that rises from one transmission to the next.
@@ -349,8 +348,7 @@ fn tpa_number(block: u16, tx: u8) -> u32 {
 /// Bytes of a packet as `layer` counts them.
 fn size(packet: &Packet, layer: &str, event: char) -> u64 {
     match (layer, &packet.body) {
-        ("AGT", Body::Tcp(segment)) => segment.payload.len() + TCP_HEADERS,
-        ("AGT", Body::Tpa { segment, .. }) => segment.payload.len() + TCP_HEADERS,
+        ("AGT", Body::Segment(segment)) => segment.data_len() + TCP_HEADERS,
         ("AGT", Body::Udp { datagram, .. }) => datagram.payload.len(),
         ("MAC", _) if event == 's' => u64::from(packet.len_bytes + DATA_HEADERS),
         _ => packet.len_bytes.into(),

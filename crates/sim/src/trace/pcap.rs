@@ -170,18 +170,13 @@ fn payload(packet: &Packet) -> Vec<u8> {
     let mut out = Vec::new();
     match &packet.body {
         Body::Foreign(opaque) => out.extend_from_slice(opaque.payload()),
-        Body::Tcp(segment) => segment.emit(&packet.ip, &mut out),
+        Body::Segment(segment) => segment.emit(&packet.ip, &mut out),
         Body::Udp { datagram, .. } => datagram.emit(&packet.ip, &mut out),
         Body::Icmp(report) => report.emit(&mut out),
         Body::Ncn(notice) => {
             let mut message = Vec::with_capacity(notice.wire_len());
             notice.emit(&mut message);
             emit_udp(&packet.ip, neighborhood::PORTS, message, &mut out);
-        }
-        Body::Tpa { ports, segment } => {
-            let mut message = Vec::with_capacity(segment.udp_len());
-            segment.emit_udp(&mut message);
-            emit_udp(&packet.ip, [ports.local, ports.remote], message, &mut out);
         }
         Body::Routing { message, .. } => {
             let mut bytes = Vec::with_capacity(message.wire_len());

@@ -1,7 +1,7 @@
 //! What TCP's detection of losses counts.
 
+use crate::tcp::Stats;
 use core::ops::Sub;
-use hopline_transport::tcp::Stats;
 
 /// Losses told by time, and reductions that were wrong. Of connections over TCP that use such schemes; else zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Detected {
 }
 
 impl Detected {
-    pub(crate) fn of(stats: &Stats) -> Self {
+    pub(super) fn of(stats: &Stats) -> Self {
         Self {
             rack_losses: stats.rack_losses,
             tail_probes: stats.tail_probes,

@@ -1,0 +1,396 @@
+//! A connection over whatever transport: its configuration, its endpoints, its segments. Who drives connections and does not care which
+//! transport they use, as the simulator does, asks here; a new transport is a variant of each.
+
+mod detected;
+
+pub use detected::Detected;
+
+use crate::connection::Event;
+use crate::tcp::{self, DoorStats, Estimator, Ports};
+use crate::{Signal, tpa};
+use bytes::Bytes;
+use core::ops::Add;
+use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, Stream};
+use hopline_wire::Emit;
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::udp;
+
+/// A transport, with its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Transport {
+    /// TCP.
+    Tcp(tcp::Config),
+    /// TPA over UDP.
+    Tpa(tpa::Config),
+}
+
+impl Transport {
+    /// Largest payload of a segment, bytes.
+    #[must_use]
+    pub fn mss(&self) -> u32 {
+        match self {
+            Self::Tcp(config) => config.mss,
+            Self::Tpa(config) => config.mss.into(),
+        }
+    }
+
+    /// The port on which a server listens if it has the choice: TPA's own, or the discard port (RFC 863).
+    #[must_use]
+    pub const fn server_port(&self) -> u16 {
+        match self {
+            Self::Tcp(_) => 9,
+            Self::Tpa(_) => hopline_wire::tpa::PORT,
+        }
+    }
+
+    /// The same with the phase of a ticking clock drawn, if there is one.
+    #[must_use]
+    pub fn with_clock_phase(mut self, stream: &mut Stream) -> Self {
+        if let Self::Tcp(config) = &mut self
+            && let Estimator::Ticks { phase } = &mut config.rto.estimator
+        {
+            *phase = stream.duration_below(config.rto.granularity);
+        }
+        self
+    }
+}
+
+impl From<tcp::Config> for Transport {
+    fn from(config: tcp::Config) -> Self {
+        Self::Tcp(config)
+    }
+}
+
+impl From<tpa::Config> for Transport {
+    fn from(config: tpa::Config) -> Self {
+        Self::Tpa(config)
+    }
+}
+
+/// A segment, with its ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment<P> {
+    /// TCP's.
+    Tcp(hopline_wire::tcp::Segment<P>),
+    /// TPA's, over UDP.
+    Tpa {
+        /// UDP ports: local is the source's.
+        ports: Ports,
+        /// The segment.
+        segment: hopline_wire::tpa::Segment<P>,
+    },
+}
+
+impl<P: Payload> Segment<P> {
+    /// What the IP header says of it.
+    #[must_use]
+    pub const fn protocol(&self) -> Protocol {
+        match self {
+            Self::Tcp(_) => Protocol::Tcp,
+            Self::Tpa { .. } => Protocol::Udp,
+        }
+    }
+
+    /// Source and destination port.
+    #[must_use]
+    pub const fn ports(&self) -> [u16; 2] {
+        match self {
+            Self::Tcp(segment) => [segment.src_port, segment.dst_port],
+            Self::Tpa { ports, .. } => [ports.local, ports.remote],
+        }
+    }
+
+    /// Bytes behind the IP header.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        match self {
+            Self::Tcp(segment) => segment.wire_len(),
+            Self::Tpa { segment, .. } => udp::HEADER_LEN + segment.udp_len(),
+        }
+    }
+
+    /// Bytes of data.
+    #[must_use]
+    pub fn data_len(&self) -> u64 {
+        match self {
+            Self::Tcp(segment) => segment.payload.len(),
+            Self::Tpa { segment, .. } => segment.payload.len(),
+        }
+    }
+
+    /// The ECN field that the IP packet around it starts with.
+    #[must_use]
+    pub const fn ecn(&self) -> Ecn {
+        match self {
+            Self::Tcp(segment) => segment.ecn,
+            Self::Tpa { .. } => Ecn::NotCapable,
+        }
+    }
+
+    /// The segment as it arrives in a packet with this ECN field.
+    #[must_use]
+    pub fn with_ecn(mut self, ecn: Ecn) -> Self {
+        if let Self::Tcp(segment) = &mut self {
+            segment.ecn = ecn;
+        }
+        self
+    }
+}
+
+impl<P: Emit> Segment<P> {
+    /// Appends what stands behind the IP header `ip`.
+    pub fn emit(&self, ip: &Header, out: &mut Vec<u8>) {
+        match self {
+            Self::Tcp(segment) => segment.emit(ip, out),
+            Self::Tpa { ports, segment } => {
+                let mut message = Vec::with_capacity(segment.udp_len());
+                segment.emit_udp(&mut message);
+                let payload = Bytes::from(message);
+                udp::Datagram { src_port: ports.local, dst_port: ports.remote, payload }.emit(ip, out);
+            }
+        }
+    }
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "who has many of them boxes the connection around them")]
+pub enum Endpoint<P: Payload> {
+    /// TCP's.
+    Tcp(tcp::Endpoint<P>),
+    /// TPA's, and the UDP ports that it uses.
+    Tpa {
+        /// Its ports.
+        ports: Ports,
+        /// It.
+        endpoint: tpa::Endpoint<P>,
+    },
+}
+
+/// What an endpoint has counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Segments with data sent, those sent again included.
+    pub segments_sent: u64,
+    /// Segments with data sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Bytes that the peer has acknowledged.
+    pub bytes_acked: u64,
+    /// Bytes handed to the application, or ready for it.
+    pub bytes_received: u64,
+    /// What TCP's detection of losses counted; zeros of others.
+    pub detected: Detected,
+    /// Segments with data that brought nothing new.
+    pub duplicates_received: u64,
+}
+
+/// How connections waited for routes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frozen {
+    /// How often they froze.
+    pub freezes: u64,
+    /// Probes that they sent meanwhile.
+    pub probes: u64,
+    /// For how long, of TCP.
+    pub time: Duration,
+}
+
+impl Add for Frozen {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            freezes: self.freezes + other.freezes,
+            probes: self.probes + other.probes,
+            time: self.time + other.time,
+        }
+    }
+}
+
+/// Does the same with an endpoint of either transport.
+macro_rules! either {
+    ($self:expr, $endpoint:ident => $what:expr) => {
+        match $self {
+            Endpoint::Tcp($endpoint) => $what,
+            Endpoint::Tpa { endpoint: $endpoint, .. } => $what,
+        }
+    };
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// A closed endpoint. `stream`: for what it draws.
+    ///
+    /// # Panics
+    /// If the configuration is not valid.
+    #[must_use]
+    pub fn new(transport: &Transport, ports: Ports, stream: &mut Stream) -> Self {
+        let valid = "the configuration was checked";
+        match transport {
+            Transport::Tcp(config) => {
+                let iss = Seq32(stream.bits() as u32);
+                Self::Tcp(tcp::Endpoint::new(*config, ports, iss).expect(valid))
+            }
+            Transport::Tpa(config) => {
+                Self::Tpa { ports, endpoint: tpa::Endpoint::new(*config).expect(valid) }
+            }
+        }
+    }
+
+    /// Opens the connection; the endpoint is new.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn connect(&mut self, now: Instant) {
+        either!(self, endpoint => endpoint.connect(now)).expect("a new endpoint can connect");
+    }
+
+    /// Waits for a peer; the endpoint is new.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn listen(&mut self) {
+        either!(self, endpoint => endpoint.listen()).expect("a new endpoint can listen");
+    }
+
+    /// Sends data. A connection that is given up takes none, and the application falls silent.
+    pub fn send(&mut self, now: Instant, data: P) {
+        let _ = either!(self, endpoint => endpoint.send(now, data));
+    }
+
+    /// The next data for the application.
+    pub fn recv(&mut self) -> Option<P> {
+        either!(self, endpoint => endpoint.recv())
+    }
+
+    /// Does nothing where the connection is over already.
+    pub fn close(&mut self, now: Instant) {
+        let _ = either!(self, endpoint => endpoint.close(now));
+    }
+
+    /// Ends the connection at once.
+    pub fn abort(&mut self, now: Instant) {
+        either!(self, endpoint => endpoint.abort(now));
+    }
+
+    /// Takes a segment; one of another transport cannot come here, and would be no concern of this one.
+    pub fn handle_packet(&mut self, now: Instant, segment: Segment<P>) {
+        match (self, segment) {
+            (Self::Tcp(endpoint), Segment::Tcp(segment)) => {
+                endpoint.handle_packet(now, LinkId::ONLY, segment)
+            }
+            (Self::Tpa { endpoint, .. }, Segment::Tpa { segment, .. }) => {
+                endpoint.handle_packet(now, LinkId::ONLY, segment);
+            }
+            _ => {}
+        }
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        either!(self, endpoint => endpoint.handle_timeout(now));
+    }
+
+    /// Is told something by the network layer.
+    pub fn handle_signal(&mut self, now: Instant, signal: Signal) {
+        either!(self, endpoint => endpoint.handle_signal(now, signal));
+    }
+
+    /// The next segment to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
+        match self {
+            Self::Tcp(endpoint) => endpoint.poll_transmit(now).map(Segment::Tcp),
+            Self::Tpa { endpoint, ports } => {
+                let ports = *ports;
+                endpoint.poll_transmit(now).map(|segment| Segment::Tpa { ports, segment })
+            }
+        }
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        either!(self, endpoint => endpoint.poll_event())
+    }
+
+    /// When it wants to be woken.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        either!(self, endpoint => endpoint.poll_timeout().map(|(at, _)| at))
+    }
+
+    /// Bytes that may be in flight.
+    #[must_use]
+    pub fn cwnd_bytes(&self) -> u64 {
+        match self {
+            Self::Tcp(endpoint) => endpoint.cwnd().into(),
+            Self::Tpa { endpoint, .. } => u64::from(endpoint.cwnd()) * u64::from(endpoint.effective_mss()),
+        }
+    }
+
+    /// Smoothed round-trip time, once there is a sample.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
+        either!(self, endpoint => endpoint.srtt())
+    }
+
+    /// Data bytes of a full segment.
+    #[must_use]
+    pub fn effective_mss(&self) -> u32 {
+        either!(self, endpoint => endpoint.effective_mss())
+    }
+
+    /// Whether it wants to know the length of the path.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        either!(self, endpoint => endpoint.pacing().is_some())
+    }
+
+    /// Whether its counts of bytes acknowledged and of bytes received are of one order, from the start of the connection.
+    #[must_use]
+    pub const fn counts_in_order(&self) -> bool {
+        matches!(self, Self::Tcp(_))
+    }
+
+    /// What TCP-DOOR counted.
+    #[must_use]
+    pub fn door(&self) -> DoorStats {
+        match self {
+            Self::Tcp(endpoint) => endpoint.stats().door,
+            Self::Tpa { .. } => DoorStats::default(),
+        }
+    }
+
+    /// How it has waited for routes until `now`.
+    #[must_use]
+    pub fn frozen(&self, now: Instant) -> Frozen {
+        match self {
+            Self::Tcp(endpoint) => {
+                let stats = &endpoint.stats().feedback;
+                Frozen { freezes: stats.freezes, probes: stats.probes, time: endpoint.time_frozen(now) }
+            }
+            Self::Tpa { endpoint, .. } => Frozen { freezes: endpoint.stats().freezes, ..Frozen::default() },
+        }
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let detected = match self {
+            Self::Tcp(endpoint) => Detected::of(endpoint.stats()),
+            Self::Tpa { .. } => Detected::default(),
+        };
+        either!(self, endpoint => {
+            let stats = endpoint.stats();
+            Counts {
+                segments_sent: stats.segments_sent,
+                retransmissions: stats.retransmissions,
+                timeouts: stats.timeouts,
+                bytes_acked: stats.bytes_acked,
+                bytes_received: stats.bytes_received,
+                detected,
+                duplicates_received: stats.duplicates_received,
+            }
+        })
+    }
+}
