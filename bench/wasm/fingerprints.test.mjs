@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const { HOPLINE_WASM: module, HOPLINE: program } = process.env;
-const scenarios = ["chain", "chain-olsr", "grid", "hidden", "wired", "web", "gateway"].map(
+const scenarios = ["chain", "chain-olsr", "cross", "hidden", "wired", "web", "gateway"].map(
   (name) => new URL(`../../scenarios/${name}/scenario.toml`, import.meta.url).pathname,
 );
 
