@@ -75,8 +75,8 @@ iperf3:
 
 # `make test` has run them in debug.
 .PHONY: fingerprints
-fingerprints: tools ## Check that a release build has the fingerprints pinned by the tests
-	cargo test --locked --release --package hopline-sim --test fingerprints
+fingerprints: tools ## Check that an optimised build has the fingerprints pinned by the tests
+	cargo test --locked --profile optimised --package hopline-sim --test fingerprints
 
 .PHONY: bench
 bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criterion)

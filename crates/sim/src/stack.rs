@@ -55,6 +55,7 @@ impl<T: Tracer> World<T> {
     }
 
     /// A station has something for its node.
+    #[inline(never)] // Most receptions come to nothing here: the code of all layers stays out of their way.
     pub(crate) fn take_upcall(&mut self, station: StationId, upcall: Upcall) {
         let (air, _) = self.air();
         let (node, port) = (air.node(station), radio_port(air, station));

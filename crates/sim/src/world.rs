@@ -217,6 +217,14 @@ impl<T: Tracer> World<T> {
                     self.drive_station(station);
                 }
             }
+            other => self.process_of_nodes(other),
+        }
+    }
+
+    /// What happens above the air.
+    #[inline(never)] // Nine of ten events are of the air: their code stays together.
+    fn process_of_nodes(&mut self, event: Event) {
+        match event {
             Event::Routing { node } => self.wake_agent(NodeId(node)),
             Event::InPath { node, seat } => self.wake_seat(NodeId(node), seat),
             Event::Endpoint { flow, side } => {
@@ -252,6 +260,10 @@ impl<T: Tracer> World<T> {
             Event::Sample => self.sample(),
             Event::Observe => self.observe_neighborhoods(),
             Event::WarmedUp => self.warmed_up(),
+            Event::FlightBegins { .. }
+            | Event::FlightEnds { .. }
+            | Event::FlightLands { .. }
+            | Event::Mac { .. } => unreachable!("they are of the air"),
         }
     }
 
