@@ -6,7 +6,7 @@ mod observation;
 use crate::air::StationId;
 use crate::node::{Interface, Node};
 use crate::outcome::{NeighborhoodSeries, Notices};
-use crate::packet::{Body, Handle, header};
+use crate::packet::{Account, Body, Handle, header};
 use crate::seat::{InPath, Passage, Passing, Sending, Sitter, Wish};
 use crate::spec::RadioSpec;
 use crate::trace::{DropReason, Tracer};
@@ -57,7 +57,7 @@ impl Neighborhood {
     }
 
     fn admit(&mut self, now: Instant, packet: Passing<'_>, coming: Coming) -> Passage {
-        if packet.class == Class::Routing || !packet.is_traffic() || !is_radio(packet) {
+        if packet.class() == Class::Routing || !packet.is_traffic() || !is_radio(packet) {
             return Passage::Pass;
         }
         let marks = self.machine.config().action.marks(match packet.view.ecn {
@@ -127,12 +127,16 @@ impl Sitter {
     const fn neighborhood(&self) -> Option<&Neighborhood> {
         match self {
             Self::NeighborhoodRed(machine) => Some(machine),
+            #[cfg(test)]
+            Self::Scripted(_) => None,
         }
     }
 
     const fn neighborhood_mut(&mut self) -> Option<&mut Neighborhood> {
         match self {
             Self::NeighborhoodRed(machine) => Some(machine),
+            #[cfg(test)]
+            Self::Scripted(_) => None,
         }
     }
 }
@@ -167,11 +171,11 @@ pub(crate) fn notice(source: Ipv4Addr, Outgoing { to, notice }: Outgoing) -> Sen
     };
     let ip = Header { ttl: 1, ..header(source, next_hop, Protocol::Udp) };
     let len_bytes = (HEADER_LEN + udp::HEADER_LEN + notice.wire_len()) as u32;
-    Sending { ip, body: Body::Ncn(notice), len_bytes, next_hop }
+    Sending { account: Account::Control, ip, body: Body::Ncn(notice), len_bytes, next_hop }
 }
 
 const fn is_radio(packet: Passing<'_>) -> bool {
-    matches!(packet.at.interface, Interface::Radio(_))
+    matches!(packet.at().interface, Interface::Radio(_))
 }
 
 /// The UDP ports of notices.

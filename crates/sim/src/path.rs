@@ -3,7 +3,7 @@
 use crate::event::Event;
 use crate::neighborhood::channel_time;
 use crate::node::Interface;
-use crate::packet::{Account, Body};
+use crate::packet::{Account, Arrival, Body, Handle, Packet};
 use crate::seat::{Sending, Wish};
 use crate::trace::Tracer;
 use crate::world::World;
@@ -25,6 +25,8 @@ impl<T: Tracer> World<T> {
             match wish {
                 Wish::ChannelTime => self.tell_channel_time(node, seat),
                 Wish::Send(sending) => self.send_own(node, sending),
+                Wish::GoOn(handle, onward) => self.go_on(node, seat, handle, onward),
+                Wish::Absorb(handle) => self.absorb(handle),
             }
         }
         let state = &mut self.nodes[node.index()].path[seat];
@@ -45,15 +47,32 @@ impl<T: Tracer> World<T> {
 
     /// Sends what `node` is to send of its own, beside endpoints and agents.
     pub(crate) fn send_own(&mut self, node: NodeId, sending: Sending) {
-        let Sending { ip, body, len_bytes, next_hop } = sending;
-        let packet = self.kernel.made(ip, body, len_bytes, Account::Control);
+        let Sending { account, ip, body, len_bytes, next_hop } = sending;
+        let packet = self.kernel.made(ip, body, len_bytes, account);
+        let class = match account {
+            Account::Control => Class::Routing,
+            Account::Flow(_) | Account::Foreign => Class::Data,
+        };
+        if let Account::Flow(flow) = account {
+            self.flows.made_for(flow, ip.src, packet.len_bytes);
+        }
         let handle = self.kernel.packets.insert(packet);
         if let Body::Ncn(_) = self.kernel.packets.get(handle).body
             && let Some(&Interface::Radio(station)) = self.nodes[node.index()].interfaces.first()
         {
             self.notice_sent(node, station, handle);
         }
-        self.send_to(node, handle, next_hop, Class::Routing);
+        self.send_to(node, handle, next_hop, class);
+    }
+
+    /// A packet goes no further, and is not lost. The caller's hold on it ends.
+    fn absorb(&mut self, handle: Handle) {
+        let arrival = self.kernel.packets.arrive(handle);
+        let &Packet { account, ip, len_bytes, .. } = self.kernel.packets.get(handle);
+        if let (Account::Flow(flow), Arrival::First) = (account, arrival) {
+            self.flows.absorbed_of(flow, ip.src, len_bytes);
+        }
+        self.kernel.packets.release(handle);
     }
 
     fn tell_channel_time(&mut self, node: NodeId, seat: usize) {
@@ -66,3 +85,6 @@ impl<T: Tracer> World<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

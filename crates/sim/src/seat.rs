@@ -1,23 +1,25 @@
 //! The path of packets through a node, and what stands in it.
 //!
 //! A node has a list of machines in the path, from its interfaces inward. A packet that comes in passes them in this order, one that
-//! goes out in the other. Each lets it pass, marks it, keeps it or drops it, and may send packets of its own; after each input it is
-//! drained like any other machine. A new one is a variant of [`Seat`], and says what it does in an `impl` of [`InPath`].
+//! goes out in the other. Each lets it pass, marks it, takes it or drops it, and may send packets of its own; after each input it is
+//! drained like any other machine. What it has taken it lets go on later, or absorbs: then the books of the flow know that nothing was
+//! lost. A new one is a variant of [`Sitter`], and says what it does in an `impl` of [`InPath`].
 
 use crate::alarm::Alarm;
 use crate::neighborhood::Neighborhood;
 use crate::node::Port;
-use crate::packet::{Body, Packet};
+use crate::packet::{Account, Body, Handle, Packet};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, NodeId};
 use hopline_queue::Class;
 use hopline_queue::neighborhood_red::ChannelTime;
+use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::Header;
 use std::net::Ipv4Addr;
 
 /// A machine in the path of packets. What it does not care for passes.
-pub(crate) trait InPath {
+pub(crate) trait InPath: core::fmt::Debug {
     /// A radio of this node decoded a packet of a neighbour, whoever it was for. It may come in afterwards.
     fn hear(&mut self, _now: Instant, _packet: Passing<'_>, _from: NodeId) {}
 
@@ -47,12 +49,37 @@ pub(crate) trait InPath {
 /// A packet as it passes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing<'a> {
-    pub(crate) at: Port,
-    pub(crate) class: Class,
+    /// To take it by.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
+    pub(crate) handle: Handle,
+    pub(crate) onward: Onward,
     pub(crate) view: PacketView<'a>,
 }
 
+/// Which way a packet goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Onward {
+    /// It came from a neighbour; at a tap, from this node itself.
+    In { at: Port, from: NodeId },
+    /// It goes to a neighbour, or to all.
+    Out { at: Port, to: MacAddr, class: Class, next_hop: Ipv4Addr },
+}
+
 impl Passing<'_> {
+    /// The interface that it came by, or goes by.
+    pub(crate) const fn at(&self) -> Port {
+        match self.onward {
+            Onward::In { at, .. } | Onward::Out { at, .. } => at,
+        }
+    }
+
+    pub(crate) const fn class(&self) -> Class {
+        match self.onward {
+            Onward::In { .. } => Class::Data,
+            Onward::Out { class, .. } => class,
+        }
+    }
+
     /// Whether it is somebody's data: neither routing nor a notice.
     pub(crate) const fn is_traffic(&self) -> bool {
         self.view.packet.is_traffic()
@@ -70,14 +97,23 @@ pub(crate) enum Passage {
     Pass,
     /// It passes with a mark (RFC 3168).
     Marked,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
+    /// The machine has it, with the hold on it, until it [lets it go on](Wish::GoOn) or [absorbs it](Wish::Absorb).
+    Taken,
     Dropped(DropReason),
 }
 
 /// What a machine in the path wants.
 #[derive(Debug)]
 pub(crate) enum Wish {
-    /// A packet of its own sent to a neighbour, or to all.
+    /// A packet of its own sent to a neighbour, or to all. It passes what stands in the path as every other, this machine included.
     Send(Sending),
+    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
+    /// A packet that it took goes on as it would have, past the machines that it has not passed.
+    GoOn(Handle, Onward),
+    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
+    /// A packet that it took goes no further: who sent it is served, or told, by this machine.
+    Absorb(Handle),
     /// To be told what the radio did so far.
     ChannelTime,
 }
@@ -85,6 +121,8 @@ pub(crate) enum Wish {
 /// A packet to send to a neighbour, or to all. Its length is that of its own headers and data.
 #[derive(Debug)]
 pub(crate) struct Sending {
+    /// Whose it is: [`Account::Control`], or a flow's, in the name of the end whose address is its source.
+    pub(crate) account: Account,
     pub(crate) ip: Header,
     pub(crate) body: Body,
     pub(crate) len_bytes: u32,
@@ -109,10 +147,13 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 pub(crate) enum Sitter {
     NeighborhoodRed(Box<Neighborhood>),
+    /// What a test says.
+    #[cfg(test)]
+    Scripted(Box<dyn InPath>),
 }
 
 impl Seat {
-    const fn new(machine: Sitter) -> Self {
+    pub(crate) const fn new(machine: Sitter) -> Self {
         Self { machine, alarm: Alarm::OFF }
     }
 }
@@ -121,6 +162,8 @@ impl Sitter {
     pub(crate) fn in_path(&mut self) -> &mut dyn InPath {
         match self {
             Self::NeighborhoodRed(machine) => machine.as_mut(),
+            #[cfg(test)]
+            Self::Scripted(machine) => machine.as_mut(),
         }
     }
 }

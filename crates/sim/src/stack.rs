@@ -8,7 +8,7 @@ use crate::forwarding::Hop;
 use crate::node::{Interface, Port};
 use crate::packet::{Account, Body, Handle, Mark, Packet};
 use crate::queueing::Told;
-use crate::seat::{Passage, Passing};
+use crate::seat::{Onward, Passage, Passing};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::wired::WireArrival;
 use crate::world::World;
@@ -40,9 +40,7 @@ impl<T: Tracer> World<T> {
     pub(crate) fn come_in_from_outside(&mut self, node: NodeId, port: Port, packet: Packet) {
         let handle = self.kernel.packets.insert(packet);
         self.kernel.note(node, |packets| TraceEvent::Originated(packets.view(handle)));
-        if let Some(handle) = self.ingress(node, port, handle) {
-            self.route(node, handle, Origin::Local);
-        }
+        self.come_in(node, port, handle, node);
     }
 
     /// Drains a station: what comes up is taken at once.
@@ -139,10 +137,35 @@ impl<T: Tracer> World<T> {
         }
     }
 
+    /// A packet that machine number `seat` in the path had taken goes on.
+    pub(crate) fn go_on(&mut self, node: NodeId, seat: usize, handle: Handle, onward: Onward) {
+        match onward {
+            Onward::In { at, from } => self.pass_in(node, seat + 1, at, handle, from),
+            Onward::Out { at, to, class, next_hop } => {
+                self.pass_out(node, seat, at, Queued { handle, to, class }, next_hop);
+            }
+        }
+    }
+
     /// Past what stands in the path, inward.
-    fn come_in(&mut self, node: NodeId, port: Port, handle: Handle, from: NodeId) {
-        if let Some(handle) = self.ingress(node, port, handle) {
-            self.receive(node, port, handle, from);
+    fn come_in(&mut self, node: NodeId, at: Port, handle: Handle, from: NodeId) {
+        self.pass_in(node, 0, at, handle, from);
+    }
+
+    /// The same, past the machines from number `first` on.
+    fn pass_in(&mut self, node: NodeId, first: usize, at: Port, mut handle: Handle, from: NodeId) {
+        for seat in first..self.nodes[node.index()].path.len() {
+            let onward = Onward::In { at, from };
+            let passing = Passing { handle, onward, view: self.kernel.packets.view(handle) };
+            let machine = &mut self.nodes[node.index()].path[seat].machine;
+            let passage = machine.in_path().ingress(self.kernel.now, passing);
+            let Some(passed) = self.pass(node, seat, handle, passage) else { return };
+            handle = passed;
+        }
+        match at.interface {
+            Interface::Radio(_) | Interface::Wire { .. } => self.receive(node, at, handle, from),
+            // As one that the node itself made.
+            Interface::Tap => self.route(node, handle, Origin::Local),
         }
     }
 
@@ -227,9 +250,22 @@ impl<T: Tracer> World<T> {
     }
 
     /// Past what stands in the path, outward, and to the interface.
-    fn go_out(&mut self, node: NodeId, port: Port, queued: Queued, next_hop: Ipv4Addr) {
-        let Some(queued) = self.egress(node, port, queued, next_hop) else { return };
-        match port.interface {
+    fn go_out(&mut self, node: NodeId, at: Port, queued: Queued, next_hop: Ipv4Addr) {
+        self.pass_out(node, self.nodes[node.index()].path.len(), at, queued, next_hop);
+    }
+
+    /// The same, past the machines below number `seats`.
+    fn pass_out(&mut self, node: NodeId, seats: usize, at: Port, mut queued: Queued, next_hop: Ipv4Addr) {
+        for seat in (0..seats).rev() {
+            let Queued { handle, to, class } = queued;
+            let onward = Onward::Out { at, to, class, next_hop };
+            let passing = Passing { handle, onward, view: self.kernel.packets.view(handle) };
+            let machine = &mut self.nodes[node.index()].path[seat].machine;
+            let passage = machine.in_path().egress(self.kernel.now, passing, next_hop);
+            let Some(passed) = self.pass(node, seat, handle, passage) else { return };
+            queued.handle = passed;
+        }
+        match at.interface {
             Interface::Radio(station) => {
                 let (air, kernel) = self.air();
                 let sent = air.send(kernel, station, queued);
@@ -282,35 +318,15 @@ impl<T: Tracer> World<T> {
             self.notice_heard(node, handle, from);
         }
         for seat in 0..self.nodes[node.index()].path.len() {
-            let passing = Passing { at, class: Class::Data, view: self.kernel.packets.view(handle) };
+            let onward = Onward::In { at, from };
+            let passing = Passing { handle, onward, view: self.kernel.packets.view(handle) };
             let machine = &mut self.nodes[node.index()].path[seat].machine;
             machine.in_path().hear(self.kernel.now, passing, from);
             self.drive_seat(node, seat);
         }
     }
 
-    /// A packet comes in past what stands in the path. `None`: it goes no further.
-    fn ingress(&mut self, node: NodeId, at: Port, mut handle: Handle) -> Option<Handle> {
-        for seat in 0..self.nodes[node.index()].path.len() {
-            let passing = Passing { at, class: Class::Data, view: self.kernel.packets.view(handle) };
-            let machine = &mut self.nodes[node.index()].path[seat].machine;
-            let passage = machine.in_path().ingress(self.kernel.now, passing);
-            handle = self.pass(node, seat, handle, passage)?;
-        }
-        Some(handle)
-    }
-
-    /// A packet goes out past what stands in the path. `None`: it goes no further.
-    fn egress(&mut self, node: NodeId, at: Port, mut queued: Queued, next_hop: Ipv4Addr) -> Option<Queued> {
-        for seat in (0..self.nodes[node.index()].path.len()).rev() {
-            let passing = Passing { at, class: queued.class, view: self.kernel.packets.view(queued.handle) };
-            let machine = &mut self.nodes[node.index()].path[seat].machine;
-            let passage = machine.in_path().egress(self.kernel.now, passing, next_hop);
-            queued.handle = self.pass(node, seat, queued.handle, passage)?;
-        }
-        Some(queued)
-    }
-
+    /// `None`: the packet goes no further now.
     fn pass(&mut self, node: NodeId, seat: usize, mut handle: Handle, passage: Passage) -> Option<Handle> {
         match passage {
             Passage::Pass => {}
@@ -318,14 +334,11 @@ impl<T: Tracer> World<T> {
                 handle.mark = Mark::Congestion;
                 self.kernel.note_told((Place::Network, node), Told::of_mark(handle));
             }
-            Passage::Dropped(reason) => {
-                self.drop_packet(node, handle, reason);
-                self.drive_seat(node, seat);
-                return None;
-            }
+            Passage::Dropped(reason) => self.drop_packet(node, handle, reason),
+            Passage::Taken => {}
         }
         self.drive_seat(node, seat);
-        Some(handle)
+        matches!(passage, Passage::Pass | Passage::Marked).then_some(handle)
     }
 }
 

@@ -393,6 +393,20 @@ impl Flows {
         self.flows[flow.index()].src == node
     }
 
+    /// A machine in the path has made a packet in the name of the end of a flow at this address.
+    pub(crate) fn made_for(&mut self, flow: FlowId, source: Ipv4Addr, len_bytes: u32) {
+        let state = &mut self.flows[flow.index()];
+        let side = state.side_of(source);
+        state.packets[side as usize].make(len_bytes);
+    }
+
+    /// A machine in the path has absorbed a packet that the end of a flow at this address sent, or that was made in its name.
+    pub(crate) fn absorbed_of(&mut self, flow: FlowId, source: Ipv4Addr, len_bytes: u32) {
+        let state = &mut self.flows[flow.index()];
+        let side = state.side_of(source);
+        state.packets[side as usize].absorb(len_bytes);
+    }
+
     /// The application of a flow starts.
     pub(crate) fn start<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
         match self.flows[flow as usize].kind {

@@ -9,7 +9,7 @@ use hopline_core::{Duration, Instant};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packets {
     /// Packets under way when counting began, at the end of a warm-up. They arrive or are lost as others:
-    /// `carried + sent` is what `received`, `lost` and what is under way add up to.
+    /// `carried + sent + made` is what `received`, `absorbed`, `lost` and what is under way add up to.
     pub carried: u64,
     /// Their bytes.
     pub carried_bytes: u64,
@@ -17,6 +17,14 @@ pub struct Packets {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
+    /// Packets that machines in the path made in the source's name.
+    pub made: u64,
+    /// Their bytes.
+    pub made_bytes: u64,
+    /// Packets that machines in the path took and kept: they are neither received nor lost.
+    pub absorbed: u64,
+    /// Their bytes.
+    pub absorbed_bytes: u64,
     /// Distinct packets that arrived.
     pub received: u64,
     /// Their bytes.
@@ -52,6 +60,18 @@ impl Packets {
         self.last_sent = Some(now);
     }
 
+    /// A machine in the path makes a packet.
+    pub(crate) fn make(&mut self, len_bytes: u32) {
+        self.made += 1;
+        self.made_bytes += u64::from(len_bytes);
+    }
+
+    /// A machine in the path takes a packet, and keeps it.
+    pub(crate) fn absorb(&mut self, len_bytes: u32) {
+        self.absorbed += 1;
+        self.absorbed_bytes += u64::from(len_bytes);
+    }
+
     /// A packet arrives for the first time, `delay` after it was sent, passed on `forwarded` times.
     pub(crate) fn receive(&mut self, now: Instant, len_bytes: u32, delay: Duration, forwarded: u8) {
         self.received += 1;
@@ -72,8 +92,11 @@ impl Packets {
 
     /// The run is over: what was sent and has not arrived is lost, unless it is `held` somewhere.
     pub(crate) fn settle(&mut self, held: u64, held_bytes: u64) {
-        self.lost = self.carried + self.sent - self.received - held;
-        self.lost_bytes = self.carried_bytes + self.sent_bytes - self.received_bytes - held_bytes;
+        self.lost = self.carried + self.sent + self.made - self.received - self.absorbed - held;
+        self.lost_bytes = self.carried_bytes + self.sent_bytes + self.made_bytes
+            - self.received_bytes
+            - self.absorbed_bytes
+            - held_bytes;
     }
 
     /// Lost packets per hundred whose fate is known. `None` if there are none.

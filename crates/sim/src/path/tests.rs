@@ -1,0 +1,225 @@
+//! A machine in the path takes, absorbs, drops, marks and makes packets, and the books come out even.
+
+use super::*;
+use crate::node::Port;
+use crate::outcome::{NodeOutcome, Packets};
+use crate::packet::header;
+use crate::seat::{InPath, Onward, Passage, Passing, Seat, Sitter};
+use crate::spec::{
+    Discipline, FailureNotification, FlowSpec, LinkSpec, NodeSpec, QueueSpec, RoutingSpec, Spec, Traffic,
+};
+use crate::trace::{DropReason, NoTrace};
+use core::cell::Cell;
+use core::num::NonZeroU16;
+use hopline_core::{Duration, Instant, Length};
+use hopline_queue::drop_tail::Service;
+use hopline_radio::mobility::{Position, Trajectory};
+use hopline_radio::phy::errors::ErrorModel;
+use hopline_wire::ipv4::{HEADER_LEN, Protocol};
+use hopline_wire::udp;
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+
+/// Datagrams of this many bytes, one every 10 ms.
+const LEN: u32 = 100;
+
+/// What is done with datagram number n, by n modulo 6.
+#[derive(Debug, Default)]
+struct Script {
+    passed: u32,
+    wishes: VecDeque<Wish>,
+    held: Option<(Instant, Handle, Onward)>,
+}
+
+impl Script {
+    fn act(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
+        let Body::Udp { number, .. } = packet.packet().body else { return Passage::Pass };
+        self.passed += 1;
+        match number % 6 {
+            1 => Passage::Dropped(DropReason::Neighborhood),
+            2 => {
+                self.wishes.push_back(Wish::Absorb(packet.handle));
+                Passage::Taken
+            }
+            3 => {
+                self.held = Some((now + Duration::from_millis(5), packet.handle, packet.onward));
+                Passage::Taken
+            }
+            4 => Passage::Marked,
+            5 => {
+                self.wishes.push_back(Wish::Send(another(packet)));
+                Passage::Pass
+            }
+            _ => Passage::Pass,
+        }
+    }
+}
+
+/// A datagram in the name of who sent this one.
+fn another(packet: Passing<'_>) -> Sending {
+    let ip = packet.packet().ip;
+    let datagram = udp::Datagram { src_port: 1, dst_port: 2, payload: Length(LEN.into()) };
+    Sending {
+        account: packet.packet().account,
+        ip: header(ip.src, ip.dst, Protocol::Udp),
+        body: Body::Udp { datagram, number: 999_996 },
+        len_bytes: (HEADER_LEN + udp::HEADER_LEN) as u32 + LEN,
+        next_hop: ip.dst,
+    }
+}
+
+/// Acts on what comes in.
+#[derive(Debug, Default)]
+struct Inward(Script);
+
+/// Acts on what goes out.
+#[derive(Debug, Default)]
+struct Outward(Script);
+
+macro_rules! scripted {
+    ($machine:ident, $act:item) => {
+        impl InPath for $machine {
+            $act
+
+            fn wake(&mut self, now: Instant) {
+                if let Some((_, handle, onward)) = self.0.held.take_if(|(due, ..)| *due <= now) {
+                    self.0.wishes.push_back(Wish::GoOn(handle, onward));
+                }
+            }
+
+            fn next_wake(&self) -> Option<Instant> {
+                self.0.held.map(|(due, ..)| due)
+            }
+
+            fn poll(&mut self, _now: Instant) -> Option<Wish> {
+                self.0.wishes.pop_front()
+            }
+        }
+    };
+}
+
+scripted!(
+    Inward,
+    fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
+        self.0.act(now, packet)
+    }
+);
+scripted!(
+    Outward,
+    fn egress(&mut self, now: Instant, packet: Passing<'_>, _next_hop: Ipv4Addr) -> Passage {
+        self.0.act(now, packet)
+    }
+);
+
+/// Counts what passes, in and out.
+#[derive(Debug)]
+struct Witness(Rc<Cell<u32>>);
+
+impl InPath for Witness {
+    fn ingress(&mut self, _now: Instant, packet: Passing<'_>) -> Passage {
+        assert!(matches!(packet.at(), Port { interface: Interface::Wire { .. }, .. }));
+        self.0.set(self.0.get() + 1);
+        Passage::Pass
+    }
+
+    fn wake(&mut self, _now: Instant) {}
+
+    fn next_wake(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll(&mut self, _now: Instant) -> Option<Wish> {
+        None
+    }
+}
+
+/// Sixty datagrams from node 0 over node 1 to node 2, and the machines at node 1.
+fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
+    let node = |n: u32| {
+        let fixed = Trajectory::fixed(Position::new(0.0, 0.0));
+        NodeSpec::new(NodeId(n).to_string(), fixed, [])
+    };
+    let link = |a, b| LinkSpec {
+        a: NodeId(a),
+        b: NodeId(b),
+        rate_bps: 10_000_000,
+        delay: Duration::from_millis(1),
+        queue: QueueSpec {
+            capacity: NonZeroU16::new(50).expect("not zero"),
+            service: Service::Fifo,
+            discipline: Discipline::DropTail,
+        },
+        errors: [ErrorModel::None; 2],
+    };
+    let spec = Spec {
+        duration: Duration::from_secs(1),
+        warmup: Duration::ZERO,
+        seed: 1,
+        nodes: (0..3).map(node).collect(),
+        radio: None,
+        links: vec![link(0, 1), link(1, 2)],
+        outages: Vec::new(),
+        notice_floods: Vec::new(),
+        taps: Default::default(),
+        routing: RoutingSpec::Static,
+        failure_notification: FailureNotification::None,
+        series: Default::default(),
+        extra_header_bytes: 0,
+        flows: vec![FlowSpec {
+            name: "f0".into(),
+            src: NodeId(0),
+            dst: NodeId(2),
+            start: Instant::ZERO,
+            stop: Instant::from_millis(599),
+            traffic: Traffic::Cbr { packet_bytes: LEN, interval: Duration::from_millis(10) },
+            carrier: String::new(),
+        }],
+    };
+    let mut world = World::new(&spec, 1, NoTrace);
+    world.nodes[1].path = machines.into_iter().map(Sitter::Scripted).map(Seat::new).collect();
+    world.run_until(Instant::ZERO + spec.duration);
+    assert_eq!(world.packets(), 0, "nothing is held for ever");
+    let (mut outcome, _) = world.finish();
+    (outcome.flows.remove(0).data, outcome.nodes.remove(1))
+}
+
+fn check((data, node): (Packets, NodeOutcome)) {
+    let bytes = u64::from(LEN) + (HEADER_LEN + udp::HEADER_LEN) as u64;
+    assert_eq!((data.sent, data.made, data.absorbed, data.lost), (60, 10, 10, 10));
+    assert_eq!(data.received, 50);
+    assert_eq!((data.made_bytes, data.absorbed_bytes, data.lost_bytes), (10 * bytes, 10 * bytes, 10 * bytes));
+    assert_eq!((node.drops.neighborhood, node.drops.total(), node.marks), (10, 10, 10));
+}
+
+#[test]
+fn what_is_absorbed_is_not_lost_and_what_is_made_is_not_sent_on_the_way_in() {
+    check(run(vec![Box::new(Inward::default())]));
+}
+
+#[test]
+fn nor_on_the_way_out() {
+    check(run(vec![Box::new(Outward::default())]));
+}
+
+#[test]
+fn what_was_held_back_arrives_later() {
+    let (with, _) = run(vec![Box::new(Inward::default())]);
+    let (without, _) = run(Vec::new());
+    assert_eq!((without.sent, without.received), (60, 60));
+    let [most, least] = [with, without].map(|data| data.delays.max().expect("some arrived").as_secs_f64());
+    assert!((most - least - 0.005).abs() < 1e-4, "{most} {least}");
+}
+
+#[test]
+fn what_goes_on_passes_the_machines_behind_once_and_not_those_before() {
+    let seen = |machines: fn(Witness) -> Vec<Box<dyn InPath>>| {
+        let seen = Rc::new(Cell::new(0));
+        let (data, _) = run(machines(Witness(seen.clone())));
+        assert_eq!(data.received, 50);
+        seen.get()
+    };
+    // Of sixty, ten are dropped and ten absorbed; what a machine makes goes out.
+    assert_eq!(seen(|witness| vec![Box::new(Inward::default()), Box::new(witness)]), 40);
+    assert_eq!(seen(|witness| vec![Box::new(witness), Box::new(Inward::default())]), 60);
+}
