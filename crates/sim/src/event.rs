@@ -7,14 +7,8 @@ use crate::wired::WireEnd;
 /// What is due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A transmission begins at its receivers, from number `next` of its list on.
-    FlightBegins { flight: u32, next: u32 },
-    /// A transmission ends: at its sender, and then at its receivers.
-    FlightEnds { flight: u32, sender: StationId },
-    /// A transmission goes on ending at its receivers, from number `next` of its list on.
-    FlightLands { flight: u32, next: u32 },
-    /// A MAC wants to be woken.
-    Mac { station: StationId },
+    /// Of the air: nine of ten.
+    Air(AirEvent),
     /// A routing agent wants to be woken.
     Routing { node: u32 },
     /// What stands in the path of packets wants to be woken: the machine of this number at a node.
@@ -43,4 +37,17 @@ pub(crate) enum Event {
     Observe,
     /// The warm-up is over.
     WarmedUp,
+}
+
+/// What is due in the air.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AirEvent {
+    /// A transmission begins at its receivers, from number `next` of its list on.
+    FlightBegins { flight: u32, next: u32 },
+    /// A transmission ends: at its sender, and then at its receivers.
+    FlightEnds { flight: u32, sender: StationId },
+    /// A transmission goes on ending at its receivers, from number `next` of its list on.
+    FlightLands { flight: u32, next: u32 },
+    /// A MAC wants to be woken.
+    Mac { station: StationId },
 }

@@ -4,7 +4,7 @@
 //! goes through the world: `stack.rs` is the way of a packet through a node.
 
 use crate::air::{Air, Landing};
-use crate::event::Event;
+use crate::event::{AirEvent, Event};
 use crate::flood::NoticeFlood;
 use crate::flow::Flows;
 use crate::forwarding::Forwarding;
@@ -99,7 +99,8 @@ impl<T: Tracer> World<T> {
             if let Some((at, event)) = self.kernel.scheduler.pop() {
                 self.kernel.now = at;
                 // A transmission counts at each receiver, in however many steps it gets to them.
-                if !matches!(event, Event::FlightBegins { .. } | Event::FlightLands { .. }) {
+                if !matches!(event, Event::Air(AirEvent::FlightBegins { .. } | AirEvent::FlightLands { .. }))
+                {
                     self.kernel.events += 1;
                 }
                 self.process(event);
@@ -198,26 +199,28 @@ impl<T: Tracer> World<T> {
 
     fn process(&mut self, event: Event) {
         match event {
-            Event::FlightBegins { flight, next } => {
-                let (air, kernel) = self.air();
-                air.flight_begins(kernel, flight, next);
-            }
-            Event::FlightEnds { flight, sender } => {
-                let (air, kernel) = self.air();
+            Event::Air(event) => self.process_of_air(event),
+            other => self.process_of_nodes(other),
+        }
+    }
+
+    fn process_of_air(&mut self, event: AirEvent) {
+        let (air, kernel) = self.air();
+        match event {
+            AirEvent::FlightBegins { flight, next } => air.flight_begins(kernel, flight, next),
+            AirEvent::FlightEnds { flight, sender } => {
                 air.flight_ends(kernel.now, sender);
                 self.drive_station(sender);
                 let (air, kernel) = self.air();
                 air.flight_leaves(kernel, flight);
                 self.flight_lands(flight, 0);
             }
-            Event::FlightLands { flight, next } => self.flight_lands(flight, next),
-            Event::Mac { station } => {
-                let (air, kernel) = self.air();
+            AirEvent::FlightLands { flight, next } => self.flight_lands(flight, next),
+            AirEvent::Mac { station } => {
                 if air.wake(kernel.now, station) {
                     self.drive_station(station);
                 }
             }
-            other => self.process_of_nodes(other),
         }
     }
 
@@ -260,10 +263,7 @@ impl<T: Tracer> World<T> {
             Event::Sample => self.sample(),
             Event::Observe => self.observe_neighborhoods(),
             Event::WarmedUp => self.warmed_up(),
-            Event::FlightBegins { .. }
-            | Event::FlightEnds { .. }
-            | Event::FlightLands { .. }
-            | Event::Mac { .. } => unreachable!("they are of the air"),
+            Event::Air(event) => self.process_of_air(event),
         }
     }
 

@@ -7,7 +7,7 @@ mod arp;
 mod medium;
 mod station;
 
-use crate::event::Event;
+use crate::event::{AirEvent, Event};
 use crate::fingerprint::Observed;
 use crate::kernel::Kernel;
 use crate::outage::Schedule;
@@ -229,7 +229,7 @@ impl Air {
         while let Some(&heard) = in_flight.heard.get(next as usize) {
             let at = in_flight.start + heard.delay;
             if at > kernel.now && !kernel.nothing_until(at) {
-                let event = Event::FlightBegins { flight, next };
+                let event = Event::Air(AirEvent::FlightBegins { flight, next });
                 return kernel.scheduler.schedule_as(in_flight.order, at, event);
             }
             let arrival = Arrival {
@@ -275,7 +275,7 @@ impl Air {
         };
         let at = in_flight.end + heard.delay;
         if at > kernel.now && !kernel.nothing_until(at) {
-            let event = Event::FlightLands { flight, next };
+            let event = Event::Air(AirEvent::FlightLands { flight, next });
             kernel.scheduler.schedule_as(in_flight.order, at, event);
             return Landing::Later;
         }
@@ -309,7 +309,12 @@ impl Air {
         }
         let station = &mut self.stations[at.index()];
         let wanted = station.mac.poll_timeout().map(|(at, _)| at);
-        station.alarm.set(kernel.now, wanted, &mut kernel.scheduler, Event::Mac { station: at });
+        station.alarm.set(
+            kernel.now,
+            wanted,
+            &mut kernel.scheduler,
+            Event::Air(AirEvent::Mac { station: at }),
+        );
         None
     }
 
@@ -417,10 +422,10 @@ impl Air {
         let order = kernel.scheduler.reserve();
         let flight = self.medium.launch(now, at, frame, (rate, 8 * len_bytes), airtime, order);
         if let Some(first) = self.medium.flight(flight).heard.first() {
-            let event = Event::FlightBegins { flight, next: 0 };
+            let event = Event::Air(AirEvent::FlightBegins { flight, next: 0 });
             kernel.scheduler.schedule_as(order, now + first.delay, event);
         }
-        kernel.schedule(now + airtime, Event::FlightEnds { flight, sender: at });
+        kernel.schedule(now + airtime, Event::Air(AirEvent::FlightEnds { flight, sender: at }));
     }
 
     fn take_event<T: Tracer>(
