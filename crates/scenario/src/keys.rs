@@ -7,8 +7,9 @@ mod transports;
 
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
-pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD};
-pub use routing::{AODV, DSR, OLSR, ROUTING};
+use crate::field::{self, Field};
+pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD, neighborhood_red, notice_flood};
+pub use routing::{AODV, DSR, OLSR, ROUTING, aodv, dsr, of_routing, olsr};
 pub use transports::{DOOR, FEEDBACK, PACING, TCP, TPA, TRANSPORTS};
 
 /// Longest run: about 116 days.
@@ -21,22 +22,47 @@ const MANY: u64 = i64::MAX as u64;
 /// 200,000 nodes of a grid in 630 to 700 MB), so that these take some 3.5 GB. As many as a movement file may have.
 pub const NODES: u64 = 1 << 20;
 
+/// Keys of [`SCENARIO`] that always have a value.
+pub mod scenario {
+    use super::*;
+
+    /// `duration_s`.
+    pub const DURATION_S: Field<f64> =
+        Field::number(Key::number("duration_s", 1e-6, LONGEST_S, "virtual time to simulate").required());
+    /// `warmup_s`.
+    pub const WARMUP_S: Field<f64> = Field::number(
+        Key::number(
+            "warmup_s",
+            0.0,
+            LONGEST_S,
+            "what happens before this moment does not count; below duration_s",
+        )
+        .or(Number(0.0)),
+    );
+    /// `seed`.
+    pub const SEED: Field<u64> = Field::integer(
+        Key::integer("seed", 0, MANY, "seed of the experiment; its runs are numbered").or(Integer(1)),
+    );
+    /// `runs`.
+    pub const RUNS: Field<u64> = Field::integer(
+        Key::integer("runs", 1, 1_000_000, "how many paired runs `hopline compare` makes of each variant")
+            .or(Integer(1)),
+    );
+    /// `transport`.
+    pub const TRANSPORT: Field<field::Word> = Field::word(
+        Key::word("transport", TRANSPORTS, "transport of every bulk flow that names none")
+            .or(Word("tcp-newreno")),
+    );
+}
+
 /// The top level.
 pub const SCENARIO: &[Key] = &[
     Key::text("name", "what the scenario is called in results; default: the name of its folder"),
-    Key::number("duration_s", 1e-6, LONGEST_S, "virtual time to simulate").required(),
-    Key::number(
-        "warmup_s",
-        0.0,
-        LONGEST_S,
-        "what happens before this moment does not count; below duration_s",
-    )
-    .or(Number(0.0)),
-    Key::integer("seed", 0, MANY, "seed of the experiment; its runs are numbered").or(Integer(1)),
-    Key::integer("runs", 1, 1_000_000, "how many paired runs `hopline compare` makes of each variant")
-        .or(Integer(1)),
-    Key::word("transport", TRANSPORTS, "transport of every bulk flow that names none")
-        .or(Word("tcp-newreno")),
+    scenario::DURATION_S.key,
+    scenario::WARMUP_S.key,
+    scenario::SEED.key,
+    scenario::RUNS.key,
+    scenario::TRANSPORT.key,
     Key::table("radio", RADIO, "the radio of all wireless nodes; without it the network is wired"),
     Key::table("mac", MAC, "802.11 medium access; what is not given is as radio.preset says"),
     Key::table("queue", QUEUE, "interface queue of wireless nodes, in front of the MAC"),
@@ -70,14 +96,24 @@ pub const SCENARIO: &[Key] = &[
     ),
 ];
 
+/// Keys of [`RADIO`] that always have a value.
+pub mod radio {
+    use super::*;
+
+    /// `preset`.
+    pub const PRESET: Field<field::Word> = Field::word(
+        Key::word(
+            "preset",
+            &["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "qualnet-367"],
+            "starting point for all of [radio], [mac] and [queue]; see above",
+        )
+        .or(Word("ns2-wavelan")),
+    );
+}
+
 /// `[radio]`.
 pub const RADIO: &[Key] = &[
-    Key::word(
-        "preset",
-        &["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "qualnet-367"],
-        "starting point for all of [radio], [mac] and [queue]; see above",
-    )
-    .or(Word("ns2-wavelan")),
+    radio::PRESET.key,
     Key::word(
         "propagation",
         &["two-ray", "free-space", "log-distance", "shadowing", "range-disk"],
@@ -251,9 +287,20 @@ pub const QUEUE: &[Key] = &[
     Key::integer("quantum_bytes", 1, 65_535, "of fq-codel: bytes of a turn, a full packet; default: 1514"),
 ];
 
+/// Keys of [`NODES_KEYS`] that always have a value.
+pub mod nodes {
+    use super::*;
+
+    /// `layout`.
+    pub const LAYOUT: Field<field::Word> = Field::word(
+        Key::word("layout", &["chain", "grid", "random", "movements", "file"], "where nodes are put")
+            .required(),
+    );
+}
+
 /// `[nodes]`.
 pub const NODES_KEYS: &[Key] = &[
-    Key::word("layout", &["chain", "grid", "random", "movements", "file"], "where nodes are put").required(),
+    nodes::LAYOUT.key,
     Key::integer("count", 1, NODES, "nodes of a chain or a random network"),
     Key::integer("columns", 1, NODES, "nodes in a row of a grid"),
     Key::integer("rows", 1, NODES, "rows of a grid"),
@@ -263,11 +310,23 @@ pub const NODES_KEYS: &[Key] = &[
     Key::text("file", "CSV with the keys of [[node]] as header, beside the scenario"),
 ];
 
+/// Keys of [`NODE`] that always have a value.
+pub mod node {
+    use super::*;
+
+    /// `x_m`.
+    pub const X_M: Field<f64> =
+        Field::number(Key::number("x_m", -FAR_M, FAR_M, "position to the east").or(Number(0.0)));
+    /// `y_m`.
+    pub const Y_M: Field<f64> =
+        Field::number(Key::number("y_m", -FAR_M, FAR_M, "position to the north").or(Number(0.0)));
+}
+
 /// `[[node]]`.
 pub const NODE: &[Key] = &[
     Key::text("name", "name, unique; default: n and the number of the node"),
-    Key::number("x_m", -FAR_M, FAR_M, "position to the east").or(Number(0.0)),
-    Key::number("y_m", -FAR_M, FAR_M, "position to the north").or(Number(0.0)),
+    node::X_M.key,
+    node::Y_M.key,
     Key::word("interface", &["wireless", "wired"], "default: wireless if there is a [radio]"),
     Key::integers(
         "channels",
@@ -283,27 +342,52 @@ pub const NODE: &[Key] = &[
     Key::tables("waypoints", WAYPOINT, "moves, in the order of time"),
 ];
 
+/// Keys of [`WAYPOINT`] that always have a value.
+pub mod waypoint {
+    use super::*;
+
+    /// `at_s`.
+    pub const AT_S: Field<f64> =
+        Field::number(Key::number("at_s", 0.0, LONGEST_S, "when the node sets out").required());
+    /// `x_m`.
+    pub const X_M: Field<f64> = Field::number(Key::number("x_m", -FAR_M, FAR_M, "where to").required());
+    /// `y_m`.
+    pub const Y_M: Field<f64> = Field::number(Key::number("y_m", -FAR_M, FAR_M, "where to").required());
+    /// `speed_mps`.
+    pub const SPEED_MPS: Field<f64> =
+        Field::number(Key::number("speed_mps", 0.0, 1000.0, "how fast").required());
+}
+
 /// `node.waypoints`.
-pub const WAYPOINT: &[Key] = &[
-    Key::number("at_s", 0.0, LONGEST_S, "when the node sets out").required(),
-    Key::number("x_m", -FAR_M, FAR_M, "where to").required(),
-    Key::number("y_m", -FAR_M, FAR_M, "where to").required(),
-    Key::number("speed_mps", 0.0, 1000.0, "how fast").required(),
-];
+pub const WAYPOINT: &[Key] =
+    &[waypoint::AT_S.key, waypoint::X_M.key, waypoint::Y_M.key, waypoint::SPEED_MPS.key];
+
+/// Keys of [`MOBILITY`] that always have a value.
+pub mod mobility {
+    use super::*;
+
+    /// `model`.
+    pub const MODEL: Field<field::Word> = Field::word(
+        Key::word(
+            "model",
+            &["static", "random-waypoint", "random-waypoint-stationary", "ns2", "bonnmotion", "sumo", "csv"],
+            "how nodes move; random-waypoint is what setdest does, the last four read a file",
+        )
+        .or(Word("static")),
+    );
+    /// `pause_s`.
+    pub const PAUSE_S: Field<f64> =
+        Field::number(Key::number("pause_s", 0.0, LONGEST_S, "rest at each destination").or(Number(0.0)));
+}
 
 /// `[mobility]`.
 pub const MOBILITY: &[Key] = &[
-    Key::word(
-        "model",
-        &["static", "random-waypoint", "random-waypoint-stationary", "ns2", "bonnmotion", "sumo", "csv"],
-        "how nodes move; random-waypoint is what setdest does, the last four read a file",
-    )
-    .or(Word("static")),
+    mobility::MODEL.key,
     Key::number("width_m", 0.001, FAR_M, "width of the area; default: that of [nodes]"),
     Key::number("height_m", 0.001, FAR_M, "height of the area; default: that of [nodes]"),
     Key::number("min_speed_mps", 0.000_001, 10_000.0, "of random-waypoint-stationary: slowest speed drawn"),
     Key::number("max_speed_mps", 0.000_001, 10_000.0, "fastest speed drawn"),
-    Key::number("pause_s", 0.0, LONGEST_S, "rest at each destination").or(Number(0.0)),
+    mobility::PAUSE_S.key,
     Key::text(
         "file",
         "movement file, beside the scenario: .ns_movements (ns2), .movements (bonnmotion), FCD XML (sumo) or CSV with \
@@ -311,15 +395,41 @@ pub const MOBILITY: &[Key] = &[
     ),
 ];
 
+/// Keys of [`FLOW`] that always have a value.
+pub mod flow {
+    use super::*;
+
+    /// `src`.
+    pub const SRC: Field<field::Word> = Field::word(Key::text("src", "name of the sending node").required());
+    /// `dst`.
+    pub const DST: Field<field::Word> =
+        Field::word(Key::text("dst", "name of the receiving node").required());
+    /// `kind`.
+    pub const KIND: Field<field::Word> =
+        Field::word(Key::word("kind", FLOW_KINDS, "what is sent; see above").or(Word("bulk")));
+    /// `start_s`.
+    pub const START_S: Field<f64> =
+        Field::number(Key::number("start_s", 0.0, LONGEST_S, "when the application starts").or(Number(0.0)));
+    /// `start_jitter_s`.
+    pub const START_JITTER_S: Field<f64> = Field::number(
+        Key::number(
+            "start_jitter_s",
+            0.0,
+            LONGEST_S,
+            "drawn for each run, from 0 to this, and added to start_s",
+        )
+        .or(Number(0.0)),
+    );
+}
+
 /// `[[flow]]`.
 pub const FLOW: &[Key] = &[
     Key::text("name", "name, unique; default: f and the number of the flow"),
-    Key::text("src", "name of the sending node").required(),
-    Key::text("dst", "name of the receiving node").required(),
-    Key::word("kind", FLOW_KINDS, "what is sent; see above").or(Word("bulk")),
-    Key::number("start_s", 0.0, LONGEST_S, "when the application starts").or(Number(0.0)),
-    Key::number("start_jitter_s", 0.0, LONGEST_S, "drawn for each run, from 0 to this, and added to start_s")
-        .or(Number(0.0)),
+    flow::SRC.key,
+    flow::DST.key,
+    flow::KIND.key,
+    flow::START_S.key,
+    flow::START_JITTER_S.key,
     Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),
     Key::word("transport", TRANSPORTS, "transport, except of cbr and on-off; default: the top level's"),
     Key::integer("bytes", 1, MANY, "of bulk: bytes to transfer; default: as many as the time allows"),
@@ -374,14 +484,24 @@ pub const FLOW: &[Key] = &[
 /// Kinds of traffic.
 pub const FLOW_KINDS: &[&str] = &["bulk", "cbr", "on-off", "request-response", "http"];
 
+/// Keys of [`DRAW`] that always have a value.
+pub mod draw {
+    use super::*;
+
+    /// `draw`.
+    pub const DRAW: Field<field::Word> = Field::word(
+        Key::word(
+            "draw",
+            &["uniform", "exponential", "bounded-pareto", "log-normal"],
+            "distribution; its parameters have the unit of what is drawn",
+        )
+        .required(),
+    );
+}
+
 /// A size or a time that is drawn.
 pub const DRAW: &[Key] = &[
-    Key::word(
-        "draw",
-        &["uniform", "exponential", "bounded-pareto", "log-normal"],
-        "distribution; its parameters have the unit of what is drawn",
-    )
-    .required(),
+    draw::DRAW.key,
     Key::number("min", 0.0, 1e12, "of uniform and bounded-pareto: least value"),
     Key::number("max", 0.0, 1e12, "of uniform and bounded-pareto: greatest value"),
     Key::number("mean", 0.0, 1e12, "of exponential and log-normal: mean"),
@@ -389,54 +509,130 @@ pub const DRAW: &[Key] = &[
     Key::number("shape", 0.01, 100.0, "of bounded-pareto: shape; the smaller, the heavier the tail"),
 ];
 
+/// Keys of [`FLOWS`] that always have a value.
+pub mod flows {
+    use super::*;
+
+    /// `kind`.
+    pub const KIND: Field<field::Word> =
+        Field::word(Key::word("kind", &["bulk", "cbr"], "what random flows send").or(Word("bulk")));
+    /// `start_min_s`.
+    pub const START_MIN_S: Field<f64> = Field::number(
+        Key::number("start_min_s", 0.0, LONGEST_S, "earliest start of a random flow").or(Number(0.0)),
+    );
+    /// `start_max_s`.
+    pub const START_MAX_S: Field<f64> = Field::number(
+        Key::number("start_max_s", 0.0, LONGEST_S, "latest start of a random flow").or(Number(0.0)),
+    );
+}
+
 /// `[flows]`.
 pub const FLOWS: &[Key] = &[
     Key::integer("random", 1, 1_000_000, "flows between random pairs of nodes, other pairs in each run"),
-    Key::word("kind", &["bulk", "cbr"], "what random flows send").or(Word("bulk")),
+    flows::KIND.key,
     Key::number("rate_kbps", 1e-3, 1e9, "of random flows of kind cbr: rate of the payload"),
     Key::integer("packet_bytes", 1, 65_507, "of random flows of kind cbr: bytes in a packet; default: 512"),
-    Key::number("start_min_s", 0.0, LONGEST_S, "earliest start of a random flow").or(Number(0.0)),
-    Key::number("start_max_s", 0.0, LONGEST_S, "latest start of a random flow").or(Number(0.0)),
+    flows::START_MIN_S.key,
+    flows::START_MAX_S.key,
     Key::text("file", "CSV with the keys of [[flow]] as header, beside the scenario"),
 ];
 
+/// Keys of [`LINK`] that always have a value.
+pub mod link {
+    use super::*;
+
+    /// `a`.
+    pub const A: Field<field::Word> = Field::word(Key::text("a", "name of the node at one end").required());
+    /// `b`.
+    pub const B: Field<field::Word> =
+        Field::word(Key::text("b", "name of the node at the other end").required());
+    /// `rate_mbps`.
+    pub const RATE_MBPS: Field<f64> =
+        Field::number(Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required());
+    /// `delay_ms`.
+    pub const DELAY_MS: Field<f64> =
+        Field::number(Key::number("delay_ms", 0.0, 1e6, "propagation delay").required());
+}
+
 /// `[[link]]`.
 pub const LINK: &[Key] = &[
-    Key::text("a", "name of the node at one end").required(),
-    Key::text("b", "name of the node at the other end").required(),
-    Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
-    Key::number("delay_ms", 0.0, 1e6, "propagation delay").required(),
+    link::A.key,
+    link::B.key,
+    link::RATE_MBPS.key,
+    link::DELAY_MS.key,
     Key::table("queue", QUEUE, "queue in front of each direction"),
     Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
 ];
 
-/// `[[route]]`.
-pub const ROUTE: &[Key] = &[
-    Key::text("at", "name of the node that sends so").required(),
-    Key::text("to", "name of the node that the packets are for").required(),
-    Key::text("via", "name of the neighbour that gets them: over a [[link]], or a channel that both have")
-        .required(),
-];
+/// Keys of [`ROUTE`] that always have a value.
+pub mod route {
+    use super::*;
 
-/// `[[outage]]`.
-pub const OUTAGE: &[Key] = &[
-    Key::text("from", "name of the node that is not heard").required(),
-    Key::text("to", "name of the node that does not hear it").required(),
-    Key::number("start_s", 0.0, LONGEST_S, "when it begins").or(Number(0.0)),
-    Key::number("end_s", 0.0, LONGEST_S, "when it is over; default: never"),
-    Key::flag("both_ways", "whether `from` does not hear `to` either; default: false"),
-    Key::word(
+    /// `at`.
+    pub const AT: Field<field::Word> =
+        Field::word(Key::text("at", "name of the node that sends so").required());
+    /// `to`.
+    pub const TO: Field<field::Word> =
+        Field::word(Key::text("to", "name of the node that the packets are for").required());
+    /// `via`.
+    pub const VIA: Field<field::Word> = Field::word(
+        Key::text(
+            "via",
+            "name of the neighbour that gets them: over a [[link]], or a channel that both have",
+        )
+        .required(),
+    );
+}
+
+/// `[[route]]`.
+pub const ROUTE: &[Key] = &[route::AT.key, route::TO.key, route::VIA.key];
+
+/// Keys of [`OUTAGE`] that always have a value.
+pub mod outage {
+    use super::*;
+
+    /// `from`.
+    pub const FROM: Field<field::Word> =
+        Field::word(Key::text("from", "name of the node that is not heard").required());
+    /// `to`.
+    pub const TO: Field<field::Word> =
+        Field::word(Key::text("to", "name of the node that does not hear it").required());
+    /// `start_s`.
+    pub const START_S: Field<f64> =
+        Field::number(Key::number("start_s", 0.0, LONGEST_S, "when it begins").or(Number(0.0)));
+    /// `blocks`.
+    pub const BLOCKS: Field<field::Word> = Field::word(Key::word(
         "blocks",
         &["frames", "packets"],
         "frames: a link too weak to decode; packets: a filter by MAC address above the MAC, which goes on answering",
     )
-    .or(Word("frames")),
+    .or(Word("frames")));
+}
+
+/// `[[outage]]`.
+pub const OUTAGE: &[Key] = &[
+    outage::FROM.key,
+    outage::TO.key,
+    outage::START_S.key,
+    Key::number("end_s", 0.0, LONGEST_S, "when it is over; default: never"),
+    Key::flag("both_ways", "whether `from` does not hear `to` either; default: false"),
+    outage::BLOCKS.key,
 ];
+
+/// Keys of [`ERRORS`] that always have a value.
+pub mod errors {
+    use super::*;
+
+    /// `model`.
+    pub const MODEL: Field<field::Word> = Field::word(
+        Key::word("model", &["none", "bit", "packet", "gilbert-packet", "gilbert-elliott"], "what is drawn")
+            .or(Word("none")),
+    );
+}
 
 /// `radio.errors`, and with a direction `link.errors`.
 pub const ERRORS: &[Key] = &[
-    Key::word("model", &["none", "bit", "packet", "gilbert-packet", "gilbert-elliott"], "what is drawn")
-        .or(Word("none")),
+    errors::MODEL.key,
     Key::number("bit_error_rate", 0.0, 1.0, "of bit: probability that a bit is damaged"),
     Key::number("packet_loss", 0.0, 1.0, "of packet: probability that a packet is lost"),
     Key::number("good_to_bad", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst begins"),
@@ -449,14 +645,24 @@ pub const ERRORS: &[Key] = &[
     Key::number("bit_error_rate_bad", 0.0, 1.0, "of gilbert-elliott: in bursts"),
 ];
 
+/// Keys of [`LINK_ERRORS`] that always have a value, beside those of [`ERRORS`].
+pub mod link_errors {
+    use super::*;
+
+    /// `direction`.
+    pub const DIRECTION: Field<field::Word> = Field::word(
+        Key::word(
+            "direction",
+            &["both", "a-to-b", "b-to-a"],
+            "what errs: what both ends send, or one alone, as data may be lost and their ACKs not",
+        )
+        .or(Word("both")),
+    );
+}
+
 /// `link.errors`.
 pub const LINK_ERRORS: &[Key] = &{
-    let direction = Key::word(
-        "direction",
-        &["both", "a-to-b", "b-to-a"],
-        "what errs: what both ends send, or one alone, as data may be lost and their ACKs not",
-    );
-    let mut keys = [direction.or(Word("both")); ERRORS.len() + 1];
+    let mut keys = [link_errors::DIRECTION.key; ERRORS.len() + 1];
     let mut n = 0;
     while n < ERRORS.len() {
         keys[n] = ERRORS[n];

@@ -6,6 +6,7 @@
 
 pub mod csv;
 pub mod document;
+pub mod field;
 pub mod json_schema;
 pub mod keys;
 pub mod movements;
@@ -103,19 +104,19 @@ impl Scenario {
     /// Seed of the experiment.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.section().integer("seed").expect("has a default")
+        self.section().get(keys::scenario::SEED)
     }
 
     /// Runs of each variant of a comparison.
     #[must_use]
     pub fn runs(&self) -> u64 {
-        self.section().integer("runs").expect("has a default")
+        self.section().get(keys::scenario::RUNS)
     }
 
     /// Virtual time of a run.
     #[must_use]
     pub fn duration(&self) -> Duration {
-        Duration::from_secs_f64(self.section().number("duration_s").expect("is required"))
+        Duration::from_secs_f64(self.section().get(keys::scenario::DURATION_S))
     }
 
     /// Every parameter in effect, defaults included, by section.

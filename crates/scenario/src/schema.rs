@@ -2,6 +2,7 @@
 //! them. The keys themselves are in [`keys`](super::keys), and in the `keys` of plans and claims.
 
 use super::document::{Entry, Node, Table, Value};
+use super::field::{Field, Type};
 use super::source::{Origin, Problem, Problems, nearest};
 
 /// One key of a file. Its unit is the end of its name (`_s`, `_m`, `_mbps`, …).
@@ -352,6 +353,21 @@ impl<'a> Section<'a> {
         self.table.is_some()
     }
 
+    /// The value of a key that always has one: given, or by default.
+    ///
+    /// # Panics
+    /// If the document was not checked against the table of this key.
+    #[must_use]
+    pub fn get<T: Type>(&self, field: Field<T>) -> T::Value<'a> {
+        T::read(self, &field.key).expect("a checked document has what must be given, of the right kind")
+    }
+
+    /// A whole number, given or by default, whose range lies within that of its type.
+    #[must_use]
+    pub fn narrow<T: TryFrom<u64>>(&self, name: &str) -> Option<T> {
+        self.integer(name).map(|i| T::try_from(i).ok().expect("the key's range is that of the type"))
+    }
+
     /// Where `name` was written: its value if it is given, otherwise the section.
     #[must_use]
     pub fn origin_of(&self, name: &str) -> &'a Origin {
@@ -387,7 +403,7 @@ impl<'a> Section<'a> {
     /// A whole number that fits 32 bits: the key's range says that it does.
     #[must_use]
     pub fn small(&self, name: &str) -> Option<u32> {
-        self.integer(name).map(|i| u32::try_from(i).expect("the key's range ends below 2^32"))
+        self.narrow(name)
     }
 
     /// A string or word, given or by default; `None` also where a number is given instead.
@@ -411,11 +427,12 @@ impl<'a> Section<'a> {
         items.iter().filter_map(text).collect()
     }
 
-    /// A list of whole numbers, each with its place; `None` if not given.
+    /// A list of whole numbers whose range lies within that of their type, each with its place; `None` if not given.
     #[must_use]
-    pub fn integers(&self, name: &str) -> Option<Vec<(u64, &'a Origin)>> {
+    pub fn integers<T: TryFrom<u64>>(&self, name: &str) -> Option<Vec<(T, &'a Origin)>> {
         let Value::Array(items) = &self.node(name)?.value else { return None };
-        Some(items.iter().filter_map(|item| Some((as_whole(item)?, &item.origin))).collect())
+        let read = |item: &'a Node| Some((T::try_from(as_whole(item)?).ok()?, &item.origin));
+        Some(items.iter().filter_map(read).collect())
     }
 
     /// A flag, if given.

@@ -1,5 +1,6 @@
 //! Every key of a claims file.
 
+use hopline_scenario::field::{self, Field};
 use hopline_scenario::schema::Default::Word;
 use hopline_scenario::schema::Key;
 
@@ -12,9 +13,18 @@ pub const STATISTIC: &[&str] = &["gain", "mean-ratio", "ratio-sd", "ratio-sd-per
 /// The words of `kind`.
 pub const KIND: &[&str] = &super::tally::Kind::WORDS;
 
+/// Keys of [`CLAIMS`] that always have a value.
+pub mod claims {
+    use super::*;
+
+    /// `paper`.
+    pub const PAPER: Field<field::Word> =
+        Field::word(Key::text("paper", "authors, title, venue, year").required());
+}
+
 /// The top level.
 pub const CLAIMS: &[Key] = &[
-    Key::text("paper", "authors, title, venue, year").required(),
+    claims::PAPER.key,
     Key::table("rule", RULE, "when a measurement agrees with a claim").required(),
     Key::text(
         "along",
@@ -24,29 +34,56 @@ pub const CLAIMS: &[Key] = &[
     Key::tables("claim", CLAIM, "what the paper says").required(),
 ];
 
-/// `[rule]`.
-pub const RULE: &[Key] = &[
-    Key::number("tolerance_pct", 0.0, 1000.0, "a claimed value stands for itself ± so many percent of it")
+/// Keys of [`RULE`] that always have a value.
+pub mod rule {
+    use super::*;
+
+    /// `tolerance_pct`.
+    pub const TOLERANCE_PCT: Field<f64> = Field::number(
+        Key::number(
+            "tolerance_pct",
+            0.0,
+            1000.0,
+            "a claimed value stands for itself ± so many percent of it",
+        )
         .required(),
-    Key::number(
+    );
+    /// `widest_pct`.
+    pub const WIDEST_PCT: Field<f64> = Field::number(Key::number(
         "widest_pct",
         0.0,
         1000.0,
         "an interval that meets what is claimed and has a half-width above so many percent of it decides nothing",
     )
-    .required(),
+    .required());
+}
+
+/// `[rule]`.
+pub const RULE: &[Key] = &[
+    rule::TOLERANCE_PCT.key,
+    rule::WIDEST_PCT.key,
     Key::texts(
         "log_ratios",
         "metrics of which a gain is judged by the logarithm of its ratio: −93 % and −71 % are a factor of four apart",
     ),
 ];
 
+/// Keys of [`FIGURE`] that always have a value.
+pub mod figure {
+    use super::*;
+
+    /// `id`.
+    pub const ID: Field<field::Word> =
+        Field::word(Key::text("id", "what it is called on the command line").required());
+    /// `title`.
+    pub const TITLE: Field<field::Word> = Field::word(Key::text("title", "what it shows").required());
+    /// `plan`.
+    pub const PLAN: Field<field::Word> =
+        Field::word(Key::text("plan", "plan file, beside the claims").required());
+}
+
 /// `[[figure]]`.
-pub const FIGURE: &[Key] = &[
-    Key::text("id", "what it is called on the command line").required(),
-    Key::text("title", "what it shows").required(),
-    Key::text("plan", "plan file, beside the claims").required(),
-];
+pub const FIGURE: &[Key] = &[figure::ID.key, figure::TITLE.key, figure::PLAN.key];
 
 /// `[[claim]]`.
 pub const CLAIM: &[Key] = &[

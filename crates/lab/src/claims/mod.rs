@@ -120,7 +120,7 @@ impl Register {
         unique(&sections)?;
         along::check(&file, &claims)?;
         let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let paper = file.word("paper").expect("is required").to_owned();
+        let paper = file.get(keys::claims::PAPER).to_owned();
         let along = file.word("along").map(str::to_owned);
         Ok(Self { id, paper, rule, along, figures, claims })
     }
@@ -155,13 +155,14 @@ impl Register {
 
 impl Rule {
     fn of(section: &Section<'_>) -> Result<Self, Problem> {
-        let percent = |key| section.number(key).expect("is required");
         let metric = |name: &str| match metrics::find(Level::Flow, name) {
             Some(metric) => Ok(metric.name),
             None => metrics::named(Level::Run, name, section.origin_of("log_ratios")).map(|m| m.name),
         };
         let log_ratios = section.texts("log_ratios").into_iter().map(metric).collect::<Result<_, _>>()?;
-        Ok(Self { tolerance_pct: percent("tolerance_pct"), widest_pct: percent("widest_pct"), log_ratios })
+        let (tolerance_pct, widest_pct) =
+            (section.get(keys::rule::TOLERANCE_PCT), section.get(keys::rule::WIDEST_PCT));
+        Ok(Self { tolerance_pct, widest_pct, log_ratios })
     }
 
     /// The rule in some sentences, without the last full stop.
@@ -191,8 +192,9 @@ impl Rule {
 
 impl Figure {
     fn of(section: &Section<'_>, folder: &Path) -> Self {
-        let text = |key| section.word(key).expect("is required");
-        Self { id: text("id").to_owned(), title: text("title").to_owned(), plan: folder.join(text("plan")) }
+        let [id, title, plan] =
+            [keys::figure::ID, keys::figure::TITLE, keys::figure::PLAN].map(|key| section.get(key));
+        Self { id: id.to_owned(), title: title.to_owned(), plan: folder.join(plan) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Plan files.
 
+use super::keys;
 use super::keys::PLAN;
 use super::{
     Difference, Keep, KeepNodes, KeepPairs, KeepSeries, MOST_POINTS, Plan, Point, Runs, Target, product,
@@ -67,10 +68,8 @@ impl Plan {
             title: plan.word("title").map(str::to_owned),
             runs: runs(plan, &scenario, &points, effort)?,
             points,
-            confidence: plan
-                .number("confidence")
-                .and_then(Confidence::new)
-                .expect("the key's range lies within (0, 1), and it has a default"),
+            confidence: Confidence::new(plan.get(keys::plan::CONFIDENCE))
+                .expect("the key's range lies within (0, 1)"),
             keep: keep(plan),
         })
     }
@@ -78,7 +77,7 @@ impl Plan {
 
 /// The scenario with everything over it that holds at every point.
 fn base(plan: Section<'_>, folder: &Path, over: &[Setting]) -> Result<Scenario, Problems> {
-    let path = folder.join(plan.word("scenario").expect("is required"));
+    let path = folder.join(plan.get(keys::plan::SCENARIO));
     let mut set: Vec<Setting> = plan.node("set").map(settings).unwrap_or_default();
     set.extend(plan.node("seed").map(|node| Setting {
         path: "seed".into(),
@@ -99,7 +98,7 @@ fn variants(plan: Section<'_>) -> Result<Vec<Difference>, Problem> {
     let mut all = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for variant in plan.sections("variant") {
-        let name = variant.word("name").expect("is required");
+        let name = variant.get(keys::variant::NAME);
         if names.contains(&name) {
             return Err(Problem::new(format!("two variants are called \"{name}\""))
                 .at(variant.origin_of("name"))
@@ -154,10 +153,10 @@ fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort
     let first = plan.integer("runs").unwrap_or(scenario.runs());
     let wanted = plan.word("precision").map(|text| precision(plan, text, points)).transpose()?;
     Ok(match (effort, wanted) {
-        (Effort::Quick, _) => Runs::Fixed(plan.integer("quick_runs").expect("has a default").min(first)),
+        (Effort::Quick, _) => Runs::Fixed(plan.get(keys::plan::QUICK_RUNS).min(first)),
         (Effort::Full, None) => Runs::Fixed(first),
         (Effort::Full, Some((precision, target))) => {
-            let most = plan.integer("max_runs").expect("has a default").max(first);
+            let most = plan.get(keys::plan::MAX_RUNS).max(first);
             Runs::Until { precision, target, first: first.max(2), most: most.max(2) }
         }
     })

@@ -1,13 +1,34 @@
 //! Every key of a plan file.
 
+use hopline_scenario::field::{self, Field};
 use hopline_scenario::schema::Default::{Integer, Number, Word};
 use hopline_scenario::schema::Key;
+
+/// Keys of [`PLAN`] that always have a value.
+pub mod plan {
+    use super::*;
+
+    /// `scenario`.
+    pub const SCENARIO: Field<field::Word> =
+        Field::word(Key::text("scenario", "the scenario file, beside the plan").required());
+    /// `confidence`.
+    pub const CONFIDENCE: Field<f64> =
+        Field::number(Key::number("confidence", 0.5, 0.999, "confidence of every interval").or(Number(0.95)));
+    /// `max_runs`.
+    pub const MAX_RUNS: Field<u64> = Field::integer(
+        Key::integer("max_runs", 1, MOST_RUNS, "most runs of each point, however imprecise").or(Integer(200)),
+    );
+    /// `quick_runs`.
+    pub const QUICK_RUNS: Field<u64> = Field::integer(
+        Key::integer("quick_runs", 1, MOST_RUNS, "runs of each point under --quick").or(Integer(3)),
+    );
+}
 
 /// The top level.
 pub const PLAN: &[Key] = &[
     Key::text("name", "what the plan is called in results; default: the name of its file"),
     Key::text("title", "the question in words, for the report"),
-    Key::text("scenario", "the scenario file, beside the plan").required(),
+    plan::SCENARIO.key,
     Key::integer("seed", 0, i64::MAX as u64, "seed of the experiment; default: the scenario's"),
     Key::integer("runs", 1, MOST_RUNS, "paired runs of each point; default: the scenario's"),
     Key::text("precision", "\"5%\": runs are added until the interval of every point is that narrow"),
@@ -16,9 +37,9 @@ pub const PLAN: &[Key] = &[
         "what is to be precise: a metric of the run, default aggregate_goodput_bps, or of precision_flow, default goodput_bps",
     ),
     Key::text("precision_flow", "name of the flow whose metric it is"),
-    Key::number("confidence", 0.5, 0.999, "confidence of every interval").or(Number(0.95)),
-    Key::integer("max_runs", 1, MOST_RUNS, "most runs of each point, however imprecise").or(Integer(200)),
-    Key::integer("quick_runs", 1, MOST_RUNS, "runs of each point under --quick").or(Integer(3)),
+    plan::CONFIDENCE.key,
+    plan::MAX_RUNS.key,
+    plan::QUICK_RUNS.key,
     Key::word("series", &["first-run", "all", "none"], "of which runs the per-second series are kept")
         .or(Word("first-run")),
     Key::word("nodes", &["keep", "drop"], "whether the metrics of each node are kept").or(Word("keep")),
@@ -29,9 +50,18 @@ pub const PLAN: &[Key] = &[
     Key::lists("grid", "keys of the scenario of which every combination is run"),
 ];
 
+/// Keys of [`VARIANT`] that always have a value.
+pub mod variant {
+    use super::*;
+
+    /// `name`.
+    pub const NAME: Field<field::Word> =
+        Field::word(Key::text("name", "what the variant is called").required());
+}
+
 /// `[[variant]]`.
 pub const VARIANT: &[Key] = &[
-    Key::text("name", "what the variant is called").required(),
+    variant::NAME.key,
     Key::settings("set", "keys of the scenario, set in this variant"),
     Key::lists(
         "grid",

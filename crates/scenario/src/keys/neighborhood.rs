@@ -2,16 +2,27 @@
 
 use super::super::schema::Default::{Number, Word};
 use super::{Key, LONGEST_S};
+use crate::field::{self, Field};
+
+/// Keys of [`NEIGHBORHOOD_RED`] that always have a value.
+pub mod neighborhood_red {
+    use super::*;
+
+    /// `share`.
+    pub const SHARE: Field<f64> = Field::number(
+        Key::number(
+            "share",
+            0.0,
+            1.0,
+            "share of the wireless nodes that have it, drawn anew for each run; 0: none",
+        )
+        .or(Number(1.0)),
+    );
+}
 
 /// `[neighborhood_red]`.
 pub const NEIGHBORHOOD_RED: &[Key] = &[
-    Key::number(
-        "share",
-        0.0,
-        1.0,
-        "share of the wireless nodes that have it, drawn anew for each run; 0: none",
-    )
-    .or(Number(1.0)),
+    neighborhood_red::SHARE.key,
     Key::number(
         "sampling_s",
         0.000_1,
@@ -122,19 +133,48 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
     ),
 ];
 
-/// `[[notice_flood]]`.
-pub const NOTICE_FLOOD: &[Key] = &[
-    Key::text("node", "name of the wireless node that broadcasts them; it needs no Neighborhood RED").required(),
-    Key::number("start_s", 0.0, LONGEST_S, "when the first goes out").or(Number(0.0)),
-    Key::number("stop_s", 0.0, LONGEST_S, "from when on none does; default: never"),
-    Key::number("interval_s", 0.001, LONGEST_S, "time from one to the next").or(Number(0.1)),
-    Key::number("normalized_pb", 0.0, 1.0, "what they ask for; 1: everything is to be dropped").or(Number(1.0)),
-    Key::number("lifetime_s", 0.0, 65.535, "for how long, in whole milliseconds").or(Number(65.535)),
-    Key::word(
+/// Keys of [`NOTICE_FLOOD`] that always have a value.
+pub mod notice_flood {
+    use super::*;
+
+    /// `node`.
+    pub const NODE: Field<field::Word> = Field::word(
+        Key::text("node", "name of the wireless node that broadcasts them; it needs no Neighborhood RED")
+            .required(),
+    );
+    /// `start_s`.
+    pub const START_S: Field<f64> =
+        Field::number(Key::number("start_s", 0.0, LONGEST_S, "when the first goes out").or(Number(0.0)));
+    /// `interval_s`.
+    pub const INTERVAL_S: Field<f64> = Field::number(
+        Key::number("interval_s", 0.001, LONGEST_S, "time from one to the next").or(Number(0.1)),
+    );
+    /// `normalized_pb`.
+    pub const NORMALIZED_PB: Field<f64> = Field::number(
+        Key::number("normalized_pb", 0.0, 1.0, "what they ask for; 1: everything is to be dropped")
+            .or(Number(1.0)),
+    );
+    /// `lifetime_s`.
+    pub const LIFETIME_S: Field<f64> = Field::number(
+        Key::number("lifetime_s", 0.0, 65.535, "for how long, in whole milliseconds").or(Number(65.535)),
+    );
+    /// `forge`.
+    pub const FORGE: Field<field::Word> = Field::word(Key::word(
         "forge",
         &["off", "sender", "sufferer"],
         "what they lie about beside: each comes under an address of its own, or is passed on for another node; there \
          are no such nodes",
     )
-    .or(Word("off")),
+    .or(Word("off")));
+}
+
+/// `[[notice_flood]]`.
+pub const NOTICE_FLOOD: &[Key] = &[
+    notice_flood::NODE.key,
+    notice_flood::START_S.key,
+    Key::number("stop_s", 0.0, LONGEST_S, "from when on none does; default: never"),
+    notice_flood::INTERVAL_S.key,
+    notice_flood::NORMALIZED_PB.key,
+    notice_flood::LIFETIME_S.key,
+    notice_flood::FORGE.key,
 ];

@@ -2,24 +2,45 @@
 
 use super::super::schema::Default::{Integer, Word};
 use super::{Key, LONGEST_S};
+use crate::field::{self, Field};
 
-/// `[routing]`.
-pub const ROUTING: &[Key] = &[
-    Key::word("protocol", &["static", "aodv", "olsr", "dsr"], "static: shortest paths over the first positions")
+/// Keys of [`ROUTING`] that always have a value.
+pub mod of_routing {
+    use super::*;
+
+    /// `protocol`.
+    pub const PROTOCOL: Field<field::Word> = Field::word(
+        Key::word(
+            "protocol",
+            &["static", "aodv", "olsr", "dsr"],
+            "static: shortest paths over the first positions",
+        )
         .or(Word("static")),
-    Key::integer(
-        "extra_header_bytes",
-        0,
-        1000,
-        "bytes every packet carries beyond its headers; ns-2's DSDV: 20",
-    )
-    .or(Integer(0)),
-    Key::word(
+    );
+    /// `extra_header_bytes`.
+    pub const EXTRA_HEADER_BYTES: Field<u64> = Field::integer(
+        Key::integer(
+            "extra_header_bytes",
+            0,
+            1000,
+            "bytes every packet carries beyond its headers; ns-2's DSDV: 20",
+        )
+        .or(Integer(0)),
+    );
+    /// `failure_notification`.
+    pub const FAILURE_NOTIFICATION: Field<field::Word> = Field::word(Key::word(
         "failure_notification",
         &["none", "elfn"],
         "elfn: transports are told of lost routes: by AODV, OLSR or DSR, which also tell of their return, or with static routes by ICMP",
     )
-    .or(Word("none")),
+    .or(Word("none")));
+}
+
+/// `[routing]`.
+pub const ROUTING: &[Key] = &[
+    of_routing::PROTOCOL.key,
+    of_routing::EXTRA_HEADER_BYTES.key,
+    of_routing::FAILURE_NOTIFICATION.key,
     Key::text(
         "gateway",
         "with aodv, olsr and dsr: the node with a [[link]] through which packets leave the wireless network and come in; default: of each node the nearest in hops at the start",
@@ -29,9 +50,19 @@ pub const ROUTING: &[Key] = &[
     Key::table("dsr", DSR, "parameters of DSR"),
 ];
 
+/// Keys of [`AODV`] that always have a value.
+pub mod aodv {
+    use super::*;
+
+    /// `preset`.
+    pub const PRESET: Field<field::Word> = Field::word(
+        Key::word("preset", &["rfc3561", "rfc3561-hello", "ns2-2.35"], "starting point").or(Word("rfc3561")),
+    );
+}
+
 /// `[routing.aodv]`.
 pub const AODV: &[Key] = &[
-    Key::word("preset", &["rfc3561", "rfc3561-hello", "ns2-2.35"], "starting point").or(Word("rfc3561")),
+    aodv::PRESET.key,
     Key::word("link_sensing", &["link-layer", "hello", "both"], "how a broken link is noticed"),
     Key::number("hello_interval_s", 0.01, 3600.0, "HELLO_INTERVAL"),
     Key::integer("allowed_hello_loss", 1, 255, "ALLOWED_HELLO_LOSS"),
@@ -46,9 +77,18 @@ pub const AODV: &[Key] = &[
     Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
 ];
 
+/// Keys of [`OLSR`] that always have a value.
+pub mod olsr {
+    use super::*;
+
+    /// `preset`.
+    pub const PRESET: Field<field::Word> =
+        Field::word(Key::word("preset", &["rfc3626"], "starting point").or(Word("rfc3626")));
+}
+
 /// `[routing.olsr]`.
 pub const OLSR: &[Key] = &[
-    Key::word("preset", &["rfc3626"], "starting point").or(Word("rfc3626")),
+    olsr::PRESET.key,
     Key::word(
         "link_sensing",
         &["hello", "hello-and-link-layer"],
@@ -83,9 +123,18 @@ pub const OLSR: &[Key] = &[
     ),
 ];
 
+/// Keys of [`DSR`] that always have a value.
+pub mod dsr {
+    use super::*;
+
+    /// `preset`.
+    pub const PRESET: Field<field::Word> =
+        Field::word(Key::word("preset", &["rfc4728", "ns2-2.35"], "starting point").or(Word("rfc4728")));
+}
+
 /// `[routing.dsr]`.
 pub const DSR: &[Key] = &[
-    Key::word("preset", &["rfc4728", "ns2-2.35"], "starting point").or(Word("rfc4728")),
+    dsr::PRESET.key,
     Key::word(
         "cache",
         &["paths", "off"],

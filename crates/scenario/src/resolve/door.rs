@@ -88,8 +88,8 @@ fn apply(door: &mut DoorConfig, sections: [Section<'_>; 2]) {
         Some("after-previous") => Late::AfterPrevious,
         _once => Late::OncePerSwitch,
     };
-    if let Some(acks) = given(sections, "feedback_acks").and_then(|s| s.integer("feedback_acks")) {
-        door.feedback_acks = u8::try_from(acks).expect("the key table bounds it");
+    if let Some(acks) = given(sections, "feedback_acks").and_then(|s| s.narrow("feedback_acks")) {
+        door.feedback_acks = acks;
     }
     door.held = match word(sections, "held") {
         Some("reductions") => Held::Reductions,

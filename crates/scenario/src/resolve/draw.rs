@@ -1,5 +1,6 @@
 //! Sizes and times that are drawn.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::refuse_foreign;
@@ -14,7 +15,7 @@ pub(super) fn resolve(section: &Section<'_>, key: &str) -> Result<Option<Draw>, 
         return Ok(None);
     }
     let section = section.section(key);
-    let distribution = section.word("draw").expect("is required");
+    let distribution = section.get(keys::draw::DRAW);
     refuse_foreign(
         &section,
         "draw",

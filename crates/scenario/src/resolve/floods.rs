@@ -1,8 +1,9 @@
 //! `[[notice_flood]]`.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Names, instant, node_named, seconds};
+use super::{Names, instant, instant_of, node_named, seconds_of};
 use hopline_core::Instant;
 use hopline_sim::spec::{Forge, Interface, NodeSpec, NormalizedPb, NoticeFloodSpec};
 
@@ -16,14 +17,14 @@ pub(super) fn resolve(
 }
 
 fn flood(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<NoticeFloodSpec, Problem> {
-    let node = node_named(section, "node", names)?;
+    let node = node_named(section, keys::notice_flood::NODE, names)?;
     let NodeSpec { name, .. } = &nodes[node.index()];
     if nodes[node.index()].interface() == Interface::Wired {
         return Err(Problem::new(format!("a flood of notices by `{name}`, which has no radio"))
             .at(section.origin_of("node"))
             .help("notices go over the air: name a wireless node"));
     }
-    let start = instant(section, "start_s").expect("has a default");
+    let start = instant_of(section, keys::notice_flood::START_S);
     let stop = instant(section, "stop_s").unwrap_or(Instant::FAR_FUTURE);
     if stop <= start {
         return Err(Problem::new("the flood is over before it begins")
@@ -34,10 +35,10 @@ fn flood(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<Not
         node,
         start,
         stop,
-        interval: seconds(section, "interval_s").expect("has a default"),
-        normalized_pb: NormalizedPb::of(section.number("normalized_pb").expect("has a default")),
-        lifetime: seconds(section, "lifetime_s").expect("has a default"),
-        forge: match section.word("forge").expect("has a default") {
+        interval: seconds_of(section, keys::notice_flood::INTERVAL_S),
+        normalized_pb: NormalizedPb::of(section.get(keys::notice_flood::NORMALIZED_PB)),
+        lifetime: seconds_of(section, keys::notice_flood::LIFETIME_S),
+        forge: match section.get(keys::notice_flood::FORGE) {
             "sender" => Forge::Senders,
             "sufferer" => Forge::Sufferers,
             _off => Forge::Nothing,

@@ -3,7 +3,9 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Files, Names, Owned, draw, instant, node_named, refuse_foreign, seconds, transport};
+use super::{
+    Files, Names, Owned, draw, instant, instant_of, node_named, refuse_foreign, seconds_of, transport,
+};
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_sim::spec::{Draw, Exchange, FlowSpec, Traffic};
 use std::collections::BTreeSet;
@@ -48,15 +50,15 @@ fn flow(
     number: usize,
     late: f64,
 ) -> Result<FlowSpec, Problem> {
-    let src = node_named(section, "src", names)?;
-    let dst = node_named(section, "dst", names)?;
+    let src = node_named(section, keys::flow::SRC, names)?;
+    let dst = node_named(section, keys::flow::DST, names)?;
     if src == dst {
         return Err(Problem::new("a flow from a node to itself")
             .at(section.origin_of("dst"))
             .help("src and dst are different nodes"));
     }
-    let start = instant(section, "start_s").expect("has a default");
-    let jitter = seconds(section, "start_jitter_s").expect("has a default");
+    let start = instant_of(section, keys::flow::START_S);
+    let jitter = seconds_of(section, keys::flow::START_JITTER_S);
     let stop = instant(section, "stop_s").unwrap_or(Instant::FAR_FUTURE);
     // Whatever is drawn: a file is right or wrong for all runs.
     if stop <= start + jitter {
@@ -86,7 +88,7 @@ const OWNED: &[Owned] = &[
 ];
 
 fn traffic(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Problem> {
-    let kind = section.word("kind").expect("has a default");
+    let kind = section.get(keys::flow::KIND);
     refuse_foreign(section, "kind", kind, OWNED)?;
     match kind {
         "bulk" => Ok(Traffic::Bulk {
@@ -146,7 +148,7 @@ fn exchange(
 fn rate(section: &Section<'_>) -> Result<(u32, Duration), Problem> {
     let packet_bytes = section.small("packet_bytes").unwrap_or(512);
     let Some(rate_kbps) = section.number("rate_kbps") else {
-        let kind = section.word("kind").expect("has a default");
+        let kind = section.get(keys::flow::KIND);
         return Err(Problem::new(format!("a flow of kind \"{kind}\" without `rate_kbps`"))
             .at(section.origin_of("kind"))
             .help("add rate_kbps, the rate of its payload in kb/s"));
@@ -164,12 +166,12 @@ fn add_random(
 ) -> Result<(), Problem> {
     let section = scenario.section("flows");
     let Some(count) = section.integer("random") else { return Ok(()) };
-    let nodes = u32::try_from(nodes).expect("the key table bounds the number of nodes");
+    let nodes = u32::try_from(nodes).expect("a network has at most keys::NODES");
     if nodes < 2 {
         return Err(Problem::new("random flows need at least two nodes").at(section.origin_of("random")));
     }
-    let first = section.number("start_min_s").expect("has a default");
-    let last = section.number("start_max_s").expect("has a default").max(first);
+    let first = section.get(keys::flows::START_MIN_S);
+    let last = section.get(keys::flows::START_MAX_S).max(first);
     let (traffic, carrier) = random_traffic(scenario, section)?;
     let mut stream = Stream::global(seed, run, Purpose::Traffic);
     for _ in 0..count {
@@ -192,7 +194,7 @@ fn add_random(
 
 /// What each random flow sends, and the name of what it goes over.
 fn random_traffic<'a>(scenario: Section<'a>, section: Section<'a>) -> Result<(Traffic, &'a str), Problem> {
-    let kind = section.word("kind").expect("has a default");
+    let kind = section.get(keys::flows::KIND);
     refuse_foreign(&section, "kind", kind, &[(&["cbr"], &["rate_kbps", "packet_bytes"])])?;
     if kind == "cbr" {
         let (packet_bytes, interval) = rate(&section)?;

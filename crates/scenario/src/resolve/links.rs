@@ -1,5 +1,6 @@
 //! `[[link]]` and the error models of links and radio.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
@@ -13,15 +14,15 @@ pub(super) fn resolve(scenario: Section<'_>, names: &Names) -> Result<Vec<LinkSp
 }
 
 fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
-    let a = node_named(section, "a", names)?;
-    let b = node_named(section, "b", names)?;
+    let a = node_named(section, keys::link::A, names)?;
+    let b = node_named(section, keys::link::B, names)?;
     if a == b {
         return Err(Problem::new("a link from a node to itself")
             .at(section.origin_of("b"))
             .help("a and b are different nodes"));
     }
-    let rate_mbps = section.number("rate_mbps").expect("is required");
-    let delay_ms = section.number("delay_ms").expect("is required");
+    let rate_mbps = section.get(keys::link::RATE_MBPS);
+    let delay_ms = section.get(keys::link::DELAY_MS);
     Ok(LinkSpec {
         a,
         b,
@@ -34,10 +35,10 @@ fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
 
 /// The errors on what `a` sends, and on what `b` sends.
 fn by_direction(section: Section<'_>) -> Result<[ErrorModel; 2], Problem> {
-    let model = section.word("model").expect("has a default");
+    let model = section.get(keys::errors::MODEL);
     refuse_foreign(&section, "model", model, &[(MODELS, &["direction"])])?;
     let errors = errors(section)?;
-    Ok(match section.word("direction").expect("has a default") {
+    Ok(match section.get(keys::link_errors::DIRECTION) {
         "a-to-b" => [errors, ErrorModel::None],
         "b-to-a" => [ErrorModel::None, errors],
         _both => [errors; 2],
@@ -57,7 +58,7 @@ const KEYS: [Owned; 4] = [
 
 /// An error model.
 pub(super) fn errors(section: Section<'_>) -> Result<ErrorModel, Problem> {
-    let model = section.word("model").expect("has a default");
+    let model = section.get(keys::errors::MODEL);
     refuse_foreign(&section, "model", model, &KEYS)?;
     Ok(match model {
         "none" => ErrorModel::None,
@@ -85,6 +86,6 @@ fn probability(section: &Section<'_>, key: &str) -> Result<Probability, Problem>
 }
 
 fn missing(section: &Section<'_>, key: &str) -> Problem {
-    let model = section.word("model").expect("has a default");
+    let model = section.get(keys::errors::MODEL);
     Problem::new(format!("error model \"{model}\" needs `{key}`")).at(section.origin_of("model"))
 }

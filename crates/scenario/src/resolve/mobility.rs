@@ -1,10 +1,11 @@
 //! `[mobility]` and waypoints: how nodes move.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem, Source};
 use super::nodes::{Placed, through};
 use super::{
-    Files, Names, Owned, named_file, of_named_file, refuse_foreign, seconds, some_names, unknown_node,
+    Files, Names, Owned, named_file, of_named_file, refuse_foreign, seconds_of, some_names, unknown_node,
 };
 use crate::movements::{MovementFormat, RecordedNode, Recording};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
@@ -36,7 +37,7 @@ pub(super) fn resolve(
     (seed, run): (u64, u64),
 ) -> Result<Vec<Trajectory>, Problem> {
     let section = scenario.section("mobility");
-    let model = section.word("model").expect("has a default");
+    let model = section.get(keys::mobility::MODEL);
     if let (Some(node), true) = (placed.iter().find(|n| !n.waypoints.is_empty()), model != "static") {
         return Err(Problem::new(format!(
             "`{}` has waypoints, but mobility.model is \"{model}\"",
@@ -51,7 +52,7 @@ pub(super) fn resolve(
         "ns2" | "bonnmotion" | "sumo" | "csv" => from_file(section, files, placed, names),
         _random => {
             let model = random(scenario, section, model)?;
-            let duration = Duration::from_secs_f64(scenario.number("duration_s").expect("is required"));
+            let duration = seconds_of(&scenario, keys::scenario::DURATION_S);
             bound(&model, duration, placed, section.origin)?;
             let wander = |(number, node): (u32, &Placed<'_>)| {
                 if node.stands() {
@@ -92,7 +93,7 @@ fn random(scenario: Section<'_>, section: Section<'_>, model: &str) -> Result<Ra
     let side = |key| section.number(key).or(nodes.number(key)).ok_or_else(|| missing(key));
     let area = Area { width_m: side("width_m")?, height_m: side("height_m")? };
     let max_speed_mps = section.number("max_speed_mps").ok_or_else(|| missing("max_speed_mps"))?;
-    let pause = seconds(&section, "pause_s").expect("has a default");
+    let pause = seconds_of(&section, keys::mobility::PAUSE_S);
     if model == "random-waypoint" {
         return Ok(RandomWaypoint::Setdest(SetdestWaypoint { area, max_speed_mps, pause }));
     }
@@ -122,7 +123,7 @@ pub(super) fn load(
     folder: &Path,
     before: Option<&Arc<MovementFile>>,
 ) -> Result<Option<Arc<MovementFile>>, Problem> {
-    let format = match section.word("model").expect("has a default") {
+    let format = match section.get(keys::mobility::MODEL) {
         "ns2" => MovementFormat::Ns2,
         "bonnmotion" => MovementFormat::BonnMotion,
         "sumo" => MovementFormat::Sumo,
@@ -151,7 +152,7 @@ fn from_file(
     names: &Names,
 ) -> Result<Vec<Trajectory>, Problem> {
     let Some(file) = files.movements.as_deref() else {
-        let model = section.word("model").expect("has a default");
+        let model = section.get(keys::mobility::MODEL);
         return Err(
             Problem::new(format!("mobility model \"{model}\" needs `file`")).at(section.origin_of("model"))
         );

@@ -21,6 +21,7 @@ mod ways;
 
 use super::csv;
 use super::document::Node;
+use super::field::{Field, Word};
 use super::keys;
 use super::schema::Section;
 use super::source::{Origin, Problem, Problems, Source};
@@ -86,7 +87,7 @@ type Names = BTreeMap<String, NodeId>;
 
 /// What to simulate in run `run`.
 pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
-    let seed = scenario.integer("seed").expect("has a default");
+    let seed = scenario.get(keys::scenario::SEED);
     let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(scenario, files, seed, run)?;
     let mut radio = radio::resolve(scenario)?;
     neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
@@ -104,7 +105,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     }
     let routing = scenario.section("routing");
     Ok(Spec {
-        duration: seconds(&scenario, "duration_s").expect("is required"),
+        duration: seconds_of(&scenario, keys::scenario::DURATION_S),
         warmup: warmup(scenario)?,
         seed,
         routing: routing::resolve(routing, &nodes)?,
@@ -116,7 +117,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         notice_floods,
         taps: Default::default(),
         series: Default::default(),
-        extra_header_bytes: routing.small("extra_header_bytes").expect("has a default"),
+        extra_header_bytes: routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,
         flows,
     })
 }
@@ -132,9 +133,9 @@ fn warmup(scenario: Section<'_>) -> Result<Duration, Problem> {
 }
 
 /// The node that `section.key` names.
-fn node_named(section: &Section<'_>, key: &str, names: &Names) -> Result<NodeId, Problem> {
-    let name = section.word(key).expect("is required");
-    names.get(name).copied().ok_or_else(|| unknown_node(name, section.origin_of(key), names))
+fn node_named(section: &Section<'_>, key: Field<Word>, names: &Names) -> Result<NodeId, Problem> {
+    let name = section.get(key);
+    names.get(name).copied().ok_or_else(|| unknown_node(name, section.origin_of(key.key.name), names))
 }
 
 fn unknown_node(name: &str, origin: &Origin, names: &Names) -> Problem {
@@ -170,6 +171,14 @@ fn refuse_foreign(section: &Section<'_>, choice: &str, chosen: &str, owned: &[Ow
         }
     }
     Ok(())
+}
+
+fn seconds_of(section: &Section<'_>, key: Field<f64>) -> Duration {
+    Duration::from_secs_f64(section.get(key))
+}
+
+fn instant_of(section: &Section<'_>, key: Field<f64>) -> Instant {
+    Instant::ZERO + seconds_of(section, key)
 }
 
 fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {

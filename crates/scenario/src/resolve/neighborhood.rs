@@ -1,5 +1,6 @@
 //! `[neighborhood_red]`.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{Names, refuse_foreign, seconds, unknown_node};
@@ -31,7 +32,7 @@ pub(super) fn resolve(
             .help("add [radio], or remove it"));
     };
     let config = config(&section, radio.mac.data_rate.bps())?;
-    let share = section.number("share").expect("has a default");
+    let share = section.get(keys::neighborhood_red::SHARE);
     let members = members(share, nodes, seed, run);
     radio.neighborhood =
         Some(NeighborhoodSpec { config, members, observed: observed(&section, nodes, names)? });

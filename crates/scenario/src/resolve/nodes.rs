@@ -4,7 +4,7 @@ use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
 use super::ways::Gateways;
-use super::{Files, Names, instant, mobility};
+use super::{Files, Names, instant_of, mobility};
 use hopline_core::{Instant, NodeId, Purpose, Stream};
 use hopline_radio::mobility::{Position, SetDest, Trajectory};
 use hopline_sim::spec::{Channel, Interface, NodeSpec};
@@ -99,7 +99,7 @@ fn channels(section: &Section<'_>) -> Result<Option<Vec<Channel>>, Problem> {
     let Some(given) = section.integers("channels") else { return Ok(None) };
     let mut channels = Vec::new();
     for (number, at) in given {
-        let channel = Channel(u16::try_from(number).expect("the key's range is that of the type"));
+        let channel = Channel(number);
         if channels.contains(&channel) {
             return Err(Problem::new(format!("two radios on channel {number}"))
                 .at(at)
@@ -139,7 +139,7 @@ fn listed<'a>(section: Section<'a>, default: Interface, number: usize) -> Result
         Some(_wireless) => Interface::Wireless,
         None => default,
     };
-    let coordinate = |key| section.number(key).expect("has a default");
+    let [x_m, y_m] = [keys::node::X_M, keys::node::Y_M].map(|key| section.get(key));
     if interface == Interface::Wired && section.has("channels") {
         return Err(Problem::new("channels, but no radio")
             .at(section.origin_of("channels"))
@@ -158,7 +158,7 @@ fn listed<'a>(section: Section<'a>, default: Interface, number: usize) -> Result
         gateway: section.word("gateway").map(|name| (name, section.origin_of("gateway"))),
         name: section.word("name").map_or_else(|| NodeId(number as u32).to_string(), str::to_owned),
         interface,
-        position: Position::new(coordinate("x_m"), coordinate("y_m")),
+        position: Position::new(x_m, y_m),
         waypoints,
         recorded: None,
         origin: section.origin_of("name"),
@@ -176,7 +176,7 @@ fn generate<'a>(
     if !section.is_given() {
         return Ok(());
     }
-    let layout = section.word("layout").expect("is required");
+    let layout = section.get(keys::nodes::LAYOUT);
     let used: &[&str] = match layout {
         "chain" => &["count", "spacing_m"],
         "grid" => &["columns", "rows", "spacing_m"],
@@ -298,16 +298,16 @@ fn require(section: &Section<'_>, layout: &str, used: &[&str]) -> Result<(), Pro
 pub(super) fn through(start: Position, waypoints: &[Section<'_>]) -> Result<Trajectory, Problem> {
     let mut orders: Vec<SetDest> = Vec::new();
     for section in waypoints {
-        let at = instant(section, "at_s").expect("is required");
+        let at = instant_of(section, keys::waypoint::AT_S);
         let last = orders.last().map_or(Instant::ZERO, |o| o.at);
         if at < last {
             return Err(Problem::new("a waypoint that is earlier than the one before it")
                 .at(section.origin_of("at_s"))
                 .help(format!("it follows one at {} s", last.as_secs_f64())));
         }
-        let number = |key| section.number(key).expect("is required");
-        let to = Position::new(number("x_m"), number("y_m"));
-        orders.push(SetDest { at, to, speed_mps: number("speed_mps") });
+        let [x_m, y_m, speed_mps] =
+            [keys::waypoint::X_M, keys::waypoint::Y_M, keys::waypoint::SPEED_MPS].map(|key| section.get(key));
+        orders.push(SetDest { at, to: Position::new(x_m, y_m), speed_mps });
     }
     Ok(Trajectory::from_orders(start, &orders))
 }

@@ -1,8 +1,9 @@
 //! `[[outage]]`.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Names, instant, node_named};
+use super::{Names, instant, instant_of, node_named};
 use hopline_core::Instant;
 use hopline_sim::spec::{Blocks, Interface, LinkSpec, NodeSpec, OutageSpec};
 
@@ -30,8 +31,8 @@ fn outage(
     links: &[LinkSpec],
     names: &Names,
 ) -> Result<OutageSpec, Problem> {
-    let from = node_named(section, "from", names)?;
-    let to = node_named(section, "to", names)?;
+    let from = node_named(section, keys::outage::FROM, names)?;
+    let to = node_named(section, keys::outage::TO, names)?;
     if from == to {
         return Err(Problem::new("an outage between a node and itself")
             .at(section.origin_of("to"))
@@ -45,14 +46,14 @@ fn outage(
             .at(section.origin_of("to"))
             .help("an outage is of a [[link]], or of the air between two wireless nodes"));
     }
-    let start = instant(section, "start_s").expect("has a default");
+    let start = instant_of(section, keys::outage::START_S);
     let end = instant(section, "end_s").unwrap_or(Instant::FAR_FUTURE);
     if end <= start {
         return Err(Problem::new("the outage is over before it begins")
             .at(section.origin_of("end_s"))
             .help(format!("end_s must be above start_s = {}", start.as_secs_f64())));
     }
-    let blocks = match section.word("blocks").expect("has a default") {
+    let blocks = match section.get(keys::outage::BLOCKS) {
         "packets" => Blocks::Packets,
         _frames => Blocks::Frames,
     };

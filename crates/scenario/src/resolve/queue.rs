@@ -41,10 +41,7 @@ const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
 /// `preset` with what `section` puts over it.
 pub(super) fn resolve(preset: QueueSpec, section: Section<'_>) -> Result<QueueSpec, Problem> {
     let mut config = preset;
-    if let Some(packets) = section.integer("capacity_packets") {
-        let packets = u16::try_from(packets).ok().and_then(NonZeroU16::new);
-        config.capacity = packets.expect("the key's range is that of the type");
-    }
+    config.capacity = at_least_one(&section, "capacity_packets").unwrap_or(config.capacity);
     match section.word("service") {
         Some("fifo") => config.service = Service::Fifo,
         Some(_routing_first) => config.service = Service::RoutingFirst,
@@ -72,6 +69,11 @@ pub(super) fn resolve(preset: QueueSpec, section: Section<'_>) -> Result<QueueSp
     Ok(config)
 }
 
+/// A number that its range has above zero.
+fn at_least_one(section: &Section<'_>, key: &str) -> Option<NonZeroU16> {
+    NonZeroU16::new(section.narrow(key)?)
+}
+
 fn action(section: &Section<'_>) -> Action {
     if section.word("action") == Some("mark") { Action::Mark } else { Action::Drop }
 }
@@ -88,10 +90,7 @@ fn codel(section: &Section<'_>) -> Result<CoDelConfig, Problem> {
 
 fn fq_codel(section: &Section<'_>) -> Result<FqCoDelConfig, Problem> {
     let mut fq = FqCoDelConfig { codel: codel(section)?, ..FqCoDelConfig::RFC8290 };
-    if let Some(flows) = section.integer("flows") {
-        let flows = u16::try_from(flows).ok().and_then(NonZeroU16::new);
-        fq.flows = flows.expect("the key's range is that of the type");
-    }
+    fq.flows = at_least_one(section, "flows").unwrap_or(fq.flows);
     fq.quantum_bytes = section.small("quantum_bytes").unwrap_or(fq.quantum_bytes);
     Ok(fq)
 }

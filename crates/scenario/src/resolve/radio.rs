@@ -1,5 +1,6 @@
 //! `[radio]` and `[mac]`.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
 use super::{Owned, links, queue, refuse_foreign};
@@ -68,7 +69,7 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Proble
             }
         };
     }
-    let mut preset = Preset::named(section.word("preset").expect("has a default"));
+    let mut preset = Preset::named(section.get(keys::radio::PRESET));
     apply_mac(&mut preset.mac, scenario.section("mac"))?;
     apply_phy(&mut preset.phy, preset.disk, section)?;
     let delay = section.number("link_layer_delay_us").map(|us| Duration::from_secs_f64(us * 1e-6));
@@ -208,10 +209,8 @@ fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Probl
         (None, Some(bytes)) => config.rts_threshold_bytes = bytes,
         (None, None) => {}
     }
-    let byte =
-        |key| section.integer(key).map(|n| u8::try_from(n).expect("the key's range is that of the type"));
-    let window =
-        |key| section.integer(key).map(|n| u16::try_from(n).expect("the key's range is that of the type"));
+    let byte = |key| section.narrow::<u8>(key);
+    let window = |key| section.narrow::<u16>(key);
     config.short_retry_limit = byte("short_retry_limit").unwrap_or(config.short_retry_limit);
     config.long_retry_limit = byte("long_retry_limit").unwrap_or(config.long_retry_limit);
     config.cw_min = window("cw_min").unwrap_or(config.cw_min);

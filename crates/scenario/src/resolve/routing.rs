@@ -4,6 +4,7 @@ mod aodv;
 mod dsr;
 mod olsr;
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RoutingSpec};
@@ -13,7 +14,7 @@ const PROTOCOLS: [&str; 3] = ["aodv", "olsr", "dsr"];
 
 /// How packets find their way among `nodes`.
 pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<RoutingSpec, Problem> {
-    let protocol = section.word("protocol").expect("has a default");
+    let protocol = section.get(keys::of_routing::PROTOCOL);
     let idle = PROTOCOLS.into_iter().find(|table| *table != protocol && section.section(table).is_given());
     if let Some(table) = idle {
         return Err(Problem::new(format!("[routing.{table}] is given but the protocol is {protocol}"))
@@ -39,7 +40,7 @@ pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<Routin
 
 /// What transports are told of routes.
 pub(super) fn failure_notification(section: Section<'_>) -> FailureNotification {
-    match section.word("failure_notification").expect("has a default") {
+    match section.get(keys::of_routing::FAILURE_NOTIFICATION) {
         "elfn" => FailureNotification::Elfn,
         _none => FailureNotification::None,
     }

@@ -41,8 +41,8 @@ fn apply(config: &mut Config, section: Section<'_>) {
     set_small(section, "cwnd_max", &mut config.cwnd_max);
     set_small(section, "block_segments", &mut config.block_segments);
     set_ms(section, "block_fill_ms", &mut config.block_fill);
-    if let Some(mss) = section.small("mss_bytes") {
-        config.mss = u16::try_from(mss).expect("the key table bounds it");
+    if let Some(mss) = section.narrow("mss_bytes") {
+        config.mss = mss;
     }
     match section.word("rounds") {
         Some("all-settled") => config.rounds = RoundStart::AllSettled,
@@ -106,7 +106,7 @@ fn apply_failures(config: &mut Config, section: Section<'_>) {
     set_small(section, "th_cong", &mut failures.th_cong);
     set_small(section, "th_ack", &mut failures.th_ack);
     if section.has("th_route") {
-        failures.th_route = section.small("th_route").map(to_u8);
+        failures.th_route = section.narrow("th_route");
     }
     match section.word("row_ends") {
         Some("latest-transmission") => failures.row_ends = RowEnds::LatestTransmission,
@@ -137,13 +137,7 @@ fn apply_failures(config: &mut Config, section: Section<'_>) {
 }
 
 fn set_small(section: Section<'_>, key: &str, field: &mut u8) {
-    if let Some(value) = section.small(key) {
-        *field = to_u8(value);
-    }
-}
-
-fn to_u8(value: u32) -> u8 {
-    u8::try_from(value).expect("the key table bounds it")
+    *field = section.narrow(key).unwrap_or(*field);
 }
 
 fn set_ms(section: Section<'_>, key: &str, field: &mut Duration) {

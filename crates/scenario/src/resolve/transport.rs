@@ -1,5 +1,6 @@
 //! What a flow goes over.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{tcp, tpa};
@@ -17,5 +18,5 @@ pub(super) fn resolve(scenario: Section<'_>, section: Section<'_>) -> Result<Tra
 
 /// The name of that transport.
 pub(super) fn named<'a>(scenario: Section<'a>, section: Section<'a>) -> &'a str {
-    section.word("transport").or(scenario.word("transport")).expect("has a default")
+    section.word("transport").unwrap_or_else(|| scenario.get(keys::scenario::TRANSPORT))
 }

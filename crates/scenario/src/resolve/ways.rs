@@ -1,5 +1,6 @@
 //! `[[route]]`, `routing.gateway` and `node.gateway`: where packets go beside what routing knows.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
 use super::{Names, node_named, unknown_node};
@@ -63,7 +64,8 @@ fn route(
     links: &[LinkSpec],
     names: &Names,
 ) -> Result<(NodeId, HostRoute), Problem> {
-    let [at, to, via] = ["at", "to", "via"].map(|key| node_named(section, key, names));
+    let [at, to, via] =
+        [keys::route::AT, keys::route::TO, keys::route::VIA].map(|key| node_named(section, key, names));
     let (at, to, via) = (at?, to?, via?);
     if at == to || at == via {
         let key = if at == to { "to" } else { "via" };

@@ -1,5 +1,6 @@
 //! `[routing.aodv]`.
 
+use super::super::super::keys;
 use super::super::super::schema::Section;
 use super::super::seconds;
 use hopline_routing::aodv::Config;
@@ -7,14 +8,13 @@ use hopline_routing::aodv::config::{Hello, LinkSensing};
 use std::num::NonZeroU16;
 
 pub(super) fn config(section: Section<'_>) -> Config {
-    let mut config = match section.word("preset").expect("has a default") {
+    let mut config = match section.get(keys::aodv::PRESET) {
         "rfc3561" => Config::rfc3561(),
         "rfc3561-hello" => Config::rfc3561_hello(),
         "ns2-2.35" => Config::ns2_235(),
         other => unreachable!("the key table knows no preset {other}"),
     };
-    let byte =
-        |key| section.integer(key).map(|n| u8::try_from(n).expect("the key's range is that of the type"));
+    let byte = |key| section.narrow::<u8>(key);
     apply_sensing(&mut config, section);
     let times = [
         ("active_route_timeout_s", &mut config.active_route_timeout),

@@ -1,5 +1,6 @@
 //! `[routing.dsr]`.
 
+use super::super::super::keys;
 use super::super::super::schema::Section;
 use super::super::super::source::Problem;
 use super::super::seconds;
@@ -30,7 +31,7 @@ const WITHOUT_CACHE: [&str; 4] =
     ["uncached_relays", "uncached_searches", "uncached_salvage", "uncached_jitter"];
 
 pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
-    let mut config = match section.word("preset").expect("has a default") {
+    let mut config = match section.get(keys::dsr::PRESET) {
         "rfc4728" => Config::rfc4728(),
         "ns2-2.35" => Config::ns2(),
         other => unreachable!("the key table knows no preset {other}"),
@@ -185,7 +186,7 @@ fn path_cache(section: Section<'_>, preset: PathCache) -> PathCache {
 }
 
 fn byte(section: Section<'_>, key: &str) -> Option<u8> {
-    section.integer(key).map(|n| u8::try_from(n).expect("the key's range is that of the type"))
+    section.narrow::<u8>(key)
 }
 
 fn count(section: Section<'_>, key: &str) -> Option<NonZeroU16> {

@@ -1,5 +1,6 @@
 //! `[routing.olsr]`.
 
+use super::super::super::keys;
 use super::super::super::schema::Section;
 use super::super::super::source::Problem;
 use super::super::seconds;
@@ -8,12 +9,11 @@ use hopline_routing::olsr::config::{EarlyTc, Hysteresis, LinkSensing, Willingnes
 use std::num::NonZeroU8;
 
 pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
-    let mut config = match section.word("preset").expect("has a default") {
+    let mut config = match section.get(keys::olsr::PRESET) {
         "rfc3626" => Config::rfc3626(),
         other => unreachable!("the key table knows no preset {other}"),
     };
-    let byte =
-        |key| section.integer(key).map(|n| u8::try_from(n).expect("the key's range is that of the type"));
+    let byte = |key| section.narrow::<u8>(key);
     let count = |key| byte(key).and_then(NonZeroU8::new);
     let times = [
         ("hello_interval_s", &mut config.hello_interval),
