@@ -1,5 +1,6 @@
 //! What timers do.
 
+use super::congestion::hold::Hold;
 use super::congestion::undo::Cause;
 use super::congestion::{Outstanding, Phase};
 use super::door::Spared;
@@ -56,17 +57,17 @@ impl<P: Payload> Endpoint<P> {
             self.count_spared(now, Spared::Timeout);
             self.snd.resend_first = true;
         } else {
-            self.reduce_on_timeout(now, back_off);
+            self.reduce_on_timeout(now, stance.hold, back_off);
             self.resend_on_timeout(now);
         }
         self.arm_retransmit(now);
     }
 
     /// RFC 5681 §3.1, (4). A window that is held stays; what falls is remembered until the time-out is known to be genuine.
-    fn reduce_on_timeout(&mut self, now: Instant, back_off: BackOff) {
+    fn reduce_on_timeout(&mut self, now: Instant, hold: Hold, back_off: BackOff) {
         self.stop_pacing();
         self.timers.stop(Timer::MarkPause);
-        self.note_hold(now);
+        self.control.set_hold(now, hold);
         self.count_spared(now, Spared::Timeout);
         let series = if self.control.phase() == Phase::Loss { Series::Continued } else { Series::New };
         let Sender { una, nxt, max, .. } = self.snd;

@@ -235,11 +235,11 @@ impl<P: Payload> Endpoint<P> {
 
     /// RFC 5681 §4.1.
     pub(super) fn restart_if_idle(&mut self, now: Instant) {
-        let held = self.stance(now).holds_everything();
-        if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() || held {
+        if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() {
             return;
         }
-        if self.snd.last_sent.is_some_and(|t| now.since(t) > self.rto.timeout()) {
+        let idle = self.snd.last_sent.is_some_and(|t| now.since(t) > self.rto.timeout());
+        if idle && !self.stance(now).holds_everything() {
             self.control.on_idle(&self.config);
             self.snd.last_sent = Some(now);
         }
