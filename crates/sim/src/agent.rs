@@ -72,7 +72,7 @@ impl<T: Tracer> World<T> {
         let lost = message.map_or_else(
             || Lost::Data {
                 packet: handle,
-                destination: self.forwarding.destination(node, ip.dst),
+                destination: self.forwarding.destination(node, ip.dst).unwrap_or(ip.dst),
                 source: ip.src,
                 travelled: ip.ttl - handle.ttl,
             },
@@ -136,8 +136,11 @@ impl<T: Tracer> World<T> {
             Report::Drop { packet, reason } => {
                 let ip = self.kernel.packets.get(packet).ip;
                 // RFC 3561 §6.3: whoever sent what nobody could be found for is told.
-                if reason == RoutingDrop::DiscoveryFailed && ip.src == node.ipv4() {
-                    self.note_broken_route(node, self.forwarding.destination(node, ip.dst));
+                if reason == RoutingDrop::DiscoveryFailed
+                    && ip.src == node.ipv4()
+                    && let Some(destination) = self.forwarding.destination(node, ip.dst)
+                {
+                    self.note_broken_route(node, destination);
                 }
                 self.drop_packet(node, packet, DropReason::Routing(reason));
             }

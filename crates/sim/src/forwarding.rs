@@ -2,7 +2,7 @@
 //! of a gateway.
 
 use crate::routes;
-use crate::spec::{HostRoute, RoutingSpec, Spec};
+use crate::spec::{HostRoute, NodeSpec, RoutingSpec, Spec};
 use hopline_core::NodeId;
 use hopline_routing::static_routes::StaticRoutes;
 use std::net::Ipv4Addr;
@@ -50,12 +50,10 @@ impl Forwarding {
             !matches!(spec.routing, RoutingSpec::Static) && spec.nodes[node.index()].is_wireless()
         };
         let gateways = gateways(spec, has_agent);
-        let table = |(node, of): (NodeId, &crate::spec::NodeSpec)| Table {
-            way: match has_agent(node) {
-                true => Way::Agent { gateway: gateways[node.index()] },
-                false => Way::Static,
-            },
-            hosts: of.routes.clone(),
+        let table = |(node, of): (NodeId, &NodeSpec)| {
+            let gateway = gateways[node.index()];
+            let way = if has_agent(node) { Way::Agent { gateway } } else { Way::Static };
+            Table { way, hosts: of.routes.clone() }
         };
         Self {
             directory: Directory::new(spec),
@@ -98,11 +96,11 @@ impl Forwarding {
         }
     }
 
-    /// The node to which an agent at `node` is to bring what is for `address`.
-    pub(crate) fn destination(&self, node: NodeId, address: Ipv4Addr) -> Ipv4Addr {
+    /// The node to which the agent at `node` is to bring what is for `address`; `None` if that is no matter of an agent's.
+    pub(crate) fn destination(&self, node: NodeId, address: Ipv4Addr) -> Option<Ipv4Addr> {
         match self.next(node, address) {
-            Hop::Agent { destination } => destination,
-            Hop::Neighbour(_) | Hop::None => address,
+            Hop::Agent { destination } => Some(destination),
+            Hop::Neighbour(_) | Hop::None => None,
         }
     }
 
@@ -139,7 +137,7 @@ fn gateways(spec: &Spec, has_agent: impl Fn(NodeId) -> bool) -> Vec<Option<NodeI
         let reached = doors.iter().filter_map(|&door| Some((ways.hops(node, door)?, door)));
         reached.min().map(|(_, door)| door).or(doors.first().copied())
     };
-    let of = |(node, of): (NodeId, &crate::spec::NodeSpec)| match (has_agent(node), doors.contains(&node)) {
+    let of = |(node, of): (NodeId, &NodeSpec)| match (has_agent(node), doors.contains(&node)) {
         (false, _) => None,
         (true, true) => Some(node),
         (true, false) => of.gateway.or_else(|| nearest(node)),

@@ -4,7 +4,7 @@ use crate::air::StationId;
 use crate::alarm::Alarm;
 use crate::packet::Handle;
 use crate::seat::Seat;
-use crate::spec::{RoutingSpec, Spec};
+use crate::spec::{NodeSpec, RoutingSpec, Spec};
 use crate::wired::WireEnd;
 use hopline_core::{LinkId, NodeId, Purpose, Stream};
 use hopline_routing::aodv::Aodv;
@@ -74,7 +74,7 @@ impl Agent {
 /// All nodes of `spec`. `seats`: what stands in the path of a node.
 pub(crate) fn nodes(spec: &Spec, run: u64, seats: impl Fn(NodeId) -> Vec<Seat>) -> Vec<Node> {
     let mut stations = (0..).map(StationId);
-    let node = |(id, of): (NodeId, &crate::spec::NodeSpec)| Node {
+    let node = |(id, of): (NodeId, &NodeSpec)| Node {
         interfaces: stations.by_ref().take(of.radios.len()).map(Interface::Radio).collect(),
         agent: of.is_wireless().then(|| Agent::of(spec, id, run)).flatten(),
         path: seats(id),

@@ -52,8 +52,8 @@ struct Bulletin {
 struct End {
     /// The other end.
     peer: Ipv4Addr,
-    /// Where an agent here brings what is for the peer.
-    towards: Ipv4Addr,
+    /// Where an agent here brings what is for the peer, if it is a matter of an agent's.
+    towards: Option<Ipv4Addr>,
     flow: u32,
     side: Side,
 }
@@ -88,7 +88,7 @@ impl<T: Tracer> World<T> {
     pub(crate) fn note_broken_route(&mut self, node: NodeId, destination: Ipv4Addr) {
         if let Some(notifier) = &mut self.notifier {
             let bulletin = &mut notifier.nodes[node.index()];
-            let concerns_us = bulletin.ends.iter().any(|end| end.towards == destination);
+            let concerns_us = bulletin.ends.iter().any(|end| end.towards == Some(destination));
             if concerns_us && !bulletin.broken.contains(&destination) {
                 bulletin.broken.push(destination);
             }
@@ -136,7 +136,7 @@ impl<T: Tracer> World<T> {
             && let Some(&end) = bulletin.ends.get(next)
         {
             next += 1;
-            if end.towards == towards {
+            if end.towards == Some(towards) {
                 self.signal(end.flow, end.side, signal);
             }
         }

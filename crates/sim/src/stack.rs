@@ -25,8 +25,8 @@ impl<T: Tracer> World<T> {
         let destination = packet.ip.dst;
         if let Some(flow) = packet.account.flow().filter(|&flow| self.flows.is_source(flow, node))
             && let Some(agent) = self.nodes[node.index()].agent.as_deref()
+            && let Some(peer) = self.forwarding.destination(node, destination)
         {
-            let peer = self.forwarding.destination(node, destination);
             let known = agent.machine.has_route(self.kernel.now, peer);
             let route = if known { Route::Known } else { Route::None };
             self.flows.note_route(self.kernel.now, flow, route);

@@ -41,6 +41,14 @@ fn mobile_nodes_reach_a_server_behind_a_gateway_and_it_reaches_them() {
 }
 
 #[test]
+fn a_gateway_that_sends_over_its_wire_is_never_without_a_route() {
+    for (protocol, spec) in over_agents(&with_server(1).transfer(1, 3, ns2_tcp(8), 50_000)) {
+        let flow = &simulate(&spec, 1).flows[0];
+        assert_eq!((flow.bytes_received, flow.route_gaps), (50_000, 0), "{protocol}");
+    }
+}
+
+#[test]
 fn nodes_of_the_same_network_never_go_through_the_wire() {
     for (protocol, spec) in over_agents(&with_server(3).transfer(0, 3, ns2_tcp(8), 50_000)) {
         let outcome = simulate(&spec, 1);
