@@ -151,7 +151,7 @@ pub const CATALOGUE: &[MetricInfo] = &[
         "drops_unresolved",
         "1",
         Lower,
-        "packets dropped: another one was to wait for the neighbour's address",
+        "packets dropped: another one was to wait for the neighbour's address, or the next hop was no neighbour",
         |o| Some(over_nodes(o, |n| n.drops.unresolved)),
     ),
     run("drops_no_route", "1", Lower, "packets dropped: no route, or none in time", |o| {
@@ -528,7 +528,7 @@ pub const CATALOGUE: &[MetricInfo] = &[
         "drops_unresolved",
         "1",
         Lower,
-        "packets dropped: another one was to wait for the neighbour's address",
+        "packets dropped: another one was to wait for the neighbour's address, or the next hop was no neighbour",
         |n| dropped(n, |d| d.unresolved),
     ),
     node("drops_no_route", "1", Lower, "packets dropped: no route, or none in time", |n| {
