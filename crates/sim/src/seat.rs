@@ -97,8 +97,8 @@ pub(crate) enum Passage {
     Pass,
     /// It passes with a mark (RFC 3168).
     Marked,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
     /// The machine has it, with the hold on it, until it [lets it go on](Wish::GoOn) or [absorbs it](Wish::Absorb).
+    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
     Taken,
     Dropped(DropReason),
 }
@@ -108,11 +108,11 @@ pub(crate) enum Passage {
 pub(crate) enum Wish {
     /// A packet of its own sent to a neighbour, or to all. It passes what stands in the path as every other, this machine included.
     Send(Sending),
-    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
     /// A packet that it took goes on as it would have, past the machines that it has not passed.
-    GoOn(Handle, Onward),
     #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
+    GoOn(Handle, Onward),
     /// A packet that it took goes no further: who sent it is served, or told, by this machine.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
     Absorb(Handle),
     /// To be told what the radio did so far.
     ChannelTime,

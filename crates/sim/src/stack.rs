@@ -229,21 +229,19 @@ impl<T: Tracer> World<T> {
 
     /// Over every radio.
     fn broadcast(&mut self, node: NodeId, handle: Handle, class: Class) {
-        let state = &self.nodes[node.index()];
-        let is_radio = |interface: &Interface| matches!(interface, Interface::Radio(_));
-        let radios = state.interfaces.iter().filter(|interface| is_radio(interface)).count();
-        if radios == 0 {
+        let mut stations = match &self.air {
+            Some(air) => air.stations(node).peekable(),
+            None => return self.drop_packet(node, handle, DropReason::NoRoute),
+        };
+        if stations.peek().is_none() {
             return self.drop_packet(node, handle, DropReason::NoRoute);
         }
-        for radio in 0..radios {
-            // Radios are the first interfaces of a node.
-            let port = Port {
-                link: hopline_core::LinkId(radio as u32),
-                interface: self.nodes[node.index()].interfaces[radio],
-            };
-            if radio + 1 < radios {
+        while let Some(station) = stations.next() {
+            if stations.peek().is_some() {
                 self.kernel.packets.retain(handle);
             }
+            let (air, _) = self.air();
+            let port = radio_port(air, station);
             let queued = Queued { handle, to: MacAddr::BROADCAST, class };
             self.go_out(node, port, queued, Ipv4Addr::BROADCAST);
         }
