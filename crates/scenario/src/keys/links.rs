@@ -1,0 +1,88 @@
+//! `[[link]]`, `[[route]]` and `[[outage]]`.
+
+use super::{LINK_ERRORS, LONGEST_S, QUEUE};
+use crate::field::{self, Field};
+use crate::schema::Default::{Number, Word};
+use crate::schema::Key;
+
+/// Keys of [`LINK`] that always have a value.
+pub mod link {
+    use super::*;
+
+    /// `a`.
+    pub const A: Field<field::Word> = Field::word(Key::text("a", "name of the node at one end").required());
+    /// `b`.
+    pub const B: Field<field::Word> =
+        Field::word(Key::text("b", "name of the node at the other end").required());
+    /// `rate_mbps`.
+    pub const RATE_MBPS: Field<f64> =
+        Field::number(Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required());
+    /// `delay_ms`.
+    pub const DELAY_MS: Field<f64> =
+        Field::number(Key::number("delay_ms", 0.0, 1e6, "propagation delay").required());
+}
+
+/// `[[link]]`.
+pub const LINK: &[Key] = &[
+    link::A.key,
+    link::B.key,
+    link::RATE_MBPS.key,
+    link::DELAY_MS.key,
+    Key::table("queue", QUEUE, "queue in front of each direction"),
+    Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
+];
+
+/// Keys of [`ROUTE`] that always have a value.
+pub mod route {
+    use super::*;
+
+    /// `at`.
+    pub const AT: Field<field::Word> =
+        Field::word(Key::text("at", "name of the node that sends so").required());
+    /// `to`.
+    pub const TO: Field<field::Word> =
+        Field::word(Key::text("to", "name of the node that the packets are for").required());
+    /// `via`.
+    pub const VIA: Field<field::Word> = Field::word(
+        Key::text(
+            "via",
+            "name of the neighbour that gets them: over a [[link]], or a channel that both have",
+        )
+        .required(),
+    );
+}
+
+/// `[[route]]`.
+pub const ROUTE: &[Key] = &[route::AT.key, route::TO.key, route::VIA.key];
+
+/// Keys of [`OUTAGE`] that always have a value.
+pub mod outage {
+    use super::*;
+
+    /// `from`.
+    pub const FROM: Field<field::Word> =
+        Field::word(Key::text("from", "name of the node that is not heard").required());
+    /// `to`.
+    pub const TO: Field<field::Word> =
+        Field::word(Key::text("to", "name of the node that does not hear it").required());
+    /// `start_s`.
+    pub const START_S: Field<f64> =
+        Field::number(Key::number("start_s", 0.0, LONGEST_S, "when it begins").or(Number(0.0)));
+    /// `blocks`.
+    pub const BLOCKS: Field<field::Word> = Field::word(Key::word(
+        "blocks",
+        &["frames", "packets"],
+        "frames: a link too weak to decode; packets: a filter by MAC address above the MAC, which goes on answering",
+    )
+    .or(Word("frames")));
+}
+
+/// `[[outage]]`.
+pub const OUTAGE: &[Key] = &[
+    outage::FROM.key,
+    outage::TO.key,
+    outage::START_S.key,
+    Key::number("end_s", 0.0, LONGEST_S, "when it is over; default: never"),
+    Key::flag("both_ways", "whether `from` does not hear `to` either; default: false"),
+    outage::BLOCKS.key,
+];
