@@ -25,6 +25,26 @@ impl<T> Copy for Field<T> {}
 #[derive(Debug)]
 pub enum Word {}
 
+/// What reads a key by its declaration.
+pub trait Declared {
+    /// What is read.
+    type Value<'a>;
+
+    /// The value in a checked `section`.
+    ///
+    /// # Panics
+    /// If the section was not checked against the table of this key.
+    fn read<'a>(self, section: &Section<'a>) -> Self::Value<'a>;
+}
+
+impl<T: Type> Declared for Field<T> {
+    type Value<'a> = T::Value<'a>;
+
+    fn read<'a>(self, section: &Section<'a>) -> T::Value<'a> {
+        T::read(section, &self.key).expect("a checked document has what must be given, of the right kind")
+    }
+}
+
 /// The type of a value that is there.
 pub trait Type {
     /// What is read.

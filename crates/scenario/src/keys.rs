@@ -3,6 +3,7 @@
 
 mod links;
 mod neighborhood;
+mod of_tpa;
 mod places;
 mod radios;
 mod routing;
@@ -10,13 +11,16 @@ mod transports;
 
 use super::schema::Default::{Integer, Number, Word};
 use super::schema::Key;
+use crate::choice;
+use crate::choice::Chosen;
 use crate::field::{self, Field};
 pub use links::*;
 pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD, neighborhood_red, notice_flood};
+pub use of_tpa::{TPA, tpa};
 pub use places::*;
 pub use radios::*;
-pub use routing::{AODV, DSR, OLSR, ROUTING, aodv, dsr, of_routing, olsr};
-pub use transports::{DOOR, FEEDBACK, PACING, TCP, TPA, TRANSPORTS};
+pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, olsr};
+pub use transports::{DOOR, FEEDBACK, PACING, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp};
 
 /// Longest run: about 116 days.
 const LONGEST_S: f64 = 1e7;
@@ -112,8 +116,18 @@ pub mod flow {
     pub const DST: Field<field::Word> =
         Field::word(Key::text("dst", "name of the receiving node").required());
     /// `kind`.
-    pub const KIND: Field<field::Word> =
-        Field::word(Key::word("kind", FLOW_KINDS, "what is sent; see above").or(Word("bulk")));
+    pub const KIND: Chosen<FlowKind> = choice!(
+        "kind",
+        {
+            "bulk" => FlowKind::Bulk,
+            "cbr" => FlowKind::Cbr,
+            "on-off" => FlowKind::OnOff,
+            "request-response" => FlowKind::RequestResponse,
+            "http" => FlowKind::Http,
+        },
+        "what is sent; see above",
+    )
+    .or("bulk");
     /// `start_s`.
     pub const START_S: Field<f64> =
         Field::number(Key::number("start_s", 0.0, LONGEST_S, "when the application starts").or(Number(0.0)));
@@ -188,22 +202,50 @@ pub const FLOW: &[Key] = &[
     Key::table("tpa", TPA, "TPA of this flow, over [tpa]"),
 ];
 
-/// Kinds of traffic.
-pub const FLOW_KINDS: &[&str] = &["bulk", "cbr", "on-off", "request-response", "http"];
+/// What [`flow::KIND`] chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// As much as the path takes.
+    Bulk,
+    /// Packets at a constant rate.
+    Cbr,
+    /// The same, with pauses.
+    OnOff,
+    /// Requests and responses.
+    RequestResponse,
+    /// The same, as browsing makes them.
+    Http,
+}
+
+/// What [`draw::DRAW`] chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// Between two values, all alike.
+    Uniform,
+    /// Without memory.
+    Exponential,
+    /// Heavy-tailed, between two values.
+    BoundedPareto,
+    /// Of a normal logarithm.
+    LogNormal,
+}
 
 /// Keys of [`DRAW`] that always have a value.
 pub mod draw {
     use super::*;
 
     /// `draw`.
-    pub const DRAW: Field<field::Word> = Field::word(
-        Key::word(
-            "draw",
-            &["uniform", "exponential", "bounded-pareto", "log-normal"],
-            "distribution; its parameters have the unit of what is drawn",
-        )
-        .required(),
-    );
+    pub const DRAW: Chosen<Distribution> = choice!(
+        "draw",
+        {
+            "uniform" => Distribution::Uniform,
+            "exponential" => Distribution::Exponential,
+            "bounded-pareto" => Distribution::BoundedPareto,
+            "log-normal" => Distribution::LogNormal,
+        },
+        "distribution; its parameters have the unit of what is drawn",
+    )
+    .required();
 }
 
 /// A size or a time that is drawn.

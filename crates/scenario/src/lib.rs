@@ -4,6 +4,7 @@
 //! over it; [`schema`] checks the result against the tables in [`keys`]; `resolve` makes a [`Spec`] of it for one run.
 //! The format is described for its users in scenarios/README.md.
 
+pub mod choice;
 pub mod csv;
 pub mod document;
 pub mod field;

@@ -1,8 +1,9 @@
 //! The mechanism of the key tables: what a key takes, its default and its meaning, and the check of a document against
 //! them. The keys themselves are in [`keys`](super::keys), and in the `keys` of plans and claims.
 
+use super::choice::Choice;
 use super::document::{Entry, Node, Table, Value};
-use super::field::{Field, Type};
+use super::field::Declared;
 use super::source::{Origin, Problem, Problems, nearest};
 
 /// One key of a file. Its unit is the end of its name (`_s`, `_m`, `_mbps`, …).
@@ -353,13 +354,18 @@ impl<'a> Section<'a> {
         self.table.is_some()
     }
 
-    /// The value of a key that always has one: given, or by default.
+    /// The value of a declared key: of one that always has a value, that; of others, what was given.
     ///
     /// # Panics
     /// If the document was not checked against the table of this key.
     #[must_use]
-    pub fn get<T: Type>(&self, field: Field<T>) -> T::Value<'a> {
-        T::read(self, &field.key).expect("a checked document has what must be given, of the right kind")
+    pub fn get<D: Declared>(&self, key: D) -> D::Value<'a> {
+        key.read(self)
+    }
+
+    /// Puts what was chosen into `field`, if anything was.
+    pub fn set<T: Copy>(&self, key: Choice<T>, field: &mut T) {
+        *field = self.get(key).unwrap_or(*field);
     }
 
     /// A whole number, given or by default, whose range lies within that of its type.

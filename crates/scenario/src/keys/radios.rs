@@ -1,23 +1,78 @@
 //! `[radio]`, `[mac]`, `[queue]`, and the errors of radios and links.
 
 use super::{FAR_M, LONGEST_S};
+use crate::choice;
+use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
 use crate::schema::Key;
+use hopline_queue::{Action, Service};
+use hopline_radio::mac::config::{
+    BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
+};
+use hopline_radio::phy::propagation::ShadowingDraw;
+use hopline_radio::rate::Preamble;
+use hopline_sim::spec::AddressResolution;
 
-/// Keys of [`RADIO`] that always have a value.
+/// What [`radio::PRESET`] chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RadioPreset {
+    /// ns-2's 914 MHz WaveLAN.
+    Ns2Wavelan,
+    /// ns-3's 802.11b at the ranges of ns-2.
+    Ns3Wavelan,
+    /// 802.11b.
+    Dot11b,
+    /// 802.11a.
+    Dot11a,
+    /// QualNet's 802.11 with a range of 367 m.
+    Qualnet367,
+}
+
+/// What [`errors::MODEL`] chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Nothing.
+    None,
+    /// Bits, each by itself.
+    Bit,
+    /// Packets, each by itself.
+    Packet,
+    /// Packets, in bursts of packets.
+    GilbertPacket,
+    /// Bits, in bursts of time.
+    GilbertElliott,
+}
+
+/// Keys of [`RADIO`]: one that always has a value, and those that choose.
 pub mod radio {
     use super::*;
 
-    /// `preset`.
-    pub const PRESET: Field<field::Word> = Field::word(
-        Key::word(
-            "preset",
-            &["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "qualnet-367"],
-            "starting point for all of [radio], [mac] and [queue]; see above",
-        )
-        .or(Word("ns2-wavelan")),
+    /// `shadowing_draw`.
+    pub const SHADOWING_DRAW: Choice<ShadowingDraw> = choice!(
+        "shadowing_draw",
+        { "per-frame" => ShadowingDraw::PerFrame, "per-link" => ShadowingDraw::PerLink },
+        "of shadowing: what gets a deviation of its own",
     );
+    /// `address_resolution`.
+    pub const ADDRESS_RESOLUTION: Choice<AddressResolution> = choice!(
+        "address_resolution",
+        { "known" => AddressResolution::Known, "arp" => AddressResolution::Arp },
+        "how nodes come by the link-layer addresses of neighbours; arp: they ask the first time, and keep one packet meanwhile, as ns-2; default: known, with routing.dsr.preset = ns2-2.35: arp",
+    );
+    /// `preset`.
+    pub const PRESET: Chosen<RadioPreset> = choice!(
+        "preset",
+        {
+            "ns2-wavelan" => RadioPreset::Ns2Wavelan,
+            "ns3-wavelan" => RadioPreset::Ns3Wavelan,
+            "dot11b" => RadioPreset::Dot11b,
+            "dot11a" => RadioPreset::Dot11a,
+            "qualnet-367" => RadioPreset::Qualnet367,
+        },
+        "starting point for all of [radio], [mac] and [queue]; see above",
+    )
+    .or("ns2-wavelan");
 }
 
 /// `[radio]`.
@@ -39,17 +94,13 @@ pub const RADIO: &[Key] = &[
     Key::number("path_loss_exponent", 1.0, 10.0, "of log-distance and shadowing"),
     Key::number("reference_distance_m", 0.01, 1000.0, "of log-distance and shadowing: free space up to here"),
     Key::number("shadowing_deviation_db", 0.0, 50.0, "of shadowing: standard deviation"),
-    Key::word("shadowing_draw", &["per-frame", "per-link"], "of shadowing: what gets a deviation of its own"),
+    radio::SHADOWING_DRAW.key,
     Key::number("tx_power_dbm", -100.0, 60.0, "transmitted power"),
     Key::number("frequency_mhz", 1.0, 300_000.0, "carrier frequency"),
     Key::number("antenna_height_m", 0.01, 1000.0, "of two-ray: height of both antennas"),
     Key::word("reception", RECEPTIONS, "what a radio does with several frames at once"),
     Key::number("capture_db", 0.0, 100.0, "how much stronger a frame must be to survive another"),
-    Key::word(
-        "address_resolution",
-        &["known", "arp"],
-        "how nodes come by the link-layer addresses of neighbours; arp: they ask the first time, and keep one packet meanwhile, as ns-2; default: known, with routing.dsr.preset = ns2-2.35: arp",
-    ),
+    radio::ADDRESS_RESOLUTION.key,
     Key::number("link_layer_delay_us", 0.0, 1e6, "time from the network layer to the interface queue"),
     Key::integers(
         "channels",
@@ -62,6 +113,55 @@ pub const RADIO: &[Key] = &[
 
 /// Reception models.
 pub const RECEPTIONS: &[&str] = &["lock-on-sensed", "lock-on-decodable", "cumulative-sinr"];
+
+/// Keys of [`MAC`] that choose.
+pub mod mac {
+    use super::*;
+
+    /// `preamble`.
+    pub const PREAMBLE: Choice<Preamble> =
+        choice!("preamble", { "long" => Preamble::Long, "short" => Preamble::Short }, "of 802.11b frames");
+    /// `first_access`.
+    pub const FIRST_ACCESS: Choice<FirstAccess> = choice!(
+        "first_access",
+        {
+            "immediate" => FirstAccess::Immediate,
+            "idle-on-arrival" => FirstAccess::IdleOnArrival,
+            "always-backoff" => FirstAccess::AlwaysBackoff,
+        },
+        "a frame on an idle medium; ns-2: always-backoff, ns-3: idle-on-arrival",
+    );
+    /// `eifs`.
+    pub const EIFS: Choice<EifsRule> = choice!(
+        "eifs",
+        { "standard" => EifsRule::Standard, "as-nav" => EifsRule::AsNav },
+        "after a frame not decoded; ns-2: as-nav",
+    );
+    /// `response_timeout`.
+    pub const RESPONSE_TIMEOUT: Choice<ResponseTimeout> = choice!(
+        "response_timeout",
+        { "standard" => ResponseTimeout::Standard, "whole-response" => ResponseTimeout::WholeResponse },
+        "wait for CTS and ACK; ns-2: whole-response",
+    );
+    /// `reservation`.
+    pub const RESERVATION: Choice<Reservation> = choice!(
+        "reservation",
+        { "standard" => Reservation::Standard, "medium-idle" => Reservation::MediumIdle },
+        "what must be idle for a CTS; ns-2: medium-idle",
+    );
+    /// `backoff_range`.
+    pub const BACKOFF_RANGE: Choice<BackoffRange> = choice!(
+        "backoff_range",
+        { "inclusive" => BackoffRange::Inclusive, "exclusive" => BackoffRange::Exclusive },
+        "0 to CW, or to CW - 1; ns-2: exclusive",
+    );
+    /// `nav_reset`.
+    pub const NAV_RESET: Choice<NavReset> = choice!(
+        "nav_reset",
+        { "never" => NavReset::Never, "after-silent-rts" => NavReset::AfterSilentRts },
+        "a NAV set by an RTS that nothing follows",
+    );
+}
 
 /// `[mac]`.
 pub const MAC: &[Key] = &[
@@ -95,22 +195,33 @@ pub const MAC: &[Key] = &[
         32_767,
         "longest block, BlockAck included; block-ack: no limit if not given",
     ),
-    Key::word("preamble", &["long", "short"], "of 802.11b frames"),
-    Key::word(
-        "first_access",
-        &["immediate", "idle-on-arrival", "always-backoff"],
-        "a frame on an idle medium; ns-2: always-backoff, ns-3: idle-on-arrival",
-    ),
-    Key::word("eifs", &["standard", "as-nav"], "after a frame not decoded; ns-2: as-nav"),
-    Key::word(
-        "response_timeout",
-        &["standard", "whole-response"],
-        "wait for CTS and ACK; ns-2: whole-response",
-    ),
-    Key::word("reservation", &["standard", "medium-idle"], "what must be idle for a CTS; ns-2: medium-idle"),
-    Key::word("backoff_range", &["inclusive", "exclusive"], "0 to CW, or to CW - 1; ns-2: exclusive"),
-    Key::word("nav_reset", &["never", "after-silent-rts"], "a NAV set by an RTS that nothing follows"),
+    mac::PREAMBLE.key,
+    mac::FIRST_ACCESS.key,
+    mac::EIFS.key,
+    mac::RESPONSE_TIMEOUT.key,
+    mac::RESERVATION.key,
+    mac::BACKOFF_RANGE.key,
+    mac::NAV_RESET.key,
 ];
+
+/// Keys of [`QUEUE`] that choose.
+pub mod queue {
+    use super::*;
+
+    /// `service`.
+    pub const SERVICE: Choice<Service> = choice!(
+        "service",
+        { "fifo" => Service::Fifo, "routing-first" => Service::RoutingFirst },
+        "whether routing packets overtake; default: fifo, ns-2: yes",
+    );
+    /// `action`.
+    pub const ACTION: Choice<Action> = choice!(
+        "action",
+        { "drop" => Action::Drop, "mark" => Action::Mark },
+        "of red, codel and fq-codel: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked; \
+         default: drop",
+    );
+}
 
 /// `[queue]` and `link.queue`.
 pub const QUEUE: &[Key] = &[
@@ -120,11 +231,7 @@ pub const QUEUE: &[Key] = &[
         65_535,
         "packets that the queue holds; default: 50, as ns-2 counts them: 49; of qualnet-367: 66",
     ),
-    Key::word(
-        "service",
-        &["fifo", "routing-first"],
-        "whether routing packets overtake; default: fifo, ns-2: yes",
-    ),
+    queue::SERVICE.key,
     Key::word(
         "discipline",
         &["drop-tail", "red", "codel", "fq-codel"],
@@ -168,12 +275,7 @@ pub const QUEUE: &[Key] = &[
         1000.0,
         "of red: an empty queue counts as seen empty once in this time; 0: not at all; default: 1",
     ),
-    Key::word(
-        "action",
-        &["drop", "mark"],
-        "of red, codel and fq-codel: what becomes of a chosen packet; mark: those of flows with tcp.ecn are marked; \
-         default: drop",
-    ),
+    queue::ACTION.key,
     Key::number(
         "target_ms",
         0.001,
@@ -201,10 +303,18 @@ pub mod errors {
     use super::*;
 
     /// `model`.
-    pub const MODEL: Field<field::Word> = Field::word(
-        Key::word("model", &["none", "bit", "packet", "gilbert-packet", "gilbert-elliott"], "what is drawn")
-            .or(Word("none")),
-    );
+    pub const MODEL: Chosen<ErrorKind> = choice!(
+        "model",
+        {
+            "none" => ErrorKind::None,
+            "bit" => ErrorKind::Bit,
+            "packet" => ErrorKind::Packet,
+            "gilbert-packet" => ErrorKind::GilbertPacket,
+            "gilbert-elliott" => ErrorKind::GilbertElliott,
+        },
+        "what is drawn",
+    )
+    .or("none");
 }
 
 /// `radio.errors`, and with a direction `link.errors`.

@@ -1,22 +1,46 @@
 //! How packets find their way: `[routing]`.
 
-use super::super::schema::Default::{Integer, Word};
+use super::super::schema::Default::Integer;
 use super::{Key, LONGEST_S};
-use crate::field::{self, Field};
+use crate::choice;
+use crate::choice::{Choice, Chosen};
+use crate::field::Field;
+use hopline_routing::dsr::config::{
+    DeadLink, LostControl, NeighboursAsked, QueuedPackets, Stranded, TargetReplies, UncachedJitter,
+    UncachedRelays, UncachedSalvage, UncachedSearches, WaysLearnt,
+};
+use hopline_routing::{aodv as of_aodv, dsr as of_dsr, olsr as of_olsr};
+use hopline_sim::spec::FailureNotification;
+
+/// What [`of_routing::PROTOCOL`] chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Shortest paths over the first positions.
+    Static,
+    /// RFC 3561.
+    Aodv,
+    /// RFC 3626.
+    Olsr,
+    /// RFC 4728.
+    Dsr,
+}
 
 /// Keys of [`ROUTING`] that always have a value.
 pub mod of_routing {
     use super::*;
 
     /// `protocol`.
-    pub const PROTOCOL: Field<field::Word> = Field::word(
-        Key::word(
-            "protocol",
-            &["static", "aodv", "olsr", "dsr"],
-            "static: shortest paths over the first positions",
-        )
-        .or(Word("static")),
-    );
+    pub const PROTOCOL: Chosen<Protocol> = choice!(
+        "protocol",
+        {
+            "static" => Protocol::Static,
+            "aodv" => Protocol::Aodv,
+            "olsr" => Protocol::Olsr,
+            "dsr" => Protocol::Dsr,
+        },
+        "static: shortest paths over the first positions",
+    )
+    .or("static");
     /// `extra_header_bytes`.
     pub const EXTRA_HEADER_BYTES: Field<u64> = Field::integer(
         Key::integer(
@@ -28,12 +52,12 @@ pub mod of_routing {
         .or(Integer(0)),
     );
     /// `failure_notification`.
-    pub const FAILURE_NOTIFICATION: Field<field::Word> = Field::word(Key::word(
+    pub const FAILURE_NOTIFICATION: Chosen<FailureNotification> = choice!(
         "failure_notification",
-        &["none", "elfn"],
+        { "none" => FailureNotification::None, "elfn" => FailureNotification::Elfn },
         "elfn: transports are told of lost routes: by AODV, OLSR or DSR, which also tell of their return, or with static routes by ICMP",
     )
-    .or(Word("none")));
+    .or("none");
 }
 
 /// `[routing]`.
@@ -55,9 +79,16 @@ pub mod aodv {
     use super::*;
 
     /// `preset`.
-    pub const PRESET: Field<field::Word> = Field::word(
-        Key::word("preset", &["rfc3561", "rfc3561-hello", "ns2-2.35"], "starting point").or(Word("rfc3561")),
-    );
+    pub const PRESET: Chosen<fn() -> of_aodv::Config> = choice!(
+        "preset",
+        {
+            "rfc3561" => of_aodv::Config::rfc3561,
+            "rfc3561-hello" => of_aodv::Config::rfc3561_hello,
+            "ns2-2.35" => of_aodv::Config::ns2_235,
+        },
+        "starting point",
+    )
+    .or("rfc3561");
 }
 
 /// `[routing.aodv]`.
@@ -81,19 +112,30 @@ pub const AODV: &[Key] = &[
 pub mod olsr {
     use super::*;
 
+    /// `link_sensing`.
+    pub const LINK_SENSING: Choice<of_olsr::config::LinkSensing> = choice!(
+        "link_sensing",
+        {
+            "hello" => of_olsr::config::LinkSensing::Hello,
+            "hello-and-link-layer" => of_olsr::config::LinkSensing::HelloAndLinkLayer,
+        },
+        "how a broken link is noticed; default: hello",
+    );
     /// `preset`.
-    pub const PRESET: Field<field::Word> =
-        Field::word(Key::word("preset", &["rfc3626"], "starting point").or(Word("rfc3626")));
+    pub const PRESET: Chosen<fn() -> of_olsr::Config> = choice!(
+        "preset",
+        {
+            "rfc3626" => of_olsr::Config::rfc3626 as fn() -> of_olsr::Config,
+        },
+        "starting point",
+    )
+    .or("rfc3626");
 }
 
 /// `[routing.olsr]`.
 pub const OLSR: &[Key] = &[
     olsr::PRESET.key,
-    Key::word(
-        "link_sensing",
-        &["hello", "hello-and-link-layer"],
-        "how a broken link is noticed; default: hello",
-    ),
+    olsr::LINK_SENSING.key,
     Key::number("hello_interval_s", 0.01, 1000.0, "HELLO_INTERVAL; default: 2"),
     Key::number("tc_interval_s", 0.01, 1000.0, "TC_INTERVAL; default: 5"),
     Key::integer("neighbour_hold_intervals", 1, 255, "NEIGHB_HOLD_TIME in HELLO intervals; default: 3"),
@@ -127,9 +169,82 @@ pub const OLSR: &[Key] = &[
 pub mod dsr {
     use super::*;
 
+    /// `target_replies`.
+    pub const TARGET_REPLIES: Choice<TargetReplies> = choice!(
+        "target_replies",
+        { "all" => TargetReplies::All, "first" => TargetReplies::First },
+        "to which copies of a request; default: all",
+    );
+    /// `queued_packets`.
+    pub const QUEUED_PACKETS: Choice<QueuedPackets> = choice!(
+        "queued_packets",
+        { "salvaged" => QueuedPackets::Salvaged, "kept" => QueuedPackets::Kept },
+        "those queued for a neighbour that is gone; default: salvaged",
+    );
+    /// `neighbours_asked`.
+    pub const NEIGHBOURS_ASKED: Choice<NeighboursAsked> = choice!(
+        "neighbours_asked",
+        { "once" => NeighboursAsked::Once, "each-time" => NeighboursAsked::EachTime },
+        "each-time: before each request to everybody, and intervals count from there; default: once, of ns2-2.35: each-time",
+    );
+    /// `dead_link`.
+    pub const DEAD_LINK: Choice<DeadLink> = choice!(
+        "dead_link",
+        { "both-ways" => DeadLink::BothWays, "one-way" => DeadLink::OneWay },
+        "what is forgotten of a link that failed; default: both-ways, of ns2-2.35: one-way",
+    );
+    /// `ways_learnt`.
+    pub const WAYS_LEARNT: Choice<WaysLearnt> = choice!(
+        "ways_learnt",
+        { "both" => WaysLearnt::Both, "onward" => WaysLearnt::Onward },
+        "which ways along a packet's path; onward: back only of whom a node answers; default: both, of ns2-2.35: onward",
+    );
+    /// `stranded`.
+    pub const STRANDED: Choice<Stranded> = choice!(
+        "stranded",
+        { "dropped" => Stranded::Dropped, "neighbours-asked" => Stranded::NeighboursAsked },
+        "a relay's packet whose next hop failed, where no other path is known; default: dropped, of ns2-2.35: neighbours-asked",
+    );
+    /// `lost_control`.
+    pub const LOST_CONTROL: Choice<LostControl> = choice!(
+        "lost_control",
+        { "dropped" => LostControl::Dropped, "salvaged" => LostControl::Salvaged },
+        "replies and errors whose next hop failed, where another path is known; default: dropped, of ns2-2.35: salvaged",
+    );
+    /// `uncached_relays`.
+    pub const UNCACHED_RELAYS: Choice<UncachedRelays> = choice!(
+        "uncached_relays",
+        { "follow" => UncachedRelays::Follow, "search" => UncachedRelays::Search },
+        "without a cache: whether who passes a packet on follows the packet's route, or looks for one; default: follow",
+    );
+    /// `uncached_searches`.
+    pub const UNCACHED_SEARCHES: Choice<UncachedSearches> = choice!(
+        "uncached_searches",
+        { "shared" => UncachedSearches::Shared, "per-packet" => UncachedSearches::PerPacket },
+        "without a cache: whether the first reply takes all packets that wait, or one; default: shared",
+    );
+    /// `uncached_salvage`.
+    pub const UNCACHED_SALVAGE: Choice<UncachedSalvage> = choice!(
+        "uncached_salvage",
+        { "source-only" => UncachedSalvage::SourceOnly, "everywhere" => UncachedSalvage::Everywhere },
+        "without a cache: who looks for another route when a link fails; default: source-only",
+    );
+    /// `uncached_jitter`.
+    pub const UNCACHED_JITTER: Choice<UncachedJitter> = choice!(
+        "uncached_jitter",
+        { "fresh" => UncachedJitter::Fresh, "by-moment" => UncachedJitter::ByMoment },
+        "without a cache: whether random delays are drawn anew, or given by node and tenth of a second; default: fresh",
+    );
     /// `preset`.
-    pub const PRESET: Field<field::Word> =
-        Field::word(Key::word("preset", &["rfc4728", "ns2-2.35"], "starting point").or(Word("rfc4728")));
+    pub const PRESET: Chosen<fn() -> of_dsr::Config> = choice!(
+        "preset",
+        {
+            "rfc4728" => of_dsr::Config::rfc4728,
+            "ns2-2.35" => of_dsr::Config::ns2,
+        },
+        "starting point",
+    )
+    .or("rfc4728");
 }
 
 /// `[routing.dsr]`.
@@ -152,26 +267,10 @@ pub const DSR: &[Key] = &[
     ),
     Key::word("gratuitous_replies", &["on", "off"], "whether a node tells of detours it hears; default: on"),
     Key::number("gratuitous_holdoff_s", 0.0, LONGEST_S, "GratReplyHoldoff; default: 1"),
-    Key::word(
-        "uncached_relays",
-        &["follow", "search"],
-        "without a cache: whether who passes a packet on follows the packet's route, or looks for one; default: follow",
-    ),
-    Key::word(
-        "uncached_searches",
-        &["shared", "per-packet"],
-        "without a cache: whether the first reply takes all packets that wait, or one; default: shared",
-    ),
-    Key::word(
-        "uncached_salvage",
-        &["source-only", "everywhere"],
-        "without a cache: who looks for another route when a link fails; default: source-only",
-    ),
-    Key::word(
-        "uncached_jitter",
-        &["fresh", "by-moment"],
-        "without a cache: whether random delays are drawn anew, or given by node and tenth of a second; default: fresh",
-    ),
+    dsr::UNCACHED_RELAYS.key,
+    dsr::UNCACHED_SEARCHES.key,
+    dsr::UNCACHED_SALVAGE.key,
+    dsr::UNCACHED_JITTER.key,
     Key::integer("max_path", 1, 61, "nodes between source and target of a route; default: 16"),
     Key::number("broadcast_jitter_s", 0.0, 10.0, "BroadcastJitter; default: 0.01"),
     Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies; default: 0.01"),
@@ -200,11 +299,7 @@ pub const DSR: &[Key] = &[
         60.0,
         "NonpropRequestTimeout: how long these may answer; default: 0.03",
     ),
-    Key::word(
-        "neighbours_asked",
-        &["once", "each-time"],
-        "each-time: before each request to everybody, and intervals count from there; default: once, of ns2-2.35: each-time",
-    ),
+    dsr::NEIGHBOURS_ASKED.key,
     Key::number("request_period_s", 0.001, 600.0, "RequestPeriod; default: 0.5, of ns2-2.35: 2"),
     Key::integer(
         "request_backoff",
@@ -214,36 +309,16 @@ pub const DSR: &[Key] = &[
     ),
     Key::number("max_request_period_s", 0.001, LONGEST_S, "MaxRequestPeriod; default: 10"),
     Key::integer("max_request_retries", 1, 255, "MaxRequestRexmt; default: 16"),
-    Key::word("target_replies", &["all", "first"], "to which copies of a request; default: all"),
+    dsr::TARGET_REPLIES.key,
     Key::integer("max_salvage", 0, 15, "MAX_SALVAGE_COUNT; default: 15"),
-    Key::word(
-        "dead_link",
-        &["both-ways", "one-way"],
-        "what is forgotten of a link that failed; default: both-ways, of ns2-2.35: one-way",
-    ),
-    Key::word(
-        "ways_learnt",
-        &["both", "onward"],
-        "which ways along a packet's path; onward: back only of whom a node answers; default: both, of ns2-2.35: onward",
-    ),
-    Key::word(
-        "stranded",
-        &["dropped", "neighbours-asked"],
-        "a relay's packet whose next hop failed, where no other path is known; default: dropped, of ns2-2.35: neighbours-asked",
-    ),
-    Key::word(
-        "lost_control",
-        &["dropped", "salvaged"],
-        "replies and errors whose next hop failed, where another path is known; default: dropped, of ns2-2.35: salvaged",
-    ),
+    dsr::DEAD_LINK.key,
+    dsr::WAYS_LEARNT.key,
+    dsr::STRANDED.key,
+    dsr::LOST_CONTROL.key,
     Key::word(
         "source_routes",
         &["in-each", "announced"],
         "announced: three packets over a way and then one in 5 s tell it to who hears them, as with flow state; default: in-each, of ns2-2.35: announced",
     ),
-    Key::word(
-        "queued_packets",
-        &["salvaged", "kept"],
-        "those queued for a neighbour that is gone; default: salvaged",
-    ),
+    dsr::QUEUED_PACKETS.key,
 ];

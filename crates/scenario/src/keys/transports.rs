@@ -1,6 +1,17 @@
-//! What flows go over: `[tcp]`, `[door]`, `[tpa]`, `[pacing]`, `[feedback]`.
+//! What flows go over: `[tcp]`, `[door]`, `[pacing]`, `[feedback]`.
 
 use super::Key;
+use crate::choice;
+use crate::choice::Choice;
+use hopline_transport::pacing::{ShortPaths, Variability};
+use hopline_transport::tcp::{
+    AckOrder, Again, Config, CubicArithmetic, DataOrder, EcnUse, Frto, Held, HeldTimer, InFlight, Late,
+    LimitedTransmit, LossDetection, PrrBound, RackConfig, Reach, RecoveryTimeout, RecoveryWindow, Resends,
+    Return, RtoAfter, RtoFloor, TailProbe, TimestampEcho, WindowAfter,
+};
+
+/// What a preset of TCP says.
+pub type Preset = fn() -> Config;
 
 /// Transports of bulk flows.
 pub const TRANSPORTS: &[&str] = &[
@@ -20,35 +31,109 @@ pub const TRANSPORTS: &[&str] = &[
     "tpa-ap",
 ];
 
+/// Keys of [`TCP`] that choose.
+pub mod tcp {
+    use super::*;
+
+    /// `preset`.
+    pub const PRESET: Choice<Preset> = choice!(
+        "preset",
+        {
+            "modern" => Config::modern,
+            "linux" => Config::linux,
+            "ns2-2.35" => Config::ns2_235,
+            "ns2-2006" => Config::ns2_2006,
+            "ns2-2001" => Config::ns2_2001,
+            "qualnet" => Config::qualnet,
+        },
+        "starting point; default: modern, of tcp-cubic: linux",
+    );
+    /// `recovery_window`.
+    pub const RECOVERY_WINDOW: Choice<RecoveryWindow> = choice!(
+        "recovery_window",
+        {
+            "at-once" => RecoveryWindow::AtOnce,
+            "prr" => RecoveryWindow::Prr(PrrBound::SafeAck),
+            "prr-conservative" => RecoveryWindow::Prr(PrrBound::Conservative),
+            "prr-slow-start" => RecoveryWindow::Prr(PrrBound::SlowStart),
+        },
+        "of tcp-sack and tcp-cubic: how the window comes down in recovery; prr: RFC 9937, the others RFC 6937; default: at-once, of preset linux: prr",
+    );
+    /// `ecn`.
+    pub const ECN: Choice<EcnUse> = choice!(
+        "ecn",
+        { "off" => EcnUse::Never, "if-asked" => EcnUse::IfAsked, "ask" => EcnUse::Ask },
+        "whether data may be marked in place of being dropped (RFC 3168); both ends of a flow are alike, so it takes ask; default: off, of preset linux: if-asked, of atcp: ask",
+    );
+    /// `cubic_arithmetic`.
+    pub const CUBIC_ARITHMETIC: Choice<CubicArithmetic> = choice!(
+        "cubic_arithmetic",
+        { "real" => CubicArithmetic::Real, "linux" => CubicArithmetic::Linux },
+        "of cubic: how windows follow the function; real: with each ACK, linux: in whole segments, at a pace that lasts for up to 1/32 s; default: real, of preset linux: linux",
+    );
+    /// `rto_floor`.
+    pub const RTO_FLOOR: Choice<RtoFloor> = choice!(
+        "rto_floor",
+        { "rto" => RtoFloor::Rto, "variance" => RtoFloor::Variance },
+        "what min_rto_s is the least of; rto: RFC 6298; variance: what the timeout is above the smoothed round trip, as Linux; default: rto, of preset linux: variance",
+    );
+    /// `recovery_timeout`.
+    pub const RECOVERY_TIMEOUT: Choice<RecoveryTimeout> = choice!(
+        "recovery_timeout",
+        { "reduce" => RecoveryTimeout::Reduce, "keep" => RecoveryTimeout::Keep },
+        "what a time-out during fast recovery does to ssthresh; reduce: lower it again (RFC 5681), keep: Linux; default: reduce, of preset linux: keep",
+    );
+    /// `loss_detection`.
+    pub const LOSS_DETECTION: Choice<LossDetection> = choice!(
+        "loss_detection",
+        {
+            "dup-acks" => LossDetection::DupAcks,
+            "rack" => LossDetection::Rack(RackConfig::RFC8985),
+            "rack-without-tlp" => LossDetection::Rack(RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 }),
+        },
+        "how losses are told; rack: by time, with a probe of the tail (RFC 8985), for tcp-sack only",
+    );
+    /// `limited_transmit`.
+    pub const LIMITED_TRANSMIT: Choice<LimitedTransmit> = choice!(
+        "limited_transmit",
+        {
+            "off" => LimitedTransmit::Off,
+            "new-data" => LimitedTransmit::NewData,
+            "next-data" => LimitedTransmit::NextData,
+        },
+        "what the first duplicate ACKs release (RFC 3042)",
+    );
+    /// `frto`.
+    pub const FRTO: Choice<Frto> = choice!(
+        "frto",
+        {
+            "off" => Frto::Off,
+            "first-timeout" => Frto::FirstTimeout,
+            "every-timeout" => Frto::EveryTimeout,
+        },
+        "time-outs after which the next ACKs tell whether it was spurious; then it is undone (RFC 5682)",
+    );
+    /// `timestamp_echo`.
+    pub const TIMESTAMP_ECHO: Choice<TimestampEcho> = choice!(
+        "timestamp_echo",
+        { "earliest" => TimestampEcho::Earliest, "latest" => TimestampEcho::Latest },
+        "which segment's timestamp an ACK echoes; RFC 7323: earliest, ns-2: latest",
+    );
+}
+
 /// `[tcp]` and `flow.tcp`.
 pub const TCP: &[Key] = &[
-    Key::word(
-        "preset",
-        &["modern", "linux", "ns2-2.35", "ns2-2006", "ns2-2001", "qualnet"],
-        "starting point; default: modern, of tcp-cubic: linux",
-    ),
+    tcp::PRESET.key,
     Key::word(
         "law",
         &["aimd", "cubic"],
         "how the window grows and what a loss leaves of it, whatever the recovery; default: aimd, of tcp-cubic: cubic",
     ),
-    Key::word(
-        "recovery_window",
-        &["at-once", "prr", "prr-conservative", "prr-slow-start"],
-        "of tcp-sack and tcp-cubic: how the window comes down in recovery; prr: RFC 9937, the others RFC 6937; default: at-once, of preset linux: prr",
-    ),
-    Key::word(
-        "ecn",
-        &["off", "if-asked", "ask"],
-        "whether data may be marked in place of being dropped (RFC 3168); both ends of a flow are alike, so it takes ask; default: off, of preset linux: if-asked, of atcp: ask",
-    ),
+    tcp::RECOVERY_WINDOW.key,
+    tcp::ECN.key,
     Key::number("cubic_c", 1e-6, 1000.0, "of cubic: C, segments per second cubed; default: 0.4"),
     Key::number("cubic_beta", 0.01, 0.99, "of cubic: what a loss leaves of the window; default: 0.7"),
-    Key::word(
-        "cubic_arithmetic",
-        &["real", "linux"],
-        "of cubic: how windows follow the function; real: with each ACK, linux: in whole segments, at a pace that lasts for up to 1/32 s; default: real, of preset linux: linux",
-    ),
+    tcp::CUBIC_ARITHMETIC.key,
     Key::flag(
         "fast_convergence",
         "of cubic: whether a flow that shrinks makes room for others; default: true",
@@ -63,16 +148,8 @@ pub const TCP: &[Key] = &[
         "longest delay of an ACK; off: every segment at once",
     ),
     Key::number("min_rto_s", 0.0, 600.0, "smallest retransmission timeout, or as rto_floor says"),
-    Key::word(
-        "rto_floor",
-        &["rto", "variance"],
-        "what min_rto_s is the least of; rto: RFC 6298; variance: what the timeout is above the smoothed round trip, as Linux; default: rto, of preset linux: variance",
-    ),
-    Key::word(
-        "recovery_timeout",
-        &["reduce", "keep"],
-        "what a time-out during fast recovery does to ssthresh; reduce: lower it again (RFC 5681), keep: Linux; default: reduce, of preset linux: keep",
-    ),
+    tcp::RTO_FLOOR.key,
+    tcp::RECOVERY_TIMEOUT.key,
     Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample"),
     Key::number("max_rto_s", 0.1, 1e6, "largest retransmission timeout"),
     Key::number("clock_granularity_s", 1e-6, 1.0, "tick of the retransmission clock"),
@@ -85,21 +162,9 @@ pub const TCP: &[Key] = &[
     ),
     Key::integer_or("initial_window", 1, 1 << 20, &["rfc3390", "rfc6928"], "segments in flight at the start"),
     Key::integer("dup_ack_threshold", 1, 255, "duplicate ACKs that stand for a loss"),
-    Key::word(
-        "loss_detection",
-        &["dup-acks", "rack", "rack-without-tlp"],
-        "how losses are told; rack: by time, with a probe of the tail (RFC 8985), for tcp-sack only",
-    ),
-    Key::word(
-        "limited_transmit",
-        &["off", "new-data", "next-data"],
-        "what the first duplicate ACKs release (RFC 3042)",
-    ),
-    Key::word(
-        "frto",
-        &["off", "first-timeout", "every-timeout"],
-        "time-outs after which the next ACKs tell whether it was spurious; then it is undone (RFC 5682)",
-    ),
+    tcp::LOSS_DETECTION.key,
+    tcp::LIMITED_TRANSMIT.key,
+    tcp::FRTO.key,
     Key::flag(
         "eifel",
         "whether timestamps tell spurious reductions, which are undone (RFC 3522); needs timestamps",
@@ -110,11 +175,7 @@ pub const TCP: &[Key] = &[
     ),
     Key::flag("dsack", "whether ACKs report what arrived twice (RFC 2883), where SACK is in use"),
     Key::flag("timestamps", "whether to offer timestamps (RFC 7323)"),
-    Key::word(
-        "timestamp_echo",
-        &["earliest", "latest"],
-        "which segment's timestamp an ACK echoes; RFC 7323: earliest, ns-2: latest",
-    ),
+    tcp::TIMESTAMP_ECHO.key,
     Key::word(
         "pacing",
         &["none", "adaptive"],
@@ -127,6 +188,67 @@ pub const TCP: &[Key] = &[
     ),
     Key::integer("receive_buffer_bytes", 1, 1 << 30, "received data kept for the application"),
 ];
+
+/// Keys of [`DOOR`] that choose.
+pub mod door {
+    use super::*;
+
+    /// `ack_order`.
+    pub const ACK_ORDER: Choice<AckOrder> = choice!(
+        "ack_order",
+        { "adsn" => AckOrder::Adsn, "numbers" => AckOrder::Numbers },
+        "what tells the sender the order of ACKs; numbers: nothing is seen of duplicates, and no option is needed; not of rd; \
+         default: adsn",
+    );
+    /// `data_order`.
+    pub const DATA_ORDER: Choice<DataOrder> = choice!(
+        "data_order",
+        { "tpsn" => DataOrder::Tpsn, "timestamps" => DataOrder::Timestamps },
+        "what tells the receiver the order of data; not of sd; default: tpsn",
+    );
+    /// `late`.
+    pub const LATE: Choice<Late> = choice!(
+        "late",
+        {
+            "once-per-switch" => Late::OncePerSwitch,
+            "each" => Late::Each,
+            "after-previous" => Late::AfterPrevious,
+        },
+        "which late packets are events (A1): those sent after the last event was noticed, each, those sent before the packet \
+         that arrived last; default: once-per-switch",
+    );
+    /// `held`.
+    pub const HELD: Choice<Held> = choice!(
+        "held",
+        { "everything" => Held::Everything, "reductions" => Held::Reductions },
+        "what is disabled during T1 (A7): any change of window and timeout, or only reductions; not of ir; default: everything",
+    );
+    /// `resends`.
+    pub const RESENDS: Choice<Resends> = choice!(
+        "resends",
+        { "as-usual" => Resends::AsUsual, "first" => Resends::First },
+        "what is resent during T1 (A7): what recovery and timeouts resend at other times, with the window that is held, or the \
+         first unacknowledged segment alone; not of ir, nor with tcp.loss_detection = rack; default: as-usual",
+    );
+    /// `held_timer`.
+    pub const HELD_TIMER: Choice<HeldTimer> = choice!(
+        "held_timer",
+        { "constant" => HeldTimer::Constant, "backs-off" => HeldTimer::BacksOff },
+        "what a timeout during T1 does to the timer (A8); not of ir; default: constant",
+    );
+    /// `again`.
+    pub const AGAIN: Choice<Again> = choice!(
+        "again",
+        { "restart" => Again::Restart, "continue" => Again::Continue },
+        "what an event during T1 does to T1 (A9); not of ir; default: restart",
+    );
+    /// `reach`.
+    pub const REACH: Choice<Reach> = choice!(
+        "reach",
+        { "first" => Reach::First, "latest" => Reach::Latest },
+        "how much is undone of several reductions within T2 (A10): all since the first, or the latest; not of td; default: first",
+    );
+}
 
 /// `[door]` and `flow.door`. A1 to A10: see docs/protocols/tcp-door.md.
 pub const DOOR: &[Key] = &[
@@ -148,61 +270,65 @@ pub const DOOR: &[Key] = &[
         1000.0,
         "T2, how old the slowing down that is undone may be, in retransmission timeouts; not of td; default: 2",
     ),
-    Key::word(
-        "ack_order",
-        &["adsn", "numbers"],
-        "what tells the sender the order of ACKs; numbers: nothing is seen of duplicates, and no option is needed; not of rd; \
-         default: adsn",
-    ),
-    Key::word(
-        "data_order",
-        &["tpsn", "timestamps"],
-        "what tells the receiver the order of data; not of sd; default: tpsn",
-    ),
-    Key::word(
-        "late",
-        &["once-per-switch", "each", "after-previous"],
-        "which late packets are events (A1): those sent after the last event was noticed, each, those sent before the packet \
-         that arrived last; default: once-per-switch",
-    ),
+    door::ACK_ORDER.key,
+    door::DATA_ORDER.key,
+    door::LATE.key,
     Key::integer(
         "feedback_acks",
         1,
         255,
         "ACKs that tell the sender of one event of the receiver (A6); not of sd; default: 1",
     ),
-    Key::word(
-        "held",
-        &["everything", "reductions"],
-        "what is disabled during T1 (A7): any change of window and timeout, or only reductions; not of ir; default: everything",
-    ),
-    Key::word(
-        "resends",
-        &["as-usual", "first"],
-        "what is resent during T1 (A7): what recovery and timeouts resend at other times, with the window that is held, or the \
-         first unacknowledged segment alone; not of ir, nor with tcp.loss_detection = rack; default: as-usual",
-    ),
-    Key::word(
-        "held_timer",
-        &["constant", "backs-off"],
-        "what a timeout during T1 does to the timer (A8); not of ir; default: constant",
-    ),
-    Key::word(
-        "again",
-        &["restart", "continue"],
-        "what an event during T1 does to T1 (A9); not of ir; default: restart",
-    ),
-    Key::word(
-        "reach",
-        &["first", "latest"],
-        "how much is undone of several reductions within T2 (A10): all since the first, or the latest; not of td; default: first",
-    ),
+    door::HELD.key,
+    door::RESENDS.key,
+    door::HELD_TIMER.key,
+    door::AGAIN.key,
+    door::REACH.key,
     Key::word(
         "recovery",
         &["sack", "newreno", "reno"],
         "the TCP below, as tcp-sack, tcp-newreno and tcp-reno have it; default: sack",
     ),
 ];
+
+/// Keys of [`FEEDBACK`] that choose.
+pub mod feedback {
+    use super::*;
+
+    /// `returns`.
+    pub const RETURNS: Choice<Return> = choice!(
+        "returns",
+        { "by-probe" => Return::ByProbe, "told" => Return::Told },
+        "of elfn and atcp: whether being told of the return ends the wait, too; default: by-probe",
+    );
+    /// `cwnd_after`.
+    pub const CWND_AFTER: Choice<WindowAfter> = choice!(
+        "cwnd_after",
+        {
+            "restored" => WindowAfter::Restored,
+            "initial" => WindowAfter::Initial,
+            "one-segment" => WindowAfter::OneSegment,
+        },
+        "of elfn: the congestion window on the new route; default: restored",
+    );
+    /// `rto_after`.
+    pub const RTO_AFTER: Choice<RtoAfter> = choice!(
+        "rto_after",
+        { "restored" => RtoAfter::Restored, "initial" => RtoAfter::Initial },
+        "of elfn: the RTO on the new route; default: restored",
+    );
+    /// `in_flight`.
+    pub const IN_FLIGHT: Choice<InFlight> = choice!(
+        "in_flight",
+        {
+            "resent" => InFlight::Resent,
+            "inquired" => InFlight::Inquired,
+            "awaited" => InFlight::Awaited,
+        },
+        "of elfn: what becomes of what was in flight: all resent, the first segment resent, left to loss recovery; default: \
+         awaited",
+    );
+}
 
 /// `[feedback]`.
 pub const FEEDBACK: &[Key] = &[
@@ -219,23 +345,10 @@ pub const FEEDBACK: &[Key] = &[
          of atcp: persist-timer unless probe_interval_s is given",
     ),
     Key::number("probe_interval_s", 0.001, 1e6, "of elfn, atcp and tcp-bus: time between probes; default: 2"),
-    Key::word(
-        "returns",
-        &["by-probe", "told"],
-        "of elfn and atcp: whether being told of the return ends the wait, too; default: by-probe",
-    ),
-    Key::word(
-        "cwnd_after",
-        &["restored", "initial", "one-segment"],
-        "of elfn: the congestion window on the new route; default: restored",
-    ),
-    Key::word("rto_after", &["restored", "initial"], "of elfn: the RTO on the new route; default: restored"),
-    Key::word(
-        "in_flight",
-        &["resent", "inquired", "awaited"],
-        "of elfn: what becomes of what was in flight: all resent, the first segment resent, left to loss recovery; default: \
-         awaited",
-    ),
+    feedback::RETURNS.key,
+    feedback::CWND_AFTER.key,
+    feedback::RTO_AFTER.key,
+    feedback::IN_FLIGHT.key,
     Key::integer(
         "timeouts",
         1,
@@ -244,6 +357,25 @@ pub const FEEDBACK: &[Key] = &[
     ),
 ];
 
+/// Keys of [`PACING`] that choose.
+pub mod pacing {
+    use super::*;
+
+    /// `variability`.
+    pub const VARIABILITY: Choice<Variability> = choice!(
+        "variability",
+        { "mad-fhd" => Variability::MadFhd, "cov-rtt" => Variability::CovRtt },
+        "mad-fhd: mean absolute deviation of four-hop delays, the authors' code and default; cov-rtt: coefficient of \
+         variation of round-trip times, the papers",
+    );
+    /// `short_paths`.
+    pub const SHORT_PATHS: Choice<ShortPaths> = choice!(
+        "short_paths",
+        { "one-hop" => ShortPaths::OneHop, "fewer-hops" => ShortPaths::FewerHops },
+        "the delay that counts on paths of fewer hops than spatial_factor; default: one-hop, the authors' code",
+    );
+}
+
 /// `[pacing]`.
 pub const PACING: &[Key] = &[
     Key::integer("spatial_factor", 1, 255, "hops between nodes that can transmit at once; default: 4"),
@@ -251,103 +383,11 @@ pub const PACING: &[Key] = &[
     Key::number("link_rate_mbps", 0.001, 1e6, "rate of the links on the path; default: 2"),
     Key::number("history_weight", 0.0, 0.999_999, "weight of the past in the average delay; default: 0.7"),
     Key::integer("history_samples", 1, 1000, "samples of which the variability is taken; default: 50"),
-    Key::word(
-        "variability",
-        &["mad-fhd", "cov-rtt"],
-        "mad-fhd: mean absolute deviation of four-hop delays, the authors' code and default; cov-rtt: coefficient of \
-         variation of round-trip times, the papers",
-    ),
+    pacing::VARIABILITY.key,
     Key::number("contention_factor", 0.0, 1000.0, "how much the variability counts: K; default: 1"),
-    Key::word(
-        "short_paths",
-        &["one-hop", "fewer-hops"],
-        "the delay that counts on paths of fewer hops than spatial_factor; default: one-hop, the authors' code",
-    ),
+    pacing::SHORT_PATHS.key,
     Key::number("sample_limit_s", 0.000_001, 60.0, "four-hop delays from here on do not count; default: 0.5"),
     Key::number("queueing_limit_s", 0.0, 60.0, "queueing delays above this are smoothed; default: 0.5"),
     Key::number("queueing_gain", 0.01, 1.0, "weight of a new queueing delay when smoothed; default: 0.5"),
     Key::number("initial_interval_s", 0.000_001, 60.0, "spacing before the first sample; default: 0.05"),
-];
-
-/// `[tpa]` and `flow.tpa`. B1 to B8: see docs/protocols/tpa.md.
-pub const TPA: &[Key] = &[
-    Key::integer("cwnd_max", 1, 12, "cwndmax, segments in flight while all is well; default: 3"),
-    Key::integer("mss_bytes", 1, 65_000, "largest segment; default: 1460"),
-    Key::integer("block_segments", 1, 12, "K, segments in a block; default: 12"),
-    Key::integer("block_fill_ms", 0, 60_000, "how long data wait for a block to fill; default: 100"),
-    Key::word(
-        "rounds",
-        &["all-sent", "all-settled"],
-        "what the segments of a round must be before those that timed out are sent again; default: all-sent",
-    ),
-    Key::word(
-        "ack_every",
-        &["other", "window"],
-        "segments for one ACK: two, or cwndmax; default: other, of tpa-star: window",
-    ),
-    Key::integer("ack_timer_ms", 0, 10_000, "longest delay of an ACK; default: 100"),
-    Key::word(
-        "complete_block",
-        &["ack-at-once", "ack-as-usual"],
-        "what the last missing segment of a block brings about (B6); default: ack-at-once",
-    ),
-    Key::word("echo", &["last", "first"], "the segment that an ACK names (B8); default: last"),
-    Key::number("min_rto_s", 0.001, 600.0, "smallest retransmission timeout; default: 0.2"),
-    Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample; default: 1"),
-    Key::number("max_rto_s", 0.001, 1e6, "largest retransmission timeout; default: 60"),
-    Key::number("g", 0.001, 1.0, "weight of a sample in the mean round trip; default: 0.125"),
-    Key::number("h", 0.001, 1.0, "weight of a sample in its deviation; default: 0.25"),
-    Key::number("g1", 0.001, 1.0, "g after a route change; default: 0.5"),
-    Key::number("h1", 0.001, 1.0, "h after a route change; default: 0.5"),
-    Key::integer("th_rc", 1, 255, "thRC, samples in a row off the mean that are a route change; default: 3"),
-    Key::integer("n_rc", 0, 255, "nRC, updates with g1 and h1; default: 5"),
-    Key::word(
-        "notification",
-        &["none", "elfn", "elfn-and-recovery"],
-        "what the sender believes to be told of routes (see routing.failure_notification); default: none",
-    ),
-    Key::integer("th_cong", 1, 255, "thCONG, timeouts in a row that are congestion; default: 1"),
-    Key::integer_or(
-        "th_route",
-        1,
-        255,
-        &["none"],
-        "thROUTE beside notifications: timeouts in a row that are a lost route; default: none",
-    ),
-    Key::integer("th_ack", 1, 255, "thACK, ACKs in a row that end congestion; default: 1"),
-    Key::word(
-        "row_ends",
-        &["any-news", "latest-transmission"],
-        "the ACKs that end a row of timeouts (B1); default: any-news",
-    ),
-    Key::word("simultaneous", &["each", "once"], "how timers that expire together count (B3); default: each"),
-    Key::word(
-        "congested_backoff",
-        &["when-merged", "always", "never"],
-        "whether the timer doubles while congested (B2); default: when-merged, that is without notifications",
-    ),
-    Key::word(
-        "freeze_exit",
-        &["latest-transmission", "any-news"],
-        "the ACK that ends the freeze state (B5); default: latest-transmission",
-    ),
-    Key::word(
-        "merged_exit",
-        &["route-change", "plain"],
-        "what leaving the merged state is; default: route-change",
-    ),
-    Key::word("pacing", &["none", "adaptive"], "adaptive: as tpa-ap; default: none, of tpa-ap: adaptive"),
-    Key::integer(
-        "receive_buffer_bytes",
-        1,
-        1 << 30,
-        "received data kept for the application; default: 65536",
-    ),
-    Key::integer_or(
-        "silence_limit_s",
-        1,
-        1_000_000,
-        &["none"],
-        "how long the peer may owe an answer before the sender gives up; default: none",
-    ),
 ];

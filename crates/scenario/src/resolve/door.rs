@@ -1,10 +1,10 @@
 //! `[door]` and `flow.door`.
 
+use super::super::choice::Choice;
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use hopline_transport::tcp::{
-    AckOrder, Again, DataOrder, Detection, DoorConfig, Held, HeldTimer, Late, Offer, Reach, Resends,
-};
+use hopline_transport::tcp::{AckOrder, DataOrder, Detection, DoorConfig, Offer};
 
 /// T1 and T2 where none is given, of those that the study tried: it found little difference between them.
 const USUAL: f64 = 2.0;
@@ -67,14 +67,8 @@ fn refuse_useless(sections: [Section<'_>; 2], name: &str) -> Result<(), Problem>
 }
 
 fn detection(sections: [Section<'_>; 2], detection: Detection) -> Detection {
-    let acks = match word(sections, "ack_order") {
-        Some("numbers") => AckOrder::Numbers,
-        _adsn => AckOrder::Adsn,
-    };
-    let data = match word(sections, "data_order") {
-        Some("timestamps") => DataOrder::Timestamps,
-        _tpsn => DataOrder::Tpsn,
-    };
+    let acks = chosen(sections, keys::door::ACK_ORDER).unwrap_or(AckOrder::Adsn);
+    let data = chosen(sections, keys::door::DATA_ORDER).unwrap_or(DataOrder::Tpsn);
     match detection {
         Detection::Sender(_) => Detection::Sender(acks),
         Detection::Receiver(_) => Detection::Receiver(data),
@@ -83,34 +77,17 @@ fn detection(sections: [Section<'_>; 2], detection: Detection) -> Detection {
 }
 
 fn apply(door: &mut DoorConfig, sections: [Section<'_>; 2]) {
-    door.late = match word(sections, "late") {
-        Some("each") => Late::Each,
-        Some("after-previous") => Late::AfterPrevious,
-        _once => Late::OncePerSwitch,
-    };
     if let Some(acks) = given(sections, "feedback_acks").and_then(|s| s.narrow("feedback_acks")) {
         door.feedback_acks = acks;
     }
-    door.held = match word(sections, "held") {
-        Some("reductions") => Held::Reductions,
-        _everything => Held::Everything,
-    };
-    door.resends = match word(sections, "resends") {
-        Some("first") => Resends::First,
-        _as_usual => Resends::AsUsual,
-    };
-    door.held_timer = match word(sections, "held_timer") {
-        Some("backs-off") => HeldTimer::BacksOff,
-        _constant => HeldTimer::Constant,
-    };
-    door.again = match word(sections, "again") {
-        Some("continue") => Again::Continue,
-        _restart => Again::Restart,
-    };
-    door.reach = match word(sections, "reach") {
-        Some("latest") => Reach::Latest,
-        _first => Reach::First,
-    };
+    for section in sections {
+        section.set(keys::door::LATE, &mut door.late);
+        section.set(keys::door::HELD, &mut door.held);
+        section.set(keys::door::RESENDS, &mut door.resends);
+        section.set(keys::door::HELD_TIMER, &mut door.held_timer);
+        section.set(keys::door::AGAIN, &mut door.again);
+        section.set(keys::door::REACH, &mut door.reach);
+    }
 }
 
 /// The section that has the say on `key`.
@@ -120,4 +97,9 @@ fn given<'a>(sections: [Section<'a>; 2], key: &str) -> Option<Section<'a>> {
 
 fn word<'a>(sections: [Section<'a>; 2], key: &str) -> Option<&'a str> {
     given(sections, key).and_then(|section| section.word(key))
+}
+
+fn chosen<T: Copy>(sections: [Section<'_>; 2], key: Choice<T>) -> Option<T> {
+    let [general, own] = sections.map(|section| section.get(key));
+    own.or(general)
 }

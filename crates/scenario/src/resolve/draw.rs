@@ -1,6 +1,6 @@
 //! Sizes and times that are drawn.
 
-use super::super::keys;
+use super::super::keys::{self, Distribution};
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::refuse_foreign;
@@ -15,7 +15,7 @@ pub(super) fn resolve(section: &Section<'_>, key: &str) -> Result<Option<Draw>, 
         return Ok(None);
     }
     let section = section.section(key);
-    let distribution = section.get(keys::draw::DRAW);
+    let distribution = keys::draw::DRAW.word(&section);
     refuse_foreign(
         &section,
         "draw",
@@ -34,21 +34,20 @@ pub(super) fn resolve(section: &Section<'_>, key: &str) -> Result<Option<Draw>, 
                 .help(format!("add {name}, in the unit of `{key}`"))
         })
     };
-    Ok(Some(match distribution {
-        "uniform" => {
+    Ok(Some(match section.get(keys::draw::DRAW) {
+        Distribution::Uniform => {
             let (min, max) = ordered(&section, number("min")?, number("max")?)?;
             Draw::Uniform { min, max }
         }
-        "exponential" => Draw::Exponential { mean: number("mean")? },
-        "bounded-pareto" => {
+        Distribution::Exponential => Draw::Exponential { mean: number("mean")? },
+        Distribution::BoundedPareto => {
             let (min, max) = ordered(&section, above_zero(&section, "min", number("min")?)?, number("max")?)?;
             Draw::BoundedPareto { min, max, shape: number("shape")? }
         }
-        "log-normal" => Draw::LogNormal {
+        Distribution::LogNormal => Draw::LogNormal {
             mean: above_zero(&section, "mean", number("mean")?)?,
             deviation: number("deviation")?,
         },
-        other => unreachable!("the key table knows no draw {other}"),
     }))
 }
 

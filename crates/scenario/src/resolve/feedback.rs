@@ -1,12 +1,12 @@
 //! `tcp.feedback`, the transports that are named after its schemes, and `[feedback]`.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::seconds;
 use hopline_core::Duration;
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, InFlight, Probing, Return, RtoAfter,
-    TcpFConfig, WindowAfter,
+    AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, Probing, TcpFConfig,
 };
 
 /// The scheme of a `flow` over `transport`: that of its name, that of its own table, or that of all.
@@ -62,7 +62,7 @@ fn configured(scheme: &str, section: Section<'_>) -> Feedback {
             let paper = AtcpConfig::PAPER;
             Feedback::Atcp(AtcpConfig {
                 probing: probing(section, paper.probing),
-                returns: returns(section, paper.returns),
+                returns: section.get(keys::feedback::RETURNS).unwrap_or(paper.returns),
             })
         }
         "tcp-bus" => Feedback::Bus(BusConfig { probing: probing(section, BusConfig::PAPER.probing) }),
@@ -78,24 +78,10 @@ fn elfn(section: Section<'_>) -> ElfnConfig {
     let paper = ElfnConfig::PAPER;
     ElfnConfig {
         probing: probing(section, paper.probing),
-        returns: returns(section, paper.returns),
-        cwnd: match section.word("cwnd_after") {
-            None => paper.cwnd,
-            Some("initial") => WindowAfter::Initial,
-            Some("one-segment") => WindowAfter::OneSegment,
-            Some(_restored) => WindowAfter::Restored,
-        },
-        rto: match section.word("rto_after") {
-            None => paper.rto,
-            Some("initial") => RtoAfter::Initial,
-            Some(_restored) => RtoAfter::Restored,
-        },
-        in_flight: match section.word("in_flight") {
-            None => paper.in_flight,
-            Some("resent") => InFlight::Resent,
-            Some("inquired") => InFlight::Inquired,
-            Some(_awaited) => InFlight::Awaited,
-        },
+        returns: section.get(keys::feedback::RETURNS).unwrap_or(paper.returns),
+        cwnd: section.get(keys::feedback::CWND_AFTER).unwrap_or(paper.cwnd),
+        rto: section.get(keys::feedback::RTO_AFTER).unwrap_or(paper.rto),
+        in_flight: section.get(keys::feedback::IN_FLIGHT).unwrap_or(paper.in_flight),
     }
 }
 
@@ -106,13 +92,5 @@ fn probing(section: Section<'_>, default: Probing) -> Probing {
         Some("persist-timer") => Probing::PersistTimer,
         Some(_interval) => Probing::Every(interval.unwrap_or(USUAL)),
         None => interval.map_or(default, Probing::Every),
-    }
-}
-
-fn returns(section: Section<'_>, default: Return) -> Return {
-    match section.word("returns") {
-        None => default,
-        Some("told") => Return::Told,
-        Some(_by_probe) => Return::ByProbe,
     }
 }

@@ -1,6 +1,6 @@
 //! `[[flow]]`, `flows.file` and random flows.
 
-use super::super::keys;
+use super::super::keys::{self, FlowKind};
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{
@@ -88,25 +88,23 @@ const OWNED: &[Owned] = &[
 ];
 
 fn traffic(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Problem> {
-    let kind = section.get(keys::flow::KIND);
-    refuse_foreign(section, "kind", kind, OWNED)?;
-    match kind {
-        "bulk" => Ok(Traffic::Bulk {
+    refuse_foreign(section, "kind", keys::flow::KIND.word(section), OWNED)?;
+    match section.get(keys::flow::KIND) {
+        FlowKind::Bulk => Ok(Traffic::Bulk {
             over: transport::resolve(scenario, *section)?,
             bytes: section.integer("bytes"),
         }),
-        "cbr" => {
+        FlowKind::Cbr => {
             let (packet_bytes, interval) = rate(section)?;
             Ok(Traffic::Cbr { packet_bytes, interval })
         }
-        "on-off" => {
+        FlowKind::OnOff => {
             let (packet_bytes, interval) = rate(section)?;
             let time = |key| Ok(draw::resolve(section, key)?.unwrap_or(ON_OFF_S));
             Ok(Traffic::OnOff { packet_bytes, interval, on: time("on_s")?, off: time("off_s")? })
         }
-        "request-response" => exchange(scenario, section, [None, None, Some(Draw::Constant(0.0))]),
-        "http" => exchange(scenario, section, HTTP.map(Some)),
-        other => unreachable!("the key table knows no kind {other}"),
+        FlowKind::RequestResponse => exchange(scenario, section, [None, None, Some(Draw::Constant(0.0))]),
+        FlowKind::Http => exchange(scenario, section, HTTP.map(Some)),
     }
 }
 
@@ -148,7 +146,7 @@ fn exchange(
 fn rate(section: &Section<'_>) -> Result<(u32, Duration), Problem> {
     let packet_bytes = section.small("packet_bytes").unwrap_or(512);
     let Some(rate_kbps) = section.number("rate_kbps") else {
-        let kind = section.get(keys::flow::KIND);
+        let kind = keys::flow::KIND.word(section);
         return Err(Problem::new(format!("a flow of kind \"{kind}\" without `rate_kbps`"))
             .at(section.origin_of("kind"))
             .help("add rate_kbps, the rate of its payload in kb/s"));

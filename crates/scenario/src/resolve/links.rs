@@ -1,6 +1,6 @@
 //! `[[link]]` and the error models of links and radio.
 
-use super::super::keys;
+use super::super::keys::{self, ErrorKind};
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
@@ -35,7 +35,7 @@ fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
 
 /// The errors on what `a` sends, and on what `b` sends.
 fn by_direction(section: Section<'_>) -> Result<[ErrorModel; 2], Problem> {
-    let model = section.get(keys::errors::MODEL);
+    let model = keys::errors::MODEL.word(&section);
     refuse_foreign(&section, "model", model, &[(MODELS, &["direction"])])?;
     let errors = errors(section)?;
     Ok(match section.get(keys::link_errors::DIRECTION) {
@@ -58,25 +58,23 @@ const KEYS: [Owned; 4] = [
 
 /// An error model.
 pub(super) fn errors(section: Section<'_>) -> Result<ErrorModel, Problem> {
-    let model = section.get(keys::errors::MODEL);
-    refuse_foreign(&section, "model", model, &KEYS)?;
-    Ok(match model {
-        "none" => ErrorModel::None,
-        "bit" => ErrorModel::BitErrors(probability(&section, "bit_error_rate")?),
-        "packet" => ErrorModel::PacketLoss(probability(&section, "packet_loss")?),
-        "gilbert-packet" => ErrorModel::GilbertPackets(GilbertPackets {
+    refuse_foreign(&section, "model", keys::errors::MODEL.word(&section), &KEYS)?;
+    Ok(match section.get(keys::errors::MODEL) {
+        ErrorKind::None => ErrorModel::None,
+        ErrorKind::Bit => ErrorModel::BitErrors(probability(&section, "bit_error_rate")?),
+        ErrorKind::Packet => ErrorModel::PacketLoss(probability(&section, "packet_loss")?),
+        ErrorKind::GilbertPacket => ErrorModel::GilbertPackets(GilbertPackets {
             good_to_bad: probability(&section, "good_to_bad")?,
             bad_to_good: probability(&section, "bad_to_good")?,
             loss_good: probability(&section, "loss_good")?,
             loss_bad: probability(&section, "loss_bad")?,
         }),
-        "gilbert-elliott" => ErrorModel::GilbertElliott(GilbertElliott {
+        ErrorKind::GilbertElliott => ErrorModel::GilbertElliott(GilbertElliott {
             mean_good: seconds(&section, "mean_good_s").ok_or_else(|| missing(&section, "mean_good_s"))?,
             mean_bad: seconds(&section, "mean_bad_s").ok_or_else(|| missing(&section, "mean_bad_s"))?,
             ber_good: probability(&section, "bit_error_rate_good")?,
             ber_bad: probability(&section, "bit_error_rate_bad")?,
         }),
-        other => unreachable!("the key table knows no error model {other}"),
     })
 }
 
@@ -86,6 +84,6 @@ fn probability(section: &Section<'_>, key: &str) -> Result<Probability, Problem>
 }
 
 fn missing(section: &Section<'_>, key: &str) -> Problem {
-    let model = section.get(keys::errors::MODEL);
+    let model = keys::errors::MODEL.word(section);
     Problem::new(format!("error model \"{model}\" needs `{key}`")).at(section.origin_of("model"))
 }

@@ -1,9 +1,10 @@
 //! `[pacing]`: what every paced transport takes its parameters from.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::seconds;
-use hopline_transport::pacing::{Config, ShortPaths, Variability};
+use hopline_transport::pacing::Config;
 
 /// Whether a flow is paced: because its `transport` is, or because the transport's tables say so.
 pub(super) fn is_paced(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<bool, Problem> {
@@ -45,26 +46,13 @@ pub(super) fn resolve(section: Section<'_>) -> Config {
     for (key, field) in numbers {
         *field = section.number(key).unwrap_or(*field);
     }
-    let fits = "the key's range is within that of the type";
-    if let Some(hops) = section.integer("spatial_factor") {
-        config.spatial_factor = u8::try_from(hops).expect(fits);
-    }
-    if let Some(samples) = section.integer("history_samples") {
-        config.history = u16::try_from(samples).expect(fits);
-    }
+    config.spatial_factor = section.narrow("spatial_factor").unwrap_or(config.spatial_factor);
+    config.history = section.narrow("history_samples").unwrap_or(config.history);
     config.overhead_bytes = section.small("overhead_bytes").unwrap_or(config.overhead_bytes);
     if let Some(rate_mbps) = section.number("link_rate_mbps") {
         config.link_rate_bps = (rate_mbps * 1e6) as u64;
     }
-    match section.word("variability") {
-        Some("cov-rtt") => config.variability = Variability::CovRtt,
-        Some(_mad_fhd) => config.variability = Variability::MadFhd,
-        None => {}
-    }
-    match section.word("short_paths") {
-        Some("fewer-hops") => config.short_paths = ShortPaths::FewerHops,
-        Some(_one_hop) => config.short_paths = ShortPaths::OneHop,
-        None => {}
-    }
+    section.set(keys::pacing::VARIABILITY, &mut config.variability);
+    section.set(keys::pacing::SHORT_PATHS, &mut config.short_paths);
     config
 }

@@ -1,5 +1,6 @@
 //! `[queue]` and `link.queue`.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::refuse_foreign;
@@ -42,11 +43,7 @@ const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
 pub(super) fn resolve(preset: QueueSpec, section: Section<'_>) -> Result<QueueSpec, Problem> {
     let mut config = preset;
     config.capacity = at_least_one(&section, "capacity_packets").unwrap_or(config.capacity);
-    match section.word("service") {
-        Some("fifo") => config.service = Service::Fifo,
-        Some(_routing_first) => config.service = Service::RoutingFirst,
-        None => {}
-    }
+    section.set(keys::queue::SERVICE, &mut config.service);
     let discipline = section.word("discipline").unwrap_or("drop-tail");
     refuse_foreign(
         &section,
@@ -75,7 +72,7 @@ fn at_least_one(section: &Section<'_>, key: &str) -> Option<NonZeroU16> {
 }
 
 fn action(section: &Section<'_>) -> Action {
-    if section.word("action") == Some("mark") { Action::Mark } else { Action::Drop }
+    section.get(keys::queue::ACTION).unwrap_or(Action::Drop)
 }
 
 fn codel(section: &Section<'_>) -> Result<CoDelConfig, Problem> {

@@ -1,18 +1,16 @@
 //! `[radio]` and `[mac]`.
 
-use super::super::keys;
+use super::super::keys::{self, Protocol, RadioPreset};
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
 use super::{Owned, links, queue, refuse_foreign};
 use hopline_core::Duration;
-use hopline_radio::mac::config::{
-    self as mac, AckPolicy, BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
-};
+use hopline_radio::mac::config::{self as mac, AckPolicy};
 use hopline_radio::phy::propagation::{
     LogDistance, Propagation, RangeDisk, Shadowing, ShadowingDraw, dbm_to_watts,
 };
 use hopline_radio::phy::{self, reception::ReceptionModel};
-use hopline_radio::rate::{Preamble, Rate};
+use hopline_radio::rate::Rate;
 use hopline_sim::spec::{AddressResolution, QueueSpec, RadioSpec};
 
 /// What the preset of `[radio]` says about everything that it covers.
@@ -26,7 +24,7 @@ struct Preset {
 }
 
 impl Preset {
-    fn named(name: &str) -> Self {
+    fn of(name: RadioPreset) -> Self {
         let standard = |mac| Self {
             phy: phy::Config::wavelan(),
             disk: RangeDisk::default(),
@@ -35,22 +33,21 @@ impl Preset {
             link_layer_delay: Duration::ZERO,
         };
         match name {
-            "ns2-wavelan" => Self {
+            RadioPreset::Ns2Wavelan => Self {
                 phy: phy::Config::ns2_wavelan(),
                 queue: queue::NS2,
                 link_layer_delay: Duration::from_micros(25),
                 ..standard(mac::Config::ns2_wavelan())
             },
-            "qualnet-367" => Self {
+            RadioPreset::Qualnet367 => Self {
                 phy: phy::Config::qualnet_367(),
                 disk: RangeDisk::QUALNET_367,
                 queue: queue::QUALNET,
                 ..standard(mac::Config::qualnet())
             },
-            "ns3-wavelan" => standard(mac::Config::ns3_wavelan()),
-            "dot11b" => standard(mac::Config::dot11b()),
-            "dot11a" => standard(mac::Config::dot11a()),
-            other => unreachable!("the key table knows no preset {other}"),
+            RadioPreset::Ns3Wavelan => standard(mac::Config::ns3_wavelan()),
+            RadioPreset::Dot11b => standard(mac::Config::dot11b()),
+            RadioPreset::Dot11a => standard(mac::Config::dot11a()),
         }
     }
 }
@@ -69,7 +66,7 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Proble
             }
         };
     }
-    let mut preset = Preset::named(section.get(keys::radio::PRESET));
+    let mut preset = Preset::of(section.get(keys::radio::PRESET));
     apply_mac(&mut preset.mac, scenario.section("mac"))?;
     apply_phy(&mut preset.phy, preset.disk, section)?;
     let delay = section.number("link_layer_delay_us").map(|us| Duration::from_secs_f64(us * 1e-6));
@@ -87,14 +84,10 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Proble
 /// Known, unless DSR is to be ns-2's, whose replies and salvaged packets get lost while addresses are asked for.
 fn address_resolution(scenario: Section<'_>) -> AddressResolution {
     let routing = scenario.section("routing");
-    let is_ns2s_dsr =
-        routing.word("protocol") == Some("dsr") && routing.section("dsr").word("preset") == Some("ns2-2.35");
-    match scenario.section("radio").word("address_resolution") {
-        Some("arp") => AddressResolution::Arp,
-        Some(_known) => AddressResolution::Known,
-        None if is_ns2s_dsr => AddressResolution::Arp,
-        None => AddressResolution::Known,
-    }
+    let is_ns2s_dsr = routing.get(keys::of_routing::PROTOCOL) == Protocol::Dsr
+        && keys::dsr::PRESET.word(&routing.section("dsr")) == "ns2-2.35";
+    let default = if is_ns2s_dsr { AddressResolution::Arp } else { AddressResolution::Known };
+    scenario.section("radio").get(keys::radio::ADDRESS_RESOLUTION).unwrap_or(default)
 }
 
 /// The keys of each propagation model.
@@ -150,10 +143,7 @@ fn propagation(section: Section<'_>, disk: RangeDisk) -> Option<Propagation> {
             deviation_db: section
                 .number("shadowing_deviation_db")
                 .unwrap_or(Shadowing::default().deviation_db),
-            draw: match section.word("shadowing_draw") {
-                Some("per-link") => ShadowingDraw::PerLink,
-                _per_frame => ShadowingDraw::PerFrame,
-            },
+            draw: section.get(keys::radio::SHADOWING_DRAW).unwrap_or(ShadowingDraw::PerFrame),
         }),
     })
 }
@@ -230,31 +220,19 @@ fn place_of<'a>(section: &Section<'a>) -> &'a Origin {
 }
 
 fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
-    for key in section.keys() {
-        // A key that holds a number has no word.
-        let Some(word) = section.node(key.name).and_then(|_| section.word(key.name)) else { continue };
-        match (key.name, word) {
-            ("ack_policy", "normal") => config.ack_policy = AckPolicy::Normal,
-            ("ack_policy", "no-ack") => config.ack_policy = AckPolicy::NoAck,
-            ("ack_policy", _) => config.ack_policy = block_ack(section),
-            ("preamble", "long") => config.preamble = Preamble::Long,
-            ("preamble", _) => config.preamble = Preamble::Short,
-            ("first_access", "immediate") => config.first_access = FirstAccess::Immediate,
-            ("first_access", "idle-on-arrival") => config.first_access = FirstAccess::IdleOnArrival,
-            ("first_access", _) => config.first_access = FirstAccess::AlwaysBackoff,
-            ("eifs", "standard") => config.eifs = EifsRule::Standard,
-            ("eifs", _) => config.eifs = EifsRule::AsNav,
-            ("response_timeout", "standard") => config.response_timeout = ResponseTimeout::Standard,
-            ("response_timeout", _) => config.response_timeout = ResponseTimeout::WholeResponse,
-            ("reservation", "standard") => config.reservation = Reservation::Standard,
-            ("reservation", _) => config.reservation = Reservation::MediumIdle,
-            ("backoff_range", "inclusive") => config.backoff_range = BackoffRange::Inclusive,
-            ("backoff_range", _) => config.backoff_range = BackoffRange::Exclusive,
-            ("nav_reset", "never") => config.nav_reset = NavReset::Never,
-            ("nav_reset", _) => config.nav_reset = NavReset::AfterSilentRts,
-            _ => {}
-        }
+    match section.word("ack_policy") {
+        Some("normal") => config.ack_policy = AckPolicy::Normal,
+        Some("no-ack") => config.ack_policy = AckPolicy::NoAck,
+        Some(_block_ack) => config.ack_policy = block_ack(section),
+        None => {}
     }
+    section.set(keys::mac::PREAMBLE, &mut config.preamble);
+    section.set(keys::mac::FIRST_ACCESS, &mut config.first_access);
+    section.set(keys::mac::EIFS, &mut config.eifs);
+    section.set(keys::mac::RESPONSE_TIMEOUT, &mut config.response_timeout);
+    section.set(keys::mac::RESERVATION, &mut config.reservation);
+    section.set(keys::mac::BACKOFF_RANGE, &mut config.backoff_range);
+    section.set(keys::mac::NAV_RESET, &mut config.nav_reset);
 }
 
 fn block_ack(section: Section<'_>) -> AckPolicy {

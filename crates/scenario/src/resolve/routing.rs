@@ -4,7 +4,7 @@ mod aodv;
 mod dsr;
 mod olsr;
 
-use super::super::keys;
+use super::super::keys::{self, Protocol};
 use super::super::schema::Section;
 use super::super::source::Problem;
 use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RoutingSpec};
@@ -14,34 +14,29 @@ const PROTOCOLS: [&str; 3] = ["aodv", "olsr", "dsr"];
 
 /// How packets find their way among `nodes`.
 pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<RoutingSpec, Problem> {
-    let protocol = section.get(keys::of_routing::PROTOCOL);
+    let protocol = keys::of_routing::PROTOCOL.word(&section);
     let idle = PROTOCOLS.into_iter().find(|table| *table != protocol && section.section(table).is_given());
     if let Some(table) = idle {
         return Err(Problem::new(format!("[routing.{table}] is given but the protocol is {protocol}"))
             .at(section.origin_of(table))
             .help(format!("set routing.protocol = \"{table}\"")));
     }
-    if protocol == "static" {
-        return Ok(RoutingSpec::Static);
-    }
-    if nodes.iter().all(|node| node.interface() == Interface::Wired) {
+    let chosen = section.get(keys::of_routing::PROTOCOL);
+    if chosen != Protocol::Static && nodes.iter().all(|node| node.interface() == Interface::Wired) {
         let name = protocol.to_uppercase();
         return Err(Problem::new(format!("{name} runs on nodes with a radio, and there is none"))
             .at(section.origin_of("protocol"))
             .help("use protocol = \"static\", or add [radio]"));
     }
-    match protocol {
-        "aodv" => Ok(RoutingSpec::Aodv(aodv::config(section.section("aodv")))),
-        "dsr" => dsr::config(section.section("dsr")).map(RoutingSpec::Dsr),
-        "olsr" => olsr::config(section.section("olsr")).map(RoutingSpec::Olsr),
-        other => unreachable!("the key table knows no protocol {other}"),
+    match chosen {
+        Protocol::Static => Ok(RoutingSpec::Static),
+        Protocol::Aodv => Ok(RoutingSpec::Aodv(aodv::config(section.section("aodv")))),
+        Protocol::Dsr => dsr::config(section.section("dsr")).map(RoutingSpec::Dsr),
+        Protocol::Olsr => olsr::config(section.section("olsr")).map(RoutingSpec::Olsr),
     }
 }
 
 /// What transports are told of routes.
 pub(super) fn failure_notification(section: Section<'_>) -> FailureNotification {
-    match section.get(keys::of_routing::FAILURE_NOTIFICATION) {
-        "elfn" => FailureNotification::Elfn,
-        _none => FailureNotification::None,
-    }
+    section.get(keys::of_routing::FAILURE_NOTIFICATION)
 }

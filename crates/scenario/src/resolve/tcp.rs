@@ -1,13 +1,13 @@
 //! `[tcp]` and `flow.tcp`: a preset, and what is put over it.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{door, feedback, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_transport::tcp::{
-    AckPolicy, Config, CubicArithmetic, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback,
-    Frto, InitialWindow, LimitedTransmit, LossDetection, Offer, PrrBound, RackConfig, RecoveryTimeout,
-    RecoveryWindow, RtoFloor, TailProbe, TimestampEcho, Variant, WindowLaw,
+    AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback, InitialWindow, Offer,
+    Variant, WindowLaw,
 };
 
 /// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
@@ -15,16 +15,8 @@ use hopline_transport::tcp::{
 pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>) -> Result<Config, Problem> {
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
     let door = [scenario.section("door"), flow.section("door")];
-    let mut config = match own.word("preset").or(general.word("preset")) {
-        None if transport == "tcp-cubic" => Config::linux(),
-        Some("linux") => Config::linux(),
-        None | Some("modern") => Config::modern(),
-        Some("ns2-2.35") => Config::ns2_235(),
-        Some("ns2-2006") => Config::ns2_2006(),
-        Some("ns2-2001") => Config::ns2_2001(),
-        Some("qualnet") => Config::qualnet(),
-        Some(other) => unreachable!("the key table knows no preset {other}"),
-    };
+    let usual: keys::Preset = if transport == "tcp-cubic" { Config::linux } else { Config::modern };
+    let mut config = own.get(keys::tcp::PRESET).or(general.get(keys::tcp::PRESET)).unwrap_or(usual)();
     config = match if transport == "tcp-door" { door::below(door) } else { transport } {
         "tcp-newreno" | "tcp-ap" => config.with_newreno(),
         "tcp-sack" | "tcp-cubic" | "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" | "tcp-fixed-rto" => {
@@ -70,11 +62,7 @@ fn law(
         for section in [general, own] {
             cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
             cubic.beta = section.number("cubic_beta").unwrap_or(cubic.beta);
-            match section.word("cubic_arithmetic") {
-                Some("real") => cubic.arithmetic = CubicArithmetic::Real,
-                Some(_linux) => cubic.arithmetic = CubicArithmetic::Linux,
-                None => {}
-            }
+            section.set(keys::tcp::CUBIC_ARITHMETIC, &mut cubic.arithmetic);
             match section.flag("fast_convergence") {
                 Some(true) => cubic.fast_convergence = FastConvergence::On,
                 Some(false) => cubic.fast_convergence = FastConvergence::Off,
@@ -103,13 +91,8 @@ fn apply_recovery(config: &mut Config, general: Section<'_>, own: Section<'_>) -
             false => Ok(()),
         };
     };
-    match own.word("recovery_window").or(general.word("recovery_window")) {
-        Some("at-once") => sack.window = RecoveryWindow::AtOnce,
-        Some("prr") => sack.window = RecoveryWindow::Prr(PrrBound::SafeAck),
-        Some("prr-conservative") => sack.window = RecoveryWindow::Prr(PrrBound::Conservative),
-        Some(_prr_slow_start) => sack.window = RecoveryWindow::Prr(PrrBound::SlowStart),
-        None => {}
-    }
+    general.set(keys::tcp::RECOVERY_WINDOW, &mut sack.window);
+    own.set(keys::tcp::RECOVERY_WINDOW, &mut sack.window);
     Ok(())
 }
 
@@ -134,44 +117,18 @@ fn apply(config: &mut Config, section: Section<'_>) {
     if let Some(n) = section.small("dup_ack_threshold") {
         config.dup_ack_threshold = n;
     }
-    match section.word("loss_detection") {
-        Some("dup-acks") => config.loss_detection = LossDetection::DupAcks,
-        Some("rack") => config.loss_detection = LossDetection::Rack(RackConfig::RFC8985),
-        Some(_without_tlp) => {
-            let rack = RackConfig { tail_probe: TailProbe::Off, ..RackConfig::RFC8985 };
-            config.loss_detection = LossDetection::Rack(rack);
-        }
-        None => {}
-    }
+    section.set(keys::tcp::LOSS_DETECTION, &mut config.loss_detection);
     apply_detectors(config, section);
-    match section.word("limited_transmit") {
-        Some("off") => config.limited_transmit = LimitedTransmit::Off,
-        Some("new-data") => config.limited_transmit = LimitedTransmit::NewData,
-        Some(_next_data) => config.limited_transmit = LimitedTransmit::NextData,
-        None => {}
-    }
+    section.set(keys::tcp::LIMITED_TRANSMIT, &mut config.limited_transmit);
     if let Some(on) = section.flag("dsack") {
         config.dsack = if on { Dsack::Report } else { Dsack::Silent };
     }
     if let Some(on) = section.flag("timestamps") {
         config.timestamps = if on { Offer::Yes } else { Offer::No };
     }
-    match section.word("timestamp_echo") {
-        Some("earliest") => config.timestamp_echo = TimestampEcho::Earliest,
-        Some(_latest) => config.timestamp_echo = TimestampEcho::Latest,
-        None => {}
-    }
-    match section.word("ecn") {
-        Some("off") => config.ecn = EcnUse::Never,
-        Some("if-asked") => config.ecn = EcnUse::IfAsked,
-        Some(_ask) => config.ecn = EcnUse::Ask,
-        None => {}
-    }
-    match section.word("recovery_timeout") {
-        Some("reduce") => config.recovery_timeout = RecoveryTimeout::Reduce,
-        Some(_keep) => config.recovery_timeout = RecoveryTimeout::Keep,
-        None => {}
-    }
+    section.set(keys::tcp::TIMESTAMP_ECHO, &mut config.timestamp_echo);
+    section.set(keys::tcp::ECN, &mut config.ecn);
+    section.set(keys::tcp::RECOVERY_TIMEOUT, &mut config.recovery_timeout);
     if let Some(bytes) = section.small("receive_buffer_bytes") {
         config.receive_buffer = bytes;
     }
@@ -180,12 +137,7 @@ fn apply(config: &mut Config, section: Section<'_>) {
 
 /// What finds out that a reduction was wrong.
 fn apply_detectors(config: &mut Config, section: Section<'_>) {
-    match section.word("frto") {
-        Some("off") => config.spurious.frto = Frto::Off,
-        Some("first-timeout") => config.spurious.frto = Frto::FirstTimeout,
-        Some(_every_timeout) => config.spurious.frto = Frto::EveryTimeout,
-        None => {}
-    }
+    section.set(keys::tcp::FRTO, &mut config.spurious.frto);
     let detector = |on: bool| if on { Detector::On } else { Detector::Off };
     if let Some(on) = section.flag("eifel") {
         config.spurious.eifel = detector(on);
@@ -197,11 +149,7 @@ fn apply_detectors(config: &mut Config, section: Section<'_>) {
 
 fn apply_rto(config: &mut Config, section: Section<'_>) {
     let rto = &mut config.rto;
-    match section.word("rto_floor") {
-        Some("rto") => rto.floor = RtoFloor::Rto,
-        Some(_variance) => rto.floor = RtoFloor::Variance,
-        None => {}
-    }
+    section.set(keys::tcp::RTO_FLOOR, &mut rto.floor);
     if section.has("backoff_limit") {
         rto.backoff_limit = section.small("backoff_limit");
     }

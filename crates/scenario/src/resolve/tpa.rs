@@ -1,14 +1,12 @@
 //! `[tpa]` and `flow.tpa`.
 
+use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{pacing, seconds};
 use hopline_core::Duration;
 use hopline_transport::pacing::Pacing;
-use hopline_transport::tpa::{
-    AckEvery, CompleteBlock, Config, CongestedBackoff, Echo, FreezeExit, MergedExit, Notification,
-    RoundStart, RowEnds, Simultaneous,
-};
+use hopline_transport::tpa::Config;
 
 /// The configuration of a flow over `transport`: what the transport is, then `[tpa]` of the `scenario`, then `own`
 /// (`flow.tpa`).
@@ -44,11 +42,7 @@ fn apply(config: &mut Config, section: Section<'_>) {
     if let Some(mss) = section.narrow("mss_bytes") {
         config.mss = mss;
     }
-    match section.word("rounds") {
-        Some("all-settled") => config.rounds = RoundStart::AllSettled,
-        Some(_all_sent) => config.rounds = RoundStart::AllSent,
-        None => {}
-    }
+    section.set(keys::tpa::ROUNDS, &mut config.rounds);
     if let Some(bytes) = section.small("receive_buffer_bytes") {
         config.receive_buffer = bytes;
     }
@@ -60,21 +54,9 @@ fn apply(config: &mut Config, section: Section<'_>) {
 fn apply_acks(config: &mut Config, section: Section<'_>) {
     let ack = &mut config.ack;
     set_ms(section, "ack_timer_ms", &mut ack.timer);
-    match section.word("ack_every") {
-        Some("window") => ack.every = AckEvery::Window,
-        Some(_other) => ack.every = AckEvery::Other,
-        None => {}
-    }
-    match section.word("complete_block") {
-        Some("ack-as-usual") => ack.complete_block = CompleteBlock::AckAsUsual,
-        Some(_ack_at_once) => ack.complete_block = CompleteBlock::AckAtOnce,
-        None => {}
-    }
-    match section.word("echo") {
-        Some("first") => ack.echo = Echo::First,
-        Some(_last) => ack.echo = Echo::Last,
-        None => {}
-    }
+    section.set(keys::tpa::ACK_EVERY, &mut ack.every);
+    section.set(keys::tpa::COMPLETE_BLOCK, &mut ack.complete_block);
+    section.set(keys::tpa::ECHO, &mut ack.echo);
 }
 
 fn apply_rto(config: &mut Config, section: Section<'_>) {
@@ -97,43 +79,17 @@ fn apply_rto(config: &mut Config, section: Section<'_>) {
 
 fn apply_failures(config: &mut Config, section: Section<'_>) {
     let failures = &mut config.failures;
-    match section.word("notification") {
-        Some("elfn") => failures.notification = Notification::Elfn,
-        Some("elfn-and-recovery") => failures.notification = Notification::ElfnAndRecovery,
-        Some(_none) => failures.notification = Notification::None,
-        None => {}
-    }
+    section.set(keys::tpa::NOTIFICATION, &mut failures.notification);
     set_small(section, "th_cong", &mut failures.th_cong);
     set_small(section, "th_ack", &mut failures.th_ack);
     if section.has("th_route") {
         failures.th_route = section.narrow("th_route");
     }
-    match section.word("row_ends") {
-        Some("latest-transmission") => failures.row_ends = RowEnds::LatestTransmission,
-        Some(_any_news) => failures.row_ends = RowEnds::AnyNews,
-        None => {}
-    }
-    match section.word("simultaneous") {
-        Some("once") => failures.simultaneous = Simultaneous::Once,
-        Some(_each) => failures.simultaneous = Simultaneous::Each,
-        None => {}
-    }
-    match section.word("congested_backoff") {
-        Some("always") => failures.congested_backoff = CongestedBackoff::Always,
-        Some("never") => failures.congested_backoff = CongestedBackoff::Never,
-        Some(_when_merged) => failures.congested_backoff = CongestedBackoff::WhenMerged,
-        None => {}
-    }
-    match section.word("freeze_exit") {
-        Some("any-news") => failures.freeze_exit = FreezeExit::AnyNews,
-        Some(_latest) => failures.freeze_exit = FreezeExit::LatestTransmission,
-        None => {}
-    }
-    match section.word("merged_exit") {
-        Some("plain") => failures.merged_exit = MergedExit::Plain,
-        Some(_route_change) => failures.merged_exit = MergedExit::RouteChange,
-        None => {}
-    }
+    section.set(keys::tpa::ROW_ENDS, &mut failures.row_ends);
+    section.set(keys::tpa::SIMULTANEOUS, &mut failures.simultaneous);
+    section.set(keys::tpa::CONGESTED_BACKOFF, &mut failures.congested_backoff);
+    section.set(keys::tpa::FREEZE_EXIT, &mut failures.freeze_exit);
+    section.set(keys::tpa::MERGED_EXIT, &mut failures.merged_exit);
 }
 
 fn set_small(section: Section<'_>, key: &str, field: &mut u8) {

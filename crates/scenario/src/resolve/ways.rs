@@ -41,7 +41,7 @@ fn gateway(
     names: &Names,
 ) -> Result<NodeId, Problem> {
     let gateway = *names.get(name).ok_or_else(|| unknown_node(name, at, names))?;
-    if routing.word("protocol") == Some("static") {
+    if routing.get(keys::of_routing::PROTOCOL) == keys::Protocol::Static {
         return Err(Problem::new("a gateway, but the protocol is static")
             .at(at)
             .help("static routes lead over radios and links alike: leave it out, or set routing.protocol"));

@@ -8,12 +8,7 @@ use hopline_routing::aodv::config::{Hello, LinkSensing};
 use std::num::NonZeroU16;
 
 pub(super) fn config(section: Section<'_>) -> Config {
-    let mut config = match section.get(keys::aodv::PRESET) {
-        "rfc3561" => Config::rfc3561(),
-        "rfc3561-hello" => Config::rfc3561_hello(),
-        "ns2-2.35" => Config::ns2_235(),
-        other => unreachable!("the key table knows no preset {other}"),
-    };
+    let mut config = section.get(keys::aodv::PRESET)();
     let byte = |key| section.narrow::<u8>(key);
     apply_sensing(&mut config, section);
     let times = [

@@ -7,9 +7,7 @@ use super::super::seconds;
 use hopline_core::Duration;
 use hopline_routing::dsr::Config;
 use hopline_routing::dsr::config::{
-    CachedReplies, DeadLink, GratuitousReplies, LostControl, NeighboursAsked, PathCache, QueuedPackets,
-    RouteCache, SourceRoutes, Stranded, Tap, TargetReplies, Uncached, UncachedJitter, UncachedRelays,
-    UncachedSalvage, UncachedSearches, WaysLearnt,
+    CachedReplies, GratuitousReplies, PathCache, RouteCache, SourceRoutes, Tap, Uncached,
 };
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -31,11 +29,7 @@ const WITHOUT_CACHE: [&str; 4] =
     ["uncached_relays", "uncached_searches", "uncached_salvage", "uncached_jitter"];
 
 pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
-    let mut config = match section.get(keys::dsr::PRESET) {
-        "rfc4728" => Config::rfc4728(),
-        "ns2-2.35" => Config::ns2(),
-        other => unreachable!("the key table knows no preset {other}"),
-    };
+    let mut config = section.get(keys::dsr::PRESET)();
     config.cache = cache(section, config.cache)?;
     apply_choices(&mut config, section);
     apply_times(&mut config, section);
@@ -44,26 +38,10 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
 }
 
 fn apply_choices(config: &mut Config, section: Section<'_>) {
-    config.target_replies = match section.word("target_replies") {
-        Some("first") => TargetReplies::First,
-        Some(_) => TargetReplies::All,
-        None => config.target_replies,
-    };
-    config.queued_packets = match section.word("queued_packets") {
-        Some("kept") => QueuedPackets::Kept,
-        Some(_) => QueuedPackets::Salvaged,
-        None => config.queued_packets,
-    };
-    config.neighbours_asked = match section.word("neighbours_asked") {
-        Some("each-time") => NeighboursAsked::EachTime,
-        Some(_once) => NeighboursAsked::Once,
-        None => config.neighbours_asked,
-    };
-    config.dead_link = match section.word("dead_link") {
-        Some("one-way") => DeadLink::OneWay,
-        Some(_both_ways) => DeadLink::BothWays,
-        None => config.dead_link,
-    };
+    section.set(keys::dsr::TARGET_REPLIES, &mut config.target_replies);
+    section.set(keys::dsr::QUEUED_PACKETS, &mut config.queued_packets);
+    section.set(keys::dsr::NEIGHBOURS_ASKED, &mut config.neighbours_asked);
+    section.set(keys::dsr::DEAD_LINK, &mut config.dead_link);
     config.source_routes = match section.word("source_routes") {
         Some("announced") => Config::ns2().source_routes,
         Some(_in_each) => SourceRoutes::InEach,
@@ -124,24 +102,12 @@ fn cache(section: Section<'_>, preset: RouteCache) -> Result<RouteCache, Problem
 }
 
 fn uncached(section: Section<'_>) -> Uncached {
-    Uncached {
-        relays: match section.word("uncached_relays") {
-            Some("search") => UncachedRelays::Search,
-            _ => Uncached::DOOR.relays,
-        },
-        searches: match section.word("uncached_searches") {
-            Some("per-packet") => UncachedSearches::PerPacket,
-            _ => Uncached::DOOR.searches,
-        },
-        salvage: match section.word("uncached_salvage") {
-            Some("everywhere") => UncachedSalvage::Everywhere,
-            _ => Uncached::DOOR.salvage,
-        },
-        jitter: match section.word("uncached_jitter") {
-            Some("by-moment") => UncachedJitter::ByMoment,
-            _ => Uncached::DOOR.jitter,
-        },
-    }
+    let mut uncached = Uncached::DOOR;
+    section.set(keys::dsr::UNCACHED_RELAYS, &mut uncached.relays);
+    section.set(keys::dsr::UNCACHED_SEARCHES, &mut uncached.searches);
+    section.set(keys::dsr::UNCACHED_SALVAGE, &mut uncached.salvage);
+    section.set(keys::dsr::UNCACHED_JITTER, &mut uncached.jitter);
+    uncached
 }
 
 fn path_cache(section: Section<'_>, preset: PathCache) -> PathCache {
@@ -156,21 +122,9 @@ fn path_cache(section: Section<'_>, preset: PathCache) -> PathCache {
     PathCache {
         capacity: count(section, "cache_paths").unwrap_or(preset.capacity),
         timeout: seconds(&section, "cache_timeout_s").unwrap_or(preset.timeout),
-        ways_learnt: match section.word("ways_learnt") {
-            Some("onward") => WaysLearnt::Onward,
-            Some(_both) => WaysLearnt::Both,
-            None => preset.ways_learnt,
-        },
-        stranded: match section.word("stranded") {
-            Some("neighbours-asked") => Stranded::NeighboursAsked,
-            Some(_dropped) => Stranded::Dropped,
-            None => preset.stranded,
-        },
-        lost_control: match section.word("lost_control") {
-            Some("salvaged") => LostControl::Salvaged,
-            Some(_dropped) => LostControl::Dropped,
-            None => preset.lost_control,
-        },
+        ways_learnt: section.get(keys::dsr::WAYS_LEARNT).unwrap_or(preset.ways_learnt),
+        stranded: section.get(keys::dsr::STRANDED).unwrap_or(preset.stranded),
+        lost_control: section.get(keys::dsr::LOST_CONTROL).unwrap_or(preset.lost_control),
         tap: if section.word("tap") == Some("off") { Tap::Off } else { preset.tap },
         cached_replies: match section.word("cached_replies") {
             Some("off") => CachedReplies::Off,

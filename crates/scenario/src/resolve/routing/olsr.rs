@@ -5,14 +5,11 @@ use super::super::super::schema::Section;
 use super::super::super::source::Problem;
 use super::super::seconds;
 use hopline_routing::olsr::Config;
-use hopline_routing::olsr::config::{EarlyTc, Hysteresis, LinkSensing, Willingness};
+use hopline_routing::olsr::config::{EarlyTc, Hysteresis, Willingness};
 use std::num::NonZeroU8;
 
 pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
-    let mut config = match section.get(keys::olsr::PRESET) {
-        "rfc3626" => Config::rfc3626(),
-        other => unreachable!("the key table knows no preset {other}"),
-    };
+    let mut config = section.get(keys::olsr::PRESET)();
     let byte = |key| section.narrow::<u8>(key);
     let count = |key| byte(key).and_then(NonZeroU8::new);
     let times = [
@@ -29,11 +26,7 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
     let topology = count("topology_hold_intervals");
     config.topology_hold_intervals = topology.unwrap_or(config.topology_hold_intervals);
     config.willingness = byte("willingness").map_or(config.willingness, Willingness::new);
-    config.link_sensing = match section.word("link_sensing") {
-        Some("hello") => LinkSensing::Hello,
-        Some(_) => LinkSensing::HelloAndLinkLayer,
-        None => config.link_sensing,
-    };
+    section.set(keys::olsr::LINK_SENSING, &mut config.link_sensing);
     let spacing = seconds(&section, "early_tc_spacing_s").unwrap_or(config.tc_interval / 4);
     config.early_tc = match section.word("early_tc") {
         Some("never") => EarlyTc::Never,

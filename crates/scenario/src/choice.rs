@@ -1,0 +1,117 @@
+//! Keys that take one of some words, each declared with what it means: no reader asks for a word again.
+
+use super::document::Value;
+use super::field::Declared;
+use super::schema::{Default, Key, Section, Takes};
+
+/// A key whose words stand for values of type `T`. Made by [`choice!`](crate::choice!).
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<T: 'static> {
+    /// As it stands in its table.
+    pub key: Key,
+    meanings: &'static [T],
+}
+
+/// A [`Choice`] that always has a value: it must be given, or has a default.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<T: 'static> {
+    /// As it stands in its table.
+    pub key: Key,
+    choice: Choice<T>,
+}
+
+/// A [`Choice`]: its name, its words with what they mean, and its documentation.
+#[macro_export]
+macro_rules! choice {
+    ($name:literal, { $($word:literal => $meaning:expr),+ $(,)? }, $doc:expr $(,)?) => {
+        $crate::choice::Choice::new($crate::schema::Key::word($name, &[$($word),+], $doc), &[$($meaning),+])
+    };
+}
+
+impl<T: Copy> Choice<T> {
+    /// `key`, whose words mean `meanings`, in their order.
+    ///
+    /// # Panics
+    /// When it is compiled, if the key does not take as many words as there are meanings.
+    #[must_use]
+    pub const fn new(key: Key, meanings: &'static [T]) -> Self {
+        let Takes::Word(words) = key.takes else { panic!("a choice takes words") };
+        assert!(words.len() == meanings.len(), "each word has its meaning");
+        Self { key, meanings }
+    }
+
+    /// The same key, which reads as `word` where it is not given.
+    ///
+    /// # Panics
+    /// When it is compiled, if nobody knows the word.
+    #[must_use]
+    pub const fn or(self, word: &'static str) -> Chosen<T> {
+        let Takes::Word(words) = self.key.takes else { panic!("a choice takes words") };
+        assert!(is_among(words, word), "the default is one of the words");
+        let key = self.key.or(Default::Word(word));
+        Chosen { key, choice: Self { key, ..self } }
+    }
+
+    /// The same key, which must be given.
+    #[must_use]
+    pub const fn required(self) -> Chosen<T> {
+        let key = self.key.required();
+        Chosen { key, choice: Self { key, ..self } }
+    }
+
+    fn meaning(&self, word: &str) -> Option<T> {
+        let Takes::Word(words) = self.key.takes else { return None };
+        words.iter().zip(self.meanings).find(|(known, _)| **known == word).map(|(_, meaning)| *meaning)
+    }
+}
+
+impl<T: Copy> Chosen<T> {
+    /// The word itself: given in a checked `section`, or by default.
+    ///
+    /// # Panics
+    /// As [`Declared::read`].
+    #[must_use]
+    pub fn word<'a>(&self, section: &Section<'a>) -> &'a str {
+        section.word(self.key.name).expect("a checked document has what must be given, and a word")
+    }
+}
+
+impl<T: Copy> Declared for Choice<T> {
+    type Value<'a> = Option<T>;
+
+    fn read<'a>(self, section: &Section<'a>) -> Option<T> {
+        match (section.node(self.key.name).map(|node| &node.value), self.key.default) {
+            (Some(Value::Text(word)), _) => self.meaning(word),
+            (None, Default::Word(word)) => self.meaning(word),
+            _ => None,
+        }
+    }
+}
+
+impl<T: Copy> Declared for Chosen<T> {
+    type Value<'a> = T;
+
+    fn read<'a>(self, section: &Section<'a>) -> T {
+        self.choice.read(section).expect("a checked document has what must be given, and one of the words")
+    }
+}
+
+const fn is_among(words: &[&str], word: &str) -> bool {
+    let mut n = 0;
+    while n < words.len() {
+        if is_same(words[n].as_bytes(), word.as_bytes()) {
+            return true;
+        }
+        n += 1;
+    }
+    false
+}
+
+/// `==` of texts, which constants do not have.
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut n = 0;
+    while n < a.len() && n < b.len() && a[n] == b[n] {
+        n += 1;
+    }
+    n == a.len() && n == b.len()
+}
