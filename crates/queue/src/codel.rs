@@ -202,7 +202,7 @@ impl CoDel {
             return None;
         };
         let judgement = match contents.class(&head.packet) {
-            Class::Routing => Judgement::Fine,
+            Class::Routing | Class::Urgent => Judgement::Fine,
             Class::Data => self.judge(now, now.since(head.since), backlog.bytes()),
         };
         Some((head.packet, judgement))

@@ -9,6 +9,8 @@ mod tests;
 /// What a packet is to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
+    /// What goes before everything else, in the order in which it came: what a proxy sends again.
+    Urgent,
     /// A message of the routing agent.
     Routing,
     /// Everything else.
@@ -59,7 +61,7 @@ pub struct Counters {
     pub accepted: u64,
     /// Found the queue full.
     pub refused: u64,
-    /// Gave way to a routing packet.
+    /// Gave way to a routing or an urgent packet.
     pub displaced: u64,
     /// Taken out by [`DropTail::remove_matching`].
     pub removed: u64,
@@ -72,6 +74,7 @@ pub struct Counters {
 /// A bounded queue of packet handles. Allocates once, when it is made.
 #[derive(Clone, Debug)]
 pub struct DropTail<T> {
+    urgent: VecDeque<T>,
     packets: VecDeque<T>,
     capacity: NonZeroU16,
     service: Service,
@@ -95,25 +98,28 @@ impl<T: Copy> DropTail<T> {
     #[must_use]
     pub fn new(capacity: NonZeroU16, service: Service) -> Self {
         let packets = VecDeque::with_capacity(usize::from(capacity.get()));
-        Self { packets, capacity, service, counters: Counters::default() }
+        Self { urgent: VecDeque::new(), packets, capacity, service, counters: Counters::default() }
     }
 
     /// Offers a packet. The result names the packet that was lost, if one was.
     pub fn enqueue(&mut self, packet: T, class: Class) -> Enqueued<T> {
-        let ahead = self.service == Service::RoutingFirst && class == Class::Routing;
-        let full = self.packets.len() >= usize::from(self.capacity.get());
-        if full && !ahead {
+        let first = self.service == Service::RoutingFirst && class == Class::Routing;
+        let full = self.len() >= usize::from(self.capacity.get());
+        let gives_way = (first || class == Class::Urgent) && !self.packets.is_empty();
+        if full && !gives_way {
             self.counters.refused += 1;
             return Enqueued::Refused(packet);
         }
         let displaced = if full { self.packets.pop_back() } else { None };
-        if ahead {
+        if class == Class::Urgent {
+            self.urgent.push_back(packet);
+        } else if first {
             self.packets.push_front(packet);
         } else {
             self.packets.push_back(packet);
         }
         self.counters.accepted += 1;
-        self.counters.peak = self.counters.peak.max(self.packets.len() as u16);
+        self.counters.peak = self.counters.peak.max(self.len() as u16);
         match displaced {
             Some(last) => {
                 self.counters.displaced += 1;
@@ -125,7 +131,7 @@ impl<T: Copy> DropTail<T> {
 
     /// The packet that is served next.
     pub fn dequeue(&mut self) -> Option<T> {
-        let packet = self.packets.pop_front();
+        let packet = self.urgent.pop_front().or_else(|| self.packets.pop_front());
         self.counters.served += u64::from(packet.is_some());
         packet
     }
@@ -133,32 +139,34 @@ impl<T: Copy> DropTail<T> {
     /// Takes out every packet for which `matches` holds and hands it to `sink`, head first; the others keep their
     /// order. A routing agent uses this to clear away packets for a next hop that it lost.
     pub fn remove_matching(&mut self, mut matches: impl FnMut(&T) -> bool, mut sink: impl FnMut(T)) {
-        let before = self.packets.len();
-        self.packets.retain(|packet| {
+        let before = self.len();
+        let mut stays = |packet: &T| {
             let take = matches(packet);
             if take {
                 sink(*packet);
             }
             !take
-        });
-        self.counters.removed += (before - self.packets.len()) as u64;
+        };
+        self.urgent.retain(&mut stays);
+        self.packets.retain(stays);
+        self.counters.removed += (before - self.len()) as u64;
     }
 
     /// Packets in the queue, head first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.packets.iter()
+        self.urgent.iter().chain(&self.packets)
     }
 
     /// Number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.packets.len()
+        self.urgent.len() + self.packets.len()
     }
 
     /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.len() == 0
     }
 
     /// Most packets that fit.

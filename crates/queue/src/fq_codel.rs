@@ -111,7 +111,7 @@ impl<T: Copy> FqCoDel<T> {
     /// the packet itself.
     pub fn enqueue(&mut self, now: Instant, packet: T, contents: &impl Contents<T>) -> Enqueued<T> {
         match contents.class(&packet) {
-            Class::Routing => self.routing.push_back(packet),
+            Class::Urgent | Class::Routing => self.routing.push_back(packet),
             Class::Data => self.join(now, packet, contents),
         }
         self.packets += 1;

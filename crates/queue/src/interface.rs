@@ -192,10 +192,10 @@ impl<T: Copy> CoDelQueue<T> {
         enqueued
     }
 
-    /// Routing messages are served as they are.
+    /// Routing messages and what is urgent are served as they are.
     fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
         let head = self.waiting.packets.iter().next()?;
-        if contents.class(&head.packet) == Class::Routing {
+        if contents.class(&head.packet) != Class::Data {
             return self.waiting.pop(|packet| contents.len_bytes(packet)).map(|held| held.packet);
         }
         self.codel.serve(now, &mut self.waiting, contents)

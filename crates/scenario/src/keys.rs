@@ -5,6 +5,7 @@ mod links;
 mod neighborhood;
 mod of_tpa;
 mod places;
+mod proxies;
 mod radios;
 mod routing;
 mod transports;
@@ -18,6 +19,7 @@ pub use links::*;
 pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD, neighborhood_red, notice_flood};
 pub use of_tpa::{TPA, tpa};
 pub use places::*;
+pub use proxies::{Kind as ProxyKind, PROXY, proxy};
 pub use radios::*;
 pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, olsr};
 pub use transports::{DOOR, FEEDBACK, PACING, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp};
@@ -94,6 +96,7 @@ pub const SCENARIO: &[Key] = &[
     Key::tables("flow", FLOW, "flows listed one by one"),
     Key::tables("link", LINK, "wired full-duplex links"),
     Key::tables("route", ROUTE, "packets for a node that go another way than routing knows"),
+    Key::tables("proxy", PROXY, "machines in the path of TCP at some nodes; see above"),
     Key::tables("outage", OUTAGE, "times during which one node does not hear another; see above"),
     Key::tables(
         "notice_flood",

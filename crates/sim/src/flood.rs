@@ -39,7 +39,8 @@ impl<T: Tracer> World<T> {
         let spec = *spec;
         let (source, about) = lies(spec, made_up);
         let lie = Notice { normalized_pb: spec.normalized_pb, lifetime: spec.lifetime, about };
-        self.send_own(spec.node, notice(source, Outgoing { to: To::Everyone, notice: lie }));
+        let past = self.nodes[spec.node.index()].path.len();
+        self.send_own(spec.node, past, notice(source, Outgoing { to: To::Everyone, notice: lie }));
         let next = self.kernel.now + spec.interval;
         self.kernel.schedule(next, Event::NoticeFlood { flood });
     }

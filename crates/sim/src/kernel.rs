@@ -25,6 +25,10 @@ pub(crate) struct Kernel<T> {
     /// Bytes that every network-layer packet carries beyond its own headers.
     pub(crate) extra_header_bytes: u32,
     pub(crate) tracer: T,
+    /// Nodes that want to know what their queues drop.
+    pub(crate) watched: Vec<bool>,
+    /// What such queues have dropped, until they are told.
+    pub(crate) refused: Vec<(NodeId, Packet)>,
 }
 
 /// What is counted of a node.
@@ -52,6 +56,8 @@ impl<T: Tracer> Kernel<T> {
             events: 0,
             extra_header_bytes,
             tracer,
+            watched: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -92,6 +98,11 @@ impl<T: Tracer> Kernel<T> {
             self.tracer.note(self.now, node, TraceEvent::Dropped { packet, reason, place });
         }
         self.ledger[node.index()].drops.count(reason);
+        if let (DropReason::QueueFull | DropReason::Early, Some(true)) =
+            (reason, self.watched.get(node.index()))
+        {
+            self.refused.push((node, self.packets.get(handle).clone()));
+        }
         self.packets.release(handle);
     }
 }

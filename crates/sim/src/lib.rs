@@ -22,6 +22,7 @@ pub mod outcome;
 mod outside;
 mod packet;
 mod path;
+mod proxy;
 mod queueing;
 pub mod routes;
 mod scheduler;

@@ -127,6 +127,7 @@ impl Sitter {
     const fn neighborhood(&self) -> Option<&Neighborhood> {
         match self {
             Self::NeighborhoodRed(machine) => Some(machine),
+            Self::Snoop(_) => None,
             #[cfg(test)]
             Self::Scripted(_) => None,
         }
@@ -135,6 +136,7 @@ impl Sitter {
     const fn neighborhood_mut(&mut self) -> Option<&mut Neighborhood> {
         match self {
             Self::NeighborhoodRed(machine) => Some(machine),
+            Self::Snoop(_) => None,
             #[cfg(test)]
             Self::Scripted(_) => None,
         }
@@ -171,7 +173,14 @@ pub(crate) fn notice(source: Ipv4Addr, Outgoing { to, notice }: Outgoing) -> Sen
     };
     let ip = Header { ttl: 1, ..header(source, next_hop, Protocol::Udp) };
     let len_bytes = (HEADER_LEN + udp::HEADER_LEN + notice.wire_len()) as u32;
-    Sending { account: Account::Control, ip, body: Body::Ncn(notice), len_bytes, next_hop }
+    Sending {
+        account: Account::Control,
+        ip,
+        body: Body::Ncn(notice),
+        len_bytes,
+        next_hop,
+        class: Class::Routing,
+    }
 }
 
 const fn is_radio(packet: Passing<'_>) -> bool {

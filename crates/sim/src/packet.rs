@@ -167,6 +167,17 @@ impl Slab {
         Handle { id, ttl, mark: Mark::None }
     }
 
+    /// The same packet with another body, of the same length. The caller's hold is on the new one; who else holds the old one, as a MAC
+    /// that waits for an acknowledgment, sees no change.
+    pub(crate) fn rewrite(&mut self, handle: Handle, body: Body) -> Handle {
+        let packet = Packet { body, ..self.get(handle).clone() };
+        let arrival = self.arrive(handle);
+        let rewritten = self.insert(packet);
+        self.slots[rewritten.id as usize].arrival = arrival;
+        self.release(handle);
+        Handle { ttl: handle.ttl, mark: handle.mark, ..rewritten }
+    }
+
     pub(crate) fn get(&self, handle: Handle) -> &Packet {
         &self.slots[handle.id as usize].packet
     }

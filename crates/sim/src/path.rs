@@ -9,6 +9,8 @@ use crate::trace::Tracer;
 use crate::world::World;
 use hopline_core::NodeId;
 use hopline_queue::Class;
+use hopline_routing::router::Origin;
+use std::net::Ipv4Addr;
 
 impl<T: Tracer> World<T> {
     /// Drains all machines in the path of `node`.
@@ -24,7 +26,11 @@ impl<T: Tracer> World<T> {
         while let Some(wish) = self.nodes[node.index()].path[seat].machine.in_path().poll(now) {
             match wish {
                 Wish::ChannelTime => self.tell_channel_time(node, seat),
-                Wish::Send(sending) => self.send_own(node, sending),
+                Wish::Send(sending) => self.send_own(node, seat, sending),
+                Wish::Route(sending) => {
+                    let (handle, ..) = self.make(sending);
+                    self.route(node, handle, Origin::Local);
+                }
                 Wish::GoOn(handle, onward) => self.go_on(node, seat, handle, onward),
                 Wish::Absorb(handle) => self.absorb(handle),
             }
@@ -45,24 +51,34 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    /// Sends what `node` is to send of its own, beside endpoints and agents.
-    pub(crate) fn send_own(&mut self, node: NodeId, sending: Sending) {
-        let Sending { account, ip, body, len_bytes, next_hop } = sending;
-        let packet = self.kernel.made(ip, body, len_bytes, account);
-        let class = match account {
-            Account::Control => Class::Routing,
-            Account::Flow(_) | Account::Foreign => Class::Data,
-        };
-        if let Account::Flow(flow) = account {
-            self.flows.made_for(flow, ip.src, packet.len_bytes);
+    /// What queues of nodes with machines in the path have dropped is told to these.
+    pub(crate) fn tell_of_refusals(&mut self) {
+        for (node, packet) in core::mem::take(&mut self.kernel.refused) {
+            for seat in 0..self.nodes[node.index()].path.len() {
+                self.nodes[node.index()].path[seat].machine.in_path().refused(self.kernel.now, &packet);
+                self.drive_seat(node, seat);
+            }
         }
-        let handle = self.kernel.packets.insert(packet);
+    }
+
+    /// Sends what `node` is to send of its own, beside endpoints and agents, past the machines below number `seats`.
+    pub(crate) fn send_own(&mut self, node: NodeId, seats: usize, sending: Sending) {
+        let (handle, next_hop, class) = self.make(sending);
         if let Body::Ncn(_) = self.kernel.packets.get(handle).body
             && let Some(&Interface::Radio(station)) = self.nodes[node.index()].interfaces.first()
         {
             self.notice_sent(node, station, handle);
         }
-        self.send_to(node, handle, next_hop, class);
+        self.send_past(node, seats, handle, next_hop, class);
+    }
+
+    fn make(&mut self, sending: Sending) -> (Handle, Ipv4Addr, Class) {
+        let Sending { account, ip, body, len_bytes, next_hop, class } = sending;
+        let packet = self.kernel.made(ip, body, len_bytes, account);
+        if let Account::Flow(flow) = account {
+            self.flows.made_for(flow, ip.src, packet.len_bytes);
+        }
+        (self.kernel.packets.insert(packet), next_hop, class)
     }
 
     /// A packet goes no further, and is not lost. The caller's hold on it ends.

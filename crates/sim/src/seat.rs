@@ -9,11 +9,13 @@ use crate::alarm::Alarm;
 use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::packet::{Account, Body, Handle, Packet};
+use crate::proxy::{self, SnoopSeat};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
-use hopline_core::{Instant, NodeId};
+use hopline_core::{Instant, Length, NodeId};
 use hopline_queue::Class;
 use hopline_queue::neighborhood_red::ChannelTime;
+use hopline_transport::any::Segment;
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::Header;
 use std::net::Ipv4Addr;
@@ -33,6 +35,9 @@ pub(crate) trait InPath: core::fmt::Debug {
         Passage::Pass
     }
 
+    /// A queue of this node has dropped a packet: it came when there was no room, or has waited too long.
+    fn refused(&mut self, _now: Instant, _packet: &Packet) {}
+
     /// Does what is due.
     fn wake(&mut self, now: Instant);
 
@@ -50,7 +55,6 @@ pub(crate) trait InPath: core::fmt::Debug {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing<'a> {
     /// To take it by.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
     pub(crate) handle: Handle,
     pub(crate) onward: Onward,
     pub(crate) view: PacketView<'a>,
@@ -98,21 +102,23 @@ pub(crate) enum Passage {
     /// It passes with a mark (RFC 3168).
     Marked,
     /// The machine has it, with the hold on it, until it [lets it go on](Wish::GoOn) or [absorbs it](Wish::Absorb).
-    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
     Taken,
+    /// It passes with this segment in place of its own. Its length stays: what is taken out is filled up.
+    Rewritten(Segment<Length>),
     Dropped(DropReason),
 }
 
 /// What a machine in the path wants.
 #[derive(Debug)]
 pub(crate) enum Wish {
-    /// A packet of its own sent to a neighbour, or to all. It passes what stands in the path as every other, this machine included.
+    /// A packet of its own sent to a neighbour, or to all, past the machines between this one and the interface.
     Send(Sending),
+    /// A packet of its own handed to whoever at this node knows the way.
+    Route(Sending),
     /// A packet that it took goes on as it would have, past the machines that it has not passed.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for machines that delay packets"))]
     GoOn(Handle, Onward),
     /// A packet that it took goes no further: who sent it is served, or told, by this machine.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for proxies, which are the next to come"))]
     Absorb(Handle),
     /// To be told what the radio did so far.
     ChannelTime,
@@ -127,13 +133,15 @@ pub(crate) struct Sending {
     pub(crate) body: Body,
     pub(crate) len_bytes: u32,
     pub(crate) next_hop: Ipv4Addr,
+    pub(crate) class: Class,
 }
 
 /// What stands in the path of packets at `node`, from its interfaces inward.
 pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let radio = spec.radio.as_ref().filter(|_| spec.nodes[node.index()].is_wireless());
     let neighborhood = radio.and_then(|radio| Neighborhood::of(radio, node, key));
-    neighborhood.map(Sitter::NeighborhoodRed).map(Seat::new).into_iter().collect()
+    let proxies = spec.proxies.iter().filter(|proxy| proxy.node == node).map(proxy::sitter);
+    neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(proxies).map(Seat::new).collect()
 }
 
 /// A machine in the path, and when it will be woken.
@@ -147,6 +155,7 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 pub(crate) enum Sitter {
     NeighborhoodRed(Box<Neighborhood>),
+    Snoop(Box<SnoopSeat>),
     /// What a test says.
     #[cfg(test)]
     Scripted(Box<dyn InPath>),
@@ -162,6 +171,7 @@ impl Sitter {
     pub(crate) fn in_path(&mut self) -> &mut dyn InPath {
         match self {
             Self::NeighborhoodRed(machine) => machine.as_mut(),
+            Self::Snoop(machine) => machine.as_mut(),
             #[cfg(test)]
             Self::Scripted(machine) => machine.as_mut(),
         }

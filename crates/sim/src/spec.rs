@@ -1,8 +1,11 @@
 //! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
 
+mod proxies;
+
 pub use crate::draw::Draw;
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
+pub use proxies::{MobileSide, ProxyKind, ProxySpec, snoop};
 
 use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
@@ -37,6 +40,8 @@ pub struct Spec {
     pub outages: Vec<OutageSpec>,
     /// Hostile nodes.
     pub notice_floods: Vec<NoticeFloodSpec>,
+    /// Machines in the path of TCP, in the order in which a packet from a neighbour meets those of one node. Default none.
+    pub proxies: Vec<ProxySpec>,
     /// Nodes at which packets from outside come in and leave ([`World::inject`](crate::World::inject)). Default none.
     pub taps: BTreeSet<NodeId>,
     /// How packets find their way.

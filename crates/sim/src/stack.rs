@@ -97,14 +97,26 @@ impl<T: Tracer> World<T> {
 
     /// Hands a packet of a class to a neighbour, or to all that the radios of `node` reach. The caller's hold on it passes on.
     pub(crate) fn send_to(&mut self, node: NodeId, handle: Handle, next_hop: Ipv4Addr, class: Class) {
+        self.send_past(node, self.nodes[node.index()].path.len(), handle, next_hop, class);
+    }
+
+    /// The same, past the machines below number `seats` alone.
+    pub(crate) fn send_past(
+        &mut self,
+        node: NodeId,
+        seats: usize,
+        handle: Handle,
+        next_hop: Ipv4Addr,
+        class: Class,
+    ) {
         let neighbour = if next_hop.is_broadcast() { None } else { self.forwarding.owner(next_hop) };
         self.kernel
             .note(node, |packets| TraceEvent::Routed { packet: packets.view(handle), next_hop: neighbour });
         if next_hop.is_broadcast() {
-            return self.broadcast(node, handle, class);
+            return self.broadcast(node, seats, handle, class);
         }
         match neighbour.and_then(|neighbour| self.way_to(node, neighbour)) {
-            Some((port, to)) => self.go_out(node, port, Queued { handle, to, class }, next_hop),
+            Some((port, to)) => self.pass_out(node, seats, port, Queued { handle, to, class }, next_hop),
             None => self.drop_packet(node, handle, DropReason::NoNeighbour),
         }
     }
@@ -228,7 +240,7 @@ impl<T: Tracer> World<T> {
     }
 
     /// Over every radio.
-    fn broadcast(&mut self, node: NodeId, handle: Handle, class: Class) {
+    fn broadcast(&mut self, node: NodeId, seats: usize, handle: Handle, class: Class) {
         let mut stations = match &self.air {
             Some(air) => air.stations(node).peekable(),
             None => return self.drop_packet(node, handle, DropReason::NoRoute),
@@ -243,16 +255,11 @@ impl<T: Tracer> World<T> {
             let (air, _) = self.air();
             let port = radio_port(air, station);
             let queued = Queued { handle, to: MacAddr::BROADCAST, class };
-            self.go_out(node, port, queued, Ipv4Addr::BROADCAST);
+            self.pass_out(node, seats, port, queued, Ipv4Addr::BROADCAST);
         }
     }
 
-    /// Past what stands in the path, outward, and to the interface.
-    fn go_out(&mut self, node: NodeId, at: Port, queued: Queued, next_hop: Ipv4Addr) {
-        self.pass_out(node, self.nodes[node.index()].path.len(), at, queued, next_hop);
-    }
-
-    /// The same, past the machines below number `seats`.
+    /// Past the machines in the path below number `seats`, outward, and to the interface.
     fn pass_out(&mut self, node: NodeId, seats: usize, at: Port, mut queued: Queued, next_hop: Ipv4Addr) {
         for seat in (0..seats).rev() {
             let Queued { handle, to, class } = queued;
@@ -332,11 +339,17 @@ impl<T: Tracer> World<T> {
                 handle.mark = Mark::Congestion;
                 self.kernel.note_told((Place::Network, node), Told::of_mark(handle));
             }
+            Passage::Rewritten(segment) => {
+                handle = self.kernel.packets.rewrite(handle, Body::Segment(segment))
+            }
             Passage::Dropped(reason) => self.drop_packet(node, handle, reason),
             Passage::Taken => {}
         }
         self.drive_seat(node, seat);
-        matches!(passage, Passage::Pass | Passage::Marked).then_some(handle)
+        match passage {
+            Passage::Pass | Passage::Marked | Passage::Rewritten(_) => Some(handle),
+            Passage::Taken | Passage::Dropped(_) => None,
+        }
     }
 }
 

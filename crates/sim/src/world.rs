@@ -65,6 +65,7 @@ impl<T: Tracer> World<T> {
             egress: VecDeque::new(),
             warmup: spec.warmup,
         };
+        world.kernel.watched = watched(spec);
         world.schedule_beginnings(spec);
         for node in (0..spec.nodes.len() as u32).map(NodeId) {
             world.drive_agent(node);
@@ -202,6 +203,9 @@ impl<T: Tracer> World<T> {
             Event::Air(event) => self.process_of_air(event),
             other => self.process_of_nodes(other),
         }
+        if !self.kernel.refused.is_empty() {
+            self.tell_of_refusals();
+        }
     }
 
     fn process_of_air(&mut self, event: AirEvent) {
@@ -307,4 +311,16 @@ fn tap(spec: &Spec, node: NodeId) -> Tap {
         _ if neighborhood.is_some_and(|all| all.members.include(node)) => Tap::Promiscuous,
         _ => Tap::Off,
     }
+}
+
+/// By node: whether something there wants to know what its queues drop. Empty: nowhere.
+fn watched(spec: &Spec) -> Vec<bool> {
+    if spec.proxies.is_empty() {
+        return Vec::new();
+    }
+    (0..)
+        .map(NodeId)
+        .take(spec.nodes.len())
+        .map(|node| spec.proxies.iter().any(|proxy| proxy.node == node))
+        .collect()
 }

@@ -11,6 +11,7 @@ mod neighborhood;
 mod nodes;
 mod outages;
 mod pacing;
+mod proxies;
 mod queue;
 mod radio;
 mod routing;
@@ -95,6 +96,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     ways::resolve(scenario, &mut nodes, &gateways, &links, &names)?;
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
+    let proxies = proxies::resolve(scenario, &nodes, &names)?;
     let flows = flows::resolve(scenario, files, &names, seed, run)?;
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
         return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")
@@ -115,6 +117,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         links,
         outages,
         notice_floods,
+        proxies,
         taps: Default::default(),
         series: Default::default(),
         extra_header_bytes: routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,

@@ -66,6 +66,7 @@ fn another(packet: Passing<'_>) -> Sending {
         body: Body::Udp { datagram, number: 999_996 },
         len_bytes: (HEADER_LEN + udp::HEADER_LEN) as u32 + LEN,
         next_hop: ip.dst,
+        class: Class::Data,
     }
 }
 
@@ -161,6 +162,7 @@ fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
         links: vec![link(0, 1), link(1, 2)],
         outages: Vec::new(),
         notice_floods: Vec::new(),
+        proxies: Vec::new(),
         taps: Default::default(),
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,

@@ -80,6 +80,7 @@ fn empty() -> Spec {
         links: Vec::new(),
         outages: Vec::new(),
         notice_floods: Vec::new(),
+        proxies: Vec::new(),
         taps: Default::default(),
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,

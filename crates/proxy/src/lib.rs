@@ -1,0 +1,16 @@
+//! Machines in the middle of the path of TCP, at the border between a wired network and a wireless hop.
+//!
+//! They see packets and say what becomes of each, send packets of their own, and know nothing of sockets: the simulator seats them in its
+//! nodes, a daemon behind real interfaces. What they know of connections is soft state: it comes from the packets that pass, it is bounded,
+//! and a machine that is restarted in the middle of a transfer costs throughput, never correctness.
+//!
+//! | machine | what it does | source |
+//! |---|---|---|
+//! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
+
+mod packet;
+pub mod snoop;
+mod table;
+
+pub use packet::{BareAck, Connection, Packet, Verdict};
+pub use table::Bounds;

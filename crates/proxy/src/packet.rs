@@ -1,0 +1,92 @@
+//! Packets as machines in the path see them, and what becomes of them.
+
+use hopline_core::{Payload, Seq32};
+use hopline_wire::ipv4::Header;
+use hopline_wire::tcp::{Flags, Options, SackBlocks, Segment, Timestamps};
+use std::net::Ipv4Addr;
+
+/// A TCP packet as it passes.
+#[derive(Debug)]
+pub struct Packet<'a, P> {
+    /// Its IP header.
+    pub ip: &'a Header,
+    /// What it carries.
+    pub segment: &'a Segment<P>,
+}
+
+impl<P> Clone for Packet<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Packet<'_, P> {}
+
+/// A connection between a fixed and a mobile host: address and port of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Connection {
+    /// The end in the wired network.
+    pub fixed: (Ipv4Addr, u16),
+    /// The end beyond the wireless hop.
+    pub mobile: (Ipv4Addr, u16),
+}
+
+impl Connection {
+    /// That of a packet which goes to the mobile host.
+    #[must_use]
+    pub const fn to_mobile<P>(packet: Packet<'_, P>) -> Self {
+        let Packet { ip, segment } = packet;
+        Self { fixed: (ip.src, segment.src_port), mobile: (ip.dst, segment.dst_port) }
+    }
+
+    /// That of a packet which comes from the mobile host.
+    #[must_use]
+    pub const fn from_mobile<P>(packet: Packet<'_, P>) -> Self {
+        let Packet { ip, segment } = packet;
+        Self { fixed: (ip.dst, segment.dst_port), mobile: (ip.src, segment.src_port) }
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It goes on as it is.
+    Forward,
+    /// It goes on with these SACK blocks in place of its own: some of them, cut short.
+    ForwardWith(SackBlocks),
+    /// It goes no further: nobody misses it.
+    Absorb,
+}
+
+/// An ACK without data that a machine makes in the name of the mobile host, for the fixed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BareAck {
+    /// Whose it is.
+    pub connection: Connection,
+    /// Sequence number: that of the mobile host's next byte.
+    pub seq: Seq32,
+    /// Next byte that the mobile host expects.
+    pub ack: Seq32,
+    /// Its window, as it stands in the header.
+    pub window: u16,
+    /// Its clock when it was last seen, and what it echoed.
+    pub timestamps: Option<Timestamps>,
+}
+
+impl BareAck {
+    /// The segment.
+    #[must_use]
+    pub fn segment<P: Payload>(&self) -> Segment<P> {
+        Segment {
+            src_port: self.connection.mobile.1,
+            dst_port: self.connection.fixed.1,
+            seq: self.seq,
+            ack: self.ack,
+            flags: Flags::ACK,
+            window: self.window,
+            options: Options { timestamps: self.timestamps, ..Options::default() },
+            ..Segment::default()
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What is kept of a connection: the packets that the mobile host has not acknowledged.
+
+use hopline_core::{Instant, Seq32};
+use std::collections::VecDeque;
+
+/// Packets by sequence number. `K`: a packet as who drives the machine keeps it.
+#[derive(Debug)]
+pub(crate) struct Cache<K> {
+    packets: VecDeque<Cached<K>>,
+}
+
+/// A packet that was sent over the last hop, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Cached<K> {
+    pub(crate) seq: Seq32,
+    /// The number after its last.
+    pub(crate) end: Seq32,
+    /// When it was sent last.
+    pub(crate) sent: Instant,
+    /// Which transmission of the connection that was, from 0.
+    pub(crate) order: u32,
+    /// How often it was sent again from here since the sender sent it.
+    pub(crate) local: u8,
+    pub(crate) by: Origin,
+    pub(crate) state: State,
+    pub(crate) kept: K,
+}
+
+/// Whose transmission a packet was last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The sender's first.
+    First,
+    /// The sender's second, or later: it took it for lost.
+    Sender,
+}
+
+/// What is to be done about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is under way, as far as is known.
+    Sent,
+    /// The mobile host has it and has said so selectively.
+    Sacked,
+    /// It is lost, and nobody here sends it again.
+    LeftToSender,
+}
+
+/// State beside the packet itself.
+const _: () = assert!(size_of::<Cached<()>>() <= 64);
+
+impl<K> Default for Cache<K> {
+    fn default() -> Self {
+        Self { packets: VecDeque::new() }
+    }
+}
+
+impl<K> Cache<K> {
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    pub(crate) fn first(&self) -> Option<&Cached<K>> {
+        self.packets.front()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Cached<K>> {
+        self.packets.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Cached<K>> {
+        self.packets.iter_mut()
+    }
+
+    /// The packet that begins at `seq`.
+    pub(crate) fn at(&mut self, seq: Seq32) -> Option<&mut Cached<K>> {
+        let index = self.position(seq);
+        self.packets.get_mut(index).filter(|cached| cached.seq == seq)
+    }
+
+    /// The first packet that begins at `seq` or later: its number.
+    pub(crate) fn position(&self, seq: Seq32) -> usize {
+        self.packets.partition_point(|cached| cached.seq.before(seq))
+    }
+
+    /// The packets from number `index` on.
+    pub(crate) fn range_mut(&mut self, index: usize) -> impl Iterator<Item = &mut Cached<K>> {
+        self.packets.range_mut(index.min(self.packets.len())..)
+    }
+
+    /// Keeps a packet, in place of one with the same number.
+    pub(crate) fn insert(&mut self, cached: Cached<K>) {
+        let index = self.position(cached.seq);
+        match self.packets.get_mut(index) {
+            Some(known) if known.seq == cached.seq => *known = cached,
+            Some(_) => self.packets.insert(index, cached),
+            None => self.packets.push_back(cached),
+        }
+    }
+
+    /// Lets go of the packet that begins at `seq`, if there is one.
+    pub(crate) fn remove(&mut self, seq: Seq32) -> bool {
+        let index = self.position(seq);
+        let found = self.packets.get(index).is_some_and(|cached| cached.seq == seq);
+        if found {
+            self.packets.remove(index);
+        }
+        found
+    }
+
+    /// Lets go of everything before `ack`, and hands each to `sink`.
+    pub(crate) fn acknowledge(&mut self, ack: Seq32, mut sink: impl FnMut(&Cached<K>)) {
+        while let Some(first) = self.packets.front().filter(|first| !first.end.after(ack)) {
+            sink(first);
+            self.packets.pop_front();
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The paper's rules: case by case as `snoop_data` (§3.1.1) and `snoop_ack` (§3.1.2) have them, with the timers of §4.
+
+use super::cache::{Cache, Origin};
+use super::config::{Classic, Config, Expected, LocalTimer, OldData, Overflow, Passing, Rules};
+use super::rtt::Rtt;
+use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
+use crate::packet::Verdict;
+use hopline_core::{Duration, Instant, Seq32};
+
+/// What these rules remember of a connection.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Duplicates of the last ACK so far.
+    duplicates: u32,
+    /// Duplicates that are still the echo of the loss that is being repaired.
+    expected: u32,
+    /// Whether the packet that the mobile host waits for has been sent again since it does.
+    repairing: bool,
+    /// The packet that measures the last hop: its end, and when it was sent.
+    timed: Option<(Seq32, Instant)>,
+    rtt: Rtt,
+    /// When the first packet is sent again without a duplicate.
+    round_trip: Option<Instant>,
+    /// The last time that the persist timer fired.
+    persisted: Instant,
+}
+
+impl State {
+    pub(super) fn new(rules: &Classic) -> Self {
+        let rtt = match rules.timer {
+            LocalTimer::Smoothed { gain, initial, .. } => Rtt::starting(initial, Duration::ZERO, gain),
+            LocalTimer::Deviation { gain, initial, initial_deviation, .. } => {
+                Rtt::starting(initial, initial_deviation, gain)
+            }
+        };
+        Self {
+            duplicates: 0,
+            expected: 0,
+            repairing: false,
+            timed: None,
+            rtt,
+            round_trip: None,
+            persisted: Instant::ZERO,
+        }
+    }
+
+    /// How long a packet is waited for.
+    fn patience(&self, timer: &LocalTimer) -> Duration {
+        match *timer {
+            LocalTimer::Smoothed { factor, min, .. } => {
+                min.max(Duration::from_nanos((factor * self.rtt.srtt().as_nanos() as f64) as u64))
+            }
+            LocalTimer::Deviation { min, .. } => min.max(self.rtt.with_deviations(4)),
+        }
+    }
+
+    /// When to look at the connection again. `heard`: when something of it passed last.
+    pub(super) fn next_wake<K>(&self, rules: &Rules, cache: &Cache<K>, heard: Instant) -> Option<Instant> {
+        let Rules::Classic(rules) = rules else { return None };
+        let persist =
+            rules.persist.filter(|_| !cache.is_empty()).map(|time| heard.max(self.persisted) + time);
+        match (self.round_trip, persist) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// The rules, and what they remember.
+macro_rules! classic {
+    ($tracked:expr, $hand:expr) => {{
+        let Followed::Classic(state) = &mut $tracked.rules else { unreachable!("asked for these rules") };
+        let Rules::Classic(rules) = &$hand.config.rules else { unreachable!("asked for these rules") };
+        (rules, state)
+    }};
+}
+
+/// `snoop_data` (§3.1.1).
+pub(super) fn take_data<K: Clone>(
+    tracked: &mut Tracked<K>,
+    hand: &mut Hand<'_, K>,
+    data: Data,
+    keep: impl FnOnce() -> K,
+) -> Verdict {
+    if data.seq.at_or_after(tracked.seen) {
+        tracked.seen = data.end;
+        if tracked.cache.len() >= usize::from(hand.config.high_water.get()) {
+            hand.stats.not_kept += 1;
+            return Verdict::Forward;
+        }
+        hand.stats.kept += 1;
+        tracked.keep(hand.now, data, Origin::First, keep());
+        let (rules, state) = classic!(tracked, hand);
+        state.timed.get_or_insert((data.end, hand.now));
+        if let LocalTimer::Deviation { .. } = rules.timer {
+            let patience = state.patience(&rules.timer);
+            state.round_trip.get_or_insert(hand.now + patience);
+        }
+        return Verdict::Forward;
+    }
+    let (rules, _) = classic!(tracked, hand);
+    if tracked.has_acked(data.end) && rules.old_data == OldData::Acknowledged {
+        hand.acknowledge(tracked);
+        return Verdict::Absorb;
+    }
+    tracked.seen = tracked.seen.max(data.end);
+    hand.stats.sender_retransmissions += 1;
+    // Cached or not: the sender has taken it for lost, and its duplicates are his (§3.1.1).
+    if tracked.has_acked(data.end) || tracked.cache.len() >= 2 * usize::from(hand.config.high_water.get()) {
+        return Verdict::Forward;
+    }
+    tracked.keep(hand.now, data, Origin::Sender, keep());
+    Verdict::Forward
+}
+
+/// `snoop_ack` (§3.1.2).
+pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, ack: Ack) -> Verdict {
+    let (rules, state) = classic!(tracked, hand);
+    match ack.kind {
+        Kind::Old if rules.spurious_acks == Passing::Absorbed => Verdict::Absorb,
+        Kind::Old | Kind::Other => Verdict::Forward,
+        Kind::New => {
+            tracked.cache.acknowledge(ack.number, |_| {});
+            (state.duplicates, state.expected, state.repairing) = (0, 0, false);
+            if let Some((_, sent)) = state.timed.take_if(|(end, _)| !end.after(ack.number)) {
+                state.rtt.sample(hand.now.since(sent));
+            }
+            state.round_trip = match rules.timer {
+                LocalTimer::Deviation { .. } if !tracked.cache.is_empty() => {
+                    Some(hand.now + state.patience(&rules.timer))
+                }
+                _ => None,
+            };
+            Verdict::Forward
+        }
+        Kind::Duplicate => take_duplicate(tracked, hand, ack.number),
+    }
+}
+
+fn take_duplicate<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, number: Seq32) -> Verdict {
+    let (rules, state) = classic!(tracked, hand);
+    let after = tracked.cache.len().saturating_sub(tracked.cache.position(number) + 1);
+    let Some(missing) = tracked.cache.at(number).filter(|missing| missing.by == Origin::First) else {
+        return Verdict::Forward;
+    };
+    state.duplicates = state.duplicates.saturating_add(1);
+    if state.duplicates < u32::from(rules.dup_ack_threshold) {
+        return Verdict::Absorb;
+    }
+    if state.repairing && state.expected > 0 {
+        state.expected -= 1;
+        return Verdict::Absorb;
+    }
+    if missing.local >= hand.config.local_limit {
+        hand.stats.left_to_sender += u64::from(missing.local == hand.config.local_limit);
+        missing.local = missing.local.saturating_add(1);
+        return Verdict::Forward;
+    }
+    tracked.sent = tracked.sent.wrapping_add(1);
+    hand.send_again(missing, tracked.sent);
+    state.repairing = true;
+    state.timed = None; // Karn: nothing is measured by a window in which something was sent again (§3.1.2).
+    state.expected = match rules.expected {
+        Expected::SentAfter => after as u32,
+        Expected::SentAfterLessTwo => (after as u32).saturating_sub(2),
+    };
+    state.round_trip = Some(hand.now + state.patience(&rules.timer));
+    Verdict::Absorb
+}
+
+/// A timer may be due (§4). `heard`: when something of the connection passed last.
+pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, heard: Instant) {
+    let (rules, state) = classic!(tracked, hand);
+    if state.round_trip.take_if(|at| *at <= hand.now).is_some() && send_first(tracked, hand) {
+        let (rules, state) = classic!(tracked, hand);
+        state.round_trip = Some(hand.now + state.patience(&rules.timer));
+        return;
+    }
+    let (_, state) = classic!(tracked, hand);
+    let silent = rules.persist.is_some_and(|time| heard.max(state.persisted) + time <= hand.now);
+    if silent && !tracked.cache.is_empty() {
+        (state.expected, state.repairing, state.persisted) = (0, false, hand.now);
+        send_first(tracked, hand);
+    }
+}
+
+/// The queue of the last hop has no room for what begins at `seq`.
+pub(super) fn refused<K>(tracked: &mut Tracked<K>, config: &Config, stats: &mut Stats, seq: Seq32) {
+    let Rules::Classic(Classic { overflow: Overflow::LeftToSender, .. }) = config.rules else { return };
+    stats.left_to_sender += u64::from(tracked.cache.remove(seq));
+}
+
+/// Sends the packet again that the mobile host waits for. Whether there is one that may be.
+fn send_first<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) -> bool {
+    let (_, state) = classic!(tracked, hand);
+    let limit = hand.config.local_limit;
+    let first = tracked.acked.or_else(|| tracked.cache.first().map(|first| first.seq));
+    let missing = first.and_then(|seq| tracked.cache.at(seq)).filter(|missing| missing.local < limit);
+    let Some(missing) = missing else { return false };
+    tracked.sent = tracked.sent.wrapping_add(1);
+    hand.send_again(missing, tracked.sent);
+    hand.stats.timeouts += 1;
+    state.timed = None;
+    true
+}

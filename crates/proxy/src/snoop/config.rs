@@ -1,0 +1,186 @@
+//! What a [`Snoop`](super::Snoop) does, and how much it keeps.
+
+use crate::table::Bounds;
+use core::num::NonZeroU16;
+use hopline_core::Duration;
+
+/// A configuration of Snoop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Which rules.
+    pub rules: Rules,
+    /// High-water mark: most packets that are kept of a connection. Beyond it new ones are forwarded and not kept; those that close
+    /// a gap are, up to twice as many (§3.1.1). [`Config::PUBLISHED`]: 45, 64 KB of full segments (S13).
+    pub high_water: NonZeroU16,
+    /// Most local retransmissions of a packet between two of the sender. Then it is left to the sender (S3). Default 10.
+    pub local_limit: u8,
+    /// How much is remembered of connections.
+    pub bounds: Bounds,
+}
+
+/// By which rules Snoop repairs and hides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rules {
+    /// Those of the paper, by duplicate ACKs.
+    Classic(Classic),
+    /// Those for senders with SACK, RACK, tail loss probes and timestamps.
+    Modern(Modern),
+}
+
+/// What the paper's rules leave open, and where ns-2's agent reads them otherwise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Classic {
+    /// Which duplicate ACK is taken for a loss (S4). Paper: the first; ns-2: the second.
+    pub dup_ack_threshold: u8,
+    /// How many duplicate ACKs are taken for the echo of one loss.
+    pub expected: Expected,
+    /// An ACK below the last one (S2). Paper: absorbed; ns-2: forwarded.
+    pub spurious_acks: Passing,
+    /// What to do with data of the sender that the mobile host has.
+    pub old_data: OldData,
+    /// Whether packets are kept that the queue of the last hop has no room for. Paper: yes; ns-2: no, so that the sender learns of
+    /// congestion.
+    pub overflow: Overflow,
+    /// When a packet is sent again without a duplicate ACK.
+    pub timer: LocalTimer,
+    /// Without anything from either end for so long, and packets kept, the first is sent again (§4). Paper: 200 ms; ns-2: not.
+    pub persist: Option<Duration>,
+}
+
+/// How many duplicate ACKs are absorbed after a local retransmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// One for each packet sent after the lost one (§3.1.2).
+    SentAfter,
+    /// Two less: the first brought it about, and the second as well (ns-2).
+    SentAfterLessTwo,
+}
+
+/// Whether something goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passing {
+    /// It does.
+    Forwarded,
+    /// It goes no further.
+    Absorbed,
+}
+
+/// What becomes of a packet of the sender that the mobile host has acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OldData {
+    /// It is absorbed, and acknowledged in the name of the mobile host, whose ACK was probably lost (§3.1.1).
+    Acknowledged,
+    /// It is forwarded (ns-2).
+    Forwarded,
+}
+
+/// What becomes of packets that find the queue of the last hop full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// They are kept, and sent again as others.
+    Kept,
+    /// They are not: their loss is congestion, and the sender's business.
+    LeftToSender,
+}
+
+/// How long a local retransmission is waited for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LocalTimer {
+    /// `factor` times the smoothed round trip of the last hop, at least `min`; from the first local retransmission of a packet on
+    /// (§4). Paper: 2 and 40 ms, samples of weight 0.25, 100 ms before the first (S5, S6).
+    Smoothed {
+        /// How many round trips.
+        factor: f64,
+        /// At least so long.
+        min: Duration,
+        /// Weight of a sample.
+        gain: f64,
+        /// Round trip before the first sample.
+        initial: Duration,
+    },
+    /// The smoothed round trip and four times its deviation, at least `min`; whenever packets are kept (ns-2: 100 ms, samples of
+    /// weight 7/8 in both, 100 and 250 ms before the first).
+    Deviation {
+        /// At least so long.
+        min: Duration,
+        /// Weight of a sample.
+        gain: f64,
+        /// Round trip before the first sample.
+        initial: Duration,
+        /// Deviation before the first sample.
+        initial_deviation: Duration,
+    },
+}
+
+/// Parameters of the rules for today's senders.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Modern {
+    /// Least time in which a local retransmission, or the tail of a window, is waited for. Default 5 ms.
+    pub min_timer: Duration,
+    /// The same before the first sample of the last hop. Default 100 ms.
+    pub initial_timer: Duration,
+}
+
+impl Classic {
+    /// The paper.
+    pub const PUBLISHED: Self = Self {
+        dup_ack_threshold: 1,
+        expected: Expected::SentAfter,
+        spurious_acks: Passing::Absorbed,
+        old_data: OldData::Acknowledged,
+        overflow: Overflow::Kept,
+        timer: LocalTimer::Smoothed {
+            factor: 2.0,
+            min: Duration::from_millis(40),
+            gain: 0.25,
+            initial: Duration::from_millis(100),
+        },
+        persist: Some(Duration::from_millis(200)),
+    };
+
+    /// ns-2.35's agent (`tcp/snoop.cc`).
+    pub const NS2: Self = Self {
+        dup_ack_threshold: 2,
+        expected: Expected::SentAfterLessTwo,
+        spurious_acks: Passing::Forwarded,
+        old_data: OldData::Forwarded,
+        overflow: Overflow::LeftToSender,
+        timer: LocalTimer::Deviation {
+            min: Duration::from_millis(100),
+            gain: 0.875,
+            initial: Duration::from_millis(100),
+            initial_deviation: Duration::from_millis(250),
+        },
+        persist: None,
+    };
+}
+
+impl Modern {
+    /// The defaults.
+    pub const DEFAULT: Self =
+        Self { min_timer: Duration::from_millis(5), initial_timer: Duration::from_millis(100) };
+}
+
+impl Config {
+    /// The paper.
+    #[must_use]
+    pub fn published() -> Self {
+        Self::with(Rules::Classic(Classic::PUBLISHED), const { NonZeroU16::new(45).expect("not zero") })
+    }
+
+    /// ns-2.35's agent: a ring of 100 packets.
+    #[must_use]
+    pub fn ns2() -> Self {
+        Self::with(Rules::Classic(Classic::NS2), const { NonZeroU16::new(100).expect("not zero") })
+    }
+
+    /// For today's senders: room for the windows of fast paths.
+    #[must_use]
+    pub fn modern() -> Self {
+        Self::with(Rules::Modern(Modern::DEFAULT), const { NonZeroU16::new(2000).expect("not zero") })
+    }
+
+    fn with(rules: Rules, high_water: NonZeroU16) -> Self {
+        Self { rules, high_water, local_limit: 10, bounds: Bounds::default() }
+    }
+}

@@ -1,0 +1,368 @@
+//! Snoop: a base station keeps the packets that go to a mobile host until they are acknowledged, sends those again that got lost on
+//! the last hop, and hides from the sender what it has repaired (Balakrishnan, Seshan, Katz 1995, §3).
+//!
+//! One [`Snoop`] serves all connections of a station. It is asked about every TCP packet that goes to a mobile host
+//! ([`Snoop::to_mobile`]) and about every one that comes from there ([`Snoop::from_mobile`]). The fixed host's TCP is untouched, and so
+//! is the meaning of an ACK: none is ever sent for data that the mobile host has not acknowledged itself.
+
+mod cache;
+mod classic;
+mod config;
+mod modern;
+mod rtt;
+
+pub use config::{Classic, Config, Expected, LocalTimer, Modern, OldData, Overflow, Passing, Rules};
+
+use crate::packet::{BareAck, Connection, Packet, Verdict};
+use crate::table::Table;
+use cache::{Cache, Cached, Origin, State};
+use hopline_core::{Instant, Payload, Seq32};
+use hopline_wire::tcp::{Flags, Timestamps};
+use std::collections::VecDeque;
+
+/// Snoop at one station. `K`: a packet as whoever drives the machine keeps it, to send it again.
+#[derive(Debug)]
+pub struct Snoop<K> {
+    config: Config,
+    table: Table<Tracked<K>>,
+    out: VecDeque<Transmit<K>>,
+    stats: Stats,
+}
+
+/// What a [`Snoop`] sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transmit<K> {
+    /// A packet to the mobile host again, ahead of those that wait for the last hop.
+    Again {
+        /// Whose it is.
+        connection: Connection,
+        /// The packet.
+        kept: K,
+    },
+    /// An ACK to the fixed host.
+    Ack(BareAck),
+}
+
+/// What a [`Snoop`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Packets with data that were kept when they came.
+    pub kept: u64,
+    /// Packets with data that came above the high-water mark.
+    pub not_kept: u64,
+    /// Packets sent again from here.
+    pub local_retransmissions: u64,
+    /// Of those, the ones that a timer brought about.
+    pub timeouts: u64,
+    /// Packets that came again from the sender, and passed.
+    pub sender_retransmissions: u64,
+    /// Packets given up: lost on the last hop more often than the limit, or refused by its queue.
+    pub left_to_sender: u64,
+    /// ACKs absorbed.
+    pub acks_absorbed: u64,
+    /// ACKs whose SACK blocks were cut short.
+    pub acks_edited: u64,
+    /// ACKs made in the name of mobile hosts.
+    pub acks_made: u64,
+    /// ACKs for what was never sent: forwarded, and nothing else.
+    pub acks_beyond: u64,
+    /// Connections forgotten to make room for others.
+    pub evicted: u64,
+    /// Connections forgotten because nothing passed any more.
+    pub expired: u64,
+}
+
+/// What is known of a connection.
+#[derive(Debug)]
+struct Tracked<K> {
+    /// The number after the last that the sender has sent.
+    seen: Seq32,
+    /// What the mobile host expects next, once it has said so.
+    acked: Option<Seq32>,
+    /// The mobile host's window, its next number, and its clock, as they were last seen.
+    window: u16,
+    mobile_seq: Seq32,
+    timestamps: Option<Timestamps>,
+    /// Transmissions so far.
+    sent: u32,
+    cache: Cache<K>,
+    rules: Followed,
+}
+
+/// The state of the rules that a connection follows.
+#[derive(Debug)]
+enum Followed {
+    Classic(classic::State),
+    Modern(modern::State),
+}
+
+/// What the rules have at hand.
+struct Hand<'a, K> {
+    now: Instant,
+    connection: Connection,
+    config: &'a Config,
+    out: &'a mut VecDeque<Transmit<K>>,
+    stats: &'a mut Stats,
+}
+
+/// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
+const FAR: i32 = 1 << 30;
+
+impl<K: Clone> Snoop<K> {
+    /// A machine that knows of no connection yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
+    }
+
+    /// A packet goes to a mobile host. `keep` makes of it what can be sent again.
+    pub fn to_mobile<P: Payload>(
+        &mut self,
+        now: Instant,
+        packet: Packet<'_, P>,
+        keep: impl FnOnce() -> K,
+    ) -> Verdict {
+        let (connection, segment) = (Connection::to_mobile(packet), packet.segment);
+        if segment.flags.contains(Flags::RST) {
+            self.table.remove(&connection);
+            return Verdict::Forward;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.begin(now, connection, segment.seq_end());
+            return Verdict::Forward;
+        }
+        if segment.seq_len() == 0 {
+            return Verdict::Forward;
+        }
+        let known = self.table.hear(now, &connection).is_some_and(|known| is_near(known.seen, segment.seq));
+        if !known {
+            self.begin(now, connection, segment.seq);
+        }
+        let Some(tracked) = self.table.get(&connection) else { return Verdict::Forward };
+        let data = Data { seq: segment.seq, end: segment.seq_end() };
+        let mut hand =
+            Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
+        let verdict = match &tracked.rules {
+            Followed::Classic(_) => classic::take_data(tracked, &mut hand, data, keep),
+            Followed::Modern(_) => modern::take_data(tracked, &mut hand, data, keep),
+        };
+        self.look(connection);
+        verdict
+    }
+
+    /// A packet comes from a mobile host.
+    pub fn from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+        let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
+        if segment.flags.contains(Flags::RST) || segment.flags.contains(Flags::SYN) {
+            self.table.remove(&connection);
+            return Verdict::Forward;
+        }
+        let Some(tracked) = self.table.hear(now, &connection) else { return Verdict::Forward };
+        if !segment.flags.contains(Flags::ACK) {
+            return Verdict::Forward;
+        }
+        // Whoever acknowledges what was not sent is hostile, or speaks of a connection that passed by here unseen.
+        if segment.ack.after(tracked.seen) {
+            self.stats.acks_beyond += 1;
+            return Verdict::Forward;
+        }
+        let ack = Ack {
+            number: segment.ack,
+            kind: match tracked.acked {
+                Some(acked) if segment.ack.before(acked) => Kind::Old,
+                Some(acked) if segment.ack == acked => tracked.repeats(segment.window, segment.seq_len()),
+                _ => Kind::New,
+            },
+            has_data: segment.seq_len() > 0,
+            sack: segment.options.sack,
+        };
+        if ack.kind != Kind::Old {
+            tracked.acked = Some(segment.ack);
+            tracked.window = segment.window;
+            tracked.mobile_seq = segment.seq_end();
+            tracked.timestamps = segment.options.timestamps.or(tracked.timestamps);
+        }
+        let mut hand =
+            Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
+        let verdict = match &tracked.rules {
+            Followed::Classic(_) => classic::take_ack(tracked, &mut hand, ack),
+            Followed::Modern(_) => modern::take_ack(tracked, &mut hand, ack),
+        };
+        // What else the packet says is for the fixed host.
+        let verdict = if ack.has_data && verdict == Verdict::Absorb { Verdict::Forward } else { verdict };
+        match verdict {
+            Verdict::Forward => {}
+            Verdict::ForwardWith(_) => self.stats.acks_edited += 1,
+            Verdict::Absorb => self.stats.acks_absorbed += 1,
+        }
+        self.look(connection);
+        verdict
+    }
+
+    /// The queue of the last hop has refused this packet, or dropped it later: that is congestion. Who drives the machine and cannot
+    /// know says nothing.
+    pub fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
+        let Some(tracked) = self.table.get(&Connection::to_mobile(packet)) else { return };
+        match tracked.rules {
+            Followed::Classic(_) => {
+                classic::refused(tracked, &self.config, &mut self.stats, packet.segment.seq)
+            }
+            Followed::Modern(_) => modern::refused(tracked, &mut self.stats, packet.segment.seq),
+        }
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(due) = self.table.next_due(now) {
+            match due {
+                Err(_) => self.stats.expired += 1,
+                Ok(connection) => {
+                    let heard = self.table.heard(&connection);
+                    let Some(tracked) = self.table.get(&connection) else { continue };
+                    let (config, out, stats) = (&self.config, &mut self.out, &mut self.stats);
+                    let mut hand = Hand { now, connection, config, out, stats };
+                    match &tracked.rules {
+                        Followed::Classic(_) => classic::handle_timeout(tracked, &mut hand, heard),
+                        Followed::Modern(_) => modern::handle_timeout(tracked, &mut hand),
+                    }
+                    self.look(connection);
+                }
+            }
+        }
+    }
+
+    /// The next packet to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit<K>> {
+        self.out.pop_front()
+    }
+
+    /// When to call [`Snoop::handle_timeout`].
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.table.next_look()
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Connections that it knows of.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.table.len()
+    }
+
+    fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) {
+        let rules = match &self.config.rules {
+            Rules::Classic(rules) => Followed::Classic(classic::State::new(rules)),
+            Rules::Modern(rules) => Followed::Modern(modern::State::new(rules)),
+        };
+        let tracked = Tracked {
+            seen,
+            acked: None,
+            window: 0,
+            mobile_seq: Seq32(0),
+            timestamps: None,
+            sent: 0,
+            cache: Cache::default(),
+            rules,
+        };
+        let evicted = self.table.insert(now, connection, tracked);
+        self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
+    }
+
+    /// Arranges to be woken for a connection.
+    fn look(&mut self, connection: Connection) {
+        let heard = self.table.heard(&connection);
+        let Some(tracked) = self.table.get(&connection) else { return };
+        let at = match &tracked.rules {
+            Followed::Classic(state) => state.next_wake(&self.config.rules, &tracked.cache, heard),
+            Followed::Modern(state) => state.next_wake(&tracked.cache),
+        };
+        self.table.look(&connection, at);
+    }
+}
+
+/// A packet with data, as the rules see it.
+#[derive(Clone, Copy, Debug)]
+struct Data {
+    seq: Seq32,
+    end: Seq32,
+}
+
+/// An ACK, as the rules see it.
+#[derive(Clone, Copy, Debug)]
+struct Ack {
+    number: Seq32,
+    kind: Kind,
+    has_data: bool,
+    sack: hopline_wire::tcp::SackBlocks,
+}
+
+/// What an ACK is beside the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It acknowledges more.
+    New,
+    /// It acknowledges the same, while something is under way, and says nothing else (RFC 5681 §2).
+    Duplicate,
+    /// It acknowledges the same, and is there for another reason: a window that changed (S1), data, the answer to a probe.
+    Other,
+    /// It acknowledges less.
+    Old,
+}
+
+impl<K> Tracked<K> {
+    /// What an ACK is that repeats the last number.
+    fn repeats(&self, window: u16, seq_len: u32) -> Kind {
+        let under_way = self.acked.is_some_and(|acked| self.seen.after(acked));
+        if under_way && seq_len == 0 && window == self.window { Kind::Duplicate } else { Kind::Other }
+    }
+
+    /// Whether the mobile host has everything before `end`.
+    fn has_acked(&self, end: Seq32) -> bool {
+        self.acked.is_some_and(|acked| !end.after(acked))
+    }
+
+    /// Keeps a packet that is sent now.
+    fn keep(&mut self, now: Instant, data: Data, by: Origin, kept: K) {
+        let order = self.next_order();
+        let Data { seq, end } = data;
+        self.cache.insert(Cached { seq, end, sent: now, order, local: 0, by, state: State::Sent, kept });
+    }
+
+    fn next_order(&mut self) -> u32 {
+        self.sent = self.sent.wrapping_add(1);
+        self.sent
+    }
+}
+
+impl<K: Clone> Hand<'_, K> {
+    /// Sends a packet again, as transmission number `order`.
+    fn send_again(&mut self, cached: &mut Cached<K>, order: u32) {
+        (cached.sent, cached.order) = (self.now, order);
+        cached.local = cached.local.saturating_add(1);
+        self.stats.local_retransmissions += 1;
+        self.out.push_back(Transmit::Again { connection: self.connection, kept: cached.kept.clone() });
+    }
+
+    /// Tells the sender what the mobile host has said last.
+    fn acknowledge(&mut self, tracked: &Tracked<K>) {
+        let Some(ack) = tracked.acked else { return };
+        let Tracked { window, timestamps, mobile_seq: seq, .. } = *tracked;
+        self.stats.acks_made += 1;
+        self.out.push_back(Transmit::Ack(BareAck {
+            connection: self.connection,
+            seq,
+            ack,
+            window,
+            timestamps,
+        }));
+    }
+}
+
+fn is_near(a: Seq32, b: Seq32) -> bool {
+    (-FAR..FAR).contains(&a.distance_from(b))
+}

@@ -1,0 +1,268 @@
+//! Rules for today's senders: SACK, RACK, tail loss probes, timestamps, D-SACK.
+//!
+//! * What is being repaired here is not shown: a duplicate ACK for it is absorbed, and SACK blocks above it are cut off, for they would
+//!   tell the sender of the hole. The blocks that pass are a prefix of what the mobile host has said, and true.
+//! * All holes of a window are repaired at once. The last hop is first in, first out, and what is sent again goes first: so what was
+//!   sent before something that has arrived, and has not arrived itself, is lost.
+//! * The tail of a window is sent again when it is overdue on the last hop, long before the sender's probe.
+//! * What the queue of the last hop has refused is congestion: it is shown, and left to the sender. So is what was sent again too often.
+//! * A report of a duplicate that was made here is taken out (D-SACK): the sender would undo what it never did.
+//! * ECN and timestamps pass as they are. A packet goes out again with the clock it had, and an ACK is never made up while a hole is
+//!   open: the sender measures what its data really took.
+
+use super::cache::{Cache, Cached, Origin, State as Of};
+use super::config::Modern;
+use super::rtt::Rtt;
+use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
+use crate::packet::Verdict;
+use hopline_core::{Duration, Instant, Seq32};
+use hopline_wire::tcp::{SackBlock, SackBlocks};
+use std::collections::VecDeque;
+
+/// Packets sent again whose duplicates are recognised.
+const REMEMBERED: usize = 64;
+/// The wait for a packet doubles with each time that it was sent again in vain, so often at most.
+const MOST_DOUBLINGS: u8 = 5;
+
+/// What these rules remember of a connection.
+#[derive(Debug)]
+pub(super) struct State {
+    min_timer: Duration,
+    /// Of first transmissions, from the queue to the ACK; of those sent again, which go first.
+    first: Rtt,
+    again: Rtt,
+    /// The latest transmission known to have arrived: of first ones, of those sent again.
+    arrived_first: Option<u32>,
+    arrived_again: Option<u32>,
+    /// When something arrived last, as the mobile host has told.
+    progress: Instant,
+    /// How many packets the mobile host has said selectively that it has.
+    sacked: u32,
+    /// Where packets began that were sent again, latest last.
+    sent_again: VecDeque<Seq32>,
+}
+
+impl State {
+    pub(super) fn new(rules: &Modern) -> Self {
+        Self {
+            min_timer: rules.min_timer,
+            first: Rtt::until_sampled(rules.initial_timer),
+            again: Rtt::until_sampled(rules.initial_timer),
+            arrived_first: None,
+            arrived_again: None,
+            progress: Instant::ZERO,
+            sacked: 0,
+            sent_again: VecDeque::new(),
+        }
+    }
+
+    /// When to look at the connection again: when the first packet that may be under way is overdue.
+    pub(super) fn next_wake<K>(&self, cache: &Cache<K>) -> Option<Instant> {
+        cache.iter().find(|cached| cached.state == Of::Sent).map(|cached| self.overdue(cached))
+    }
+
+    /// When a packet should have been acknowledged.
+    fn overdue<K>(&self, cached: &Cached<K>) -> Instant {
+        let (since, rtt) = match cached.local {
+            // While others arrive it waits its turn.
+            0 => (cached.sent.max(self.progress), &self.first),
+            _ => (cached.sent, &self.again),
+        };
+        let doublings = cached.local.saturating_sub(1).min(MOST_DOUBLINGS);
+        since + rtt.with_deviations(4).max(self.min_timer).saturating_mul(1 << doublings)
+    }
+
+    /// A packet has arrived.
+    fn note_arrival<K>(&mut self, now: Instant, cached: &Cached<K>) {
+        let took = now.since(cached.sent);
+        self.progress = now;
+        if cached.local == 0 {
+            self.first.sample(took);
+            self.arrived_first = latest(self.arrived_first, cached.order);
+        } else if took.saturating_mul(2) >= self.again.srtt() || self.arrived_again.is_none() {
+            // Sooner, it was the transmission before that came after all.
+            self.again.sample(took);
+            self.arrived_again = latest(self.arrived_again, cached.order);
+        }
+    }
+
+    fn is_lost<K>(&self, now: Instant, cached: &Cached<K>) -> bool {
+        let before = |arrived: Option<u32>| arrived.is_some_and(|order| is_before(cached.order, order));
+        let passed_by = match cached.local {
+            0 => before(self.arrived_first),
+            _ => before(self.arrived_again) || before(self.arrived_first),
+        };
+        cached.state == Of::Sent && (passed_by || self.overdue(cached) <= now)
+    }
+
+    fn remember(&mut self, seq: Seq32) {
+        if self.sent_again.len() == REMEMBERED {
+            self.sent_again.pop_front();
+        }
+        self.sent_again.push_back(seq);
+    }
+
+    /// Whether a duplicate of what begins at `seq` was made here.
+    fn made(&mut self, seq: Seq32) -> bool {
+        let found = self.sent_again.iter().position(|known| *known == seq);
+        found.and_then(|index| self.sent_again.remove(index)).is_some()
+    }
+}
+
+fn state_of<K>(tracked: &mut Tracked<K>) -> (&mut State, &mut Cache<K>) {
+    let Followed::Modern(state) = &mut tracked.rules else { unreachable!("asked for these rules") };
+    (state, &mut tracked.cache)
+}
+
+/// A packet with data goes to the mobile host.
+pub(super) fn take_data<K: Clone>(
+    tracked: &mut Tracked<K>,
+    hand: &mut Hand<'_, K>,
+    data: Data,
+    keep: impl FnOnce() -> K,
+) -> Verdict {
+    if tracked.has_acked(data.end) {
+        hand.acknowledge(tracked);
+        return Verdict::Absorb;
+    }
+    let is_new = data.seq.at_or_after(tracked.seen);
+    tracked.seen = tracked.seen.max(data.end);
+    let most = usize::from(hand.config.high_water.get()) * if is_new { 1 } else { 2 };
+    if tracked.cache.len() >= most {
+        hand.stats.not_kept += 1;
+        return Verdict::Forward;
+    }
+    let by = if is_new { Origin::First } else { Origin::Sender };
+    match by {
+        Origin::First => hand.stats.kept += 1,
+        Origin::Sender => hand.stats.sender_retransmissions += 1,
+    }
+    // What the mobile host has said selectively that it has it may take back (RFC 2018 §8): the packet passes, and nothing changes.
+    if is_new || tracked.cache.at(data.seq).is_none_or(|known| known.state != Of::Sacked) {
+        tracked.keep(hand.now, data, by, keep());
+    }
+    Verdict::Forward
+}
+
+/// An ACK comes from the mobile host.
+pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, ack: Ack) -> Verdict {
+    if ack.kind == Kind::Old {
+        return Verdict::Absorb;
+    }
+    let seen = tracked.seen;
+    let (state, cache) = state_of(tracked);
+    cache.acknowledge(ack.number, |cached| match cached.state {
+        Of::Sacked => state.sacked -= 1,
+        Of::Sent | Of::LeftToSender => state.note_arrival(hand.now, cached),
+    });
+    let blocks = with_known_duplicates(state, &ack);
+    for block in blocks.as_slice().iter().filter(|block| is_of_window(block, ack.number, seen)) {
+        let first = cache.position(block.left);
+        let covered = cache.range_mut(first).take_while(|cached| !cached.end.after(block.right));
+        for cached in covered.filter(|cached| cached.state != Of::Sacked) {
+            state.note_arrival(hand.now, cached);
+            state.sacked += 1;
+            cached.state = Of::Sacked;
+        }
+    }
+    repair(tracked, hand);
+    let (_, cache) = state_of(tracked);
+    let under_repair = cache.iter().find(|cached| cached.state == Of::Sent).map(|cached| cached.seq);
+    if ack.kind == Kind::Duplicate && under_repair == Some(ack.number) {
+        return Verdict::Absorb;
+    }
+    let mut shown = SackBlocks::default();
+    for block in blocks.as_slice() {
+        if under_repair.is_none_or(|hole| !block.right.after(hole)) {
+            shown.push(*block);
+        }
+    }
+    if shown.len() == ack.sack.len() { Verdict::Forward } else { Verdict::ForwardWith(shown) }
+}
+
+/// The SACK blocks of an ACK without the report of a duplicate that was made here (RFC 2883 §4: it comes first).
+fn with_known_duplicates(state: &mut State, ack: &Ack) -> SackBlocks {
+    let (all, mut blocks) = (ack.sack.as_slice(), ack.sack);
+    let Some((first, others)) = all.split_first() else { return blocks };
+    let within = |outer: &SackBlock| {
+        first.left.at_or_after(outer.left) && !first.right.after(outer.right) && first != outer
+    };
+    let is_report = !first.right.after(ack.number) || others.first().is_some_and(within);
+    if is_report && state.made(first.left) {
+        blocks = SackBlocks::default();
+        for block in others {
+            blocks.push(*block);
+        }
+    }
+    blocks
+}
+
+/// Whether a block lies within what the sender has sent and the mobile host has not acknowledged. Others are hostile, or reports.
+fn is_of_window(block: &SackBlock, acked: Seq32, seen: Seq32) -> bool {
+    block.left.at_or_after(acked) && block.right.after(block.left) && !block.right.after(seen)
+}
+
+/// Sends everything again that is lost, or leaves it to the sender.
+fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
+    let mut sent = tracked.sent;
+    let (state, cache) = state_of(tracked);
+    // No hole: nothing to look for.
+    if state.sacked == 0 && cache.first().is_none_or(|first| !state.is_lost(hand.now, first)) {
+        return;
+    }
+    for cached in cache.iter_mut() {
+        if !state.is_lost(hand.now, cached) {
+            continue;
+        }
+        if cached.local >= hand.config.local_limit {
+            cached.state = Of::LeftToSender;
+            hand.stats.left_to_sender += 1;
+            continue;
+        }
+        sent = sent.wrapping_add(1);
+        hand.send_again(cached, sent);
+        state.remember(cached.seq);
+    }
+    tracked.sent = sent;
+}
+
+/// A packet may be overdue.
+pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
+    let mut sent = tracked.sent;
+    let limit = hand.config.local_limit;
+    let (state, cache) = state_of(tracked);
+    // Only the first: what becomes of it tells of the others.
+    let Some(cached) = cache.iter_mut().find(|cached| cached.state == Of::Sent) else { return };
+    if state.overdue(cached) > hand.now {
+        return;
+    }
+    if cached.local >= limit {
+        cached.state = Of::LeftToSender;
+        hand.stats.left_to_sender += 1;
+    } else {
+        sent = sent.wrapping_add(1);
+        hand.send_again(cached, sent);
+        hand.stats.timeouts += 1;
+        state.remember(cached.seq);
+    }
+    tracked.sent = sent;
+}
+
+/// The queue of the last hop has no room for what begins at `seq`.
+pub(super) fn refused<K>(tracked: &mut Tracked<K>, stats: &mut Stats, seq: Seq32) {
+    if let Some(cached) = tracked.cache.at(seq)
+        && cached.state == Of::Sent
+    {
+        cached.state = Of::LeftToSender;
+        stats.left_to_sender += 1;
+    }
+}
+
+fn latest(known: Option<u32>, order: u32) -> Option<u32> {
+    Some(known.map_or(order, |known| if is_before(known, order) { order } else { known }))
+}
+
+/// Whether transmission `a` came before `b`; numbers wrap around.
+const fn is_before(a: u32, b: u32) -> bool {
+    Seq32(a).before(Seq32(b))
+}

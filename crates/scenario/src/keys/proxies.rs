@@ -1,0 +1,109 @@
+//! Machines in the path of TCP: `[[proxy]]`.
+
+use crate::choice;
+use crate::choice::{Choice, Chosen};
+use crate::field::{self, Field};
+use crate::schema::Key;
+use hopline_sim::spec::snoop::{Config, OldData, Overflow, Passing};
+
+/// What a `[[proxy]]` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing stands there.
+    None,
+    /// Snoop.
+    Snoop,
+}
+
+/// What a preset of Snoop says.
+pub type SnoopPreset = fn() -> Config;
+
+/// Keys of [`PROXY`]: those that always have a value, and those that choose.
+pub mod proxy {
+    use super::*;
+
+    /// `node`.
+    pub const NODE: Field<field::Word> =
+        Field::word(Key::text("node", "name of the node in whose path it stands").required());
+    /// `kind`.
+    pub const KIND: Chosen<Kind> = choice!(
+        "kind",
+        { "none" => Kind::None, "snoop" => Kind::Snoop },
+        "what it is; none: nothing stands there",
+    )
+    .required();
+    /// `preset`.
+    pub const PRESET: Choice<SnoopPreset> = choice!(
+        "preset",
+        {
+            "modern" => Config::modern as SnoopPreset,
+            "published" => Config::published,
+            "ns2-2.35" => Config::ns2,
+        },
+        "of snoop: starting point; modern: for senders with SACK, RACK and timestamps; published: the paper's; default: modern",
+    );
+    /// `spurious_acks`.
+    pub const SPURIOUS_ACKS: Choice<Passing> = choice!(
+        "spurious_acks",
+        { "absorbed" => Passing::Absorbed, "forwarded" => Passing::Forwarded },
+        "of snoop, not modern: ACKs below the last one (S2); default: absorbed, of ns2-2.35: forwarded",
+    );
+    /// `old_data`.
+    pub const OLD_DATA: Choice<OldData> = choice!(
+        "old_data",
+        { "acknowledged" => OldData::Acknowledged, "forwarded" => OldData::Forwarded },
+        "of snoop, not modern: data that come again and that the mobile host has; default: acknowledged, of ns2-2.35: forwarded",
+    );
+    /// `overflow`.
+    pub const OVERFLOW: Choice<Overflow> = choice!(
+        "overflow",
+        { "kept" => Overflow::Kept, "left-to-sender" => Overflow::LeftToSender },
+        "of snoop, not modern: packets that the queue of the last hop refuses; default: kept, of ns2-2.35: left-to-sender",
+    );
+}
+
+/// `[[proxy]]`. S1 to S13: see docs/protocols/snoop.md.
+pub const PROXY: &[Key] = &[
+    proxy::NODE.key,
+    proxy::KIND.key,
+    Key::texts(
+        "mobile",
+        "names of the mobile hosts that it serves, however they are reached; default: whoever is beyond the radios of its node",
+    ),
+    proxy::PRESET.key,
+    Key::integer(
+        "high_water_packets",
+        1,
+        65_535,
+        "of snoop: packets kept of a connection; default: 2000, of published: 45, of ns2-2.35: 100",
+    ),
+    Key::integer(
+        "local_limit",
+        1,
+        255,
+        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3); default: 10",
+    ),
+    Key::integer(
+        "dup_ack_threshold",
+        1,
+        255,
+        "of snoop, not modern: the duplicate ACK that stands for a loss (S4); default: 1, of ns2-2.35: 2",
+    ),
+    Key::number(
+        "min_timer_ms",
+        0.001,
+        60_000.0,
+        "of snoop: least time in which an ACK is waited for (S5); default: 5, of published: 40, of ns2-2.35: 100",
+    ),
+    Key::number(
+        "persist_ms",
+        0.001,
+        1e6,
+        "of snoop, not modern: silence after which the first packet goes out again; default: 200, of ns2-2.35: never",
+    ),
+    proxy::SPURIOUS_ACKS.key,
+    proxy::OLD_DATA.key,
+    proxy::OVERFLOW.key,
+    Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536"),
+    Key::number("idle_s", 0.001, 1e6, "silence after which a connection is forgotten; default: 900"),
+];

@@ -1,0 +1,32 @@
+//! Machines in the path of TCP at some nodes.
+
+use hopline_core::NodeId;
+pub use hopline_proxy::snoop;
+use std::collections::BTreeSet;
+
+/// A machine in the path of TCP at a node.
+#[derive(Clone, Debug)]
+pub struct ProxySpec {
+    /// Where it stands.
+    pub node: NodeId,
+    /// Whose connections it serves.
+    pub mobile: MobileSide,
+    /// What it is.
+    pub kind: ProxyKind,
+}
+
+/// On which side of a machine in the path the mobile hosts are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MobileSide {
+    /// Beyond the radios of its node.
+    Radios,
+    /// These nodes are mobile hosts, however they are reached.
+    Nodes(BTreeSet<NodeId>),
+}
+
+/// What stands in the path.
+#[derive(Clone, Copy, Debug)]
+pub enum ProxyKind {
+    /// Snoop.
+    Snoop(snoop::Config),
+}
