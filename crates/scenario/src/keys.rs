@@ -19,7 +19,7 @@ pub use links::*;
 pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD, neighborhood_red, notice_flood};
 pub use of_tpa::{TPA, tpa};
 pub use places::*;
-pub use proxies::{Kind as ProxyKind, PROXY, proxy};
+pub use proxies::{Kind as ProxyKind, PROXY, SnoopPreset, proxy};
 pub use radios::*;
 pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, olsr};
 pub use transports::{DOOR, FEEDBACK, PACING, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp};

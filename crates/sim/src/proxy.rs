@@ -1,6 +1,7 @@
 //! Machines in the path of TCP, seated: what they see of the packets that pass, and what their verdicts come to.
 
 use crate::node::Interface;
+use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet, header};
 use crate::seat::{InPath, Onward, Passage, Passing, Sending, Sitter, Wish};
 use crate::spec::{MobileSide, ProxyKind, ProxySpec};
@@ -124,6 +125,10 @@ impl InPath for SnoopSeat {
         if let Some(segment) = tcp_of(packet) {
             self.machine.refused(proxy::Packet { ip: &packet.ip, segment });
         }
+    }
+
+    fn counts(&self) -> ProxyCounts {
+        self.machine.stats().into()
     }
 
     fn wake(&mut self, now: Instant) {

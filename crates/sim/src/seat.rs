@@ -8,6 +8,7 @@
 use crate::alarm::Alarm;
 use crate::neighborhood::Neighborhood;
 use crate::node::Port;
+use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet};
 use crate::proxy::{self, SnoopSeat};
 use crate::spec::Spec;
@@ -46,6 +47,11 @@ pub(crate) trait InPath: core::fmt::Debug {
 
     /// The next thing that it wants of its node.
     fn poll(&mut self, now: Instant) -> Option<Wish>;
+
+    /// What it has done so far, if it is a machine in the path of TCP.
+    fn counts(&self) -> ProxyCounts {
+        ProxyCounts::default()
+    }
 
     /// What the radio did so far, as it wished to know.
     fn take_channel_time(&mut self, _now: Instant, _time: ChannelTime) {}
@@ -149,6 +155,8 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
 pub(crate) struct Seat {
     pub(crate) machine: Sitter,
     pub(crate) alarm: Alarm,
+    /// What it had done before it counted.
+    before: ProxyCounts,
 }
 
 /// The machine in a seat.
@@ -162,8 +170,18 @@ pub(crate) enum Sitter {
 }
 
 impl Seat {
-    pub(crate) const fn new(machine: Sitter) -> Self {
-        Self { machine, alarm: Alarm::OFF }
+    pub(crate) fn new(machine: Sitter) -> Self {
+        Self { machine, alarm: Alarm::OFF, before: ProxyCounts::default() }
+    }
+
+    /// Counts anew.
+    pub(crate) fn restart(&mut self) {
+        self.before = self.machine.in_path().counts();
+    }
+
+    /// What it has done since it counts.
+    pub(crate) fn counts(&mut self) -> ProxyCounts {
+        self.machine.in_path().counts() - self.before
     }
 }
 

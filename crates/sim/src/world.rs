@@ -12,10 +12,10 @@ use crate::kernel::Kernel;
 use crate::neighborhood::{Delivery, OBSERVATION_INTERVAL};
 use crate::node::{self, Interface, Node};
 use crate::notify::Notifier;
-use crate::outcome::{NodeOutcome, Notices, Outcome};
+use crate::outcome::{NodeOutcome, Notices, Outcome, ProxyCounts};
 use crate::outside::Egress;
 use crate::packet::Account;
-use crate::seat::seats;
+use crate::seat::{Seat, seats};
 use crate::spec::{RoutingSpec, Spec};
 use crate::trace::Tracer;
 use crate::wired::Wires;
@@ -160,6 +160,7 @@ impl<T: Tracer> World<T> {
         NodeOutcome {
             airtime,
             drops: ledger.drops,
+            proxies: state.path.iter_mut().map(Seat::counts).fold(ProxyCounts::default(), |sum, of| sum + of),
             marks: ledger.marks,
             frames: ledger.frames,
             routing_packets: ledger.routing_packets,
@@ -195,6 +196,7 @@ impl<T: Tracer> World<T> {
             if let Some(series) = node.neighborhood_mut().and_then(|machine| machine.series.as_mut()) {
                 series.counted_from = series.samples.len();
             }
+            node.path.iter_mut().for_each(Seat::restart);
         }
     }
 

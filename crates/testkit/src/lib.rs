@@ -5,6 +5,7 @@
 //! real sockets; [`cases`] are test bodies for both.
 
 pub mod cases;
+pub mod middle;
 #[cfg(all(target_os = "linux", feature = "namespaces"))]
 pub mod namespace;
 pub mod oracle;
@@ -15,5 +16,6 @@ pub mod transfer;
 pub use hopline_link::{Counts, Emulation, Extra, Side};
 #[cfg(all(target_os = "linux", feature = "namespaces"))]
 pub use hopline_net::link::NamespaceLink;
+pub use middle::{Middle, Station};
 pub use packet::Packet;
 pub use pair::{Pair, Recording};

@@ -4,18 +4,57 @@ use crate::{Emulation, Packet, Pair, Side};
 use bytes::Bytes;
 use hopline_core::{Instant, Machine};
 use hopline_transport::connection::{Connection, Event, SendError, State};
+use std::marker::PhantomData;
 
 use crate::oracle::InOrder;
 
 /// Most bytes a user hands over at once: no divisor or multiple of usual segment sizes.
 const PIECE: u64 = 1777;
 
+/// Two endpoints with something between them, in virtual time.
+pub trait Course<C: Machine> {
+    /// The time.
+    fn now(&self) -> Instant;
+
+    /// One of the endpoints.
+    fn side(&mut self, side: Side) -> &mut C;
+
+    /// As [`Pair::step`].
+    fn step(&mut self, limit: Instant) -> bool;
+
+    /// As [`Pair::take_events`].
+    fn take_events(&mut self) -> Vec<(Instant, Side, C::Event)>;
+}
+
+impl<M> Course<M> for Pair<M>
+where
+    M: Machine<Transmit = <M as Machine>::Packet>,
+    M::Packet: Packet,
+{
+    fn now(&self) -> Instant {
+        self.now()
+    }
+
+    fn side(&mut self, side: Side) -> &mut M {
+        self.side(side)
+    }
+
+    fn step(&mut self, limit: Instant) -> bool {
+        self.step(limit)
+    }
+
+    fn take_events(&mut self) -> Vec<(Instant, Side, M::Event)> {
+        self.take_events()
+    }
+}
+
 /// A transfer in both directions.
-pub struct Transfer<C: Connection<Bytes>> {
-    /// The endpoints and the link.
-    pub pair: Pair<C>,
+pub struct Transfer<C: Connection<Bytes>, P = Pair<C>> {
+    /// The endpoints and what is between them.
+    pub pair: P,
     flows: [Flow; 2],
     invariant: fn(&C),
+    endpoints: PhantomData<C>,
 }
 
 /// One direction: what is still to be handed over, what has arrived.
@@ -37,11 +76,17 @@ where
         a.connect(Instant::ZERO).expect("a new endpoint can connect");
         Self::of(Pair::new(a, b, link, seed), totals, invariant)
     }
+}
 
+impl<C, P> Transfer<C, P>
+where
+    C: Connection<Bytes> + Machine<Transmit = <C as Machine>::Packet>,
+    P: Course<C>,
+{
     /// The same over endpoints that are open or opening.
-    pub fn of(pair: Pair<C>, totals: [u64; 2], invariant: fn(&C)) -> Self {
+    pub fn of(pair: P, totals: [u64; 2], invariant: fn(&C)) -> Self {
         let flow = |total| Flow { total, handed: 0, oracle: InOrder::default() };
-        Self { pair, flows: totals.map(flow), invariant }
+        Self { pair, flows: totals.map(flow), invariant, endpoints: PhantomData }
     }
 
     /// Runs until nothing happens any more, at most until `limit`.
@@ -90,9 +135,11 @@ where
         for flow in &self.flows {
             assert_eq!(flow.oracle.received(), flow.total, "everything arrives");
         }
-        assert_eq!((self.pair.a.state(), self.pair.b.state()), (State::Closed, State::Closed), "both end");
-        let rest = |end: &C| end.poll_timeout().is_none();
-        assert!(rest(&self.pair.a) && rest(&self.pair.b), "and rest");
+        for side in [Side::A, Side::B] {
+            let end = self.pair.side(side);
+            assert_eq!(end.state(), State::Closed, "both end");
+            assert!(end.poll_timeout().is_none(), "and rest");
+        }
         let events = self.pair.take_events();
         for side in [Side::A, Side::B] {
             let of = |e: Event| events.iter().filter(|(_, s, x)| *s == side && *x == e).count();

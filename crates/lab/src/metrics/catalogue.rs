@@ -144,6 +144,25 @@ pub const CATALOGUE: &[MetricInfo] = &[
     run("marks", "1", Neither, "packets marked by queues in place of being dropped", |o| {
         Some(over_nodes(o, |n| n.marks))
     }),
+    run("proxy_sent_again", "1", Neither, "packets that machines in the path sent again", |o| {
+        Some(over_nodes(o, |n| n.proxies.sent_again))
+    }),
+    run(
+        "proxy_left_to_sender",
+        "1",
+        Neither,
+        "packets whose loss machines in the path left to the sender: refused by a queue, or sent again in vain too often",
+        |o| Some(over_nodes(o, |n| n.proxies.left_to_sender)),
+    ),
+    run("proxy_acks_absorbed", "1", Neither, "ACKs that machines in the path kept", |o| {
+        Some(over_nodes(o, |n| n.proxies.acks_absorbed))
+    }),
+    run("proxy_acks_edited", "1", Neither, "ACKs whose SACK blocks machines in the path cut short", |o| {
+        Some(over_nodes(o, |n| n.proxies.acks_edited))
+    }),
+    run("proxy_acks_made", "1", Neither, "ACKs that machines in the path made for others", |o| {
+        Some(over_nodes(o, |n| n.proxies.acks_made))
+    }),
     run("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |o| {
         Some(over_nodes(o, |n| n.drops.retry_limit))
     }),

@@ -19,6 +19,8 @@ pub(crate) struct Cached<K> {
     pub(crate) sent: Instant,
     /// Which transmission of the connection that was, from 0.
     pub(crate) order: u32,
+    /// Which the sender's was.
+    pub(crate) from_sender: u32,
     /// How often it was sent again from here since the sender sent it.
     pub(crate) local: u8,
     pub(crate) by: Origin,

@@ -81,7 +81,7 @@ struct Tracked<K> {
     acked: Option<Seq32>,
     /// The mobile host's window, its next number, and its clock, as they were last seen.
     window: u16,
-    mobile_seq: Seq32,
+    mobile_seq: Option<Seq32>,
     timestamps: Option<Timestamps>,
     /// Transmissions so far.
     sent: u32,
@@ -179,9 +179,8 @@ impl<K: Clone> Snoop<K> {
         if ack.kind != Kind::Old {
             tracked.acked = Some(segment.ack);
             tracked.window = segment.window;
-            tracked.mobile_seq = segment.seq_end();
-            tracked.timestamps = segment.options.timestamps.or(tracked.timestamps);
         }
+        tracked.hear_mobile(segment.seq_end(), segment.options.timestamps);
         let mut hand =
             Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
         let verdict = match &tracked.rules {
@@ -263,7 +262,7 @@ impl<K: Clone> Snoop<K> {
             seen,
             acked: None,
             window: 0,
-            mobile_seq: Seq32(0),
+            mobile_seq: None,
             timestamps: None,
             sent: 0,
             cache: Cache::default(),
@@ -321,6 +320,17 @@ impl<K> Tracked<K> {
         if under_way && seq_len == 0 && window == self.window { Kind::Duplicate } else { Kind::Other }
     }
 
+    /// Remembers how far the mobile host is with what it sends itself. An ACK in its name must not look older than what passed: the
+    /// fixed host would not take it (RFC 9293 §3.10.7.4, RFC 7323 §5).
+    fn hear_mobile(&mut self, end: Seq32, timestamps: Option<Timestamps>) {
+        self.mobile_seq = Some(self.mobile_seq.map_or(end, |known| known.max(end)));
+        let is_older = |new: Timestamps, known: Timestamps| Seq32(new.value).before(Seq32(known.value));
+        if let Some(new) = timestamps.filter(|&new| self.timestamps.is_none_or(|known| !is_older(new, known)))
+        {
+            self.timestamps = Some(new);
+        }
+    }
+
     /// Whether the mobile host has everything before `end`.
     fn has_acked(&self, end: Seq32) -> bool {
         self.acked.is_some_and(|acked| !end.after(acked))
@@ -330,7 +340,17 @@ impl<K> Tracked<K> {
     fn keep(&mut self, now: Instant, data: Data, by: Origin, kept: K) {
         let order = self.next_order();
         let Data { seq, end } = data;
-        self.cache.insert(Cached { seq, end, sent: now, order, local: 0, by, state: State::Sent, kept });
+        self.cache.insert(Cached {
+            seq,
+            end,
+            sent: now,
+            order,
+            from_sender: order,
+            local: 0,
+            by,
+            state: State::Sent,
+            kept,
+        });
     }
 
     fn next_order(&mut self) -> u32 {
@@ -350,8 +370,8 @@ impl<K: Clone> Hand<'_, K> {
 
     /// Tells the sender what the mobile host has said last.
     fn acknowledge(&mut self, tracked: &Tracked<K>) {
-        let Some(ack) = tracked.acked else { return };
-        let Tracked { window, timestamps, mobile_seq: seq, .. } = *tracked;
+        let (Some(ack), Some(seq)) = (tracked.acked, tracked.mobile_seq) else { return };
+        let Tracked { window, timestamps, .. } = *tracked;
         self.stats.acks_made += 1;
         self.out.push_back(Transmit::Ack(BareAck {
             connection: self.connection,
@@ -366,3 +386,6 @@ impl<K: Clone> Hand<'_, K> {
 fn is_near(a: Seq32, b: Seq32) -> bool {
     (-FAR..FAR).contains(&a.distance_from(b))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 //!
 //! * What is being repaired here is not shown: a duplicate ACK for it is absorbed, and SACK blocks above it are cut off, for they would
 //!   tell the sender of the hole. The blocks that pass are a prefix of what the mobile host has said, and true.
+//! * An ACK that tells of a retransmission of the sender is held back while something that he sent before is being repaired: RACK would
+//!   take that for lost.
 //! * All holes of a window are repaired at once. The last hop is first in, first out, and what is sent again goes first: so what was
 //!   sent before something that has arrived, and has not arrived itself, is lost.
 //! * The tail of a window is sent again when it is overdue on the last hop, long before the sender's probe.
@@ -21,7 +23,9 @@ use std::collections::VecDeque;
 
 /// Packets sent again whose duplicates are recognised.
 const REMEMBERED: usize = 64;
-/// The wait for a packet doubles with each time that it was sent again in vain, so often at most.
+/// So often a packet is sent again after the same wait: losses in a row are rare, and a sender's timeout is near. Then the wait doubles.
+const UNDOUBLED: u8 = 5;
+/// So often at most.
 const MOST_DOUBLINGS: u8 = 5;
 
 /// What these rules remember of a connection.
@@ -31,9 +35,13 @@ pub(super) struct State {
     /// Of first transmissions, from the queue to the ACK; of those sent again, which go first.
     first: Rtt,
     again: Rtt,
+    /// The shortest of first transmissions.
+    shortest: Duration,
     /// The latest transmission known to have arrived: of first ones, of those sent again.
     arrived_first: Option<u32>,
     arrived_again: Option<u32>,
+    /// The latest retransmission of the sender known to have arrived.
+    arrived_resent: Option<u32>,
     /// When something arrived last, as the mobile host has told.
     progress: Instant,
     /// How many packets the mobile host has said selectively that it has.
@@ -48,8 +56,10 @@ impl State {
             min_timer: rules.min_timer,
             first: Rtt::until_sampled(rules.initial_timer),
             again: Rtt::until_sampled(rules.initial_timer),
+            shortest: Duration::MAX,
             arrived_first: None,
             arrived_again: None,
+            arrived_resent: None,
             progress: Instant::ZERO,
             sacked: 0,
             sent_again: VecDeque::new(),
@@ -68,7 +78,7 @@ impl State {
             0 => (cached.sent.max(self.progress), &self.first),
             _ => (cached.sent, &self.again),
         };
-        let doublings = cached.local.saturating_sub(1).min(MOST_DOUBLINGS);
+        let doublings = cached.local.saturating_sub(UNDOUBLED).min(MOST_DOUBLINGS);
         since + rtt.with_deviations(4).max(self.min_timer).saturating_mul(1 << doublings)
     }
 
@@ -76,11 +86,15 @@ impl State {
     fn note_arrival<K>(&mut self, now: Instant, cached: &Cached<K>) {
         let took = now.since(cached.sent);
         self.progress = now;
+        if cached.by == Origin::Sender {
+            self.arrived_resent = latest(self.arrived_resent, cached.from_sender);
+        }
         if cached.local == 0 {
             self.first.sample(took);
+            self.shortest = self.shortest.min(took);
             self.arrived_first = latest(self.arrived_first, cached.order);
-        } else if took.saturating_mul(2) >= self.again.srtt() || self.arrived_again.is_none() {
-            // Sooner, it was the transmission before that came after all.
+        } else if took >= self.shortest {
+            // Sooner than anything can come, it was the transmission before, after all.
             self.again.sample(took);
             self.arrived_again = latest(self.arrived_again, cached.order);
         }
@@ -166,9 +180,13 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
         }
     }
     repair(tracked, hand);
-    let (_, cache) = state_of(tracked);
-    let under_repair = cache.iter().find(|cached| cached.state == Of::Sent).map(|cached| cached.seq);
-    if ack.kind == Kind::Duplicate && under_repair == Some(ack.number) {
+    let (state, cache) = state_of(tracked);
+    let hole = cache.iter().find(|cached| is_hidden(cached));
+    let under_repair = hole.map(|hole| hole.seq);
+    let is_overtaken =
+        |hole: &Cached<K>| state.arrived_resent.is_some_and(|order| is_before(hole.from_sender, order));
+    let repeats_hole = ack.kind == Kind::Duplicate && under_repair == Some(ack.number);
+    if repeats_hole || ack.kind != Kind::Other && hole.is_some_and(is_overtaken) {
         return Verdict::Absorb;
     }
     let mut shown = SackBlocks::default();
@@ -178,6 +196,12 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
         }
     }
     if shown.len() == ack.sack.len() { Verdict::Forward } else { Verdict::ForwardWith(shown) }
+}
+
+/// Whether the sender is not to know that the mobile host lacks a packet. Of what it has sent again it knows already, and counts on
+/// hearing what arrives meanwhile.
+fn is_hidden<K>(cached: &Cached<K>) -> bool {
+    cached.state == Of::Sent && cached.by == Origin::First
 }
 
 /// The SACK blocks of an ACK without the report of a duplicate that was made here (RFC 2883 §4: it comes first).

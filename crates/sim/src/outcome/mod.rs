@@ -3,10 +3,12 @@
 mod delays;
 mod neighborhood;
 mod packets;
+mod proxies;
 
 pub use delays::Delays;
 pub use neighborhood::{NeighborhoodSample, NeighborhoodSeries};
 pub use packets::Packets;
+pub use proxies::ProxyCounts;
 
 pub use hopline_transport::any::Detected;
 
@@ -130,6 +132,8 @@ pub struct NodeOutcome {
     pub airtime: Airtime,
     /// Packets dropped at this node, by reason.
     pub drops: Drops,
+    /// What machines in the path of TCP here have done.
+    pub proxies: ProxyCounts,
     /// Packets that queues of this node marked in place of dropping them (RFC 3168).
     pub marks: u64,
     /// Frames sent over the radio, by kind.

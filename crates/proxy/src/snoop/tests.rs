@@ -1,0 +1,427 @@
+//! Dialogues: what goes to the mobile host, what comes from there, and what Snoop makes of both.
+
+#![expect(unused_must_use, reason = "a dialogue says of most packets only that they pass by")]
+
+use super::*;
+use hopline_core::{Duration, Length};
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::{SackBlock, SackBlocks, Segment};
+use std::net::Ipv4Addr;
+
+const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
+const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 9);
+const LEN: u32 = 1000;
+/// Before packet 0. The numbers wrap around with packet 2.
+const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
+
+/// A station, and the time in milliseconds.
+struct Station {
+    snoop: Snoop<u32>,
+    now_ms: u64,
+}
+
+fn header(src: Ipv4Addr, dst: Ipv4Addr) -> Header {
+    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+}
+
+/// The first byte of packet `n`.
+fn seq(n: u32) -> Seq32 {
+    START + n * LEN
+}
+
+/// Packets `from` up to, not including, `to`.
+fn block((from, to): (u32, u32)) -> SackBlock {
+    SackBlock { left: seq(from), right: seq(to) }
+}
+
+fn blocks(of: &[(u32, u32)]) -> SackBlocks {
+    let mut blocks = SackBlocks::default();
+    for &range in of {
+        assert!(blocks.push(block(range)));
+    }
+    blocks
+}
+
+fn data(n: u32) -> Segment<Length> {
+    Segment {
+        src_port: FIXED.1,
+        dst_port: MOBILE.1,
+        seq: seq(n),
+        flags: Flags::ACK,
+        payload: Length(LEN.into()),
+        ..Segment::default()
+    }
+}
+
+fn ack(n: u32, sack: &[(u32, u32)]) -> Segment<Length> {
+    let mut segment = Segment {
+        src_port: MOBILE.1,
+        dst_port: FIXED.1,
+        seq: Seq32(77),
+        ack: seq(n),
+        flags: Flags::ACK,
+        window: 500,
+        ..Segment::default()
+    };
+    segment.options.sack = blocks(sack);
+    segment
+}
+
+impl Station {
+    fn new(config: Config) -> Self {
+        Self { snoop: Snoop::new(config), now_ms: 0 }
+    }
+
+    /// One that has sent packets 0 to `sent`, and whose mobile host has acknowledged packet 0 after 4 ms.
+    fn after(config: Config, sent: u32) -> Self {
+        let mut station = Self::new(config);
+        for n in 0..=sent {
+            assert_eq!(station.data(n), Verdict::Forward);
+        }
+        station.now_ms = 4;
+        assert_eq!(station.ack(1, &[]), Verdict::Forward);
+        station
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_millis(self.now_ms)
+    }
+
+    fn data(&mut self, n: u32) -> Verdict {
+        self.pass_on(&data(n), n)
+    }
+
+    fn pass_on(&mut self, segment: &Segment<Length>, kept: u32) -> Verdict {
+        let ip = header(FIXED.0, MOBILE.0);
+        self.snoop.to_mobile(self.now(), Packet { ip: &ip, segment }, || kept)
+    }
+
+    fn ack(&mut self, n: u32, sack: &[(u32, u32)]) -> Verdict {
+        self.pass_back(&ack(n, sack))
+    }
+
+    fn pass_back(&mut self, segment: &Segment<Length>) -> Verdict {
+        let ip = header(MOBILE.0, FIXED.0);
+        self.snoop.from_mobile(self.now(), Packet { ip: &ip, segment })
+    }
+
+    fn refused(&mut self, n: u32) {
+        let ip = header(FIXED.0, MOBILE.0);
+        self.snoop.refused(Packet { ip: &ip, segment: &data(n) });
+    }
+
+    /// The packets that go out again, in order.
+    fn again(&mut self) -> Vec<u32> {
+        let mut again = Vec::new();
+        while let Some(transmit) = self.snoop.poll_transmit() {
+            match transmit {
+                Transmit::Again { kept, .. } => again.push(kept),
+                Transmit::Ack(ack) => panic!("{ack:?}"),
+            }
+        }
+        again
+    }
+
+    /// Waits for the next timer, if it is due by `until_ms`: when it was.
+    fn wait(&mut self, until_ms: u64) -> Option<u64> {
+        while let Some(at) = self.snoop.poll_timeout().filter(|at| *at <= Instant::from_millis(until_ms)) {
+            self.now_ms = at.as_nanos().div_ceil(1_000_000);
+            self.snoop.handle_timeout(self.now());
+            if !self.snoop.out.is_empty() {
+                return Some(self.now_ms);
+            }
+        }
+        self.now_ms = until_ms;
+        None
+    }
+}
+
+#[test]
+fn the_first_duplicate_sends_the_lost_packet_again_and_its_echoes_are_absorbed() {
+    let mut station = Station::after(Config::published(), 4);
+    // Packet 1 is lost; 2, 3 and 4 bring about a duplicate each, of which the first is the sign of the loss.
+    assert_eq!(station.ack(1, &[]), Verdict::Absorb);
+    assert_eq!(station.again(), [1]);
+    assert_eq!(
+        (station.ack(1, &[]), station.ack(1, &[]), station.again()),
+        (Verdict::Absorb, Verdict::Absorb, vec![])
+    );
+    assert_eq!(station.ack(5, &[]), Verdict::Forward);
+    assert_eq!(station.snoop.stats().acks_absorbed, 3);
+}
+
+#[test]
+fn duplicates_beyond_those_expected_send_it_again_up_to_the_limit_and_then_pass() {
+    let mut station = Station::after(Config { local_limit: 2, ..Config::published() }, 2);
+    // S3: one packet after the lost one, so one echo.
+    for sent in [vec![1], vec![], vec![1], vec![]] {
+        assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, sent));
+    }
+    assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Forward, vec![]));
+    assert_eq!(station.snoop.stats().left_to_sender, 1);
+    // The sender sends it himself: his duplicates are his.
+    assert_eq!((station.data(1), station.ack(1, &[])), (Verdict::Forward, Verdict::Forward));
+}
+
+#[test]
+fn a_packet_that_did_not_pass_here_is_the_senders() {
+    let mut station = Station::after(Config::published(), 1);
+    station.data(3); // 2 was lost in the wired network
+    station.ack(2, &[]);
+    assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]));
+}
+
+#[test]
+fn an_ack_below_the_last_one_is_absorbed_and_a_window_update_is_not() {
+    let mut station = Station::after(Config::published(), 4);
+    station.ack(3, &[]);
+    assert_eq!(station.ack(2, &[]), Verdict::Absorb);
+    let update = Segment { window: 400, ..ack(3, &[]) };
+    assert_eq!((station.pass_back(&update), station.again()), (Verdict::Forward, vec![]), "S1");
+    let mut ns2 = Station::after(Config::ns2(), 4);
+    ns2.ack(3, &[]);
+    assert_eq!(ns2.ack(2, &[]), Verdict::Forward, "S2");
+}
+
+#[test]
+fn old_data_are_answered_with_the_last_ack_in_the_name_of_the_mobile_host() {
+    for config in [Config::published(), Config::modern()] {
+        let mut station = Station::after(config, 4);
+        station.ack(3, &[]);
+        assert_eq!(station.data(1), Verdict::Absorb);
+        let Some(Transmit::Ack(made)) = station.snoop.poll_transmit() else { panic!("an ACK is made") };
+        assert_eq!((made.connection.fixed, made.connection.mobile), (FIXED, MOBILE));
+        let segment: Segment<Length> = made.segment();
+        assert_eq!((segment.ack, segment.seq, segment.window), (seq(3), Seq32(77), 500));
+        assert_eq!((segment.src_port, segment.dst_port), (MOBILE.1, FIXED.1));
+    }
+    assert_eq!(
+        {
+            let mut ns2 = Station::after(Config::ns2(), 4);
+            ns2.ack(3, &[]);
+            ns2.data(1)
+        },
+        Verdict::Forward
+    );
+}
+
+#[test]
+fn an_ack_that_is_made_does_not_look_older_than_what_has_passed() {
+    let mut station = Station::after(Config::published(), 4);
+    let stamped = |n: u32, at: u32, value: u32| {
+        let mut segment = Segment { seq: Seq32(at), ..ack(n, &[]) };
+        segment.options.timestamps = Some(Timestamps { value, echo: 1 });
+        segment
+    };
+    station.pass_back(&stamped(3, 90, 20));
+    // What the mobile host has sent before comes late, with data of its own.
+    station.pass_back(&Segment { payload: Length(3), ..stamped(3, 80, 10) });
+    station.data(1);
+    let Some(Transmit::Ack(made)) = station.snoop.poll_transmit() else { panic!("an ACK is made") };
+    assert_eq!((made.seq, made.timestamps), (Seq32(90), Some(Timestamps { value: 20, echo: 1 })));
+}
+
+#[test]
+fn a_local_retransmission_that_is_lost_is_sent_again_after_two_round_trips_and_at_least_40_ms() {
+    let mut station = Station::after(Config::published(), 2);
+    station.ack(1, &[]);
+    assert_eq!(station.again(), [1]);
+    // The first sample was 4 ms, mixed into 100 ms with weight 1/4: 76 ms, twice that.
+    assert_eq!((station.wait(1000), station.again()), (Some(4 + 152), vec![1]));
+}
+
+#[test]
+fn silence_of_200_ms_sends_the_first_packet_again() {
+    let mut station = Station::after(Config::published(), 3);
+    station.now_ms = 10;
+    station.ack(2, &[]);
+    assert_eq!((station.wait(1000), station.again()), (Some(210), vec![2]));
+    assert_eq!((station.wait(1000), station.again()), (Some(410), vec![2]));
+    let mut ns2 = Station::after(Config { local_limit: 0, ..Config::ns2() }, 3);
+    assert_eq!(ns2.wait(5000), None, "no such timer there");
+}
+
+#[test]
+fn ns2_acts_on_the_second_duplicate_and_expects_two_less() {
+    let mut station = Station::after(Config::ns2(), 5);
+    let sent: Vec<Vec<u32>> = (0..4)
+        .map(|_| {
+            station.ack(1, &[]);
+            station.again()
+        })
+        .collect();
+    // Four packets after the lost one: 4 - 2 echoes.
+    assert_eq!(sent, [vec![], vec![1], vec![], vec![]]);
+    station.ack(1, &[]);
+    assert_eq!(station.again(), [1]);
+}
+
+#[test]
+fn what_the_queue_refuses_is_left_to_the_sender_unless_the_paper_has_it_otherwise() {
+    for (config, sent) in [(Config::published(), vec![1]), (Config::ns2(), vec![])] {
+        let mut station = Station::after(config, 4);
+        station.refused(1);
+        let verdicts = [station.ack(1, &[]), station.ack(1, &[])];
+        assert_eq!(station.again(), sent);
+        assert_eq!(verdicts[1] == Verdict::Forward, sent.is_empty());
+    }
+    let mut station = Station::after(Config::modern(), 4);
+    station.refused(1);
+    assert_eq!(
+        (station.ack(1, &[(2, 3)]), station.again()),
+        (Verdict::Forward, vec![]),
+        "with its SACK block"
+    );
+}
+
+#[test]
+fn beyond_the_high_water_mark_new_packets_pass_and_are_not_kept_but_those_that_close_gaps_are() {
+    let config = Config { high_water: 2.try_into().unwrap(), ..Config::published() };
+    let mut station = Station::new(config);
+    for n in [0, 1, 3, 4] {
+        assert_eq!(station.data(n), Verdict::Forward);
+    }
+    assert_eq!((station.snoop.stats().kept, station.snoop.stats().not_kept), (2, 2));
+    station.data(2); // lost earlier, on the wire: now it comes
+    station.ack(2, &[]);
+    assert_eq!(station.wait(1000).map(|_| station.again()), Some(vec![2]), "kept");
+}
+
+#[test]
+fn modern_all_holes_of_a_window_are_repaired_at_once_and_none_shows() {
+    let mut station = Station::after(Config::modern(), 9);
+    // 1, 4 and 5 are lost.
+    assert_eq!((station.ack(1, &[(2, 4)]), station.again()), (Verdict::Absorb, vec![1]));
+    assert_eq!((station.ack(1, &[(6, 7), (2, 4)]), station.again()), (Verdict::Absorb, vec![4, 5]));
+    // 1 arrives: 4 is under repair, and what is above it does not show.
+    assert_eq!(station.ack(4, &[(6, 8)]), Verdict::ForwardWith(SackBlocks::default()));
+    assert_eq!(station.ack(8, &[]), Verdict::Forward);
+}
+
+#[test]
+fn modern_a_repair_that_is_lost_is_told_by_what_was_sent_after_it() {
+    let mut station = Station::after(Config::modern(), 3);
+    station.ack(1, &[(2, 3)]);
+    assert_eq!(station.again(), [1]);
+    station.now_ms = 5;
+    station.data(4);
+    station.now_ms = 6;
+    station.ack(1, &[(2, 4)]);
+    assert_eq!(station.again(), [], "3 was sent before the repair");
+    station.now_ms = 9;
+    station.ack(1, &[(2, 5)]);
+    assert_eq!(station.again(), [1], "4 after it");
+}
+
+#[test]
+fn modern_a_tail_is_sent_again_when_it_is_overdue_on_the_last_hop() {
+    let mut station = Station::after(Config::modern(), 2);
+    // One round trip of 4 ms, deviation 2 ms: 12 ms after the last arrival.
+    assert_eq!((station.wait(1000), station.again()), (Some(4 + 12), vec![1]));
+}
+
+#[test]
+fn modern_what_was_sent_again_too_often_shows() {
+    let mut station = Station::after(Config { local_limit: 1, ..Config::modern() }, 3);
+    station.ack(1, &[(2, 3)]);
+    assert_eq!(station.again(), [1]);
+    station.data(4);
+    station.now_ms = 9;
+    assert_eq!((station.ack(1, &[(2, 5)]), station.again()), (Verdict::Forward, vec![]));
+    assert_eq!(station.snoop.stats().left_to_sender, 1);
+}
+
+#[test]
+fn modern_an_ack_of_the_senders_retransmission_waits_while_something_older_is_repaired() {
+    let mut station = Station::after(Config::modern(), 3);
+    station.refused(1);
+    assert_eq!(station.ack(1, &[(2, 3)]), Verdict::Forward);
+    station.now_ms = 8;
+    // The sender sends 1 again, and then 4. 3 is lost.
+    station.data(1);
+    station.data(4);
+    station.now_ms = 12;
+    assert_eq!(station.ack(3, &[]), Verdict::Absorb, "RACK would take 3 for lost");
+    assert_eq!(station.ack(3, &[(4, 5)]), Verdict::Absorb);
+    assert_eq!(station.again(), [3]);
+    station.now_ms = 16;
+    assert_eq!(station.ack(5, &[]), Verdict::Forward);
+}
+
+#[test]
+fn modern_a_report_of_a_duplicate_made_here_is_taken_out_and_others_pass() {
+    let mut station = Station::after(Config::modern(), 3);
+    station.ack(1, &[(2, 3)]);
+    assert_eq!(station.again(), [1]);
+    assert_eq!(station.ack(3, &[]), Verdict::Forward, "it came after all");
+    assert_eq!(station.ack(4, &[(1, 2)]), Verdict::ForwardWith(SackBlocks::default()), "and then again");
+    station.data(4);
+    assert_eq!(station.ack(5, &[(2, 3)]), Verdict::Forward, "not ours");
+}
+
+#[test]
+fn hostile_numbers_pass_and_change_nothing() {
+    for config in [Config::published(), Config::ns2(), Config::modern()] {
+        let mut station = Station::after(config, 4);
+        assert_eq!(station.ack(900, &[]), Verdict::Forward);
+        assert_eq!(station.snoop.stats().acks_beyond, 1);
+        // Blocks outside the window, inside out, and of nothing.
+        let verdict = station.ack(2, &[(900, 901), (3, 2), (2, 2)]);
+        assert!(matches!(verdict, Verdict::Forward | Verdict::ForwardWith(_)));
+        assert_eq!(station.again(), []);
+        assert_eq!(station.ack(5, &[]), Verdict::Forward);
+    }
+}
+
+#[test]
+fn a_flood_of_duplicates_sends_a_packet_no_oftener_than_the_limit() {
+    for config in [Config::published(), Config::ns2(), Config::modern()] {
+        let mut station = Station::after(config, 4);
+        for _ in 0..10_000 {
+            let _ = station.ack(1, &[(2, 3)]);
+        }
+        let again = station.again();
+        assert!((1..=10).contains(&again.len()), "{again:?}");
+    }
+}
+
+#[test]
+fn a_connection_is_picked_up_in_the_middle_and_forgotten_with_its_end() {
+    let mut station = Station::new(Config::published());
+    assert_eq!(station.ack(3, &[]), Verdict::Forward, "of nothing known");
+    station.data(3);
+    station.data(4);
+    station.ack(3, &[]);
+    assert_eq!((station.ack(3, &[]), station.again()), (Verdict::Absorb, vec![3]));
+    let reset = Segment { flags: Flags::RST, ..data(5) };
+    assert_eq!(station.pass_on(&reset, 0), Verdict::Forward);
+    assert_eq!((station.snoop.connections(), station.snoop.poll_timeout().is_some()), (0, true));
+    station.wait(2_000_000);
+    assert_eq!(station.snoop.poll_timeout(), None);
+}
+
+#[test]
+fn ports_that_are_used_again_begin_anew() {
+    let mut station = Station::after(Config::published(), 4);
+    let syn = Segment { flags: Flags::SYN, seq: Seq32(5), payload: Length(0), ..data(0) };
+    assert_eq!(station.pass_on(&syn, 0), Verdict::Forward);
+    let first = Segment { seq: Seq32(6), ..data(0) };
+    station.pass_on(&first, 9);
+    let answer = |n: u32| Segment { ack: Seq32(n), ..ack(0, &[]) };
+    assert_eq!(station.pass_back(&answer(6)), Verdict::Forward);
+    assert_eq!((station.pass_back(&answer(6)), station.again()), (Verdict::Absorb, vec![9]));
+}
+
+#[test]
+fn silent_connections_expire_and_the_table_is_bounded() {
+    let bounds = crate::Bounds { connections: 2, idle: Duration::from_secs(1), ..crate::Bounds::default() };
+    let mut station = Station::new(Config { bounds, ..Config::modern() });
+    for port in 1..=3 {
+        station.pass_on(&Segment { src_port: port, ..data(0) }, 0);
+    }
+    assert_eq!((station.snoop.connections(), station.snoop.stats().evicted), (2, 1));
+    while station.wait(5000).is_some() {
+        station.again();
+    }
+    assert_eq!((station.snoop.connections(), station.snoop.stats().expired), (0, 2));
+}

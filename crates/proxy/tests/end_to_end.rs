@@ -1,0 +1,198 @@
+//! Two TCP endpoints with real bytes and Snoop between them: every byte arrives once and in order, whatever both links do, and no ACK
+//! is ever sent for what the mobile host has not acknowledged itself.
+
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, Seq32};
+use hopline_proxy::snoop::{Config, Snoop, Transmit};
+use hopline_proxy::{Packet, Verdict};
+use hopline_testkit::transfer::{Course, Transfer};
+use hopline_testkit::{Emulation, Middle, Side, Station};
+use hopline_transport::tcp::{self, Endpoint, Ports};
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::{Flags, Options, Segment};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// A base station with Snoop, and what it must never do.
+struct Base {
+    snoop: Snoop<Segment<Bytes>>,
+    config: Config,
+    out: VecDeque<(Side, Segment<Bytes>)>,
+    /// The highest number that the mobile host has sent as an ACK.
+    told: Option<Seq32>,
+    /// It forgets everything as often.
+    restarts: Option<Duration>,
+    restarted: Instant,
+}
+
+impl Base {
+    fn new(config: Config, restarts: Option<Duration>) -> Self {
+        let (snoop, out) = (Snoop::new(config), VecDeque::new());
+        Self { snoop, config, out, told: None, restarts, restarted: Instant::ZERO }
+    }
+
+    fn tell_fixed(&mut self, segment: Segment<Bytes>) {
+        if segment.flags.contains(Flags::ACK) && !segment.flags.contains(Flags::RST) {
+            let told = self.told.expect("the mobile host has sent an ACK");
+            assert!(!segment.ack.after(told), "an ACK for {} where {told} was told", segment.ack);
+        }
+        self.out.push_back((Side::B, segment));
+    }
+}
+
+fn header(from: Side) -> Header {
+    let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let (src, dst) = if from == Side::A { (a, b) } else { (b, a) };
+    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+}
+
+impl Station<Segment<Bytes>> for Base {
+    fn take(&mut self, now: Instant, from: Side, segment: Segment<Bytes>) {
+        if self.restarts.is_some_and(|every| now.since(self.restarted) >= every) {
+            (self.snoop, self.restarted) = (Snoop::new(self.config), now);
+        }
+        let ip = header(from);
+        let packet = Packet { ip: &ip, segment: &segment };
+        match from {
+            Side::A => match self.snoop.to_mobile(now, packet, || segment.clone()) {
+                Verdict::Absorb => {}
+                _ => self.out.push_back((Side::A, segment)),
+            },
+            Side::B => {
+                if segment.flags.contains(Flags::ACK) {
+                    self.told = Some(self.told.map_or(segment.ack, |told| told.max(segment.ack)));
+                }
+                match self.snoop.from_mobile(now, packet) {
+                    Verdict::Absorb => assert!(segment.payload.is_empty(), "data are never absorbed"),
+                    Verdict::Forward => self.tell_fixed(segment),
+                    Verdict::ForwardWith(sack) => {
+                        let known = segment.options.sack;
+                        assert!(sack.as_slice().iter().all(|block| known.as_slice().contains(block)));
+                        self.tell_fixed(Segment { options: Options { sack, ..segment.options }, ..segment });
+                    }
+                }
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.snoop.handle_timeout(now);
+    }
+
+    fn poll(&mut self, _now: Instant) -> Option<(Side, Segment<Bytes>)> {
+        while let Some(transmit) = self.snoop.poll_transmit() {
+            match transmit {
+                Transmit::Again { kept, .. } => self.out.push_back((Side::A, kept)),
+                Transmit::Ack(ack) => self.tell_fixed(ack.segment()),
+            }
+        }
+        self.out.pop_front()
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        self.snoop.poll_timeout()
+    }
+}
+
+/// What a link does in one direction.
+fn emulations() -> impl Strategy<Value = Emulation> {
+    let chances = (0.0..0.2, 0.0..0.1, 0.0..0.05, 0.0..2e-6, prop::option::of(1.0..2.0));
+    (0u64..30, chances).prop_map(|(latency_ms, (loss, reorder, duplicate, corrupt, burst))| Emulation {
+        latency: Duration::from_millis(latency_ms),
+        rate: Some(20_000_000),
+        queue: Some(60),
+        loss,
+        burst,
+        reorder,
+        extra_delay: Duration::from_millis(8),
+        duplicate,
+        corrupt,
+        ..Emulation::default()
+    })
+}
+
+fn wire() -> Emulation {
+    Emulation { latency: Duration::from_millis(15), rate: Some(100_000_000), ..Emulation::default() }
+}
+
+fn snoops() -> impl Strategy<Value = Config> {
+    let preset = prop_oneof![Just(Config::published()), Just(Config::ns2()), Just(Config::modern())];
+    (preset, 1u16..64, any::<bool>()).prop_map(|(config, mark, small)| Config {
+        high_water: if small { mark.try_into().expect("from 1 on") } else { config.high_water },
+        ..config
+    })
+}
+
+fn endpoints(config: tcp::Config, isns: [u32; 2]) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
+    // Nobody gives up: what does not arrive would be lost for ever.
+    let config = tcp::Config { syn_retries: None, data_retries: None, ..config };
+    let end = |local, remote, isn| {
+        Endpoint::new(config, Ports { local, remote }, Seq32(isn)).expect("presets are valid")
+    };
+    let (mut a, mut b) = (end(1, 2, isns[0]), end(2, 1, isns[1]));
+    b.listen().expect("a new endpoint can listen");
+    a.connect(Instant::ZERO).expect("a new endpoint can connect");
+    (a, b)
+}
+
+fn transports() -> impl Strategy<Value = tcp::Config> {
+    prop_oneof![
+        Just(tcp::Config::linux().with_sack()),
+        Just(tcp::Config::modern().with_newreno()),
+        Just(tcp::Config::modern().with_reno()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_arrives_once_and_in_order_and_no_ack_is_ahead_of_the_mobile_host(
+        config in snoops(),
+        tcp in transports(),
+        wireless in [emulations(), emulations()],
+        restarts in prop::option::of(1u64..2000),
+        totals in [0u64..200_000, 0u64..30_000],
+        // Numbers wrap around in the middle.
+        isns in [u32::MAX - 50_000..u32::MAX, 0..u32::MAX],
+        seed in any::<u64>(),
+    ) {
+        let (a, b) = endpoints(tcp, isns);
+        let base = Base::new(config, restarts.map(Duration::from_millis));
+        let middle = Middle::new(a, base, b, [wire(), wire()], wireless, seed);
+        let mut transfer = Transfer::of(middle, totals, |_| {});
+        transfer.run(Instant::from_secs(4000));
+        transfer.assert_complete();
+    }
+}
+
+#[test]
+fn snoop_for_todays_senders_hides_a_tenth_of_all_packets_lost() {
+    let lossy = Emulation {
+        loss: 0.1,
+        latency: Duration::from_millis(2),
+        rate: Some(20_000_000),
+        queue: Some(100),
+        ..Emulation::default()
+    };
+    let back = Emulation { loss: 0.0, ..lossy.clone() };
+    let time = |config: Option<Config>| {
+        let (a, b) = endpoints(tcp::Config::linux().with_sack(), [1, 2]);
+        let config = config.unwrap_or(Config {
+            high_water: 1.try_into().expect("not zero"),
+            local_limit: 0,
+            ..Config::modern()
+        });
+        let middle =
+            Middle::new(a, Base::new(config, None), b, [wire(), wire()], [lossy.clone(), back.clone()], 5);
+        let mut transfer = Transfer::of(middle, [3_000_000, 0], |_| {});
+        while transfer.received()[0] < 3_000_000 {
+            transfer.act();
+            assert!(transfer.pair.step(Instant::from_secs(1000)));
+        }
+        transfer.pair.now()
+    };
+    let (plain, hidden) = (time(None), time(Some(Config::modern())));
+    assert!(hidden.as_nanos() * 3 < plain.as_nanos(), "{hidden:?} with, {plain:?} without");
+}

@@ -1,0 +1,60 @@
+//! What machines in the path of TCP have done.
+
+use core::ops::{Add, Sub};
+use hopline_proxy::snoop;
+
+/// What the machines of a node have done, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProxyCounts {
+    /// Packets sent again from here.
+    pub sent_again: u64,
+    /// Packets whose loss was left to the sender: refused by the queue of the last hop, or sent again in vain too often.
+    pub left_to_sender: u64,
+    /// ACKs absorbed.
+    pub acks_absorbed: u64,
+    /// ACKs whose SACK blocks were cut short.
+    pub acks_edited: u64,
+    /// ACKs made in the name of mobile hosts.
+    pub acks_made: u64,
+}
+
+impl From<&snoop::Stats> for ProxyCounts {
+    fn from(stats: &snoop::Stats) -> Self {
+        let snoop::Stats { left_to_sender, acks_absorbed, acks_edited, acks_made, .. } = *stats;
+        Self {
+            sent_again: stats.local_retransmissions,
+            left_to_sender,
+            acks_absorbed,
+            acks_edited,
+            acks_made,
+        }
+    }
+}
+
+impl ProxyCounts {
+    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            sent_again: of(self.sent_again, other.sent_again),
+            left_to_sender: of(self.left_to_sender, other.left_to_sender),
+            acks_absorbed: of(self.acks_absorbed, other.acks_absorbed),
+            acks_edited: of(self.acks_edited, other.acks_edited),
+            acks_made: of(self.acks_made, other.acks_made),
+        }
+    }
+}
+
+impl Add for ProxyCounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+}
+
+impl Sub for ProxyCounts {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        self.with(before, |a, b| a - b)
+    }
+}

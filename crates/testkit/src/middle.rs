@@ -1,0 +1,176 @@
+//! Two machines in virtual time with a station between them: two emulated links, and what stands in the path of packets.
+
+use crate::packet::Packet;
+use crate::transfer::Course;
+use hopline_core::{Instant, LinkId, Machine};
+use hopline_link::{Direction, Emulation, Fate, Side};
+use std::collections::BTreeMap;
+
+/// What stands between the two links.
+pub trait Station<P> {
+    /// A packet has come from this side.
+    fn take(&mut self, now: Instant, from: Side, packet: P);
+
+    /// Does what is due.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// The next packet to send, and from which side's point of view it goes: `Side::A` for what goes to B.
+    fn poll(&mut self, now: Instant) -> Option<(Side, P)>;
+
+    /// When to be woken.
+    fn next_wake(&self) -> Option<Instant>;
+}
+
+/// The two machines, the station, and a clock. Side A is the fixed host, side B the mobile one.
+#[derive(Debug)]
+pub struct Middle<M: Machine, S> {
+    /// The machine behind the first link.
+    pub a: M,
+    /// What is between the links.
+    pub station: S,
+    /// The machine behind the second link.
+    pub b: M,
+    now: Instant,
+    /// Between A and the station: what A sends, what the station sends there. Then between the station and B.
+    links: [[Direction; 2]; 2],
+    under_way: BTreeMap<(Instant, u64), (Leg, M::Packet)>,
+    sent: u64,
+    events: Vec<(Instant, Side, M::Event)>,
+}
+
+/// Where a packet is.
+#[derive(Clone, Copy, Debug)]
+enum Leg {
+    /// On its way to the station, from this side.
+    In(Side),
+    /// On its way from the station, away from this side.
+    Out(Side),
+}
+
+impl Leg {
+    /// The link, and the direction on it.
+    const fn place(self) -> (usize, usize) {
+        match self {
+            Self::In(Side::A) => (0, 0),
+            Self::Out(Side::B) => (0, 1),
+            Self::Out(Side::A) => (1, 0),
+            Self::In(Side::B) => (1, 1),
+        }
+    }
+}
+
+impl<M, S> Middle<M, S>
+where
+    M: Machine<Transmit = <M as Machine>::Packet>,
+    M::Packet: Packet,
+    S: Station<M::Packet>,
+{
+    /// Two machines with a station between a `wired` and a `wireless` link, each given from A to B and from B to A.
+    #[must_use]
+    pub fn new(a: M, station: S, b: M, wired: [Emulation; 2], wireless: [Emulation; 2], seed: u64) -> Self {
+        let mut owner = 0;
+        let mut link = |emulation: [Emulation; 2]| {
+            emulation.map(|emulation| {
+                owner += 1;
+                Direction::new(emulation, seed, owner)
+            })
+        };
+        Self {
+            a,
+            station,
+            b,
+            now: Instant::ZERO,
+            links: [link(wired), link(wireless)],
+            under_way: BTreeMap::new(),
+            sent: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// Takes what all have to say, now.
+    pub fn settle(&mut self) {
+        let now = self.now;
+        for side in [Side::A, Side::B] {
+            while let Some(packet) = Course::side(self, side).poll_transmit(now) {
+                self.carry(Leg::In(side), packet);
+            }
+            while let Some(event) = Course::side(self, side).poll_event() {
+                self.events.push((now, side, event));
+            }
+        }
+        while let Some((from, packet)) = self.station.poll(now) {
+            self.carry(Leg::Out(from), packet);
+        }
+    }
+
+    fn carry(&mut self, leg: Leg, packet: M::Packet) {
+        let packet = packet.through_bytes();
+        let (link, way) = leg.place();
+        let direction = &mut self.links[link][way];
+        let packet = if direction.marks() { packet.marked() } else { packet };
+        for (at, fate) in direction.carry(self.now, packet.link_len()).into_iter().flatten() {
+            let copy = match fate {
+                Fate::Whole => Some(packet.clone()),
+                Fate::Corrupt => packet.corrupted(&mut direction.random),
+            };
+            if let Some(copy) = copy {
+                self.under_way.insert((at, self.sent), (leg, copy));
+                self.sent += 1;
+            }
+        }
+    }
+
+    fn next_time(&self) -> Option<Instant> {
+        let timer = |machine: &M| machine.poll_timeout().map(|(at, _)| at);
+        let arrival = self.under_way.keys().next().map(|&(at, _)| at);
+        [arrival, timer(&self.a), timer(&self.b), self.station.next_wake()].into_iter().flatten().min()
+    }
+}
+
+impl<M, S> Course<M> for Middle<M, S>
+where
+    M: Machine<Transmit = <M as Machine>::Packet>,
+    M::Packet: Packet,
+    S: Station<M::Packet>,
+{
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn side(&mut self, side: Side) -> &mut M {
+        match side {
+            Side::A => &mut self.a,
+            Side::B => &mut self.b,
+        }
+    }
+
+    fn step(&mut self, limit: Instant) -> bool {
+        self.settle();
+        let Some(at) = self.next_time().filter(|&at| at <= limit) else {
+            self.now = self.now.max(limit);
+            return false;
+        };
+        self.now = self.now.max(at);
+        let now = self.now;
+        match self.under_way.first_key_value() {
+            Some((&(arrival, _), _)) if arrival <= now => {
+                let (_, (leg, packet)) = self.under_way.pop_first().expect("just seen");
+                match leg {
+                    Leg::In(from) => self.station.take(now, from, packet),
+                    Leg::Out(from) => self.side(from.other()).handle_packet(now, LinkId::ONLY, packet),
+                }
+            }
+            _ => {
+                self.a.handle_timeout(now);
+                self.b.handle_timeout(now);
+                self.station.handle_timeout(now);
+            }
+        }
+        self.settle();
+        true
+    }
+
+    fn take_events(&mut self) -> Vec<(Instant, Side, M::Event)> {
+        core::mem::take(&mut self.events)
+    }
+}
