@@ -6,11 +6,13 @@
 //!
 //! | machine | what it does | source |
 //! |---|---|---|
+//! | [`split`] | ends the connection at the border and begins another one beyond, over whatever transport suits the last hop | I-TCP: Bakre, Badrinath 1995 |
 //! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
 mod packet;
 pub mod snoop;
+pub mod split;
 mod table;
 
-pub use packet::{BareAck, Connection, Packet, Verdict};
+pub use packet::{BareAck, Connection, Packet, Side, Verdict};
 pub use table::Bounds;

@@ -22,6 +22,26 @@ impl<P> Clone for Packet<'_, P> {
 
 impl<P> Copy for Packet<'_, P> {}
 
+/// The two sides of a machine in the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The wired network.
+    Fixed,
+    /// The last hop.
+    Mobile,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Fixed => Self::Mobile,
+            Self::Mobile => Self::Fixed,
+        }
+    }
+}
+
 /// A connection between a fixed and a mobile host: address and port of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Connection {

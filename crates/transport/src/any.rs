@@ -5,7 +5,7 @@ mod detected;
 
 pub use detected::Detected;
 
-use crate::connection::Event;
+use crate::connection::{Event, SendError, State};
 use crate::tcp::{self, DoorStats, Estimator, Ports};
 use crate::{Signal, tpa};
 use bytes::Bytes;
@@ -256,7 +256,21 @@ impl<P: Payload> Endpoint<P> {
 
     /// Sends data. A connection that is given up takes none, and the application falls silent.
     pub fn send(&mut self, now: Instant, data: P) {
-        let _ = either!(self, endpoint => endpoint.send(now, data));
+        let _ = self.try_send(now, data);
+    }
+
+    /// Sends data, all of it or none.
+    ///
+    /// # Errors
+    /// Not open for sending, or no room.
+    pub fn try_send(&mut self, now: Instant, data: P) -> Result<(), SendError> {
+        either!(self, endpoint => endpoint.send(now, data))
+    }
+
+    /// Connection state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        either!(self, endpoint => endpoint.state())
     }
 
     /// The next data for the application.

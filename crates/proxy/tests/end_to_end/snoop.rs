@@ -1,18 +1,16 @@
-//! Two TCP endpoints with real bytes and Snoop between them: every byte arrives once and in order, whatever both links do, and no ACK
-//! is ever sent for what the mobile host has not acknowledged itself.
+//! Snoop: besides, no ACK is ever sent for what the mobile host has not acknowledged itself.
 
+use crate::support::{emulations, endpoints, header, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_proxy::snoop::{Config, Snoop, Transmit};
 use hopline_proxy::{Packet, Verdict};
 use hopline_testkit::transfer::{Course, Transfer};
 use hopline_testkit::{Emulation, Middle, Side, Station};
-use hopline_transport::tcp::{self, Endpoint, Ports};
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_transport::tcp;
 use hopline_wire::tcp::{Flags, Options, Segment};
 use proptest::prelude::*;
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
 
 /// A base station with Snoop, and what it must never do.
 struct Base {
@@ -39,12 +37,6 @@ impl Base {
         }
         self.out.push_back((Side::B, segment));
     }
-}
-
-fn header(from: Side) -> Header {
-    let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-    let (src, dst) = if from == Side::A { (a, b) } else { (b, a) };
-    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
 }
 
 impl Station<Segment<Bytes>> for Base {
@@ -95,53 +87,12 @@ impl Station<Segment<Bytes>> for Base {
     }
 }
 
-/// What a link does in one direction.
-fn emulations() -> impl Strategy<Value = Emulation> {
-    let chances = (0.0..0.2, 0.0..0.1, 0.0..0.05, 0.0..2e-6, prop::option::of(1.0..2.0));
-    (0u64..30, chances).prop_map(|(latency_ms, (loss, reorder, duplicate, corrupt, burst))| Emulation {
-        latency: Duration::from_millis(latency_ms),
-        rate: Some(20_000_000),
-        queue: Some(60),
-        loss,
-        burst,
-        reorder,
-        extra_delay: Duration::from_millis(8),
-        duplicate,
-        corrupt,
-        ..Emulation::default()
-    })
-}
-
-fn wire() -> Emulation {
-    Emulation { latency: Duration::from_millis(15), rate: Some(100_000_000), ..Emulation::default() }
-}
-
 fn snoops() -> impl Strategy<Value = Config> {
     let preset = prop_oneof![Just(Config::published()), Just(Config::ns2()), Just(Config::modern())];
     (preset, 1u16..64, any::<bool>()).prop_map(|(config, mark, small)| Config {
         high_water: if small { mark.try_into().expect("from 1 on") } else { config.high_water },
         ..config
     })
-}
-
-fn endpoints(config: tcp::Config, isns: [u32; 2]) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
-    // Nobody gives up: what does not arrive would be lost for ever.
-    let config = tcp::Config { syn_retries: None, data_retries: None, ..config };
-    let end = |local, remote, isn| {
-        Endpoint::new(config, Ports { local, remote }, Seq32(isn)).expect("presets are valid")
-    };
-    let (mut a, mut b) = (end(1, 2, isns[0]), end(2, 1, isns[1]));
-    b.listen().expect("a new endpoint can listen");
-    a.connect(Instant::ZERO).expect("a new endpoint can connect");
-    (a, b)
-}
-
-fn transports() -> impl Strategy<Value = tcp::Config> {
-    prop_oneof![
-        Just(tcp::Config::linux().with_sack()),
-        Just(tcp::Config::modern().with_newreno()),
-        Just(tcp::Config::modern().with_reno()),
-    ]
 }
 
 proptest! {

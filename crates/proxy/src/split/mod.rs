@@ -1,0 +1,222 @@
+//! A connection split in two (I-TCP; Bakre, Badrinath 1995): it ends at the border, under the mobile host's address, and another one
+//! leads on, under the fixed host's. Each half has its own transport and repairs its own losses.
+//!
+//! * A call is passed on first: who calls is answered when, and as, the other host has answered.
+//! * Flow control is coupled: of what one half has received no more is read than the other takes, so that its window closes.
+//! * The end of one direction is passed on when everything before it is, a reset at once.
+//! * What was acknowledged and not passed on is lost with the machine: packets of connections that it does not know are answered with a
+//!   reset, so that no host waits for ever, and none gets a stream with a hole.
+
+mod halves;
+
+use crate::packet::{Connection, Side};
+use crate::table::{Bounds, Table};
+use halves::Halves;
+use hopline_core::{Duration, Instant, Payload, Seq32, Stream};
+use hopline_transport::any::{Segment, Transport};
+use hopline_wire::tcp::{self, Flags};
+use std::collections::VecDeque;
+
+/// What splits connections.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// The half in the wired network.
+    pub fixed: Transport,
+    /// The half over the last hop.
+    pub mobile: Transport,
+    /// How much is remembered of connections. Default idle time: 2 hours and 4 minutes (RFC 5382 §5).
+    pub bounds: Bounds,
+}
+
+impl Config {
+    /// Halves over these transports, each with room for so many bytes that wait to be passed on; a full segment fits at least.
+    #[must_use]
+    pub fn new(fixed: Transport, mobile: Transport, buffer_bytes: u64) -> Self {
+        let bounds = Bounds { idle: Duration::from_secs(7440), ..Bounds::default() };
+        Self { fixed: bounded(fixed, buffer_bytes), mobile: bounded(mobile, buffer_bytes), bounds }
+    }
+}
+
+fn bounded(mut transport: Transport, bytes: u64) -> Transport {
+    match &mut transport {
+        Transport::Tcp(config) => config.send_buffer = Some(bytes.max(config.mss.into())),
+        // At least a block fits (TPA §3.1).
+        Transport::Tpa(config) => {
+            let block = u64::from(config.mss) * u64::from(config.block_segments);
+            config.send_buffer = Some(bytes.max(block));
+        }
+    }
+    transport
+}
+
+/// Splits the connections that pass at one station.
+#[derive(Debug)]
+pub struct Split<P: Payload> {
+    config: Config,
+    table: Table<Halves<P>>,
+    out: VecDeque<Transmit<P>>,
+    stats: Stats,
+    random: Stream,
+}
+
+/// What it sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit<P> {
+    /// Of which connection.
+    pub connection: Connection,
+    /// To which side.
+    pub to: Side,
+    /// What; its source is the host on the other side.
+    pub segment: Segment<P>,
+}
+
+/// What it has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Connections that were split.
+    pub connections: u64,
+    /// Packets of which nothing was known, answered with a reset.
+    pub unknown: u64,
+    /// Segments with data that halves sent again.
+    pub retransmissions: u64,
+    /// Connections reset to make room for others.
+    pub evicted: u64,
+    /// Connections reset because nothing passed any more.
+    pub expired: u64,
+}
+
+impl<P: Payload> Split<P> {
+    /// A machine that knows of no connection yet. `random`: for what its endpoints draw.
+    #[must_use]
+    pub fn new(config: Config, random: Stream) -> Self {
+        Self {
+            config,
+            table: Table::new(config.bounds),
+            out: VecDeque::new(),
+            stats: Stats::default(),
+            random,
+        }
+    }
+
+    /// A segment of a connection has come from a side. It goes no further: the half on that side takes it.
+    pub fn handle_packet(&mut self, now: Instant, connection: Connection, from: Side, segment: Segment<P>) {
+        let opens = opens(&segment);
+        let known = self.table.hear(now, &connection).map(|halves| halves.is_over());
+        match (known, opens) {
+            (Some(false), _) | (Some(true), false) => {}
+            (None | Some(true), true) => self.open(now, connection, from),
+            (None, false) => return self.refuse(connection, from, &segment),
+        }
+        let Some(halves) = self.table.get(&connection) else { return };
+        halves.handle_packet(now, from, segment);
+        self.settle(now, connection);
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(due) = self.table.next_due(now) {
+            match due {
+                Ok(connection) => {
+                    if let Some(halves) = self.table.get(&connection) {
+                        halves.handle_timeout(now);
+                        self.settle(now, connection);
+                    }
+                }
+                Err((connection, halves)) => {
+                    // Who was done left nobody behind.
+                    self.stats.expired += u64::from(!halves.is_over());
+                    self.give_up(now, connection, halves);
+                }
+            }
+        }
+    }
+
+    /// The next segment to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit<P>> {
+        self.out.pop_front()
+    }
+
+    /// When to call [`Split::handle_timeout`].
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.table.next_look()
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Connections that it knows of.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Bytes of a connection that one host believes delivered and that the other has not acknowledged: what would have to move with it
+    /// to another station, beside the state of both halves.
+    #[must_use]
+    pub fn held_bytes(&mut self, connection: &Connection) -> Option<u64> {
+        self.table.get(connection).map(|halves| halves.held_bytes())
+    }
+
+    fn open(&mut self, now: Instant, connection: Connection, opener: Side) {
+        self.stats.connections += 1;
+        let halves = Halves::new(&self.config, connection, opener, &mut self.random);
+        if let Some((other, evicted)) = self.table.insert(now, connection, halves)
+            && other != connection
+        {
+            self.stats.evicted += 1;
+            self.give_up(now, other, evicted);
+        }
+    }
+
+    /// Lets the halves say what they have to, and arranges to be woken.
+    fn settle(&mut self, now: Instant, connection: Connection) {
+        let Some(halves) = self.table.get(&connection) else { return };
+        let before = halves.retransmissions();
+        let out = &mut self.out;
+        halves.settle(now, |to, segment| out.push_back(Transmit { connection, to, segment }));
+        self.stats.retransmissions += halves.retransmissions() - before;
+        let at = halves.next_wake();
+        self.table.look(&connection, at);
+    }
+
+    fn give_up(&mut self, now: Instant, connection: Connection, mut halves: Halves<P>) {
+        halves.abort(now);
+        let out = &mut self.out;
+        halves.settle(now, |to, segment| out.push_back(Transmit { connection, to, segment }));
+    }
+
+    /// Answers a segment of which nothing is known with a reset. A reset is not answered, nor is what is not TCP.
+    fn refuse(&mut self, connection: Connection, from: Side, segment: &Segment<P>) {
+        let Segment::Tcp(segment) = segment else { return };
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        self.stats.unknown += 1;
+        self.out.push_back(Transmit { connection, to: from, segment: Segment::Tcp(reset_of(segment)) });
+    }
+}
+
+/// The reset that answers a segment (RFC 9293 §3.10.7.1).
+fn reset_of<P: Payload>(segment: &tcp::Segment<P>) -> tcp::Segment<P> {
+    let acks = segment.flags.contains(Flags::ACK);
+    tcp::Segment {
+        src_port: segment.dst_port,
+        dst_port: segment.src_port,
+        seq: if acks { segment.ack } else { Seq32(0) },
+        ack: if acks { Seq32(0) } else { segment.seq_end() },
+        flags: if acks { Flags::RST } else { Flags::RST | Flags::ACK },
+        ..tcp::Segment::default()
+    }
+}
+
+/// Whether a segment may begin a connection. TPA says so itself.
+fn opens<P: Payload>(segment: &Segment<P>) -> bool {
+    match segment {
+        Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
+        Segment::Tpa { segment, .. } => segment.control == hopline_wire::tpa::Control::Syn,
+    }
+}

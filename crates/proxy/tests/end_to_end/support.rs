@@ -1,0 +1,56 @@
+//! What the tests share: links, endpoints, headers.
+
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, Seq32};
+use hopline_testkit::{Emulation, Side};
+use hopline_transport::tcp::{self, Endpoint, Ports};
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use proptest::prelude::*;
+use std::net::Ipv4Addr;
+
+pub(crate) fn header(from: Side) -> Header {
+    let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let (src, dst) = if from == Side::A { (a, b) } else { (b, a) };
+    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+}
+
+/// What a link does in one direction.
+pub(crate) fn emulations() -> impl Strategy<Value = Emulation> {
+    let chances = (0.0..0.2, 0.0..0.1, 0.0..0.05, 0.0..2e-6, prop::option::of(1.0..2.0));
+    (0u64..30, chances).prop_map(|(latency_ms, (loss, reorder, duplicate, corrupt, burst))| Emulation {
+        latency: Duration::from_millis(latency_ms),
+        rate: Some(20_000_000),
+        queue: Some(60),
+        loss,
+        burst,
+        reorder,
+        extra_delay: Duration::from_millis(8),
+        duplicate,
+        corrupt,
+        ..Emulation::default()
+    })
+}
+
+pub(crate) fn wire() -> Emulation {
+    Emulation { latency: Duration::from_millis(15), rate: Some(100_000_000), ..Emulation::default() }
+}
+
+pub(crate) fn endpoints(config: tcp::Config, isns: [u32; 2]) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
+    // Nobody gives up: what does not arrive would be lost for ever.
+    let config = tcp::Config { syn_retries: None, data_retries: None, ..config };
+    let end = |local, remote, isn| {
+        Endpoint::new(config, Ports { local, remote }, Seq32(isn)).expect("presets are valid")
+    };
+    let (mut a, mut b) = (end(1, 2, isns[0]), end(2, 1, isns[1]));
+    b.listen().expect("a new endpoint can listen");
+    a.connect(Instant::ZERO).expect("a new endpoint can connect");
+    (a, b)
+}
+
+pub(crate) fn transports() -> impl Strategy<Value = tcp::Config> {
+    prop_oneof![
+        Just(tcp::Config::linux().with_sack()),
+        Just(tcp::Config::modern().with_newreno()),
+        Just(tcp::Config::modern().with_reno()),
+    ]
+}
