@@ -38,6 +38,8 @@ pub enum Purpose {
     Start = 12,
     /// Decisions about a neighborhood's queue.
     Neighborhood = 13,
+    /// What a machine in the path draws.
+    Proxy = 14,
 }
 
 /// One stream of random numbers.

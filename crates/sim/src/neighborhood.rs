@@ -127,7 +127,7 @@ impl Sitter {
     const fn neighborhood(&self) -> Option<&Neighborhood> {
         match self {
             Self::NeighborhoodRed(machine) => Some(machine),
-            Self::Snoop(_) => None,
+            Self::Snoop(_) | Self::Split(_) => None,
             #[cfg(test)]
             Self::Scripted(_) => None,
         }
@@ -136,7 +136,7 @@ impl Sitter {
     const fn neighborhood_mut(&mut self) -> Option<&mut Neighborhood> {
         match self {
             Self::NeighborhoodRed(machine) => Some(machine),
-            Self::Snoop(_) => None,
+            Self::Snoop(_) | Self::Split(_) => None,
             #[cfg(test)]
             Self::Scripted(_) => None,
         }

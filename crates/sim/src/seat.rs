@@ -10,7 +10,7 @@ use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet};
-use crate::proxy::{self, SnoopSeat};
+use crate::proxy::{self, SnoopSeat, SplitSeat};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, Length, NodeId};
@@ -146,7 +146,8 @@ pub(crate) struct Sending {
 pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let radio = spec.radio.as_ref().filter(|_| spec.nodes[node.index()].is_wireless());
     let neighborhood = radio.and_then(|radio| Neighborhood::of(radio, node, key));
-    let proxies = spec.proxies.iter().filter(|proxy| proxy.node == node).map(proxy::sitter);
+    let here = (0..).zip(&spec.proxies).filter(|(_, proxy)| proxy.node == node);
+    let proxies = here.map(|proxy| proxy::sitter(proxy, key));
     neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(proxies).map(Seat::new).collect()
 }
 
@@ -164,6 +165,7 @@ pub(crate) struct Seat {
 pub(crate) enum Sitter {
     NeighborhoodRed(Box<Neighborhood>),
     Snoop(Box<SnoopSeat>),
+    Split(Box<SplitSeat>),
     /// What a test says.
     #[cfg(test)]
     Scripted(Box<dyn InPath>),
@@ -190,6 +192,7 @@ impl Sitter {
         match self {
             Self::NeighborhoodRed(machine) => machine.as_mut(),
             Self::Snoop(machine) => machine.as_mut(),
+            Self::Split(machine) => machine.as_mut(),
             #[cfg(test)]
             Self::Scripted(machine) => machine.as_mut(),
         }

@@ -5,7 +5,7 @@ mod proxies;
 pub use crate::draw::Draw;
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
-pub use proxies::{MobileSide, ProxyKind, ProxySpec, snoop};
+pub use proxies::{MobileSide, ProxyKind, ProxySpec, snoop, split};
 
 use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
@@ -371,6 +371,8 @@ pub struct FlowSpec {
     pub stop: Instant,
     /// What it sends and over what.
     pub traffic: Traffic,
+    /// What the end at the source and the end at the sink speak in place of that: beyond a machine that splits the connection.
+    pub ends: [Option<Transport>; 2],
     /// What whoever asked for it calls what it goes over, for results. Of no effect.
     pub carrier: String,
 }

@@ -98,6 +98,19 @@ impl<P: Payload> Split<P> {
         }
     }
 
+    /// Whether a segment from this side is of the transport of the half there. Others are not this machine's concern.
+    #[must_use]
+    pub const fn speaks(&self, from: Side, segment: &Segment<P>) -> bool {
+        let half = match from {
+            Side::Fixed => &self.config.fixed,
+            Side::Mobile => &self.config.mobile,
+        };
+        matches!(
+            (half, segment),
+            (Transport::Tcp(_), Segment::Tcp(_)) | (Transport::Tpa(_), Segment::Tpa { .. })
+        )
+    }
+
     /// A segment of a connection has come from a side. It goes no further: the half on that side takes it.
     pub fn handle_packet(&mut self, now: Instant, connection: Connection, from: Side, segment: Segment<P>) {
         let opens = opens(&segment);

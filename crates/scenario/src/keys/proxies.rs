@@ -1,5 +1,6 @@
 //! Machines in the path of TCP: `[[proxy]]`.
 
+use super::{DOOR, TCP, TPA, TRANSPORTS};
 use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
@@ -13,6 +14,8 @@ pub enum Kind {
     None,
     /// Snoop.
     Snoop,
+    /// Connections split in two.
+    Split,
 }
 
 /// What a preset of Snoop says.
@@ -28,8 +31,8 @@ pub mod proxy {
     /// `kind`.
     pub const KIND: Chosen<Kind> = choice!(
         "kind",
-        { "none" => Kind::None, "snoop" => Kind::Snoop },
-        "what it is; none: nothing stands there",
+        { "none" => Kind::None, "snoop" => Kind::Snoop, "split" => Kind::Split },
+        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP)",
     )
     .required();
     /// `preset`.
@@ -104,6 +107,25 @@ pub const PROXY: &[Key] = &[
     proxy::SPURIOUS_ACKS.key,
     proxy::OLD_DATA.key,
     proxy::OVERFLOW.key,
+    Key::word(
+        "transport",
+        TRANSPORTS,
+        "of split: what goes over the last hop; the half in the wired network is what the top level says; default: the top level's",
+    ),
+    Key::table("tcp", TCP, "of split: TCP over the last hop, over [tcp]"),
+    Key::table("door", DOOR, "of split: TCP-DOOR over the last hop, over [door]"),
+    Key::table("tpa", TPA, "of split: TPA over the last hop, over [tpa]"),
+    Key::integer(
+        "buffer_bytes",
+        1,
+        1 << 40,
+        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least; default: 1048576",
+    ),
     Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536"),
-    Key::number("idle_s", 0.001, 1e6, "silence after which a connection is forgotten; default: 900"),
+    Key::number(
+        "idle_s",
+        0.001,
+        1e6,
+        "silence after which a connection is forgotten; default: 900, of split, which resets it: 7440",
+    ),
 ];

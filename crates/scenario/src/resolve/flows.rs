@@ -75,7 +75,7 @@ fn flow(
         Traffic::OnOff { .. } => "udp-on-off",
         Traffic::Bulk { .. } | Traffic::Exchange { .. } => transport::named(scenario, *section),
     };
-    Ok(FlowSpec { name, src, dst, start, stop, traffic, carrier: carrier.to_owned() })
+    Ok(FlowSpec { name, src, dst, start, stop, traffic, ends: [None, None], carrier: carrier.to_owned() })
 }
 
 /// Which kinds use which keys.
@@ -178,6 +178,7 @@ fn add_random(
         let other = stream.below(nodes - 1);
         let dst = other + u32::from(other >= src);
         flows.push(FlowSpec {
+            ends: [None, None],
             name: format!("f{}", flows.len()),
             src: NodeId(src),
             dst: NodeId(dst),

@@ -97,7 +97,8 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
     let proxies = proxies::resolve(scenario, &nodes, &names)?;
-    let flows = flows::resolve(scenario, files, &names, seed, run)?;
+    let mut flows = flows::resolve(scenario, files, &names, seed, run)?;
+    proxies::tell(&proxies, &nodes, &mut flows);
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
         return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")
             .at(scenario.origin_of("node"))

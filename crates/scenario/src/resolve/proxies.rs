@@ -3,17 +3,17 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Names, node_named, seconds, unknown_node};
+use super::{Names, node_named, seconds, transport, unknown_node};
 use hopline_core::{Duration, NodeId};
 use hopline_sim::spec::snoop::{Config, LocalTimer, Modern, Rules};
-use hopline_sim::spec::{Interface, MobileSide, NodeSpec, ProxyKind, ProxySpec};
+use hopline_sim::spec::{FlowSpec, Interface, MobileSide, NodeSpec, ProxyKind, ProxySpec, Transport, split};
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 /// What only the paper's rules and ns-2's have.
 const CLASSIC_KEYS: &[&str] = &["dup_ack_threshold", "persist_ms", "spurious_acks", "old_data", "overflow"];
 
-/// All of them, in the order of the file; those of kind none are left out.
+/// All of them, in the order of the file; those of kind none are left out. Keys of other kinds are no error: kinds are what one varies.
 pub(super) fn resolve(
     scenario: Section<'_>,
     nodes: &[NodeSpec],
@@ -27,6 +27,10 @@ pub(super) fn resolve(
             keys::ProxyKind::None => {}
             keys::ProxyKind::Snoop => {
                 proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Snoop(snoop(&section)?) });
+            }
+            keys::ProxyKind::Split => {
+                let kind = ProxyKind::Split(Box::new(split(scenario, section)?));
+                proxies.push(ProxySpec { node, mobile, kind });
             }
         }
     }
@@ -90,6 +94,43 @@ fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
         }
     }
     Ok(config)
+}
+
+fn split(scenario: Section<'_>, section: Section<'_>) -> Result<split::Config, Problem> {
+    const BUFFER_BYTES: u64 = 1 << 20;
+    let fixed = transport::resolve(scenario, scenario)?;
+    let mobile = transport::resolve(scenario, section)?;
+    let buffer = section.integer("buffer_bytes").unwrap_or(BUFFER_BYTES);
+    let mut config = split::Config::new(fixed, mobile, buffer);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(&section, "idle_s").unwrap_or(config.bounds.idle);
+    Ok(config)
+}
+
+/// Ends of flows beyond a machine that splits connections speak what the last hop speaks there, if that is another protocol.
+pub(super) fn tell(proxies: &[ProxySpec], nodes: &[NodeSpec], flows: &mut [FlowSpec]) {
+    for proxy in proxies {
+        let ProxyKind::Split(config) = &proxy.kind else { continue };
+        let is_beyond = |node: NodeId| match &proxy.mobile {
+            MobileSide::Radios => {
+                node != proxy.node && nodes[node.index()].interface() == Interface::Wireless
+            }
+            MobileSide::Nodes(hosts) => hosts.contains(&node),
+        };
+        for flow in flows.iter_mut() {
+            let Some(over) = flow.traffic.transport().copied() else { continue };
+            let beyond = [flow.src, flow.dst].map(is_beyond);
+            // Of two hosts beyond nothing is split.
+            if beyond[0] != beyond[1] && is_other(&over, &config.mobile) && !is_other(&over, &config.fixed) {
+                flow.ends[usize::from(beyond[1])] = Some(config.mobile);
+            }
+        }
+    }
+}
+
+/// Whether two transports do not understand each other.
+const fn is_other(a: &Transport, b: &Transport) -> bool {
+    !matches!((a, b), (Transport::Tcp(_), Transport::Tcp(_)) | (Transport::Tpa(_), Transport::Tpa(_)))
 }
 
 fn milliseconds(section: &Section<'_>, key: &str) -> Option<Duration> {

@@ -65,16 +65,22 @@ impl App {
 
 impl Connection {
     /// The endpoints of a flow with these ports at source and sink, neither open yet.
-    pub(super) fn new(over: &Transport, app: App, [source, sink]: [u16; 2], stream: &mut Stream) -> Self {
+    pub(super) fn new(
+        over: [&Transport; 2],
+        app: App,
+        [source, sink]: [u16; 2],
+        stream: &mut Stream,
+    ) -> Self {
         // No two connections' clocks were started at the same moment.
-        let over = over.with_clock_phase(stream);
-        let mut end = |local, remote| End {
-            endpoint: Endpoint::new(&over, Ports { local, remote }, stream),
+        let at_sink = over[1].with_clock_phase(&mut stream.clone());
+        let at_source = over[0].with_clock_phase(stream);
+        let mut end = |over: &Transport, local, remote| End {
+            endpoint: Endpoint::new(over, Ports { local, remote }, stream),
             alarm: Alarm::OFF,
             hops: 0,
             timeouts: Timeouts::default(),
         };
-        Self { app, ends: [end(source, sink), end(sink, source)] }
+        Self { app, ends: [end(&at_source, source, sink), end(&at_sink, sink, source)] }
     }
 
     /// The endpoint where the data come from.

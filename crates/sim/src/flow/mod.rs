@@ -133,7 +133,12 @@ impl Flow {
         let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
         let connection = |over: &Transport, app: App| {
             let ports = ports(app.opener(), Some(over), id);
-            Kind::Connection(Box::new(Connection::new(over, app, ports, &mut stream(Purpose::Transport))))
+            Kind::Connection(Box::new(Connection::new(
+                spec.ends.each_ref().map(|end| end.as_ref().unwrap_or(over)),
+                app,
+                ports,
+                &mut stream(Purpose::Transport),
+            )))
         };
         let kind = match &spec.traffic {
             Traffic::Bulk { over, bytes } => connection(over, App::Bulk { size: *bytes }),

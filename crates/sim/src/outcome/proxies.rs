@@ -1,7 +1,7 @@
 //! What machines in the path of TCP have done.
 
 use core::ops::{Add, Sub};
-use hopline_proxy::snoop;
+use hopline_proxy::{snoop, split};
 
 /// What the machines of a node have done, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,12 @@ impl From<&snoop::Stats> for ProxyCounts {
             acks_edited,
             acks_made,
         }
+    }
+}
+
+impl From<&split::Stats> for ProxyCounts {
+    fn from(stats: &split::Stats) -> Self {
+        Self { sent_again: stats.retransmissions, ..Self::default() }
     }
 }
 

@@ -169,6 +169,7 @@ fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
         series: Default::default(),
         extra_header_bytes: 0,
         flows: vec![FlowSpec {
+            ends: [None, None],
             name: "f0".into(),
             src: NodeId(0),
             dst: NodeId(2),

@@ -1,7 +1,7 @@
 //! Machines in the path of TCP at some nodes.
 
 use hopline_core::NodeId;
-pub use hopline_proxy::snoop;
+pub use hopline_proxy::{snoop, split};
 use std::collections::BTreeSet;
 
 /// A machine in the path of TCP at a node.
@@ -25,8 +25,10 @@ pub enum MobileSide {
 }
 
 /// What stands in the path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum ProxyKind {
     /// Snoop.
     Snoop(snoop::Config),
+    /// Connections split in two.
+    Split(Box<split::Config>),
 }

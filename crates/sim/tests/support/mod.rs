@@ -238,6 +238,7 @@ pub(crate) trait Build: Sized {
     fn flow(self, src: u32, dst: u32, traffic: Traffic) -> Self {
         self.change(|spec| {
             spec.flows.push(FlowSpec {
+                ends: [None, None],
                 name: format!("f{}", spec.flows.len()),
                 src: NodeId(src),
                 dst: NodeId(dst),

@@ -1,0 +1,112 @@
+//! Machines in the path of TCP, seated: what they see of the packets that pass, and what their verdicts come to.
+
+mod snoop;
+mod split;
+
+use crate::node::Interface;
+use crate::packet::{Account, Body, Handle, Packet, header};
+use crate::seat::{Onward, Passage, Passing, Sending, Sitter, Wish};
+use crate::spec::{MobileSide, ProxyKind, ProxySpec};
+use hopline_core::{Length, Purpose, Stream};
+use hopline_proxy::snoop::Snoop;
+use hopline_proxy::split::Split;
+use hopline_proxy::{Connection, Side};
+use hopline_queue::Class;
+use hopline_transport::any::Segment;
+use hopline_wire::ipv4::{HEADER_LEN, Header};
+pub(crate) use snoop::SnoopSeat;
+pub(crate) use split::SplitSeat;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// The machine that `spec`, number `number` of them all, describes.
+pub(crate) fn sitter((number, spec): (u64, &ProxySpec), (seed, run): (u64, u64)) -> Sitter {
+    let border = Border::new(&spec.mobile);
+    match &spec.kind {
+        ProxyKind::Snoop(config) => Sitter::Snoop(Box::new(SnoopSeat::new(Snoop::new(*config), border))),
+        ProxyKind::Split(config) => {
+            let random = Stream::keyed(seed, run, number, Purpose::Proxy);
+            Sitter::Split(Box::new(SplitSeat::new(Split::new(**config, random), border)))
+        }
+    }
+}
+
+/// Where the wired network ends: what a machine there knows of the way of packets, and what it wants done with them.
+#[derive(Debug)]
+struct Border {
+    /// Addresses of mobile hosts; `None`: whoever is reached by radio.
+    mobile: Option<Vec<Ipv4Addr>>,
+    wishes: VecDeque<Wish>,
+    /// Which neighbour leads to a mobile host.
+    next_hops: BTreeMap<Ipv4Addr, Ipv4Addr>,
+    /// Whose packets those of a connection are.
+    accounts: BTreeMap<Connection, Account>,
+}
+
+impl Border {
+    fn new(mobile: &MobileSide) -> Self {
+        let mobile = match mobile {
+            MobileSide::Radios => None,
+            MobileSide::Nodes(nodes) => Some(nodes.iter().map(|node| node.ipv4()).collect()),
+        };
+        let (wishes, next_hops, accounts) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
+        Self { mobile, wishes, next_hops, accounts }
+    }
+
+    /// The segment of a packet that crosses the border now, with its connection and the side that it comes from.
+    fn crossing<'a>(&mut self, packet: Passing<'a>) -> Option<(Connection, Side, &'a Segment<Length>)> {
+        let Packet { ip, body: Body::Segment(segment), account, .. } = packet.view.packet else {
+            return None;
+        };
+        let is_mobile = |address| self.mobile.as_ref().is_some_and(|mobile| mobile.contains(address));
+        let by_radio = self.mobile.is_none() && matches!(packet.at().interface, Interface::Radio(_));
+        let (src, dst) = ((ip.src, segment.ports()[0]), (ip.dst, segment.ports()[1]));
+        let (connection, from) = match packet.onward {
+            Onward::In { from, .. } if by_radio || is_mobile(&ip.src) => {
+                self.next_hops.insert(ip.src, from.ipv4());
+                (Connection { fixed: dst, mobile: src }, Side::Mobile)
+            }
+            Onward::Out { next_hop, .. } if by_radio || is_mobile(&ip.dst) => {
+                self.next_hops.insert(ip.dst, next_hop);
+                (Connection { fixed: src, mobile: dst }, Side::Fixed)
+            }
+            _ => return None,
+        };
+        self.accounts.insert(connection, *account);
+        Some((connection, from, segment))
+    }
+
+    fn absorb(&mut self, handle: Handle) -> Passage {
+        self.wishes.push_back(Wish::Absorb(handle));
+        Passage::Taken
+    }
+
+    /// How a segment of a connection is sent to a side, in the name of the host on the other one.
+    fn sending(&self, connection: Connection, to: Side, segment: Segment<Length>, class: Class) -> Wish {
+        let (src, dst) = match to {
+            Side::Mobile => (connection.fixed.0, connection.mobile.0),
+            Side::Fixed => (connection.mobile.0, connection.fixed.0),
+        };
+        let ip = Header { ecn: segment.ecn(), ..header(src, dst, segment.protocol()) };
+        self.sending_as(connection, to, ip, segment, class)
+    }
+
+    /// The same, under this IP header.
+    fn sending_as(
+        &self,
+        connection: Connection,
+        to: Side,
+        ip: Header,
+        segment: Segment<Length>,
+        class: Class,
+    ) -> Wish {
+        let account = self.accounts.get(&connection).copied().unwrap_or(Account::Foreign);
+        let next_hop = self.next_hops.get(&ip.dst).copied().unwrap_or(ip.dst);
+        let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
+        let sending = Sending { account, ip, body: Body::Segment(segment), len_bytes, next_hop, class };
+        match to {
+            Side::Mobile => Wish::Send(sending),
+            Side::Fixed => Wish::Route(sending),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Snoop, seated.
+
+use super::Border;
+use crate::outcome::ProxyCounts;
+use crate::packet::{Body, Packet};
+use crate::seat::{InPath, Passage, Passing, Wish};
+use hopline_core::{Instant, Length};
+use hopline_proxy::snoop::{Snoop, Transmit};
+use hopline_proxy::{self as proxy, Side, Verdict};
+use hopline_queue::Class;
+use hopline_transport::any::Segment;
+use hopline_wire::ipv4::Header;
+use hopline_wire::tcp;
+use std::net::Ipv4Addr;
+
+/// Snoop at a node.
+#[derive(Debug)]
+pub(crate) struct SnoopSeat {
+    machine: Snoop<Kept>,
+    border: Border,
+}
+
+/// A packet that can be sent again.
+type Kept = (Header, tcp::Segment<Length>);
+
+impl SnoopSeat {
+    pub(super) const fn new(machine: Snoop<Kept>, border: Border) -> Self {
+        Self { machine, border }
+    }
+}
+
+impl InPath for SnoopSeat {
+    fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
+        let Some((_, Side::Mobile, Segment::Tcp(segment))) = self.border.crossing(packet) else {
+            return Passage::Pass;
+        };
+        match self.machine.from_mobile(now, proxy::Packet { ip: &packet.packet().ip, segment }) {
+            Verdict::Forward => Passage::Pass,
+            Verdict::ForwardWith(sack) => {
+                let options = tcp::Options { sack, ..segment.options };
+                Passage::Rewritten(Segment::Tcp(tcp::Segment { options, ..*segment }))
+            }
+            Verdict::Absorb => self.border.absorb(packet.handle),
+        }
+    }
+
+    fn egress(&mut self, now: Instant, packet: Passing<'_>, _next_hop: Ipv4Addr) -> Passage {
+        let Some((_, Side::Fixed, Segment::Tcp(segment))) = self.border.crossing(packet) else {
+            return Passage::Pass;
+        };
+        let ip = packet.packet().ip;
+        // It goes out again as it went out first, with the mark that it had.
+        let keep = || (Header { ecn: packet.view.ecn, ttl: packet.view.ttl, ..ip }, *segment);
+        match self.machine.to_mobile(now, proxy::Packet { ip: &ip, segment }, keep) {
+            Verdict::Forward | Verdict::ForwardWith(_) => Passage::Pass,
+            Verdict::Absorb => self.border.absorb(packet.handle),
+        }
+    }
+
+    fn refused(&mut self, _now: Instant, packet: &Packet) {
+        if let Body::Segment(Segment::Tcp(segment)) = &packet.body {
+            self.machine.refused(proxy::Packet { ip: &packet.ip, segment });
+        }
+    }
+
+    fn counts(&self) -> ProxyCounts {
+        self.machine.stats().into()
+    }
+
+    fn wake(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn poll(&mut self, _now: Instant) -> Option<Wish> {
+        if let Some(wish) = self.border.wishes.pop_front() {
+            return Some(wish);
+        }
+        Some(match self.machine.poll_transmit()? {
+            Transmit::Again { connection, kept: (ip, segment) } => {
+                self.border.sending_as(connection, Side::Mobile, ip, Segment::Tcp(segment), Class::Urgent)
+            }
+            Transmit::Ack(ack) => {
+                self.border.sending(ack.connection, Side::Fixed, Segment::Tcp(ack.segment()), Class::Data)
+            }
+        })
+    }
+}
