@@ -31,6 +31,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "ncn", run: wire::ncn },
     Target { name: "arp", run: wire::arp },
     Target { name: "tcp_endpoint", run: machines::tcp_endpoint },
+    Target { name: "snoop", run: machines::snoop },
+    Target { name: "split", run: machines::split },
     Target { name: "tpa_endpoint", run: machines::tpa_endpoint },
     Target { name: "tpa_listener", run: machines::tpa_listener },
     Target { name: "aodv_machine", run: machines::aodv_machine },

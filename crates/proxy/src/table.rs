@@ -1,9 +1,9 @@
-//! A bounded table of connections: who was not heard of for longest makes room, who says nothing for long is forgotten.
+//! A bounded table of connections: who was not heard of for longest, to a second, makes room; who says nothing for long is forgotten.
 
 use crate::packet::Connection;
-use core::hash::BuildHasher;
+use core::hash::{Hash, Hasher};
+use hashbrown::HashTable;
 use hopline_core::{Duration, Instant};
-use indexmap::IndexMap;
 use siphasher::sip::SipHasher13;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,45 +29,43 @@ impl Default for Bounds {
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     bounds: Bounds,
-    index: IndexMap<Connection, u32, Keyed>,
+    index: HashTable<u32>,
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
-    /// Slots that are in use, from the one heard of last to the one silent for longest.
+    /// Slots that are in use, from those heard of last to the one silent for longest.
     newest: u32,
     oldest: u32,
     /// When to look at which slot. A slot has one entry that counts; entries of earlier tenants and overtaken ones do not.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
+/// Where a connection stands in the table, until the next one is inserted or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u32);
+
 /// No slot.
 const NONE: u32 = u32::MAX;
+/// Who is heard again sooner than this keeps its place among the others: most packets then touch no other connection.
+const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct Slot<T> {
-    tenant: Option<(Connection, T)>,
     heard: Instant,
     /// When it is looked at: the entry in `due` that counts.
     look: Instant,
+    /// When it came to the front.
+    linked: Instant,
     newer: u32,
     older: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Keyed((u64, u64));
-
-impl BuildHasher for Keyed {
-    type Hasher = SipHasher13;
-
-    fn build_hasher(&self) -> SipHasher13 {
-        SipHasher13::new_with_keys(self.0.0, self.0.1)
-    }
+    connection: Connection,
+    tenant: Option<T>,
 }
 
 impl<T> Table<T> {
     pub(crate) fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
-            index: IndexMap::with_hasher(Keyed(bounds.hash_key)),
+            index: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
             newest: NONE,
@@ -80,34 +78,42 @@ impl<T> Table<T> {
         self.index.len()
     }
 
-    /// What is known of a connection of which something passes now.
-    pub(crate) fn hear(&mut self, now: Instant, connection: &Connection) -> Option<&mut T> {
-        let slot = *self.index.get(connection)?;
-        self.unlink(slot);
-        self.link(slot);
-        let state = &mut self.slots[slot as usize];
-        state.heard = now;
-        state.tenant.as_mut().map(|(_, tenant)| tenant)
+    /// Where a connection is of which something passes now.
+    pub(crate) fn hear(&mut self, now: Instant, connection: &Connection) -> Option<Place> {
+        let place = self.find(connection)?;
+        let slot = &mut self.slots[place.0 as usize];
+        slot.heard = now;
+        if now.since(slot.linked) >= SOON {
+            self.unlink(place.0);
+            self.link(now, place.0);
+        }
+        Some(place)
     }
 
-    /// What is known of it, whether anything passes or not.
-    pub(crate) fn get(&mut self, connection: &Connection) -> Option<&mut T> {
-        let slot = *self.index.get(connection)?;
-        self.slots[slot as usize].tenant.as_mut().map(|(_, tenant)| tenant)
+    /// Where a connection is, whether anything passes or not.
+    pub(crate) fn find(&self, connection: &Connection) -> Option<Place> {
+        let hash = self.hash(connection);
+        let is_it = |slot: &u32| self.slots[*slot as usize].connection == *connection;
+        self.index.find(hash, is_it).map(|slot| Place(*slot))
     }
 
-    /// When something of a connection passed last.
-    pub(crate) fn heard(&self, connection: &Connection) -> Instant {
-        self.index.get(connection).map_or(Instant::ZERO, |slot| self.slots[*slot as usize].heard)
+    /// What is known of the connection at a place.
+    pub(crate) fn at(&mut self, place: Place) -> &mut T {
+        self.slots[place.0 as usize].tenant.as_mut().expect("a place is that of a tenant")
     }
 
-    /// Remembers a connection anew. Returns what was known of it, or of the one that makes room.
+    /// When something of it passed last.
+    pub(crate) fn heard(&self, place: Place) -> Instant {
+        self.slots[place.0 as usize].heard
+    }
+
+    /// Remembers a connection anew. Returns its place, and what was known of it, or of the one that makes room.
     pub(crate) fn insert(
         &mut self,
         now: Instant,
         connection: Connection,
         tenant: T,
-    ) -> Option<(Connection, T)> {
+    ) -> (Place, Option<(Connection, T)>) {
         let known = self.remove(&connection).map(|tenant| (connection, tenant));
         let evicted = if known.is_none() && self.index.len() >= self.bounds.connections.max(1) as usize {
             self.take(self.oldest)
@@ -115,11 +121,13 @@ impl<T> Table<T> {
             None
         };
         let state = Slot {
-            tenant: Some((connection, tenant)),
             heard: now,
             look: Instant::FAR_FUTURE,
+            linked: now,
             newer: NONE,
             older: NONE,
+            connection,
+            tenant: Some(tenant),
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -131,22 +139,24 @@ impl<T> Table<T> {
                 (self.slots.len() - 1) as u32
             }
         };
-        self.index.insert(connection, slot);
-        self.link(slot);
+        let (slots, key) = (&self.slots, self.bounds.hash_key);
+        let hash_of = |slot: &u32| hash(key, &slots[*slot as usize].connection);
+        self.index.insert_unique(hash(key, &connection), slot, hash_of);
+        self.link(now, slot);
         self.look_at(slot, now + self.bounds.idle);
-        known.or(evicted)
+        (Place(slot), known.or(evicted))
     }
 
     /// Forgets a connection.
     pub(crate) fn remove(&mut self, connection: &Connection) -> Option<T> {
-        let slot = *self.index.get(connection)?;
-        self.take(slot).map(|(_, tenant)| tenant)
+        let place = self.find(connection)?;
+        self.take(place.0).map(|(_, tenant)| tenant)
     }
 
     /// The connection wants to be looked at by `at`, unless it is before that.
-    pub(crate) fn look(&mut self, connection: &Connection, at: Option<Instant>) {
-        if let (Some(&slot), Some(at)) = (self.index.get(connection), at) {
-            self.look_at(slot, at);
+    pub(crate) fn look(&mut self, place: Place, at: Option<Instant>) {
+        if let Some(at) = at {
+            self.look_at(place.0, at);
         }
     }
 
@@ -156,7 +166,7 @@ impl<T> Table<T> {
     }
 
     /// A connection that is to be looked at now, if there is one: `Err` if it said nothing for too long and is forgotten.
-    pub(crate) fn next_due(&mut self, now: Instant) -> Option<Result<Connection, (Connection, T)>> {
+    pub(crate) fn next_due(&mut self, now: Instant) -> Option<Result<(Place, Connection), (Connection, T)>> {
         loop {
             let &Reverse((at, slot)) = self.due.peek()?;
             if at > now {
@@ -168,14 +178,20 @@ impl<T> Table<T> {
                 continue;
             }
             state.look = Instant::FAR_FUTURE;
-            let Some((connection, _)) = state.tenant else { continue };
-            let end = state.heard + self.bounds.idle;
+            if state.tenant.is_none() {
+                continue;
+            }
+            let (end, connection) = (state.heard + self.bounds.idle, state.connection);
             if end <= now {
                 return self.take(slot).map(Err);
             }
             self.look_at(slot, end);
-            return Some(Ok(connection));
+            return Some(Ok((Place(slot), connection)));
         }
+    }
+
+    fn hash(&self, connection: &Connection) -> u64 {
+        hash(self.bounds.hash_key, connection)
     }
 
     fn look_at(&mut self, slot: u32, at: Instant) {
@@ -197,19 +213,22 @@ impl<T> Table<T> {
     }
 
     fn take(&mut self, slot: u32) -> Option<(Connection, T)> {
-        let (connection, tenant) = self.slots.get_mut(slot as usize)?.tenant.take()?;
-        self.slots[slot as usize].look = Instant::FAR_FUTURE;
+        let state = self.slots.get_mut(slot as usize)?;
+        let (tenant, connection) = (state.tenant.take()?, state.connection);
+        state.look = Instant::FAR_FUTURE;
         self.unlink(slot);
-        self.index.swap_remove(&connection);
+        if let Ok(entry) = self.index.find_entry(self.hash(&connection), |other| *other == slot) {
+            entry.remove();
+        }
         self.free.push(slot);
         Some((connection, tenant))
     }
 
     /// Puts a slot before all others.
-    fn link(&mut self, slot: u32) {
+    fn link(&mut self, now: Instant, slot: u32) {
         let before = core::mem::replace(&mut self.newest, slot);
-        self.slots[slot as usize].older = before;
-        self.slots[slot as usize].newer = NONE;
+        let state = &mut self.slots[slot as usize];
+        (state.older, state.newer, state.linked) = (before, NONE, now);
         match self.slots.get_mut(before as usize) {
             Some(older) => older.newer = slot,
             None => self.oldest = slot,
@@ -227,6 +246,15 @@ impl<T> Table<T> {
             None => self.oldest = newer,
         }
     }
+}
+
+fn hash((a, b): (u64, u64), connection: &Connection) -> u64 {
+    let mut hasher = SipHasher13::new_with_keys(a, b);
+    let Connection { fixed, mobile } = connection;
+    // Two words in place of eight fields.
+    (u64::from(fixed.0.to_bits()) << 32 | u64::from(mobile.0.to_bits())).hash(&mut hasher);
+    (u32::from(fixed.1) << 16 | u32::from(mobile.1)).hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -252,13 +280,14 @@ mod tests {
     fn the_one_silent_for_longest_makes_room() {
         let mut table = table(3);
         for n in 0..3 {
-            assert_eq!(table.insert(at(n.into()), connection(n), n), None);
+            assert_eq!(table.insert(at(n.into()), connection(n), n).1, None);
         }
         assert!(table.hear(at(3), &connection(0)).is_some());
-        assert_eq!(table.insert(at(4), connection(3), 3), Some((connection(1), 1)));
+        assert_eq!(table.insert(at(4), connection(3), 3).1, Some((connection(1), 1)));
         assert_eq!(table.len(), 3);
-        assert_eq!(table.insert(at(5), connection(0), 9), Some((connection(0), 0)), "known: none makes room");
-        assert_eq!(table.get(&connection(0)), Some(&mut 9));
+        let (place, before) = table.insert(at(5), connection(0), 9);
+        assert_eq!(before, Some((connection(0), 0)), "known: none makes room");
+        assert_eq!((*table.at(place), table.find(&connection(0))), (9, Some(place)));
     }
 
     #[test]
@@ -283,11 +312,12 @@ mod tests {
     fn a_slot_wakes_its_tenant_of_now_alone() {
         let mut table = table(1);
         table.insert(at(0), connection(1), 1);
-        table.look(&connection(1), Some(at(5)));
-        table.insert(at(1), connection(2), 2);
-        table.look(&connection(2), Some(at(7)));
+        let place = table.find(&connection(1)).expect("inserted");
+        table.look(place, Some(at(5)));
+        let (place, _) = table.insert(at(1), connection(2), 2);
+        table.look(place, Some(at(7)));
         assert_eq!(table.next_due(at(5)), None);
-        assert_eq!(table.next_due(at(7)), Some(Ok(connection(2))));
+        assert_eq!(table.next_due(at(7)), Some(Ok((place, connection(2)))));
         assert_eq!(table.next_due(at(7)), None, "each look is wished for anew");
     }
 
@@ -295,8 +325,8 @@ mod tests {
     fn a_flood_of_connections_leaves_nothing_behind() {
         let mut table = table(4);
         for n in 0..10_000 {
-            table.insert(at(0), connection(n), n);
-            table.look(&connection(n), Some(at(1)));
+            let (place, _) = table.insert(at(0), connection(n), n);
+            table.look(place, Some(at(1)));
         }
         assert_eq!((table.len(), table.slots.len()), (4, 4));
         assert!(table.due.len() <= 4 * 4 + 64, "{}", table.due.len());

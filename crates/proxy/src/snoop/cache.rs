@@ -49,7 +49,7 @@ pub(crate) enum State {
 }
 
 /// State beside the packet itself.
-const _: () = assert!(size_of::<Cached<()>>() <= 64);
+const _: () = assert!(size_of::<Cached<()>>() == 32);
 
 impl<K> Default for Cache<K> {
     fn default() -> Self {

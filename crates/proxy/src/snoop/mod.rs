@@ -14,7 +14,7 @@ mod rtt;
 pub use config::{Classic, Config, Expected, LocalTimer, Modern, OldData, Overflow, Passing, Rules};
 
 use crate::packet::{BareAck, Connection, Packet, Verdict};
-use crate::table::Table;
+use crate::table::{Place, Table};
 use cache::{Cache, Cached, Origin, State};
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Timestamps};
@@ -134,11 +134,12 @@ impl<K: Clone> Snoop<K> {
         if segment.seq_len() == 0 {
             return Verdict::Forward;
         }
-        let known = self.table.hear(now, &connection).is_some_and(|known| is_near(known.seen, segment.seq));
-        if !known {
-            self.begin(now, connection, segment.seq);
-        }
-        let Some(tracked) = self.table.get(&connection) else { return Verdict::Forward };
+        let known = self.table.hear(now, &connection);
+        let place = match known.filter(|place| is_near(self.table.at(*place).seen, segment.seq)) {
+            Some(place) => place,
+            None => self.begin(now, connection, segment.seq),
+        };
+        let tracked = self.table.at(place);
         let data = Data { seq: segment.seq, end: segment.seq_end() };
         let mut hand =
             Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
@@ -146,7 +147,7 @@ impl<K: Clone> Snoop<K> {
             Followed::Classic(_) => classic::take_data(tracked, &mut hand, data, keep),
             Followed::Modern(_) => modern::take_data(tracked, &mut hand, data, keep),
         };
-        self.look(connection);
+        self.look(place);
         verdict
     }
 
@@ -157,7 +158,8 @@ impl<K: Clone> Snoop<K> {
             self.table.remove(&connection);
             return Verdict::Forward;
         }
-        let Some(tracked) = self.table.hear(now, &connection) else { return Verdict::Forward };
+        let Some(place) = self.table.hear(now, &connection) else { return Verdict::Forward };
+        let tracked = self.table.at(place);
         if !segment.flags.contains(Flags::ACK) {
             return Verdict::Forward;
         }
@@ -194,14 +196,15 @@ impl<K: Clone> Snoop<K> {
             Verdict::ForwardWith(_) => self.stats.acks_edited += 1,
             Verdict::Absorb => self.stats.acks_absorbed += 1,
         }
-        self.look(connection);
+        self.look(place);
         verdict
     }
 
     /// The queue of the last hop has refused this packet, or dropped it later: that is congestion. Who drives the machine and cannot
     /// know says nothing.
     pub fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
-        let Some(tracked) = self.table.get(&Connection::to_mobile(packet)) else { return };
+        let Some(place) = self.table.find(&Connection::to_mobile(packet)) else { return };
+        let tracked = self.table.at(place);
         match tracked.rules {
             Followed::Classic(_) => {
                 classic::refused(tracked, &self.config, &mut self.stats, packet.segment.seq)
@@ -215,16 +218,16 @@ impl<K: Clone> Snoop<K> {
         while let Some(due) = self.table.next_due(now) {
             match due {
                 Err(_) => self.stats.expired += 1,
-                Ok(connection) => {
-                    let heard = self.table.heard(&connection);
-                    let Some(tracked) = self.table.get(&connection) else { continue };
+                Ok((place, connection)) => {
+                    let heard = self.table.heard(place);
+                    let tracked = self.table.at(place);
                     let (config, out, stats) = (&self.config, &mut self.out, &mut self.stats);
                     let mut hand = Hand { now, connection, config, out, stats };
                     match &tracked.rules {
                         Followed::Classic(_) => classic::handle_timeout(tracked, &mut hand, heard),
                         Followed::Modern(_) => modern::handle_timeout(tracked, &mut hand),
                     }
-                    self.look(connection);
+                    self.look(place);
                 }
             }
         }
@@ -253,7 +256,7 @@ impl<K: Clone> Snoop<K> {
         self.table.len()
     }
 
-    fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) {
+    fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) -> Place {
         let rules = match &self.config.rules {
             Rules::Classic(rules) => Followed::Classic(classic::State::new(rules)),
             Rules::Modern(rules) => Followed::Modern(modern::State::new(rules)),
@@ -268,19 +271,20 @@ impl<K: Clone> Snoop<K> {
             cache: Cache::default(),
             rules,
         };
-        let evicted = self.table.insert(now, connection, tracked);
+        let (place, evicted) = self.table.insert(now, connection, tracked);
         self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
+        place
     }
 
     /// Arranges to be woken for a connection.
-    fn look(&mut self, connection: Connection) {
-        let heard = self.table.heard(&connection);
-        let Some(tracked) = self.table.get(&connection) else { return };
+    fn look(&mut self, place: Place) {
+        let heard = self.table.heard(place);
+        let tracked = self.table.at(place);
         let at = match &tracked.rules {
             Followed::Classic(state) => state.next_wake(&self.config.rules, &tracked.cache, heard),
             Followed::Modern(state) => state.next_wake(&tracked.cache),
         };
-        self.table.look(&connection, at);
+        self.table.look(place, at);
     }
 }
 

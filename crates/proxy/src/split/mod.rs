@@ -10,7 +10,7 @@
 mod halves;
 
 use crate::packet::{Connection, Side};
-use crate::table::{Bounds, Table};
+use crate::table::{Bounds, Place, Table};
 use halves::Halves;
 use hopline_core::{Duration, Instant, Payload, Seq32, Stream};
 use hopline_transport::any::{Segment, Transport};
@@ -114,26 +114,23 @@ impl<P: Payload> Split<P> {
     /// A segment of a connection has come from a side. It goes no further: the half on that side takes it.
     pub fn handle_packet(&mut self, now: Instant, connection: Connection, from: Side, segment: Segment<P>) {
         let opens = opens(&segment);
-        let known = self.table.hear(now, &connection).map(|halves| halves.is_over());
-        match (known, opens) {
-            (Some(false), _) | (Some(true), false) => {}
-            (None | Some(true), true) => self.open(now, connection, from),
-            (None, false) => return self.refuse(connection, from, &segment),
-        }
-        let Some(halves) = self.table.get(&connection) else { return };
-        halves.handle_packet(now, from, segment);
-        self.settle(now, connection);
+        let place = match self.table.hear(now, &connection) {
+            Some(place) if opens && self.table.at(place).is_over() => self.open(now, connection, from),
+            Some(place) => place,
+            None if opens => self.open(now, connection, from),
+            None => return self.refuse(connection, from, &segment),
+        };
+        self.table.at(place).handle_packet(now, from, segment);
+        self.settle(now, place, connection);
     }
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(due) = self.table.next_due(now) {
             match due {
-                Ok(connection) => {
-                    if let Some(halves) = self.table.get(&connection) {
-                        halves.handle_timeout(now);
-                        self.settle(now, connection);
-                    }
+                Ok((place, connection)) => {
+                    self.table.at(place).handle_timeout(now);
+                    self.settle(now, place, connection);
                 }
                 Err((connection, halves)) => {
                     // Who was done left nobody behind.
@@ -171,29 +168,30 @@ impl<P: Payload> Split<P> {
     /// to another station, beside the state of both halves.
     #[must_use]
     pub fn held_bytes(&mut self, connection: &Connection) -> Option<u64> {
-        self.table.get(connection).map(|halves| halves.held_bytes())
+        let place = self.table.find(connection)?;
+        Some(self.table.at(place).held_bytes())
     }
 
-    fn open(&mut self, now: Instant, connection: Connection, opener: Side) {
+    fn open(&mut self, now: Instant, connection: Connection, opener: Side) -> Place {
         self.stats.connections += 1;
         let halves = Halves::new(&self.config, connection, opener, &mut self.random);
-        if let Some((other, evicted)) = self.table.insert(now, connection, halves)
-            && other != connection
-        {
+        let (place, before) = self.table.insert(now, connection, halves);
+        if let Some((other, evicted)) = before.filter(|(other, _)| *other != connection) {
             self.stats.evicted += 1;
             self.give_up(now, other, evicted);
         }
+        place
     }
 
     /// Lets the halves say what they have to, and arranges to be woken.
-    fn settle(&mut self, now: Instant, connection: Connection) {
-        let Some(halves) = self.table.get(&connection) else { return };
+    fn settle(&mut self, now: Instant, place: Place, connection: Connection) {
+        let halves = self.table.at(place);
         let before = halves.retransmissions();
         let out = &mut self.out;
         halves.settle(now, |to, segment| out.push_back(Transmit { connection, to, segment }));
         self.stats.retransmissions += halves.retransmissions() - before;
         let at = halves.next_wake();
-        self.table.look(&connection, at);
+        self.table.look(place, at);
     }
 
     fn give_up(&mut self, now: Instant, connection: Connection, mut halves: Halves<P>) {

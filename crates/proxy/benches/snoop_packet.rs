@@ -1,0 +1,108 @@
+//! What Snoop costs a packet that passes: a data packet to the mobile host or its ACK, with one connection and with many, without loss
+//! and with a tenth of the packets lost.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use hopline_core::{Duration, Instant, Length, Seq32};
+use hopline_proxy::snoop::{Config, Snoop};
+use hopline_proxy::{Bounds, Packet, Verdict};
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::{Flags, SackBlock, Segment};
+use std::hint::black_box;
+use std::net::Ipv4Addr;
+
+const FIXED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const LEN: u32 = 1448;
+/// Packets under way of a connection.
+const WINDOW: u32 = 16;
+
+/// One download after the other, a packet and an ACK of each in turn.
+struct Station {
+    snoop: Snoop<u32>,
+    now: Instant,
+    connections: u32,
+    turn: u32,
+    round: u32,
+    /// One packet in so many is lost; 0: none.
+    lossy: u32,
+}
+
+fn header(src: Ipv4Addr, dst: Ipv4Addr) -> Header {
+    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+}
+
+impl Station {
+    fn new(config: Config, connections: u32, lossy: u32) -> Self {
+        let bounds = Bounds { connections, idle: Duration::from_secs(100_000), ..Bounds::default() };
+        let snoop = Snoop::new(Config { bounds, ..config });
+        let mut station = Self { snoop, now: Instant::ZERO, connections, turn: 0, round: 0, lossy };
+        // Windows fill.
+        for _ in 0..2 * WINDOW * connections {
+            black_box(station.exchange());
+        }
+        station
+    }
+
+    /// A packet, and the ACK of an earlier one.
+    fn exchange(&mut self) -> [Verdict; 2] {
+        let mobile = Ipv4Addr::from_bits(0x0a80_0000 + self.turn);
+        self.now += Duration::from_micros(1);
+        let sent = Seq32(self.round * LEN);
+        let data = Segment {
+            src_port: 80,
+            dst_port: 9,
+            seq: sent,
+            flags: Flags::ACK,
+            payload: Length(LEN.into()),
+            ..Segment::default()
+        };
+        let ip = header(FIXED, mobile);
+        let passed = self.snoop.to_mobile(self.now, Packet { ip: &ip, segment: &data }, || self.round);
+        let arrived = self.round.saturating_sub(WINDOW);
+        let mut ack = Segment {
+            src_port: 9,
+            dst_port: 80,
+            seq: Seq32(1),
+            ack: Seq32(arrived * LEN),
+            flags: Flags::ACK,
+            window: 60_000,
+            ..Segment::default()
+        };
+        if self.lossy > 0 && arrived % self.lossy < self.lossy / 2 {
+            // The first of each row is missing until the middle of it.
+            let missing = arrived / self.lossy * self.lossy;
+            ack.ack = Seq32(missing * LEN);
+            let block = SackBlock { left: ack.ack + LEN, right: Seq32(arrived * LEN) };
+            if block.right.after(block.left) {
+                ack.options.sack.push(block);
+            }
+        }
+        let ip = header(mobile, FIXED);
+        let back: Verdict = self.snoop.from_mobile::<Length>(self.now, Packet { ip: &ip, segment: &ack });
+        while let Some(transmit) = self.snoop.poll_transmit() {
+            black_box(transmit);
+        }
+        self.turn += 1;
+        if self.turn == self.connections {
+            (self.turn, self.round) = (0, self.round + 1);
+        }
+        [passed, back]
+    }
+}
+
+fn packets(c: &mut Criterion) {
+    for (name, lossy) in [("none lost", 0), ("one in ten lost", 10)] {
+        let mut group = c.benchmark_group(format!("snoop, {name}"));
+        group.throughput(Throughput::Elements(2));
+        for (rules, config) in [("published", Config::published()), ("modern", Config::modern())] {
+            for connections in [1, 1000, 100_000] {
+                let mut station = Station::new(config, connections, lossy);
+                let id = BenchmarkId::new(rules, format!("{connections} connections"));
+                group.bench_function(id, |bencher| bencher.iter(|| black_box(station.exchange())));
+            }
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, packets);
+criterion_main!(benches);

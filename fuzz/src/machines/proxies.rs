@@ -1,0 +1,190 @@
+//! Machines in the path of TCP.
+
+use super::Choices;
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, Length, Purpose, Seq32, Stream};
+use hopline_proxy::snoop::{self, Snoop, Transmit};
+use hopline_proxy::split::{self, Split};
+use hopline_proxy::{Bounds, Connection, Packet, Side, Verdict};
+use hopline_transport::any::{self, Transport};
+use hopline_transport::tcp;
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+const FIXED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// Most connections that the machines may remember.
+const CONNECTIONS: u32 = 3;
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Drives Snoop with any packets of several connections, in both directions. Checks that it never panics, that no ACK goes to the fixed
+/// host for what the mobile one has not acknowledged, that data are not absorbed unless they are old, and that memory is bounded.
+pub fn snoop(data: &[u8]) {
+    let mut choices = Choices(data);
+    let which = choices.byte();
+    let mut config = match which % 3 {
+        0 => snoop::Config::published(),
+        1 => snoop::Config::ns2(),
+        _ => snoop::Config::modern(),
+    };
+    config.bounds = bounds();
+    if which & 64 != 0 {
+        config.high_water = 4.try_into().expect("not zero");
+    }
+    let mut snoop = Snoop::new(config);
+    let mut told: BTreeMap<u16, Vec<Seq32>> = BTreeMap::new();
+    let mut now = Instant::ZERO;
+    while !choices.is_over() {
+        let operation = choices.byte();
+        if operation < 40 {
+            now += Duration::from_millis(u64::from(choices.byte()) * u64::from(operation));
+            snoop.handle_timeout(now);
+        } else {
+            let from = if operation & 1 == 0 { Side::Fixed } else { Side::Mobile };
+            let (ip, segment) = any_packet(&mut choices, from);
+            let packet = Packet { ip: &ip, segment: &segment };
+            if from == Side::Fixed && operation > 240 {
+                snoop.refused(packet);
+            } else if from == Side::Fixed {
+                if snoop.to_mobile(now, packet, || segment) == Verdict::Absorb {
+                    let acked = told.get(&segment.src_port).into_iter().flatten();
+                    let is_old = acked.copied().any(|acked| !segment.seq_end().after(acked));
+                    assert!(is_old, "new data are absorbed");
+                }
+            } else {
+                note(&mut told, &segment);
+                if snoop.from_mobile(now, packet) == Verdict::Absorb {
+                    assert!(segment.seq_len() == 0, "data of the mobile host are absorbed");
+                }
+            }
+        }
+        drain(&mut snoop, &told);
+        assert!(snoop.connections() <= CONNECTIONS as usize);
+    }
+}
+
+/// What the mobile host has acknowledged, in whatever order, by the port of the fixed one.
+fn note(told: &mut BTreeMap<u16, Vec<Seq32>>, segment: &Segment<Length>) {
+    if segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST) {
+        // Who begins anew may count from anywhere.
+        told.remove(&segment.dst_port);
+    } else if segment.flags.contains(Flags::ACK) {
+        told.entry(segment.dst_port).or_default().push(segment.ack);
+    }
+}
+
+fn drain(snoop: &mut Snoop<Segment<Length>>, told: &BTreeMap<u16, Vec<Seq32>>) {
+    let mut sent = 0;
+    while let Some(transmit) = snoop.poll_transmit() {
+        sent += 1;
+        assert!(sent < 10_000, "it does not stop sending");
+        if let Transmit::Ack(ack) = transmit {
+            let given = told.get(&ack.connection.fixed.1);
+            assert!(given.is_some_and(|given| given.contains(&ack.ack)), "an ACK that nobody gave");
+        }
+    }
+}
+
+/// Drives split connections with any packets of both hosts. Checks that they never panic, come to rest after each packet, and are
+/// bounded.
+pub fn split(data: &[u8]) {
+    let mut choices = Choices(data);
+    let tcp = match choices.byte() % 3 {
+        0 => tcp::Config::modern(),
+        1 => tcp::Config::linux(),
+        _ => tcp::Config::ns2_235().with_sack(),
+    };
+    let tcp = tcp::Config { receive_buffer: 20_000, ..tcp };
+    let mut config = split::Config::new(Transport::Tcp(tcp), Transport::Tcp(tcp), 10_000);
+    config.bounds = bounds();
+    let mut split = Split::<Bytes>::new(config, Stream::keyed(1, 1, 1, Purpose::Proxy));
+    let mut now = Instant::ZERO;
+    while !choices.is_over() {
+        let operation = choices.byte();
+        if operation < 40 {
+            now += Duration::from_millis(u64::from(choices.byte()) * u64::from(operation));
+            split.handle_timeout(now);
+        } else {
+            let from = if operation & 1 == 0 { Side::Fixed } else { Side::Mobile };
+            let (ip, segment) = any_packet(&mut choices, from);
+            let (src, dst) = ((ip.src, segment.src_port), (ip.dst, segment.dst_port));
+            let connection = match from {
+                Side::Fixed => Connection { fixed: src, mobile: dst },
+                Side::Mobile => Connection { fixed: dst, mobile: src },
+            };
+            let payload = Bytes::from(vec![0; segment.payload.0 as usize]);
+            let segment = Segment { payload, ..with_bytes(&segment) };
+            split.handle_packet(now, connection, from, any::Segment::Tcp(segment));
+            let held = split.held_bytes(&connection).unwrap_or(0);
+            assert!(held < 200_000, "{held} bytes held");
+        }
+        let mut sent = 0;
+        while split.poll_transmit().is_some() {
+            sent += 1;
+            assert!(sent < 10_000, "it does not stop sending");
+        }
+        assert!(split.connections() <= CONNECTIONS as usize);
+    }
+}
+
+fn with_bytes(segment: &Segment<Length>) -> Segment<Bytes> {
+    let Segment { src_port, dst_port, seq, ack, flags, window, urgent, options, ecn, .. } = *segment;
+    Segment { src_port, dst_port, seq, ack, flags, window, urgent, options, ecn, payload: Bytes::new() }
+}
+
+fn bounds() -> Bounds {
+    Bounds { connections: CONNECTIONS, idle: IDLE, ..Bounds::default() }
+}
+
+/// A packet of one of four connections, mostly near the beginning of its numbers.
+fn any_packet(choices: &mut Choices<'_>, from: Side) -> (Header, Segment<Length>) {
+    let number = |choices: &mut Choices<'_>| match choices.byte() {
+        255 => Seq32(choices.u32()),
+        near => Seq32(0xffff_f000) + 500 * u32::from(near),
+    };
+    let port = 1 + u16::from(choices.byte() % 4);
+    let ((src, src_port), (dst, dst_port)) = match from {
+        Side::Fixed => ((FIXED, port), (MOBILE, 9)),
+        Side::Mobile => ((MOBILE, 9), (FIXED, port)),
+    };
+    let flags = Flags(match choices.byte() {
+        0..200 => Flags::ACK.0,
+        200..220 => Flags::SYN.0,
+        220..235 => (Flags::SYN | Flags::ACK).0,
+        235..245 => (Flags::FIN | Flags::ACK).0,
+        _ => choices.byte(),
+    });
+    let (seq, ack) = (number(choices), number(choices));
+    let data = if from == Side::Fixed { choices.byte() < 220 } else { choices.byte() < 20 };
+    let options = any_options(choices, ack);
+    let window = choices.u16();
+    let payload = Length(if data { 500 } else { 0 });
+    let segment = Segment {
+        src_port,
+        dst_port,
+        seq,
+        ack,
+        flags,
+        window,
+        urgent: 0,
+        options,
+        ecn: Ecn::NotCapable,
+        payload,
+    };
+    (Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }, segment)
+}
+
+fn any_options(choices: &mut Choices<'_>, ack: Seq32) -> Options {
+    let which = choices.byte();
+    let mut options = Options { sack_permitted: which & 4 != 0, ..Options::default() };
+    if which & 8 != 0 {
+        options.timestamps = Some(Timestamps { value: choices.u32(), echo: choices.u32() });
+    }
+    for _ in 0..which >> 5 {
+        let left = ack + 500 * u32::from(choices.byte() % 16);
+        options.sack.push(SackBlock { left, right: left + 500 * u32::from(choices.byte() % 8) });
+    }
+    options
+}

@@ -1,0 +1,4 @@
+//! Split connections, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::split(data));
