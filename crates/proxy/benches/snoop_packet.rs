@@ -37,7 +37,7 @@ impl Station {
         let mut station = Self { snoop, now: Instant::ZERO, connections, turn: 0, round: 0, lossy };
         // Windows fill.
         for _ in 0..2 * WINDOW * connections {
-            black_box(station.exchange());
+            let _ = black_box(station.exchange());
         }
         station
     }

@@ -56,7 +56,7 @@ impl State {
 
     /// When to look at the connection again. `heard`: when something of it passed last.
     pub(super) fn next_wake<K>(&self, rules: &Rules, cache: &Cache<K>, heard: Instant) -> Option<Instant> {
-        let Rules::Classic(rules) = rules else { return None };
+        let rules = rules.classic();
         let persist =
             rules.persist.filter(|_| !cache.is_empty()).map(|time| heard.max(self.persisted) + time);
         match (self.round_trip, persist) {
@@ -70,8 +70,7 @@ impl State {
 macro_rules! classic {
     ($tracked:expr, $hand:expr) => {{
         let Followed::Classic(state) = &mut $tracked.rules else { unreachable!("asked for these rules") };
-        let Rules::Classic(rules) = &$hand.config.rules else { unreachable!("asked for these rules") };
-        (rules, state)
+        ($hand.config.rules.classic(), state)
     }};
 }
 
@@ -186,8 +185,9 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
 
 /// The queue of the last hop has no room for what begins at `seq`.
 pub(super) fn refused<K>(tracked: &mut Tracked<K>, config: &Config, stats: &mut Stats, seq: Seq32) {
-    let Rules::Classic(Classic { overflow: Overflow::LeftToSender, .. }) = config.rules else { return };
-    stats.left_to_sender += u64::from(tracked.cache.remove(seq));
+    if config.rules.classic().overflow == Overflow::LeftToSender {
+        stats.left_to_sender += u64::from(tracked.cache.remove(seq));
+    }
 }
 
 /// Sends the packet again that the mobile host waits for. Whether there is one that may be.

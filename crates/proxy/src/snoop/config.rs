@@ -119,6 +119,19 @@ pub struct Modern {
     pub min_timer: Duration,
     /// The same before the first sample of the last hop. Default 100 ms.
     pub initial_timer: Duration,
+    /// The rules for connections that have not agreed on SACK: without it nothing tells the holes of a window. Default the paper's,
+    /// with what the queue refuses left to the sender.
+    pub without_sack: Classic,
+}
+
+impl Rules {
+    /// The rules for connections without SACK, where it makes a difference; otherwise those for all.
+    pub(super) const fn classic(&self) -> &Classic {
+        match self {
+            Self::Classic(rules) => rules,
+            Self::Modern(rules) => &rules.without_sack,
+        }
+    }
 }
 
 impl Classic {
@@ -157,8 +170,11 @@ impl Classic {
 
 impl Modern {
     /// The defaults.
-    pub const DEFAULT: Self =
-        Self { min_timer: Duration::from_millis(5), initial_timer: Duration::from_millis(100) };
+    pub const DEFAULT: Self = Self {
+        min_timer: Duration::from_millis(5),
+        initial_timer: Duration::from_millis(100),
+        without_sack: Classic { overflow: Overflow::LeftToSender, ..Classic::PUBLISHED },
+    };
 }
 
 impl Config {

@@ -17,7 +17,7 @@ use crate::packet::{BareAck, Connection, Packet, Verdict};
 use crate::table::{Place, Table};
 use cache::{Cache, Cached, Origin, State};
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_wire::tcp::{Flags, Timestamps};
+use hopline_wire::tcp::{Flags, Segment, Timestamps};
 use std::collections::VecDeque;
 
 /// Snoop at one station. `K`: a packet as whoever drives the machine keeps it, to send it again.
@@ -128,7 +128,10 @@ impl<K: Clone> Snoop<K> {
             return Verdict::Forward;
         }
         if segment.flags.contains(Flags::SYN) {
-            self.begin(now, connection, segment.seq_end());
+            let place = self.begin(now, connection, segment.seq_end());
+            if agrees_on_sack(segment) {
+                self.table.at(place).learn_of_sack(&self.config.rules);
+            }
             return Verdict::Forward;
         }
         if segment.seq_len() == 0 {
@@ -154,12 +157,16 @@ impl<K: Clone> Snoop<K> {
     /// A packet comes from a mobile host.
     pub fn from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
-        if segment.flags.contains(Flags::RST) || segment.flags.contains(Flags::SYN) {
+        let begins = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        if segment.flags.contains(Flags::RST) || begins {
             self.table.remove(&connection);
             return Verdict::Forward;
         }
         let Some(place) = self.table.hear(now, &connection) else { return Verdict::Forward };
         let tracked = self.table.at(place);
+        if agrees_on_sack(segment) || !segment.options.sack.is_empty() {
+            tracked.learn_of_sack(&self.config.rules);
+        }
         if !segment.flags.contains(Flags::ACK) {
             return Verdict::Forward;
         }
@@ -170,6 +177,7 @@ impl<K: Clone> Snoop<K> {
         }
         let ack = Ack {
             number: segment.ack,
+            // The answer to a call begins the numbers of the mobile host, and acknowledges the call alone.
             kind: match tracked.acked {
                 Some(acked) if segment.ack.before(acked) => Kind::Old,
                 Some(acked) if segment.ack == acked => tracked.repeats(segment.window, segment.seq_len()),
@@ -257,10 +265,7 @@ impl<K: Clone> Snoop<K> {
     }
 
     fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) -> Place {
-        let rules = match &self.config.rules {
-            Rules::Classic(rules) => Followed::Classic(classic::State::new(rules)),
-            Rules::Modern(rules) => Followed::Modern(modern::State::new(rules)),
-        };
+        let rules = Followed::Classic(classic::State::new(self.config.rules.classic()));
         let tracked = Tracked {
             seen,
             acked: None,
@@ -324,6 +329,13 @@ impl<K> Tracked<K> {
         if under_way && seq_len == 0 && window == self.window { Kind::Duplicate } else { Kind::Other }
     }
 
+    /// The hosts have agreed on SACK: from now on the mobile host tells what it has.
+    fn learn_of_sack(&mut self, rules: &Rules) {
+        if let (Rules::Modern(rules), Followed::Classic(_)) = (rules, &self.rules) {
+            self.rules = Followed::Modern(modern::State::new(rules));
+        }
+    }
+
     /// Remembers how far the mobile host is with what it sends itself. An ACK in its name must not look older than what passed: the
     /// fixed host would not take it (RFC 9293 §3.10.7.4, RFC 7323 §5).
     fn hear_mobile(&mut self, end: Seq32, timestamps: Option<Timestamps>) {
@@ -385,6 +397,11 @@ impl<K: Clone> Hand<'_, K> {
             timestamps,
         }));
     }
+}
+
+/// Whether a segment answers a call that offered SACK, and takes it (RFC 2018 §2).
+const fn agrees_on_sack<P>(segment: &Segment<P>) -> bool {
+    segment.flags.contains(Flags::SYN) && segment.flags.contains(Flags::ACK) && segment.options.sack_permitted
 }
 
 fn is_near(a: Seq32, b: Seq32) -> bool {

@@ -5,7 +5,7 @@
 use super::*;
 use hopline_core::{Duration, Length};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
-use hopline_wire::tcp::{SackBlock, SackBlocks, Segment};
+use hopline_wire::tcp::{Options, SackBlock, SackBlocks, Segment};
 use std::net::Ipv4Addr;
 
 const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
@@ -72,15 +72,25 @@ impl Station {
         Self { snoop: Snoop::new(config), now_ms: 0 }
     }
 
-    /// One that has sent packets 0 to `sent`, and whose mobile host has acknowledged packet 0 after 4 ms.
+    /// One that has sent packets 0 to `sent` of a connection with SACK, and whose mobile host has acknowledged packet 0 after 4 ms.
     fn after(config: Config, sent: u32) -> Self {
         let mut station = Self::new(config);
+        station.call(true);
         for n in 0..=sent {
             assert_eq!(station.data(n), Verdict::Forward);
         }
         station.now_ms = 4;
         assert_eq!(station.ack(1, &[]), Verdict::Forward);
         station
+    }
+
+    /// A call of the fixed host, answered.
+    fn call(&mut self, sack_permitted: bool) {
+        let options = Options { sack_permitted, ..Options::default() };
+        let syn = Segment { flags: Flags::SYN, seq: START - 1, payload: Length(0), options, ..data(0) };
+        assert_eq!(self.pass_on(&syn, 0), Verdict::Forward);
+        let answer = Segment { flags: Flags::SYN | Flags::ACK, seq: Seq32(76), options, ..ack(0, &[]) };
+        assert_eq!(self.pass_back(&answer), Verdict::Forward);
     }
 
     fn now(&self) -> Instant {
@@ -318,6 +328,36 @@ fn modern_a_tail_is_sent_again_when_it_is_overdue_on_the_last_hop() {
     let mut station = Station::after(Config::modern(), 2);
     // One round trip of 4 ms, deviation 2 ms: 12 ms after the last arrival.
     assert_eq!((station.wait(1000), station.again()), (Some(4 + 12), vec![1]));
+}
+
+#[test]
+fn modern_a_connection_without_sack_has_the_papers_rules() {
+    let mut station = Station::new(Config::modern());
+    station.call(false);
+    for n in 0..=4 {
+        station.data(n);
+    }
+    station.refused(2);
+    station.ack(1, &[]);
+    assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, vec![1]));
+    // 2 was refused: its duplicates are the sender's, and nothing else is held back.
+    assert_eq!(
+        (station.ack(2, &[]), station.ack(2, &[]), station.again()),
+        (Verdict::Forward, Verdict::Forward, vec![])
+    );
+    station.data(2);
+    assert_eq!(station.ack(5, &[]), Verdict::Forward);
+}
+
+#[test]
+fn modern_sack_is_learnt_in_the_middle() {
+    let mut station = Station::new(Config::modern());
+    for n in 0..=5 {
+        station.data(n);
+    }
+    station.ack(1, &[]);
+    // 1 and 3 are lost.
+    assert_eq!((station.ack(1, &[(4, 5), (2, 3)]), station.again()), (Verdict::Absorb, vec![1, 3]));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which packets a link corrupts: independent bit errors, lost packets, and bursts (Gilbert–Elliott) in packets or
 //! in time. For wired links, and for radio links on top of what interference does.
 
+use core::num::NonZeroU32;
 use hopline_core::{Duration, Instant, Stream};
 
 #[cfg(test)]
@@ -60,6 +61,8 @@ pub enum ErrorModel {
     /// Each bit is wrong with this probability, the bit error ratio, independently of the others. ns-2 `ErrorModel`
     /// with `unit bit` does the same.
     BitErrors(Probability),
+    /// Of each so many packets the last is lost, without chance; 1: all.
+    EveryNth(NonZeroU32),
     /// Bursts counted in packets.
     GilbertPackets(GilbertPackets),
     /// Bursts that last for a time.
@@ -191,13 +194,15 @@ pub struct ErrorProcess {
     model: ErrorModel,
     /// The last known state and since when it is known. `None` before the first packet, which meets the long-run mix.
     known: Option<(Instant, Channel)>,
+    /// Packets since one was lost, where they are counted.
+    packets: u32,
 }
 
 impl ErrorProcess {
     /// A link that corrupts by `model`, in the long-run mix of its states.
     #[must_use]
     pub const fn new(model: ErrorModel) -> Self {
-        Self { model, known: None }
+        Self { model, known: None, packets: 0 }
     }
 
     /// The model.
@@ -209,12 +214,16 @@ impl ErrorProcess {
     /// Whether a packet of `bits` bits that begins at `now` and lasts for `duration` is corrupted.
     ///
     /// Call once a packet, in order of time. Of a packet that begins before the previous one's end, the overlap is
-    /// taken to see the state at that end. Draws nothing from `stream` under [`ErrorModel::None`].
+    /// taken to see the state at that end. Draws nothing from `stream` under [`ErrorModel::None`] and [`ErrorModel::EveryNth`].
     pub fn corrupts(&mut self, now: Instant, bits: u64, duration: Duration, stream: &mut Stream) -> bool {
         match self.model {
             ErrorModel::None => false,
             ErrorModel::PacketLoss(p) => stream.bernoulli(p.0),
             ErrorModel::BitErrors(ber) => stream.bernoulli(ber.any_of(bits)),
+            ErrorModel::EveryNth(n) => {
+                self.packets = (self.packets + 1) % n;
+                self.packets == 0
+            }
             ErrorModel::GilbertPackets(model) => self.step_packet(&model, now, stream),
             ErrorModel::GilbertElliott(model) => self.pass_frame(&model, now, bits, duration, stream),
         }

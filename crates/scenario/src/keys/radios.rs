@@ -38,6 +38,8 @@ pub enum ErrorKind {
     Bit,
     /// Packets, each by itself.
     Packet,
+    /// Packets, at equal distances.
+    EveryNth,
     /// Packets, in bursts of packets.
     GilbertPacket,
     /// Bits, in bursts of time.
@@ -309,6 +311,7 @@ pub mod errors {
             "none" => ErrorKind::None,
             "bit" => ErrorKind::Bit,
             "packet" => ErrorKind::Packet,
+            "every-nth" => ErrorKind::EveryNth,
             "gilbert-packet" => ErrorKind::GilbertPacket,
             "gilbert-elliott" => ErrorKind::GilbertElliott,
         },
@@ -322,6 +325,7 @@ pub const ERRORS: &[Key] = &[
     errors::MODEL.key,
     Key::number("bit_error_rate", 0.0, 1.0, "of bit: probability that a bit is damaged"),
     Key::number("packet_loss", 0.0, 1.0, "of packet: probability that a packet is lost"),
+    Key::integer("nth", 1, 1_000_000_000, "of every-nth: of so many packets the last is lost"),
     Key::number("good_to_bad", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst begins"),
     Key::number("bad_to_good", 0.0, 1.0, "of gilbert-packet: probability per packet that a burst ends"),
     Key::number("loss_good", 0.0, 1.0, "of gilbert-packet: packet loss outside bursts").or(Number(0.0)),

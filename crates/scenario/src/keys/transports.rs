@@ -45,6 +45,7 @@ pub mod tcp {
             "ns2-2006" => Config::ns2_2006,
             "ns2-2001" => Config::ns2_2001,
             "qualnet" => Config::qualnet,
+            "bsd" => Config::bsd,
         },
         "starting point; default: modern, of tcp-cubic: linux",
     );

@@ -7,6 +7,7 @@ use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
 use hopline_sim::spec::LinkSpec;
+use std::num::NonZeroU32;
 
 /// All wired links.
 pub(super) fn resolve(scenario: Section<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
@@ -46,10 +47,11 @@ fn by_direction(section: Section<'_>) -> Result<[ErrorModel; 2], Problem> {
 }
 
 /// Those in which something is drawn.
-const MODELS: &[&str] = &["bit", "packet", "gilbert-packet", "gilbert-elliott"];
+const MODELS: &[&str] = &["bit", "packet", "every-nth", "gilbert-packet", "gilbert-elliott"];
 
 /// The keys of each error model.
-const KEYS: [Owned; 4] = [
+const KEYS: [Owned; 5] = [
+    (&["every-nth"], &["nth"]),
     (&["bit"], &["bit_error_rate"]),
     (&["packet"], &["packet_loss"]),
     (&["gilbert-packet"], &["good_to_bad", "bad_to_good", "loss_good", "loss_bad"]),
@@ -63,6 +65,10 @@ pub(super) fn errors(section: Section<'_>) -> Result<ErrorModel, Problem> {
         ErrorKind::None => ErrorModel::None,
         ErrorKind::Bit => ErrorModel::BitErrors(probability(&section, "bit_error_rate")?),
         ErrorKind::Packet => ErrorModel::PacketLoss(probability(&section, "packet_loss")?),
+        ErrorKind::EveryNth => {
+            let nth = section.small("nth").and_then(NonZeroU32::new);
+            ErrorModel::EveryNth(nth.ok_or_else(|| missing(&section, "nth"))?)
+        }
         ErrorKind::GilbertPacket => ErrorModel::GilbertPackets(GilbertPackets {
             good_to_bad: probability(&section, "good_to_bad")?,
             bad_to_good: probability(&section, "bad_to_good")?,

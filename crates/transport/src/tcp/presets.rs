@@ -177,6 +177,17 @@ impl Config {
         config
     }
 
+    /// BSD/OS 2.0 around 1995, as the Snoop study used it: Reno with the clock of 4.4BSD (a tick of 500 ms, RTO at least 1 s and
+    /// first 3 s, ACKs delayed by 200 ms, a first window of one) and windows of at most 64 KB. Otherwise as [`Self::qualnet`].
+    #[must_use]
+    pub const fn bsd() -> Self {
+        let mut config = Self::qualnet().with_reno();
+        config.mss = 1460;
+        config.window_clamp = Some(44);
+        config.rto.estimator = Estimator::Ticks { phase: Duration::ZERO };
+        config
+    }
+
     /// The same with losses told by time (RACK-TLP), which goes with SACK as of RFC 6675.
     #[must_use]
     pub const fn with_rack(mut self) -> Self {

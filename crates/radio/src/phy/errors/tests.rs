@@ -170,6 +170,14 @@ fn a_frame_of_no_duration_sees_one_state() {
 }
 
 #[test]
+fn every_second_packet_is_lost_without_chance() {
+    let model = ErrorModel::EveryNth(2.try_into().unwrap());
+    assert_eq!(fates(model, 5, 8, MS, MS), [false, true, false, true, false]);
+    let all = ErrorModel::EveryNth(1.try_into().unwrap());
+    assert_eq!(share(&fates(all, 10, 8, MS, MS)), 1.0);
+}
+
+#[test]
 fn a_frame_without_bits_is_never_corrupted() {
     let model = ErrorModel::GilbertElliott(bursts(MS, MS));
     assert_eq!(share(&fates(model, 200, 0, MS, MS)), 0.0);

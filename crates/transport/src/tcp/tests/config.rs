@@ -9,7 +9,7 @@ use hopline_core::{Duration, Length, Seq32};
 #[test]
 fn presets_are_valid() {
     let ns2 = [Config::ns2_235(), Config::ns2_2006(), Config::ns2_2001()];
-    for config in [Config::modern(), Config::qualnet()].into_iter().chain(ns2) {
+    for config in [Config::modern(), Config::qualnet(), Config::bsd()].into_iter().chain(ns2) {
         let variants = [
             config,
             config.with_reno(),
