@@ -10,7 +10,7 @@ pub struct Config {
     /// Which rules.
     pub rules: Rules,
     /// High-water mark: most packets that are kept of a connection. Beyond it new ones are forwarded and not kept; those that close
-    /// a gap are, up to twice as many (§3.1.1). [`Config::PUBLISHED`]: 45, 64 KB of full segments (S13).
+    /// a gap are, up to twice as many (§3.1.1). [`Config::published`]: 45, 64 KB of full segments (S13).
     pub high_water: NonZeroU16,
     /// Most local retransmissions of a packet between two of the sender. Then it is left to the sender (S3). Default 10.
     pub local_limit: u8,
