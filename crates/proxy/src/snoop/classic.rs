@@ -1,7 +1,9 @@
 //! The paper's rules: case by case as `snoop_data` (§3.1.1) and `snoop_ack` (§3.1.2) have them, with the timers of §4.
 
 use super::cache::{Cache, Origin};
-use super::config::{Classic, Config, Expected, LocalTimer, OldData, Overflow, Passing, Rules};
+use super::config::{
+    Classic, Config, Expected, LocalTimer, OldData, Overflow, Passing, Repeats, Rules, Sampling,
+};
 use super::rtt::Rtt;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::Verdict;
@@ -10,10 +12,10 @@ use hopline_core::{Duration, Instant, Seq32};
 /// What these rules remember of a connection.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Duplicates of the last ACK so far.
+    /// Unexpected duplicates since one was acted upon.
     duplicates: u32,
-    /// Duplicates that are still the echo of the loss that is being repaired.
-    expected: u32,
+    /// Duplicates that are still the echo of the loss that is being repaired. Below zero where ns-2's agent has miscounted.
+    expected: i32,
     /// Whether the packet that the mobile host waits for has been sent again since it does.
     repairing: bool,
     /// The packet that measures the last hop: its end, and when it was sent.
@@ -28,9 +30,9 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(rules: &Classic) -> Self {
         let rtt = match rules.timer {
-            LocalTimer::Smoothed { gain, initial, .. } => Rtt::starting(initial, Duration::ZERO, gain),
-            LocalTimer::Deviation { gain, initial, initial_deviation, .. } => {
-                Rtt::starting(initial, initial_deviation, gain)
+            LocalTimer::Smoothed { gain, initial, .. } => Rtt::starting(initial, gain),
+            LocalTimer::Deviation { gains, initial, initial_deviation, .. } => {
+                Rtt::ns2(initial, initial_deviation, gains)
             }
         };
         Self {
@@ -119,9 +121,15 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
         Kind::Old if rules.spurious_acks == Passing::Absorbed => Verdict::Absorb,
         Kind::Old | Kind::Other => Verdict::Forward,
         Kind::New => {
-            tracked.cache.acknowledge(ack.number, |_| {});
-            (state.duplicates, state.expected, state.repairing) = (0, 0, false);
-            if let Some((_, sent)) = state.timed.take_if(|(end, _)| !end.after(ack.number)) {
+            let mut last_sent = None;
+            tracked.cache.acknowledge(ack.number, |cached| last_sent = Some(cached.sent));
+            (state.expected, state.repairing) = (0, false);
+            let timed = state.timed.take_if(|(end, _)| !end.after(ack.number)).map(|(_, sent)| sent);
+            let measured = match rules.sampling {
+                Sampling::OncePerWindow => timed,
+                Sampling::EachAck => last_sent,
+            };
+            if let Some(sent) = measured.filter(|sent| *sent < hand.now) {
                 state.rtt.sample(hand.now.since(sent));
             }
             state.round_trip = match rules.timer {
@@ -142,13 +150,27 @@ fn take_duplicate<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, nu
     let Some(missing) = tracked.cache.at(number).filter(|missing| missing.by == Origin::First) else {
         return Verdict::Forward;
     };
-    state.duplicates = state.duplicates.saturating_add(1);
-    if state.duplicates < u32::from(rules.dup_ack_threshold) {
-        return Verdict::Absorb;
-    }
     if state.repairing && state.expected > 0 {
         state.expected -= 1;
         return Verdict::Absorb;
+    }
+    let miscounted = state.repairing && state.expected < 0;
+    if miscounted && (state.expected < -1 || missing.local >= 2) {
+        return Verdict::Forward;
+    }
+    state.duplicates += u32::from(!miscounted);
+    if state.duplicates < u32::from(rules.dup_ack_threshold) && !miscounted {
+        return Verdict::Forward;
+    }
+    state.duplicates = 0;
+    let again = missing.local > 0;
+    state.expected = match rules.expected {
+        _ if miscounted => state.expected,
+        Expected::SentAfter => after as i32,
+        Expected::Ns2 => after as i32 - if again { 2 } else { 1 },
+    };
+    if again && !miscounted && rules.repeats == Repeats::ByTimerAlone {
+        return Verdict::Forward;
     }
     if missing.local >= hand.config.local_limit {
         hand.stats.left_to_sender += u64::from(missing.local == hand.config.local_limit);
@@ -159,10 +181,6 @@ fn take_duplicate<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, nu
     hand.send_again(missing, tracked.sent);
     state.repairing = true;
     state.timed = None; // Karn: nothing is measured by a window in which something was sent again (§3.1.2).
-    state.expected = match rules.expected {
-        Expected::SentAfter => after as u32,
-        Expected::SentAfterLessTwo => (after as u32).saturating_sub(2),
-    };
     state.round_trip = Some(hand.now + state.patience(&rules.timer));
     Verdict::Absorb
 }

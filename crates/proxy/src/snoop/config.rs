@@ -30,8 +30,11 @@ pub enum Rules {
 /// What the paper's rules leave open, and where ns-2's agent reads them otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Classic {
-    /// Which duplicate ACK is taken for a loss (S4). Paper: the first; ns-2: the second.
+    /// Which unexpected duplicate ACK is taken for a loss (S4); those before it pass. Paper: the first; ns-2: each second one, counted
+    /// on from one loss to the next.
     pub dup_ack_threshold: u8,
+    /// What a duplicate ACK does that comes when a packet has been sent again already and no echo is left (S3).
+    pub repeats: Repeats,
     /// How many duplicate ACKs are taken for the echo of one loss.
     pub expected: Expected,
     /// An ACK below the last one (S2). Paper: absorbed; ns-2: forwarded.
@@ -43,6 +46,10 @@ pub struct Classic {
     pub overflow: Overflow,
     /// When a packet is sent again without a duplicate ACK.
     pub timer: LocalTimer,
+    /// Which packets measure the last hop.
+    pub sampling: Sampling,
+    /// When what is sent again has its turn. Paper: first; ns-2: last.
+    pub turn: Turn,
     /// Without anything from either end for so long, and packets kept, the first is sent again (§4). Paper: 200 ms; ns-2: not.
     pub persist: Option<Duration>,
 }
@@ -52,8 +59,36 @@ pub struct Classic {
 pub enum Expected {
     /// One for each packet sent after the lost one (§3.1.2).
     SentAfter,
-    /// Two less: the first brought it about, and the second as well (ns-2).
-    SentAfterLessTwo,
+    /// As ns-2's agent counts: one less at first, two less when that is used up. Where that is one too few to count, a packet is sent
+    /// again with each duplicate, twice at most; where it is fewer still they pass.
+    Ns2,
+}
+
+/// What a duplicate ACK does that comes when a packet has been sent again already and no echo is left (S3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// The packet is sent again, up to the limit.
+    UpToLimit,
+    /// It passes; only the timer sends the packet again (ns-2).
+    ByTimerAlone,
+}
+
+/// When a packet that is sent again has its turn at the last hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Ahead of all that wait, after what was sent again before (§3.1.2).
+    First,
+    /// Behind all that wait.
+    Last,
+}
+
+/// Which packets measure the last hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// One of a window, and none of a window in which something was sent again (§3.1.2).
+    OncePerWindow,
+    /// The last one that a new ACK lets go of, from when it was sent last (ns-2).
+    EachAck,
 }
 
 /// Whether something goes on.
@@ -98,13 +133,14 @@ pub enum LocalTimer {
         /// Round trip before the first sample.
         initial: Duration,
     },
-    /// The smoothed round trip and four times its deviation, at least `min`; whenever packets are kept (ns-2: 100 ms, samples of
-    /// weight 7/8 in both, 100 and 250 ms before the first).
+    /// The smoothed round trip and four times its deviation, at least `min`; whenever packets are kept (ns-2: 100 ms; samples of weight
+    /// 7/8 in the round trip, its gain of 1/8 being applied the other way round, and 1/8 in the deviation; 100 and 250 ms before the
+    /// first).
     Deviation {
         /// At least so long.
         min: Duration,
-        /// Weight of a sample.
-        gain: f64,
+        /// Weight of a sample in the round trip, and in its deviation.
+        gains: [f64; 2],
         /// Round trip before the first sample.
         initial: Duration,
         /// Deviation before the first sample.
@@ -138,6 +174,7 @@ impl Classic {
     /// The paper.
     pub const PUBLISHED: Self = Self {
         dup_ack_threshold: 1,
+        repeats: Repeats::UpToLimit,
         expected: Expected::SentAfter,
         spurious_acks: Passing::Absorbed,
         old_data: OldData::Acknowledged,
@@ -148,22 +185,27 @@ impl Classic {
             gain: 0.25,
             initial: Duration::from_millis(100),
         },
+        sampling: Sampling::OncePerWindow,
+        turn: Turn::First,
         persist: Some(Duration::from_millis(200)),
     };
 
     /// ns-2.35's agent (`tcp/snoop.cc`).
     pub const NS2: Self = Self {
         dup_ack_threshold: 2,
-        expected: Expected::SentAfterLessTwo,
+        repeats: Repeats::ByTimerAlone,
+        expected: Expected::Ns2,
         spurious_acks: Passing::Forwarded,
         old_data: OldData::Forwarded,
         overflow: Overflow::LeftToSender,
         timer: LocalTimer::Deviation {
             min: Duration::from_millis(100),
-            gain: 0.875,
+            gains: [0.875, 0.125],
             initial: Duration::from_millis(100),
             initial_deviation: Duration::from_millis(250),
         },
+        sampling: Sampling::EachAck,
+        turn: Turn::Last,
         persist: None,
     };
 }

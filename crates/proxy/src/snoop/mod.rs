@@ -11,7 +11,9 @@ mod config;
 mod modern;
 mod rtt;
 
-pub use config::{Classic, Config, Expected, LocalTimer, Modern, OldData, Overflow, Passing, Rules};
+pub use config::{
+    Classic, Config, Expected, LocalTimer, Modern, OldData, Overflow, Passing, Repeats, Rules, Sampling, Turn,
+};
 
 use crate::packet::{BareAck, Connection, Packet, Verdict};
 use crate::table::{Place, Table};
@@ -32,8 +34,10 @@ pub struct Snoop<K> {
 /// What a [`Snoop`] sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transmit<K> {
-    /// A packet to the mobile host again, ahead of those that wait for the last hop.
+    /// A packet to the mobile host again.
     Again {
+        /// When it has its turn.
+        turn: Turn,
         /// Whose it is.
         connection: Connection,
         /// The packet.
@@ -381,7 +385,12 @@ impl<K: Clone> Hand<'_, K> {
         (cached.sent, cached.order) = (self.now, order);
         cached.local = cached.local.saturating_add(1);
         self.stats.local_retransmissions += 1;
-        self.out.push_back(Transmit::Again { connection: self.connection, kept: cached.kept.clone() });
+        let turn = match &self.config.rules {
+            Rules::Classic(rules) => rules.turn,
+            Rules::Modern(_) => Turn::First,
+        };
+        let (connection, kept) = (self.connection, cached.kept.clone());
+        self.out.push_back(Transmit::Again { turn, connection, kept });
     }
 
     /// Tells the sender what the mobile host has said last.

@@ -9,30 +9,47 @@ pub(crate) struct Rtt {
     rttvar: Duration,
     /// Weights of a sample.
     gains: [f64; 2],
-    /// Whether the first sample starts it anew (RFC 6298 §2.2).
-    fresh: bool,
+    first: First,
+}
+
+/// What comes of the first sample, and which mean deviations are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    /// It starts both anew (RFC 6298 §2.2).
+    Starts,
+    /// It is averaged in, as all others; deviations are from the mean before the sample (RFC 6298 §2.3).
+    Joins,
+    /// The same, but they are from the mean after it (ns-2's agent).
+    JoinsMeanFirst,
 }
 
 impl Rtt {
-    /// Values that the first sample is averaged into.
-    pub(crate) const fn starting(srtt: Duration, rttvar: Duration, gain: f64) -> Self {
-        Self { srtt, rttvar, gains: [gain, gain], fresh: false }
+    /// A mean that the first sample is averaged into.
+    pub(crate) const fn starting(srtt: Duration, gain: f64) -> Self {
+        Self { srtt, rttvar: Duration::ZERO, gains: [gain; 2], first: First::Joins }
+    }
+
+    /// A mean and a deviation as ns-2's agent keeps them.
+    pub(crate) const fn ns2(srtt: Duration, rttvar: Duration, gains: [f64; 2]) -> Self {
+        Self { srtt, rttvar, gains, first: First::JoinsMeanFirst }
     }
 
     /// Values until the first sample, with the weights of RFC 6298 §2.3.
     pub(crate) const fn until_sampled(srtt: Duration) -> Self {
-        Self { srtt, rttvar: Duration::ZERO, gains: [0.125, 0.25], fresh: true }
+        Self { srtt, rttvar: Duration::ZERO, gains: [0.125, 0.25], first: First::Starts }
     }
 
     pub(crate) fn sample(&mut self, sample: Duration) {
-        if self.fresh {
-            self.fresh = false;
+        if self.first == First::Starts {
+            self.first = First::Joins;
             (self.srtt, self.rttvar) = (sample, Duration::from_nanos(sample.as_nanos() / 2));
             return;
         }
         let [alpha, beta] = self.gains;
-        self.rttvar = mixed(self.rttvar, self.srtt.abs_diff(sample), beta);
+        let before = self.srtt;
         self.srtt = mixed(self.srtt, sample, alpha);
+        let mean = if self.first == First::JoinsMeanFirst { self.srtt } else { before };
+        self.rttvar = mixed(self.rttvar, mean.abs_diff(sample), beta);
     }
 
     pub(crate) const fn srtt(&self) -> Duration {

@@ -252,18 +252,21 @@ fn silence_of_200_ms_sends_the_first_packet_again() {
 }
 
 #[test]
-fn ns2_acts_on_the_second_duplicate_and_expects_two_less() {
+fn ns2_acts_on_each_second_unexpected_duplicate_and_sends_again_once() {
     let mut station = Station::after(Config::ns2(), 5);
-    let sent: Vec<Vec<u32>> = (0..4)
-        .map(|_| {
-            station.ack(1, &[]);
-            station.again()
-        })
-        .collect();
-    // Four packets after the lost one: 4 - 2 echoes.
-    assert_eq!(sent, [vec![], vec![1], vec![], vec![]]);
-    station.ack(1, &[]);
-    assert_eq!(station.again(), [1]);
+    let said: Vec<_> = (0..7).map(|_| (station.ack(1, &[]), station.again())).collect();
+    // Four packets after the lost one: 4 - 1 echoes after the second duplicate. Then one passes, and the next one, which counts again,
+    // too: the packet has been sent again already.
+    let (pass, keep) = (|| (Verdict::Forward, vec![]), || (Verdict::Absorb, vec![]));
+    assert_eq!(said, [pass(), (Verdict::Absorb, vec![1]), keep(), keep(), keep(), pass(), pass()]);
+}
+
+#[test]
+fn ns2_measures_each_ack_and_trusts_the_last_sample() {
+    let mut station = Station::after(Config::ns2(), 2);
+    // 7/8 of 4 ms and 1/8 of 100 ms are 16 ms; the deviation is 7/8 of 250 ms and 1/8 of 12 ms, from that mean.
+    let timer = 16.0 + 4.0 * (0.875 * 250.0 + 0.125 * 12.0);
+    assert_eq!((station.wait(5000), station.again()), (Some(4 + timer as u64), vec![1]));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
 use crate::schema::Key;
-use hopline_sim::spec::snoop::{Config, OldData, Overflow, Passing};
+use hopline_sim::spec::snoop::{Config, OldData, Overflow, Passing, Turn};
 
 /// What a `[[proxy]]` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,12 @@ pub mod proxy {
         { "acknowledged" => OldData::Acknowledged, "forwarded" => OldData::Forwarded },
         "of snoop, not modern: data that come again and that the mobile host has; default: acknowledged, of ns2-2.35: forwarded",
     );
+    /// `turn`.
+    pub const TURN: Choice<Turn> = choice!(
+        "turn",
+        { "first" => Turn::First, "last" => Turn::Last },
+        "of snoop, not modern: where a packet that is sent again stands in the queue of the last hop; default: first, of ns2-2.35: last",
+    );
     /// `overflow`.
     pub const OVERFLOW: Choice<Overflow> = choice!(
         "overflow",
@@ -107,6 +113,7 @@ pub const PROXY: &[Key] = &[
     proxy::SPURIOUS_ACKS.key,
     proxy::OLD_DATA.key,
     proxy::OVERFLOW.key,
+    proxy::TURN.key,
     Key::word(
         "transport",
         TRANSPORTS,

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 /// What only the paper's rules and ns-2's have.
-const CLASSIC_KEYS: &[&str] = &["dup_ack_threshold", "persist_ms", "spurious_acks", "old_data", "overflow"];
+const CLASSIC_KEYS: &[&str] =
+    &["dup_ack_threshold", "persist_ms", "spurious_acks", "old_data", "overflow", "turn"];
 
 /// All of them, in the order of the file; those of kind none are left out. Keys of other kinds are no error: kinds are what one varies.
 pub(super) fn resolve(
@@ -91,6 +92,7 @@ fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
             section.set(keys::proxy::SPURIOUS_ACKS, &mut rules.spurious_acks);
             section.set(keys::proxy::OLD_DATA, &mut rules.old_data);
             section.set(keys::proxy::OVERFLOW, &mut rules.overflow);
+            section.set(keys::proxy::TURN, &mut rules.turn);
         }
     }
     Ok(config)

@@ -5,7 +5,7 @@ use crate::outcome::ProxyCounts;
 use crate::packet::{Body, Packet};
 use crate::seat::{InPath, Passage, Passing, Wish};
 use hopline_core::{Instant, Length};
-use hopline_proxy::snoop::{Snoop, Transmit};
+use hopline_proxy::snoop::{Snoop, Transmit, Turn};
 use hopline_proxy::{self as proxy, Side, Verdict};
 use hopline_queue::Class;
 use hopline_transport::any::Segment;
@@ -80,8 +80,12 @@ impl InPath for SnoopSeat {
             return Some(wish);
         }
         Some(match self.machine.poll_transmit()? {
-            Transmit::Again { connection, kept: (ip, segment) } => {
-                self.border.sending_as(connection, Side::Mobile, ip, Segment::Tcp(segment), Class::Urgent)
+            Transmit::Again { turn, connection, kept: (ip, segment) } => {
+                let class = match turn {
+                    Turn::First => Class::Urgent,
+                    Turn::Last => Class::Data,
+                };
+                self.border.sending_as(connection, Side::Mobile, ip, Segment::Tcp(segment), class)
             }
             Transmit::Ack(ack) => {
                 self.border.sending(ack.connection, Side::Fixed, Segment::Tcp(ack.segment()), Class::Data)
