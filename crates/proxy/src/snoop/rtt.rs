@@ -20,7 +20,7 @@ enum First {
     /// It is averaged in, as all others; deviations are from the mean before the sample (RFC 6298 §2.3).
     Joins,
     /// The same, but they are from the mean after it (ns-2's agent).
-    JoinsMeanFirst,
+    JoinsAsNs2,
 }
 
 impl Rtt {
@@ -31,7 +31,7 @@ impl Rtt {
 
     /// A mean and a deviation as ns-2's agent keeps them.
     pub(crate) const fn ns2(srtt: Duration, rttvar: Duration, gains: [f64; 2]) -> Self {
-        Self { srtt, rttvar, gains, first: First::JoinsMeanFirst }
+        Self { srtt, rttvar, gains, first: First::JoinsAsNs2 }
     }
 
     /// Values until the first sample, with the weights of RFC 6298 §2.3.
@@ -48,7 +48,7 @@ impl Rtt {
         let [alpha, beta] = self.gains;
         let before = self.srtt;
         self.srtt = mixed(self.srtt, sample, alpha);
-        let mean = if self.first == First::JoinsMeanFirst { self.srtt } else { before };
+        let mean = if self.first == First::JoinsAsNs2 { self.srtt } else { before };
         self.rttvar = mixed(self.rttvar, mean.abs_diff(sample), beta);
     }
 
