@@ -127,18 +127,14 @@ impl Sitter {
     const fn neighborhood(&self) -> Option<&Neighborhood> {
         match self {
             Self::NeighborhoodRed(machine) => Some(machine),
-            Self::Snoop(_) | Self::Split(_) => None,
-            #[cfg(test)]
-            Self::Scripted(_) => None,
+            _ => None,
         }
     }
 
     const fn neighborhood_mut(&mut self) -> Option<&mut Neighborhood> {
         match self {
             Self::NeighborhoodRed(machine) => Some(machine),
-            Self::Snoop(_) | Self::Split(_) => None,
-            #[cfg(test)]
-            Self::Scripted(_) => None,
+            _ => None,
         }
     }
 }

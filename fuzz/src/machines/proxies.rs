@@ -67,7 +67,8 @@ pub fn snoop(data: &[u8]) {
 
 /// What the mobile host has acknowledged, in whatever order, by the port of the fixed one.
 fn note(told: &mut BTreeMap<u16, Vec<Seq32>>, segment: &Segment<Length>) {
-    if segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST) {
+    let begins = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+    if begins || segment.flags.contains(Flags::RST) {
         // Who begins anew may count from anywhere.
         told.remove(&segment.dst_port);
     } else if segment.flags.contains(Flags::ACK) {

@@ -243,10 +243,10 @@ wrong! {
     an_error_model_without_its_rate: chain("[radio]", "[radio]\nerrors.model = \"bit\"") =>
         "7:16 error model \"bit\" needs `bit_error_rate` | -";
     a_direction_of_no_errors: WIRED.to_owned().replace("delay_ms = 1.5", "delay_ms = 1.5\nerrors.direction = \"a-to-b\"") =>
-        "11:20 `direction` is used with model = \"bit\" or \"packet\" or \"gilbert-packet\" or \"gilbert-elliott\", not \
-         \"none\" | set model = \"bit\" or \"packet\" or \"gilbert-packet\" or \"gilbert-elliott\", or remove it";
+        "11:20 `direction` is used with model = \"bit\" or \"packet\" or \"every-nth\" or \"gilbert-packet\" or \"gilbert-elliott\", not \
+         \"none\" | set model = \"bit\" or \"packet\" or \"every-nth\" or \"gilbert-packet\" or \"gilbert-elliott\", or remove it";
     a_direction_of_the_air: chain("[radio]", "[radio]\nerrors = { direction = \"a-to-b\" }") =>
-        "7:12 unknown key `direction` in `radio.errors` | known keys: model, bit_error_rate, packet_loss, good_to_bad, \
+        "7:12 unknown key `direction` in `radio.errors` | known keys: model, bit_error_rate, packet_loss, nth, good_to_bad, \
          bad_to_good, loss_good, loss_bad, mean_good_s, mean_bad_s, bit_error_rate_good, bit_error_rate_bad";
     a_rate_of_another_error_model: chain("[radio]", "[radio]\nerrors = { packet_loss = 0.1 }") =>
         "7:26 `packet_loss` is used with model = \"packet\", not \"none\" | set model = \"packet\", or remove it";
