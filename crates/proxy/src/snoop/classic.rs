@@ -177,8 +177,7 @@ fn take_duplicate<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, nu
         missing.local = missing.local.saturating_add(1);
         return Verdict::Forward;
     }
-    tracked.sent = tracked.sent.wrapping_add(1);
-    hand.send_again(missing, tracked.sent);
+    hand.send_again(missing, &mut tracked.sent);
     state.repairing = true;
     state.timed = None; // Karn: nothing is measured by a window in which something was sent again (§3.1.2).
     state.round_trip = Some(hand.now + state.patience(&rules.timer));
@@ -215,8 +214,7 @@ fn send_first<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) -> boo
     let first = tracked.acked.or_else(|| tracked.cache.first().map(|first| first.seq));
     let missing = first.and_then(|seq| tracked.cache.at(seq)).filter(|missing| missing.local < limit);
     let Some(missing) = missing else { return false };
-    tracked.sent = tracked.sent.wrapping_add(1);
-    hand.send_again(missing, tracked.sent);
+    hand.send_again(missing, &mut tracked.sent);
     hand.stats.timeouts += 1;
     state.timed = None;
     true

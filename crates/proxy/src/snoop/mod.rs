@@ -181,7 +181,6 @@ impl<K: Clone> Snoop<K> {
         }
         let ack = Ack {
             number: segment.ack,
-            // The answer to a call begins the numbers of the mobile host, and acknowledges the call alone.
             kind: match tracked.acked {
                 Some(acked) if segment.ack.before(acked) => Kind::Old,
                 Some(acked) if segment.ack == acked => tracked.repeats(segment.window, segment.seq_len()),
@@ -358,7 +357,7 @@ impl<K> Tracked<K> {
 
     /// Keeps a packet that is sent now.
     fn keep(&mut self, now: Instant, data: Data, by: Origin, kept: K) {
-        let order = self.next_order();
+        let order = next(&mut self.sent);
         let Data { seq, end } = data;
         self.cache.insert(Cached {
             seq,
@@ -372,17 +371,12 @@ impl<K> Tracked<K> {
             kept,
         });
     }
-
-    fn next_order(&mut self) -> u32 {
-        self.sent = self.sent.wrapping_add(1);
-        self.sent
-    }
 }
 
 impl<K: Clone> Hand<'_, K> {
-    /// Sends a packet again, as transmission number `order`.
-    fn send_again(&mut self, cached: &mut Cached<K>, order: u32) {
-        (cached.sent, cached.order) = (self.now, order);
+    /// Sends a packet again. `sent`: the transmissions of the connection so far.
+    fn send_again(&mut self, cached: &mut Cached<K>, sent: &mut u32) {
+        (cached.sent, cached.order) = (self.now, next(sent));
         cached.local = cached.local.saturating_add(1);
         self.stats.local_retransmissions += 1;
         let turn = match &self.config.rules {
@@ -406,6 +400,12 @@ impl<K: Clone> Hand<'_, K> {
             timestamps,
         }));
     }
+}
+
+/// The number of the next transmission, after so many.
+const fn next(sent: &mut u32) -> u32 {
+    *sent = sent.wrapping_add(1);
+    *sent
 }
 
 /// Whether a segment answers a call that offered SACK, and takes it (RFC 2018 §2).

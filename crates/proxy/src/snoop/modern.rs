@@ -238,37 +238,40 @@ fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
         if !state.is_lost(hand.now, cached) {
             continue;
         }
-        if cached.local >= hand.config.local_limit {
-            cached.state = Of::LeftToSender;
-            hand.stats.left_to_sender += 1;
-            continue;
-        }
-        sent = sent.wrapping_add(1);
-        hand.send_again(cached, sent);
-        state.remember(cached.seq);
+        send_or_leave(state, hand, cached, &mut sent);
     }
     tracked.sent = sent;
+}
+
+/// Sends a lost packet again, or leaves it to the sender if that was often enough. Whether it is sent.
+fn send_or_leave<K: Clone>(
+    state: &mut State,
+    hand: &mut Hand<'_, K>,
+    cached: &mut Cached<K>,
+    sent: &mut u32,
+) -> bool {
+    let goes = cached.local < hand.config.local_limit;
+    if goes {
+        hand.send_again(cached, sent);
+        state.remember(cached.seq);
+    } else {
+        cached.state = Of::LeftToSender;
+        hand.stats.left_to_sender += 1;
+    }
+    goes
 }
 
 /// A packet may be overdue.
 pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
     let mut sent = tracked.sent;
-    let limit = hand.config.local_limit;
     let (state, cache) = state_of(tracked);
     // Only the first: what becomes of it tells of the others.
     let Some(cached) = cache.iter_mut().find(|cached| cached.state == Of::Sent) else { return };
     if state.overdue(cached) > hand.now {
         return;
     }
-    if cached.local >= limit {
-        cached.state = Of::LeftToSender;
-        hand.stats.left_to_sender += 1;
-    } else {
-        sent = sent.wrapping_add(1);
-        hand.send_again(cached, sent);
-        hand.stats.timeouts += 1;
-        state.remember(cached.seq);
-    }
+    let goes = send_or_leave(state, hand, cached, &mut sent);
+    hand.stats.timeouts += u64::from(goes);
     tracked.sent = sent;
 }
 

@@ -26,8 +26,6 @@ struct Half<P: Payload> {
     /// Read, and not taken yet.
     unsent: Option<P>,
     end: End,
-    /// Bytes read from it.
-    read: u64,
     over: Option<CloseReason>,
 }
 
@@ -44,16 +42,12 @@ enum End {
 
 impl<P: Payload> Half<P> {
     fn new(endpoint: Endpoint<P>) -> Self {
-        Self { endpoint, unsent: None, end: End::Open, read: 0, over: None }
+        Self { endpoint, unsent: None, end: End::Open, over: None }
     }
 
     /// The next data to pass on.
     fn read(&mut self) -> Option<P> {
-        self.unsent.take().or_else(|| {
-            let data = self.endpoint.recv()?;
-            self.read += data.len();
-            Some(data)
-        })
+        self.unsent.take().or_else(|| self.endpoint.recv())
     }
 }
 
