@@ -20,6 +20,7 @@ mod laws;
 mod neighborhood;
 mod outages;
 mod pacing;
+mod proxies;
 mod recovery;
 mod settings;
 mod traffic;

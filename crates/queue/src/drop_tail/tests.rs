@@ -119,3 +119,19 @@ proptest! {
         prop_assert_eq!(out, (0..offered).collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn what_is_urgent_goes_first_in_its_own_order_and_the_last_one_makes_room() {
+    let mut q = queue(4, Service::Fifo);
+    let _ = q.enqueue(1, Class::Data);
+    let _ = q.enqueue(2, Class::Routing);
+    let _ = q.enqueue(3, Class::Urgent);
+    let _ = q.enqueue(4, Class::Urgent);
+    assert_eq!(q.iter().copied().collect::<Vec<_>>(), [3, 4, 1, 2]);
+    assert_eq!(q.enqueue(5, Class::Data), Enqueued::Refused(5));
+    assert_eq!(q.enqueue(6, Class::Urgent), Enqueued::Displaced(2));
+    assert_eq!(q.enqueue(7, Class::Urgent), Enqueued::Displaced(1));
+    assert_eq!(q.enqueue(8, Class::Urgent), Enqueued::Refused(8), "urgent ones make no room for each other");
+    q.remove_matching(|p| *p == 4, |_| {});
+    assert_eq!((q.len(), drain(&mut q)), (3, vec![3, 6, 7]));
+}

@@ -4,7 +4,7 @@ use super::*;
 
 /// The first problem as `line:column message | help`.
 #[track_caller]
-fn first_problem(text: &str) -> String {
+pub(super) fn first_problem(text: &str) -> String {
     let problems = parse(text, &[]).expect_err("this is wrong");
     let problem = &problems.0[0];
     let at = problem.at.as_ref().expect("every problem of a file has a place");

@@ -1,0 +1,70 @@
+//! `[[proxy]]`.
+
+use super::errors::first_problem;
+use super::*;
+use hopline_core::NodeId;
+use hopline_sim::spec::{MobileSide, ProxyKind, snoop};
+
+/// A server, a base station and a mobile host, all wired, with a proxy that says `rest`.
+fn last_hop(rest: &str) -> String {
+    format!(
+        "duration_s = 10\n[[node]]\nname = \"s\"\n[[node]]\nname = \"bs\"\n[[node]]\nname = \"m\"\n\
+         [[link]]\na = \"s\"\nb = \"bs\"\nrate_mbps = 10\ndelay_ms = 1\n\
+         [[link]]\na = \"bs\"\nb = \"m\"\nrate_mbps = 2\ndelay_ms = 1\n\
+         [[flow]]\nsrc = \"s\"\ndst = \"m\"\n[[proxy]]\nnode = \"bs\"\n{rest}"
+    )
+}
+
+fn served(rest: &str) -> Spec {
+    spec(&last_hop(&format!("mobile = [\"m\"]\n{rest}")), &[])
+}
+
+#[test]
+fn presets_and_what_is_put_over_them() {
+    let of = |rest: &str| match served(&format!("kind = \"snoop\"\n{rest}")).proxies.remove(0).kind {
+        ProxyKind::Snoop(config) => config,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(""), snoop::Config::modern());
+    assert_eq!(of("preset = \"published\""), snoop::Config::published());
+    let ns2 =
+        of("preset = \"ns2-2.35\"\nhigh_water_packets = 7\nlocal_limit = 3\nturn = \"first\"\nidle_s = 5\n");
+    assert_eq!((ns2.high_water.get(), ns2.local_limit, ns2.bounds.idle), (7, 3, Duration::from_secs(5)));
+    let snoop::Rules::Classic(rules) = ns2.rules else { panic!("{ns2:?}") };
+    assert_eq!(rules, snoop::Classic { turn: snoop::Turn::First, ..snoop::Classic::NS2 });
+}
+
+#[test]
+fn nothing_stands_where_the_kind_is_none_and_keys_of_other_kinds_are_no_error() {
+    assert!(served("kind = \"none\"\npreset = \"published\"\n").proxies.is_empty());
+    let split = served("kind = \"split\"\npreset = \"published\"\nbuffer_bytes = 5000\n");
+    let ProxyKind::Split(config) = &split.proxies[0].kind else { panic!("{split:?}") };
+    let hopline_sim::spec::Transport::Tcp(tcp) = config.mobile else { panic!("{config:?}") };
+    assert_eq!(tcp.send_buffer, Some(5000));
+    assert_eq!(split.proxies[0].mobile, MobileSide::Nodes([NodeId(2)].into()));
+}
+
+#[test]
+fn beyond_a_split_over_tpa_the_mobile_host_speaks_tpa() {
+    let ends = |transport: &str| {
+        served(&format!("kind = \"split\"\ntransport = \"{transport}\"\n")).flows.remove(0).ends
+    };
+    let [source, sink] = ends("tpa");
+    assert!(source.is_none() && matches!(sink, Some(hopline_sim::spec::Transport::Tpa(_))));
+    assert_eq!(ends("tcp-cubic"), [None, None]);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let wrong = |rest: &str| first_problem(&last_hop(rest));
+    for (rest, message) in [
+        ("kind = \"snoop\"\n", "a proxy at `bs`, which has no radio"),
+        ("kind = \"snoop\"\nmobile = [\"x\"]\n", "there is no node `x`"),
+        ("kind = \"snoop\"\nmobile = [\"bs\"]\n", "`bs` is its own mobile host"),
+        ("kind = \"snoop\"\nmobile = [\"m\"]\npersist_ms = 9\n", "`persist_ms` with preset = \"modern\""),
+        ("kind = \"snop\"\n", "`proxy.0.kind` does not know \"snop\""),
+        ("mobile = [\"m\"]\n", "`proxy.0` has no `kind`"),
+    ] {
+        assert!(wrong(rest).contains(message), "{rest}: {}", wrong(rest));
+    }
+}
