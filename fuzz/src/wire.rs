@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use hopline_wire::checksum::{self, Sum};
 use hopline_wire::dot11::Frame;
+use hopline_wire::handoff::Tagged;
 use hopline_wire::icmp::Unreachable;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::ncn::{NormalizedPb, Notice};
@@ -174,6 +175,15 @@ pub fn ncn(data: &[u8]) {
         assert!((0.0..=1.0).contains(&share));
         assert_eq!(NormalizedPb::of(share), notice.normalized_pb);
     }
+}
+
+/// What stations, home agents and mobile hosts say. Bytes that follow a message, and reserved ones, are not kept.
+pub fn handoff(data: &[u8]) {
+    let emit = |tagged: &Tagged, out: &mut Vec<u8>| {
+        tagged.emit(out);
+        assert_eq!(out.len(), tagged.wire_len());
+    };
+    round_trip(data.to_vec(), |bytes| Tagged::parse(bytes), emit);
 }
 
 /// What `parse` makes of `data`, `emit` must write such that `parse` makes the same of it.

@@ -40,6 +40,8 @@ pub enum Purpose {
     Neighborhood = 13,
     /// What a machine in the path draws.
     Proxy = 14,
+    /// When a base station begins to be heard.
+    Handoff = 15,
 }
 
 /// One stream of random numbers.

@@ -6,9 +6,11 @@
 //!
 //! | machine | what it does | source |
 //! |---|---|---|
+//! | [`handoff`] | brings what comes for a host that moves to the station where it is | Balakrishnan, Seshan, Katz 1995 |
 //! | [`split`] | ends the connection at the border and begins another one beyond, over whatever transport suits the last hop | I-TCP: Bakre, Badrinath 1995 |
 //! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
+pub mod handoff;
 mod packet;
 pub mod snoop;
 pub mod split;

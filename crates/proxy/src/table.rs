@@ -153,6 +153,15 @@ impl<T> Table<T> {
         self.take(place.0).map(|(_, tenant)| tenant)
     }
 
+    /// Forgets all connections of which `is_over` says so. It looks at each.
+    pub(crate) fn forget(&mut self, is_over: impl Fn(&Connection) -> bool) {
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].tenant.is_some() && is_over(&self.slots[slot].connection) {
+                self.take(slot as u32);
+            }
+        }
+    }
+
     /// The connection wants to be looked at by `at`, unless it is before that.
     pub(crate) fn look(&mut self, place: Place, at: Option<Instant>) {
         if let Some(at) = at {
@@ -288,6 +297,18 @@ mod tests {
         let (place, before) = table.insert(at(5), connection(0), 9);
         assert_eq!(before, Some((connection(0), 0)), "known: none makes room");
         assert_eq!((*table.at(place), table.find(&connection(0))), (9, Some(place)));
+    }
+
+    #[test]
+    fn those_of_one_host_are_forgotten_at_once() {
+        let mut table = table(8);
+        for n in 0..4 {
+            table.insert(at(0), connection(n), n);
+        }
+        table.forget(|connection| connection.fixed.1 % 2 == 0);
+        assert_eq!(table.len(), 2);
+        assert_eq!((table.find(&connection(2)), table.find(&connection(3)).is_some()), (None, true));
+        assert_eq!(table.next_due(at(9)), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod links;
 mod neighborhood;
+mod of_cells;
 mod of_tpa;
 mod places;
 mod proxies;
@@ -17,6 +18,7 @@ use crate::choice::Chosen;
 use crate::field::{self, Field};
 pub use links::*;
 pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD, neighborhood_red, notice_flood};
+pub use of_cells::{CELLS, MOBILE, cells, mobile};
 pub use of_tpa::{TPA, tpa};
 pub use places::*;
 pub use proxies::{Kind as ProxyKind, PROXY, SnoopPreset, proxy};
@@ -97,6 +99,12 @@ pub const SCENARIO: &[Key] = &[
     Key::tables("link", LINK, "wired full-duplex links"),
     Key::tables("route", ROUTE, "packets for a node that go another way than routing knows"),
     Key::tables("proxy", PROXY, "machines in the path of TCP at some nodes; see above"),
+    Key::table(
+        "cells",
+        CELLS,
+        "base stations, and where hosts are at home that move between them; see above",
+    ),
+    Key::tables("mobile", MOBILE, "hosts that move between base stations"),
     Key::tables("outage", OUTAGE, "times during which one node does not hear another; see above"),
     Key::tables(
         "notice_flood",

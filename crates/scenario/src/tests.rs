@@ -11,6 +11,7 @@ use hopline_routing::aodv::config::LinkSensing;
 use hopline_sim::spec::{Interface, RoutingSpec, Traffic, Transport};
 use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
+mod cells;
 mod door;
 mod errors;
 mod feedback;

@@ -13,6 +13,8 @@ pub(crate) enum Event {
     Routing { node: u32 },
     /// What stands in the path of packets wants to be woken: the machine of this number at a node.
     InPath { node: u32, seat: u32 },
+    /// A home agent, a base station or a mobile host wants to be woken.
+    Cells { node: u32 },
     /// A transport endpoint of a flow wants to be woken.
     Endpoint { flow: u32, side: Side },
     /// A packet has crossed the link layer downward.

@@ -5,6 +5,7 @@ use crate::routes;
 use crate::spec::{HostRoute, NodeSpec, RoutingSpec, Spec};
 use hopline_core::NodeId;
 use hopline_routing::static_routes::StaticRoutes;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// The forwarding tables of all nodes.
@@ -13,8 +14,10 @@ pub(crate) struct Forwarding {
     directory: Directory,
     /// By node.
     tables: Vec<Table>,
-    /// The shortest ways: over everything if nobody has an agent, else over wires.
+    /// The shortest ways: over everything if nobody has an agent and nobody moves between cells, else over wires.
     routes: StaticRoutes,
+    /// Who is in which multicast group.
+    groups: BTreeMap<Ipv4Addr, BTreeSet<NodeId>>,
 }
 
 /// Of one node.
@@ -31,6 +34,8 @@ enum Way {
     Static,
     /// Its routing agent; beyond the nodes that have one, this gateway.
     Agent { gateway: Option<NodeId> },
+    /// It moves between cells: this station knows the way from it, its home agent the way to it.
+    Mobile { home: NodeId, station: Option<NodeId> },
 }
 
 /// Where a packet goes next.
@@ -40,6 +45,10 @@ pub(crate) enum Hop {
     Neighbour(NodeId),
     /// Where the agent brings it on its way to this node.
     Agent { destination: Ipv4Addr },
+    /// Here is the home agent of the mobile host that it is for.
+    Home,
+    /// To all members of a group.
+    Group,
     /// There is no way.
     None,
 }
@@ -52,14 +61,29 @@ impl Forwarding {
         let gateways = gateways(spec, has_agent);
         let table = |(node, of): (NodeId, &NodeSpec)| {
             let gateway = gateways[node.index()];
-            let way = if has_agent(node) { Way::Agent { gateway } } else { Way::Static };
+            let way = match &spec.cells {
+                Some(cells) if cells.mobiles.iter().any(|mobile| mobile.node == node) => {
+                    Way::Mobile { home: cells.home_agent, station: None }
+                }
+                _ if has_agent(node) => Way::Agent { gateway },
+                _ => Way::Static,
+            };
             Table { way, hosts: of.routes.clone() }
         };
         Self {
             directory: Directory::new(spec),
             tables: (0..).map(NodeId).zip(&spec.nodes).map(table).collect(),
             routes: match spec.routing {
-                RoutingSpec::Static => routes::shortest(spec),
+                RoutingSpec::Static => match &spec.cells {
+                    None => routes::shortest(spec),
+                    Some(cells) => {
+                        let mut ends = routes::ends(spec);
+                        ends.extend(cells.stations.iter().chain([&cells.home_agent]));
+                        ends.sort_unstable();
+                        ends.dedup();
+                        routes::over_wires(spec, &ends)
+                    }
+                },
                 _ if spec.links.is_empty() => routes::over_wires(spec, &[]),
                 _ => {
                     let mut ends = routes::ends(spec);
@@ -70,7 +94,51 @@ impl Forwarding {
                     routes::over_wires(spec, &ends)
                 }
             },
+            groups: BTreeMap::new(),
         }
+    }
+
+    /// A mobile host turns to a station, or has none.
+    pub(crate) fn attach(&mut self, mobile: NodeId, to: Option<NodeId>) {
+        if let Way::Mobile { station, .. } = &mut self.tables[mobile.index()].way {
+            *station = to;
+        }
+    }
+
+    /// Whether `node` is the home agent of a mobile host.
+    pub(crate) fn is_home_of(&self, node: NodeId, host: NodeId) -> bool {
+        matches!(self.tables[host.index()].way, Way::Mobile { home, .. } if home == node)
+    }
+
+    /// A node joins a multicast group.
+    pub(crate) fn join(&mut self, node: NodeId, group: Ipv4Addr) {
+        self.groups.entry(group).or_default().insert(node);
+    }
+
+    /// A node leaves a multicast group.
+    pub(crate) fn leave(&mut self, node: NodeId, group: Ipv4Addr) {
+        if let Some(members) = self.groups.get_mut(&group) {
+            members.remove(&node);
+        }
+    }
+
+    pub(crate) fn is_member(&self, node: NodeId, group: Ipv4Addr) -> bool {
+        self.groups.get(&group).is_some_and(|members| members.contains(&node))
+    }
+
+    /// To which neighbours `node` hands what `source` sends to a group: the next hops of the members to which the shortest ways from
+    /// the source lead by here.
+    pub(crate) fn branches(&self, source: NodeId, node: NodeId, group: Ipv4Addr) -> BTreeSet<NodeId> {
+        let members = self.groups.get(&group).into_iter().flatten().copied();
+        let by_here = members.filter(|&member| {
+            let mut at = source;
+            while at != node && at != member {
+                let Some(next) = self.routes.next_hop(at, member) else { return false };
+                at = next;
+            }
+            at == node && member != node
+        });
+        by_here.filter_map(|member| self.routes.next_hop(node, member)).collect()
     }
 
     /// The node that has an address.
@@ -88,7 +156,9 @@ impl Forwarding {
             return Hop::Neighbour(route.next_hop);
         }
         match *way {
+            Way::Static if address.is_multicast() => Hop::Group,
             Way::Static => self.by_table(node, owner),
+            Way::Mobile { station, .. } => station.map_or(Hop::None, Hop::Neighbour),
             Way::Agent { gateway } => {
                 let destination = self.by_agent(node, owner, gateway);
                 destination.unwrap_or(Hop::Agent { destination: address })
@@ -100,7 +170,7 @@ impl Forwarding {
     pub(crate) fn destination(&self, node: NodeId, address: Ipv4Addr) -> Option<Ipv4Addr> {
         match self.next(node, address) {
             Hop::Agent { destination } => Some(destination),
-            Hop::Neighbour(_) | Hop::None => None,
+            Hop::Neighbour(_) | Hop::Home | Hop::Group | Hop::None => None,
         }
     }
 
@@ -108,7 +178,11 @@ impl Forwarding {
         let towards = owner.and_then(|owner| match self.tables[owner.index()].way {
             Way::Static => Some(owner),
             Way::Agent { gateway } => gateway,
+            Way::Mobile { home, .. } => Some(home),
         });
+        if towards == Some(node) {
+            return Hop::Home;
+        }
         let next = towards.and_then(|towards| self.routes.next_hop(node, towards));
         next.map_or(Hop::None, Hop::Neighbour)
     }

@@ -115,7 +115,7 @@ impl Drops {
             DropReason::Neighborhood => &mut self.neighborhood,
             DropReason::RetryLimit | DropReason::Routing(RoutingDrop::LinkFailure) => &mut self.retry_limit,
             DropReason::Unresolved | DropReason::NoNeighbour => &mut self.unresolved,
-            DropReason::NoRoute | DropReason::Routing(_) => &mut self.no_route,
+            DropReason::NoRoute | DropReason::OtherCell | DropReason::Routing(_) => &mut self.no_route,
             DropReason::Ttl => &mut self.ttl,
             DropReason::LinkError => &mut self.link_error,
             DropReason::Outage => &mut self.outage,

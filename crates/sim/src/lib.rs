@@ -7,6 +7,7 @@
 mod agent;
 mod air;
 mod alarm;
+mod cells;
 mod draw;
 mod event;
 mod fingerprint;

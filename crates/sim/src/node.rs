@@ -2,6 +2,8 @@
 
 use crate::air::StationId;
 use crate::alarm::Alarm;
+use crate::cells::{self, Role};
+use crate::outcome::HandoffLog;
 use crate::packet::Handle;
 use crate::seat::Seat;
 use crate::spec::{NodeSpec, RoutingSpec, Spec};
@@ -21,6 +23,10 @@ pub(crate) struct Node {
     pub(crate) agent: Option<Box<Agent>>,
     /// What packets pass, from the interfaces inward.
     pub(crate) path: Vec<Seat>,
+    /// What it is to mobile hosts.
+    role: Option<Box<Role>>,
+    /// The IP identification of the last packet that it made.
+    last_id: u16,
 }
 
 /// What a node sends and receives by.
@@ -33,6 +39,8 @@ pub(crate) enum Interface {
     },
     /// Where packets from outside come in and leave.
     Tap,
+    /// To mobile hosts that are at home here, wherever they are now.
+    Tunnel,
 }
 
 /// An interface as a packet passes it.
@@ -40,6 +48,11 @@ pub(crate) enum Interface {
 pub(crate) struct Port {
     pub(crate) link: LinkId,
     pub(crate) interface: Interface,
+}
+
+impl Port {
+    /// That of a home agent. It is in no list: nothing comes by it.
+    pub(crate) const TUNNEL: Self = Self { link: LinkId(u32::MAX), interface: Interface::Tunnel };
 }
 
 /// A routing agent and when it will be woken.
@@ -50,6 +63,25 @@ pub(crate) struct Agent {
 }
 
 impl Node {
+    pub(crate) fn role(&self) -> Option<&Role> {
+        self.role.as_deref()
+    }
+
+    pub(crate) fn role_mut(&mut self) -> Option<&mut Role> {
+        self.role.as_deref_mut()
+    }
+
+    /// The log of a mobile host.
+    pub(crate) fn handoff_log(&mut self) -> Option<&mut HandoffLog> {
+        self.role_mut()?.mobile.as_mut().map(|host| &mut host.log)
+    }
+
+    /// The identification of the next packet that it makes: never zero, which stands for none.
+    pub(crate) fn next_id(&mut self) -> u16 {
+        self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+        self.last_id
+    }
+
     /// The interface that `is` says.
     pub(crate) fn port(&self, is: impl Fn(&Interface) -> bool) -> Option<Port> {
         let at = self.interfaces.iter().position(is)?;
@@ -78,6 +110,8 @@ pub(crate) fn nodes(spec: &Spec, run: u64, seats: impl Fn(NodeId) -> Vec<Seat>) 
         interfaces: stations.by_ref().take(of.radios.len()).map(Interface::Radio).collect(),
         agent: of.is_wireless().then(|| Agent::of(spec, id, run)).flatten(),
         path: seats(id),
+        role: spec.cells.as_ref().and_then(|cells| cells::role(cells, id, (spec.seed, run))),
+        last_id: 0,
     };
     let mut nodes: Vec<Node> = (0..).map(NodeId).zip(&spec.nodes).map(node).collect();
     for (link, ends) in (0..).zip(&spec.links) {

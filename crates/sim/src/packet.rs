@@ -5,7 +5,7 @@ use hopline_core::{FlowId, Instant, Length};
 use hopline_routing::router::Message;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::{Ecn, Header, Opaque, Protocol};
-use hopline_wire::{arp, icmp, ncn, udp};
+use hopline_wire::{arp, handoff, icmp, ncn, udp};
 use std::net::Ipv4Addr;
 
 /// A packet on its way: which one, how many hops it may still take, and whether it was marked. The packet itself never
@@ -90,6 +90,10 @@ pub enum Body {
     Ncn(ncn::Notice),
     /// A question about a link-layer address, or the answer. There is no IP header.
     Arp(arp::Message),
+    /// What base stations, home agents and mobile hosts tell each other.
+    Handoff(handoff::Tagged),
+    /// Another packet, on its way through a tunnel (RFC 2003).
+    Tunnel(Carried),
     /// A packet from outside: it is its bytes.
     Foreign(Opaque),
 }
@@ -107,7 +111,7 @@ impl Packet {
     /// The packet within.
     pub(crate) const fn carried(&self) -> Option<Handle> {
         match self.body {
-            Body::Routing { carried: Some(Carried(inner)), .. } => Some(inner),
+            Body::Routing { carried: Some(Carried(inner)), .. } | Body::Tunnel(Carried(inner)) => Some(inner),
             _ => None,
         }
     }

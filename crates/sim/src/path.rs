@@ -28,7 +28,7 @@ impl<T: Tracer> World<T> {
                 Wish::ChannelTime => self.tell_channel_time(node, seat),
                 Wish::Send(sending) => self.send_own(node, seat, sending),
                 Wish::Route(sending) => {
-                    let (handle, ..) = self.make(sending);
+                    let (handle, ..) = self.make(node, sending);
                     self.route(node, handle, Origin::Local);
                 }
                 Wish::GoOn(handle, onward) => self.go_on(node, seat, handle, onward),
@@ -63,7 +63,7 @@ impl<T: Tracer> World<T> {
 
     /// Sends what `node` is to send of its own, beside endpoints and agents, past the machines below number `seats`.
     pub(crate) fn send_own(&mut self, node: NodeId, seats: usize, sending: Sending) {
-        let (handle, next_hop, class) = self.make(sending);
+        let (handle, next_hop, class) = self.make(node, sending);
         if let Body::Ncn(_) = self.kernel.packets.get(handle).body
             && let Some(&Interface::Radio(station)) = self.nodes[node.index()].interfaces.first()
         {
@@ -72,8 +72,12 @@ impl<T: Tracer> World<T> {
         self.send_past(node, seats, handle, next_hop, class);
     }
 
-    fn make(&mut self, sending: Sending) -> (Handle, Ipv4Addr, Class) {
-        let Sending { account, ip, body, len_bytes, next_hop, class } = sending;
+    fn make(&mut self, node: NodeId, sending: Sending) -> (Handle, Ipv4Addr, Class) {
+        let Sending { account, mut ip, body, len_bytes, next_hop, class } = sending;
+        // What is sent again keeps its own: by it a mobile host says what it has.
+        if ip.id == 0 {
+            ip.id = self.nodes[node.index()].next_id();
+        }
         let packet = self.kernel.made(ip, body, len_bytes, account);
         if let Account::Flow(flow) = account {
             self.flows.made_for(flow, ip.src, packet.len_bytes);

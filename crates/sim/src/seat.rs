@@ -39,6 +39,9 @@ pub(crate) trait InPath: core::fmt::Debug {
     /// A queue of this node has dropped a packet: it came when there was no room, or has waited too long.
     fn refused(&mut self, _now: Instant, _packet: &Packet) {}
 
+    /// A mobile host is no longer served from this node.
+    fn parted(&mut self, _mobile: Ipv4Addr) {}
+
     /// Does what is due.
     fn wake(&mut self, now: Instant);
 
@@ -147,7 +150,7 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let radio = spec.radio.as_ref().filter(|_| spec.nodes[node.index()].is_wireless());
     let neighborhood = radio.and_then(|radio| Neighborhood::of(radio, node, key));
     let here = (0..).zip(&spec.proxies).filter(|(_, proxy)| proxy.node == node);
-    let proxies = here.map(|proxy| proxy::sitter(proxy, key));
+    let proxies = here.map(|proxy| proxy::sitter(proxy, spec.cells.as_ref(), key));
     neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(proxies).map(Seat::new).collect()
 }
 

@@ -1,8 +1,10 @@
 //! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
 
+mod cells;
 mod proxies;
 
 pub use crate::draw::Draw;
+pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme};
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
 pub use proxies::{MobileSide, ProxyKind, ProxySpec, snoop, split};
@@ -42,6 +44,8 @@ pub struct Spec {
     pub notice_floods: Vec<NoticeFloodSpec>,
     /// Machines in the path of TCP, in the order in which a packet from a neighbour meets those of one node. Default none.
     pub proxies: Vec<ProxySpec>,
+    /// Base stations and the hosts that move between them. Default none.
+    pub cells: Option<CellsSpec>,
     /// Nodes at which packets from outside come in and leave ([`World::inject`](crate::World::inject)). Default none.
     pub taps: BTreeSet<NodeId>,
     /// How packets find their way.

@@ -21,7 +21,8 @@ use std::net::Ipv4Addr;
 
 impl<T: Tracer> World<T> {
     /// Sends a packet that `node` itself made.
-    pub(crate) fn originate(&mut self, node: NodeId, packet: Packet) {
+    pub(crate) fn originate(&mut self, node: NodeId, mut packet: Packet) {
+        packet.ip.id = self.nodes[node.index()].next_id();
         let destination = packet.ip.dst;
         if let Some(flow) = packet.account.flow().filter(|&flow| self.flows.is_source(flow, node))
             && let Some(agent) = self.nodes[node.index()].agent.as_deref()
@@ -142,6 +143,11 @@ impl<T: Tracer> World<T> {
         match self.forwarding.next(node, address) {
             Hop::Neighbour(next_hop) => self.send_to(node, handle, next_hop.ipv4(), Class::Data),
             Hop::Agent { destination } => self.ask_agent(node, handle, destination, origin),
+            Hop::Home => {
+                let (seats, to) = (self.nodes[node.index()].path.len(), MacAddr::default());
+                self.pass_out(node, seats, Port::TUNNEL, Queued { handle, to, class: Class::Data }, address);
+            }
+            Hop::Group => self.multicast(node, handle),
             Hop::None => {
                 self.report_unreachable(node, handle, Reason::Network);
                 self.drop_packet(node, handle, DropReason::NoRoute);
@@ -177,13 +183,16 @@ impl<T: Tracer> World<T> {
         match at.interface {
             Interface::Radio(_) | Interface::Wire { .. } => self.receive(node, at, handle, from),
             // As one that the node itself made.
-            Interface::Tap => self.route(node, handle, Origin::Local),
+            Interface::Tap | Interface::Tunnel => self.route(node, handle, Origin::Local),
         }
     }
 
     /// A packet has come in from a neighbour.
     fn receive(&mut self, node: NodeId, port: Port, handle: Handle, from: NodeId) {
         let packet = self.kernel.packets.get(handle);
+        if self.nodes[node.index()].role().is_some() && self.is_of_another_cell(node, from, &packet.body) {
+            return self.drop_packet(node, handle, DropReason::OtherCell);
+        }
         let is_for_us =
             packet.account != Account::Control && self.forwarding.owner(packet.ip.dst) == Some(node);
         self.kernel.note(node, |packets| match (packets.view(handle), is_for_us) {
@@ -195,6 +204,11 @@ impl<T: Tracer> World<T> {
             Body::Routing { .. } => self.receive_routing(node, handle, from),
             // Who has Neighborhood RED has heard it already.
             Body::Ncn(_) => self.kernel.packets.release(handle),
+            Body::Handoff(tagged) if matches!(port.interface, Interface::Radio(_)) => {
+                let source = packet.ip.src;
+                self.kernel.packets.release(handle);
+                self.receive_handoff(node, source, &tagged, Some(from));
+            }
             Body::Arp(message) => {
                 self.kernel.packets.release(handle);
                 if let Interface::Radio(station) = port.interface {
@@ -212,8 +226,12 @@ impl<T: Tracer> World<T> {
                         Origin::Forwarded { previous_hop: from.ipv4(), source: packet.ip.src }
                     }
                     // From beyond what an agent knows.
-                    Interface::Wire { .. } | Interface::Tap => Origin::Local,
+                    Interface::Wire { .. } | Interface::Tap | Interface::Tunnel => Origin::Local,
                 };
+                if is_for_us && self.nodes[node.index()].role().is_some() {
+                    let id = packet.ip.id;
+                    self.note_received(node, from, id);
+                }
                 self.take(node, handle, origin);
             }
         }
@@ -227,16 +245,20 @@ impl<T: Tracer> World<T> {
         self.route(node, handle, origin);
     }
 
-    /// The interface of `node` that leads to a neighbour, and the neighbour's address there: a wire if there is one.
-    fn way_to(&self, node: NodeId, neighbour: NodeId) -> Option<(Port, MacAddr)> {
+    /// The interface of `node` that leads to a neighbour, and the neighbour's address there: a wire if there is one, else a radio; to a
+    /// mobile host that is at home here, the tunnel.
+    pub(crate) fn way_to(&self, node: NodeId, neighbour: NodeId) -> Option<(Port, MacAddr)> {
         let state = &self.nodes[node.index()];
         let leads = |interface: &Interface| matches!(interface, Interface::Wire { neighbour: n, .. } if *n == neighbour);
         if let Some(port) = state.port(leads) {
             return Some((port, MacAddr::of_node(neighbour)));
         }
-        let air = self.air.as_ref()?;
-        let (station, to) = air.towards(node, neighbour)?;
-        Some((radio_port(air, station), to))
+        let by_radio = self.air.as_ref().and_then(|air| {
+            let (station, to) = air.towards(node, neighbour)?;
+            Some((radio_port(air, station), to))
+        });
+        let is_home = || self.forwarding.is_home_of(node, neighbour);
+        by_radio.or_else(|| is_home().then_some((Port::TUNNEL, MacAddr::default())))
     }
 
     /// Over every radio.
@@ -279,8 +301,22 @@ impl<T: Tracer> World<T> {
             Interface::Wire { end, .. } => {
                 self.wires.send(&mut self.kernel, end, queued.handle, queued.class)
             }
+            Interface::Tunnel => self.intercept(node, queued.handle),
             Interface::Tap => unreachable!("a tap leads to no neighbour"),
         }
+    }
+
+    /// Machines in the path below number `seats` see a packet that is not sent. The caller's hold on it ends.
+    pub(crate) fn show_out(&mut self, node: NodeId, seats: usize, mut handle: Handle, onward: Onward) {
+        for seat in (0..seats).rev() {
+            let Onward::Out { next_hop, .. } = onward else { break };
+            let passing = Passing { handle, onward, view: self.kernel.packets.view(handle) };
+            let machine = &mut self.nodes[node.index()].path[seat].machine;
+            let passage = machine.in_path().egress(self.kernel.now, passing, next_hop);
+            let Some(passed) = self.pass(node, seat, handle, passage) else { return };
+            handle = passed;
+        }
+        self.kernel.packets.release(handle);
     }
 
     /// The MAC of `node` gave up on a packet for a neighbour, or for a group.
@@ -298,7 +334,7 @@ impl<T: Tracer> World<T> {
     }
 
     /// A packet has reached the node it is for. The caller's hold on it stays.
-    fn deliver(&mut self, node: NodeId, handle: Handle) {
+    pub(crate) fn deliver(&mut self, node: NodeId, handle: Handle) {
         let arrival = self.kernel.packets.arrive(handle);
         self.kernel.observe(Observed::Delivered, node, self.kernel.packets.len(handle));
         let packet = self.kernel.packets.get(handle);
@@ -310,6 +346,11 @@ impl<T: Tracer> World<T> {
             }
             (_, &Body::Icmp(report)) => self.receive_report(node, &report),
             (_, Body::Foreign(_)) => self.leave(node, handle),
+            (_, Body::Tunnel(_)) => self.decapsulate(node, handle),
+            (_, &Body::Handoff(tagged)) => {
+                let source = packet.ip.src;
+                self.receive_handoff(node, source, &tagged, None);
+            }
             _ => {}
         }
     }

@@ -36,6 +36,8 @@ pub enum DropReason {
     LinkError,
     /// Came from a node that is not heard at the time ([`OutageSpec`](crate::spec::OutageSpec)).
     Outage,
+    /// It came from a station that a mobile host does not listen to.
+    OtherCell,
     /// The routing agent gave it up.
     Routing(hopline_routing::DropReason),
 }
@@ -55,6 +57,7 @@ impl DropReason {
             Self::Ttl => "hop limit exceeded",
             Self::LinkError => "damaged on the link",
             Self::Outage => "link outage",
+            Self::OtherCell => "of another cell",
             Self::Routing(reason) => reason.as_str(),
         }
     }

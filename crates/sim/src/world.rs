@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 use crate::neighborhood::{Delivery, OBSERVATION_INTERVAL};
 use crate::node::{self, Interface, Node};
 use crate::notify::Notifier;
-use crate::outcome::{NodeOutcome, Notices, Outcome, ProxyCounts};
+use crate::outcome::{Handoffs, NodeOutcome, Notices, Outcome, ProxyCounts};
 use crate::outside::Egress;
 use crate::packet::Account;
 use crate::seat::{Seat, seats};
@@ -70,6 +70,7 @@ impl<T: Tracer> World<T> {
         for node in (0..spec.nodes.len() as u32).map(NodeId) {
             world.drive_agent(node);
             world.drive_path(node);
+            world.drive_cells(node);
         }
         world
     }
@@ -161,6 +162,7 @@ impl<T: Tracer> World<T> {
             airtime,
             drops: ledger.drops,
             proxies: state.path.iter_mut().map(Seat::counts).fold(ProxyCounts::default(), |sum, of| sum + of),
+            handoffs: state.handoff_log().map_or(Handoffs::default(), |log| log.handoffs()),
             marks: ledger.marks,
             frames: ledger.frames,
             routing_packets: ledger.routing_packets,
@@ -197,6 +199,9 @@ impl<T: Tracer> World<T> {
                 series.counted_from = series.samples.len();
             }
             node.path.iter_mut().for_each(Seat::restart);
+            if let Some(log) = node.handoff_log() {
+                log.restart();
+            }
         }
     }
 
@@ -236,6 +241,7 @@ impl<T: Tracer> World<T> {
         match event {
             Event::Routing { node } => self.wake_agent(NodeId(node)),
             Event::InPath { node, seat } => self.wake_seat(NodeId(node), seat),
+            Event::Cells { node } => self.wake_cells(NodeId(node)),
             Event::Endpoint { flow, side } => {
                 if self.flows.wake(self.kernel.now, flow, side) {
                     self.drive_endpoint(flow, side);
@@ -288,7 +294,7 @@ impl<T: Tracer> World<T> {
             let queues = self.nodes[node.index()].interfaces.iter().map(|interface| match *interface {
                 Interface::Radio(station) => self.air.as_ref().map_or(0, |air| air.queue_len(station)),
                 Interface::Wire { end, .. } => self.wires.queue_len(end),
-                Interface::Tap => 0,
+                Interface::Tap | Interface::Tunnel => 0,
             });
             queues.max().unwrap_or(0) as u32
         };

@@ -18,6 +18,8 @@ pub const HEADER_LEN: usize = 20;
 pub enum Protocol {
     /// ICMP, 1.
     Icmp,
+    /// Another IPv4 packet, 4 (RFC 2003).
+    Ipv4,
     /// TCP, 6.
     Tcp,
     /// UDP, 17.
@@ -63,6 +65,7 @@ impl Protocol {
     pub const fn number(self) -> u8 {
         match self {
             Self::Icmp => 1,
+            Self::Ipv4 => 4,
             Self::Tcp => 6,
             Self::Udp => 17,
             Self::Other(number) => number,
@@ -74,6 +77,7 @@ impl From<u8> for Protocol {
     fn from(number: u8) -> Self {
         match number {
             1 => Self::Icmp,
+            4 => Self::Ipv4,
             6 => Self::Tcp,
             17 => Self::Udp,
             other => Self::Other(other),

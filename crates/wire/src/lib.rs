@@ -12,6 +12,7 @@ pub mod arp;
 pub mod checksum;
 pub mod dot11;
 pub mod dsr;
+pub mod handoff;
 pub mod icmp;
 pub mod ipv4;
 pub mod ncn;

@@ -4,6 +4,7 @@
 
 mod aodv;
 mod dsr;
+mod handoff;
 mod mac;
 mod neighborhood_red;
 mod olsr;
@@ -15,6 +16,7 @@ mod tpa_listener;
 
 pub use aodv::aodv_machine;
 pub use dsr::dsr_machine;
+pub use handoff::handoff_machine;
 pub use mac::mac;
 pub use neighborhood_red::neighborhood_red_machine;
 pub use olsr::olsr_machine;

@@ -70,32 +70,44 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// A column of estimates: its title, its metric, by how much that is multiplied, and its digits after the point.
+type Column = (&'static str, &'static str, f64, usize);
+
+/// Columns of every comparison.
+const ALWAYS: &[Column] = &[("rtx index %", "rtx_index_pct", 1.0, 2), ("timeouts", "timeouts", 1.0, 1)];
+/// Of one with several flows.
+const OF_SEVERAL: &[Column] = &[("Jain", "jain", 1.0, 3)];
+/// Of one with hosts that move between base stations.
+const OF_HANDOFFS: &[Column] = &[
+    ("handoffs", "handoffs", 1.0, 1),
+    ("handoff ms", "handoff_s", 1e3, 1),
+    ("pause ms", "handoff_pause_s", 1e3, 1),
+    ("lost %", "packet_loss_pct", 1.0, 2),
+];
+
 fn table(comparison: &Comparison) -> String {
     let points = &comparison.points;
-    let fair = points.iter().any(|p| p.flows().len() > 1);
-    let mut header = vec![
-        ("variant", Align::Left),
-        ("goodput kb/s", Align::Right),
-        ("gain %", Align::Right),
-        ("rtx index %", Align::Right),
-        ("timeouts", Align::Right),
-    ];
-    header.extend(fair.then_some(("Jain", Align::Right)));
-    header.extend([("CPU s", Align::Right), ("fingerprint", Align::Left)]);
+    let several = points.iter().any(|point| point.flows().len() > 1);
+    let moves = points.iter().any(|point| point.estimate("handoffs").is_some());
+    let none: &[Column] = &[];
+    let columns = ALWAYS.iter().chain(if several { OF_SEVERAL } else { none }).chain(if moves {
+        OF_HANDOFFS
+    } else {
+        none
+    });
+    let right = |title| (title, Align::Right);
+    let mut header = vec![("variant", Align::Left), right("goodput kb/s"), right("gain %")];
+    header.extend(columns.clone().map(|column| right(column.0)));
+    header.extend([right("CPU s"), ("fingerprint", Align::Left)]);
     let row = |number: usize| {
         let point = &points[number];
         let cell = |metric: &str, factor: f64, digits: usize| match point.estimate(metric) {
             Some(estimate) => with_interval(comparison, &estimate.scaled(factor), digits),
             None => "-".to_owned(),
         };
-        let mut row = vec![
-            comparison.description.points[number].label.clone(),
-            cell(GOODPUT, 1e-3, 1),
-            gain(comparison, number),
-            cell("rtx_index_pct", 1.0, 2),
-            cell("timeouts", 1.0, 1),
-        ];
-        row.extend(fair.then(|| cell("jain", 1.0, 3)));
+        let label = comparison.description.points[number].label.clone();
+        let mut row = vec![label, cell(GOODPUT, 1e-3, 1), gain(comparison, number)];
+        row.extend(columns.clone().map(|&(_, metric, factor, digits)| cell(metric, factor, digits)));
         row.extend([format!("{:.2}", point.cpu_s), point.fingerprint.to_string()]);
         row
     };

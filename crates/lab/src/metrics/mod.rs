@@ -100,7 +100,7 @@ impl Metric<'_> {
 }
 
 /// A metric as such.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct MetricInfo {
     /// Its name. Where it has a unit, the name ends in it.
     pub name: &'static str,

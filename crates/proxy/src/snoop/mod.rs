@@ -21,6 +21,7 @@ use cache::{Cache, Cached, Origin, State};
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Segment, Timestamps};
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
 /// Snoop at one station. `K`: a packet as whoever drives the machine keeps it, to send it again.
 #[derive(Debug)]
@@ -222,6 +223,11 @@ impl<K: Clone> Snoop<K> {
             }
             Followed::Modern(_) => modern::refused(tracked, &mut self.stats, packet.segment.seq),
         }
+    }
+
+    /// A mobile host has gone elsewhere: what it acknowledges is not seen here any more, so what is kept for it goes.
+    pub fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+        self.table.forget(|connection| connection.mobile.0 == mobile);
     }
 
     /// Does what is due.

@@ -1,5 +1,6 @@
 //! From a checked document to a [`Spec`].
 
+mod cells;
 mod door;
 mod draw;
 mod feedback;
@@ -106,13 +107,15 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
                 "add [radio] with preset = \"ns2-wavelan\" for a wireless network, [[link]] for a wired one",
             ));
     }
-    let routing = scenario.section("routing");
+    let of_routing = scenario.section("routing");
+    let routing = routing::resolve(of_routing, &nodes)?;
     Ok(Spec {
         duration: seconds_of(&scenario, keys::scenario::DURATION_S),
         warmup: warmup(scenario)?,
         seed,
-        routing: routing::resolve(routing, &nodes)?,
-        failure_notification: routing::failure_notification(routing),
+        cells: cells::resolve(scenario, &nodes, &routing, &names)?,
+        routing,
+        failure_notification: routing::failure_notification(of_routing),
         nodes,
         radio,
         links,
@@ -121,7 +124,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         proxies,
         taps: Default::default(),
         series: Default::default(),
-        extra_header_bytes: routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,
+        extra_header_bytes: of_routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,
         flows,
     })
 }

@@ -182,6 +182,13 @@ impl Medium {
         heard.iter().filter(decodes).map(|h| h.station).collect()
     }
 
+    /// How strongly a station would hear another one at `now`, in watts, before anything is drawn for a frame.
+    pub(crate) fn power_w(&mut self, now: Instant, from: StationId, to: StationId) -> Option<f64> {
+        let mut heard = Vec::new();
+        self.sense(now, from, &mut heard);
+        heard.iter().find(|h| h.station == to).map(|h| h.power_w)
+    }
+
     /// The transmission ends at its sender.
     pub(crate) fn end(&mut self, id: u32, order: u64) {
         self.flights[id as usize].order = order;

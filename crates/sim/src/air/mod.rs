@@ -183,6 +183,15 @@ impl Air {
         heard.into_iter().map(|station| self.stations[station.index()].node)
     }
 
+    /// How strongly a node hears another one now, in dBm, before anything is drawn for a frame: over the first radios that share a
+    /// channel.
+    pub(crate) fn signal_dbm(&mut self, now: Instant, from: NodeId, to: NodeId) -> Option<f64> {
+        let (sender, address) = self.towards(from, to)?;
+        let receiver = self.by_address[address.node()?.index()]?;
+        let power_w = self.medium.power_w(now, sender, receiver)?;
+        Some(10.0 * libm::log10(power_w) + 30.0)
+    }
+
     /// Takes the packets for `next_hop` out of the queue of a station.
     pub(crate) fn purge_queue<T>(
         &mut self,

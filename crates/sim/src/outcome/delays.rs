@@ -30,6 +30,25 @@ impl Delays {
         self.most = self.most.max(time);
     }
 
+    /// These and those of another one.
+    ///
+    /// # Panics
+    /// Never: a histogram that resizes itself takes in another one.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        match (&mut self.histogram, &other.histogram) {
+            (_, None) => {}
+            (None, Some(_)) => return other.clone(),
+            (Some(ours), Some(theirs)) => {
+                ours.add(theirs).expect("the histogram resizes itself");
+                self.sum += other.sum;
+                self.least = self.least.min(other.least);
+                self.most = self.most.max(other.most);
+            }
+        }
+        self
+    }
+
     /// How many.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -75,6 +94,13 @@ impl Delays {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_of_them_are_one_of_all() {
+        let both = of([1, 5]).with(&of([3, 9]));
+        assert_eq!(both, of([1, 5, 3, 9]));
+        assert_eq!((Delays::default().with(&of([2])), of([2]).with(&Delays::default())), (of([2]), of([2])));
+    }
 
     fn of(millis: impl IntoIterator<Item = u64>) -> Delays {
         let mut delays = Delays::default();

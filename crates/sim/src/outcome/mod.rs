@@ -1,11 +1,14 @@
 //! What a run yields.
 
 mod delays;
+mod handoffs;
 mod neighborhood;
 mod packets;
 mod proxies;
 
 pub use delays::Delays;
+pub(crate) use handoffs::HandoffLog;
+pub use handoffs::Handoffs;
 pub use neighborhood::{NeighborhoodSample, NeighborhoodSeries};
 pub use packets::Packets;
 pub use proxies::ProxyCounts;
@@ -134,6 +137,8 @@ pub struct NodeOutcome {
     pub drops: Drops,
     /// What machines in the path of TCP here have done.
     pub proxies: ProxyCounts,
+    /// Its handoffs, if it is a mobile host.
+    pub handoffs: Handoffs,
     /// Packets that queues of this node marked in place of dropping them (RFC 3168).
     pub marks: u64,
     /// Frames sent over the radio, by kind.
@@ -199,7 +204,7 @@ pub struct Drops {
     /// Another packet was to wait for the address of a neighbour ([`AddressResolution`](crate::spec::AddressResolution)), or the next
     /// hop was no neighbour at all.
     pub unresolved: u64,
-    /// There was no route, or it took too long to find one.
+    /// There was no route, or it took too long to find one; at a mobile host, it came from a station that the host does not listen to.
     pub no_route: u64,
     /// Hop limit exceeded.
     pub ttl: u64,

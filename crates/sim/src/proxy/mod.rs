@@ -6,7 +6,7 @@ mod split;
 use crate::node::Interface;
 use crate::packet::{Account, Body, Handle, Packet, header};
 use crate::seat::{Onward, Passage, Passing, Sending, Sitter, Wish};
-use crate::spec::{MobileSide, ProxyKind, ProxySpec};
+use crate::spec::{CellsSpec, MobileSide, ProxyKind, ProxySpec};
 use hopline_core::{Length, Purpose, Stream};
 use hopline_proxy::snoop::Snoop;
 use hopline_proxy::split::Split;
@@ -20,8 +20,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 /// The machine that `spec`, number `number` of them all, describes.
-pub(crate) fn sitter((number, spec): (u64, &ProxySpec), (seed, run): (u64, u64)) -> Sitter {
-    let border = Border::new(&spec.mobile);
+pub(crate) fn sitter(
+    (number, spec): (u64, &ProxySpec),
+    cells: Option<&CellsSpec>,
+    (seed, run): (u64, u64),
+) -> Sitter {
+    let border = Border::new(spec, cells);
     match &spec.kind {
         ProxyKind::Snoop(config) => Sitter::Snoop(Box::new(SnoopSeat::new(Snoop::new(*config), border))),
         ProxyKind::Split(config) => {
@@ -37,19 +41,21 @@ struct Border {
     /// Addresses of mobile hosts; `None`: whoever is reached by radio.
     mobile: Option<Vec<Ipv4Addr>>,
     wishes: VecDeque<Wish>,
-    /// Which neighbour leads to a mobile host.
-    next_hops: BTreeMap<Ipv4Addr, Ipv4Addr>,
+    /// Which neighbour leads to a mobile host. `None`: a tunnel does.
+    next_hops: Option<BTreeMap<Ipv4Addr, Ipv4Addr>>,
     /// Whose packets those of a connection are.
     accounts: BTreeMap<Connection, Account>,
 }
 
 impl Border {
-    fn new(mobile: &MobileSide) -> Self {
-        let mobile = match mobile {
+    fn new(spec: &ProxySpec, cells: Option<&CellsSpec>) -> Self {
+        let mobile = match &spec.mobile {
             MobileSide::Radios => None,
             MobileSide::Nodes(nodes) => Some(nodes.iter().map(|node| node.ipv4()).collect()),
         };
-        let (wishes, next_hops, accounts) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
+        let is_home = cells.is_some_and(|cells| cells.home_agent == spec.node);
+        let next_hops = (!is_home).then(BTreeMap::new);
+        let (wishes, accounts) = (VecDeque::new(), BTreeMap::new());
         Self { mobile, wishes, next_hops, accounts }
     }
 
@@ -63,17 +69,23 @@ impl Border {
         let (src, dst) = ((ip.src, segment.ports()[0]), (ip.dst, segment.ports()[1]));
         let (connection, from) = match packet.onward {
             Onward::In { from, .. } if by_radio || is_mobile(&ip.src) => {
-                self.next_hops.insert(ip.src, from.ipv4());
+                self.learn(ip.src, from.ipv4());
                 (Connection { fixed: dst, mobile: src }, Side::Mobile)
             }
             Onward::Out { next_hop, .. } if by_radio || is_mobile(&ip.dst) => {
-                self.next_hops.insert(ip.dst, next_hop);
+                self.learn(ip.dst, next_hop);
                 (Connection { fixed: src, mobile: dst }, Side::Fixed)
             }
             _ => return None,
         };
         self.accounts.insert(connection, *account);
         Some((connection, from, segment))
+    }
+
+    fn learn(&mut self, mobile: Ipv4Addr, next_hop: Ipv4Addr) {
+        if let Some(next_hops) = &mut self.next_hops {
+            next_hops.insert(mobile, next_hop);
+        }
     }
 
     fn absorb(&mut self, handle: Handle) -> Passage {
@@ -101,7 +113,8 @@ impl Border {
         class: Class,
     ) -> Wish {
         let account = self.accounts.get(&connection).copied().unwrap_or(Account::Foreign);
-        let next_hop = self.next_hops.get(&ip.dst).copied().unwrap_or(ip.dst);
+        let next_hop =
+            self.next_hops.as_ref().and_then(|known| known.get(&ip.dst)).copied().unwrap_or(ip.dst);
         let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
         let sending = Sending { account, ip, body: Body::Segment(segment), len_bytes, next_hop, class };
         match to {

@@ -63,6 +63,10 @@ impl InPath for SnoopSeat {
         }
     }
 
+    fn parted(&mut self, mobile: Ipv4Addr) {
+        self.machine.forget_mobile(mobile);
+    }
+
     fn counts(&self) -> ProxyCounts {
         self.machine.stats().into()
     }

@@ -26,7 +26,7 @@ use hopline_wire::dot11::{self, Frame, MacAddr};
 use hopline_wire::dsr::{self, DsrOption, ErrorKind};
 use hopline_wire::tcp::{Flags, Segment};
 use hopline_wire::tpa;
-use hopline_wire::{ncn, olsr};
+use hopline_wire::{handoff as wire_handoff, ncn, olsr};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -111,6 +111,8 @@ impl<W: Write> Ns2<W> {
             // ns-2 has the type and no such packet.
             Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
             Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
+            Body::Handoff(_) => (shown.serial, "message", wire_handoff::PORT, wire_handoff::PORT),
+            Body::Tunnel(_) => unreachable!("what a tunnel carries is shown in its place"),
             Body::Arp(_) => (0, "ARP", 0, 0),
             Body::Foreign(opaque) => {
                 let [sport, dport] = opaque.ports().unwrap_or_default();
@@ -144,7 +146,12 @@ impl<W: Write> Ns2<W> {
                 router::Message::Olsr(packet) => self.link_state(packet),
                 router::Message::Dsr { header, .. } => self.source_routing(packet, header),
             },
-            Body::Icmp(_) | Body::Ncn(_) | Body::Arp(_) | Body::Foreign(_) => self.write(format_args!("\n")),
+            Body::Icmp(_)
+            | Body::Ncn(_)
+            | Body::Handoff(_)
+            | Body::Tunnel(_)
+            | Body::Arp(_)
+            | Body::Foreign(_) => self.write(format_args!("\n")),
         }
     }
 
@@ -315,7 +322,7 @@ const fn names(reason: DropReason) -> (&'static str, &'static str) {
         DropReason::LinkError | DropReason::Outage => ("MAC", "ERR"),
         DropReason::Ttl => ("RTR", "TTL"),
         DropReason::Unresolved => ("IFQ", "ARP"),
-        DropReason::NoNeighbour | DropReason::NoRoute => ("RTR", "NRTE"),
+        DropReason::NoNeighbour | DropReason::NoRoute | DropReason::OtherCell => ("RTR", "NRTE"),
         DropReason::Routing(reason) => match reason {
             Routing::NoRoute
             | Routing::DiscoveryFailed

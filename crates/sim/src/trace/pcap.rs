@@ -2,13 +2,13 @@
 
 use super::{DropReason, PacketView, Place, TraceEvent, Tracer};
 use crate::neighborhood;
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Carried, Packet};
 use crate::spec::Spec;
 use hopline_core::{Instant, LinkId, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
-use hopline_wire::ipv4::Header;
+use hopline_wire::ipv4::{HEADER_LEN, Header};
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{arp, udp};
+use hopline_wire::{arp, handoff, udp};
 use std::io::{self, Write};
 
 /// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
@@ -158,6 +158,12 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
         ip.emit(message.wire_len() + payload.len(), out);
         message.emit(out);
         out.extend(payload);
+    } else if let (Body::Tunnel(Carried(inner)), Some(carried)) = (&packet.body, carried) {
+        let inner_ip = Header { ttl: inner.ttl, ..carried.ip };
+        let payload = payload(carried);
+        ip.emit(HEADER_LEN + payload.len(), out);
+        inner_ip.emit(payload.len(), out);
+        out.extend(payload);
     } else {
         let payload = payload(packet);
         ip.emit(payload.len(), out);
@@ -178,6 +184,12 @@ fn payload(packet: &Packet) -> Vec<u8> {
             notice.emit(&mut message);
             emit_udp(&packet.ip, neighborhood::PORTS, message, &mut out);
         }
+        Body::Handoff(tagged) => {
+            let mut message = Vec::with_capacity(tagged.wire_len());
+            tagged.emit(&mut message);
+            emit_udp(&packet.ip, [handoff::PORT; 2], message, &mut out);
+        }
+        Body::Tunnel(_) => unreachable!("tunnels are not nested"),
         Body::Routing { message, .. } => {
             let mut bytes = Vec::with_capacity(message.wire_len());
             message.emit(&mut bytes);

@@ -81,6 +81,7 @@ fn empty() -> Spec {
         outages: Vec::new(),
         notice_floods: Vec::new(),
         proxies: Vec::new(),
+        cells: None,
         taps: Default::default(),
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,

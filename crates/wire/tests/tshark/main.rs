@@ -18,6 +18,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
+mod handoff;
 mod ncn;
 mod tpa;
 
@@ -27,6 +28,9 @@ fn main() -> ExitCode {
         tshark_decodes_every_kind_of_packet_with_right_checksums,
         tshark_reads_block_acknowledgment_as_it_was_meant,
         tshark_is_heard_when_it_objects,
+        handoff::every_field_is_shown_as_it_was_written,
+        handoff::the_info_column_can_be_read_and_says_what_is_wrong,
+        handoff::what_the_parser_refuses_is_an_error_and_nothing_else_is,
         ncn::every_field_is_shown_as_it_was_written,
         ncn::the_info_column_can_be_read_and_says_what_is_wrong,
         ncn::what_the_parser_refuses_is_an_error_and_nothing_else_is,

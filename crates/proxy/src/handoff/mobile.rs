@@ -1,0 +1,427 @@
+//! The mobile host: it hears stations, decides, and asks.
+
+use super::key::{self, is_genuine};
+use super::{BEACON_INTERVAL, Identity, Scheme, Transmit};
+use hopline_core::{Duration, Instant};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, Says, Tagged};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// How a mobile host behaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MobileConfig {
+    /// Who it is.
+    pub identity: Identity,
+    /// How packets find it.
+    pub scheme: Scheme,
+    /// When it changes.
+    pub decide: Decide,
+    /// How many stations beside the current one keep packets: the strongest. Default 1. With registration none does.
+    pub buffering: u8,
+    /// How long a station serves it that hears nothing more, and how long a station is believed to be there that is heard no more, up to
+    /// 65.535 s. Default three beacons.
+    pub lifetime: Duration,
+    /// How long it first waits for an answer; then twice as long. Default 50 ms.
+    pub patience: Duration,
+    /// How often it asks before it takes a station for gone. Default 5.
+    pub tries: u8,
+    /// Most stations that it remembers. Default 16.
+    pub stations: u8,
+}
+
+/// When a mobile host changes its station. One that it hears no more it leaves for the strongest at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decide {
+    /// When the last beacons of another one were each so much stronger than those of the current one.
+    Stronger {
+        /// By how much in decibels. Default 6.
+        by_db: f64,
+        /// How many beacons, 1 to 8. Default 2.
+        beacons: u8,
+    },
+    /// Each time this has passed, to the strongest other one (§4: "timer-driven").
+    Every(Duration),
+}
+
+impl Default for Decide {
+    fn default() -> Self {
+        Self::Stronger { by_db: 6.0, beacons: 2 }
+    }
+}
+
+impl MobileConfig {
+    /// A host with the defaults.
+    #[must_use]
+    pub fn new(identity: Identity, scheme: Scheme) -> Self {
+        Self {
+            identity,
+            scheme,
+            decide: Decide::default(),
+            buffering: 1,
+            lifetime: BEACON_INTERVAL.saturating_mul(3),
+            patience: Duration::from_millis(50),
+            tries: 5,
+            stations: 16,
+        }
+    }
+}
+
+/// A mobile host.
+#[derive(Debug)]
+pub struct Mobile {
+    config: MobileConfig,
+    /// Those heard, in the order in which they were heard first.
+    stations: Vec<Known>,
+    current: Option<Ipv4Addr>,
+    latest: Latest,
+    /// When the timer of [`Decide::Every`] is due.
+    next_change: Instant,
+    number: u64,
+    out: VecDeque<Transmit>,
+    events: VecDeque<Event>,
+    stats: MobileStats,
+}
+
+/// What a [`Mobile`] tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// From now on it sends by this station.
+    Attached {
+        /// The station.
+        station: Ipv4Addr,
+    },
+    /// What comes for it comes by this station.
+    Served {
+        /// The station.
+        station: Ipv4Addr,
+        /// Since it asked.
+        took: Duration,
+        /// Whether it had another one before.
+        handoff: bool,
+    },
+    /// It has no station.
+    Detached,
+}
+
+/// What a [`Mobile`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MobileStats {
+    /// Changes from one station to another.
+    pub handoffs: u64,
+    /// Requests, those repeated included.
+    pub requests: u64,
+    /// Requests to which no answer came.
+    pub unanswered: u64,
+    /// Messages without the right proof, and beacons from another address than they say.
+    pub forged: u64,
+    /// Beacons with a number that is not above the last one.
+    pub replayed: u64,
+    /// Messages that are none of its concern, and answers to what it did not ask.
+    pub foreign: u64,
+}
+
+/// Most beacons that are compared.
+const MOST_BEACONS: usize = 8;
+
+/// A station that was heard.
+#[derive(Debug)]
+struct Known {
+    station: Ipv4Addr,
+    number: u64,
+    heard: Instant,
+    /// Of its last beacons, in dBm, the newest last.
+    signals: VecDeque<f64>,
+    /// What it was asked last, and is believed to do.
+    does: Option<Kind>,
+    pending: Option<Pending>,
+}
+
+/// A request that was not answered yet.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    message: Tagged,
+    kind: Kind,
+    since: Instant,
+    due: Instant,
+    tries: u8,
+    handoff: bool,
+}
+
+impl Mobile {
+    /// A host that has heard nobody yet.
+    #[must_use]
+    pub fn new(config: MobileConfig) -> Self {
+        Self {
+            config,
+            stations: Vec::new(),
+            current: None,
+            latest: Latest::default(),
+            next_change: Instant::FAR_FUTURE,
+            number: 0,
+            out: VecDeque::new(),
+            events: VecDeque::new(),
+            stats: MobileStats::default(),
+        }
+    }
+
+    /// A packet came for the host. `id`: its IP identification.
+    pub fn received(&mut self, id: u16) {
+        self.latest.push(id);
+    }
+
+    /// Takes a message that came from the address `from`. `signal_dbm`: how strongly, if that is known.
+    pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, tagged: &Tagged, signal_dbm: Option<f64>) {
+        if !is_genuine(self.config.identity.key.as_ref(), tagged) {
+            self.stats.forged += 1;
+            return;
+        }
+        let Message { number, says } = tagged.message;
+        match says {
+            Says::Beacon { station } if station != from => self.stats.forged += 1,
+            Says::Beacon { .. } => self.hear(now, from, number, signal_dbm.unwrap_or(f64::MIN)),
+            Says::Answer { mobile, to, .. } if mobile == self.config.identity.address => {
+                self.take_answer(now, from, number, to);
+            }
+            Says::Answer { .. } | Says::Request { .. } => self.stats.foreign += 1,
+        }
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.forget_silent(now);
+        for at in 0..self.stations.len() {
+            self.ask_again(now, at);
+        }
+        let gives_up =
+            |known: &Known| known.pending.is_some_and(|p| p.tries >= self.config.tries && p.due <= now);
+        let mut unanswered = 0;
+        self.stations.retain(|known| {
+            let gone = gives_up(known);
+            unanswered += u64::from(gone);
+            !gone
+        });
+        self.stats.unanswered += unanswered;
+        self.leave_lost(now);
+        if self.next_change <= now {
+            self.change_by_timer(now);
+        }
+    }
+
+    /// The next message to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.out.pop_front()
+    }
+
+    /// What it tells.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`Mobile::handle_timeout`].
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let answers = self.stations.iter().filter_map(|known| known.pending.map(|pending| pending.due));
+        let silences = self.stations.iter().map(|known| known.heard + self.config.lifetime);
+        answers.chain(silences).chain([self.next_change]).min().filter(|&at| at != Instant::FAR_FUTURE)
+    }
+
+    /// The station by which it sends.
+    #[must_use]
+    pub const fn station(&self) -> Option<Ipv4Addr> {
+        self.current
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub const fn stats(&self) -> &MobileStats {
+        &self.stats
+    }
+
+    fn hear(&mut self, now: Instant, station: Ipv4Addr, number: u64, signal_dbm: f64) {
+        let Some(at) = self.known(now, station) else { return };
+        let known = &mut self.stations[at];
+        if number <= known.number {
+            self.stats.replayed += 1;
+            return;
+        }
+        (known.number, known.heard) = (number, now);
+        if known.signals.len() == MOST_BEACONS {
+            known.signals.pop_front();
+        }
+        known.signals.push_back(signal_dbm);
+        self.decide(now, at);
+        self.refresh(now, station);
+    }
+
+    /// The number of a station in the list; it may be new there.
+    fn known(&mut self, now: Instant, station: Ipv4Addr) -> Option<usize> {
+        if let Some(at) = self.stations.iter().position(|known| known.station == station) {
+            return Some(at);
+        }
+        if self.stations.len() >= usize::from(self.config.stations) {
+            self.stats.foreign += 1;
+            return None;
+        }
+        let (signals, does, pending) = (VecDeque::new(), None, None);
+        self.stations.push(Known { station, number: 0, heard: now, signals, does, pending });
+        Some(self.stations.len() - 1)
+    }
+
+    /// A beacon of station number `at` was heard.
+    fn decide(&mut self, now: Instant, at: usize) {
+        let other = self.stations[at].station;
+        let Some(current) = self.current else { return self.change(now, other) };
+        let Decide::Stronger { by_db, beacons } = self.config.decide else { return };
+        let Some(present) = self.stations.iter().find(|known| known.station == current) else { return };
+        let beacons = usize::from(beacons);
+        let last = |known: &Known| known.signals.iter().rev().take(beacons).copied().collect::<Vec<_>>();
+        let (theirs, ours) = (last(&self.stations[at]), last(present));
+        let enough = theirs.len() == beacons && ours.len() == beacons;
+        if enough && other != current && theirs.iter().zip(&ours).all(|(a, b)| *a >= b + by_db) {
+            self.change(now, other);
+        }
+    }
+
+    /// From now on this station forwards.
+    fn change(&mut self, now: Instant, to: Ipv4Addr) {
+        let before = self.current.replace(to);
+        self.stats.handoffs += u64::from(before.is_some());
+        if let Decide::Every(time) = self.config.decide {
+            self.next_change = now + time;
+        }
+        self.events.push_back(Event::Attached { station: to });
+        let first = match self.config.scheme {
+            Scheme::Multicast => Kind::Forward,
+            Scheme::Registration => Kind::Register,
+        };
+        self.ask(now, to, first, before.is_some());
+        self.assign(now);
+    }
+
+    /// Asks all others for what they are to do now, if that is something else than before.
+    fn assign(&mut self, now: Instant) {
+        for at in 0..self.stations.len() {
+            let Known { station, does, .. } = self.stations[at];
+            let wanted = self.wanted(station);
+            if Some(station) != self.current && does.is_some() && wanted != does {
+                self.ask(now, station, wanted.unwrap_or(Kind::Stop), false);
+            } else if Some(station) != self.current && wanted.is_some() && wanted != does {
+                self.ask(now, station, Kind::Buffer, false);
+            }
+        }
+    }
+
+    /// What a station is to do.
+    fn wanted(&self, station: Ipv4Addr) -> Option<Kind> {
+        match self.config.scheme {
+            Scheme::Multicast if Some(station) == self.current => Some(Kind::Forward),
+            Scheme::Registration if Some(station) == self.current => Some(Kind::Register),
+            Scheme::Registration => None,
+            Scheme::Multicast => {
+                let own = self.strength(station)?;
+                let others = self.stations.iter().filter(|known| Some(known.station) != self.current);
+                let stronger = others.filter(|known| {
+                    let theirs = known.signals.back().copied().unwrap_or(f64::MIN);
+                    (theirs, known.station) > (own, station)
+                });
+                (stronger.count() < usize::from(self.config.buffering)).then_some(Kind::Buffer)
+            }
+        }
+    }
+
+    fn strength(&self, station: Ipv4Addr) -> Option<f64> {
+        self.stations.iter().find(|known| known.station == station)?.signals.back().copied()
+    }
+
+    /// A beacon says that a station is there: it is to go on with what it does, and others may have become weaker by comparison.
+    fn refresh(&mut self, now: Instant, station: Ipv4Addr) {
+        if let Some(wanted) = self.wanted(station)
+            && self.stations.iter().any(|known| known.station == station && known.pending.is_none())
+        {
+            self.ask(now, station, wanted, false);
+        }
+        self.assign(now);
+    }
+
+    fn ask(&mut self, now: Instant, station: Ipv4Addr, kind: Kind, handoff: bool) {
+        self.number = self.config.identity.number(now, self.number);
+        let asks = match kind {
+            Kind::Forward => Asks::Forward(self.latest),
+            Kind::Buffer => Asks::Buffer,
+            Kind::Stop => Asks::Stop,
+            Kind::Register => Asks::Register { care_of: station },
+        };
+        let (mobile, lifetime) = (self.config.identity.address, self.config.lifetime);
+        let says = Says::Request { mobile, lifetime, asks };
+        let message = key::seal(self.config.identity.key.as_ref(), Message { number: self.number, says });
+        let Some(known) = self.stations.iter_mut().find(|known| known.station == station) else { return };
+        known.does = if kind == Kind::Stop { None } else { Some(kind) };
+        let due = now + self.config.patience;
+        known.pending = Some(Pending { message, kind, since: now, due, tries: 1, handoff });
+        self.stats.requests += 1;
+        self.out.push_back(Transmit { to: station, message });
+    }
+
+    fn ask_again(&mut self, now: Instant, at: usize) {
+        let Known { station, ref mut pending, .. } = self.stations[at];
+        let Some(pending) = pending.as_mut().filter(|p| p.due <= now && p.tries < self.config.tries) else {
+            return;
+        };
+        let wait = self.config.patience.saturating_mul(1 << pending.tries.min(16));
+        (pending.tries, pending.due) = (pending.tries + 1, now + wait);
+        self.stats.requests += 1;
+        self.out.push_back(Transmit { to: station, message: pending.message });
+    }
+
+    fn take_answer(&mut self, now: Instant, from: Ipv4Addr, number: u64, to: Kind) {
+        let asked = |known: &&mut Known| {
+            known.station == from
+                && known.pending.is_some_and(|p| p.message.message.number == number && p.kind == to)
+        };
+        let Some(pending) = self.stations.iter_mut().find(asked).and_then(|known| known.pending.take())
+        else {
+            self.stats.foreign += 1;
+            return;
+        };
+        if matches!(to, Kind::Forward | Kind::Register) && self.current == Some(from) {
+            let (took, handoff) = (now.since(pending.since), pending.handoff);
+            self.events.push_back(Event::Served { station: from, took, handoff });
+        }
+    }
+
+    fn forget_silent(&mut self, now: Instant) {
+        let lifetime = self.config.lifetime;
+        self.stations.retain(|known| known.heard + lifetime > now);
+    }
+
+    /// If the current station is gone, the strongest takes its place.
+    fn leave_lost(&mut self, now: Instant) {
+        let Some(current) = self.current else { return };
+        if self.stations.iter().any(|known| known.station == current) {
+            return;
+        }
+        match self.strongest_other() {
+            Some(station) => self.change(now, station),
+            None => {
+                (self.current, self.next_change) = (None, Instant::FAR_FUTURE);
+                self.events.push_back(Event::Detached);
+            }
+        }
+    }
+
+    fn change_by_timer(&mut self, now: Instant) {
+        let Decide::Every(time) = self.config.decide else { return };
+        self.next_change = now + time;
+        if let Some(station) = self.strongest_other() {
+            self.change(now, station);
+        }
+    }
+
+    fn strongest_other(&self) -> Option<Ipv4Addr> {
+        let others = self.stations.iter().filter(|known| Some(known.station) != self.current);
+        let strength = |known: &&Known| known.signals.back().copied().unwrap_or(f64::MIN);
+        let strongest =
+            others.max_by(|a, b| strength(a).total_cmp(&strength(b)).then(a.station.cmp(&b.station)));
+        strongest.map(|known| known.station)
+    }
+}

@@ -1,0 +1,233 @@
+//! Cells: what home agents, base stations and mobile hosts do with packets, and what they tell each other.
+//!
+//! A packet for a mobile host goes to its home agent, which sends it on within another one; a station takes it out again. Each station
+//! of a group gets a copy: the network's own multicast routing is ideal, and joining takes no time.
+
+mod role;
+
+use crate::event::Event;
+use crate::packet::{Account, Body, Carried, Handle, Mark, header};
+use crate::seat::Onward;
+use crate::trace::{DropReason, Tracer};
+use crate::world::World;
+use hopline_core::NodeId;
+use hopline_proxy::handoff::{Does, Event as Told, Transmit, group_of};
+use hopline_queue::Class;
+use hopline_routing::router::Origin;
+use hopline_wire::handoff::Tagged;
+use hopline_wire::ipv4::{HEADER_LEN, Header, Protocol};
+use hopline_wire::udp;
+use role::is_registration;
+pub(crate) use role::{Role, role};
+use std::net::Ipv4Addr;
+
+impl<T: Tracer> World<T> {
+    /// A packet goes into the tunnel to the mobile host that it is for, from its home agent. The caller's hold on it passes on.
+    pub(crate) fn intercept(&mut self, node: NodeId, mut handle: Handle) {
+        // RFC 2003 §3.1: entering a tunnel is a hop.
+        if handle.ttl <= 1 {
+            return self.drop_packet(node, handle, DropReason::Ttl);
+        }
+        handle.ttl -= 1;
+        let mobile = self.kernel.packets.get(handle).ip.dst;
+        let now = self.kernel.now;
+        let home = self.nodes[node.index()].role().and_then(|role| role.home.as_ref());
+        match home.and_then(|home| home.destination(now, mobile)) {
+            Some(station) => self.tunnel(node, handle, station),
+            None => self.drop_packet(node, handle, DropReason::NoRoute),
+        }
+    }
+
+    /// A packet for a group goes to its members: over each way that leads to some of them once. The caller's hold on it ends.
+    pub(crate) fn multicast(&mut self, node: NodeId, handle: Handle) {
+        let Header { src, dst: group, .. } = self.kernel.packets.get(handle).ip;
+        let Some(source) = self.forwarding.owner(src) else {
+            return self.drop_packet(node, handle, DropReason::NoRoute);
+        };
+        for next_hop in self.forwarding.branches(source, node, group) {
+            self.kernel.packets.retain(handle);
+            self.send_to(node, handle, next_hop.ipv4(), Class::Data);
+        }
+        if self.forwarding.is_member(node, group) {
+            self.deliver(node, handle);
+        }
+        self.kernel.packets.release(handle);
+    }
+
+    /// A packet within another has come to the end of its tunnel. The caller's hold on the outer one stays.
+    pub(crate) fn decapsulate(&mut self, node: NodeId, outer: Handle) {
+        let Some(inner) = self.kernel.packets.get(outer).carried() else { return };
+        self.kernel.packets.retain(inner);
+        // RFC 6040 §4.2.
+        let mark = if outer.mark == Mark::Congestion { Mark::Congestion } else { inner.mark };
+        let inner = Handle { mark, ..inner };
+        let Header { dst, id, .. } = self.kernel.packets.get(inner).ip;
+        match self.nodes[node.index()].role_mut().and_then(|role| role.station.as_mut()) {
+            Some(station) => station.handle_packet(dst, id, inner),
+            None => self.drop_packet(node, inner, DropReason::NoRoute),
+        }
+        self.drive_cells(node);
+    }
+
+    /// A message of a neighbour, or of somebody beyond, is for this node. `heard`: whose radio it came from, if it did.
+    pub(crate) fn receive_handoff(
+        &mut self,
+        node: NodeId,
+        from: Ipv4Addr,
+        tagged: &Tagged,
+        heard: Option<NodeId>,
+    ) {
+        let now = self.kernel.now;
+        let signal = heard.and_then(|sender| self.air.as_mut()?.signal_dbm(now, sender, node));
+        let Some(role) = self.nodes[node.index()].role_mut() else { return };
+        if let Some(host) = &mut role.mobile {
+            host.machine.handle_message(now, from, tagged, signal);
+        } else if let Some(home) = role.home.as_mut().filter(|_| heard.is_none() && is_registration(tagged)) {
+            home.handle_message(now, tagged);
+        } else if let Some(station) = &mut role.station {
+            station.handle_message(now, from, tagged);
+        }
+        self.drive_cells(node);
+    }
+
+    /// A packet of a flow has come to the node that it is for, over the radio of `from`.
+    pub(crate) fn note_received(&mut self, node: NodeId, from: NodeId, id: u16) {
+        let now = self.kernel.now;
+        if let Some(host) = self.nodes[node.index()].role_mut().and_then(|role| role.mobile.as_mut()) {
+            host.machine.received(id);
+            host.log.packet(now, host.machine.station() == Some(from.ipv4()));
+        }
+    }
+
+    /// Whether a mobile host hears nothing of what this neighbour sends but beacons.
+    pub(crate) fn is_of_another_cell(&self, node: NodeId, from: NodeId, body: &Body) -> bool {
+        let host = self.nodes[node.index()].role().and_then(|role| role.mobile.as_ref());
+        !matches!(body, Body::Handoff(_)) && host.is_some_and(|host| host.ignores(from))
+    }
+
+    /// The role of a node is due.
+    pub(crate) fn wake_cells(&mut self, node: NodeId) {
+        let now = self.kernel.now;
+        if let Some(role) = self.nodes[node.index()].role_mut()
+            && role.alarm.rings(now)
+        {
+            role.handle_timeout(now);
+            self.drive_cells(node);
+        }
+    }
+
+    /// Does what the machines of a node want, and arms their wake-up.
+    pub(crate) fn drive_cells(&mut self, node: NodeId) {
+        loop {
+            let Some(role) = self.nodes[node.index()].role_mut() else { return };
+            if let Some(transmit) = role.home.as_mut().and_then(|home| home.poll_transmit()) {
+                self.send_handoff(node, transmit);
+            } else if let Some(does) = role.station.as_mut().and_then(|station| station.poll()) {
+                self.do_as_station(node, does);
+            } else if let Some(host) = &mut role.mobile
+                && let Some(event) = host.machine.poll_event()
+            {
+                self.take_told(node, event);
+            } else if let Some(host) = &mut role.mobile
+                && let Some(transmit) = host.machine.poll_transmit()
+            {
+                self.send_handoff(node, transmit);
+            } else {
+                break;
+            }
+        }
+        let (now, scheduler) = (self.kernel.now, &mut self.kernel.scheduler);
+        if let Some(role) = self.nodes[node.index()].role_mut() {
+            role.alarm.set(now, role.next_wake(), scheduler, Event::Cells { node: node.0 });
+        }
+    }
+
+    fn tunnel(&mut self, node: NodeId, handle: Handle, to: Ipv4Addr) {
+        let ecn = self.kernel.packets.ecn(handle); // RFC 6040 §4.1
+        let ip = Header { ecn, ..header(node.ipv4(), to, Protocol::Ipv4) };
+        let len_bytes = HEADER_LEN as u32 + self.kernel.packets.len(handle);
+        let packet = self.kernel.made(ip, Body::Tunnel(Carried(handle)), len_bytes, Account::Control);
+        let outer = self.kernel.packets.insert(packet);
+        self.take(node, outer, Origin::Local);
+    }
+
+    fn do_as_station(&mut self, node: NodeId, does: Does<Handle>) {
+        match does {
+            Does::Sends(transmit) => self.send_handoff(node, transmit),
+            Does::Delivers(handle) => self.send_on(node, handle),
+            Does::Shows(handle) => self.show(node, handle),
+            Does::Discards(handle) => self.kernel.packets.release(handle),
+            Does::Refuses(handle) => self.drop_packet(node, handle, DropReason::NoRoute),
+            Does::Parts(mobile) => {
+                for seat in &mut self.nodes[node.index()].path {
+                    seat.machine.in_path().parted(mobile);
+                }
+                self.drive_path(node);
+            }
+            Does::Joins(mobile) => self.forwarding.join(node, group_of(mobile)),
+            Does::Leaves(mobile) => self.forwarding.leave(node, group_of(mobile)),
+        }
+    }
+
+    /// Over the last hop.
+    fn send_on(&mut self, node: NodeId, mut handle: Handle) {
+        if handle.ttl <= 1 {
+            return self.drop_packet(node, handle, DropReason::Ttl);
+        }
+        handle.ttl -= 1;
+        let mobile = self.kernel.packets.get(handle).ip.dst;
+        self.send_to(node, handle, mobile, Class::Data);
+    }
+
+    /// What is in the path to a mobile host sees a packet, and the packet goes no further.
+    fn show(&mut self, node: NodeId, handle: Handle) {
+        let next_hop = self.kernel.packets.get(handle).ip.dst;
+        let neighbour = self.forwarding.owner(next_hop);
+        if let Some((at, to)) = neighbour.and_then(|neighbour| self.way_to(node, neighbour)) {
+            let seats = self.nodes[node.index()].path.len();
+            let onward = Onward::Out { at, to, class: Class::Data, next_hop };
+            self.show_out(node, seats, handle, onward);
+        } else {
+            self.kernel.packets.release(handle);
+        }
+    }
+
+    fn send_handoff(&mut self, node: NodeId, Transmit { to, message }: Transmit) {
+        let ip = header(node.ipv4(), to, Protocol::Udp);
+        let len_bytes = (HEADER_LEN + udp::HEADER_LEN + message.wire_len()) as u32;
+        let packet = self.kernel.made(ip, Body::Handoff(message), len_bytes, Account::Control);
+        let ledger = &mut self.kernel.ledger[node.index()];
+        ledger.routing_packets += 1;
+        ledger.routing_bytes += u64::from(packet.len_bytes);
+        let handle = self.kernel.packets.insert(packet);
+        if to.is_broadcast() || self.is_over_the_radio(node, to) {
+            self.send_to(node, handle, to, Class::Routing);
+        } else {
+            self.take(node, handle, Origin::Local);
+        }
+    }
+
+    /// Mobile hosts and stations speak to each other directly.
+    fn is_over_the_radio(&self, node: NodeId, to: Ipv4Addr) -> bool {
+        let is_mobile =
+            |node: NodeId| self.nodes[node.index()].role().is_some_and(|role| role.mobile.is_some());
+        is_mobile(node) || self.forwarding.owner(to).is_some_and(is_mobile)
+    }
+
+    fn take_told(&mut self, node: NodeId, event: Told) {
+        let station = match event {
+            Told::Attached { station } => self.forwarding.owner(station),
+            Told::Detached => None,
+            Told::Served { took, handoff, .. } => {
+                if let Some(log) = self.nodes[node.index()].handoff_log().filter(|_| handoff) {
+                    log.completed(took);
+                }
+                return;
+            }
+        };
+        self.forwarding.attach(node, station);
+        if let Some(log) = self.nodes[node.index()].handoff_log() {
+            log.changes();
+        }
+    }
+}

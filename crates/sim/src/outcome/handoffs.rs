@@ -1,0 +1,93 @@
+//! How mobile hosts changed their stations.
+
+use super::Delays;
+use hopline_core::{Duration, Instant};
+
+/// The handoffs of a mobile host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Handoffs {
+    /// Changes from one station to another that the new one has confirmed, and from the request to that.
+    pub completed: Delays,
+    /// Of each change after which packets came: the longest time without a packet, from the last one before it to the first one from
+    /// the new station.
+    pub pauses: Delays,
+}
+
+impl Handoffs {
+    /// These, and those of another host.
+    #[must_use]
+    pub fn with(self, other: &Self) -> Self {
+        Self { completed: self.completed.with(&other.completed), pauses: self.pauses.with(&other.pauses) }
+    }
+}
+
+/// Takes them down.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HandoffLog {
+    handoffs: Handoffs,
+    last_packet: Option<Instant>,
+    /// The longest pause so far of the change that goes on.
+    changing: Option<Duration>,
+}
+
+impl HandoffLog {
+    /// The host turns to another station.
+    pub(crate) fn changes(&mut self) {
+        self.changing = self.last_packet.map(|_| Duration::ZERO);
+    }
+
+    /// A station has confirmed that.
+    pub(crate) fn completed(&mut self, took: Duration) {
+        self.handoffs.completed.record(took);
+    }
+
+    /// A packet for the host has come, from its current station or another one.
+    pub(crate) fn packet(&mut self, now: Instant, from_current: bool) {
+        let since = self.last_packet.replace(now).map_or(Duration::ZERO, |last| now.since(last));
+        if let Some(longest) = &mut self.changing {
+            *longest = (*longest).max(since);
+            if from_current {
+                self.handoffs.pauses.record(*longest);
+                self.changing = None;
+            }
+        }
+    }
+
+    /// Counts anew.
+    pub(crate) fn restart(&mut self) {
+        self.handoffs = Handoffs::default();
+    }
+
+    pub(crate) fn handoffs(&self) -> Handoffs {
+        self.handoffs.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn a_pause_lasts_from_the_last_packet_before_to_the_first_from_the_new_station() {
+        let mut log = HandoffLog::default();
+        log.packet(at(10), true);
+        log.changes();
+        log.packet(at(16), false);
+        log.packet(at(20), true);
+        log.packet(at(90), true);
+        assert_eq!(log.handoffs().pauses.max(), Some(Duration::from_millis(6)));
+        assert_eq!(log.handoffs().pauses.count(), 1, "what comes later is no matter of the change");
+    }
+
+    #[test]
+    fn a_host_to_which_nothing_came_has_no_pause() {
+        let mut log = HandoffLog::default();
+        log.changes();
+        log.packet(at(500), true);
+        assert_eq!(log.handoffs().pauses.count(), 0);
+    }
+}

@@ -1,0 +1,51 @@
+//! Base stations, the home agent behind them, and hosts that move between them.
+
+use hopline_core::{Duration, NodeId};
+pub use hopline_proxy::handoff::{Cold, Decide, Key, Scheme};
+
+/// A network of cells. The nodes in it that are no mobile hosts reach each other over wires; what is for a mobile host goes to its home
+/// agent, and from there on in a tunnel.
+#[derive(Clone, Debug)]
+pub struct CellsSpec {
+    /// How packets find the station of a mobile host.
+    pub scheme: Scheme,
+    /// Where mobile hosts are at home. It may be a station as well.
+    pub home_agent: NodeId,
+    /// Nodes with a radio that are base stations.
+    pub stations: Vec<NodeId>,
+    /// Hosts that move.
+    pub mobiles: Vec<MobileSpec>,
+    /// Time between two beacons of a station, not zero. Default 1 s.
+    pub beacon_interval: Duration,
+    /// Packets that a station keeps for a host. Default 12.
+    pub buffer_packets: u16,
+    /// How machines in the path begin at a station to which a host comes. Default cold.
+    pub cold: Cold,
+    /// The key of all. Default none.
+    pub key: Option<Key>,
+}
+
+/// A mobile host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MobileSpec {
+    /// Which node. Its address is its home address.
+    pub node: NodeId,
+    /// When it changes its station.
+    pub decide: Decide,
+    /// Stations beside the current one that keep packets for it. Default 1.
+    pub buffering: u8,
+    /// How long a station is believed to be there that is heard no more. Default 3 s.
+    pub lifetime: Duration,
+    /// Whom it hears.
+    pub listens: Listens,
+}
+
+/// Whose packets a mobile host takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Listens {
+    /// Those of every station: it may still receive from the one that it has left.
+    #[default]
+    All,
+    /// Those of its current station, as a radio does that is tuned to one cell; of others it hears the beacons alone.
+    Current,
+}

@@ -1,0 +1,232 @@
+//! Hosts that move between base stations: what gets to them, and how.
+
+mod support;
+
+use hopline_core::{Duration, NodeId};
+use hopline_radio::mobility::{Position, Trajectory};
+use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_sim::spec::{
+    CellsSpec, Channel, Cold, Decide, Listens, MobileSide, MobileSpec, NodeSpec, ProxyKind, ProxySpec,
+    Scheme, snoop, split,
+};
+use hopline_sim::trace::Pcap;
+use hopline_sim::{Outcome, Spec, World, simulate};
+use hopline_transport::tcp;
+use support::{Build, link, standing, walk};
+
+const SERVER: NodeId = NodeId(0);
+const HOME: NodeId = NodeId(1);
+const STATIONS: [NodeId; 3] = [NodeId(2), NodeId(3), NodeId(4)];
+const HOST: NodeId = NodeId(5);
+const TOTAL: u64 = 2_000_000;
+
+/// A server, a home agent and three stations 300 m apart, on a wired network, and a mobile host near the first.
+fn cells(trajectory: Trajectory) -> Spec {
+    let mut spec = standing(&[(300.0, 300.0), (300.0, 150.0), (0.0, 0.0), (300.0, 0.0), (600.0, 0.0)]);
+    spec.nodes[SERVER.index()].radios.clear();
+    spec.nodes[HOME.index()].radios.clear();
+    spec.nodes.push(NodeSpec::new("host", trajectory, [Channel(0)]));
+    spec.links = vec![link(SERVER.0, HOME.0, 10_000_000, Duration::from_millis(5), 100)];
+    for station in STATIONS {
+        spec.links.push(link(HOME.0, station.0, 10_000_000, Duration::from_millis(1), 100));
+    }
+    spec.cells = Some(CellsSpec {
+        scheme: Scheme::Multicast,
+        home_agent: HOME,
+        stations: STATIONS.to_vec(),
+        mobiles: vec![MobileSpec {
+            node: HOST,
+            decide: Decide::default(),
+            buffering: 1,
+            lifetime: Duration::from_secs(3),
+            listens: Listens::All,
+        }],
+        beacon_interval: Duration::from_secs(1),
+        buffer_packets: 12,
+        cold: Cold::Yes,
+        key: None,
+    });
+    spec
+}
+
+/// Along all three stations at 10 m/s.
+fn walking() -> Spec {
+    cells(walk(&[(0.0, 10.0, 10.0), (5.0, 10.0, 10.0), (63.0, 590.0, 10.0)]))
+}
+
+/// Between the first two, where both are heard.
+fn between() -> Spec {
+    cells(Trajectory::fixed(Position::new(150.0, 10.0)))
+}
+
+fn the(spec: &mut Spec) -> &mut CellsSpec {
+    spec.cells.as_mut().expect("there are cells")
+}
+
+fn every(spec: Spec, ms: u64) -> Spec {
+    spec.change(|spec| the(spec).mobiles[0].decide = Decide::Every(Duration::from_millis(ms)))
+}
+
+/// Each packet is received, absorbed, under way or lost, and the same seed gives the same again.
+fn run(spec: &Spec) -> Outcome {
+    let outcome = simulate(spec, 1);
+    for packets in [&outcome.flows[0].data, &outcome.flows[0].back] {
+        let kept = packets.sent + packets.made - packets.received - packets.absorbed - packets.lost;
+        // What a station keeps may be lost elsewhere, and is not lost until then.
+        assert!(kept <= 24, "{kept}");
+    }
+    assert_eq!(simulate(spec, 1).fingerprint, outcome.fingerprint, "the same seed twice");
+    outcome
+}
+
+/// 250 datagrams a second while the host walks.
+fn stream(spec: Spec) -> Outcome {
+    run(&spec.seconds(70).cbr(SERVER.0, HOST.0, 100, Duration::from_millis(4)).from(2.0).until(68.0))
+}
+
+#[test]
+fn a_host_that_walks_past_three_stations_loses_nothing() {
+    for listens in [Listens::All, Listens::Current] {
+        let outcome = stream(walking().change(|spec| the(spec).mobiles[0].listens = listens));
+        let (data, handoffs) = (&outcome.flows[0].data, &outcome.nodes[HOST.index()].handoffs);
+        assert_eq!((handoffs.completed.count(), handoffs.pauses.count()), (2, 2), "{listens:?}");
+        assert_eq!(data.lost, 0, "{listens:?}");
+        assert!(handoffs.completed.max() < Some(Duration::from_millis(15)), "{handoffs:?}");
+        assert!(handoffs.pauses.max() < Some(Duration::from_millis(40)), "{handoffs:?}");
+    }
+}
+
+#[test]
+fn without_a_station_that_keeps_packets_those_under_way_are_lost() {
+    let registration = |spec: &mut Spec| {
+        the(spec).scheme = Scheme::Registration;
+        the(spec).mobiles[0].listens = Listens::Current;
+    };
+    let outcome = stream(walking().change(registration));
+    assert_eq!(outcome.nodes[HOST.index()].handoffs.completed.count(), 2);
+    assert!((1..20).contains(&outcome.flows[0].data.lost), "{:?}", outcome.flows[0].data);
+    assert!(outcome.nodes[HOST.index()].drops.no_route >= outcome.flows[0].data.lost, "of another cell");
+}
+
+#[test]
+fn cells_on_channels_of_their_own_lose_nothing_either() {
+    let channels = |spec: &mut Spec| {
+        for (station, channel) in STATIONS.into_iter().zip(1..) {
+            spec.nodes[station.index()].radios = vec![Channel(channel)];
+        }
+        spec.nodes[HOST.index()].radios = (1..=3).map(Channel).collect();
+    };
+    let outcome = stream(walking().change(channels));
+    assert_eq!(outcome.nodes[HOST.index()].handoffs.completed.count(), 2);
+    assert_eq!(outcome.flows[0].data.lost, 0);
+}
+
+#[test]
+fn the_home_agent_may_be_a_station() {
+    let outcome = stream(walking().change(|spec| {
+        the(spec).home_agent = STATIONS[0];
+        spec.links[0] = link(SERVER.0, STATIONS[0].0, 10_000_000, Duration::from_millis(5), 100);
+    }));
+    assert_eq!(outcome.flows[0].data.lost, 0);
+    assert_eq!(outcome.nodes[HOST.index()].handoffs.completed.count(), 2);
+}
+
+#[test]
+fn a_transfer_gets_through_five_handoffs_a_second() {
+    for (scheme, cold) in
+        [(Scheme::Multicast, Cold::Yes), (Scheme::Multicast, Cold::No), (Scheme::Registration, Cold::Yes)]
+    {
+        let spec = every(between(), 200).change(|spec| (the(spec).scheme, the(spec).cold) = (scheme, cold));
+        let outcome = run(&spec.seconds(60).transfer(SERVER.0, HOST.0, linux(), TOTAL));
+        assert_eq!(outcome.flows[0].bytes_received, TOTAL, "{scheme:?}");
+        let handoffs = &outcome.nodes[HOST.index()].handoffs;
+        assert!(handoffs.completed.count() > 250, "{handoffs:?}");
+    }
+}
+
+#[test]
+fn proxies_at_the_stations_serve_a_host_that_comes_and_goes() {
+    let snoop = |config| ProxyKind::Snoop(config);
+    for (kind, cold) in [
+        (snoop(snoop::Config::published()), Cold::Yes),
+        (snoop(snoop::Config::modern()), Cold::Yes),
+        (snoop(snoop::Config::modern()), Cold::No),
+    ] {
+        let outcome = run(&every(between(), 700)
+            .change(|spec| {
+                let radio = spec.radio.as_mut().expect("there are radios");
+                radio.errors = ErrorModel::PacketLoss(Probability::new(0.1).expect("a probability"));
+                (radio.mac.short_retry_limit, radio.mac.long_retry_limit) = (1, 1);
+                the(spec).cold = cold;
+                let at = |node| ProxySpec { node, mobile: MobileSide::Radios, kind: kind.clone() };
+                spec.proxies = STATIONS.map(at).into();
+            })
+            .seconds(120)
+            .transfer(SERVER.0, HOST.0, linux(), TOTAL));
+        assert_eq!(outcome.flows[0].bytes_received, TOTAL, "{kind:?}");
+        let again = |node: NodeId| outcome.nodes[node.index()].proxies.sent_again;
+        assert!(again(STATIONS[0]) > 5 && again(STATIONS[1]) > 5, "{kind:?}");
+    }
+}
+
+#[test]
+fn connections_split_at_the_home_agent_follow_the_host() {
+    let mobile = MobileSide::Nodes([HOST].into());
+    let kind = ProxyKind::Split(Box::new(split::Config::new(linux().into(), linux().into(), 100_000)));
+    let outcome = run(&every(between(), 500)
+        .change(|spec| {
+            spec.proxies = vec![ProxySpec { node: HOME, mobile: mobile.clone(), kind: kind.clone() }]
+        })
+        .seconds(60)
+        .transfer(SERVER.0, HOST.0, linux(), TOTAL));
+    assert_eq!(outcome.flows[0].bytes_received, TOTAL);
+}
+
+#[test]
+fn a_host_that_was_out_of_reach_goes_on_where_it_was() {
+    let away = walk(&[
+        (0.0, 10.0, 10.0),
+        (10.0, 10.0, 10.0),
+        (15.0, 10.0, 900.0),
+        (30.0, 10.0, 900.0),
+        (35.0, 10.0, 10.0),
+    ]);
+    let outcome = run(&cells(away).seconds(90).transfer(SERVER.0, HOST.0, linux(), 2 * TOTAL));
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.bytes_received, 2 * TOTAL);
+    assert!(flow.longest_silence > Duration::from_secs(15), "it was away for {:?}", flow.longest_silence);
+}
+
+#[test]
+fn what_a_mobile_host_sends_goes_by_its_station() {
+    let outcome = run(&walking()
+        .seconds(70)
+        .cbr(HOST.0, SERVER.0, 500, Duration::from_millis(20))
+        .from(2.0)
+        .until(68.0));
+    assert_eq!(outcome.flows[0].data.lost, 0);
+}
+
+#[test]
+fn a_capture_shows_tunnels_and_messages_as_they_are() {
+    let spec = every(between(), 300)
+        .seconds(2)
+        .cbr(SERVER.0, HOST.0, 100, Duration::from_millis(50))
+        .from(1.0)
+        .until(2.0);
+    let capture = Pcap::new(Vec::new(), &spec).expect("memory takes everything");
+    let mut world = World::new(&spec, 1, capture);
+    world.run_until(hopline_core::Instant::from_secs(2));
+    let bytes = world.finish().1.finish().expect("memory takes everything");
+    let count = |pattern: &[u8]| bytes.windows(pattern.len()).filter(|window| *window == pattern).count();
+    // Protocol 4 from the home agent to the group; within, the datagram from the server to the host.
+    let (home, group) = (HOME.ipv4().octets(), [239, 0, 0, 6]);
+    assert!(count(&[&home[..], &group].concat()) > 20);
+    assert!(count(&[&SERVER.ipv4().octets()[..], &HOST.ipv4().octets()].concat()) > 60);
+    // A forward-request with three identifications: ports 1021, length 48, type 2, count 3.
+    assert!(count(&[3, 253, 3, 253, 0, 48]) > 3);
+}
+
+fn linux() -> tcp::Config {
+    tcp::Config::linux().with_sack()
+}

@@ -1,0 +1,287 @@
+//! Handoff of a mobile host between base stations: what stations say of themselves, what the host asks of them, and how they answer
+//! (Balakrishnan, Seshan, Katz, Wireless Networks 1(4), 1995, §4). The paper names what is said; the bytes are ours.
+//!
+//! The payload of a UDP datagram:
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------+---------------+-------------------------------+
+//! |     type      |     about     |         lifetime [ms]         |
+//! +---------------+---------------+-------------------------------+
+//! |     number: rises from one message of its sender to the       |
+//! |     next; that of an answer is the number of what it answers  |
+//! +---------------------------------------------------------------+
+//! |  address of the station (beacon), of the mobile host (others) |
+//! +---------------------------------------------------------------+
+//! |  forward: three IP identifications, oldest first, and 16      |
+//! |  reserved bits; register: the care-of address                 |
+//! +---------------------------------------------------------------+
+//! |  tag, 16 bytes: proof that the sender knows the network's key |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! `about` is, in a forward-request, how many identifications there are, and in an answer the type of what it answers.
+
+use crate::emit::{address, array, be16};
+use crate::error::{ParseError, require};
+use hopline_core::Duration;
+use std::net::Ipv4Addr;
+
+/// UDP port of stations, home agents and mobile hosts: one that RFC 4727 §6 sets aside for experiments.
+pub const PORT: u16 = 1021;
+/// Length of what is before the parts that only some types have.
+pub const HEADER_LEN: usize = 16;
+/// Length of the tag.
+pub const TAG_LEN: usize = 16;
+/// Packets of which a mobile host tells: the last three (§4).
+pub const LATEST: usize = 3;
+
+const BEACON: u8 = 1;
+const FORWARD: u8 = 2;
+const BUFFER: u8 = 3;
+const STOP: u8 = 4;
+const REGISTER: u8 = 5;
+const ANSWER: u8 = 6;
+
+/// What a station, a home agent or a mobile host says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// Rises from one message of its sender to the next. That of an answer is the number of what it answers.
+    pub number: u64,
+    /// What it says.
+    pub says: Says,
+}
+
+/// The content of a [`Message`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Says {
+    /// A station is here.
+    Beacon {
+        /// Its address.
+        station: Ipv4Addr,
+    },
+    /// A mobile host wants something.
+    Request {
+        /// Its home address.
+        mobile: Ipv4Addr,
+        /// How long it wants it, in whole milliseconds, up to 65.535 s.
+        lifetime: Duration,
+        /// What.
+        asks: Asks,
+    },
+    /// That is done.
+    Answer {
+        /// Home address of who asked.
+        mobile: Ipv4Addr,
+        /// For how long.
+        lifetime: Duration,
+        /// What was asked.
+        to: Kind,
+    },
+}
+
+/// What a mobile host asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Asks {
+    /// Of a station: to send on what comes for the host, and what it has kept from after the last of these on.
+    Forward(Latest),
+    /// Of a station: to keep the last packets that come for the host.
+    Buffer,
+    /// Of a station: to do neither any more.
+    Stop,
+    /// Of the home agent, through a station: to send everything to this address.
+    Register {
+        /// The station's.
+        care_of: Ipv4Addr,
+    },
+}
+
+/// What was asked, in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// [`Asks::Forward`].
+    Forward,
+    /// [`Asks::Buffer`].
+    Buffer,
+    /// [`Asks::Stop`].
+    Stop,
+    /// [`Asks::Register`].
+    Register,
+}
+
+/// IP identifications of the last packets that a mobile host has received: three at most, oldest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Latest {
+    ids: [u16; LATEST],
+    count: u8,
+}
+
+/// A message with its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tagged {
+    /// The message.
+    pub message: Message,
+    /// What proves that its sender knows the key; zero where there is none.
+    pub tag: [u8; TAG_LEN],
+}
+
+impl Latest {
+    /// A packet was received. The oldest of three makes room.
+    pub fn push(&mut self, id: u16) {
+        if usize::from(self.count) == LATEST {
+            self.ids.rotate_left(1);
+            self.ids[LATEST - 1] = id;
+        } else {
+            self.ids[usize::from(self.count)] = id;
+            self.count += 1;
+        }
+    }
+
+    /// Oldest first.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u16] {
+        &self.ids[..usize::from(self.count)]
+    }
+}
+
+impl Asks {
+    /// What it is.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Forward(_) => Kind::Forward,
+            Self::Buffer => Kind::Buffer,
+            Self::Stop => Kind::Stop,
+            Self::Register { .. } => Kind::Register,
+        }
+    }
+}
+
+impl Kind {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Forward => FORWARD,
+            Self::Buffer => BUFFER,
+            Self::Stop => STOP,
+            Self::Register => REGISTER,
+        }
+    }
+
+    const fn of(code: u8) -> Option<Self> {
+        match code {
+            FORWARD => Some(Self::Forward),
+            BUFFER => Some(Self::Buffer),
+            STOP => Some(Self::Stop),
+            REGISTER => Some(Self::Register),
+            _ => None,
+        }
+    }
+}
+
+impl Message {
+    /// Appends everything before the tag: what the tag is computed over.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let (code, about, lifetime, address) = match self.says {
+            Says::Beacon { station } => (BEACON, 0, Duration::ZERO, station),
+            Says::Request { mobile, lifetime, asks } => {
+                let about = if let Asks::Forward(latest) = asks { latest.count } else { 0 };
+                (asks.kind().code(), about, lifetime, mobile)
+            }
+            Says::Answer { mobile, lifetime, to } => (ANSWER, to.code(), lifetime, mobile),
+        };
+        let lifetime_ms = u16::try_from(lifetime.as_millis()).unwrap_or(u16::MAX);
+        out.extend_from_slice(&[code, about]);
+        out.extend_from_slice(&lifetime_ms.to_be_bytes());
+        out.extend_from_slice(&self.number.to_be_bytes());
+        out.extend_from_slice(&address.octets());
+        match self.says {
+            Says::Request { asks: Asks::Forward(latest), .. } => {
+                for id in latest.ids {
+                    out.extend_from_slice(&id.to_be_bytes());
+                }
+                out.extend_from_slice(&[0, 0]);
+            }
+            Says::Request { asks: Asks::Register { care_of }, .. } => {
+                out.extend_from_slice(&care_of.octets());
+            }
+            _ => {}
+        }
+    }
+
+    /// Length in bytes, without the tag.
+    #[must_use]
+    pub const fn wire_len(&self) -> usize {
+        HEADER_LEN
+            + match self.says {
+                Says::Request { asks: Asks::Forward(_), .. } => 8,
+                Says::Request { asks: Asks::Register { .. }, .. } => 4,
+                _ => 0,
+            }
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        require(bytes, HEADER_LEN)?;
+        let (code, about) = (bytes[0], bytes[1]);
+        let lifetime = Duration::from_millis(be16(bytes, 2).into());
+        let (number, whose) = (u64::from_be_bytes(array(bytes, 4)), address(bytes, 12));
+        let request = |asks| Says::Request { mobile: whose, lifetime, asks };
+        let says = match code {
+            BEACON => Says::Beacon { station: whose },
+            FORWARD => request(Asks::Forward(latest(bytes, about)?)),
+            BUFFER => request(Asks::Buffer),
+            STOP => request(Asks::Stop),
+            REGISTER => {
+                require(bytes, HEADER_LEN + 4)?;
+                request(Asks::Register { care_of: address(bytes, HEADER_LEN) })
+            }
+            ANSWER => {
+                let unknown = ParseError::Unsupported { what: "handoff answer", value: about.into() };
+                Says::Answer { mobile: whose, lifetime, to: Kind::of(about).ok_or(unknown)? }
+            }
+            other => return Err(ParseError::Unsupported { what: "handoff type", value: other.into() }),
+        };
+        Ok(Self { number, says })
+    }
+}
+
+/// The identifications of a forward-request; what is not counted is zero.
+fn latest(bytes: &[u8], count: u8) -> Result<Latest, ParseError> {
+    require(bytes, HEADER_LEN + 8)?;
+    if usize::from(count) > LATEST {
+        return Err(ParseError::BadLength { what: "identifications", value: count.into() });
+    }
+    let mut latest = Latest::default();
+    for number in 0..usize::from(count) {
+        latest.push(be16(bytes, HEADER_LEN + 2 * number));
+    }
+    Ok(latest)
+}
+
+impl Tagged {
+    /// Parses the payload of a datagram. Bytes after it are not looked at, nor are reserved ones.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` of another type, and of an answer to one; `BadLength` of more than three identifications.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let message = Message::parse(bytes)?;
+        let len = message.wire_len();
+        require(bytes, len + TAG_LEN)?;
+        Ok(Self { message, tag: array(bytes, len) })
+    }
+
+    /// Appends the message and its tag, to follow a UDP header.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        self.message.emit(out);
+        out.extend_from_slice(&self.tag);
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub const fn wire_len(&self) -> usize {
+        self.message.wire_len() + TAG_LEN
+    }
+}
+
+#[cfg(test)]
+mod tests;

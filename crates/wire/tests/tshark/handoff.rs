@@ -1,0 +1,173 @@
+//! The Wireshark dissector of handoff messages shows what was written, and objects to what the parser refuses and nothing else.
+
+use super::{ip_packet, raw_capture};
+use bytes::Bytes;
+use hopline_core::{Duration, Purpose, Stream};
+use hopline_harness::tshark::Reading;
+use hopline_wire::handoff::{self, Asks, Kind, Latest, Message, Says, Tagged};
+use hopline_wire::{ipv4, udp};
+use std::net::Ipv4Addr;
+
+const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/handoff.lua");
+/// How tshark prints that an expert information is an error.
+const ERROR: &str = "8388608";
+const KINDS: [Kind; 4] = [Kind::Forward, Kind::Buffer, Kind::Stop, Kind::Register];
+
+fn emit(tagged: &Tagged) -> Vec<u8> {
+    let mut out = Vec::new();
+    tagged.emit(&mut out);
+    out
+}
+
+/// What `read` finds in a capture of `payloads` to the port of messages.
+fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
+    let packet = |bytes: &Vec<u8>| {
+        let payload = Bytes::copy_from_slice(bytes);
+        let datagram = udp::Datagram { src_port: handoff::PORT, dst_port: handoff::PORT, payload };
+        ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out))
+    };
+    let packets: Vec<_> = payloads.iter().map(packet).collect();
+    raw_capture(&packets, |path| read(Reading::of(path).with_script(DISSECTOR.as_ref())))
+}
+
+fn any(stream: &mut Stream) -> Tagged {
+    let lifetime = Duration::from_millis(stream.below(65_536).into());
+    let mobile = Ipv4Addr::from_bits(stream.bits() as u32);
+    let mut latest = Latest::default();
+    (0..stream.below(4)).for_each(|_| latest.push(stream.bits() as u16));
+    let asks = match stream.below(4) {
+        0 => Asks::Forward(latest),
+        1 => Asks::Buffer,
+        2 => Asks::Stop,
+        _ => Asks::Register { care_of: Ipv4Addr::from_bits(stream.bits() as u32) },
+    };
+    let says = match stream.below(4) {
+        0 => Says::Beacon { station: mobile },
+        1 => Says::Answer { mobile, lifetime, to: KINDS[stream.below(4) as usize] },
+        _ => Says::Request { mobile, lifetime, asks },
+    };
+    let tag = core::array::from_fn(|_| stream.bits() as u8);
+    Tagged { message: Message { number: stream.bits(), says }, tag }
+}
+
+fn messages() -> Vec<Tagged> {
+    let mut stream = Stream::keyed(1, 0, 0, Purpose::Emulation);
+    (0..200).map(|_| any(&mut stream)).collect()
+}
+
+fn number(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Forward => "2",
+        Kind::Buffer => "3",
+        Kind::Stop => "4",
+        Kind::Register => "5",
+    }
+}
+
+pub(crate) fn every_field_is_shown_as_it_was_written() {
+    let messages = messages();
+    let payloads: Vec<_> = messages.iter().map(emit).collect();
+    let names = [
+        "frame.protocols",
+        "hopline_handoff.type",
+        "hopline_handoff.about",
+        "hopline_handoff.lifetime",
+        "hopline_handoff.number",
+        "hopline_handoff.address",
+        "hopline_handoff.id",
+        "hopline_handoff.care_of",
+        "hopline_handoff.tag",
+        "_ws.expert.message",
+        "_ws.lua.error",
+    ];
+    let rows = read(&payloads, |reading| reading.fields(&names));
+    assert_eq!(rows.len(), messages.len());
+    for (tagged, row) in messages.iter().zip(rows) {
+        let (kind, about, lifetime, address, ids, care_of) = match tagged.message.says {
+            Says::Beacon { station } => ("1", "0".to_owned(), Duration::ZERO, station, vec![], None),
+            Says::Answer { mobile, lifetime, to } => {
+                ("6", number(to).to_owned(), lifetime, mobile, vec![], None)
+            }
+            Says::Request { mobile, lifetime, asks } => {
+                let (ids, care_of) = match asks {
+                    Asks::Forward(latest) => (latest.as_slice().to_vec(), None),
+                    Asks::Register { care_of } => (vec![], Some(care_of)),
+                    Asks::Buffer | Asks::Stop => (vec![], None),
+                };
+                (number(asks.kind()), ids.len().to_string(), lifetime, mobile, ids, care_of)
+            }
+        };
+        let ids: Vec<_> = ids.iter().map(u16::to_string).collect();
+        let tag: String = tagged.tag.iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected = [
+            "raw:ip:udp:hopline_handoff".to_owned(),
+            kind.to_owned(),
+            about,
+            lifetime.as_millis().to_string(),
+            tagged.message.number.to_string(),
+            address.to_string(),
+            ids.join(","),
+            care_of.map(|address| address.to_string()).unwrap_or_default(),
+            tag,
+            String::new(),
+            String::new(),
+        ];
+        assert_eq!(row[..], expected, "{tagged:?}");
+    }
+}
+
+pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
+    let mobile = Ipv4Addr::new(10, 0, 0, 5);
+    let tagged = |says| emit(&Tagged { message: Message { number: 1, says }, tag: [0; 16] });
+    let request = |asks| tagged(Says::Request { mobile, lifetime: Duration::from_secs(3), asks });
+    let mut latest = Latest::default();
+    [7, 8].into_iter().for_each(|id| latest.push(id));
+    let forward = request(Asks::Forward(latest));
+    let many = [&[2, 9], &forward[2..]].concat();
+    let payloads = [
+        tagged(Says::Beacon { station: mobile }),
+        forward.clone(),
+        request(Asks::Register { care_of: Ipv4Addr::new(10, 0, 0, 2) }),
+        tagged(Says::Answer { mobile, lifetime: Duration::from_secs(3), to: Kind::Buffer }),
+        forward[..30].to_vec(),
+        many,
+    ];
+    let rows = read(&payloads, |reading| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]));
+    let expected = [
+        "beacon of 10.0.0.5",
+        "forward for 10.0.0.5, 3000 ms, has 7 8",
+        "register for 10.0.0.5, 3000 ms at 10.0.0.2",
+        "answer to buffer for 10.0.0.5, 3000 ms",
+        "HANDOFF [malformed: truncated: 40 bytes needed, 30 present]",
+        "HANDOFF [malformed: 9 identifications]",
+    ];
+    for (row, info) in rows.iter().zip(expected) {
+        assert_eq!(row[..], ["HANDOFF", info]);
+    }
+    assert_eq!(rows.len(), expected.len());
+}
+
+pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
+    let mut stream = Stream::keyed(1, 1, 1, Purpose::Emulation);
+    let damaged = |tagged: &Tagged, stream: &mut Stream| {
+        let mut bytes = emit(tagged);
+        let at = stream.below(bytes.len() as u32) as usize;
+        match stream.below(5) {
+            0 => bytes.truncate(at.max(1)),
+            1 => bytes[0] = stream.below(9) as u8,
+            2 => bytes[1] = stream.below(9) as u8,
+            3 => bytes.push(7),
+            _ => bytes[at] ^= 1 << stream.below(8),
+        }
+        bytes
+    };
+    let all: Vec<_> = messages().iter().map(|tagged| damaged(tagged, &mut stream)).collect();
+    let rows = read(&all, |reading| reading.fields(&["_ws.expert.severity", "_ws.lua.error"]));
+    let refused = all.iter().filter(|bytes| Tagged::parse(bytes).is_err()).count();
+    assert!(refused > 40 && all.len() - refused > 40, "{refused} of {} refused", all.len());
+    assert_eq!(rows.len(), all.len());
+    for (bytes, row) in all.iter().zip(rows) {
+        let error = Tagged::parse(bytes).is_err();
+        assert_eq!((row[0].contains(ERROR), row[1].as_str()), (error, ""), "{bytes:02x?}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Handoff: a station, a home agent and a mobile host.
+
+use super::Choices;
+use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use hopline_proxy::handoff::{
+    Decide, Does, HomeAgent, Identity, Key, Mobile, MobileConfig, Scheme, Station, StationConfig,
+};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, Says, Tagged};
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+/// Most mobile hosts of the station, and packets that it keeps for each.
+const MOBILES: u32 = 3;
+const BUFFER: u16 = 4;
+
+/// Drives all three with any messages and packets. Checks that they never panic, come to rest, and that each packet leaves the station
+/// once, or is one of the few that it keeps.
+pub fn handoff_machine(data: &[u8]) {
+    let mut choices = Choices(data);
+    let which = choices.byte();
+    let scheme = if which & 1 == 0 { Scheme::Multicast } else { Scheme::Registration };
+    let key = (which & 2 != 0).then_some(Key::new([3; 16]));
+    let named = |node: u32| Identity { key, ..Identity::new(NodeId(node).ipv4()) };
+    let mut station = new_station(named(1));
+    let mut home = HomeAgent::new(named(0), scheme, [NodeId(4).ipv4(), NodeId(5).ipv4()]);
+    let decide = if which & 4 == 0 { Decide::default() } else { Decide::Every(Duration::from_millis(100)) };
+    let mut host = Mobile::new(MobileConfig { decide, ..MobileConfig::new(named(4), scheme) });
+    let (mut now, mut inside, mut next) = (Instant::ZERO, BTreeSet::new(), 0u32);
+    while !choices.is_over() {
+        match choices.byte() {
+            0..50 => {
+                now += Duration::from_millis(u64::from(choices.byte()) * 10);
+                station.handle_timeout(now);
+                host.handle_timeout(now);
+            }
+            50..120 => {
+                inside.insert(next);
+                let id = u16::from(choices.byte() % 8);
+                station.handle_packet(choices.address(8), id, next);
+                host.received(id);
+                next += 1;
+            }
+            _ => {
+                let (from, tagged) = any_message(&mut choices);
+                station.handle_message(now, from, &tagged);
+                home.handle_message(now, &tagged);
+                let signal = (choices.byte() < 200).then(|| -f64::from(choices.byte()));
+                host.handle_message(now, from, &tagged, signal);
+            }
+        }
+        drain(&mut station, &mut inside);
+        assert!(station.mobiles() <= MOBILES as usize);
+        assert!(inside.len() <= MOBILES as usize * usize::from(BUFFER), "{} packets kept", inside.len());
+        comes_to_rest(core::iter::from_fn(|| home.poll_transmit()).count());
+        comes_to_rest(core::iter::from_fn(|| host.poll_transmit()).count());
+        comes_to_rest(core::iter::from_fn(|| host.poll_event()).count());
+    }
+}
+
+fn new_station(identity: Identity) -> Station<u32> {
+    let mut config = StationConfig::new(identity, NodeId(0).ipv4());
+    (config.mobiles, config.buffer_packets) = (MOBILES, BUFFER);
+    Station::new(config, Instant::ZERO, &mut Stream::keyed(1, 1, 1, Purpose::Handoff))
+}
+
+fn drain(station: &mut Station<u32>, inside: &mut BTreeSet<u32>) {
+    while let Some(does) = station.poll() {
+        if let Does::Delivers(packet) | Does::Shows(packet) | Does::Discards(packet) | Does::Refuses(packet) =
+            does
+        {
+            assert!(inside.remove(&packet), "packet {packet} leaves twice");
+        }
+    }
+}
+
+fn comes_to_rest(count: usize) {
+    assert!(count < 100, "it does not stop sending");
+}
+
+/// A message of anybody.
+fn any_message(choices: &mut Choices<'_>) -> (Ipv4Addr, Tagged) {
+    let (from, mobile) = (choices.address(8), choices.address(8));
+    let lifetime = Duration::from_millis(u64::from(choices.byte()) * 20);
+    let kind = choices.pick(&[Kind::Forward, Kind::Buffer, Kind::Stop, Kind::Register]);
+    let says = match choices.byte() % 4 {
+        0 => Says::Beacon { station: mobile },
+        1 => Says::Answer { mobile, lifetime, to: kind },
+        _ => Says::Request { mobile, lifetime, asks: any_request(choices, kind) },
+    };
+    let number = u64::from(choices.u16());
+    (from, Tagged { message: Message { number, says }, tag: [0; 16] })
+}
+
+fn any_request(choices: &mut Choices<'_>, kind: Kind) -> Asks {
+    match kind {
+        Kind::Forward => {
+            let mut latest = Latest::default();
+            (0..choices.byte() % 5).for_each(|_| latest.push(u16::from(choices.byte() % 8)));
+            Asks::Forward(latest)
+        }
+        Kind::Buffer => Asks::Buffer,
+        Kind::Stop => Asks::Stop,
+        Kind::Register => Asks::Register { care_of: choices.address(8) },
+    }
+}

@@ -1,0 +1,154 @@
+-- Wireshark dissector of what base stations, home agents and mobile hosts tell each other, as hopline sends it over UDP.
+-- docs/protocols/handoff.md has the format and says how to install this.
+--
+-- Layout and rules are those of crates/wire/src/handoff.rs: what the parser there refuses has a Malformed entry in the expert
+-- information here, and nothing else has. crates/wire/tests/tshark/handoff.rs compares the two.
+
+local DEFAULT_PORT = 1021
+local BEACON, FORWARD, BUFFER, STOP, REGISTER, ANSWER = 1, 2, 3, 4, 5, 6
+local HEADER_LEN, TAG_LEN, LATEST = 16, 16, 3
+local NAMES = {
+    [BEACON] = "Beacon", [FORWARD] = "Forward", [BUFFER] = "Buffer", [STOP] = "Stop", [REGISTER] = "Register",
+    [ANSWER] = "Answer",
+}
+-- Length of what only some types have.
+local BODY_LEN = { [FORWARD] = 8, [REGISTER] = 4 }
+
+local handoff = Proto("hopline_handoff", "Handoff between base stations")
+
+local field = {
+    type = ProtoField.uint8("hopline_handoff.type", "Type", base.DEC, NAMES),
+    about = ProtoField.uint8("hopline_handoff.about", "About", base.DEC),
+    lifetime = ProtoField.uint16("hopline_handoff.lifetime", "Lifetime (ms)", base.DEC),
+    number = ProtoField.uint64("hopline_handoff.number", "Number", base.DEC),
+    address = ProtoField.ipv4("hopline_handoff.address", "Station or mobile host"),
+    id = ProtoField.uint16("hopline_handoff.id", "IP identification", base.DEC),
+    reserved = ProtoField.uint16("hopline_handoff.reserved", "Reserved", base.HEX),
+    care_of = ProtoField.ipv4("hopline_handoff.care_of", "Care-of address"),
+    tag = ProtoField.bytes("hopline_handoff.tag", "Tag"),
+}
+
+local expert_info = {
+    truncated = ProtoExpert.new("hopline_handoff.malformed.truncated", "The packet ends before the message does",
+        expert.group.MALFORMED, expert.severity.ERROR),
+    type = ProtoExpert.new("hopline_handoff.malformed.type", "Unknown type", expert.group.MALFORMED,
+        expert.severity.ERROR),
+    answer = ProtoExpert.new("hopline_handoff.malformed.answer", "Answer to nothing that is asked",
+        expert.group.MALFORMED, expert.severity.ERROR),
+    count = ProtoExpert.new("hopline_handoff.malformed.count", "More than three identifications",
+        expert.group.MALFORMED, expert.severity.ERROR),
+    cut = ProtoExpert.new("hopline_handoff.cut", "Not all of the message was captured", expert.group.UNDECODED,
+        expert.severity.NOTE),
+}
+
+handoff.fields = field
+handoff.experts = expert_info
+
+-- Notes a rule that the message breaks, at the item it is about, and in the info column.
+local function complain(pinfo, item, info, text)
+    item:add_proto_expert_info(info, text)
+    pinfo.cols.info:append(" [malformed: " .. text .. "]")
+end
+
+-- Whether `needed` bytes are there; if not, says why. Only a packet that was short when it was sent is malformed.
+local function reaches(tvb, pinfo, tree, needed)
+    local present = tvb:len()
+    if present >= needed then
+        return true
+    end
+    local text = string.format("truncated: %d bytes needed, %d present", needed, present)
+    if pinfo.in_error_pkt or tvb:reported_len() >= needed then
+        tree:add_proto_expert_info(expert_info.cut, text)
+        pinfo.cols.info:append(" [not all captured]")
+    else
+        complain(pinfo, tree, expert_info.truncated, text)
+    end
+    return false
+end
+
+-- Shows what all types have, and what the message is in words. Returns nil after a complaint.
+local function add_header(tvb, pinfo, tree)
+    local kind, about = tvb(0, 1):uint(), tvb(1, 1):uint()
+    local type_item = tree:add(field.type, tvb(0, 1))
+    local about_item = tree:add(field.about, tvb(1, 1))
+    tree:add(field.lifetime, tvb(2, 2))
+    tree:add(field.number, tvb(4, 8))
+    tree:add(field.address, tvb(12, 4))
+    local whose = tostring(tvb(12, 4):ipv4())
+    if not NAMES[kind] then
+        complain(pinfo, type_item, expert_info.type, string.format("type %d", kind))
+        return nil
+    end
+    if kind == ANSWER and (about < FORWARD or about > REGISTER) then
+        complain(pinfo, about_item, expert_info.answer, string.format("answer to %d", about))
+        return nil
+    end
+    if kind == BEACON then
+        return "beacon of " .. whose, about_item
+    end
+    local what = kind == ANSWER and "answer to " .. NAMES[about]:lower() or NAMES[kind]:lower()
+    return string.format("%s for %s, %d ms", what, whose, tvb(2, 2):uint()), about_item
+end
+
+local function add_identifications(tvb, tree, count)
+    local ids = {}
+    for n = 0, count - 1 do
+        tree:add(field.id, tvb(HEADER_LEN + 2 * n, 2))
+        ids[#ids + 1] = tostring(tvb(HEADER_LEN + 2 * n, 2):uint())
+    end
+    tree:add(field.reserved, tvb(HEADER_LEN + 6, 2))
+    return #ids > 0 and ", has " .. table.concat(ids, " ") or ", has nothing"
+end
+
+function handoff.dissector(tvb, pinfo, root)
+    pinfo.cols.protocol = "HANDOFF"
+    pinfo.cols.info = "HANDOFF"
+    local tree = root:add(handoff, tvb())
+    if not reaches(tvb, pinfo, tree, HEADER_LEN) then
+        return
+    end
+    local text, about_item = add_header(tvb, pinfo, tree)
+    local kind = tvb(0, 1):uint()
+    local body_len = BODY_LEN[kind] or 0
+    if not text or not reaches(tvb, pinfo, tree, HEADER_LEN + body_len) then
+        return
+    end
+    if kind == FORWARD then
+        local count = tvb(1, 1):uint()
+        if count > LATEST then
+            complain(pinfo, about_item, expert_info.count, string.format("%d identifications", count))
+            return
+        end
+        text = text .. add_identifications(tvb, tree, count)
+    elseif kind == REGISTER then
+        tree:add(field.care_of, tvb(HEADER_LEN, 4))
+        text = text .. " at " .. tostring(tvb(HEADER_LEN, 4):ipv4())
+    end
+    if not reaches(tvb, pinfo, tree, HEADER_LEN + body_len + TAG_LEN) then
+        return
+    end
+    tree:add(field.tag, tvb(HEADER_LEN + body_len, TAG_LEN))
+    pinfo.cols.info = text
+    tree:append_text(", " .. text)
+    tree:set_len(HEADER_LEN + body_len + TAG_LEN)
+end
+
+handoff.prefs.udp_port = Pref.uint("UDP port", DEFAULT_PORT, "Port of messages; 0: none")
+
+local udp_ports = DissectorTable.get("udp.port")
+local registered_port
+
+local function register()
+    if registered_port then
+        udp_ports:remove(registered_port, handoff)
+    end
+    registered_port = handoff.prefs.udp_port > 0 and handoff.prefs.udp_port or nil
+    if registered_port then
+        udp_ports:add(registered_port, handoff)
+    end
+end
+
+handoff.prefs_changed = register
+-- Known to Decode As, whatever the preferences say.
+udp_ports:add_for_decode_as(handoff)
+register()
