@@ -33,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "arp", run: wire::arp },
     Target { name: "tcp_endpoint", run: machines::tcp_endpoint },
     Target { name: "snoop", run: machines::snoop },
+    Target { name: "mtcp", run: machines::mtcp },
     Target { name: "split", run: machines::split },
     Target { name: "handoff_machine", run: machines::handoff_machine },
     Target { name: "tpa_endpoint", run: machines::tpa_endpoint },

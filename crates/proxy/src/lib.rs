@@ -7,14 +7,18 @@
 //! | machine | what it does | source |
 //! |---|---|---|
 //! | [`handoff`] | brings what comes for a host that moves to the station where it is | Balakrishnan, Seshan, Katz 1995 |
+//! | [`mtcp`] | makes the sender wait while the mobile host cannot be reached | M-TCP: Brown, Singh 1997 |
 //! | [`split`] | ends the connection at the border and begins another one beyond, over whatever transport suits the last hop | I-TCP: Bakre, Badrinath 1995 |
 //! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
+mod filter;
 pub mod handoff;
+pub mod mtcp;
 mod packet;
 pub mod snoop;
 pub mod split;
 mod table;
 
-pub use packet::{BareAck, Connection, Packet, Side, Verdict};
+pub use filter::{Filter, Transmit, Turn};
+pub use packet::{BareAck, Connection, Packet, Says, Side, Verdict};
 pub use table::Bounds;

@@ -73,10 +73,35 @@ impl Connection {
 pub enum Verdict {
     /// It goes on as it is.
     Forward,
-    /// It goes on with these SACK blocks in place of its own: some of them, cut short.
-    ForwardWith(SackBlocks),
+    /// It goes on, and says this.
+    ForwardWith(Says),
     /// It goes no further: nobody misses it.
     Absorb,
+}
+
+/// What an ACK says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Says {
+    /// The next byte that is expected.
+    pub ack: Seq32,
+    /// What has arrived beyond it. No more blocks than the packet had.
+    pub sack: SackBlocks,
+}
+
+impl Says {
+    /// What a segment says.
+    #[must_use]
+    pub const fn of<P>(segment: &Segment<P>) -> Self {
+        Self { ack: segment.ack, sack: segment.options.sack }
+    }
+
+    /// The segment, saying this.
+    #[must_use]
+    pub fn put_into<P: Payload>(self, segment: &Segment<P>) -> Segment<P> {
+        let mut said = segment.clone();
+        (said.ack, said.options.sack) = (self.ack, self.sack);
+        said
+    }
 }
 
 /// An ACK without data that a machine makes in the name of the mobile host, for the fixed one.

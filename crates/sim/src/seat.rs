@@ -10,10 +10,12 @@ use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet};
-use crate::proxy::{self, SnoopSeat, SplitSeat};
+use crate::proxy::{self, FilterSeat, Kept, SplitSeat};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, Length, NodeId};
+use hopline_proxy::mtcp::Mtcp;
+use hopline_proxy::snoop::Snoop;
 use hopline_queue::Class;
 use hopline_queue::neighborhood_red::ChannelTime;
 use hopline_transport::any::Segment;
@@ -167,7 +169,8 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 pub(crate) enum Sitter {
     NeighborhoodRed(Box<Neighborhood>),
-    Snoop(Box<SnoopSeat>),
+    Snoop(Box<FilterSeat<Snoop<Kept>>>),
+    Mtcp(Box<FilterSeat<Mtcp<Kept>>>),
     Split(Box<SplitSeat>),
     /// What a test says.
     #[cfg(test)]
@@ -195,6 +198,7 @@ impl Sitter {
         match self {
             Self::NeighborhoodRed(machine) => machine.as_mut(),
             Self::Snoop(machine) => machine.as_mut(),
+            Self::Mtcp(machine) => machine.as_mut(),
             Self::Split(machine) => machine.as_mut(),
             #[cfg(test)]
             Self::Scripted(machine) => machine.as_mut(),

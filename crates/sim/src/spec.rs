@@ -7,7 +7,7 @@ pub use crate::draw::Draw;
 pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme};
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
-pub use proxies::{MobileSide, ProxyKind, ProxySpec, snoop, split};
+pub use proxies::{MobileSide, ProxyKind, ProxySpec, mtcp, snoop, split};
 
 use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};

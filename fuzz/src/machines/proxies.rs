@@ -3,9 +3,10 @@
 use super::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Length, Purpose, Seq32, Stream};
-use hopline_proxy::snoop::{self, Snoop, Transmit};
+use hopline_proxy::mtcp::{self, Mtcp};
+use hopline_proxy::snoop::{self, Snoop};
 use hopline_proxy::split::{self, Split};
-use hopline_proxy::{Bounds, Connection, Packet, Side, Verdict};
+use hopline_proxy::{Bounds, Connection, Filter, Packet, Side, Transmit, Verdict};
 use hopline_transport::any::{self, Transport};
 use hopline_transport::tcp;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -33,35 +34,45 @@ pub fn snoop(data: &[u8]) {
     if which & 64 != 0 {
         config.high_water = 4.try_into().expect("not zero");
     }
-    let mut snoop = Snoop::new(config);
+    pass(choices, Snoop::new(config));
+}
+
+/// Drives M-TCP's supervisor host in the same way, with the same promises; nor does it absorb anything at all.
+pub fn mtcp(data: &[u8]) {
+    let config = mtcp::Config { bounds: bounds(), ..mtcp::Config::default() };
+    pass(Choices(data), Mtcp::new(config));
+}
+
+/// Packets of both directions pass a machine.
+fn pass(mut choices: Choices<'_>, mut machine: impl Filter<Segment<Length>>) {
     let mut told: BTreeMap<u16, Vec<Seq32>> = BTreeMap::new();
     let mut now = Instant::ZERO;
     while !choices.is_over() {
         let operation = choices.byte();
         if operation < 40 {
             now += Duration::from_millis(u64::from(choices.byte()) * u64::from(operation));
-            snoop.handle_timeout(now);
+            machine.handle_timeout(now);
         } else {
             let from = if operation & 1 == 0 { Side::Fixed } else { Side::Mobile };
             let (ip, segment) = any_packet(&mut choices, from);
             let packet = Packet { ip: &ip, segment: &segment };
             if from == Side::Fixed && operation > 240 {
-                snoop.refused(packet);
+                machine.refused(packet);
             } else if from == Side::Fixed {
-                if snoop.to_mobile(now, packet, || segment) == Verdict::Absorb {
+                if machine.to_mobile(now, packet, || segment) == Verdict::Absorb {
                     let acked = told.get(&segment.src_port).into_iter().flatten();
                     let is_old = acked.copied().any(|acked| !segment.seq_end().after(acked));
                     assert!(is_old, "new data are absorbed");
                 }
             } else {
                 note(&mut told, &segment);
-                if snoop.from_mobile(now, packet) == Verdict::Absorb {
+                if machine.from_mobile(now, packet) == Verdict::Absorb {
                     assert!(segment.seq_len() == 0, "data of the mobile host are absorbed");
                 }
             }
         }
-        drain(&mut snoop, &told);
-        assert!(snoop.connections() <= CONNECTIONS as usize);
+        drain(&mut machine, &told);
+        assert!(machine.connections() <= CONNECTIONS as usize);
     }
 }
 
@@ -76,9 +87,9 @@ fn note(told: &mut BTreeMap<u16, Vec<Seq32>>, segment: &Segment<Length>) {
     }
 }
 
-fn drain(snoop: &mut Snoop<Segment<Length>>, told: &BTreeMap<u16, Vec<Seq32>>) {
+fn drain(machine: &mut impl Filter<Segment<Length>>, told: &BTreeMap<u16, Vec<Seq32>>) {
     let mut sent = 0;
-    while let Some(transmit) = snoop.poll_transmit() {
+    while let Some(transmit) = machine.poll_transmit() {
         sent += 1;
         assert!(sent < 10_000, "it does not stop sending");
         if let Transmit::Ack(ack) = transmit {

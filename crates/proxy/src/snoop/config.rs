@@ -1,5 +1,6 @@
 //! What a [`Snoop`](super::Snoop) does, and how much it keeps.
 
+use crate::filter::Turn;
 use crate::table::Bounds;
 use core::num::NonZeroU16;
 use hopline_core::Duration;
@@ -71,15 +72,6 @@ pub enum Repeats {
     UpToLimit,
     /// It passes; only the timer sends the packet again (ns-2).
     ByTimerAlone,
-}
-
-/// When a packet that is sent again has its turn at the last hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Ahead of all that wait, after what was sent again before (§3.1.2).
-    First,
-    /// Behind all that wait.
-    Last,
 }
 
 /// Which packets measure the last hop.

@@ -11,10 +11,12 @@ mod config;
 mod modern;
 mod rtt;
 
+pub use crate::filter::{Transmit, Turn};
 pub use config::{
-    Classic, Config, Expected, LocalTimer, Modern, OldData, Overflow, Passing, Repeats, Rules, Sampling, Turn,
+    Classic, Config, Expected, LocalTimer, Modern, OldData, Overflow, Passing, Repeats, Rules, Sampling,
 };
 
+use crate::filter::Filter;
 use crate::packet::{BareAck, Connection, Packet, Verdict};
 use crate::table::{Place, Table};
 use cache::{Cache, Cached, Origin, State};
@@ -30,22 +32,6 @@ pub struct Snoop<K> {
     table: Table<Tracked<K>>,
     out: VecDeque<Transmit<K>>,
     stats: Stats,
-}
-
-/// What a [`Snoop`] sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Transmit<K> {
-    /// A packet to the mobile host again.
-    Again {
-        /// When it has its turn.
-        turn: Turn,
-        /// Whose it is.
-        connection: Connection,
-        /// The packet.
-        kept: K,
-    },
-    /// An ACK to the fixed host.
-    Ack(BareAck),
 }
 
 /// What a [`Snoop`] has done.
@@ -120,8 +106,39 @@ impl<K: Clone> Snoop<K> {
         Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
     }
 
-    /// A packet goes to a mobile host. `keep` makes of it what can be sent again.
-    pub fn to_mobile<P: Payload>(
+    fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) -> Place {
+        let rules = Followed::Classic(classic::State::new(self.config.rules.classic()));
+        let tracked = Tracked {
+            seen,
+            acked: None,
+            window: 0,
+            mobile_seq: None,
+            timestamps: None,
+            sent: 0,
+            cache: Cache::default(),
+            rules,
+        };
+        let (place, evicted) = self.table.insert(now, connection, tracked);
+        self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
+        place
+    }
+
+    /// Arranges to be woken for a connection.
+    fn look(&mut self, place: Place) {
+        let heard = self.table.heard(place);
+        let tracked = self.table.at(place);
+        let at = match &tracked.rules {
+            Followed::Classic(state) => state.next_wake(&self.config.rules, &tracked.cache, heard),
+            Followed::Modern(state) => state.next_wake(&tracked.cache),
+        };
+        self.table.look(place, at);
+    }
+}
+
+impl<K: Clone> Filter<K> for Snoop<K> {
+    type Stats = Stats;
+
+    fn to_mobile<P: Payload>(
         &mut self,
         now: Instant,
         packet: Packet<'_, P>,
@@ -159,8 +176,7 @@ impl<K: Clone> Snoop<K> {
         verdict
     }
 
-    /// A packet comes from a mobile host.
-    pub fn from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+    fn from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
         let begins = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         if segment.flags.contains(Flags::RST) || begins {
@@ -212,9 +228,7 @@ impl<K: Clone> Snoop<K> {
         verdict
     }
 
-    /// The queue of the last hop has refused this packet, or dropped it later: that is congestion. Who drives the machine and cannot
-    /// know says nothing.
-    pub fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
+    fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
         let Some(place) = self.table.find(&Connection::to_mobile(packet)) else { return };
         let tracked = self.table.at(place);
         match tracked.rules {
@@ -225,13 +239,11 @@ impl<K: Clone> Snoop<K> {
         }
     }
 
-    /// A mobile host has gone elsewhere: what it acknowledges is not seen here any more, so what is kept for it goes.
-    pub fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
         self.table.forget(|connection| connection.mobile.0 == mobile);
     }
 
-    /// Does what is due.
-    pub fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         while let Some(due) = self.table.next_due(now) {
             match due {
                 Err(_) => self.stats.expired += 1,
@@ -250,55 +262,20 @@ impl<K: Clone> Snoop<K> {
         }
     }
 
-    /// The next packet to send.
-    pub fn poll_transmit(&mut self) -> Option<Transmit<K>> {
+    fn poll_transmit(&mut self) -> Option<Transmit<K>> {
         self.out.pop_front()
     }
 
-    /// When to call [`Snoop::handle_timeout`].
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.table.next_look()
     }
 
-    /// What it has done.
-    #[must_use]
-    pub const fn stats(&self) -> &Stats {
+    fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Connections that it knows of.
-    #[must_use]
-    pub fn connections(&self) -> usize {
+    fn connections(&self) -> usize {
         self.table.len()
-    }
-
-    fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) -> Place {
-        let rules = Followed::Classic(classic::State::new(self.config.rules.classic()));
-        let tracked = Tracked {
-            seen,
-            acked: None,
-            window: 0,
-            mobile_seq: None,
-            timestamps: None,
-            sent: 0,
-            cache: Cache::default(),
-            rules,
-        };
-        let (place, evicted) = self.table.insert(now, connection, tracked);
-        self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
-        place
-    }
-
-    /// Arranges to be woken for a connection.
-    fn look(&mut self, place: Place) {
-        let heard = self.table.heard(place);
-        let tracked = self.table.at(place);
-        let at = match &tracked.rules {
-            Followed::Classic(state) => state.next_wake(&self.config.rules, &tracked.cache, heard),
-            Followed::Modern(state) => state.next_wake(&tracked.cache),
-        };
-        self.table.look(place, at);
     }
 }
 

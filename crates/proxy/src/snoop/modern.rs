@@ -16,7 +16,7 @@ use super::cache::{Cache, Cached, Origin, State as Of};
 use super::config::Modern;
 use super::rtt::Rtt;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
-use crate::packet::Verdict;
+use crate::packet::{Says, Verdict};
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::tcp::{SackBlock, SackBlocks};
 use std::collections::VecDeque;
@@ -195,7 +195,11 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
             shown.push(*block);
         }
     }
-    if shown.len() == ack.sack.len() { Verdict::Forward } else { Verdict::ForwardWith(shown) }
+    if shown.len() == ack.sack.len() {
+        Verdict::Forward
+    } else {
+        Verdict::ForwardWith(Says { ack: ack.number, sack: shown })
+    }
 }
 
 /// Whether the sender is not to know that the mobile host lacks a packet. Of what it has sent again it knows already, and counts on

@@ -1,5 +1,5 @@
 //! Two TCP endpoints with real bytes and a machine between them: every byte arrives once and in order, whatever both links do.
 
-mod snoop;
+mod filters;
 mod split;
 mod support;

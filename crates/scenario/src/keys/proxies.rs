@@ -14,6 +14,8 @@ pub enum Kind {
     None,
     /// Snoop.
     Snoop,
+    /// M-TCP's supervisor host.
+    Mtcp,
     /// Connections split in two.
     Split,
 }
@@ -31,8 +33,8 @@ pub mod proxy {
     /// `kind`.
     pub const KIND: Chosen<Kind> = choice!(
         "kind",
-        { "none" => Kind::None, "snoop" => Kind::Snoop, "split" => Kind::Split },
-        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP)",
+        { "none" => Kind::None, "snoop" => Kind::Snoop, "split" => Kind::Split, "mtcp" => Kind::Mtcp },
+        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP)",
     )
     .required();
     /// `preset`.
@@ -128,6 +130,13 @@ pub const PROXY: &[Key] = &[
         1 << 40,
         "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least; default: 1048576",
     ),
+    Key::number(
+        "silence_ms",
+        0.001,
+        1e6,
+        "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait; default: 200",
+    ),
+    Key::number("probe_ms", 0.001, 1e6, "of mtcp: how often it tries whether the host is back; default: 500"),
     Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536"),
     Key::number(
         "idle_s",

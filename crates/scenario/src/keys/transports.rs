@@ -5,9 +5,9 @@ use crate::choice;
 use crate::choice::Choice;
 use hopline_transport::pacing::{ShortPaths, Variability};
 use hopline_transport::tcp::{
-    AckOrder, Again, Config, CubicArithmetic, DataOrder, EcnUse, Frto, Held, HeldTimer, InFlight, Late,
-    LimitedTransmit, LossDetection, PrrBound, RackConfig, Reach, RecoveryTimeout, RecoveryWindow, Resends,
-    Return, RtoAfter, RtoFloor, TailProbe, TimestampEcho, WindowAfter,
+    AckOrder, Again, ClosedWindow, Config, CubicArithmetic, DataOrder, EcnUse, Frto, Held, HeldTimer,
+    InFlight, Late, LimitedTransmit, LossDetection, PrrBound, RackConfig, Reach, RecoveryTimeout,
+    RecoveryWindow, Resends, Return, RtoAfter, RtoFloor, TailProbe, TimestampEcho, WindowAfter,
 };
 
 /// What a preset of TCP says.
@@ -84,6 +84,12 @@ pub mod tcp {
         { "reduce" => RecoveryTimeout::Reduce, "keep" => RecoveryTimeout::Keep },
         "what a time-out during fast recovery does to ssthresh; reduce: lower it again (RFC 5681), keep: Linux; default: reduce, of preset linux: keep",
     );
+    /// `closed_window`.
+    pub const CLOSED_WINDOW: Choice<ClosedWindow> = choice!(
+        "closed_window",
+        { "retransmit" => ClosedWindow::Retransmit, "persist" => ClosedWindow::Persist },
+        "what becomes of data in flight when the peer closes its window over them; persist: the window is probed in their place, as 4.4BSD; default: retransmit, of preset bsd: persist",
+    );
     /// `loss_detection`.
     pub const LOSS_DETECTION: Choice<LossDetection> = choice!(
         "loss_detection",
@@ -151,6 +157,7 @@ pub const TCP: &[Key] = &[
     Key::number("min_rto_s", 0.0, 600.0, "smallest retransmission timeout, or as rto_floor says"),
     tcp::RTO_FLOOR.key,
     tcp::RECOVERY_TIMEOUT.key,
+    tcp::CLOSED_WINDOW.key,
     Key::number("initial_rto_s", 0.001, 60.0, "retransmission timeout before the first sample"),
     Key::number("max_rto_s", 0.1, 1e6, "largest retransmission timeout"),
     Key::number("clock_granularity_s", 1e-6, 1.0, "tick of the retransmission clock"),

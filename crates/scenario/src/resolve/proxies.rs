@@ -6,7 +6,9 @@ use super::super::source::Problem;
 use super::{Names, node_named, seconds, transport, unknown_node};
 use hopline_core::{Duration, NodeId};
 use hopline_sim::spec::snoop::{Config, LocalTimer, Modern, Rules};
-use hopline_sim::spec::{FlowSpec, Interface, MobileSide, NodeSpec, ProxyKind, ProxySpec, Transport, split};
+use hopline_sim::spec::{
+    FlowSpec, Interface, MobileSide, NodeSpec, ProxyKind, ProxySpec, Transport, mtcp, split,
+};
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
@@ -28,6 +30,9 @@ pub(super) fn resolve(
             keys::ProxyKind::None => {}
             keys::ProxyKind::Snoop => {
                 proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Snoop(snoop(&section)?) });
+            }
+            keys::ProxyKind::Mtcp => {
+                proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Mtcp(mtcp(&section)) });
             }
             keys::ProxyKind::Split => {
                 let kind = ProxyKind::Split(Box::new(split(scenario, section)?));
@@ -96,6 +101,15 @@ fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
         }
     }
     Ok(config)
+}
+
+fn mtcp(section: &Section<'_>) -> mtcp::Config {
+    let mut config = mtcp::Config::default();
+    config.silence = milliseconds(section, "silence_ms").unwrap_or(config.silence);
+    config.probe = milliseconds(section, "probe_ms").unwrap_or(config.probe);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    config
 }
 
 fn split(scenario: Section<'_>, section: Section<'_>) -> Result<split::Config, Problem> {

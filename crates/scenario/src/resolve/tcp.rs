@@ -129,6 +129,7 @@ fn apply(config: &mut Config, section: Section<'_>) {
     section.set(keys::tcp::TIMESTAMP_ECHO, &mut config.timestamp_echo);
     section.set(keys::tcp::ECN, &mut config.ecn);
     section.set(keys::tcp::RECOVERY_TIMEOUT, &mut config.recovery_timeout);
+    section.set(keys::tcp::CLOSED_WINDOW, &mut config.closed_window);
     if let Some(bytes) = section.small("receive_buffer_bytes") {
         config.receive_buffer = bytes;
     }

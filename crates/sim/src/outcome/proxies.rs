@@ -1,7 +1,7 @@
 //! What machines in the path of TCP have done.
 
 use core::ops::{Add, Sub};
-use hopline_proxy::{snoop, split};
+use hopline_proxy::{mtcp, snoop, split};
 
 /// What the machines of a node have done, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,10 +12,12 @@ pub struct ProxyCounts {
     pub left_to_sender: u64,
     /// ACKs absorbed.
     pub acks_absorbed: u64,
-    /// ACKs whose SACK blocks were cut short.
+    /// ACKs that say something else: their SACK blocks were cut short, or their last byte was kept back.
     pub acks_edited: u64,
     /// ACKs made in the name of mobile hosts.
     pub acks_made: u64,
+    /// Times that a sender was told to wait.
+    pub windows_closed: u64,
 }
 
 impl From<&snoop::Stats> for ProxyCounts {
@@ -27,6 +29,20 @@ impl From<&snoop::Stats> for ProxyCounts {
             acks_absorbed,
             acks_edited,
             acks_made,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&mtcp::Stats> for ProxyCounts {
+    fn from(stats: &mtcp::Stats) -> Self {
+        let mtcp::Stats { withheld, closed, probes, acks_made, .. } = *stats;
+        Self {
+            sent_again: probes,
+            acks_edited: withheld,
+            acks_made,
+            windows_closed: closed,
+            ..Self::default()
         }
     }
 }
@@ -45,6 +61,7 @@ impl ProxyCounts {
             acks_absorbed: of(self.acks_absorbed, other.acks_absorbed),
             acks_edited: of(self.acks_edited, other.acks_edited),
             acks_made: of(self.acks_made, other.acks_made),
+            windows_closed: of(self.windows_closed, other.windows_closed),
         }
     }
 }

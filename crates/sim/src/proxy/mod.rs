@@ -1,20 +1,21 @@
 //! Machines in the path of TCP, seated: what they see of the packets that pass, and what their verdicts come to.
 
-mod snoop;
+mod filter;
 mod split;
 
 use crate::node::Interface;
 use crate::packet::{Account, Body, Handle, Packet, header};
 use crate::seat::{Onward, Passage, Passing, Sending, Sitter, Wish};
 use crate::spec::{CellsSpec, MobileSide, ProxyKind, ProxySpec};
+pub(crate) use filter::{FilterSeat, Kept};
 use hopline_core::{Length, Purpose, Stream};
+use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::snoop::Snoop;
 use hopline_proxy::split::Split;
 use hopline_proxy::{Connection, Side};
 use hopline_queue::Class;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::{HEADER_LEN, Header};
-pub(crate) use snoop::SnoopSeat;
 pub(crate) use split::SplitSeat;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -27,7 +28,8 @@ pub(crate) fn sitter(
 ) -> Sitter {
     let border = Border::new(spec, cells);
     match &spec.kind {
-        ProxyKind::Snoop(config) => Sitter::Snoop(Box::new(SnoopSeat::new(Snoop::new(*config), border))),
+        ProxyKind::Snoop(config) => Sitter::Snoop(Box::new(FilterSeat::new(Snoop::new(*config), border))),
+        ProxyKind::Mtcp(config) => Sitter::Mtcp(Box::new(FilterSeat::new(Mtcp::new(*config), border))),
         ProxyKind::Split(config) => {
             let random = Stream::keyed(seed, run, number, Purpose::Proxy);
             Sitter::Split(Box::new(SplitSeat::new(Split::new(**config, random), border)))

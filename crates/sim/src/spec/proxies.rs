@@ -1,7 +1,7 @@
 //! Machines in the path of TCP at some nodes.
 
 use hopline_core::NodeId;
-pub use hopline_proxy::{snoop, split};
+pub use hopline_proxy::{mtcp, snoop, split};
 use std::collections::BTreeSet;
 
 /// A machine in the path of TCP at a node.
@@ -29,6 +29,8 @@ pub enum MobileSide {
 pub enum ProxyKind {
     /// Snoop.
     Snoop(snoop::Config),
+    /// M-TCP's supervisor host.
+    Mtcp(mtcp::Config),
     /// Connections split in two.
     Split(Box<split::Config>),
 }

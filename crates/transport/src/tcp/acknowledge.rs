@@ -1,7 +1,7 @@
 //! The ACK field: window, selective acknowledgments, round-trip samples, congestion control
 //! (RFC 9293 §3.10.7.4, "fifth, check the ACK field").
 
-use super::config::TimestampEcho;
+use super::config::{ClosedWindow, TimestampEcho};
 use super::congestion::undo::Cause;
 use super::congestion::{Ack, BackOffAfter, News, ResendNow, Response, TimerAfter};
 use super::detect::Taken;
@@ -100,10 +100,21 @@ impl<P: Payload> Endpoint<P> {
         self.snd.window = u64::from(segment.window) << scale;
         self.snd.max_window = self.snd.max_window.max(self.snd.window);
         self.snd.window_from = (start, ack);
+        if self.snd.window == 0 && self.config.closed_window == ClosedWindow::Persist {
+            self.take_back();
+        }
         if self.snd.window > 0 && self.snd.nxt == self.snd.una {
             // RFC 9293 §3.8.6.1: the peer answers; whether the window suffices is seen when something is to be sent.
             self.snd.probes = 0;
         }
+    }
+
+    /// What is in flight counts as not sent.
+    fn take_back(&mut self) {
+        self.timers.stop(Timer::Retransmit);
+        self.snd.nxt = self.snd.una;
+        (self.snd.resend_first, self.snd.timed) = (false, None);
+        self.board.clear();
     }
 
     /// Takes the SACK blocks; returns how many bytes they newly report.

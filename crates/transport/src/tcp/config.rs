@@ -43,6 +43,8 @@ pub struct Config {
     pub repeated_timeout: RepeatedTimeout,
     /// What a time-out during fast recovery does to `ssthresh`. Default lower it again (RFC 5681 §4.3).
     pub recovery_timeout: RecoveryTimeout,
+    /// What becomes of data in flight when the peer closes its window over them. Default they time out; 4.4BSD probes.
+    pub closed_window: ClosedWindow,
     /// Duplicate acknowledgments that stand for a loss. Range 1–255, default 3 (RFC 5681 §3.2).
     pub dup_ack_threshold: u32,
     /// Whether the first duplicates release segments. Default new data (RFC 3042).
@@ -208,6 +210,16 @@ pub enum RecoveryTimeout {
     Keep,
 }
 
+/// What becomes of data in flight when the peer closes its window over them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClosedWindow {
+    /// They time out as ever (RFC 9293 §3.8.6.1); then the window is probed.
+    Retransmit,
+    /// They count as not sent: the window is probed in their place, and when it opens they are sent again under the congestion window
+    /// as it was (4.4BSD, `tcp_output`). What M-TCP relies on.
+    Persist,
+}
+
 /// Whether the duplicates before the threshold release segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitedTransmit {
@@ -309,7 +321,7 @@ impl Config {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let segments = |n: Option<u32>| n.is_none_or(|n| (1..=1 << 20).contains(&n));
-        let rules: [(bool, &'static str, &'static str); 22] = [
+        let rules: [(bool, &'static str, &'static str); 23] = [
             ((MIN_MSS..=65_495).contains(&self.mss), "mss", "48 to 65495 bytes"),
             (
                 !matches!(self.law, WindowLaw::Cubic(cubic) if !(cubic.c > 0.0 && cubic.c <= 1000.0)),
@@ -362,6 +374,12 @@ impl Config {
                     || matches!(self.variant, Variant::Sack(sack) if sack.rules == SackRules::Rfc6675),
                 "loss_detection",
                 "by duplicate ACKs unless recovery is SACK as of RFC 6675: RACK goes by what the peer holds",
+            ),
+            (
+                self.closed_window == ClosedWindow::Retransmit
+                    || self.loss_detection == LossDetection::DupAcks,
+                "closed_window",
+                "retransmit with RACK, which remembers what was sent when",
             ),
             (
                 !matches!(self.loss_detection, LossDetection::Rack(rack)

@@ -60,9 +60,9 @@ mod tests;
 pub use crate::ConfigError;
 pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
 pub use config::{
-    AckPolicy, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
-    InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction, RepeatedTimeout,
-    RtoConfig, RtoFloor, TimestampEcho,
+    AckPolicy, ClosedWindow, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart,
+    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction,
+    RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
 pub use congestion::{
     CubicArithmetic, CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw,

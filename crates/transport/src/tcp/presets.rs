@@ -3,9 +3,9 @@
 //! The ns-2 values are those of `ns-default.tcl` of ns-2.35 and of its remarks about when a default changed.
 
 use super::config::{
-    AckPolicy, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart, InitialSsthresh,
-    InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction, RepeatedTimeout,
-    RtoConfig, RtoFloor, TimestampEcho,
+    AckPolicy, ClosedWindow, Config, Dsack, EcnUse, Estimator, Growth, GrowthCondition, IdleRestart,
+    InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction,
+    RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
 use super::congestion::{CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant, WindowLaw};
 use super::door::DoorConfig;
@@ -35,6 +35,7 @@ impl Config {
             reduction: Reduction::FlightSize,
             repeated_timeout: RepeatedTimeout::Keep,
             recovery_timeout: RecoveryTimeout::Reduce,
+            closed_window: ClosedWindow::Retransmit,
             dup_ack_threshold: 3,
             limited_transmit: LimitedTransmit::NewData,
             idle_restart: IdleRestart::InitialWindow,
@@ -99,6 +100,7 @@ impl Config {
             reduction: Reduction::Window,
             repeated_timeout: RepeatedTimeout::Reduce,
             recovery_timeout: RecoveryTimeout::Reduce,
+            closed_window: ClosedWindow::Retransmit,
             dup_ack_threshold: 3,
             limited_transmit: LimitedTransmit::NextData,
             idle_restart: IdleRestart::OneSegment,
@@ -159,7 +161,7 @@ impl Config {
     }
 
     /// QualNet around 2003, as the Neighborhood RED study used it: NewReno of the RFCs with the clock and the numbers of 4.4BSD
-    /// (a tick of 500 ms, RTO at least 1 s and first 3 s, ACKs delayed by 200 ms, a first window of one), segments of 512 bytes
+    /// (a tick of 500 ms, RTO at least 1 s and first 3 s, ACKs delayed by 200 ms, a first window of one, probes in place of time-outs while the window is closed), segments of 512 bytes
     /// and buffers of 16,384: a window of 32. No timestamps, no limited transmit. What has no number in 4.4BSD is as in
     /// [`Self::modern`].
     #[must_use]
@@ -184,6 +186,7 @@ impl Config {
         let mut config = Self::qualnet().with_reno();
         config.mss = 1460;
         config.window_clamp = Some(44);
+        config.closed_window = ClosedWindow::Persist;
         config.rto.estimator = Estimator::Ticks { phase: Duration::ZERO };
         config
     }

@@ -151,9 +151,16 @@ pub(super) const RUNS: &[MetricInfo] = &[
     run("proxy_acks_absorbed", "1", Neither, "ACKs that machines in the path kept", |o| {
         Some(over_nodes(o, |n| n.proxies.acks_absorbed))
     }),
-    run("proxy_acks_edited", "1", Neither, "ACKs whose SACK blocks machines in the path cut short", |o| {
-        Some(over_nodes(o, |n| n.proxies.acks_edited))
+    run("proxy_windows_closed", "1", Neither, "times that machines in the path told a sender to wait", |o| {
+        Some(over_nodes(o, |n| n.proxies.windows_closed))
     }),
+    run(
+        "proxy_acks_edited",
+        "1",
+        Neither,
+        "ACKs of which machines in the path passed on less than they said",
+        |o| Some(over_nodes(o, |n| n.proxies.acks_edited)),
+    ),
     run("proxy_acks_made", "1", Neither, "ACKs that machines in the path made for others", |o| {
         Some(over_nodes(o, |n| n.proxies.acks_made))
     }),

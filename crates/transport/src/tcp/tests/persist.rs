@@ -1,7 +1,7 @@
 //! RFC 9293 §3.8.6.1: zero-window probes, and the override of the sender's silly-window rule.
 
 use super::script::{Script, plain, seg};
-use crate::tcp::{CloseReason, Config, Event, State, Timer};
+use crate::tcp::{CloseReason, ClosedWindow, Config, Event, State, Timer};
 use hopline_core::{Instant, Length, Machine};
 use hopline_wire::tcp::Flags;
 
@@ -131,4 +131,41 @@ fn a_fin_after_a_probe_that_was_taken_goes_out_once_and_again_after_a_timeout() 
     assert_eq!(s.runs_to(1000), "750: F 2 ack 1");
     s.hears(seg(1).ack(3).win(0));
     assert_eq!(s.state(), State::FinWait2);
+}
+
+/// Two segments are in flight when the window closes over them.
+fn closed_over(closed_window: ClosedWindow) -> Script {
+    let mut s = Script::connected(Config { closed_window, ..plain() });
+    s.hears(seg(1).ack(1).win(2000));
+    s.endpoint.send(s.now, Length(3000)).unwrap();
+    assert_eq!(s.says(), ". 1:1001 ack 1; . 1001:2001 ack 1");
+    s.runs_to(150);
+    s.hears(seg(1).ack(1).win(0));
+    s
+}
+
+#[test]
+fn a_window_that_closes_over_data_in_flight_lets_them_time_out() {
+    let mut s = closed_over(ClosedWindow::Retransmit);
+    assert_eq!(s.runs_to(800), "");
+    assert_eq!((s.endpoint.stats().timeouts, s.endpoint.cwnd()), (1, 1000), "congestion, it seems");
+    assert_eq!(s.runs_to(1200), "1000: . 1:2 ack 1");
+}
+
+#[test]
+fn as_4_4bsd_they_are_probed_for_and_sent_again_under_the_old_window() {
+    let mut s = closed_over(ClosedWindow::Persist);
+    let cwnd = s.endpoint.cwnd();
+    assert_eq!(s.runs_to(1200), "450: . 1:2 ack 1; 1050: . 1:2 ack 1");
+    s.hears(seg(1).ack(1).win(60_000));
+    assert_eq!(s.says(), ". 1:1001 ack 1; . 1001:2001 ack 1; . 2001:3001 ack 1");
+    assert_eq!((s.endpoint.stats().timeouts, s.endpoint.cwnd()), (0, cwnd), "congestion control saw nothing");
+}
+
+#[test]
+fn what_arrived_before_the_window_closed_is_not_sent_again() {
+    let mut s = closed_over(ClosedWindow::Persist);
+    s.hears(seg(1).ack(1001).win(0));
+    s.hears(seg(1).ack(1001).win(60_000));
+    assert_eq!(s.says(), ". 1001:2001 ack 1; . 2001:3001 ack 1");
 }

@@ -1,21 +1,22 @@
-//! Snoop: besides, no ACK is ever sent for what the mobile host has not acknowledged itself.
+//! Snoop and M-TCP: besides, no ACK is ever sent for what the mobile host has not acknowledged itself.
 
 use crate::support::{emulations, endpoints, header, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Seq32};
-use hopline_proxy::snoop::{Config, Snoop, Transmit};
-use hopline_proxy::{Packet, Verdict};
+use hopline_proxy::mtcp::{self, Mtcp};
+use hopline_proxy::snoop::{self, Snoop};
+use hopline_proxy::{Filter, Packet, Transmit, Verdict};
 use hopline_testkit::transfer::{Course, Transfer};
 use hopline_testkit::{Emulation, Middle, Side, Station};
-use hopline_transport::tcp;
-use hopline_wire::tcp::{Flags, Options, Segment};
+use hopline_transport::tcp::{self, ClosedWindow, LossDetection};
+use hopline_wire::tcp::{Flags, Segment};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// A base station with Snoop, and what it must never do.
-struct Base {
-    snoop: Snoop<Segment<Bytes>>,
-    config: Config,
+/// A base station with a machine that packets pass, and what it must never do.
+struct Base<M> {
+    machine: M,
+    make: Box<dyn Fn() -> M>,
     out: VecDeque<(Side, Segment<Bytes>)>,
     /// The highest number that the mobile host has sent as an ACK.
     told: Option<Seq32>,
@@ -24,10 +25,10 @@ struct Base {
     restarted: Instant,
 }
 
-impl Base {
-    fn new(config: Config, restarts: Option<Duration>) -> Self {
-        let (snoop, out) = (Snoop::new(config), VecDeque::new());
-        Self { snoop, config, out, told: None, restarts, restarted: Instant::ZERO }
+impl<M> Base<M> {
+    fn new(make: impl Fn() -> M + 'static, restarts: Option<Duration>) -> Self {
+        let (machine, out) = (make(), VecDeque::new());
+        Self { machine, make: Box::new(make), out, told: None, restarts, restarted: Instant::ZERO }
     }
 
     fn tell_fixed(&mut self, segment: Segment<Bytes>) {
@@ -39,15 +40,15 @@ impl Base {
     }
 }
 
-impl Station<Segment<Bytes>> for Base {
+impl<M: Filter<Segment<Bytes>>> Station<Segment<Bytes>> for Base<M> {
     fn take(&mut self, now: Instant, from: Side, segment: Segment<Bytes>) {
         if self.restarts.is_some_and(|every| now.since(self.restarted) >= every) {
-            (self.snoop, self.restarted) = (Snoop::new(self.config), now);
+            (self.machine, self.restarted) = ((self.make)(), now);
         }
         let ip = header(from);
         let packet = Packet { ip: &ip, segment: &segment };
         match from {
-            Side::A => match self.snoop.to_mobile(now, packet, || segment.clone()) {
+            Side::A => match self.machine.to_mobile(now, packet, || segment.clone()) {
                 Verdict::Absorb => {}
                 _ => self.out.push_back((Side::A, segment)),
             },
@@ -55,13 +56,13 @@ impl Station<Segment<Bytes>> for Base {
                 if segment.flags.contains(Flags::ACK) {
                     self.told = Some(self.told.map_or(segment.ack, |told| told.max(segment.ack)));
                 }
-                match self.snoop.from_mobile(now, packet) {
+                match self.machine.from_mobile(now, packet) {
                     Verdict::Absorb => assert!(segment.payload.is_empty(), "data are never absorbed"),
                     Verdict::Forward => self.tell_fixed(segment),
-                    Verdict::ForwardWith(sack) => {
+                    Verdict::ForwardWith(says) => {
                         let known = segment.options.sack;
-                        assert!(sack.as_slice().iter().all(|block| known.as_slice().contains(block)));
-                        self.tell_fixed(Segment { options: Options { sack, ..segment.options }, ..segment });
+                        assert!(says.sack.as_slice().iter().all(|block| known.as_slice().contains(block)));
+                        self.tell_fixed(says.put_into(&segment));
                     }
                 }
             }
@@ -69,11 +70,11 @@ impl Station<Segment<Bytes>> for Base {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.snoop.handle_timeout(now);
+        self.machine.handle_timeout(now);
     }
 
     fn poll(&mut self, _now: Instant) -> Option<(Side, Segment<Bytes>)> {
-        while let Some(transmit) = self.snoop.poll_transmit() {
+        while let Some(transmit) = self.machine.poll_transmit() {
             match transmit {
                 Transmit::Again { kept, .. } => self.out.push_back((Side::A, kept)),
                 Transmit::Ack(ack) => self.tell_fixed(ack.segment()),
@@ -83,13 +84,17 @@ impl Station<Segment<Bytes>> for Base {
     }
 
     fn next_wake(&self) -> Option<Instant> {
-        self.snoop.poll_timeout()
+        self.machine.poll_timeout()
     }
 }
 
-fn snoops() -> impl Strategy<Value = Config> {
-    let preset = prop_oneof![Just(Config::published()), Just(Config::ns2()), Just(Config::modern())];
-    (preset, 1u16..64, any::<bool>()).prop_map(|(config, mark, small)| Config {
+fn snoops() -> impl Strategy<Value = snoop::Config> {
+    let preset = prop_oneof![
+        Just(snoop::Config::published()),
+        Just(snoop::Config::ns2()),
+        Just(snoop::Config::modern())
+    ];
+    (preset, 1u16..64, any::<bool>()).prop_map(|(config, mark, small)| snoop::Config {
         high_water: if small { mark.try_into().expect("from 1 on") } else { config.high_water },
         ..config
     })
@@ -110,7 +115,34 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let (a, b) = endpoints(tcp, isns);
-        let base = Base::new(config, restarts.map(Duration::from_millis));
+        let base = Base::new(move || Snoop::new(config), restarts.map(Duration::from_millis));
+        let middle = Middle::new(a, base, b, [wire(), wire()], wireless, seed);
+        let mut transfer = Transfer::of(middle, totals, |_| {});
+        transfer.run(Instant::from_secs(4000));
+        transfer.assert_complete();
+    }
+
+    #[test]
+    fn every_byte_arrives_past_a_supervisor_host_that_takes_short_silences_for_long_ones(
+        silence in 5u64..400,
+        tcp in transports(),
+        persists in any::<bool>(),
+        wireless in [emulations(), emulations()],
+        restarts in prop::option::of(1u64..2000),
+        totals in [0u64..200_000, 0u64..30_000],
+        // Numbers wrap around in the middle.
+        isns in [u32::MAX - 50_000..u32::MAX, 0..u32::MAX],
+        seed in any::<u64>(),
+    ) {
+        let silence = Duration::from_millis(silence);
+        let config = mtcp::Config { silence, probe: silence, ..mtcp::Config::default() };
+        let closed_window = if persists { ClosedWindow::Persist } else { ClosedWindow::Retransmit };
+        let tcp = match tcp.loss_detection {
+            LossDetection::DupAcks => tcp::Config { closed_window, ..tcp },
+            LossDetection::Rack(_) => tcp,
+        };
+        let (a, b) = endpoints(tcp, isns);
+        let base = Base::new(move || Mtcp::new(config), restarts.map(Duration::from_millis));
         let middle = Middle::new(a, base, b, [wire(), wire()], wireless, seed);
         let mut transfer = Transfer::of(middle, totals, |_| {});
         transfer.run(Instant::from_secs(4000));
@@ -120,14 +152,15 @@ proptest! {
 
 /// When three megabytes have arrived over a last hop that does so. Its queue has room for the window: nobody here tells what it refuses,
 /// and what is sent again goes last.
-fn time(tcp: tcp::Config, config: Config, loss: f64) -> Duration {
+fn time(tcp: tcp::Config, config: snoop::Config, loss: f64) -> Duration {
     const TOTAL: u64 = 3_000_000;
     let forth =
         Emulation { loss, latency: Duration::from_millis(2), rate: Some(20_000_000), ..Emulation::default() };
     let tcp = tcp::Config { window_clamp: Some(100), ..tcp };
     let back = Emulation { loss: 0.0, ..forth.clone() };
     let (a, b) = endpoints(tcp, [1, 2]);
-    let middle = Middle::new(a, Base::new(config, None), b, [wire(), wire()], [forth, back], 5);
+    let middle =
+        Middle::new(a, Base::new(move || Snoop::new(config), None), b, [wire(), wire()], [forth, back], 5);
     let mut transfer = Transfer::of(middle, [TOTAL, 0], |_| {});
     while transfer.received()[0] < TOTAL {
         transfer.act();
@@ -137,14 +170,14 @@ fn time(tcp: tcp::Config, config: Config, loss: f64) -> Duration {
 }
 
 /// Snoop that does nothing.
-fn idle() -> Config {
-    Config { high_water: 1.try_into().expect("not zero"), local_limit: 0, ..Config::ns2() }
+fn idle() -> snoop::Config {
+    snoop::Config { high_water: 1.try_into().expect("not zero"), local_limit: 0, ..snoop::Config::ns2() }
 }
 
 #[test]
 fn snoop_for_todays_senders_hides_a_tenth_of_all_packets_lost() {
     let linux = tcp::Config::linux().with_sack();
-    let (plain, hidden) = (time(linux, idle(), 0.1), time(linux, Config::modern(), 0.1));
+    let (plain, hidden) = (time(linux, idle(), 0.1), time(linux, snoop::Config::modern(), 0.1));
     assert!(hidden.as_nanos() * 3 < plain.as_nanos(), "{hidden:?} with, {plain:?} without");
 }
 
@@ -159,7 +192,7 @@ fn whatever_the_hosts_speak_snoop_for_todays_senders_makes_it_no_worse() {
     ];
     for tcp in hosts {
         for loss in [0.0, 0.01, 0.05] {
-            let (plain, with) = (time(tcp, idle(), loss), time(tcp, Config::modern(), loss));
+            let (plain, with) = (time(tcp, idle(), loss), time(tcp, snoop::Config::modern(), loss));
             assert!(
                 with.as_nanos() * 10 <= plain.as_nanos() * 12,
                 "{with:?} with, {plain:?} without: {loss} lost, {tcp:?}"

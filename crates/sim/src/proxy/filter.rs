@@ -1,45 +1,45 @@
-//! Snoop, seated.
+//! Machines that packets pass, seated: Snoop, M-TCP's supervisor host.
 
 use super::Border;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Body, Packet};
 use crate::seat::{InPath, Passage, Passing, Wish};
 use hopline_core::{Instant, Length};
-use hopline_proxy::snoop::{Snoop, Transmit, Turn};
-use hopline_proxy::{self as proxy, Side, Verdict};
+use hopline_proxy::{self as proxy, Filter, Side, Transmit, Turn, Verdict};
 use hopline_queue::Class;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::Header;
 use hopline_wire::tcp;
 use std::net::Ipv4Addr;
 
-/// Snoop at a node.
+/// A machine that packets pass, at a node.
 #[derive(Debug)]
-pub(crate) struct SnoopSeat {
-    machine: Snoop<Kept>,
+pub(crate) struct FilterSeat<M> {
+    machine: M,
     border: Border,
 }
 
 /// A packet that can be sent again.
-type Kept = (Header, tcp::Segment<Length>);
+pub(crate) type Kept = (Header, tcp::Segment<Length>);
 
-impl SnoopSeat {
-    pub(super) const fn new(machine: Snoop<Kept>, border: Border) -> Self {
+impl<M> FilterSeat<M> {
+    pub(super) const fn new(machine: M, border: Border) -> Self {
         Self { machine, border }
     }
 }
 
-impl InPath for SnoopSeat {
+impl<M> InPath for FilterSeat<M>
+where
+    M: Filter<Kept> + core::fmt::Debug,
+    for<'a> ProxyCounts: From<&'a M::Stats>,
+{
     fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
         let Some((_, Side::Mobile, Segment::Tcp(segment))) = self.border.crossing(packet) else {
             return Passage::Pass;
         };
         match self.machine.from_mobile(now, proxy::Packet { ip: &packet.packet().ip, segment }) {
             Verdict::Forward => Passage::Pass,
-            Verdict::ForwardWith(sack) => {
-                let options = tcp::Options { sack, ..segment.options };
-                Passage::Rewritten(Segment::Tcp(tcp::Segment { options, ..*segment }))
-            }
+            Verdict::ForwardWith(says) => Passage::Rewritten(Segment::Tcp(says.put_into(segment))),
             Verdict::Absorb => self.border.absorb(packet.handle),
         }
     }

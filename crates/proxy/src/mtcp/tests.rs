@@ -1,0 +1,195 @@
+//! Dialogues of a supervisor host with both ends of a connection.
+
+use super::*;
+use hopline_core::Length;
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+
+const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
+const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 9);
+const LEN: u32 = 1000;
+/// Before packet 0. The numbers wrap around with packet 2.
+const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
+
+struct Supervisor {
+    machine: Mtcp<u32>,
+    now_ms: u64,
+}
+
+fn seq(n: u32) -> Seq32 {
+    START + n * LEN
+}
+
+fn segment(from: (Ipv4Addr, u16), flags: Flags, seq: Seq32, len: u32) -> (Header, Segment<Length>) {
+    let to = if from == FIXED { MOBILE } else { FIXED };
+    let ip = Header { src: from.0, dst: to.0, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 };
+    let payload = Length(len.into());
+    (ip, Segment { src_port: from.1, dst_port: to.1, seq, flags, payload, window: 500, ..Segment::default() })
+}
+
+impl Supervisor {
+    /// Packets 0 to `sent` have passed, and packet 0 is acknowledged after 10 ms.
+    fn after(sent: u32) -> Self {
+        let mut all = Self { machine: Mtcp::new(Config::default()), now_ms: 0 };
+        all.pass_on(Flags::SYN, START - 1, 0, 0);
+        assert_eq!(all.pass_back(Flags::SYN | Flags::ACK, START), None);
+        for n in 0..=sent {
+            all.data(n);
+        }
+        all.now_ms = 10;
+        all
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_millis(self.now_ms)
+    }
+
+    fn pass_on(&mut self, flags: Flags, seq: Seq32, len: u32, kept: u32) {
+        let (ip, segment) = segment(FIXED, flags, seq, len);
+        let verdict = self.machine.to_mobile(self.now(), Packet { ip: &ip, segment: &segment }, || kept);
+        assert_eq!(verdict, Verdict::Forward, "nothing is ever taken from the way to the host");
+    }
+
+    fn data(&mut self, n: u32) {
+        self.pass_on(Flags::ACK, seq(n), LEN, n);
+    }
+
+    /// An ACK of the host, and what becomes of its number: `None`: it is as it was.
+    fn pass_back(&mut self, flags: Flags, number: Seq32) -> Option<Seq32> {
+        let (ip, mut segment) = segment(MOBILE, flags, Seq32(77), 0);
+        segment.ack = number;
+        match self.machine.from_mobile(self.now(), Packet { ip: &ip, segment: &segment }) {
+            Verdict::Forward => None,
+            Verdict::ForwardWith(says) => Some(says.ack),
+            Verdict::Absorb => panic!("an ACK is absorbed"),
+        }
+    }
+
+    fn ack(&mut self, n: u32) -> Option<Seq32> {
+        self.pass_back(Flags::ACK, seq(n))
+    }
+
+    fn runs_to(&mut self, ms: u64) -> Vec<Transmit<u32>> {
+        self.now_ms = ms;
+        self.machine.handle_timeout(Instant::from_millis(ms));
+        self.sends()
+    }
+
+    fn sends(&mut self) -> Vec<Transmit<u32>> {
+        core::iter::from_fn(|| self.machine.poll_transmit()).collect()
+    }
+}
+
+/// The ACK that makes the sender wait.
+fn is_closing(transmit: &Transmit<u32>, number: Seq32) -> bool {
+    matches!(transmit, Transmit::Ack(BareAck { ack, window: 0, .. }) if *ack == number)
+}
+
+#[test]
+fn the_last_byte_is_kept_back_while_more_is_under_way() {
+    let mut host = Supervisor::after(3);
+    assert_eq!(host.ack(1), Some(seq(1) - 1));
+    assert_eq!(host.ack(3), Some(seq(3) - 1));
+    assert_eq!(host.ack(3), Some(seq(3) - 1), "a duplicate remains one");
+    assert_eq!(host.ack(4), None, "all is acknowledged: nobody is to time out on a byte");
+    assert_eq!(host.runs_to(60_000), []);
+}
+
+#[test]
+fn a_host_that_falls_silent_has_its_sender_wait() {
+    let mut host = Supervisor::after(3);
+    host.ack(2);
+    assert_eq!(host.runs_to(209), []);
+    let sent = host.runs_to(210);
+    assert!(sent.len() == 1 && is_closing(&sent[0], seq(2)), "{sent:?}");
+    assert_eq!(host.machine.stats().closed, 1);
+}
+
+#[test]
+fn while_it_waits_its_probes_are_answered_and_the_host_is_looked_for() {
+    let mut host = Supervisor::after(3);
+    host.ack(2);
+    host.runs_to(210);
+    host.pass_on(Flags::ACK, seq(2), 1, 99);
+    let answer = host.sends();
+    assert!(answer.len() == 1 && is_closing(&answer[0], seq(2)), "{answer:?}");
+    let sent = host.runs_to(710);
+    assert!(matches!(sent[..], [Transmit::Again { turn: Turn::First, kept: 99, .. }]), "{sent:?}");
+    assert_eq!(host.runs_to(1000), []);
+    assert_eq!(host.runs_to(1210).len(), 1, "and again");
+}
+
+#[test]
+fn a_host_that_is_heard_again_gives_the_window_back() {
+    let mut host = Supervisor::after(3);
+    host.ack(2);
+    host.runs_to(210);
+    host.now_ms = 5000;
+    assert_eq!(host.ack(2), None, "the same number, with a window");
+    assert_eq!(host.ack(3), Some(seq(3) - 1), "and the last byte is kept back again");
+    assert_eq!((host.machine.stats().reopened, host.sends()), (1, vec![]));
+    let sent = host.runs_to(5200);
+    assert!(sent.len() == 1 && is_closing(&sent[0], seq(3)), "and if it falls silent again: {sent:?}");
+}
+
+#[test]
+fn what_was_told_is_never_taken_back() {
+    let mut host = Supervisor::after(3);
+    host.ack(2);
+    host.runs_to(210);
+    assert_eq!(host.ack(1), None, "an old ACK passes as it is");
+    host.data(4);
+    assert_eq!(host.ack(2), None);
+}
+
+#[test]
+fn silence_means_nothing_where_nothing_is_under_way() {
+    let mut host = Supervisor::after(1);
+    host.ack(2);
+    assert_eq!(host.runs_to(60_000), []);
+    host.data(2);
+    assert_eq!(host.runs_to(60_199), []);
+    assert_eq!(host.runs_to(60_200).len(), 1);
+}
+
+#[test]
+fn the_end_of_a_connection_is_acknowledged_whole() {
+    let mut host = Supervisor::after(0);
+    host.pass_on(Flags::ACK | Flags::FIN, seq(1), 0, 1);
+    assert_eq!(host.ack(1), Some(seq(1) - 1));
+    assert_eq!(host.pass_back(Flags::ACK, seq(1) + 1), None);
+}
+
+#[test]
+fn a_host_that_has_never_acknowledged_cannot_be_spoken_for() {
+    let mut host = Supervisor { machine: Mtcp::new(Config::default()), now_ms: 0 };
+    host.data(5);
+    assert_eq!(host.runs_to(1000), []);
+    assert_eq!(host.machine.connections(), 1);
+}
+
+#[test]
+fn a_machine_that_starts_again_lets_a_waiting_sender_go_on() {
+    let mut host = Supervisor::after(3);
+    host.ack(2);
+    host.runs_to(210);
+    host.machine = Mtcp::new(Config::default());
+    assert_eq!(host.ack(2), None, "of a stranger nothing is kept back: the window is open");
+}
+
+#[test]
+fn what_was_never_sent_is_not_acknowledged() {
+    let mut host = Supervisor::after(1);
+    assert_eq!(host.ack(9), None);
+    assert_eq!(host.machine.stats().acks_beyond, 1);
+    assert_eq!(host.runs_to(200).len(), 1, "nor is it a sign of life");
+}
+
+#[test]
+fn a_reset_or_a_new_call_ends_what_was_known() {
+    let mut host = Supervisor::after(1);
+    host.pass_on(Flags::RST, seq(2), 0, 0);
+    assert_eq!(host.machine.connections(), 0);
+    host.data(7);
+    host.pass_back(Flags::RST, seq(0));
+    assert_eq!(host.machine.connections(), 0);
+}
