@@ -3,6 +3,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hopline_core::{Duration, Instant, Length, Seq32};
+use hopline_proxy::Filter;
 use hopline_proxy::snoop::{Config, Snoop};
 use hopline_proxy::{Bounds, Packet, Verdict};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -56,7 +57,7 @@ impl Station {
             ..Segment::default()
         };
         let ip = header(FIXED, mobile);
-        let passed = self.snoop.to_mobile(self.now, Packet { ip: &ip, segment: &data }, || self.round);
+        let passed = self.snoop.pass_to_mobile(self.now, Packet { ip: &ip, segment: &data }, || self.round);
         let arrived = self.round.saturating_sub(WINDOW);
         let mut ack = Segment {
             src_port: 9,
@@ -77,7 +78,8 @@ impl Station {
             }
         }
         let ip = header(mobile, FIXED);
-        let back: Verdict = self.snoop.from_mobile::<Length>(self.now, Packet { ip: &ip, segment: &ack });
+        let back: Verdict =
+            self.snoop.pass_from_mobile::<Length>(self.now, Packet { ip: &ip, segment: &ack });
         while let Some(transmit) = self.snoop.poll_transmit() {
             black_box(transmit);
         }

@@ -11,7 +11,7 @@ pub trait Filter<K> {
     type Stats;
 
     /// A packet goes to a mobile host. `keep` makes of it what can be sent again.
-    fn to_mobile<P: Payload>(
+    fn pass_to_mobile<P: Payload>(
         &mut self,
         now: Instant,
         packet: Packet<'_, P>,
@@ -19,7 +19,7 @@ pub trait Filter<K> {
     ) -> Verdict;
 
     /// A packet comes from a mobile host.
-    fn from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict;
+    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict;
 
     /// The queue of the last hop has refused this packet, or dropped it later: that is congestion. Who drives the machine and cannot
     /// know says nothing.

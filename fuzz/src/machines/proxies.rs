@@ -59,14 +59,14 @@ fn pass(mut choices: Choices<'_>, mut machine: impl Filter<Segment<Length>>) {
             if from == Side::Fixed && operation > 240 {
                 machine.refused(packet);
             } else if from == Side::Fixed {
-                if machine.to_mobile(now, packet, || segment) == Verdict::Absorb {
+                if machine.pass_to_mobile(now, packet, || segment) == Verdict::Absorb {
                     let acked = told.get(&segment.src_port).into_iter().flatten();
                     let is_old = acked.copied().any(|acked| !segment.seq_end().after(acked));
                     assert!(is_old, "new data are absorbed");
                 }
             } else {
                 note(&mut told, &segment);
-                if machine.from_mobile(now, packet) == Verdict::Absorb {
+                if machine.pass_from_mobile(now, packet) == Verdict::Absorb {
                     assert!(segment.seq_len() == 0, "data of the mobile host are absorbed");
                 }
             }

@@ -171,7 +171,7 @@ impl<K: Clone> Mtcp<K> {
 impl<K: Clone> Filter<K> for Mtcp<K> {
     type Stats = Stats;
 
-    fn to_mobile<P: Payload>(
+    fn pass_to_mobile<P: Payload>(
         &mut self,
         now: Instant,
         packet: Packet<'_, P>,
@@ -211,7 +211,7 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
         Verdict::Forward
     }
 
-    fn from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
         let begins = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         if segment.flags.contains(Flags::RST) || begins {

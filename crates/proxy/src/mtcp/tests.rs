@@ -45,7 +45,7 @@ impl Supervisor {
 
     fn pass_on(&mut self, flags: Flags, seq: Seq32, len: u32, kept: u32) {
         let (ip, segment) = segment(FIXED, flags, seq, len);
-        let verdict = self.machine.to_mobile(self.now(), Packet { ip: &ip, segment: &segment }, || kept);
+        let verdict = self.machine.pass_to_mobile(self.now(), Packet { ip: &ip, segment: &segment }, || kept);
         assert_eq!(verdict, Verdict::Forward, "nothing is ever taken from the way to the host");
     }
 
@@ -57,7 +57,7 @@ impl Supervisor {
     fn pass_back(&mut self, flags: Flags, number: Seq32) -> Option<Seq32> {
         let (ip, mut segment) = segment(MOBILE, flags, Seq32(77), 0);
         segment.ack = number;
-        match self.machine.from_mobile(self.now(), Packet { ip: &ip, segment: &segment }) {
+        match self.machine.pass_from_mobile(self.now(), Packet { ip: &ip, segment: &segment }) {
             Verdict::Forward => None,
             Verdict::ForwardWith(says) => Some(says.ack),
             Verdict::Absorb => panic!("an ACK is absorbed"),

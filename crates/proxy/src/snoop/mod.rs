@@ -2,7 +2,7 @@
 //! the last hop, and hides from the sender what it has repaired (Balakrishnan, Seshan, Katz 1995, §3).
 //!
 //! One [`Snoop`] serves all connections of a station. It is asked about every TCP packet that goes to a mobile host
-//! ([`Snoop::to_mobile`]) and about every one that comes from there ([`Snoop::from_mobile`]). The fixed host's TCP is untouched, and so
+//! ([`Snoop::pass_to_mobile`]) and about every one that comes from there ([`Snoop::pass_from_mobile`]). The fixed host's TCP is untouched, and so
 //! is the meaning of an ACK: none is ever sent for data that the mobile host has not acknowledged itself.
 
 mod cache;
@@ -22,6 +22,7 @@ use crate::table::{Place, Table};
 use cache::{Cache, Cached, Origin, State};
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Segment, Timestamps};
+pub(crate) use rtt::Rtt;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -138,7 +139,7 @@ impl<K: Clone> Snoop<K> {
 impl<K: Clone> Filter<K> for Snoop<K> {
     type Stats = Stats;
 
-    fn to_mobile<P: Payload>(
+    fn pass_to_mobile<P: Payload>(
         &mut self,
         now: Instant,
         packet: Packet<'_, P>,
@@ -176,7 +177,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         verdict
     }
 
-    fn from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
         let begins = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         if segment.flags.contains(Flags::RST) || begins {

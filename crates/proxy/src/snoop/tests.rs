@@ -104,7 +104,7 @@ impl Station {
 
     fn pass_on(&mut self, segment: &Segment<Length>, kept: u32) -> Verdict {
         let ip = header(FIXED.0, MOBILE.0);
-        self.snoop.to_mobile(self.now(), Packet { ip: &ip, segment }, || kept)
+        self.snoop.pass_to_mobile(self.now(), Packet { ip: &ip, segment }, || kept)
     }
 
     fn ack(&mut self, n: u32, sack: &[(u32, u32)]) -> Verdict {
@@ -113,7 +113,7 @@ impl Station {
 
     fn pass_back(&mut self, segment: &Segment<Length>) -> Verdict {
         let ip = header(MOBILE.0, FIXED.0);
-        self.snoop.from_mobile(self.now(), Packet { ip: &ip, segment })
+        self.snoop.pass_from_mobile(self.now(), Packet { ip: &ip, segment })
     }
 
     fn refused(&mut self, n: u32) {

@@ -48,7 +48,7 @@ impl<M: Filter<Segment<Bytes>>> Station<Segment<Bytes>> for Base<M> {
         let ip = header(from);
         let packet = Packet { ip: &ip, segment: &segment };
         match from {
-            Side::A => match self.machine.to_mobile(now, packet, || segment.clone()) {
+            Side::A => match self.machine.pass_to_mobile(now, packet, || segment.clone()) {
                 Verdict::Absorb => {}
                 _ => self.out.push_back((Side::A, segment)),
             },
@@ -56,7 +56,7 @@ impl<M: Filter<Segment<Bytes>>> Station<Segment<Bytes>> for Base<M> {
                 if segment.flags.contains(Flags::ACK) {
                     self.told = Some(self.told.map_or(segment.ack, |told| told.max(segment.ack)));
                 }
-                match self.machine.from_mobile(now, packet) {
+                match self.machine.pass_from_mobile(now, packet) {
                     Verdict::Absorb => assert!(segment.payload.is_empty(), "data are never absorbed"),
                     Verdict::Forward => self.tell_fixed(segment),
                     Verdict::ForwardWith(says) => {
