@@ -35,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "snoop", run: machines::snoop },
     Target { name: "mtcp", run: machines::mtcp },
     Target { name: "split", run: machines::split },
+    Target { name: "arq", run: machines::arq },
     Target { name: "handoff_machine", run: machines::handoff_machine },
     Target { name: "tpa_endpoint", run: machines::tpa_endpoint },
     Target { name: "tpa_listener", run: machines::tpa_listener },

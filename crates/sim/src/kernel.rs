@@ -98,12 +98,17 @@ impl<T: Tracer> Kernel<T> {
             self.tracer.note(self.now, node, TraceEvent::Dropped { packet, reason, place });
         }
         self.ledger[node.index()].drops.count(reason);
-        if let (DropReason::QueueFull | DropReason::Early, Some(true)) =
-            (reason, self.watched.get(node.index()))
-        {
-            self.refused.push((node, self.packets.get(handle).clone()));
+        if let DropReason::QueueFull | DropReason::Early = reason {
+            self.tell_refused(node, handle);
         }
         self.packets.release(handle);
+    }
+
+    /// The machines of a node, if it has any, are to know that a packet is lost to a queue.
+    pub(crate) fn tell_refused(&mut self, node: NodeId, handle: Handle) {
+        if self.watched.get(node.index()) == Some(&true) {
+            self.refused.push((node, self.packets.get(handle).clone()));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
+use hopline_proxy::arq::Frame;
 use hopline_routing::router::Message;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::{Ecn, Header, Opaque, Protocol};
@@ -92,6 +93,8 @@ pub enum Body {
     Arp(arp::Message),
     /// What base stations, home agents and mobile hosts tell each other.
     Handoff(handoff::Tagged),
+    /// A frame of a link that repairs its own losses, with the packets in it.
+    Link(Box<Frame<Carried>>),
     /// Another packet, on its way through a tunnel (RFC 2003).
     Tunnel(Carried),
     /// A packet from outside: it is its bytes.
@@ -104,15 +107,24 @@ pub struct Carried(pub(crate) Handle);
 
 impl Packet {
     /// Whether it is for somebody, or carries a packet that is: neither routing nor a notice.
-    pub(crate) const fn is_traffic(&self) -> bool {
+    pub(crate) fn is_traffic(&self) -> bool {
         !matches!(self.account, Account::Control) || self.carried().is_some()
     }
 
     /// The packet within.
-    pub(crate) const fn carried(&self) -> Option<Handle> {
+    pub(crate) fn carried(&self) -> Option<Handle> {
         match self.body {
             Body::Routing { carried: Some(Carried(inner)), .. } | Body::Tunnel(Carried(inner)) => Some(inner),
+            Body::Link(ref frame) => frame.packets().next().map(|&Carried(inner)| inner),
             _ => None,
+        }
+    }
+
+    /// All packets that it holds: [`Packet::carried`], or those of a frame.
+    pub(crate) fn within(&self) -> Vec<Handle> {
+        match &self.body {
+            Body::Link(frame) => frame.packets().map(|&Carried(inner)| inner).collect(),
+            _ => self.carried().into_iter().collect(),
         }
     }
 }
@@ -217,8 +229,13 @@ impl Slab {
         slot.holders -= 1;
         if slot.holders == 0 {
             self.free.push(handle.id);
-            if let Some(carried) = slot.packet.carried() {
-                self.release(carried);
+            match &slot.packet.body {
+                Body::Link(_) => slot.packet.within().into_iter().for_each(|inner| self.release(inner)),
+                _ => {
+                    if let Some(carried) = slot.packet.carried() {
+                        self.release(carried);
+                    }
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::neighborhood::channel_time;
 use crate::node::Interface;
 use crate::packet::{Account, Arrival, Body, Handle, Packet};
 use crate::seat::{Sending, Wish};
-use crate::trace::Tracer;
+use crate::trace::{DropReason, Tracer};
 use crate::world::World;
 use hopline_core::NodeId;
 use hopline_queue::Class;
@@ -33,6 +33,13 @@ impl<T: Tracer> World<T> {
                 }
                 Wish::GoOn(handle, onward) => self.go_on(node, seat, handle, onward),
                 Wish::Absorb(handle) => self.absorb(handle),
+                Wish::Open(handle) => self.open(handle),
+                Wish::Refuse(handle) => self.drop_packet(node, handle, DropReason::QueueFull),
+                Wish::Lose(handle) => {
+                    self.kernel.tell_refused(node, handle);
+                    self.kernel.packets.release(handle);
+                }
+                Wish::LetGo(handle) => self.kernel.packets.release(handle),
             }
         }
         let state = &mut self.nodes[node.index()].path[seat];
@@ -79,10 +86,21 @@ impl<T: Tracer> World<T> {
             ip.id = self.nodes[node.index()].next_id();
         }
         let packet = self.kernel.made(ip, body, len_bytes, account);
+        for inner in packet.within() {
+            self.kernel.packets.retain(inner);
+        }
         if let Account::Flow(flow) = account {
             self.flows.made_for(flow, ip.src, packet.len_bytes);
         }
         (self.kernel.packets.insert(packet), next_hop, class)
+    }
+
+    /// Whoever asked holds what is within a packet, and nobody the packet.
+    fn open(&mut self, handle: Handle) {
+        for inner in self.kernel.packets.get(handle).within() {
+            self.kernel.packets.retain(inner);
+        }
+        self.kernel.packets.release(handle);
     }
 
     /// A packet goes no further, and is not lost. The caller's hold on it ends.

@@ -10,7 +10,7 @@ use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet};
-use crate::proxy::{self, FilterSeat, Kept, SplitSeat};
+use crate::proxy::{self, ArqSeat, FilterSeat, Kept, SplitSeat};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, Length, NodeId};
@@ -96,7 +96,7 @@ impl Passing<'_> {
     }
 
     /// Whether it is somebody's data: neither routing nor a notice.
-    pub(crate) const fn is_traffic(&self) -> bool {
+    pub(crate) fn is_traffic(&self) -> bool {
         self.view.packet.is_traffic()
     }
 
@@ -127,10 +127,17 @@ pub(crate) enum Wish {
     /// A packet of its own handed to whoever at this node knows the way.
     Route(Sending),
     /// A packet that it took goes on as it would have, past the machines that it has not passed.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for machines that delay packets"))]
     GoOn(Handle, Onward),
     /// A packet that it took goes no further: who sent it is served, or told, by this machine.
     Absorb(Handle),
+    /// A packet that it took has others within, which are its own from now on.
+    Open(Handle),
+    /// It has no room for a packet that it took.
+    Refuse(Handle),
+    /// The queue has dropped a packet that it took, within one of its own: the other machines are to know.
+    Lose(Handle),
+    /// It needs a packet no longer that it took or that was within another: somebody else has it, or it is lost.
+    LetGo(Handle),
     /// To be told what the radio did so far.
     ChannelTime,
 }
@@ -153,7 +160,9 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let neighborhood = radio.and_then(|radio| Neighborhood::of(radio, node, key));
     let here = (0..).zip(&spec.proxies).filter(|(_, proxy)| proxy.node == node);
     let proxies = here.map(|proxy| proxy::sitter(proxy, spec.cells.as_ref(), key));
-    neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(proxies).map(Seat::new).collect()
+    let links = proxy::link_ends(spec, node, key.1);
+    let all = neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(links).chain(proxies);
+    all.map(Seat::new).collect()
 }
 
 /// A machine in the path, and when it will be woken.
@@ -172,6 +181,7 @@ pub(crate) enum Sitter {
     Snoop(Box<FilterSeat<Snoop<Kept>>>),
     Mtcp(Box<FilterSeat<Mtcp<Kept>>>),
     Split(Box<SplitSeat>),
+    Arq(Box<ArqSeat>),
     /// What a test says.
     #[cfg(test)]
     Scripted(Box<dyn InPath>),
@@ -200,6 +210,7 @@ impl Sitter {
             Self::Snoop(machine) => machine.as_mut(),
             Self::Mtcp(machine) => machine.as_mut(),
             Self::Split(machine) => machine.as_mut(),
+            Self::Arq(machine) => machine.as_mut(),
             #[cfg(test)]
             Self::Scripted(machine) => machine.as_mut(),
         }

@@ -7,7 +7,7 @@ pub use crate::draw::Draw;
 pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme};
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
-pub use proxies::{MobileSide, ProxyKind, ProxySpec, mtcp, snoop, split};
+pub use proxies::{MobileSide, ProxyKind, ProxySpec, arq, mtcp, snoop, split};
 
 use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
@@ -272,6 +272,8 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// Errors on what `a` sends, and on what `b` sends; drawn independently.
     pub errors: [ErrorModel; 2],
+    /// How it repairs its losses itself. `None`: it does not.
+    pub arq: Option<arq::Config>,
 }
 
 /// A time during which nothing gets through from one node to another, over the air or over a wire. The way back is not

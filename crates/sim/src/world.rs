@@ -16,7 +16,7 @@ use crate::outcome::{Handoffs, NodeOutcome, Notices, Outcome, ProxyCounts};
 use crate::outside::Egress;
 use crate::packet::Account;
 use crate::seat::{Seat, seats};
-use crate::spec::{RoutingSpec, Spec};
+use crate::spec::{LinkSpec, RoutingSpec, Spec};
 use crate::trace::Tracer;
 use crate::wired::Wires;
 use hopline_core::{Duration, Instant, NodeId};
@@ -210,7 +210,7 @@ impl<T: Tracer> World<T> {
             Event::Air(event) => self.process_of_air(event),
             other => self.process_of_nodes(other),
         }
-        if !self.kernel.refused.is_empty() {
+        while !self.kernel.refused.is_empty() {
             self.tell_of_refusals();
         }
     }
@@ -323,12 +323,17 @@ fn tap(spec: &Spec, node: NodeId) -> Tap {
 
 /// By node: whether something there wants to know what its queues drop. Empty: nowhere.
 fn watched(spec: &Spec) -> Vec<bool> {
-    if spec.proxies.is_empty() {
+    let repairs = |link: &LinkSpec| link.arq.is_some();
+    if spec.proxies.is_empty() && !spec.links.iter().any(repairs) {
         return Vec::new();
     }
+    let ends_here = |link: &LinkSpec, node| repairs(link) && (link.a == node || link.b == node);
     (0..)
         .map(NodeId)
         .take(spec.nodes.len())
-        .map(|node| spec.proxies.iter().any(|proxy| proxy.node == node))
+        .map(|node| {
+            spec.proxies.iter().any(|proxy| proxy.node == node)
+                || spec.links.iter().any(|link| ends_here(link, node))
+        })
         .collect()
 }

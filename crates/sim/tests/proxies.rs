@@ -2,12 +2,15 @@
 
 mod support;
 
+use core::num::NonZeroU8;
 use hopline_core::{Duration, NodeId};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
-use hopline_sim::spec::{MobileSide, ProxyKind, ProxySpec, Transport, snoop, split};
+use hopline_sim::spec::{
+    Blocks, MobileSide, OutageSpec, ProxyKind, ProxySpec, Transport, arq, mtcp, snoop, split,
+};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::{tcp, tpa};
-use support::{Build, link, wired};
+use support::{Build, at, link, wired};
 
 const TOTAL: u64 = 3_000_000;
 
@@ -34,8 +37,17 @@ fn split_over(mobile: impl Into<Transport>) -> Option<ProxyKind> {
     Some(ProxyKind::Split(Box::new(split::Config::new(linux().into(), mobile.into(), 100_000))))
 }
 
-/// A download of `TOTAL` bytes; every packet of it is accounted for.
+/// A download of `TOTAL` bytes; every packet of it is accounted for, and what is lost was dropped.
 fn download(spec: &Spec) -> Outcome {
+    let (outcome, lost) = transferred(spec);
+    let drops: u64 = outcome.nodes.iter().map(|node| node.drops.link_error + node.drops.queue_full).sum();
+    // What an end that is closed drops has arrived.
+    assert_eq!(lost, drops);
+    outcome
+}
+
+/// The same, and how many packets are lost, whatever became of copies.
+fn transferred(spec: &Spec) -> (Outcome, u64) {
     let outcome = simulate(spec, 1);
     let flow = &outcome.flows[0];
     assert_eq!(flow.bytes_received, TOTAL);
@@ -48,11 +60,8 @@ fn download(spec: &Spec) -> Outcome {
         );
         lost += packets.lost;
     }
-    let drops: u64 = outcome.nodes.iter().map(|node| node.drops.link_error + node.drops.queue_full).sum();
-    // What an end that is closed drops has arrived.
-    assert_eq!(lost, drops);
     assert_eq!(simulate(spec, 1).fingerprint, outcome.fingerprint, "the same seed twice");
-    outcome
+    (outcome, lost)
 }
 
 #[test]
@@ -97,4 +106,48 @@ fn a_connection_is_split_over_two_tcps_and_over_tcp_and_tpa() {
     let spec = last_hop(split_over(tpa)).transfer(0, 2, linux(), TOTAL);
     let mixed = download(&spec.change(|spec| spec.flows[0].ends[1] = Some(tpa)));
     assert!(mixed.nodes[1].proxies.sent_again > 10);
+}
+
+#[test]
+fn a_link_that_repairs_its_losses_hides_them_and_none_loses_sight_of_a_packet() {
+    let plain = download(&last_hop(None).transfer(0, 2, linux(), TOTAL));
+    for order in [arq::Order::Kept, arq::Order::Any] {
+        for parity_every in [None, NonZeroU8::new(8)] {
+            let config = arq::Config { order, parity_every, ..arq::Config::default() };
+            let spec = last_hop(None).change(|spec| spec.links[1].arq = Some(config));
+            let (outcome, lost) = transferred(&spec.transfer(0, 2, linux(), TOTAL));
+            let counts = outcome.nodes[1].proxies;
+            eprintln!(
+                "{config:?} lost {lost} {counts:?} drops {:?} {:?}",
+                outcome.nodes[1].drops, outcome.nodes[2].drops
+            );
+            assert!(counts.sent_again > 10, "{counts:?}");
+            assert!(outcome.flows[0].completion < plain.flows[0].completion, "{config:?}");
+            assert!(outcome.nodes[2].drops.link_error > 10, "frames are lost as before");
+        }
+    }
+}
+
+#[test]
+fn a_supervisor_host_closes_the_window_of_a_host_that_is_away() {
+    let away = |from: u32, to: u32| OutageSpec {
+        from: NodeId(from),
+        to: NodeId(to),
+        start: at(1.0),
+        end: at(6.0),
+        blocks: Blocks::Packets,
+    };
+    let bsd = tcp::Config::bsd();
+    let timeouts = |proxy: Option<ProxyKind>| {
+        let spec = last_hop(proxy).change(|spec| {
+            spec.links[1].errors = [ErrorModel::None; 2];
+            spec.outages = vec![away(1, 2), away(2, 1)];
+        });
+        let outcome = simulate(&spec.transfer(0, 2, bsd, TOTAL), 1);
+        assert_eq!(outcome.flows[0].bytes_received, TOTAL);
+        (outcome.flows[0].timeouts, outcome.nodes[1].proxies.windows_closed)
+    };
+    assert!(timeouts(None).0 > 1);
+    let (timeouts, closed) = timeouts(Some(ProxyKind::Mtcp(mtcp::Config::default())));
+    assert!(timeouts == 0 && closed > 0, "{timeouts} time-outs, closed {closed} times");
 }

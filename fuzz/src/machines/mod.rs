@@ -3,6 +3,7 @@
 //! An input is read as a script: a few bytes choose what happens next, the following ones are its arguments.
 
 mod aodv;
+mod arq;
 mod dsr;
 mod handoff;
 mod mac;
@@ -15,6 +16,7 @@ mod tpa;
 mod tpa_listener;
 
 pub use aodv::aodv_machine;
+pub use arq::arq;
 pub use dsr::dsr_machine;
 pub use handoff::handoff_machine;
 pub use mac::mac;

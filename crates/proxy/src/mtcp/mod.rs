@@ -8,6 +8,8 @@
 //!
 //! The paper's own text is not at hand; what is ours is said where it stands:
 //! * The last byte is kept back only while more is under way. Otherwise its sender would time out on it.
+//! * Nor is it while the host reports holes by SACK. Its sender would send it again with the first hole, hear of a duplicate (RFC 2883),
+//!   take that for reordering (RFC 8985 §6.2), and find every later loss late.
 //! * The host's return is noticed by what it sends. Since a host that only receives says nothing of its own, the machine sends the last
 //!   packet again from time to time; the paper has the host send a greeting.
 //! * What the sender sends against the closed window is answered from here, so that it does not give up.
@@ -236,7 +238,7 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
             return Verdict::Forward;
         }
         tracked.acked = Some(segment.ack);
-        let tell = tracked.tell(segment.ack);
+        let tell = tracked.tell(segment);
         self.rest(now, place);
         if tell == segment.ack {
             return Verdict::Forward;
@@ -291,9 +293,11 @@ impl<K: Clone> Mtcp<K> {
 }
 
 impl<K> Tracked<K> {
-    /// What the sender is told where the mobile host says `ack`.
-    fn tell(&mut self, ack: Seq32) -> Seq32 {
-        let is_all = ack == self.seen || self.fin.is_some_and(|fin| !ack.before(fin));
+    /// What the sender is told of this ACK.
+    fn tell<P: Payload>(&mut self, segment: &Segment<P>) -> Seq32 {
+        let ack = segment.ack;
+        let has_holes = !segment.options.sack.is_empty();
+        let is_all = has_holes || ack == self.seen || self.fin.is_some_and(|fin| !ack.before(fin));
         let held = if is_all { ack } else { ack + u32::MAX };
         // What was told stays told; before the first number there is no byte to keep back.
         let told = match self.told {

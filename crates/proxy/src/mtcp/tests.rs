@@ -3,6 +3,7 @@
 use super::*;
 use hopline_core::Length;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::SackBlock;
 
 const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
 const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 9);
@@ -55,8 +56,15 @@ impl Supervisor {
 
     /// An ACK of the host, and what becomes of its number: `None`: it is as it was.
     fn pass_back(&mut self, flags: Flags, number: Seq32) -> Option<Seq32> {
+        self.pass_back_with(flags, number, None)
+    }
+
+    fn pass_back_with(&mut self, flags: Flags, number: Seq32, sack: Option<SackBlock>) -> Option<Seq32> {
         let (ip, mut segment) = segment(MOBILE, flags, Seq32(77), 0);
         segment.ack = number;
+        sack.into_iter().for_each(|block| {
+            segment.options.sack.push(block);
+        });
         match self.machine.pass_from_mobile(self.now(), Packet { ip: &ip, segment: &segment }) {
             Verdict::Forward => None,
             Verdict::ForwardWith(says) => Some(says.ack),
@@ -92,6 +100,19 @@ fn the_last_byte_is_kept_back_while_more_is_under_way() {
     assert_eq!(host.ack(3), Some(seq(3) - 1), "a duplicate remains one");
     assert_eq!(host.ack(4), None, "all is acknowledged: nobody is to time out on a byte");
     assert_eq!(host.runs_to(60_000), []);
+}
+
+#[test]
+fn nothing_is_kept_back_that_would_be_sent_twice_with_a_hole() {
+    let mut all = Supervisor::after(5);
+    assert_eq!(all.ack(1), Some(seq(1) - 1));
+    let beyond = SackBlock { left: seq(3), right: seq(4) };
+    assert_eq!(
+        all.pass_back_with(Flags::ACK, seq(2), Some(beyond)),
+        None,
+        "the hole begins where it is told"
+    );
+    assert_eq!(all.ack(4), Some(seq(4) - 1));
 }
 
 #[test]

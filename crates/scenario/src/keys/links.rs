@@ -1,9 +1,12 @@
 //! `[[link]]`, `[[route]]` and `[[outage]]`.
 
 use super::{LINK_ERRORS, LONGEST_S, QUEUE};
+use crate::choice;
+use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
 use crate::schema::Key;
+use hopline_sim::spec::arq::Order;
 
 /// Keys of [`LINK`] that always have a value.
 pub mod link {
@@ -29,7 +32,55 @@ pub const LINK: &[Key] = &[
     link::RATE_MBPS.key,
     link::DELAY_MS.key,
     Key::table("queue", QUEUE, "queue in front of each direction"),
+    Key::table("arq", ARQ, "retransmission by the link itself"),
     Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
+];
+
+/// Whether a link repairs its losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArqKind {
+    /// It does not.
+    None,
+    /// It sends lost packets again, selectively.
+    Selective,
+}
+
+/// Keys of [`ARQ`] that always have a value, and those that choose.
+pub mod arq {
+    use super::*;
+
+    /// `kind`.
+    pub const KIND: Chosen<ArqKind> = choice!(
+        "kind",
+        { "none" => ArqKind::None, "selective" => ArqKind::Selective },
+        "whether the link sends again what it lost",
+    )
+    .or("none");
+    /// `order`.
+    pub const ORDER: Choice<Order> = choice!(
+        "order",
+        { "kept" => Order::Kept, "any" => Order::Any },
+        "whether packets wait for earlier ones that are repaired; default: kept",
+    );
+}
+
+/// `link.arq`.
+pub const ARQ: &[Key] = &[
+    arq::KIND.key,
+    Key::integer("attempts", 1, 255, "transmissions of a packet, then it is given up; default: 10"),
+    arq::ORDER.key,
+    Key::integer(
+        "parity_every",
+        1,
+        255,
+        "packets after which parity follows, from which any one of them can be made again; default: no parity",
+    ),
+    Key::number(
+        "min_timer_ms",
+        0.001,
+        60_000.0,
+        "least time in which an acknowledgment is waited for; default: 5",
+    ),
 ];
 
 /// Keys of [`ROUTE`] that always have a value.
@@ -83,6 +134,12 @@ pub const OUTAGE: &[Key] = &[
     outage::TO.key,
     outage::START_S.key,
     Key::number("end_s", 0.0, LONGEST_S, "when it is over; default: never"),
+    Key::number(
+        "every_s",
+        1e-6,
+        LONGEST_S,
+        "from one beginning to the next, until the run is over; default: it comes once",
+    ),
     Key::flag("both_ways", "whether `from` does not hear `to` either; default: false"),
     outage::BLOCKS.key,
 ];

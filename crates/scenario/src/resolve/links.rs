@@ -6,8 +6,8 @@ use super::super::source::Problem;
 use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
-use hopline_sim::spec::LinkSpec;
-use std::num::NonZeroU32;
+use hopline_sim::spec::{LinkSpec, arq};
+use std::num::{NonZeroU8, NonZeroU32};
 
 /// All wired links.
 pub(super) fn resolve(scenario: Section<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
@@ -31,7 +31,23 @@ fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
         delay: Duration::from_secs_f64(delay_ms * 1e-3),
         queue: queue::resolve(queue::PLAIN, section.section("queue"))?,
         errors: by_direction(section.section("errors"))?,
+        arq: arq(&section.section("arq")),
     })
+}
+
+/// How a link repairs its losses.
+fn arq(section: &Section<'_>) -> Option<arq::Config> {
+    if section.get(keys::arq::KIND) == keys::ArqKind::None {
+        return None;
+    }
+    let mut config = arq::Config::default();
+    config.attempts = section.narrow("attempts").and_then(NonZeroU8::new).unwrap_or(config.attempts);
+    section.set(keys::arq::ORDER, &mut config.order);
+    config.parity_every = section.narrow("parity_every").and_then(NonZeroU8::new);
+    if let Some(ms) = section.number("min_timer_ms") {
+        config.min_timer = Duration::from_secs_f64(ms * 1e-3);
+    }
+    Some(config)
 }
 
 /// The errors on what `a` sends, and on what `b` sends.

@@ -3,7 +3,7 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{Names, instant, instant_of, node_named};
+use super::{Names, instant, instant_of, node_named, seconds};
 use hopline_core::Instant;
 use hopline_sim::spec::{Blocks, Interface, LinkSpec, NodeSpec, OutageSpec};
 
@@ -16,10 +16,12 @@ pub(super) fn resolve(
 ) -> Result<Vec<OutageSpec>, Problem> {
     let mut outages = Vec::new();
     for section in scenario.sections("outage") {
-        let outage = outage(&section, nodes, links, names)?;
-        outages.push(outage);
-        if section.flag("both_ways") == Some(true) {
-            outages.push(OutageSpec { from: outage.to, to: outage.from, ..outage });
+        let first = outage(&section, nodes, links, names)?;
+        for outage in repeated(&section, first, instant_of(&scenario, keys::scenario::DURATION_S))? {
+            outages.push(outage);
+            if section.flag("both_ways") == Some(true) {
+                outages.push(OutageSpec { from: outage.to, to: outage.from, ..outage });
+            }
         }
     }
     Ok(outages)
@@ -58,4 +60,32 @@ fn outage(
         _frames => Blocks::Frames,
     };
     Ok(OutageSpec { from, to, start, end, blocks })
+}
+
+/// It, and those like it until the run is over.
+fn repeated(section: &Section<'_>, first: OutageSpec, run_ends: Instant) -> Result<Vec<OutageSpec>, Problem> {
+    const MOST: u64 = 100_000;
+    let Some(every) = seconds(section, "every_s") else { return Ok(vec![first]) };
+    let lasts = first.end.since(first.start);
+    let times = run_ends.since(first.start).as_nanos().div_ceil(every.as_nanos()).max(1);
+    let wrong = |what: &str, help: String| Problem::new(what).at(section.origin_of("every_s")).help(help);
+    if every <= lasts {
+        return Err(match section.number("end_s") {
+            None => wrong("an outage without end comes again", "give end_s as well".to_owned()),
+            Some(_) => wrong(
+                "the outage comes again before it is over",
+                format!("every_s must be above the {} s that it lasts", lasts.as_secs_f64()),
+            ),
+        });
+    }
+    if times > MOST {
+        return Err(wrong(
+            &format!("the outage comes {times} times"),
+            format!("no more than {MOST} times in a run: a longer every_s"),
+        ));
+    }
+    let later = |n: u64| every.saturating_mul(n);
+    Ok((0..times)
+        .map(|n| OutageSpec { start: first.start + later(n), end: first.end + later(n), ..first })
+        .collect())
 }

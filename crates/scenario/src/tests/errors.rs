@@ -88,6 +88,12 @@ wrong! {
         "10:1 `outage.0` has no `to` | add `to = …`, a string: name of the node that does not hear it";
     an_outage_of_no_time: with_outage("to = \"n1\"\nstart_s = 3\nend_s = 3") =>
         "14:9 the outage is over before it begins | end_s must be above start_s = 3";
+    an_outage_that_comes_again_and_has_no_end: with_outage("to = \"n1\"\nevery_s = 3") =>
+        "13:11 an outage without end comes again | give end_s as well";
+    an_outage_that_comes_again_too_early: with_outage("to = \"n1\"\nend_s = 3\nevery_s = 3") =>
+        "14:11 the outage comes again before it is over | every_s must be above the 3 s that it lasts";
+    an_outage_that_comes_too_often: with_outage("to = \"n1\"\nend_s = 1e-6\nevery_s = 2e-6") =>
+        "14:11 the outage comes 5000000 times | no more than 100000 times in a run: a longer every_s";
     an_outage_that_ends_at_the_start: with_outage("to = \"n1\"\nend_s = 0") =>
         "13:9 the outage is over before it begins | end_s must be above start_s = 0";
     an_outage_between_a_node_and_itself: with_outage("to = \"n0\"") =>

@@ -44,3 +44,11 @@ fn several_may_overlap_and_settings_reach_each() {
     let ms = Instant::from_millis;
     assert_eq!(times, [(ms(0), ms(4000)), (ms(3000), ms(6000))]);
 }
+
+#[test]
+fn one_that_comes_again_does_so_until_the_run_is_over() {
+    let spec = spec(&with("start_s = 2\nend_s = 3\nevery_s = 4\n"), &["duration_s=10"]);
+    let times: Vec<_> = spec.outages.iter().map(|o| (o.start, o.end)).collect();
+    let secs = Instant::from_secs;
+    assert_eq!(times, [(secs(2), secs(3)), (secs(6), secs(7))]);
+}

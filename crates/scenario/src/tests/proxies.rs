@@ -2,8 +2,9 @@
 
 use super::errors::first_problem;
 use super::*;
+use core::num::NonZeroU8;
 use hopline_core::NodeId;
-use hopline_sim::spec::{MobileSide, ProxyKind, snoop};
+use hopline_sim::spec::{MobileSide, ProxyKind, arq, mtcp, snoop};
 
 /// A server, a base station and a mobile host, all wired, with a proxy that says `rest`.
 fn last_hop(rest: &str) -> String {
@@ -55,6 +56,31 @@ fn beyond_a_split_over_tpa_the_mobile_host_speaks_tpa() {
 }
 
 #[test]
+fn a_supervisor_host_waits_as_long_as_it_is_told() {
+    let of = |rest: &str| match served(&format!("kind = \"mtcp\"\n{rest}")).proxies.remove(0).kind {
+        ProxyKind::Mtcp(config) => config,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(""), mtcp::Config::default());
+    let of = of("silence_ms = 300\nprobe_ms = 1000\nconnections = 9\n");
+    assert_eq!((of.silence, of.probe), (Duration::from_millis(300), Duration::from_secs(1)));
+    assert_eq!(of.bounds.connections, 9);
+}
+
+#[test]
+fn a_link_repairs_its_losses_where_it_says_so() {
+    let of = |rest: &str| served(&format!("kind = \"none\"\n[link.arq]\n{rest}")).links.remove(1).arq;
+    // `[link.arq]` belongs to the last link.
+    assert_eq!(of(""), None);
+    assert_eq!(of("kind = \"none\"\nattempts = 3\n"), None, "keys of other kinds are no error");
+    assert_eq!(of("kind = \"selective\"\n"), Some(arq::Config::default()));
+    let of = of("kind = \"selective\"\nattempts = 3\norder = \"any\"\nparity_every = 8\nmin_timer_ms = 2\n");
+    let of = of.expect("it repairs them");
+    assert_eq!((of.attempts.get(), of.order), (3, arq::Order::Any));
+    assert_eq!((of.parity_every.map(NonZeroU8::get), of.min_timer), (Some(8), Duration::from_millis(2)));
+}
+
+#[test]
 fn mistakes_are_named() {
     let wrong = |rest: &str| first_problem(&last_hop(rest));
     for (rest, message) in [
@@ -63,6 +89,8 @@ fn mistakes_are_named() {
         ("kind = \"snoop\"\nmobile = [\"bs\"]\n", "`bs` is its own mobile host"),
         ("kind = \"snoop\"\nmobile = [\"m\"]\npersist_ms = 9\n", "`persist_ms` with preset = \"modern\""),
         ("kind = \"snop\"\n", "`proxy.0.kind` does not know \"snop\""),
+        ("kind = \"none\"\nmobile = [\"m\"]\n[link.arq]\nattempts = 0\n", "`link.1.arq.attempts`"),
+        ("kind = \"none\"\nmobile = [\"m\"]\n[link.arq]\norder = \"some\"\n", "does not know \"some\""),
         ("mobile = [\"m\"]\n", "`proxy.0` has no `kind`"),
     ] {
         assert!(wrong(rest).contains(message), "{rest}: {}", wrong(rest));

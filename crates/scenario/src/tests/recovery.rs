@@ -2,7 +2,7 @@
 
 use super::*;
 use hopline_transport::tcp::{
-    Dsack, Frto, LossDetection, RackConfig, RecoveryTimeout, RtoFloor, Spurious, TailProbe,
+    ClosedWindow, Dsack, Frto, LossDetection, RackConfig, RecoveryTimeout, RtoFloor, Spurious, TailProbe,
 };
 
 fn sack(settings: &[&str]) -> Config {
@@ -34,6 +34,16 @@ fn detectors_of_spurious_reductions_are_switched_on_one_by_one() {
     let problem = parse(CHAIN, &["tcp.eifel=true", "tcp.timestamps=false"]).and_then(|s| s.spec(1));
     let problem = problem.expect_err("this is wrong").to_string();
     assert!(problem.contains("spurious.eifel must be off without timestamps"), "{problem}");
+}
+
+#[test]
+fn a_closed_window_is_not_probed_in_place_of_data_with_rack() {
+    assert_eq!(sack(&[]).closed_window, ClosedWindow::Retransmit);
+    assert_eq!(sack(&["tcp.closed_window=persist"]).closed_window, ClosedWindow::Persist);
+    let rack = ["tcp.preset=linux", "tcp.closed_window=persist"];
+    let problem = parse(CHAIN, &[&["transport=tcp-sack"], &rack[..]].concat()).and_then(|s| s.spec(1));
+    let problem = problem.expect_err("this is wrong").to_string();
+    assert!(problem.contains("closed_window"), "{problem}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What machines in the path of TCP have done.
 
 use core::ops::{Add, Sub};
-use hopline_proxy::{mtcp, snoop, split};
+use hopline_proxy::{arq, mtcp, snoop, split};
 
 /// What the machines of a node have done, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,13 @@ impl From<&mtcp::Stats> for ProxyCounts {
 impl From<&split::Stats> for ProxyCounts {
     fn from(stats: &split::Stats) -> Self {
         Self { sent_again: stats.retransmissions, ..Self::default() }
+    }
+}
+
+impl From<&arq::Stats> for ProxyCounts {
+    fn from(stats: &arq::Stats) -> Self {
+        let arq::Stats { sent_again, given_up, refused, .. } = *stats;
+        Self { sent_again, left_to_sender: given_up + refused, ..Self::default() }
     }
 }
 

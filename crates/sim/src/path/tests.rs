@@ -142,6 +142,7 @@ fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
         NodeSpec::new(NodeId(n).to_string(), fixed, [])
     };
     let link = |a, b| LinkSpec {
+        arq: None,
         a: NodeId(a),
         b: NodeId(b),
         rate_bps: 10_000_000,

@@ -1,14 +1,18 @@
 //! Machines in the path of TCP, seated: what they see of the packets that pass, and what their verdicts come to.
 
+mod arq;
 mod filter;
 mod split;
 
 use crate::node::Interface;
 use crate::packet::{Account, Body, Handle, Packet, header};
 use crate::seat::{Onward, Passage, Passing, Sending, Sitter, Wish};
-use crate::spec::{CellsSpec, MobileSide, ProxyKind, ProxySpec};
+use crate::spec::{CellsSpec, MobileSide, ProxyKind, ProxySpec, Spec};
+use crate::wired::WireEnd;
+pub(crate) use arq::ArqSeat;
 pub(crate) use filter::{FilterSeat, Kept};
-use hopline_core::{Length, Purpose, Stream};
+use hopline_core::{Length, NodeId, Purpose, Stream};
+use hopline_proxy::arq::Arq;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::snoop::Snoop;
 use hopline_proxy::split::Split;
@@ -35,6 +39,23 @@ pub(crate) fn sitter(
             Sitter::Split(Box::new(SplitSeat::new(Split::new(**config, random), border)))
         }
     }
+}
+
+/// The ends at `node` of links that repair their own losses.
+pub(crate) fn link_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<Item = Sitter> {
+    (0..).zip(&spec.links).filter_map(move |(link, of)| {
+        let config = of.arq?;
+        let (side, far) = if of.a == node {
+            (0, of.b)
+        } else if of.b == node {
+            (1, of.a)
+        } else {
+            return None;
+        };
+        // Nobody starts again here: any number will do for a life.
+        let machine = Arq::new(config, run as u16);
+        Some(Sitter::Arq(Box::new(ArqSeat::new(machine, WireEnd { link, side }, node, far))))
+    })
 }
 
 /// Where the wired network ends: what a machine there knows of the way of packets, and what it wants done with them.

@@ -1,7 +1,7 @@
 //! Machines in the path of TCP at some nodes.
 
 use hopline_core::NodeId;
-pub use hopline_proxy::{mtcp, snoop, split};
+pub use hopline_proxy::{arq, mtcp, snoop, split};
 use std::collections::BTreeSet;
 
 /// A machine in the path of TCP at a node.

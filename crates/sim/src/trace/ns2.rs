@@ -112,7 +112,8 @@ impl<W: Write> Ns2<W> {
             Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
             Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
             Body::Handoff(_) => (shown.serial, "message", wire_handoff::PORT, wire_handoff::PORT),
-            Body::Tunnel(_) => unreachable!("what a tunnel carries is shown in its place"),
+            Body::Link(_) => (shown.serial, "message", 0, 0),
+            Body::Tunnel(_) => (shown.serial, "message", 0, 0),
             Body::Arp(_) => (0, "ARP", 0, 0),
             Body::Foreign(opaque) => {
                 let [sport, dport] = opaque.ports().unwrap_or_default();
@@ -149,6 +150,7 @@ impl<W: Write> Ns2<W> {
             Body::Icmp(_)
             | Body::Ncn(_)
             | Body::Handoff(_)
+            | Body::Link(_)
             | Body::Tunnel(_)
             | Body::Arp(_)
             | Body::Foreign(_) => self.write(format_args!("\n")),

@@ -158,6 +158,13 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
         ip.emit(message.wire_len() + payload.len(), out);
         message.emit(out);
         out.extend(payload);
+    } else if let (Body::Link(frame), Some(carried)) = (&packet.body, carried) {
+        // As the packet that it brings, if it brings one.
+        if let Some(Carried(inner)) = frame.packets().next() {
+            let payload = payload(carried);
+            Header { ttl: inner.ttl, ..carried.ip }.emit(payload.len(), out);
+            out.extend(payload);
+        }
     } else if let (Body::Tunnel(Carried(inner)), Some(carried)) = (&packet.body, carried) {
         let inner_ip = Header { ttl: inner.ttl, ..carried.ip };
         let payload = payload(carried);
@@ -189,7 +196,9 @@ fn payload(packet: &Packet) -> Vec<u8> {
             tagged.emit(&mut message);
             emit_udp(&packet.ip, [handoff::PORT; 2], message, &mut out);
         }
-        Body::Tunnel(_) => unreachable!("tunnels are not nested"),
+        Body::Link(_) => out.resize((packet.len_bytes as usize).saturating_sub(HEADER_LEN), 0),
+        // Within a frame of a link: what a tunnel carries is not at hand there.
+        Body::Tunnel(_) => out.resize((packet.len_bytes as usize).saturating_sub(HEADER_LEN), 0),
         Body::Routing { message, .. } => {
             let mut bytes = Vec::with_capacity(message.wire_len());
             message.emit(&mut bytes);

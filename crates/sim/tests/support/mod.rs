@@ -132,6 +132,7 @@ pub(crate) fn wired(count: usize) -> Spec {
 /// A link without errors whose queue holds `capacity` packets.
 pub(crate) fn link(a: u32, b: u32, rate_bps: u64, delay: Duration, capacity: u16) -> LinkSpec {
     LinkSpec {
+        arq: None,
         a: NodeId(a),
         b: NodeId(b),
         rate_bps,

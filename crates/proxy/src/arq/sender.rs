@@ -1,0 +1,219 @@
+//! The half that sends packets.
+
+use super::{Config, Does, Frame, Stats, WINDOW};
+use crate::filter::Turn;
+use crate::snoop::Rtt;
+use hopline_core::{Duration, Instant, Seq16};
+use std::collections::VecDeque;
+
+/// How long an acknowledgment is waited for before the first one has come.
+const INITIAL: Duration = Duration::from_millis(100);
+/// Most doublings of a timer.
+const MOST_DOUBLINGS: u32 = 6;
+
+#[derive(Debug)]
+pub(super) struct Sender<K> {
+    config: Config,
+    epoch: u16,
+    /// The number of the first frame that is remembered.
+    first: Seq16,
+    frames: VecDeque<Sent<K>>,
+    /// Transmissions so far.
+    order: u64,
+    rtt: Rtt,
+    due: Option<Instant>,
+    doublings: u32,
+    /// The frames since the last parity.
+    group: Vec<Seq16>,
+}
+
+#[derive(Debug)]
+struct Sent<K> {
+    content: Option<K>,
+    tries: u8,
+    at: Instant,
+    order: u64,
+    turn: Turn,
+    arrived: bool,
+}
+
+/// The last transmissions that have arrived, by their places among all.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// Of all. Those that go first and were sent before that have arrived, or are lost.
+    any: u64,
+    /// Of those that do not go first. They have overtaken nothing: whatever was sent before that has arrived, or is lost.
+    behind: u64,
+}
+
+impl<K: Clone> Sender<K> {
+    pub(super) fn new(config: Config, epoch: u16) -> Self {
+        Self {
+            config,
+            epoch,
+            first: Seq16(0),
+            frames: VecDeque::new(),
+            order: 0,
+            rtt: Rtt::until_sampled(INITIAL),
+            due: None,
+            doublings: 0,
+            group: Vec::new(),
+        }
+    }
+
+    pub(super) const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    pub(super) fn send(&mut self, now: Instant, packet: K, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
+        if self.frames.len() >= WINDOW {
+            stats.refused += 1;
+            return out.push_back(Does::Refuses(packet));
+        }
+        stats.packets += 1;
+        let number = self.first + self.frames.len() as u16;
+        self.frames.push_back(Sent {
+            content: Some(packet),
+            tries: 0,
+            at: now,
+            order: 0,
+            turn: Turn::Last,
+            arrived: false,
+        });
+        self.transmit(now, self.frames.len() - 1, Turn::Last, out);
+        if let Some(every) = self.config.parity_every {
+            self.group.push(number);
+            if self.group.len() >= usize::from(every.get()) {
+                self.send_parity(out);
+            }
+        }
+    }
+
+    pub(super) fn take_ack(
+        &mut self,
+        now: Instant,
+        (epoch, next, beyond): (u16, Seq16, [u64; WINDOW / 64]),
+        out: &mut VecDeque<Does<K>>,
+        stats: &mut Stats,
+    ) {
+        let cumulative = next.distance_from(self.first);
+        if epoch != self.epoch || cumulative < 0 || cumulative as usize > self.frames.len() {
+            stats.senseless += u64::from(epoch != self.epoch || cumulative > 0);
+            return;
+        }
+        let cumulative = cumulative as usize;
+        let has = |at: usize| {
+            let bit = at.checked_sub(cumulative + 1);
+            at < cumulative || bit.is_some_and(|bit| bit < WINDOW && beyond[bit / 64] >> (bit % 64) & 1 == 1)
+        };
+        let mut arrived = Arrived::default();
+        // Of the last of them, and how often that frame was sent.
+        let mut sent_at = None;
+        for (_, frame) in self.frames.iter_mut().enumerate().filter(|(at, frame)| !frame.arrived && has(*at))
+        {
+            frame.arrived = true;
+            out.extend(frame.content.take().map(Does::Discards));
+            if arrived.any < frame.order {
+                (arrived.any, sent_at) = (frame.order, Some((frame.tries, frame.at)));
+            }
+            if frame.turn == Turn::Last {
+                arrived.behind = arrived.behind.max(frame.order);
+            }
+        }
+        while self.frames.front().is_some_and(|frame| frame.arrived) {
+            self.frames.pop_front();
+            self.first += 1;
+        }
+        let Some((tries, at)) = sent_at else { return };
+        self.doublings = 0;
+        if tries == 1 {
+            self.rtt.sample(now.since(at)); // Karn
+        }
+        self.arm(now);
+        self.resend_lost(now, &arrived, out, stats);
+    }
+
+    /// A packet that was refused is not under way: its number goes without content when its turn comes. One that was to go again is not new
+    /// to the queue, and has its turn with the next that arrives.
+    pub(super) fn refused(&mut self, number: Seq16, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
+        let at = number.distance_from(self.first);
+        let frame = usize::try_from(at).ok().and_then(|at| self.frames.get_mut(at));
+        let Some(frame) = frame.filter(|frame| !frame.arrived) else { return };
+        if frame.tries > 1 {
+            (frame.order, frame.turn) = (0, Turn::First);
+        } else if let Some(content) = frame.content.take() {
+            stats.refused += 1;
+            out.push_back(Does::Loses(content));
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
+        if self.due.is_none_or(|due| due > now) {
+            return;
+        }
+        self.due = None;
+        if let Some(last) = self.frames.iter().rposition(|frame| !frame.arrived) {
+            self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
+            stats.timeouts += 1;
+            self.again(now, last, out, stats);
+        }
+    }
+
+    /// What was sent before a transmission that arrived and could not overtake it, and has not arrived, is lost.
+    fn resend_lost(
+        &mut self,
+        now: Instant,
+        arrived: &Arrived,
+        out: &mut VecDeque<Does<K>>,
+        stats: &mut Stats,
+    ) {
+        for at in 0..self.frames.len() {
+            let frame = &self.frames[at];
+            let latest = if frame.turn == Turn::First { arrived.any } else { arrived.behind };
+            if !frame.arrived && frame.order < latest {
+                self.again(now, at, out, stats);
+            }
+        }
+    }
+
+    fn again(&mut self, now: Instant, at: usize, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
+        let frame = &mut self.frames[at];
+        if frame.tries >= self.config.attempts.get()
+            && let Some(content) = frame.content.take()
+        {
+            stats.given_up += 1;
+            out.push_back(Does::Discards(content));
+        }
+        stats.sent_again += 1;
+        self.transmit(now, at, Turn::First, out);
+    }
+
+    fn transmit(&mut self, now: Instant, at: usize, turn: Turn, out: &mut VecDeque<Does<K>>) {
+        self.order += 1;
+        let (epoch, first, number) = (self.epoch, self.first, self.first + at as u16);
+        let frame = &mut self.frames[at];
+        (frame.at, frame.order, frame.turn) = (now, self.order, turn);
+        frame.tries = frame.tries.saturating_add(1);
+        let content = frame.content.clone();
+        out.push_back(Does::Sends(turn, Frame::Data { epoch, first, number, content }));
+        self.arm(now);
+    }
+
+    /// What is known to have arrived can help nobody.
+    fn send_parity(&mut self, out: &mut VecDeque<Does<K>>) {
+        let (first, frames) = (self.first, &self.frames);
+        let content_of = |number: Seq16| {
+            let at = usize::try_from(number.distance_from(first)).ok()?;
+            Some((number, frames.get(at)?.content.clone()?))
+        };
+        let of: Vec<_> = self.group.drain(..).filter_map(content_of).collect();
+        if !of.is_empty() {
+            out.push_back(Does::Sends(Turn::Last, Frame::Parity { epoch: self.epoch, of }));
+        }
+    }
+
+    fn arm(&mut self, now: Instant) {
+        let patience = self.rtt.with_deviations(4).max(self.config.min_timer);
+        self.due = (!self.frames.is_empty()).then(|| now + patience.saturating_mul(1 << self.doublings));
+    }
+}
