@@ -21,6 +21,8 @@ pub(crate) struct Cached<K> {
     pub(crate) order: u32,
     /// Which the sender's was.
     pub(crate) from_sender: u32,
+    /// The sender's clock when he sent it, if he says so (RFC 7323).
+    pub(crate) clock: u32,
     /// How often it was sent again from here since the sender sent it.
     pub(crate) local: u8,
     pub(crate) by: Origin,

@@ -2,7 +2,7 @@
 
 use super::cache::{Cache, Origin};
 use super::config::{
-    Classic, Config, Expected, LocalTimer, OldData, Overflow, Passing, Repeats, Rules, Sampling,
+    Classic, Config, Expected, LocalTimer, NextHole, OldData, Overflow, Passing, Repeats, Rules, Sampling,
 };
 use super::rtt::Rtt;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
@@ -121,8 +121,10 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
         Kind::Old if rules.spurious_acks == Passing::Absorbed => Verdict::Absorb,
         Kind::Old | Kind::Other => Verdict::Forward,
         Kind::New => {
-            let mut last_sent = None;
-            tracked.cache.acknowledge(ack.number, |cached| last_sent = Some(cached.sent));
+            let (mut last_sent, mut was_repair) = (None, false);
+            tracked.cache.acknowledge(ack.number, |cached| {
+                (last_sent, was_repair) = (Some(cached.sent), cached.local > 0);
+            });
             (state.expected, state.repairing) = (0, false);
             let timed = state.timed.take_if(|(end, _)| !end.after(ack.number)).map(|(_, sent)| sent);
             let measured = match rules.sampling {
@@ -138,10 +140,30 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
                 }
                 _ => None,
             };
+            if was_repair && rules.next_hole == NextHole::ByAge {
+                repair_by_age(tracked, hand, ack.number);
+            }
             Verdict::Forward
         }
         Kind::Duplicate => take_duplicate(tracked, hand, ack.number),
     }
+}
+
+/// A repair's ACK stops at `number`. What begins there is lost if it is overdue; otherwise it is looked at when it will be.
+fn repair_by_age<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, number: Seq32) {
+    let (rules, state) = classic!(tracked, hand);
+    let patience = state.patience(&rules.timer);
+    let after = tracked.cache.len().saturating_sub(1);
+    let limit = hand.config.local_limit;
+    let Some(first) = tracked.cache.at(number).filter(|first| first.local < limit) else { return };
+    let overdue = first.sent + patience;
+    if overdue > hand.now {
+        state.round_trip = Some(overdue);
+        return;
+    }
+    hand.send_again(first, &mut tracked.sent);
+    (state.repairing, state.expected, state.timed) = (true, after as i32, None);
+    state.round_trip = Some(hand.now + patience);
 }
 
 fn take_duplicate<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, number: Seq32) -> Verdict {

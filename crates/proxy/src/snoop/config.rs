@@ -38,6 +38,8 @@ pub struct Classic {
     pub repeats: Repeats,
     /// How many duplicate ACKs are taken for the echo of one loss.
     pub expected: Expected,
+    /// Of several losses in a window, how the next is found (S7). Paper: by its own duplicates.
+    pub next_hole: NextHole,
     /// An ACK below the last one (S2). Paper: absorbed; ns-2: forwarded.
     pub spurious_acks: Passing,
     /// What to do with data of the sender that the mobile host has.
@@ -72,6 +74,15 @@ pub enum Repeats {
     UpToLimit,
     /// It passes; only the timer sends the packet again (ns-2).
     ByTimerAlone,
+}
+
+/// How the next hole is found when one has been repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextHole {
+    /// By a duplicate ACK. Where nothing is under way behind it any more, none comes until the sender sends more.
+    ByDuplicate,
+    /// By that, or as soon as the packet where the repair's ACK stops has been on its way for longer than the local timer waits.
+    ByAge,
 }
 
 /// Which packets measure the last hop.
@@ -148,7 +159,7 @@ pub struct Modern {
     /// The same before the first sample of the last hop. Default 100 ms.
     pub initial_timer: Duration,
     /// The rules for connections that have not agreed on SACK: without it nothing tells the holes of a window. Default the paper's,
-    /// with what the queue refuses left to the sender.
+    /// with what the queue refuses left to the sender, and the next hole found by its age as well.
     pub without_sack: Classic,
 }
 
@@ -167,6 +178,7 @@ impl Classic {
     pub const PUBLISHED: Self = Self {
         dup_ack_threshold: 1,
         repeats: Repeats::UpToLimit,
+        next_hole: NextHole::ByDuplicate,
         expected: Expected::SentAfter,
         spurious_acks: Passing::Absorbed,
         old_data: OldData::Acknowledged,
@@ -186,6 +198,7 @@ impl Classic {
     pub const NS2: Self = Self {
         dup_ack_threshold: 2,
         repeats: Repeats::ByTimerAlone,
+        next_hole: NextHole::ByDuplicate,
         expected: Expected::Ns2,
         spurious_acks: Passing::Forwarded,
         old_data: OldData::Forwarded,
@@ -207,7 +220,11 @@ impl Modern {
     pub const DEFAULT: Self = Self {
         min_timer: Duration::from_millis(5),
         initial_timer: Duration::from_millis(100),
-        without_sack: Classic { overflow: Overflow::LeftToSender, ..Classic::PUBLISHED },
+        without_sack: Classic {
+            overflow: Overflow::LeftToSender,
+            next_hole: NextHole::ByAge,
+            ..Classic::PUBLISHED
+        },
     };
 }
 

@@ -13,7 +13,8 @@ mod rtt;
 
 pub use crate::filter::{Transmit, Turn};
 pub use config::{
-    Classic, Config, Expected, LocalTimer, Modern, OldData, Overflow, Passing, Repeats, Rules, Sampling,
+    Classic, Config, Expected, LocalTimer, Modern, NextHole, OldData, Overflow, Passing, Repeats, Rules,
+    Sampling,
 };
 
 use crate::filter::Filter;
@@ -166,7 +167,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             None => self.begin(now, connection, segment.seq),
         };
         let tracked = self.table.at(place);
-        let data = Data { seq: segment.seq, end: segment.seq_end() };
+        let clock = segment.options.timestamps.map_or(0, |timestamps| timestamps.value);
+        let data = Data { seq: segment.seq, end: segment.seq_end(), clock };
         let mut hand =
             Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
         let verdict = match &tracked.rules {
@@ -285,6 +287,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
 struct Data {
     seq: Seq32,
     end: Seq32,
+    /// The sender's clock, 0 if he does not say.
+    clock: u32,
 }
 
 /// An ACK, as the rules see it.
@@ -334,6 +338,11 @@ impl<K> Tracked<K> {
         }
     }
 
+    /// The latest of the sender's clock that the mobile host has taken (TS.Recent).
+    fn echo(&self) -> Option<u32> {
+        self.timestamps.map(|timestamps| timestamps.echo)
+    }
+
     /// Whether the mobile host has everything before `end`.
     fn has_acked(&self, end: Seq32) -> bool {
         self.acked.is_some_and(|acked| !end.after(acked))
@@ -342,13 +351,14 @@ impl<K> Tracked<K> {
     /// Keeps a packet that is sent now.
     fn keep(&mut self, now: Instant, data: Data, by: Origin, kept: K) {
         let order = next(&mut self.sent);
-        let Data { seq, end } = data;
+        let Data { seq, end, clock } = data;
         self.cache.insert(Cached {
             seq,
             end,
             sent: now,
             order,
             from_sender: order,
+            clock,
             local: 0,
             by,
             state: State::Sent,

@@ -9,6 +9,7 @@
 //! * The tail of a window is sent again when it is overdue on the last hop, long before the sender's probe.
 //! * What the queue of the last hop has refused is congestion: it is shown, and left to the sender. So is what was sent again too often.
 //! * A report of a duplicate that was made here is taken out (D-SACK): the sender would undo what it never did.
+//! * What the mobile host would take for old by its clock, since the sender has sent something earlier again, is left to the sender.
 //! * ECN and timestamps pass as they are. A packet goes out again with the clock it had, and an ACK is never made up while a hole is
 //!   open: the sender measures what its data really took.
 
@@ -232,7 +233,7 @@ fn is_of_window(block: &SackBlock, acked: Seq32, seen: Seq32) -> bool {
 
 /// Sends everything again that is lost, or leaves it to the sender.
 fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
-    let mut sent = tracked.sent;
+    let (mut sent, echo) = (tracked.sent, tracked.echo());
     let (state, cache) = state_of(tracked);
     // No hole: nothing to look for.
     if state.sacked == 0 && cache.first().is_none_or(|first| !state.is_lost(hand.now, first)) {
@@ -242,19 +243,22 @@ fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
         if !state.is_lost(hand.now, cached) {
             continue;
         }
-        send_or_leave(state, hand, cached, &mut sent);
+        send_or_leave(state, hand, cached, &mut sent, echo);
     }
     tracked.sent = sent;
 }
 
-/// Sends a lost packet again, or leaves it to the sender if that was often enough. Whether it is sent.
+/// Sends a lost packet again, or leaves it to the sender if that was often enough, or if its clock is behind what the mobile host has
+/// seen: there it would be taken for a packet of long ago (RFC 7323 §5.3). Whether it is sent.
 fn send_or_leave<K: Clone>(
     state: &mut State,
     hand: &mut Hand<'_, K>,
     cached: &mut Cached<K>,
     sent: &mut u32,
+    echo: Option<u32>,
 ) -> bool {
-    let goes = cached.local < hand.config.local_limit;
+    let is_outdated = echo.is_some_and(|echo| Seq32(cached.clock).before(Seq32(echo)));
+    let goes = cached.local < hand.config.local_limit && !is_outdated;
     if goes {
         hand.send_again(cached, sent);
         state.remember(cached.seq);
@@ -267,14 +271,14 @@ fn send_or_leave<K: Clone>(
 
 /// A packet may be overdue.
 pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
-    let mut sent = tracked.sent;
+    let (mut sent, echo) = (tracked.sent, tracked.echo());
     let (state, cache) = state_of(tracked);
     // Only the first: what becomes of it tells of the others.
     let Some(cached) = cache.iter_mut().find(|cached| cached.state == Of::Sent) else { return };
     if state.overdue(cached) > hand.now {
         return;
     }
-    let goes = send_or_leave(state, hand, cached, &mut sent);
+    let goes = send_or_leave(state, hand, cached, &mut sent, echo);
     hand.stats.timeouts += u64::from(goes);
     tracked.sent = sent;
 }

@@ -359,6 +359,52 @@ fn modern_a_connection_without_sack_has_the_papers_rules() {
 }
 
 #[test]
+fn modern_without_sack_the_next_hole_is_repaired_as_soon_as_it_is_known_to_be_overdue() {
+    let repaired = |config: Config| {
+        let mut station = Station::new(config);
+        station.call(false);
+        for n in 0..=4 {
+            station.data(n);
+        }
+        station.now_ms = 4;
+        station.ack(1, &[]);
+        // All others are lost. Nothing comes back until the persist timer has sent the first again.
+        let first = (station.wait(300), station.again());
+        station.now_ms += 4;
+        station.ack(2, &[]);
+        (first, station.again())
+    };
+    assert_eq!(repaired(Config::modern()), ((Some(204), vec![1]), vec![2]));
+    assert_eq!(repaired(Config::published()), ((Some(204), vec![1]), vec![]), "by its own duplicates (S7)");
+}
+
+#[test]
+fn modern_what_the_mobile_host_would_take_for_old_is_left_to_the_sender() {
+    let clocked = |segment: Segment<Length>, value: u32, echo: u32| {
+        let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
+        Segment { options, ..segment }
+    };
+    let mut station = Station::new(Config::modern());
+    station.call(true);
+    for n in 0..=5 {
+        station.pass_on(&clocked(data(n), 100, 1), n);
+    }
+    station.pass_back(&clocked(ack(1, &[]), 1, 100));
+    // The sender has timed out, and sends 1 again. It arrives, and with it a clock that those behind it do not have.
+    station.pass_on(&clocked(data(1), 900, 1), 1);
+    let verdict = station.pass_back(&clocked(ack(2, &[(4, 5)]), 2, 900));
+    assert_eq!((verdict, station.again()), (Verdict::Forward, vec![]), "the holes show");
+    assert_eq!((station.wait(60_000), station.again()), (None, vec![]));
+    station.pass_on(&clocked(data(2), 901, 1), 2);
+    station.pass_on(&clocked(data(6), 902, 1), 6);
+    station.pass_back(&clocked(ack(3, &[(6, 7), (4, 5)]), 3, 901));
+    station.pass_on(&clocked(data(7), 903, 1), 7);
+    station.pass_on(&clocked(data(8), 903, 1), 8);
+    station.pass_back(&clocked(ack(3, &[(8, 9), (6, 7), (4, 5)]), 3, 901));
+    assert_eq!(station.again(), [7], "what is young enough is repaired");
+}
+
+#[test]
 fn modern_sack_is_learnt_in_the_middle() {
     let mut station = Station::new(Config::modern());
     for n in 0..=5 {
