@@ -7,12 +7,14 @@
 //! | machine | what it does | source |
 //! |---|---|---|
 //! | [`arq`] | has a link repair its own losses | link-level retransmission and FEC |
+//! | [`fast_retransmit`] | has a mobile host ask again at once for what a handoff lost | Caceres, Iftode 1995 |
 //! | [`handoff`] | brings what comes for a host that moves to the station where it is | Balakrishnan, Seshan, Katz 1995 |
 //! | [`mtcp`] | makes the sender wait while the mobile host cannot be reached | M-TCP: Brown, Singh 1997 |
 //! | [`split`] | ends the connection at the border and begins another one beyond, over whatever transport suits the last hop | I-TCP: Bakre, Badrinath 1995 |
 //! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
 pub mod arq;
+pub mod fast_retransmit;
 mod filter;
 pub mod handoff;
 pub mod mtcp;

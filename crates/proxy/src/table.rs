@@ -153,6 +153,11 @@ impl<T> Table<T> {
         self.take(place.0).map(|(_, tenant)| tenant)
     }
 
+    /// What is known of each connection.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.tenant.as_ref())
+    }
+
     /// Forgets all connections of which `is_over` says so. It looks at each.
     pub(crate) fn forget(&mut self, is_over: impl Fn(&Connection) -> bool) {
         for slot in 0..self.slots.len() {

@@ -218,11 +218,15 @@ impl<T: Tracer> World<T> {
         let station = match event {
             Told::Attached { station } => self.forwarding.owner(station),
             Told::Detached => None,
-            Told::Served { took, handoff, .. } => {
-                if let Some(log) = self.nodes[node.index()].handoff_log().filter(|_| handoff) {
+            Told::Served { handoff: false, .. } => return,
+            Told::Served { took, handoff: true, .. } => {
+                if let Some(log) = self.nodes[node.index()].handoff_log() {
                     log.completed(took);
                 }
-                return;
+                for seat in &mut self.nodes[node.index()].path {
+                    seat.machine.in_path().moved();
+                }
+                return self.drive_path(node);
             }
         };
         self.forwarding.attach(node, station);

@@ -10,7 +10,7 @@ use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet};
-use crate::proxy::{self, ArqSeat, FilterSeat, Kept, SplitSeat};
+use crate::proxy::{self, ArqSeat, FastRetransmitSeat, FilterSeat, Kept, SplitSeat};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, Length, NodeId};
@@ -43,6 +43,9 @@ pub(crate) trait InPath: core::fmt::Debug {
 
     /// A mobile host is no longer served from this node.
     fn parted(&mut self, _mobile: Ipv4Addr) {}
+
+    /// This node is a mobile host, and at another station than before.
+    fn moved(&mut self) {}
 
     /// Does what is due.
     fn wake(&mut self, now: Instant);
@@ -162,6 +165,7 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let proxies = here.map(|proxy| proxy::sitter(proxy, spec.cells.as_ref(), key));
     let links = proxy::link_ends(spec, node, key.1);
     let all = neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(links).chain(proxies);
+    let all = all.chain(proxy::fast_retransmit(spec, node));
     all.map(Seat::new).collect()
 }
 
@@ -182,6 +186,7 @@ pub(crate) enum Sitter {
     Mtcp(Box<FilterSeat<Mtcp<Kept>>>),
     Split(Box<SplitSeat>),
     Arq(Box<ArqSeat>),
+    FastRetransmit(Box<FastRetransmitSeat>),
     /// What a test says.
     #[cfg(test)]
     Scripted(Box<dyn InPath>),
@@ -211,6 +216,7 @@ impl Sitter {
             Self::Mtcp(machine) => machine.as_mut(),
             Self::Split(machine) => machine.as_mut(),
             Self::Arq(machine) => machine.as_mut(),
+            Self::FastRetransmit(machine) => machine.as_mut(),
             #[cfg(test)]
             Self::Scripted(machine) => machine.as_mut(),
         }

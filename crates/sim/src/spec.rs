@@ -4,7 +4,7 @@ mod cells;
 mod proxies;
 
 pub use crate::draw::Draw;
-pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme};
+pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme, fast_retransmit};
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
 pub use proxies::{MobileSide, ProxyKind, ProxySpec, arq, mtcp, snoop, split};

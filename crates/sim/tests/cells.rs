@@ -7,7 +7,7 @@ use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::spec::{
     CellsSpec, Channel, Cold, Decide, Listens, MobileSide, MobileSpec, NodeSpec, ProxyKind, ProxySpec,
-    Scheme, snoop, split,
+    Scheme, fast_retransmit, snoop, split,
 };
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Outcome, Spec, World, simulate};
@@ -40,6 +40,7 @@ fn cells(trajectory: Trajectory) -> Spec {
             buffering: 1,
             lifetime: Duration::from_secs(3),
             listens: Listens::All,
+            fast_retransmit: None,
         }],
         beacon_interval: Duration::from_secs(1),
         buffer_packets: 12,
@@ -142,6 +143,24 @@ fn a_transfer_gets_through_five_handoffs_a_second() {
         let handoffs = &outcome.nodes[HOST.index()].handoffs;
         assert!(handoffs.completed.count() > 250, "{handoffs:?}");
     }
+}
+
+#[test]
+fn a_host_that_asks_again_after_a_handoff_has_the_sender_wait_for_no_timer() {
+    let with = |repeats: Option<fast_retransmit::Config>| {
+        let spec = every(between(), 2_000).change(|spec| {
+            the(spec).scheme = Scheme::Registration;
+            the(spec).mobiles[0].listens = Listens::Current;
+            the(spec).mobiles[0].fast_retransmit = repeats;
+        });
+        let outcome = run(&spec.seconds(600).transfer(SERVER.0, HOST.0, tcp::Config::bsd(), TOTAL));
+        let repeated = outcome.nodes[HOST.index()].proxies.acks_made;
+        (outcome.flows[0].timeouts, outcome.flows[0].completion.expect("all arrives"), repeated)
+    };
+    let (waits, late, none) = with(None);
+    let (fewer, sooner, repeated) = with(Some(fast_retransmit::Config::default()));
+    assert!(none == 0 && repeated > 0 && repeated % 3 == 0, "{repeated}");
+    assert!(fewer < waits && sooner < late, "{waits} time-outs and {late:?}; {fewer} and {sooner:?}");
 }
 
 #[test]

@@ -103,6 +103,12 @@ pub const MOBILE: &[Key] = &[
     mobile::BEACONS.key,
     mobile::BUFFERING.key,
     mobile::LISTENS.key,
+    Key::integer(
+        "fast_retransmit",
+        0,
+        255,
+        "how often it repeats its last ACKs when a handoff is over, so that senders do not wait for their timers; default: 0",
+    ),
     Key::number(
         "lifetime_s",
         0.001,

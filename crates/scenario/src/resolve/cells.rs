@@ -5,8 +5,9 @@ use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
 use super::{Names, node_named, seconds, seconds_of, unknown_node};
 use hopline_core::{Duration, NodeId};
-use hopline_sim::spec::{CellsSpec, Decide, Interface, MobileSpec, NodeSpec, RoutingSpec};
+use hopline_sim::spec::{CellsSpec, Decide, Interface, MobileSpec, NodeSpec, RoutingSpec, fast_retransmit};
 use std::collections::BTreeSet;
+use std::num::NonZeroU8;
 
 /// Longest that a message can say.
 const LONGEST_LIFETIME: Duration = Duration::from_millis(65_535);
@@ -81,6 +82,10 @@ fn mobiles(
                 .unwrap_or(beacon_interval.saturating_mul(3))
                 .min(LONGEST_LIFETIME),
             listens: host.get(keys::mobile::LISTENS),
+            fast_retransmit: host
+                .narrow("fast_retransmit")
+                .and_then(NonZeroU8::new)
+                .map(|duplicates| fast_retransmit::Config { duplicates, ..Default::default() }),
         });
     }
     Ok(mobiles)

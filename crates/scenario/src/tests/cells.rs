@@ -77,3 +77,9 @@ fn mistakes_are_named() {
     let at_home = cells("", "").replace("home_agent = \"s\"", "home_agent = \"m\"");
     assert!(first_problem(&at_home).contains("`m` is a mobile host"));
 }
+
+#[test]
+fn a_host_repeats_its_acks_as_often_as_it_is_told() {
+    let repeats = |rest: &str| resolved("", rest).mobiles[0].fast_retransmit.map(|of| of.duplicates.get());
+    assert_eq!(["", "fast_retransmit = 0\n", "fast_retransmit = 4\n"].map(repeats), [None, None, Some(4)]);
+}

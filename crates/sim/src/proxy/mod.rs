@@ -1,6 +1,7 @@
 //! Machines in the path of TCP, seated: what they see of the packets that pass, and what their verdicts come to.
 
 mod arq;
+mod fast_retransmit;
 mod filter;
 mod split;
 
@@ -10,9 +11,11 @@ use crate::seat::{Onward, Passage, Passing, Sending, Sitter, Wish};
 use crate::spec::{CellsSpec, MobileSide, ProxyKind, ProxySpec, Spec};
 use crate::wired::WireEnd;
 pub(crate) use arq::ArqSeat;
+pub(crate) use fast_retransmit::FastRetransmitSeat;
 pub(crate) use filter::{FilterSeat, Kept};
 use hopline_core::{Length, NodeId, Purpose, Stream};
 use hopline_proxy::arq::Arq;
+use hopline_proxy::fast_retransmit::FastRetransmit;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::snoop::Snoop;
 use hopline_proxy::split::Split;
@@ -56,6 +59,13 @@ pub(crate) fn link_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<It
         let machine = Arq::new(config, run as u16);
         Some(Sitter::Arq(Box::new(ArqSeat::new(machine, WireEnd { link, side }, node, far))))
     })
+}
+
+/// What stands in `node` if it is a mobile host that asks again after a handoff.
+pub(crate) fn fast_retransmit(spec: &Spec, node: NodeId) -> Option<Sitter> {
+    let mobile = spec.cells.as_ref()?.mobiles.iter().find(|mobile| mobile.node == node)?;
+    let machine = FastRetransmit::new(mobile.fast_retransmit?);
+    Some(Sitter::FastRetransmit(Box::new(FastRetransmitSeat::new(machine, node.ipv4()))))
 }
 
 /// Where the wired network ends: what a machine there knows of the way of packets, and what it wants done with them.

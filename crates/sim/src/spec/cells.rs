@@ -1,6 +1,7 @@
 //! Base stations, the home agent behind them, and hosts that move between them.
 
 use hopline_core::{Duration, NodeId};
+pub use hopline_proxy::fast_retransmit;
 pub use hopline_proxy::handoff::{Cold, Decide, Key, Scheme};
 
 /// A network of cells. The nodes in it that are no mobile hosts reach each other over wires; what is for a mobile host goes to its home
@@ -38,6 +39,8 @@ pub struct MobileSpec {
     pub lifetime: Duration,
     /// Whom it hears.
     pub listens: Listens,
+    /// Whether it asks again, after a handoff, for what that may have lost. Default not.
+    pub fast_retransmit: Option<fast_retransmit::Config>,
 }
 
 /// Whose packets a mobile host takes.
