@@ -133,8 +133,8 @@ impl<K: Clone> Sender<K> {
         self.resend_lost(now, &arrived, out, stats);
     }
 
-    /// A packet that was refused is not under way: its number goes without content when its turn comes. One that was to go again is not new
-    /// to the queue, and has its turn with the next that arrives.
+    /// A packet that was refused is not under way. Its number goes to the next packet; or without content, when its turn comes, if others
+    /// have later ones. One that was to go again is not new to the queue, and has its turn with the next that arrives.
     pub(super) fn refused(&mut self, number: Seq16, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
         let at = number.distance_from(self.first);
         let frame = usize::try_from(at).ok().and_then(|at| self.frames.get_mut(at));
@@ -144,6 +144,20 @@ impl<K: Clone> Sender<K> {
         } else if let Some(content) = frame.content.take() {
             stats.refused += 1;
             out.push_back(Does::Loses(content));
+            self.take_back(number);
+        }
+    }
+
+    /// Nobody has heard of a number that was the last, unless parity has told of it.
+    fn take_back(&mut self, number: Seq16) {
+        let is_last = number == self.first + (self.frames.len() - 1) as u16;
+        let is_untold = self.config.parity_every.is_none() || self.group.last() == Some(&number);
+        if is_last && is_untold {
+            self.frames.pop_back();
+            self.group.pop();
+            if self.frames.iter().all(|frame| frame.arrived) {
+                self.due = None;
+            }
         }
     }
 
