@@ -1,5 +1,6 @@
 //! Snoop and M-TCP: besides, no ACK is ever sent for what the mobile host has not acknowledged itself.
 
+use crate::pair::Pair;
 use crate::support::{emulations, endpoints, header, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Seq32};
@@ -8,7 +9,7 @@ use hopline_proxy::snoop::{self, Snoop};
 use hopline_proxy::{Filter, Packet, Transmit, Verdict};
 use hopline_testkit::transfer::{Course, Transfer};
 use hopline_testkit::{Emulation, Middle, Side, Station};
-use hopline_transport::tcp::{self, ClosedWindow, LossDetection};
+use hopline_transport::tcp::{self, ClosedWindow, Endpoint, LossDetection};
 use hopline_wire::tcp::{Flags, Segment};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -114,12 +115,8 @@ proptest! {
         isns in [u32::MAX - 50_000..u32::MAX, 0..u32::MAX],
         seed in any::<u64>(),
     ) {
-        let (a, b) = endpoints(tcp, isns);
-        let base = Base::new(move || Snoop::new(config), restarts.map(Duration::from_millis));
-        let middle = Middle::new(a, base, b, [wire(), wire()], wireless, seed);
-        let mut transfer = Transfer::of(middle, totals, |_| {});
-        transfer.run(Instant::from_secs(4000));
-        transfer.assert_complete();
+        let (ends, links) = (endpoints(tcp, isns), ([wire(), wire()], wireless));
+        completes(move || Snoop::new(config), restarts.map(Duration::from_millis), ends, links, totals, seed);
     }
 
     #[test]
@@ -141,13 +138,52 @@ proptest! {
             LossDetection::DupAcks => tcp::Config { closed_window, ..tcp },
             LossDetection::Rack(_) => tcp,
         };
-        let (a, b) = endpoints(tcp, isns);
-        let base = Base::new(move || Mtcp::new(config), restarts.map(Duration::from_millis));
-        let middle = Middle::new(a, base, b, [wire(), wire()], wireless, seed);
-        let mut transfer = Transfer::of(middle, totals, |_| {});
-        transfer.run(Instant::from_secs(4000));
-        transfer.assert_complete();
+        let (ends, links) = (endpoints(tcp, isns), ([wire(), wire()], wireless));
+        completes(move || Mtcp::new(config), restarts.map(Duration::from_millis), ends, links, totals, seed);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_arrives_past_two_machines_whichever_stands_before_the_other(
+        config in snoops(),
+        silence in 5u64..400,
+        which in 0u8..3,
+        tcp in transports(),
+        wireless in [emulations(), emulations()],
+        restarts in prop::option::of(1u64..2000),
+        totals in [0u64..200_000, 0u64..30_000],
+        isns in [u32::MAX - 50_000..u32::MAX, 0..u32::MAX],
+        seed in any::<u64>(),
+    ) {
+        let silence = Duration::from_millis(silence);
+        let mtcp = move || Mtcp::new(mtcp::Config { silence, probe: silence, ..mtcp::Config::default() });
+        let snoop = move || Snoop::new(config);
+        let (ends, links) = (endpoints(tcp, isns), ([wire(), wire()], wireless));
+        let restarts = restarts.map(Duration::from_millis);
+        match which {
+            0 => completes(move || Pair::new(mtcp(), snoop()), restarts, ends, links, totals, seed),
+            1 => completes(move || Pair::new(snoop(), mtcp()), restarts, ends, links, totals, seed),
+            _ => completes(move || Pair::new(snoop(), snoop()), restarts, ends, links, totals, seed),
+        }
+    }
+}
+
+/// A transfer in both directions past a machine, to its end.
+fn completes<M: Filter<Segment<Bytes>>>(
+    make: impl Fn() -> M + 'static,
+    restarts: Option<Duration>,
+    (a, b): (Endpoint<Bytes>, Endpoint<Bytes>),
+    (wired, wireless): ([Emulation; 2], [Emulation; 2]),
+    totals: [u64; 2],
+    seed: u64,
+) {
+    let middle = Middle::new(a, Base::new(make, restarts), b, wired, wireless, seed);
+    let mut transfer = Transfer::of(middle, totals, |_| {});
+    transfer.run(Instant::from_secs(4000));
+    transfer.assert_complete();
 }
 
 /// When three megabytes have arrived over a last hop that does so. Its queue has room for the window: nobody here tells what it refuses,

@@ -1,0 +1,118 @@
+//! Two machines at one station, one behind the other.
+
+use crate::support::header;
+use bytes::Bytes;
+use hopline_core::{Instant, Payload};
+use hopline_proxy::{BareAck, Filter, Packet, Transmit, Verdict};
+use hopline_testkit::Side;
+use hopline_wire::tcp::Segment;
+use std::net::Ipv4Addr;
+
+/// `outer` stands on the side of the wired network.
+#[derive(Debug)]
+pub(crate) struct Pair<A, B> {
+    outer: A,
+    inner: B,
+    /// When something happened last.
+    now: Instant,
+}
+
+impl<A, B> Pair<A, B> {
+    pub(crate) const fn new(outer: A, inner: B) -> Self {
+        Self { outer, inner, now: Instant::ZERO }
+    }
+}
+
+impl<A, B> Filter<Segment<Bytes>> for Pair<A, B>
+where
+    A: Filter<Segment<Bytes>>,
+    B: Filter<Segment<Bytes>>,
+{
+    type Stats = B::Stats;
+
+    fn pass_to_mobile<P: Payload>(
+        &mut self,
+        now: Instant,
+        packet: Packet<'_, P>,
+        keep: impl FnOnce() -> Segment<Bytes>,
+    ) -> Verdict {
+        self.now = now;
+        let kept = keep();
+        match self.outer.pass_to_mobile(now, packet, || kept.clone()) {
+            Verdict::Absorb => Verdict::Absorb,
+            _ => self.inner.pass_to_mobile(now, packet, || kept),
+        }
+    }
+
+    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+        self.now = now;
+        match self.inner.pass_from_mobile(now, packet) {
+            Verdict::Absorb => Verdict::Absorb,
+            Verdict::Forward => self.outer.pass_from_mobile(now, packet),
+            Verdict::ForwardWith(says) => {
+                let segment = says.put_into(packet.segment);
+                match self.outer.pass_from_mobile(now, Packet { ip: packet.ip, segment: &segment }) {
+                    Verdict::Forward => Verdict::ForwardWith(says),
+                    other => other,
+                }
+            }
+        }
+    }
+
+    fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
+        self.outer.refused(packet);
+        self.inner.refused(packet);
+    }
+
+    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+        self.outer.forget_mobile(mobile);
+        self.inner.forget_mobile(mobile);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        self.outer.handle_timeout(now);
+        self.inner.handle_timeout(now);
+    }
+
+    /// What one of them sends the other one sees, if it comes by there.
+    fn poll_transmit(&mut self) -> Option<Transmit<Segment<Bytes>>> {
+        let now = self.now;
+        loop {
+            if let Some(transmit) = self.inner.poll_transmit() {
+                let Transmit::Ack(ack) = transmit else { return Some(transmit) };
+                let (ip, segment) = (header(Side::B), ack.segment::<Bytes>());
+                match self.outer.pass_from_mobile(now, Packet { ip: &ip, segment: &segment }) {
+                    Verdict::Absorb => {}
+                    Verdict::Forward => return Some(Transmit::Ack(ack)),
+                    Verdict::ForwardWith(says) => {
+                        return Some(Transmit::Ack(BareAck { ack: says.ack, ..ack }));
+                    }
+                }
+            } else {
+                match self.outer.poll_transmit()? {
+                    Transmit::Again { turn, connection, kept } => {
+                        let ip = header(Side::A);
+                        let packet = Packet { ip: &ip, segment: &kept };
+                        if self.inner.pass_to_mobile(now, packet, || kept.clone()) != Verdict::Absorb {
+                            return Some(Transmit::Again { turn, connection, kept });
+                        }
+                    }
+                    ack @ Transmit::Ack(_) => return Some(ack),
+                }
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.outer.poll_timeout().into_iter().chain(self.inner.poll_timeout()).min()
+    }
+
+    fn stats(&self) -> &Self::Stats {
+        self.inner.stats()
+    }
+
+    fn connections(&self) -> usize {
+        self.outer.connections().max(self.inner.connections())
+    }
+}
