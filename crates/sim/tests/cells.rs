@@ -7,11 +7,12 @@ use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::spec::{
     CellsSpec, Channel, Cold, Decide, Listens, MobileSide, MobileSpec, NodeSpec, ProxyKind, ProxySpec,
-    Scheme, fast_retransmit, snoop, split,
+    Scheme, fast_retransmit, mtcp, snoop, split,
 };
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
+use proptest::prelude::*;
 use support::{Build, link, standing, walk};
 
 const SERVER: NodeId = NodeId(0);
@@ -142,6 +143,55 @@ fn a_transfer_gets_through_five_handoffs_a_second() {
         assert_eq!(outcome.flows[0].bytes_received, TOTAL, "{scheme:?}");
         let handoffs = &outcome.nodes[HOST.index()].handoffs;
         assert!(handoffs.completed.count() > 250, "{handoffs:?}");
+    }
+}
+
+/// What may stand at a node.
+fn machines() -> impl Strategy<Value = Option<ProxyKind>> {
+    let split = split::Config::new(linux().into(), linux().into(), 100_000);
+    prop_oneof![
+        Just(None),
+        Just(Some(ProxyKind::Snoop(snoop::Config::published()))),
+        Just(Some(ProxyKind::Snoop(snoop::Config::modern()))),
+        Just(Some(ProxyKind::Mtcp(mtcp::Config::default()))),
+        Just(Some(ProxyKind::Split(Box::new(split)))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_arrives_whatever_the_handoffs_lose(
+        every_ms in 150u64..1500,
+        loss in 0.0f64..0.15,
+        (registers, tuned, warm, repeats) in any::<(bool, bool, bool, bool)>(),
+        buffer_packets in 0u16..20,
+        at_home in machines(),
+        at_stations in machines(),
+        sender in prop_oneof![Just(linux()), Just(tcp::Config::bsd()), Just(tcp::Config::modern())],
+        run in 0u64..1_000_000,
+    ) {
+        let spec = every(between(), every_ms).change(|spec| {
+            let radio = spec.radio.as_mut().expect("there are radios");
+            radio.errors = ErrorModel::PacketLoss(Probability::new(loss).expect("a probability"));
+            let cells = the(spec);
+            cells.scheme = if registers { Scheme::Registration } else { Scheme::Multicast };
+            cells.cold = if warm { Cold::No } else { Cold::Yes };
+            cells.buffer_packets = buffer_packets;
+            cells.mobiles[0].listens = if tuned { Listens::Current } else { Listens::All };
+            cells.mobiles[0].fast_retransmit = repeats.then(fast_retransmit::Config::default);
+            // What splits connections at a station does not follow the host to the next.
+            let splits = |kind: &ProxyKind| matches!(kind, ProxyKind::Split(_));
+            let at = |node: NodeId, mobile: &MobileSide, kind: &Option<ProxyKind>| {
+                kind.clone().map(|kind| ProxySpec { node, mobile: mobile.clone(), kind })
+            };
+            let stations = at_stations.clone().filter(|kind| !splits(kind));
+            spec.proxies = at(HOME, &MobileSide::Nodes([HOST].into()), &at_home).into_iter().collect();
+            spec.proxies.extend(STATIONS.iter().filter_map(|node| at(*node, &MobileSide::Radios, &stations)));
+        });
+        let spec = spec.seconds(600).transfer(SERVER.0, HOST.0, sender, 300_000);
+        prop_assert_eq!(simulate(&spec, run).flows[0].bytes_received, 300_000);
     }
 }
 

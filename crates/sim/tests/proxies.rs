@@ -128,6 +128,34 @@ fn a_link_that_repairs_its_losses_hides_them_and_none_loses_sight_of_a_packet() 
     }
 }
 
+#[test]
+fn over_a_link_that_repairs_its_losses_every_machine_and_two_of_them_deliver_everything() {
+    let snoop = || ProxyKind::Snoop(snoop::Config::modern());
+    let mtcp = || ProxyKind::Mtcp(mtcp::Config::default());
+    let published = ProxyKind::Snoop(snoop::Config::published());
+    let split = split_over(linux()).expect("a machine");
+    let stands = [
+        vec![snoop()],
+        vec![published],
+        vec![mtcp()],
+        vec![split],
+        vec![mtcp(), snoop()],
+        vec![snoop(), mtcp()],
+    ];
+    for (kinds, order) in
+        stands.iter().flat_map(|kinds| [arq::Order::Kept, arq::Order::Any].map(|o| (kinds, o)))
+    {
+        let spec = last_hop(None).change(|spec| {
+            spec.links[1].arq = Some(arq::Config { order, ..arq::Config::default() });
+            let mobile = MobileSide::Nodes([NodeId(2)].into());
+            let stand =
+                |kind: &ProxyKind| ProxySpec { node: NodeId(1), mobile: mobile.clone(), kind: kind.clone() };
+            spec.proxies = kinds.iter().map(stand).collect();
+        });
+        transferred(&spec.transfer(0, 2, linux(), TOTAL));
+    }
+}
+
 /// From 1 s on the mobile host is away for so long.
 fn away_for(secs: f64) -> Vec<OutageSpec> {
     let away = |from, to| {
