@@ -3,71 +3,18 @@
 mod support;
 
 use hopline_core::{Duration, NodeId};
-use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::spec::{
-    CellsSpec, Channel, Cold, Decide, Listens, MobileSide, MobileSpec, NodeSpec, ProxyKind, ProxySpec,
-    Scheme, fast_retransmit, mtcp, snoop, split,
+    Channel, Cold, Listens, MobileSide, ProxyKind, ProxySpec, Scheme, fast_retransmit, mtcp, snoop, split,
 };
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use proptest::prelude::*;
-use support::{Build, link, standing, walk};
+use support::cells::{HOME, HOST, SERVER, STATIONS, between, cells, every, the, walking};
+use support::{Build, link, walk};
 
-const SERVER: NodeId = NodeId(0);
-const HOME: NodeId = NodeId(1);
-const STATIONS: [NodeId; 3] = [NodeId(2), NodeId(3), NodeId(4)];
-const HOST: NodeId = NodeId(5);
 const TOTAL: u64 = 2_000_000;
-
-/// A server, a home agent and three stations 300 m apart, on a wired network, and a mobile host near the first.
-fn cells(trajectory: Trajectory) -> Spec {
-    let mut spec = standing(&[(300.0, 300.0), (300.0, 150.0), (0.0, 0.0), (300.0, 0.0), (600.0, 0.0)]);
-    spec.nodes[SERVER.index()].radios.clear();
-    spec.nodes[HOME.index()].radios.clear();
-    spec.nodes.push(NodeSpec::new("host", trajectory, [Channel(0)]));
-    spec.links = vec![link(SERVER.0, HOME.0, 10_000_000, Duration::from_millis(5), 100)];
-    for station in STATIONS {
-        spec.links.push(link(HOME.0, station.0, 10_000_000, Duration::from_millis(1), 100));
-    }
-    spec.cells = Some(CellsSpec {
-        scheme: Scheme::Multicast,
-        home_agent: HOME,
-        stations: STATIONS.to_vec(),
-        mobiles: vec![MobileSpec {
-            node: HOST,
-            decide: Decide::default(),
-            buffering: 1,
-            lifetime: Duration::from_secs(3),
-            listens: Listens::All,
-            fast_retransmit: None,
-        }],
-        beacon_interval: Duration::from_secs(1),
-        buffer_packets: 12,
-        cold: Cold::Yes,
-        key: None,
-    });
-    spec
-}
-
-/// Along all three stations at 10 m/s.
-fn walking() -> Spec {
-    cells(walk(&[(0.0, 10.0, 10.0), (5.0, 10.0, 10.0), (63.0, 590.0, 10.0)]))
-}
-
-/// Between the first two, where both are heard.
-fn between() -> Spec {
-    cells(Trajectory::fixed(Position::new(150.0, 10.0)))
-}
-
-fn the(spec: &mut Spec) -> &mut CellsSpec {
-    spec.cells.as_mut().expect("there are cells")
-}
-
-fn every(spec: Spec, ms: u64) -> Spec {
-    spec.change(|spec| the(spec).mobiles[0].decide = Decide::Every(Duration::from_millis(ms)))
-}
 
 /// Each packet is received, absorbed, under way or lost, and the same seed gives the same again.
 fn run(spec: &Spec) -> Outcome {

@@ -4,30 +4,16 @@ mod support;
 
 use core::num::NonZeroU8;
 use hopline_core::{Duration, NodeId};
-use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_radio::phy::errors::ErrorModel;
 use hopline_sim::spec::{
     Blocks, MobileSide, OutageSpec, ProxyKind, ProxySpec, Transport, arq, mtcp, snoop, split,
 };
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::{tcp, tpa};
-use support::{Build, at, link, wired};
+use support::last_hop::{last_hop, linux};
+use support::{Build, at, link};
 
 const TOTAL: u64 = 3_000_000;
-
-/// A server, a base station, and a mobile host behind a link that loses 3 of 100 packets, either way, and overflows.
-fn last_hop(proxy: Option<ProxyKind>) -> Spec {
-    let mut lossy = link(1, 2, 10_000_000, Duration::from_millis(2), 30);
-    lossy.errors = [ErrorModel::PacketLoss(Probability::new(0.03).expect("a probability")); 2];
-    let spec =
-        wired(3).link(link(0, 1, 100_000_000, Duration::from_millis(20), 100)).link(lossy).seconds(120);
-    let mobile = MobileSide::Nodes([NodeId(2)].into());
-    let proxies = proxy.map(|kind| ProxySpec { node: NodeId(1), mobile, kind }).into_iter().collect();
-    spec.change(|spec| spec.proxies = proxies)
-}
-
-fn linux() -> tcp::Config {
-    tcp::Config::linux().with_sack()
-}
 
 fn snoop_of(config: snoop::Config) -> Option<ProxyKind> {
     Some(ProxyKind::Snoop(config))

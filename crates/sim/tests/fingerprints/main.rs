@@ -3,6 +3,7 @@
 //! The Makefile runs this target in debug and in release.
 
 mod parts;
+mod path;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -209,6 +210,11 @@ fn fingerprints_are_those_that_were_pinned() {
 #[test]
 fn fingerprints_of_each_part_are_those_that_were_pinned() {
     compare(&parts::PINNED, parts::scenarios());
+}
+
+#[test]
+fn fingerprints_of_each_machine_in_the_path_are_those_that_were_pinned() {
+    compare(&path::PINNED, path::scenarios());
 }
 
 #[test]

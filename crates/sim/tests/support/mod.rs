@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test target uses its own part")]
 
+pub(crate) mod cells;
+pub(crate) mod last_hop;
 pub(crate) mod recorder;
 
 use core::num::NonZeroU16;

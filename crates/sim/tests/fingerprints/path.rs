@@ -1,0 +1,59 @@
+//! One scenario for each machine in the path of TCP, and for each way in which a host changes its station.
+
+use super::support::Build;
+use super::support::cells::{HOST, SERVER, STATIONS, between, every, the};
+use super::support::last_hop::{last_hop, linux};
+use core::num::NonZeroU8;
+use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_sim::Spec;
+use hopline_sim::spec::{
+    MobileSide, ProxyKind, ProxySpec, Scheme, Transport, arq, fast_retransmit, mtcp, snoop, split,
+};
+use hopline_transport::{tcp, tpa};
+
+/// As in `main.rs`.
+pub(super) const PINNED: [(&str, u64); 9] = [
+    ("Snoop as published", 0xbc84_926b_6ab5_72e7),
+    ("Snoop of ns-2", 0xd007_aae4_9756_89e5),
+    ("Snoop for today's senders", 0x7a42_16d3_c4d0_76a4),
+    ("split connections", 0xd96f_1e11_44f1_73d9),
+    ("split over TPA", 0x6130_94b6_c5e0_a6e6),
+    ("a supervisor host", 0x1c17_1cc2_759d_8cae),
+    ("a link that repairs its losses", 0xab2a_5aa1_00d2_fd81),
+    ("Snoop at stations, packets kept at the next", 0x42a5_d281_4728_d1f0),
+    ("registration, asking again", 0x0e80_0f7f_c53b_464d),
+];
+
+pub(super) fn scenarios() -> Vec<Spec> {
+    let past = |kind| last_hop(Some(kind)).seconds(10).bulk(0, 2, linux());
+    let split = |mobile| ProxyKind::Split(Box::new(split::Config::new(linux().into(), mobile, 50_000)));
+    let tpa: Transport = tpa::Config::tpa(3).into();
+    vec![
+        past(ProxyKind::Snoop(snoop::Config::published())),
+        past(ProxyKind::Snoop(snoop::Config::ns2())),
+        past(ProxyKind::Snoop(snoop::Config::modern())),
+        past(split(linux().into())),
+        past(split(tpa)).change(|spec| spec.flows[0].ends[1] = Some(tpa)),
+        past(ProxyKind::Mtcp(mtcp::Config::default())),
+        past(ProxyKind::Mtcp(mtcp::Config::default())).change(|spec| {
+            let parity_every = NonZeroU8::new(8);
+            spec.links[1].arq = Some(arq::Config { parity_every, ..arq::Config::default() });
+        }),
+        moving(Scheme::Multicast).change(|spec| {
+            let kind = ProxyKind::Snoop(snoop::Config::modern());
+            let at = |node| ProxySpec { node, mobile: MobileSide::Radios, kind: kind.clone() };
+            spec.proxies = STATIONS.map(at).into();
+        }),
+        moving(Scheme::Registration)
+            .change(|spec| the(spec).mobiles[0].fast_retransmit = Some(fast_retransmit::Config::default())),
+    ]
+}
+
+fn moving(scheme: Scheme) -> Spec {
+    let spec = every(between(), 700).change(|spec| {
+        the(spec).scheme = scheme;
+        let radio = spec.radio.as_mut().expect("there are radios");
+        radio.errors = ErrorModel::PacketLoss(Probability::new(0.1).expect("a probability"));
+    });
+    spec.seconds(10).bulk(SERVER.0, HOST.0, tcp::Config::bsd())
+}
