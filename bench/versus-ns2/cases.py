@@ -12,6 +12,7 @@ HOPS = (1, 2, 3, 4, 6, 8)
 WINDOWS = (2, 3, 8, 32)
 BIT_ERROR_RATES = (0.0, 0.75e-6, 1.5e-6, 3e-6, 7.5e-6, 1.5e-5)
 RARE_BIT_ERROR_RATES = (0.0, 1e-8, 3e-8, 1e-7)
+PACKET_LOSSES = (0.0, 0.01, 0.03, 0.05, 0.1, 0.2)
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Case:
     links: tuple = ((10, 5), (2, 1))  # of a wired path: Mb/s and ms
     transfer_bytes: int = TRANSFER_BYTES  # over a wired path
     bit_error_rate: float = 0.0
+    packet_loss: float = 0.0  # towards a mobile host
+    snoop: bool = False  # at the station before it
     network: int = 0  # nodes of a random network
     target_pct: float | None = None
     flow_target_pct: float | None = None  # of each flow, in per cent of the aggregate
@@ -107,6 +110,16 @@ def wired_long():
                        duration=3600.0, target_pct=10.0, repeat=4)
 
 
+def last_hop():
+    """ns-2's own Snoop, beside ours of that reading."""
+    for sink in ("plain", "delack"):
+        for snoop in (False, True):
+            for loss in PACKET_LOSSES:
+                name = f"{100 * loss:g} % lost, {'Snoop' if snoop else 'nothing'}, {sink}"
+                yield Case("last-hop", name, "last-hop", sink=sink, window=20, packet_loss=loss,
+                           snoop=snoop, duration=60.0, target_pct=10.0, repeat=4)
+
+
 def with_todays_recovery(cases):
     """CUBIC once more, with what hosts of today know of losses; the same runs in ns-2."""
     for case in cases:
@@ -124,7 +137,7 @@ def large():
 
 
 CASES = (*chains(), *meetings(), *neighbours(), *as_in_the_paper(neighbours()), *wired(), *with_todays_recovery(wired()), *wired_long(),
-         *with_todays_recovery(wired_long()), *large())
+         *with_todays_recovery(wired_long()), *last_hop(), *large())
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 
 # Cases whose CPU time and memory are compared.

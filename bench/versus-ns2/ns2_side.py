@@ -36,6 +36,11 @@ def command(case, seed):
                    "ber": case.bit_error_rate, "bytes": case.transfer_bytes, "beta": case.beta,
                    "first": first, "second": second, "seed": seed}
         script = "wired.tcl"
+    elif case.topology == "last-hop":
+        options = {"transport": case.transport, "window": case.window, "sink": case.sink,
+                   "loss": case.packet_loss, "snoop": int(case.snoop),
+                   "duration": case.duration, "seed": seed}
+        script = "lasthop.tcl"
     else:
         options = {"topology": case.topology, "hops": case.hops, "window": case.window,
                    "sink": case.sink, "transport": case.transport, "routing": case.routing,
