@@ -34,6 +34,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tcp_endpoint", run: machines::tcp_endpoint },
     Target { name: "snoop", run: machines::snoop },
     Target { name: "mtcp", run: machines::mtcp },
+    Target { name: "nack", run: machines::nack },
     Target { name: "split", run: machines::split },
     Target { name: "arq", run: machines::arq },
     Target { name: "handoff_machine", run: machines::handoff_machine },

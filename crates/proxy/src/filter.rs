@@ -1,6 +1,6 @@
 //! What all machines that see packets pass, and change ACKs, have in common.
 
-use crate::packet::{BareAck, Connection, Packet, Verdict};
+use crate::packet::{BareAck, Connection, Nack, Packet, Verdict};
 use hopline_core::{Instant, Payload};
 use std::net::Ipv4Addr;
 
@@ -58,6 +58,8 @@ pub enum Transmit<K> {
     },
     /// An ACK to the fixed host.
     Ack(BareAck),
+    /// A question to the mobile host.
+    Nack(Nack),
 }
 
 /// When a packet that is sent again has its turn at the last hop.

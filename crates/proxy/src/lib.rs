@@ -10,6 +10,7 @@
 //! | [`fast_retransmit`] | has a mobile host ask again at once for what a handoff lost | Caceres, Iftode 1995 |
 //! | [`handoff`] | brings what comes for a host that moves to the station where it is | Balakrishnan, Seshan, Katz 1995 |
 //! | [`mtcp`] | makes the sender wait while the mobile host cannot be reached | M-TCP: Brown, Singh 1997 |
+//! | [`nack`] | has a mobile host send again at once what it has sent and the last hop has lost | Balakrishnan, Seshan, Katz 1995, §3 |
 //! | [`split`] | ends the connection at the border and begins another one beyond, over whatever transport suits the last hop | I-TCP: Bakre, Badrinath 1995 |
 //! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
@@ -18,11 +19,12 @@ pub mod fast_retransmit;
 mod filter;
 pub mod handoff;
 pub mod mtcp;
+pub mod nack;
 mod packet;
 pub mod snoop;
 pub mod split;
 mod table;
 
 pub use filter::{Filter, Transmit, Turn};
-pub use packet::{BareAck, Connection, Packet, Says, Side, Verdict};
+pub use packet::{BareAck, Connection, Nack, Packet, Says, Side, Verdict};
 pub use table::Bounds;

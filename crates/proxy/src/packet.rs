@@ -135,3 +135,39 @@ impl BareAck {
         }
     }
 }
+
+/// A station asks a mobile host for what it has sent and what has not come, in the name of the fixed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nack {
+    /// Whose it is.
+    pub connection: Connection,
+    /// Sequence number: that of the fixed host's next byte.
+    pub seq: Seq32,
+    /// Next byte that the fixed host expects: nothing new is acknowledged.
+    pub ack: Seq32,
+    /// Its window, as it stands in the header.
+    pub window: u16,
+    /// Its clock when it was last seen, and what it echoed.
+    pub timestamps: Option<Timestamps>,
+    /// What is missing, at least one range.
+    pub missing: SackBlocks,
+}
+
+impl Nack {
+    /// The segment.
+    #[must_use]
+    pub fn segment<P: Payload>(&self) -> Segment<P> {
+        let options =
+            Options { timestamps: self.timestamps, sack: self.missing, nack: true, ..Options::default() };
+        Segment {
+            src_port: self.connection.fixed.1,
+            dst_port: self.connection.mobile.1,
+            seq: self.seq,
+            ack: self.ack,
+            flags: Flags::ACK,
+            window: self.window,
+            options,
+            ..Segment::default()
+        }
+    }
+}

@@ -15,6 +15,7 @@ use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, Length, NodeId};
 use hopline_proxy::mtcp::Mtcp;
+use hopline_proxy::nack::Nacks;
 use hopline_proxy::snoop::Snoop;
 use hopline_queue::Class;
 use hopline_queue::neighborhood_red::ChannelTime;
@@ -165,7 +166,7 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let proxies = here.map(|proxy| proxy::sitter(proxy, spec.cells.as_ref(), key));
     let links = proxy::link_ends(spec, node, key.1);
     let all = neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(links).chain(proxies);
-    let all = all.chain(proxy::fast_retransmit(spec, node));
+    let all = all.chain(proxy::told(spec, node)).chain(proxy::fast_retransmit(spec, node));
     all.map(Seat::new).collect()
 }
 
@@ -184,6 +185,7 @@ pub(crate) enum Sitter {
     NeighborhoodRed(Box<Neighborhood>),
     Snoop(Box<FilterSeat<Snoop<Kept>>>),
     Mtcp(Box<FilterSeat<Mtcp<Kept>>>),
+    Nacks(Box<FilterSeat<Nacks<Kept>>>),
     Split(Box<SplitSeat>),
     Arq(Box<ArqSeat>),
     FastRetransmit(Box<FastRetransmitSeat>),
@@ -214,6 +216,7 @@ impl Sitter {
             Self::NeighborhoodRed(machine) => machine.as_mut(),
             Self::Snoop(machine) => machine.as_mut(),
             Self::Mtcp(machine) => machine.as_mut(),
+            Self::Nacks(machine) => machine.as_mut(),
             Self::Split(machine) => machine.as_mut(),
             Self::Arq(machine) => machine.as_mut(),
             Self::FastRetransmit(machine) => machine.as_mut(),

@@ -7,7 +7,7 @@ pub use crate::draw::Draw;
 pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme, fast_retransmit};
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
-pub use proxies::{MobileSide, ProxyKind, ProxySpec, arq, mtcp, snoop, split};
+pub use proxies::{MobileSide, ProxyKind, ProxySpec, arq, mtcp, nack, snoop, split};
 
 use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};

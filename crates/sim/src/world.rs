@@ -16,7 +16,7 @@ use crate::outcome::{Handoffs, NodeOutcome, Notices, Outcome, ProxyCounts};
 use crate::outside::Egress;
 use crate::packet::Account;
 use crate::seat::{Seat, seats};
-use crate::spec::{LinkSpec, RoutingSpec, Spec};
+use crate::spec::{RoutingSpec, Spec};
 use crate::trace::Tracer;
 use crate::wired::Wires;
 use hopline_core::{Duration, Instant, NodeId};
@@ -65,7 +65,7 @@ impl<T: Tracer> World<T> {
             egress: VecDeque::new(),
             warmup: spec.warmup,
         };
-        world.kernel.watched = watched(spec);
+        world.kernel.watched = watched(spec, &world.nodes);
         world.schedule_beginnings(spec);
         for node in (0..spec.nodes.len() as u32).map(NodeId) {
             world.drive_agent(node);
@@ -322,18 +322,9 @@ fn tap(spec: &Spec, node: NodeId) -> Tap {
 }
 
 /// By node: whether something there wants to know what its queues drop. Empty: nowhere.
-fn watched(spec: &Spec) -> Vec<bool> {
-    let repairs = |link: &LinkSpec| link.arq.is_some();
-    if spec.proxies.is_empty() && !spec.links.iter().any(repairs) {
+fn watched(spec: &Spec, nodes: &[Node]) -> Vec<bool> {
+    if spec.proxies.is_empty() && spec.links.iter().all(|link| link.arq.is_none()) {
         return Vec::new();
     }
-    let ends_here = |link: &LinkSpec, node| repairs(link) && (link.a == node || link.b == node);
-    (0..)
-        .map(NodeId)
-        .take(spec.nodes.len())
-        .map(|node| {
-            spec.proxies.iter().any(|proxy| proxy.node == node)
-                || spec.links.iter().any(|link| ends_here(link, node))
-        })
-        .collect()
+    nodes.iter().map(|node| !node.path.is_empty()).collect()
 }

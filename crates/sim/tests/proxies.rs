@@ -6,7 +6,7 @@ use core::num::NonZeroU8;
 use hopline_core::{Duration, NodeId};
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_sim::spec::{
-    Blocks, MobileSide, OutageSpec, ProxyKind, ProxySpec, Transport, arq, mtcp, snoop, split,
+    Blocks, MobileSide, OutageSpec, ProxyKind, ProxySpec, Transport, arq, mtcp, nack, snoop, split,
 };
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::{tcp, tpa};
@@ -111,6 +111,29 @@ fn a_link_that_repairs_its_losses_hides_them_and_none_loses_sight_of_a_packet() 
             assert!(outcome.flows[0].completion < plain.flows[0].completion, "{config:?}");
             assert!(outcome.nodes[2].drops.link_error > 10, "frames are lost as before");
         }
+    }
+}
+
+#[test]
+fn an_upload_is_asked_for_what_its_first_hop_has_lost() {
+    let completion = |proxy: Option<ProxyKind>, sender: tcp::Config| {
+        let outcome = simulate(&last_hop(proxy).transfer(2, 0, sender, TOTAL), 1);
+        let flow = &outcome.flows[0];
+        for packets in [&flow.data, &flow.back] {
+            let kept = packets.sent + packets.made - packets.received - packets.absorbed - packets.lost;
+            assert_eq!(kept, 0, "{packets:?}");
+        }
+        (
+            flow.completion.expect("all arrives").as_secs_f64(),
+            outcome.nodes[1].proxies,
+            outcome.nodes[2].proxies,
+        )
+    };
+    for sender in [linux(), tcp::Config::modern(), tcp::Config::modern().with_sack()] {
+        let (late, ..) = completion(None, sender);
+        let (soon, station, host) = completion(Some(ProxyKind::Nack(nack::Config::default())), sender);
+        assert!(2.0 * soon < late, "{soon} s in place of {late} s, {sender:?}");
+        assert!(station.acks_made > 20 && host.sent_again > 20, "{station:?} {host:?}");
     }
 }
 

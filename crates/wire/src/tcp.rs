@@ -132,6 +132,9 @@ pub struct Options {
     pub door: Option<DoorOption>,
     /// Selective acknowledgments (RFC 2018 §3).
     pub sack: SackBlocks,
+    /// `sack` tells what is missing in place of what has arrived: a base station asks a mobile host for it (Snoop, §3). An experimental
+    /// option (RFC 6994) with identifier 0x4e4b, then blocks as those of SACK.
+    pub nack: bool,
 }
 
 /// A segment: header values and payload.

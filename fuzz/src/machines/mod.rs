@@ -22,7 +22,7 @@ pub use handoff::handoff_machine;
 pub use mac::mac;
 pub use neighborhood_red::neighborhood_red_machine;
 pub use olsr::olsr_machine;
-pub use proxies::{mtcp, snoop, split};
+pub use proxies::{mtcp, nack, snoop, split};
 pub use receiver::receiver;
 pub use tcp::tcp_endpoint;
 pub use tpa::tpa_endpoint;

@@ -4,6 +4,7 @@ use super::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Length, Purpose, Seq32, Stream};
 use hopline_proxy::mtcp::{self, Mtcp};
+use hopline_proxy::nack::{self, Nacks};
 use hopline_proxy::snoop::{self, Snoop};
 use hopline_proxy::split::{self, Split};
 use hopline_proxy::{Bounds, Connection, Filter, Packet, Side, Transmit, Verdict};
@@ -25,9 +26,10 @@ const IDLE: Duration = Duration::from_secs(60);
 pub fn snoop(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
-    let mut config = match which % 3 {
+    let mut config = match which % 4 {
         0 => snoop::Config::published(),
         1 => snoop::Config::ns2(),
+        2 => snoop::Config::told(),
         _ => snoop::Config::modern(),
     };
     config.bounds = bounds();
@@ -41,6 +43,13 @@ pub fn snoop(data: &[u8]) {
 pub fn mtcp(data: &[u8]) {
     let config = mtcp::Config { bounds: bounds(), ..mtcp::Config::default() };
     pass(Choices(data), Mtcp::new(config));
+}
+
+/// Drives what asks mobile hosts for what they have sent, in the same way, with the same promises.
+pub fn nack(data: &[u8]) {
+    let mut choices = Choices(data);
+    let attempts = choices.byte();
+    pass(choices, Nacks::new(nack::Config { attempts, bounds: bounds(), ..nack::Config::default() }));
 }
 
 /// Packets of both directions pass a machine.
@@ -66,7 +75,8 @@ fn pass(mut choices: Choices<'_>, mut machine: impl Filter<Segment<Length>>) {
                 }
             } else {
                 note(&mut told, &segment);
-                if machine.pass_from_mobile(now, packet) == Verdict::Absorb {
+                let is_question = segment.options.nack;
+                if machine.pass_from_mobile(now, packet) == Verdict::Absorb && !is_question {
                     assert!(segment.seq_len() == 0, "data of the mobile host are absorbed");
                 }
             }
@@ -198,5 +208,6 @@ fn any_options(choices: &mut Choices<'_>, ack: Seq32) -> Options {
         let left = ack + 500 * u32::from(choices.byte() % 16);
         options.sack.push(SackBlock { left, right: left + 500 * u32::from(choices.byte() % 8) });
     }
+    options.nack = which & 3 == 3 && !options.sack.is_empty();
     options
 }

@@ -76,6 +76,16 @@ pub enum Repeats {
     ByTimerAlone,
 }
 
+/// How a loss is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repairs {
+    /// By what the mobile host says, and by time.
+    Inferred,
+    /// By a station that asks ([`crate::nack`]), and by nothing else: the machine stands in the host that sends, and behind the station
+    /// are networks whose losses are congestion. What it is asked for is hidden for two round trips.
+    Told,
+}
+
 /// How the next hole is found when one has been repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextHole {
@@ -154,6 +164,8 @@ pub enum LocalTimer {
 /// Parameters of the rules for today's senders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modern {
+    /// How a loss is found. Default by what the mobile host says, and by time.
+    pub repairs: Repairs,
     /// Least time in which a local retransmission, or the tail of a window, is waited for. Default 5 ms.
     pub min_timer: Duration,
     /// The same before the first sample of the last hop. Default 100 ms.
@@ -218,6 +230,7 @@ impl Classic {
 impl Modern {
     /// The defaults.
     pub const DEFAULT: Self = Self {
+        repairs: Repairs::Inferred,
         min_timer: Duration::from_millis(5),
         initial_timer: Duration::from_millis(100),
         without_sack: Classic {
@@ -239,6 +252,13 @@ impl Config {
     #[must_use]
     pub fn ns2() -> Self {
         Self::with(Rules::Classic(Classic::NS2), const { NonZeroU16::new(100).expect("not zero") })
+    }
+
+    /// In a host that sends over a last hop with [`crate::nack`] behind it.
+    #[must_use]
+    pub fn told() -> Self {
+        let rules = Rules::Modern(Modern { repairs: Repairs::Told, ..Modern::DEFAULT });
+        Self { rules, ..Self::modern() }
     }
 
     /// For today's senders: room for the windows of fast paths.

@@ -13,8 +13,8 @@ mod rtt;
 
 pub use crate::filter::{Transmit, Turn};
 pub use config::{
-    Classic, Config, Expected, LocalTimer, Modern, NextHole, OldData, Overflow, Passing, Repeats, Rules,
-    Sampling,
+    Classic, Config, Expected, LocalTimer, Modern, NextHole, OldData, Overflow, Passing, Repairs, Repeats,
+    Rules, Sampling,
 };
 
 use crate::filter::Filter;
@@ -22,7 +22,7 @@ use crate::packet::{BareAck, Connection, Packet, Verdict};
 use crate::table::{Place, Table};
 use cache::{Cache, Cached, Origin, State};
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_wire::tcp::{Flags, Segment, Timestamps};
+use hopline_wire::tcp::{Flags, SackBlocks, Segment, Timestamps};
 pub(crate) use rtt::Rtt;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -109,7 +109,13 @@ impl<K: Clone> Snoop<K> {
     }
 
     fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) -> Place {
-        let rules = Followed::Classic(classic::State::new(self.config.rules.classic()));
+        let rules = match &self.config.rules {
+            // Who is told needs no SACK to know.
+            Rules::Modern(rules) if rules.repairs == Repairs::Told => {
+                Followed::Modern(modern::State::new(rules))
+            }
+            rules => Followed::Classic(classic::State::new(rules.classic())),
+        };
         let tracked = Tracked {
             seen,
             acked: None,
@@ -123,6 +129,32 @@ impl<K: Clone> Snoop<K> {
         let (place, evicted) = self.table.insert(now, connection, tracked);
         self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
         place
+    }
+
+    /// A question is for whoever is told, known or not.
+    fn without_state<P>(&self, segment: &Segment<P>) -> Verdict {
+        let told = matches!(&self.config.rules, Rules::Modern(rules) if rules.repairs == Repairs::Told);
+        if segment.options.nack && told { Verdict::Absorb } else { Verdict::Forward }
+    }
+
+    /// A station has not got this. What was asked of somebody else passes.
+    fn take_nack(
+        &mut self,
+        now: Instant,
+        place: Place,
+        connection: Connection,
+        missing: &SackBlocks,
+    ) -> Verdict {
+        let tracked = self.table.at(place);
+        let (config, out, stats) = (&self.config, &mut self.out, &mut self.stats);
+        let mut hand = Hand { now, connection, config, out, stats };
+        let verdict = match &tracked.rules {
+            Followed::Modern(_) => modern::take_nack(tracked, &mut hand, missing),
+            Followed::Classic(_) => Verdict::Forward,
+        };
+        self.stats.acks_absorbed += u64::from(verdict == Verdict::Absorb);
+        self.look(place);
+        verdict
     }
 
     /// Arranges to be woken for a connection.
@@ -186,7 +218,10 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             self.table.remove(&connection);
             return Verdict::Forward;
         }
-        let Some(place) = self.table.hear(now, &connection) else { return Verdict::Forward };
+        let Some(place) = self.table.hear(now, &connection) else { return self.without_state(segment) };
+        if segment.options.nack {
+            return self.take_nack(now, place, connection, &segment.options.sack);
+        }
         let tracked = self.table.at(place);
         if agrees_on_sack(segment) || !segment.options.sack.is_empty() {
             tracked.learn_of_sack(&self.config.rules);

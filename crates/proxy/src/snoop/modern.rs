@@ -14,7 +14,7 @@
 //!   open: the sender measures what its data really took.
 
 use super::cache::{Cache, Cached, Origin, State as Of};
-use super::config::Modern;
+use super::config::{Modern, Repairs};
 use super::rtt::Rtt;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::{Says, Verdict};
@@ -32,6 +32,7 @@ const MOST_DOUBLINGS: u8 = 5;
 /// What these rules remember of a connection.
 #[derive(Debug)]
 pub(super) struct State {
+    repairs: Repairs,
     min_timer: Duration,
     /// Of first transmissions, from the queue to the ACK; of those sent again, which go first.
     first: Rtt,
@@ -54,6 +55,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(rules: &Modern) -> Self {
         Self {
+            repairs: rules.repairs,
             min_timer: rules.min_timer,
             first: Rtt::until_sampled(rules.initial_timer),
             again: Rtt::until_sampled(rules.initial_timer),
@@ -69,11 +71,19 @@ impl State {
 
     /// When to look at the connection again: when the first packet that may be under way is overdue.
     pub(super) fn next_wake<K>(&self, cache: &Cache<K>) -> Option<Instant> {
-        cache.iter().find(|cached| cached.state == Of::Sent).map(|cached| self.overdue(cached))
+        cache.iter().find(|cached| self.is_watched(cached)).map(|cached| self.overdue(cached))
+    }
+
+    /// Whether it matters when a packet is acknowledged.
+    fn is_watched<K>(&self, cached: &Cached<K>) -> bool {
+        cached.state == Of::Sent && (self.repairs == Repairs::Inferred || cached.local > 0)
     }
 
     /// When a packet should have been acknowledged.
     fn overdue<K>(&self, cached: &Cached<K>) -> Instant {
+        if self.repairs == Repairs::Told {
+            return cached.sent + self.first.with_deviations(4).max(self.min_timer) * 2;
+        }
         let (since, rtt) = match cached.local {
             // While others arrive it waits its turn.
             0 => (cached.sent.max(self.progress), &self.first),
@@ -107,7 +117,8 @@ impl State {
             0 => before(self.arrived_first),
             _ => before(self.arrived_again) || before(self.arrived_first),
         };
-        cached.state == Of::Sent && (passed_by || self.overdue(cached) <= now)
+        let is_own_business = self.repairs == Repairs::Inferred;
+        is_own_business && cached.state == Of::Sent && (passed_by || self.overdue(cached) <= now)
     }
 
     fn remember(&mut self, seq: Seq32) {
@@ -137,6 +148,10 @@ pub(super) fn take_data<K: Clone>(
     keep: impl FnOnce() -> K,
 ) -> Verdict {
     if tracked.has_acked(data.end) {
+        // The host itself knows what it does.
+        if state_of(tracked).0.repairs == Repairs::Told {
+            return Verdict::Forward;
+        }
         hand.acknowledge(tracked);
         return Verdict::Absorb;
     }
@@ -182,7 +197,8 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     }
     repair(tracked, hand);
     let (state, cache) = state_of(tracked);
-    let hole = cache.iter().find(|cached| is_hidden(cached));
+    // Of what the sender has sent again it knows already, and counts on hearing what arrives meanwhile.
+    let hole = cache.iter().find(|cached| cached.by == Origin::First && state.is_watched(cached));
     let under_repair = hole.map(|hole| hole.seq);
     let is_overtaken =
         |hole: &Cached<K>| state.arrived_resent.is_some_and(|order| is_before(hole.from_sender, order));
@@ -203,10 +219,29 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     }
 }
 
-/// Whether the sender is not to know that the mobile host lacks a packet. Of what it has sent again it knows already, and counts on
-/// hearing what arrives meanwhile.
-fn is_hidden<K>(cached: &Cached<K>) -> bool {
-    cached.state == Of::Sent && cached.by == Origin::First
+/// A station asks for what it has not got.
+pub(super) fn take_nack<K: Clone>(
+    tracked: &mut Tracked<K>,
+    hand: &mut Hand<'_, K>,
+    missing: &SackBlocks,
+) -> Verdict {
+    let (mut sent, echo) = (tracked.sent, tracked.echo());
+    let (state, cache) = state_of(tracked);
+    if state.repairs != Repairs::Told {
+        return Verdict::Forward;
+    }
+    let is_missing = |cached: &Cached<K>| {
+        missing.as_slice().iter().any(|range| cached.seq.before(range.right) && cached.end.after(range.left))
+    };
+    // What the sender has sent again himself may still wait behind others.
+    let (now, may_wait) = (hand.now, state.first.with_deviations(4));
+    let is_lost = |cached: &Cached<K>| cached.by == Origin::First || now.since(cached.sent) >= may_wait;
+    let lost = |cached: &Cached<K>| cached.state == Of::Sent && is_missing(cached) && is_lost(cached);
+    for cached in cache.iter_mut().filter(|cached| lost(cached)) {
+        send_or_leave(state, hand, cached, &mut sent, echo);
+    }
+    tracked.sent = sent;
+    Verdict::Absorb
 }
 
 /// The SACK blocks of an ACK without the report of a duplicate that was made here (RFC 2883 §4: it comes first).
@@ -274,8 +309,14 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
     let (mut sent, echo) = (tracked.sent, tracked.echo());
     let (state, cache) = state_of(tracked);
     // Only the first: what becomes of it tells of the others.
-    let Some(cached) = cache.iter_mut().find(|cached| cached.state == Of::Sent) else { return };
+    let Some(cached) = cache.iter_mut().find(|cached| state.is_watched(cached)) else { return };
     if state.overdue(cached) > hand.now {
+        return;
+    }
+    if state.repairs == Repairs::Told {
+        // It is lost farther on, and that is congestion.
+        cached.state = Of::LeftToSender;
+        hand.stats.left_to_sender += 1;
         return;
     }
     let goes = send_or_leave(state, hand, cached, &mut sent, echo);

@@ -127,7 +127,7 @@ impl Station {
         while let Some(transmit) = self.snoop.poll_transmit() {
             match transmit {
                 Transmit::Again { kept, .. } => again.push(kept),
-                Transmit::Ack(ack) => panic!("{ack:?}"),
+                other => panic!("{other:?}"),
             }
         }
         again

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 
 /// A base station with a machine that packets pass, and what it must never do.
-struct Base<M> {
+pub(crate) struct Base<M> {
     machine: M,
     make: Box<dyn Fn() -> M>,
     out: VecDeque<(Side, Segment<Bytes>)>,
@@ -27,7 +27,7 @@ struct Base<M> {
 }
 
 impl<M> Base<M> {
-    fn new(make: impl Fn() -> M + 'static, restarts: Option<Duration>) -> Self {
+    pub(crate) fn new(make: impl Fn() -> M + 'static, restarts: Option<Duration>) -> Self {
         let (machine, out) = (make(), VecDeque::new());
         Self { machine, make: Box::new(make), out, told: None, restarts, restarted: Instant::ZERO }
     }
@@ -79,6 +79,7 @@ impl<M: Filter<Segment<Bytes>>> Station<Segment<Bytes>> for Base<M> {
             match transmit {
                 Transmit::Again { kept, .. } => self.out.push_back((Side::A, kept)),
                 Transmit::Ack(ack) => self.tell_fixed(ack.segment()),
+                Transmit::Nack(nack) => self.out.push_back((Side::A, nack.segment())),
             }
         }
         self.out.pop_front()

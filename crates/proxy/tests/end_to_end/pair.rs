@@ -98,7 +98,7 @@ where
                             return Some(Transmit::Again { turn, connection, kept });
                         }
                     }
-                    ack @ Transmit::Ack(_) => return Some(ack),
+                    other @ (Transmit::Ack(_) | Transmit::Nack(_)) => return Some(other),
                 }
             }
         }

@@ -16,6 +16,8 @@ pub enum Kind {
     Snoop,
     /// M-TCP's supervisor host.
     Mtcp,
+    /// What asks for what mobile hosts have sent.
+    Nack,
     /// Connections split in two.
     Split,
 }
@@ -33,8 +35,8 @@ pub mod proxy {
     /// `kind`.
     pub const KIND: Chosen<Kind> = choice!(
         "kind",
-        { "none" => Kind::None, "snoop" => Kind::Snoop, "split" => Kind::Split, "mtcp" => Kind::Mtcp },
-        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP)",
+        { "none" => Kind::None, "snoop" => Kind::Snoop, "split" => Kind::Split, "mtcp" => Kind::Mtcp, "nack" => Kind::Nack },
+        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come",
     )
     .required();
     /// `preset`.
@@ -92,7 +94,7 @@ pub const PROXY: &[Key] = &[
         "local_limit",
         1,
         255,
-        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3); default: 10",
+        "of snoop: retransmissions of a packet from here (S3), of nack: questions for it; then it is left to the sender; default: 10",
     ),
     Key::integer(
         "dup_ack_threshold",
@@ -104,7 +106,7 @@ pub const PROXY: &[Key] = &[
         "min_timer_ms",
         0.001,
         60_000.0,
-        "of snoop: least time in which an ACK is waited for (S5); default: 5, of published: 40, of ns2-2.35: 100",
+        "of snoop: least time in which an ACK is waited for (S5), of nack: in which a packet is; default: 5, of published: 40, of ns2-2.35: 100",
     ),
     Key::number(
         "persist_ms",

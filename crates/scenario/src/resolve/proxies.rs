@@ -7,7 +7,7 @@ use super::{Names, node_named, seconds, transport, unknown_node};
 use hopline_core::{Duration, NodeId};
 use hopline_sim::spec::snoop::{Config, LocalTimer, Modern, Rules};
 use hopline_sim::spec::{
-    FlowSpec, Interface, MobileSide, NodeSpec, ProxyKind, ProxySpec, Transport, mtcp, split,
+    FlowSpec, Interface, MobileSide, NodeSpec, ProxyKind, ProxySpec, Transport, mtcp, nack, split,
 };
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
@@ -33,6 +33,9 @@ pub(super) fn resolve(
             }
             keys::ProxyKind::Mtcp => {
                 proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Mtcp(mtcp(&section)) });
+            }
+            keys::ProxyKind::Nack => {
+                proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Nack(nack(&section)) });
             }
             keys::ProxyKind::Split => {
                 let kind = ProxyKind::Split(Box::new(split(scenario, section)?));
@@ -107,6 +110,15 @@ fn mtcp(section: &Section<'_>) -> mtcp::Config {
     let mut config = mtcp::Config::default();
     config.silence = milliseconds(section, "silence_ms").unwrap_or(config.silence);
     config.probe = milliseconds(section, "probe_ms").unwrap_or(config.probe);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    config
+}
+
+fn nack(section: &Section<'_>) -> nack::Config {
+    let mut config = nack::Config::default();
+    config.attempts = section.narrow("local_limit").unwrap_or(config.attempts);
+    config.min_timer = milliseconds(section, "min_timer_ms").unwrap_or(config.min_timer);
     config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
     config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
     config

@@ -4,7 +4,7 @@ use super::errors::first_problem;
 use super::*;
 use core::num::NonZeroU8;
 use hopline_core::NodeId;
-use hopline_sim::spec::{MobileSide, ProxyKind, arq, mtcp, snoop};
+use hopline_sim::spec::{MobileSide, ProxyKind, arq, mtcp, nack, snoop};
 
 /// A server, a base station and a mobile host, all wired, with a proxy that says `rest`.
 fn last_hop(rest: &str) -> String {
@@ -65,6 +65,18 @@ fn a_supervisor_host_waits_as_long_as_it_is_told() {
     let of = of("silence_ms = 300\nprobe_ms = 1000\nconnections = 9\n");
     assert_eq!((of.silence, of.probe), (Duration::from_millis(300), Duration::from_secs(1)));
     assert_eq!(of.bounds.connections, 9);
+}
+
+#[test]
+fn a_station_asks_as_often_as_it_is_told() {
+    let of = |rest: &str| match served(&format!("kind = \"nack\"\n{rest}")).proxies.remove(0).kind {
+        ProxyKind::Nack(config) => config,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(""), nack::Config::default());
+    let of = of("local_limit = 3\nmin_timer_ms = 9\nidle_s = 5\n");
+    assert_eq!((of.attempts, of.min_timer), (3, Duration::from_millis(9)));
+    assert_eq!(of.bounds.idle, Duration::from_secs(5));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What machines in the path of TCP have done.
 
 use core::ops::{Add, Sub};
-use hopline_proxy::{arq, fast_retransmit, mtcp, snoop, split};
+use hopline_proxy::{arq, fast_retransmit, mtcp, nack, snoop, split};
 
 /// What the machines of a node have done, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,13 @@ impl From<&arq::Stats> for ProxyCounts {
     fn from(stats: &arq::Stats) -> Self {
         let arq::Stats { sent_again, given_up, refused, .. } = *stats;
         Self { sent_again, left_to_sender: given_up + refused, ..Self::default() }
+    }
+}
+
+impl From<&nack::Stats> for ProxyCounts {
+    fn from(stats: &nack::Stats) -> Self {
+        let nack::Stats { nacks, left_to_sender, .. } = *stats;
+        Self { acks_made: nacks, left_to_sender, ..Self::default() }
     }
 }
 

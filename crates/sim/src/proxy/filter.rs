@@ -91,6 +91,12 @@ where
                 };
                 self.border.sending_as(connection, Side::Mobile, ip, Segment::Tcp(segment), class)
             }
+            Transmit::Nack(nack) => self.border.sending(
+                nack.connection,
+                Side::Mobile,
+                Segment::Tcp(nack.segment()),
+                Class::Urgent,
+            ),
             Transmit::Ack(ack) => {
                 self.border.sending(ack.connection, Side::Fixed, Segment::Tcp(ack.segment()), Class::Data)
             }

@@ -17,7 +17,8 @@ use hopline_core::{Length, NodeId, Purpose, Stream};
 use hopline_proxy::arq::Arq;
 use hopline_proxy::fast_retransmit::FastRetransmit;
 use hopline_proxy::mtcp::Mtcp;
-use hopline_proxy::snoop::Snoop;
+use hopline_proxy::nack::Nacks;
+use hopline_proxy::snoop::{self, Snoop};
 use hopline_proxy::split::Split;
 use hopline_proxy::{Connection, Side};
 use hopline_queue::Class;
@@ -37,6 +38,7 @@ pub(crate) fn sitter(
     match &spec.kind {
         ProxyKind::Snoop(config) => Sitter::Snoop(Box::new(FilterSeat::new(Snoop::new(*config), border))),
         ProxyKind::Mtcp(config) => Sitter::Mtcp(Box::new(FilterSeat::new(Mtcp::new(*config), border))),
+        ProxyKind::Nack(config) => Sitter::Nacks(Box::new(FilterSeat::new(Nacks::new(*config), border))),
         ProxyKind::Split(config) => {
             let random = Stream::keyed(seed, run, number, Purpose::Proxy);
             Sitter::Split(Box::new(SplitSeat::new(Split::new(**config, random), border)))
@@ -61,6 +63,22 @@ pub(crate) fn link_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<It
     })
 }
 
+/// What stands in `node` if it is a host that a station asks for what it has sent: it keeps that.
+pub(crate) fn told(spec: &Spec, node: NodeId) -> Option<Sitter> {
+    let asks = |proxy: &&ProxySpec| matches!(proxy.kind, ProxyKind::Nack(_));
+    let stands = |proxy: &ProxySpec| proxy.node == node;
+    let is_served = |proxy: &ProxySpec| match &proxy.mobile {
+        MobileSide::Radios => spec.nodes[node.index()].is_wireless(),
+        MobileSide::Nodes(hosts) => hosts.contains(&node),
+    };
+    let mut asking = spec.proxies.iter().filter(asks);
+    if spec.proxies.iter().any(stands) || !asking.any(is_served) {
+        return None;
+    }
+    let machine = Snoop::new(snoop::Config::told());
+    Some(Sitter::Snoop(Box::new(FilterSeat::new(machine, Border::of_host(node.ipv4())))))
+}
+
 /// What stands in `node` if it is a mobile host that asks again after a handoff.
 pub(crate) fn fast_retransmit(spec: &Spec, node: NodeId) -> Option<Sitter> {
     let mobile = spec.cells.as_ref()?.mobiles.iter().find(|mobile| mobile.node == node)?;
@@ -71,8 +89,7 @@ pub(crate) fn fast_retransmit(spec: &Spec, node: NodeId) -> Option<Sitter> {
 /// Where the wired network ends: what a machine there knows of the way of packets, and what it wants done with them.
 #[derive(Debug)]
 struct Border {
-    /// Addresses of mobile hosts; `None`: whoever is reached by radio.
-    mobile: Option<Vec<Ipv4Addr>>,
+    beyond: Beyond,
     wishes: VecDeque<Wish>,
     /// Which neighbour leads to a mobile host. `None`: a tunnel does.
     next_hops: Option<BTreeMap<Ipv4Addr, Ipv4Addr>>,
@@ -80,16 +97,37 @@ struct Border {
     accounts: BTreeMap<Connection, Account>,
 }
 
+/// Who is on the side of mobile hosts.
+#[derive(Debug)]
+enum Beyond {
+    /// Whoever is reached by radio.
+    Radios,
+    /// Hosts with these addresses.
+    Hosts(Vec<Ipv4Addr>),
+    /// Everybody but this host itself.
+    All { own: Ipv4Addr },
+}
+
 impl Border {
+    /// That of a host in which a machine stands.
+    fn of_host(own: Ipv4Addr) -> Self {
+        Self {
+            beyond: Beyond::All { own },
+            wishes: VecDeque::new(),
+            next_hops: Some(BTreeMap::new()),
+            accounts: BTreeMap::new(),
+        }
+    }
+
     fn new(spec: &ProxySpec, cells: Option<&CellsSpec>) -> Self {
-        let mobile = match &spec.mobile {
-            MobileSide::Radios => None,
-            MobileSide::Nodes(nodes) => Some(nodes.iter().map(|node| node.ipv4()).collect()),
+        let beyond = match &spec.mobile {
+            MobileSide::Radios => Beyond::Radios,
+            MobileSide::Nodes(nodes) => Beyond::Hosts(nodes.iter().map(|node| node.ipv4()).collect()),
         };
         let is_home = cells.is_some_and(|cells| cells.home_agent == spec.node);
         let next_hops = (!is_home).then(BTreeMap::new);
         let (wishes, accounts) = (VecDeque::new(), BTreeMap::new());
-        Self { mobile, wishes, next_hops, accounts }
+        Self { beyond, wishes, next_hops, accounts }
     }
 
     /// The segment of a packet that crosses the border now, with its connection and the side that it comes from.
@@ -97,15 +135,19 @@ impl Border {
         let Packet { ip, body: Body::Segment(segment), account, .. } = packet.view.packet else {
             return None;
         };
-        let is_mobile = |address| self.mobile.as_ref().is_some_and(|mobile| mobile.contains(address));
-        let by_radio = self.mobile.is_none() && matches!(packet.at().interface, Interface::Radio(_));
+        // Whether a packet between these, of which the second is on this side, crosses.
+        let crosses = |beyond: &Ipv4Addr, here: &Ipv4Addr| match &self.beyond {
+            Beyond::Radios => matches!(packet.at().interface, Interface::Radio(_)),
+            Beyond::Hosts(hosts) => hosts.contains(beyond),
+            Beyond::All { own } => here == own,
+        };
         let (src, dst) = ((ip.src, segment.ports()[0]), (ip.dst, segment.ports()[1]));
         let (connection, from) = match packet.onward {
-            Onward::In { from, .. } if by_radio || is_mobile(&ip.src) => {
+            Onward::In { from, .. } if crosses(&ip.src, &ip.dst) => {
                 self.learn(ip.src, from.ipv4());
                 (Connection { fixed: dst, mobile: src }, Side::Mobile)
             }
-            Onward::Out { next_hop, .. } if by_radio || is_mobile(&ip.dst) => {
+            Onward::Out { next_hop, .. } if crosses(&ip.dst, &ip.src) => {
                 self.learn(ip.dst, next_hop);
                 (Connection { fixed: src, mobile: dst }, Side::Fixed)
             }

@@ -1,7 +1,7 @@
 //! Machines in the path of TCP at some nodes.
 
 use hopline_core::NodeId;
-pub use hopline_proxy::{arq, mtcp, snoop, split};
+pub use hopline_proxy::{arq, mtcp, nack, snoop, split};
 use std::collections::BTreeSet;
 
 /// A machine in the path of TCP at a node.
@@ -31,6 +31,8 @@ pub enum ProxyKind {
     Snoop(snoop::Config),
     /// M-TCP's supervisor host.
     Mtcp(mtcp::Config),
+    /// What asks mobile hosts for what they have sent and what has not come. They keep it.
+    Nack(nack::Config),
     /// Connections split in two.
     Split(Box<split::Config>),
 }

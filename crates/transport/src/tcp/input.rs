@@ -9,7 +9,7 @@ use super::timer::Timer;
 use crate::connection::{CloseReason, Event, State};
 use core::ops::ControlFlow;
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_wire::tcp::{DoorOption, Flags, Segment};
+use hopline_wire::tcp::{DoorOption, Flags, SackBlocks, Segment};
 
 /// Largest payload that a segment can have on the wire.
 const MOST_PAYLOAD: u64 = 65_535;
@@ -24,7 +24,7 @@ const DONE: Check = ControlFlow::Break(());
 const GO_ON: Check = ControlFlow::Continue(());
 
 impl<P: Payload> Endpoint<P> {
-    pub(super) fn on_segment(&mut self, now: Instant, segment: Segment<P>) {
+    pub(super) fn on_segment(&mut self, now: Instant, mut segment: Segment<P>) {
         self.stats.segments_received += 1;
         let learns_port = self.state == State::Listen && self.ports.remote == 0;
         if segment.dst_port != self.ports.local || (segment.src_port != self.ports.remote && !learns_port) {
@@ -32,6 +32,10 @@ impl<P: Payload> Endpoint<P> {
         }
         if segment.payload.len() > MOST_PAYLOAD {
             return self.drop_segment(DropReason::Unexpected);
+        }
+        if segment.options.nack {
+            // What is missing somewhere has not arrived. Whoever can do something about it stands before us.
+            segment.options.sack = SackBlocks::default();
         }
         match self.state {
             State::Closed => self.when_closed(&segment),

@@ -21,6 +21,9 @@ const MSS_LEN: usize = 4;
 const WINDOW_SCALE_LEN: usize = 3;
 const SACK_PERMITTED_LEN: usize = 2;
 const SACK_HEADER_LEN: usize = 2;
+/// Kind, length and experiment identifier (RFC 6994 §3), one of our own that is not registered.
+const NACK_HEADER_LEN: usize = 4;
+const NACK_EXID: [u8; 2] = [0x4e, 0x4b];
 const SACK_BLOCK_LEN: usize = 8;
 const TIMESTAMPS_LEN: usize = 10;
 
@@ -32,7 +35,7 @@ impl Options {
     /// fills it up to 8 bytes. What would not fit that way is packed without NOPs.
     #[must_use]
     pub const fn len(&self) -> usize {
-        let sack = sack_len(self.sack_sent());
+        let sack = self.blocks_len(self.sack_sent());
         let aligned = self.aligned_len(sack);
         if aligned <= MAX_OPTIONS_LEN { aligned } else { (self.packed_len() + sack).next_multiple_of(4) }
     }
@@ -47,13 +50,22 @@ impl Options {
     /// older, blocks of [`Options::sack`] are not sent.
     #[must_use]
     pub const fn sack_room(&self) -> usize {
-        let room = (MAX_OPTIONS_LEN - SACK_HEADER_LEN - self.packed_len()) / SACK_BLOCK_LEN;
+        let room = (MAX_OPTIONS_LEN - self.blocks_header_len() - self.packed_len()) / SACK_BLOCK_LEN;
         if room < SackBlocks::MAX { room } else { SackBlocks::MAX }
     }
 
     const fn sack_sent(&self) -> usize {
         let room = self.sack_room();
         if self.sack.len() < room { self.sack.len() } else { room }
+    }
+
+    const fn blocks_header_len(&self) -> usize {
+        if self.nack { NACK_HEADER_LEN } else { SACK_HEADER_LEN }
+    }
+
+    /// Length of the option that has so many of the blocks.
+    const fn blocks_len(&self, blocks: usize) -> usize {
+        len_if(blocks > 0, self.blocks_header_len() + SACK_BLOCK_LEN * blocks)
     }
 
     /// Length without SACK and without NOPs.
@@ -79,14 +91,14 @@ impl Options {
             + permitted_and_timestamps
             + len_if(self.window_scale.is_some(), 1 + WINDOW_SCALE_LEN)
             + len_if(self.door.is_some(), DOOR_LEN)
-            + len_if(sack > 0, 2 + sack)
+            + sack.next_multiple_of(4)
     }
 
     /// Appends the options with their padding: exactly [`len`](Self::len) bytes.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let sack = &self.sack.as_slice()[..self.sack_sent()];
-        let aligned = self.aligned_len(sack_len(sack.len())) <= MAX_OPTIONS_LEN;
+        let aligned = self.aligned_len(self.blocks_len(sack.len())) <= MAX_OPTIONS_LEN;
         let align = |out: &mut Vec<u8>, nops: usize| out.extend(&[NOP; 4][..if aligned { nops } else { 0 }]);
 
         if let Some(mss) = self.mss {
@@ -113,8 +125,14 @@ impl Options {
             door.emit(out);
         }
         if !sack.is_empty() {
-            align(out, 2);
-            out.extend([SACK, sack_len(sack.len()) as u8]);
+            let len = self.blocks_len(sack.len()) as u8;
+            if self.nack {
+                out.extend([door::EXPERIMENT, len]);
+                out.extend(NACK_EXID);
+            } else {
+                align(out, 2);
+                out.extend([SACK, len]);
+            }
             for block in sack {
                 out.extend(block.left.0.to_be_bytes());
                 out.extend(block.right.0.to_be_bytes());
@@ -168,6 +186,7 @@ impl Options {
                 self.timestamps = Some(Timestamps { value: be32(data, 0), echo: be32(data, 4) });
             }
             SACK => self.take_sack(data)?,
+            door::EXPERIMENT if data.starts_with(&NACK_EXID) => self.take_nack(&data[NACK_EXID.len()..]),
             door::EXPERIMENT => self.door = DoorOption::parse(data).or(self.door),
             _ => {}
         }
@@ -178,16 +197,26 @@ impl Options {
         if data.is_empty() || !data.len().is_multiple_of(SACK_BLOCK_LEN) {
             return Err(ParseError::BadLength { what: "sack option", value: SACK_HEADER_LEN + data.len() });
         }
+        if !self.nack {
+            self.take_blocks(data);
+        }
+        Ok(())
+    }
+
+    /// What is missing and what has arrived do not go together: the former counts. One of another length is none.
+    fn take_nack(&mut self, data: &[u8]) {
+        if !data.is_empty() && data.len().is_multiple_of(SACK_BLOCK_LEN) {
+            (self.nack, self.sack) = (true, SackBlocks::default());
+            self.take_blocks(data);
+        }
+    }
+
+    fn take_blocks(&mut self, data: &[u8]) {
         for block in data.chunks_exact(SACK_BLOCK_LEN) {
             // 40 bytes of options cannot hold more than four blocks.
             self.sack.push(SackBlock { left: Seq32(be32(block, 0)), right: Seq32(be32(block, 4)) });
         }
-        Ok(())
     }
-}
-
-const fn sack_len(blocks: usize) -> usize {
-    if blocks == 0 { 0 } else { SACK_HEADER_LEN + SACK_BLOCK_LEN * blocks }
 }
 
 const fn len_if(present: bool, len: usize) -> usize {

@@ -123,6 +123,7 @@ fn header_len_is_a_constant_where_the_segment_is() {
             sack_permitted: false,
             timestamps: None,
             door: None,
+            nack: false,
             sack: SackBlocks { len: 0, blocks: [SackBlock { left: Seq32(0), right: Seq32(0) }; 4] },
         };
         options.len()
@@ -161,6 +162,7 @@ fn options_are_found_at_any_offset() {
             sack_permitted: true,
             timestamps,
             door: None,
+            nack: false,
             sack,
         })
     });
@@ -228,6 +230,30 @@ fn tcp_door_leaves_room_for_sack_blocks() {
     assert_eq!((segment.options.sack_room(), segment.header_len()), (2, 60), "with timestamps");
     segment.options.timestamps = None;
     assert_eq!((segment.options.sack_room(), segment.header_len()), (3, 56), "without");
+}
+
+#[test]
+fn what_is_missing_is_told_in_an_experiment_and_counts_before_what_has_arrived() {
+    let mut segment = data();
+    segment.options = Options { sack: sack(&[(1, 2), (3, 4)]), nack: true, ..Options::default() };
+    let mut written = Vec::new();
+    segment.options.emit(&mut written);
+    let area = "fd144e4b 00000001 00000002 00000003 00000004";
+    assert_eq!(written, self::hex(area));
+    assert_eq!(options(area), Ok(segment.options));
+    let one = Options { sack: sack(&[(1, 2)]), nack: true, ..Options::default() };
+    for both in [
+        "fd0c4e4b 00000001 00000002 01 01 050a 00000007 00000008",
+        "01 01 050a 00000007 00000008 fd0c4e4b 00000001 00000002",
+    ] {
+        assert_eq!(options(both), Ok(one));
+    }
+    for none in ["fd044e4b", "fd084e4b 00000001", "fd034e 01"] {
+        assert_eq!(options(none), Ok(Options::default()), "{none}");
+    }
+    segment.options.sack = sack(&[(1, 2), (3, 4), (5, 6), (7, 8)]);
+    segment.options.timestamps = Some(Timestamps::default());
+    assert_eq!((segment.options.sack_room(), segment.options.len()), (3, 40));
 }
 
 #[test]
@@ -334,14 +360,16 @@ fn any_options() -> impl Strategy<Value = Options> {
         prop::option::of(timestamps),
         prop::option::of(any_door()),
         prop::collection::vec(any::<(u32, u32)>(), 0..=4),
+        any::<bool>(),
     )
-        .prop_map(|(mss, window_scale, sack_permitted, timestamps, door, blocks)| Options {
+        .prop_map(|(mss, window_scale, sack_permitted, timestamps, door, blocks, nack)| Options {
             mss,
             window_scale,
             sack_permitted,
             timestamps,
             door,
             sack: sack(&blocks),
+            nack: nack && !blocks.is_empty(),
         })
 }
 
@@ -402,7 +430,7 @@ proptest! {
         let mut seen = Options::default();
         for element in theirs.options_iterator() {
             let Ok(element) = element else {
-                prop_assert!(segment.options.door.is_some());
+                prop_assert!(segment.options.door.is_some() || segment.options.nack);
                 return Ok(());
             };
             match element {

@@ -1,0 +1,285 @@
+//! Data from the mobile host: losses on the last hop happen before the base station, so that keeping packets there is of no use. The
+//! station sees what is missing between those that come, and asks the mobile host for it at once (Balakrishnan, Seshan, Katz 1995, §3:
+//! "negative acknowledgements"; neither a format nor a trigger is given, and nothing was measured).
+//!
+//! [`Nacks`] stands at the station. What it sends is an ACK with the last number of the fixed host, and the missing ranges in an option
+//! ([`hopline_wire::tcp::Options::nack`]). At the mobile host stands [`Snoop`](crate::snoop::Snoop) with
+//! [`Repairs::Told`](crate::snoop::Repairs): it keeps what the host sends, sends again what it is asked for, and hides from the host's
+//! TCP the duplicate ACKs that come of it. Neither TCP knows of any of it, and hosts without it must not be asked: they would take the
+//! question for a duplicate ACK.
+//!
+//! * It asks when one later packet has come, for all that is missing between that and the one before.
+//! * It asks again when what it asked for has not come within the measured round trip of the last hop and four deviations; the wait
+//!   doubles. After some times it leaves the loss to TCP.
+
+use crate::filter::{Filter, Transmit};
+use crate::packet::{Connection, Nack, Packet, Verdict};
+use crate::snoop::Rtt;
+use crate::table::{Bounds, Place, Table};
+use hopline_core::{Duration, Instant, Payload, Seq32};
+use hopline_wire::tcp::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// How it behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How often it asks for what is missing; 0: never. Default 10.
+    pub attempts: u8,
+    /// Least time before it asks again. Default 5 ms.
+    pub min_timer: Duration,
+    /// How much is remembered of connections.
+    pub bounds: Bounds,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { attempts: 10, min_timer: Duration::from_millis(5), bounds: Bounds::default() }
+    }
+}
+
+/// The machine at a base station.
+#[derive(Debug)]
+pub struct Nacks<K> {
+    config: Config,
+    table: Table<Tracked>,
+    out: VecDeque<Transmit<K>>,
+    stats: Stats,
+}
+
+/// What a [`Nacks`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Questions sent.
+    pub nacks: u64,
+    /// Of those, the ones that a timer brought about.
+    pub timeouts: u64,
+    /// Ranges that came after they were asked for.
+    pub repaired: u64,
+    /// Ranges that it no longer asked for.
+    pub left_to_sender: u64,
+    /// Connections forgotten to make room for others.
+    pub evicted: u64,
+    /// Connections forgotten because nothing passed any more.
+    pub expired: u64,
+}
+
+/// What is known of a connection.
+#[derive(Debug)]
+struct Tracked {
+    /// The number after the last that has come from the mobile host.
+    edge: Seq32,
+    /// What is missing before that, in order.
+    holes: Vec<Hole>,
+    rtt: Rtt,
+    /// What the fixed host has said last: its next number, what it expects, its window, its clock.
+    said: Option<(Seq32, Seq32, u16, Option<Timestamps>)>,
+}
+
+/// A missing range.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    left: Seq32,
+    right: Seq32,
+    asked: Instant,
+    times: u8,
+}
+
+/// Most ranges that are remembered. Of more the first ones count.
+const HOLES: usize = 64;
+/// Until the first answer.
+const INITIAL: Duration = Duration::from_millis(100);
+/// Most doublings of the time before it asks again.
+const MOST_DOUBLINGS: u8 = 6;
+/// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
+const FAR: i32 = 1 << 30;
+
+impl<K> Nacks<K> {
+    /// A machine that knows of no connection yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
+    }
+
+    fn begin(&mut self, now: Instant, connection: Connection, edge: Seq32) -> Place {
+        let tracked = Tracked { edge, holes: Vec::new(), rtt: Rtt::until_sampled(INITIAL), said: None };
+        let (place, evicted) = self.table.insert(now, connection, tracked);
+        self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
+        place
+    }
+
+    /// Asks for these ranges, if the fixed host has said anything yet.
+    fn ask(&mut self, place: Place, connection: Connection, missing: SackBlocks) {
+        let Some((seq, ack, window, timestamps)) = self.table.at(place).said else { return };
+        self.stats.nacks += 1;
+        self.out.push_back(Transmit::Nack(Nack { connection, seq, ack, window, timestamps, missing }));
+    }
+
+    fn look(&mut self, place: Place) {
+        let config = self.config;
+        let tracked = self.table.at(place);
+        let due = tracked.holes.iter().map(|hole| tracked.due(&config, hole)).min();
+        self.table.look(place, due);
+    }
+
+    /// Asks again for what is overdue.
+    fn wake(&mut self, now: Instant, place: Place, connection: Connection) {
+        let Config { attempts, .. } = self.config;
+        let (config, tracked) = (self.config, self.table.at(place));
+        let rtt = tracked.rtt;
+        let is_due = |hole: &Hole| due(&config, &rtt, hole) <= now;
+        let before = tracked.holes.len();
+        tracked.holes.retain(|hole| hole.times < attempts || !is_due(hole));
+        self.stats.left_to_sender += (before - tracked.holes.len()) as u64;
+        let mut missing = SackBlocks::default();
+        for hole in tracked.holes.iter_mut().filter(|hole| is_due(hole)) {
+            if missing.push(SackBlock { left: hole.left, right: hole.right }) {
+                (hole.asked, hole.times) = (now, hole.times + 1);
+            }
+        }
+        if !missing.is_empty() {
+            self.stats.timeouts += 1;
+            self.ask(place, connection, missing);
+        }
+    }
+}
+
+impl<K> Filter<K> for Nacks<K> {
+    type Stats = Stats;
+
+    fn pass_to_mobile<P: Payload>(
+        &mut self,
+        now: Instant,
+        packet: Packet<'_, P>,
+        _keep: impl FnOnce() -> K,
+    ) -> Verdict {
+        let (connection, segment) = (Connection::to_mobile(packet), packet.segment);
+        if segment.flags.contains(Flags::RST) {
+            self.table.remove(&connection);
+        } else if segment.flags.contains(Flags::ACK)
+            && let Some(place) = self.table.hear(now, &connection)
+        {
+            let tracked = self.table.at(place);
+            if !segment.ack.after(tracked.edge) {
+                tracked.fill(segment.ack - FAR as u32, segment.ack);
+                tracked.hear_fixed(segment);
+            }
+            self.look(place);
+        }
+        Verdict::Forward
+    }
+
+    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+        let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
+        if segment.flags.contains(Flags::RST) {
+            self.table.remove(&connection);
+            return Verdict::Forward;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.begin(now, connection, segment.seq_end());
+            return Verdict::Forward;
+        }
+        let known = self.table.hear(now, &connection);
+        if segment.seq_len() == 0 {
+            return Verdict::Forward;
+        }
+        let (left, right) = (segment.seq, segment.seq_end());
+        let near = |tracked: &Tracked| (-FAR..FAR).contains(&left.distance_from(tracked.edge));
+        let place = match known.filter(|place| near(self.table.at(*place))) {
+            Some(place) => place,
+            None => self.begin(now, connection, left),
+        };
+        let tracked = self.table.at(place);
+        if let Some(asked) = tracked.fill(left, right) {
+            self.stats.repaired += 1;
+            tracked.rtt.sample(now.since(asked));
+        }
+        let edge = tracked.edge;
+        tracked.edge = edge.max(right);
+        if left.after(edge) && tracked.holes.len() < HOLES && self.config.attempts > 0 {
+            tracked.holes.push(Hole { left: edge, right: left, asked: now, times: 1 });
+            let mut missing = SackBlocks::default();
+            missing.push(SackBlock { left: edge, right: left });
+            self.ask(place, connection, missing);
+        }
+        self.look(place);
+        Verdict::Forward
+    }
+
+    fn refused<P: Payload>(&mut self, _packet: Packet<'_, P>) {}
+
+    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+        self.table.forget(|connection| connection.mobile.0 == mobile);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(due) = self.table.next_due(now) {
+            match due {
+                Err(_) => self.stats.expired += 1,
+                Ok((place, connection)) => {
+                    self.wake(now, place, connection);
+                    self.look(place);
+                }
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit<K>> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.table.next_look()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn connections(&self) -> usize {
+        self.table.len()
+    }
+}
+
+impl Tracked {
+    fn due(&self, config: &Config, hole: &Hole) -> Instant {
+        due(config, &self.rtt, hole)
+    }
+
+    /// A range is there. When a missing one that it fills was asked for, once.
+    fn fill(&mut self, left: Seq32, right: Seq32) -> Option<Instant> {
+        let mut answered = None;
+        let mut rest = Vec::with_capacity(self.holes.len());
+        for hole in self.holes.drain(..) {
+            let (from, to) = (hole.left.max(left), hole.right.min(right));
+            if !to.after(from) {
+                rest.push(hole);
+                continue;
+            }
+            // Karn: which question was answered is known only if there was one.
+            answered = answered.or((hole.times == 1).then_some(hole.asked));
+            let parts = [Hole { right: from, ..hole }, Hole { left: to, ..hole }];
+            rest.extend(parts.into_iter().filter(|part| part.right.after(part.left)));
+        }
+        rest.truncate(HOLES);
+        self.holes = rest;
+        answered
+    }
+
+    fn hear_fixed<P: Payload>(&mut self, segment: &Segment<P>) {
+        let is_older = self.said.is_some_and(|(_, ack, ..)| segment.ack.before(ack));
+        if !is_older {
+            let timestamps = segment.options.timestamps;
+            self.said = Some((segment.seq_end(), segment.ack, segment.window, timestamps));
+        }
+    }
+}
+
+/// When what was asked for should have come.
+fn due(config: &Config, rtt: &Rtt, hole: &Hole) -> Instant {
+    let doublings = hole.times.saturating_sub(1).min(MOST_DOUBLINGS);
+    hole.asked + rtt.with_deviations(4).max(config.min_timer).saturating_mul(1 << doublings)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Dialogues: what comes from the mobile host, what the station asks for, and what the host's own machine makes of it.
+
+use super::*;
+use crate::snoop::{self, Snoop};
+use hopline_core::Length;
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+
+const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
+const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 9);
+const LEN: u32 = 1000;
+/// Before packet 0. The numbers wrap around with packet 2.
+const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
+
+fn seq(n: u32) -> Seq32 {
+    START + n * LEN
+}
+
+fn segment(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> (Header, Segment<Length>) {
+    let ip = Header { src: from.0, dst: to.0, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 };
+    (ip, Segment { src_port: from.1, dst_port: to.1, flags: Flags::ACK, window: 500, ..Segment::default() })
+}
+
+fn data(n: u32) -> (Header, Segment<Length>) {
+    let (ip, segment) = segment(MOBILE, FIXED);
+    (ip, Segment { seq: seq(n), ack: Seq32(7), payload: Length(LEN.into()), ..segment })
+}
+
+fn ack(n: u32) -> (Header, Segment<Length>) {
+    let (ip, segment) = segment(FIXED, MOBILE);
+    (ip, Segment { seq: Seq32(7), ack: seq(n), ..segment })
+}
+
+/// A station, and the time.
+struct Station {
+    machine: Nacks<()>,
+    now_ms: u64,
+}
+
+impl Station {
+    /// The fixed host has acknowledged packet 0.
+    fn new(config: Config) -> Self {
+        let mut station = Self { machine: Nacks::new(config), now_ms: 0 };
+        assert_eq!(station.data(0), []);
+        station.ack(1);
+        station
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_millis(self.now_ms)
+    }
+
+    /// A packet comes. What is asked for?
+    fn data(&mut self, n: u32) -> Vec<(u32, u32)> {
+        let (ip, segment) = data(n);
+        let verdict = self.machine.pass_from_mobile(self.now(), Packet { ip: &ip, segment: &segment });
+        assert_eq!(verdict, Verdict::Forward, "nothing is ever held up");
+        self.asked()
+    }
+
+    fn ack(&mut self, n: u32) {
+        let (ip, segment) = ack(n);
+        let packet = Packet { ip: &ip, segment: &segment };
+        assert_eq!(self.machine.pass_to_mobile(self.now(), packet, || ()), Verdict::Forward);
+    }
+
+    fn asked(&mut self) -> Vec<(u32, u32)> {
+        let mut asked = Vec::new();
+        while let Some(transmit) = self.machine.poll_transmit() {
+            let Transmit::Nack(nack) = transmit else { panic!("{transmit:?}") };
+            let number = |at: Seq32| (at - START) / LEN;
+            asked.extend(nack.missing.as_slice().iter().map(|gap| (number(gap.left), number(gap.right))));
+        }
+        asked
+    }
+
+    /// What is asked for by a timer, and when.
+    fn wait(&mut self, until_ms: u64) -> Vec<(u64, u32, u32)> {
+        let mut asked = Vec::new();
+        while let Some(at) = self.machine.poll_timeout().filter(|at| *at <= Instant::from_millis(until_ms)) {
+            self.now_ms = at.as_nanos().div_ceil(1_000_000);
+            self.machine.handle_timeout(self.now());
+            let now_ms = self.now_ms;
+            asked.extend(self.asked().into_iter().map(|(left, right)| (now_ms, left, right)));
+        }
+        self.now_ms = until_ms;
+        asked
+    }
+}
+
+#[test]
+fn the_first_later_packet_brings_the_question_and_others_do_not_repeat_it() {
+    let mut station = Station::new(Config::default());
+    assert_eq!(station.data(1), []);
+    assert_eq!(station.data(4), [(2, 4)]);
+    assert_eq!(station.data(5), []);
+    assert_eq!(station.data(7), [(6, 7)], "and of another gap alone");
+}
+
+#[test]
+fn what_does_not_come_is_asked_for_again_ever_more_rarely_and_then_left_alone() {
+    let mut station = Station::new(Config { attempts: 3, ..Config::default() });
+    station.data(2);
+    assert_eq!(station.wait(10_000), [(100, 1, 2), (300, 1, 2)], "nothing is known of the last hop yet");
+    assert_eq!((station.machine.stats().nacks, station.machine.stats().left_to_sender), (3, 1));
+}
+
+#[test]
+fn an_answer_measures_the_last_hop_and_ends_the_questions() {
+    let mut station = Station::new(Config::default());
+    station.data(2);
+    station.now_ms = 4;
+    assert_eq!(station.data(1), []);
+    assert_eq!(station.wait(1000), []);
+    station.data(4);
+    assert_eq!(station.wait(1013), [(1012, 3, 4)], "4 ms, deviation 2 ms");
+    assert_eq!(station.machine.stats().repaired, 1);
+}
+
+#[test]
+fn part_of_an_answer_leaves_the_rest_open() {
+    let mut station = Station::new(Config::default());
+    assert_eq!(station.data(5), [(1, 5)]);
+    station.now_ms = 4;
+    station.data(3);
+    assert_eq!(station.wait(12), [(12, 1, 3), (12, 4, 5)], "4 ms, deviation 2 ms");
+}
+
+#[test]
+fn what_the_fixed_host_has_is_not_asked_for() {
+    let mut station = Station::new(Config::default());
+    station.data(2);
+    // The packet has come another way.
+    station.ack(2);
+    assert_eq!(station.wait(10_000), []);
+}
+
+#[test]
+fn nobody_is_asked_before_the_fixed_host_has_said_anything() {
+    let mut station = Station { machine: Nacks::new(Config::default()), now_ms: 0 };
+    station.data(0);
+    assert_eq!(station.data(2), []);
+    station.ack(1);
+    assert_eq!(station.wait(150), [(100, 1, 2)]);
+}
+
+#[test]
+fn holes_are_bounded_and_a_question_holds_as_many_as_fit() {
+    let mut station = Station::new(Config::default());
+    for n in 1..=200 {
+        station.data(2 * n);
+    }
+    assert_eq!(station.machine.stats().nacks, HOLES as u64);
+    assert_eq!(station.wait(100).len(), HOLES);
+    assert_eq!(station.machine.stats().nacks, (HOLES + HOLES / SackBlocks::MAX) as u64);
+}
+
+#[test]
+fn a_reset_or_a_new_call_ends_what_was_known() {
+    for flags in [Flags::RST, Flags::SYN] {
+        let mut station = Station::new(Config::default());
+        station.data(2);
+        let (ip, segment) = data(500);
+        let segment = Segment { flags, payload: Length(0), ..segment };
+        let _ = station.machine.pass_from_mobile(station.now(), Packet { ip: &ip, segment: &segment });
+        assert_eq!(station.wait(10_000), [], "{flags:?}");
+    }
+}
+
+/// The machine in the mobile host, which has sent packets 0 to 5, of which 0 is acknowledged after 50 ms.
+fn host() -> Snoop<u32> {
+    let mut host = Snoop::new(snoop::Config::told());
+    for n in 0..=5 {
+        let (ip, segment) = data(n);
+        let verdict = Filter::<u32>::pass_to_mobile(
+            &mut host,
+            Instant::ZERO,
+            Packet { ip: &ip, segment: &segment },
+            || n,
+        );
+        assert_eq!(verdict, Verdict::Forward);
+    }
+    assert_eq!(told(&mut host, 50, 1), Verdict::Forward);
+    host
+}
+
+fn told(host: &mut Snoop<u32>, at_ms: u64, n: u32) -> Verdict {
+    let (ip, segment) = ack(n);
+    host.pass_from_mobile(Instant::from_millis(at_ms), Packet { ip: &ip, segment: &segment })
+}
+
+fn asked(host: &mut Snoop<u32>, at_ms: u64, (left, right): (u32, u32)) -> Vec<u32> {
+    let (ip, mut segment) = ack(1);
+    segment.options.nack = true;
+    segment.options.sack.push(SackBlock { left: seq(left), right: seq(right) });
+    let packet = Packet { ip: &ip, segment: &segment };
+    assert_eq!(host.pass_from_mobile(Instant::from_millis(at_ms), packet), Verdict::Absorb);
+    again(host)
+}
+
+fn again(host: &mut Snoop<u32>) -> Vec<u32> {
+    let sent = core::iter::from_fn(|| host.poll_transmit());
+    sent.map(|transmit| if let Transmit::Again { kept, .. } = transmit { kept } else { u32::MAX }).collect()
+}
+
+#[test]
+fn a_host_that_is_asked_sends_again_and_hides_the_duplicates() {
+    let mut host = host();
+    assert_eq!(asked(&mut host, 51, (1, 3)), [1, 2]);
+    assert_eq!([100, 101, 102].map(|at_ms| told(&mut host, at_ms, 1)), [Verdict::Absorb; 3]);
+    assert_eq!(told(&mut host, 103, 6), Verdict::Forward);
+}
+
+#[test]
+fn what_nobody_asks_for_is_congestion_and_shows() {
+    let mut host = host();
+    assert_eq!([100, 101, 102].map(|at_ms| told(&mut host, at_ms, 1)), [Verdict::Forward; 3]);
+    host.handle_timeout(Instant::from_secs(100));
+    assert_eq!(again(&mut host), [], "nor is anything sent again by a timer");
+}
+
+#[test]
+fn what_was_sent_again_and_is_lost_farther_on_shows_after_two_round_trips() {
+    let mut host = host();
+    assert_eq!(asked(&mut host, 60, (1, 2)), [1]);
+    // 50 ms, deviation 25 ms: 150 ms, twice.
+    assert_eq!(host.poll_timeout(), Some(Instant::from_millis(360)));
+    host.handle_timeout(Instant::from_millis(360));
+    assert_eq!((again(&mut host), told(&mut host, 361, 1)), (vec![], Verdict::Forward));
+}

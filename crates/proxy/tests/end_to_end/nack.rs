@@ -1,0 +1,195 @@
+//! Uploads: the station asks for what the last hop has lost, and a machine in the mobile host answers.
+
+use crate::filters::Base;
+use crate::support::{emulations, endpoints, header, transports, wire};
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, LinkId, Machine};
+use hopline_proxy::nack::{self, Nacks};
+use hopline_proxy::snoop::{self, Snoop};
+use hopline_proxy::{Filter, Packet, Transmit, Verdict};
+use hopline_testkit::transfer::{Course, Transfer};
+use hopline_testkit::{Emulation, Middle, Side};
+use hopline_transport::Signal;
+use hopline_transport::connection::{CloseError, Connection, Event, OpenError, SendError, State};
+use hopline_transport::tcp::{self, Endpoint};
+use hopline_wire::tcp::Segment;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+/// A host: its TCP, and what stands between that and the link.
+struct Host {
+    tcp: Endpoint<Bytes>,
+    keeps: Option<Snoop<Segment<Bytes>>>,
+    side: Side,
+    out: VecDeque<Segment<Bytes>>,
+}
+
+/// What wakes a host.
+#[derive(Clone, Copy, Debug)]
+enum Wakes {
+    Tcp,
+    Keeps,
+}
+
+impl Host {
+    /// What the machine wants sent goes first: to the link, or up to TCP.
+    fn drain(&mut self, now: Instant) {
+        while let Some(transmit) = self.keeps.as_mut().and_then(Filter::poll_transmit) {
+            match transmit {
+                Transmit::Again { kept, .. } => self.out.push_front(kept),
+                Transmit::Ack(ack) => self.tcp.handle_packet(now, LinkId(0), ack.segment()),
+                Transmit::Nack(nack) => panic!("{nack:?}"),
+            }
+        }
+    }
+}
+
+impl Machine for Host {
+    type Packet = Segment<Bytes>;
+    type Transmit = Segment<Bytes>;
+    type Signal = Signal;
+    type Event = Event;
+    type Timer = Wakes;
+
+    fn handle_packet(&mut self, now: Instant, link: LinkId, segment: Segment<Bytes>) {
+        let ip = header(if self.side == Side::A { Side::B } else { Side::A });
+        let verdict = match &mut self.keeps {
+            Some(keeps) => keeps.pass_from_mobile(now, Packet { ip: &ip, segment: &segment }),
+            None => Verdict::Forward,
+        };
+        match verdict {
+            Verdict::Absorb => assert!(segment.payload.is_empty(), "data are never absorbed"),
+            Verdict::Forward => self.tcp.handle_packet(now, link, segment),
+            Verdict::ForwardWith(says) => self.tcp.handle_packet(now, link, says.put_into(&segment)),
+        }
+        self.drain(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.tcp.handle_timeout(now);
+        if let Some(keeps) = &mut self.keeps {
+            keeps.handle_timeout(now);
+        }
+        self.drain(now);
+    }
+
+    fn handle_signal(&mut self, now: Instant, signal: Signal) {
+        self.tcp.handle_signal(now, signal);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Segment<Bytes>> {
+        if let Some(again) = self.out.pop_front() {
+            return Some(again);
+        }
+        let segment = self.tcp.poll_transmit(now)?;
+        if let Some(keeps) = &mut self.keeps {
+            let (ip, kept) = (header(self.side), segment.clone());
+            let packet = Packet { ip: &ip, segment: &segment };
+            assert_ne!(keeps.pass_to_mobile(now, packet, || kept), Verdict::Absorb, "TCP knows what it does");
+        }
+        Some(segment)
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Wakes)> {
+        let tcp = self.tcp.poll_timeout().map(|(at, _)| (at, Wakes::Tcp));
+        let keeps = self.keeps.as_ref().and_then(Filter::poll_timeout).map(|at| (at, Wakes::Keeps));
+        tcp.into_iter().chain(keeps).min_by_key(|(at, _)| *at)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.tcp.poll_event()
+    }
+}
+
+impl Connection<Bytes> for Host {
+    fn connect(&mut self, now: Instant) -> Result<(), OpenError> {
+        self.tcp.connect(now)
+    }
+
+    fn listen(&mut self) -> Result<(), OpenError> {
+        self.tcp.listen()
+    }
+
+    fn send(&mut self, now: Instant, data: Bytes) -> Result<(), SendError> {
+        self.tcp.send(now, data)
+    }
+
+    fn recv(&mut self) -> Option<Bytes> {
+        self.tcp.recv()
+    }
+
+    fn close(&mut self, now: Instant) -> Result<(), CloseError> {
+        self.tcp.close(now)
+    }
+
+    fn abort(&mut self, now: Instant) {
+        self.tcp.abort(now);
+    }
+
+    fn state(&self) -> State {
+        self.tcp.state()
+    }
+}
+
+/// Whether the station asks, and the mobile host answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    Yes,
+    No,
+}
+
+fn hosts(config: tcp::Config, isns: [u32; 2], asks: Asks) -> [Host; 2] {
+    let (a, b) = endpoints(config, isns);
+    let keeps = (asks == Asks::Yes).then(|| Snoop::new(snoop::Config::told()));
+    let host = |tcp, keeps, side| Host { tcp, keeps, side, out: VecDeque::new() };
+    [host(a, None, Side::A), host(b, keeps, Side::B)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_arrives_past_a_station_that_asks(
+        attempts in 1u8..20,
+        tcp in transports(),
+        wireless in [emulations(), emulations()],
+        restarts in prop::option::of(1u64..2000),
+        totals in [0u64..30_000, 0u64..200_000],
+        isns in [0..u32::MAX, u32::MAX - 50_000..u32::MAX],
+        seed in any::<u64>(),
+    ) {
+        let config = nack::Config { attempts, ..nack::Config::default() };
+        let [a, b] = hosts(tcp, isns, Asks::Yes);
+        let station = Base::new(move || Nacks::new(config), restarts.map(Duration::from_millis));
+        let middle = Middle::new(a, station, b, [wire(), wire()], wireless, seed);
+        let mut transfer = Transfer::of(middle, totals, |_| {});
+        transfer.run(Instant::from_secs(4000));
+        transfer.assert_complete();
+    }
+}
+
+#[test]
+fn an_upload_hardly_feels_the_losses_of_its_first_hop() {
+    const TOTAL: u64 = 3_000_000;
+    let time = |tcp: tcp::Config, asks| {
+        let tcp = tcp::Config { window_clamp: Some(100), ..tcp };
+        let last_hop =
+            Emulation { latency: Duration::from_millis(2), rate: Some(20_000_000), ..Emulation::default() };
+        let lossy = Emulation { loss: 0.05, ..last_hop.clone() };
+        let [a, b] = hosts(tcp, [1, 2], asks);
+        let silent = nack::Config { attempts: 0, ..nack::Config::default() };
+        let config = if asks == Asks::Yes { nack::Config::default() } else { silent };
+        let station = Base::new(move || Nacks::new(config), None);
+        let middle = Middle::new(a, station, b, [wire(), wire()], [last_hop, lossy], 5);
+        let mut transfer = Transfer::of(middle, [0, TOTAL], |_| {});
+        while transfer.received()[1] < TOTAL {
+            transfer.act();
+            assert!(transfer.pair.step(Instant::from_secs(2000)), "{tcp:?}");
+        }
+        transfer.pair.now().since(Instant::ZERO)
+    };
+    for tcp in [tcp::Config::linux().with_sack(), tcp::Config::modern().with_sack(), tcp::Config::modern()] {
+        let (with, without) = (time(tcp, Asks::Yes), time(tcp, Asks::No));
+        assert!(with.as_nanos() * 3 < without.as_nanos(), "{with:?} with, {without:?} without, {tcp:?}");
+    }
+}

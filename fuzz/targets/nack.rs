@@ -1,0 +1,4 @@
+//! M-TCP's supervisor host, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::nack(data));
