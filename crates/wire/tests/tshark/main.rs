@@ -19,6 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 mod handoff;
+mod nack;
 mod ncn;
 mod tpa;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         handoff::every_field_is_shown_as_it_was_written,
         handoff::the_info_column_can_be_read_and_says_what_is_wrong,
         handoff::what_the_parser_refuses_is_an_error_and_nothing_else_is,
+        nack::every_range_is_shown_and_nothing_else_is_a_question,
         ncn::every_field_is_shown_as_it_was_written,
         ncn::the_info_column_can_be_read_and_says_what_is_wrong,
         ncn::what_the_parser_refuses_is_an_error_and_nothing_else_is,
