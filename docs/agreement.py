@@ -87,7 +87,7 @@ def strips(found):
     yield from of("the same, CUBIC as of today", "wired", today)
     yield from of("long wired link, CUBIC", "wired-long", lambda case: not today(case))
     yield from of("the same, CUBIC as of today", "wired-long", today)
-    yield from of("lossy last hop, with and without Snoop", "last-hop")
+    yield from of("lossy last hop, Snoop or not", "last-hop")
     yield from of("20 nodes walking, AODV", "walk")
     yield from of("20 nodes walking, DSR", "door")
 
