@@ -158,13 +158,17 @@ impl<T> Table<T> {
         self.slots.iter().filter_map(|slot| slot.tenant.as_ref())
     }
 
+    /// Forgets all connections of which `is_it` says so, and hands them over. It looks at each.
+    pub(crate) fn take_all(&mut self, is_it: impl Fn(&Connection) -> bool) -> Vec<(Connection, T)> {
+        let is_it = |slot: &Slot<T>| slot.tenant.is_some() && is_it(&slot.connection);
+        let found: Vec<u32> =
+            (0..).zip(&self.slots).filter(|(_, slot)| is_it(slot)).map(|(n, _)| n).collect();
+        found.into_iter().filter_map(|slot| self.take(slot)).collect()
+    }
+
     /// Forgets all connections of which `is_over` says so. It looks at each.
     pub(crate) fn forget(&mut self, is_over: impl Fn(&Connection) -> bool) {
-        for slot in 0..self.slots.len() {
-            if self.slots[slot].tenant.is_some() && is_over(&self.slots[slot].connection) {
-                self.take(slot as u32);
-            }
-        }
+        self.take_all(is_over);
     }
 
     /// The connection wants to be looked at by `at`, unless it is before that.

@@ -17,7 +17,7 @@ use crate::packet::{Connection, Nack, Packet, Verdict};
 use crate::snoop::Rtt;
 use crate::table::{Bounds, Place, Table};
 use hopline_core::{Duration, Instant, Payload, Seq32};
-use hopline_wire::tcp::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
+use hopline_wire::tcp::{Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -132,7 +132,8 @@ impl<K> Nacks<K> {
         tracked.holes.retain(|hole| hole.times < attempts || !is_due(hole));
         self.stats.left_to_sender += (before - tracked.holes.len()) as u64;
         let mut missing = SackBlocks::default();
-        for hole in tracked.holes.iter_mut().filter(|hole| is_due(hole)) {
+        let room = room(tracked.said);
+        for hole in tracked.holes.iter_mut().filter(|hole| is_due(hole)).take(room) {
             if missing.push(SackBlock { left: hole.left, right: hole.right }) {
                 (hole.asked, hole.times) = (now, hole.times + 1);
             }
@@ -273,6 +274,12 @@ impl Tracked {
             self.said = Some((segment.seq_end(), segment.ack, segment.window, timestamps));
         }
     }
+}
+
+/// How many ranges fit beside what the fixed host has said.
+fn room(said: Option<(Seq32, Seq32, u16, Option<Timestamps>)>) -> usize {
+    let timestamps = said.and_then(|(.., timestamps)| timestamps);
+    Options { timestamps, nack: true, ..Options::default() }.sack_room()
 }
 
 /// When what was asked for should have come.

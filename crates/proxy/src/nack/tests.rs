@@ -227,3 +227,21 @@ fn what_was_sent_again_and_is_lost_farther_on_shows_after_two_round_trips() {
     host.handle_timeout(Instant::from_millis(360));
     assert_eq!((again(&mut host), told(&mut host, 361, 1)), (vec![], Verdict::Forward));
 }
+
+#[test]
+fn beside_timestamps_a_question_holds_three_ranges() {
+    let mut station = Station::new(Config::default());
+    let (ip, mut segment) = ack(1);
+    segment.options.timestamps = Some(Timestamps { value: 7, echo: 8 });
+    let packet = Packet { ip: &ip, segment: &segment };
+    assert_eq!(station.machine.pass_to_mobile(station.now(), packet, || ()), Verdict::Forward);
+    (1..=4).for_each(|n| drop(station.data(2 * n)));
+    station.now_ms = 100;
+    station.machine.handle_timeout(station.now());
+    let mut held = Vec::new();
+    while let Some(Transmit::Nack(nack)) = station.machine.poll_transmit() {
+        held.push((nack.missing.len(), nack.segment::<Length>().options.sack_room()));
+    }
+    assert_eq!(held, [(3, 3)], "the fourth has its turn next");
+    assert_eq!(station.machine.poll_timeout(), Some(Instant::from_millis(100)));
+}

@@ -8,6 +8,7 @@
 //!   reset, so that no host waits for ever, and none gets a stream with a hole.
 
 mod halves;
+pub mod handover;
 
 use crate::packet::{Connection, Side};
 use crate::table::{Bounds, Place, Table};
@@ -15,7 +16,8 @@ use halves::Halves;
 use hopline_core::{Duration, Instant, Payload, Seq32, Stream};
 use hopline_transport::any::{Segment, Transport};
 use hopline_wire::tcp::{self, Flags};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
 
 /// What splits connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,8 +26,37 @@ pub struct Config {
     pub fixed: Transport,
     /// The half over the last hop.
     pub mobile: Transport,
+    /// What becomes of packets of connections that are not known. Default: a reset.
+    pub unknown: Unknown,
     /// How much is remembered of connections. Default idle time: 2 hours and 4 minutes (RFC 5382 §5).
     pub bounds: Bounds,
+}
+
+/// What becomes of packets of connections that are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// They are answered with a reset: nobody else knows of them either.
+    Reset,
+    /// For so long they are dropped, since their state may be on its way between stations; then they are answered.
+    WaitedFor(Duration),
+}
+
+/// Most mobile hosts that are waited for.
+const MOST_ELSEWHERE: usize = 1024;
+
+/// A connection between two stations.
+#[derive(Debug)]
+pub struct Moved<P: Payload> {
+    connection: Connection,
+    halves: Halves<P>,
+}
+
+impl<P: Payload> Moved<P> {
+    /// What has to move: [`handover::STATE`], and what one host believes delivered and the other has not acknowledged.
+    #[must_use]
+    pub fn len_bytes(&self) -> u64 {
+        handover::STATE + self.halves.held_bytes()
+    }
 }
 
 impl Config {
@@ -33,7 +64,8 @@ impl Config {
     #[must_use]
     pub fn new(fixed: Transport, mobile: Transport, buffer_bytes: u64) -> Self {
         let bounds = Bounds { idle: Duration::from_secs(7440), ..Bounds::default() };
-        Self { fixed: bounded(fixed, buffer_bytes), mobile: bounded(mobile, buffer_bytes), bounds }
+        let (fixed, mobile) = (bounded(fixed, buffer_bytes), bounded(mobile, buffer_bytes));
+        Self { fixed, mobile, unknown: Unknown::Reset, bounds }
     }
 }
 
@@ -54,6 +86,8 @@ fn bounded(mut transport: Transport, bytes: u64) -> Transport {
 pub struct Split<P: Payload> {
     config: Config,
     table: Table<Halves<P>>,
+    /// Mobile hosts whose connections may be at another station, since when something of them came here.
+    elsewhere: BTreeMap<Ipv4Addr, Instant>,
     out: VecDeque<Transmit<P>>,
     stats: Stats,
     random: Stream,
@@ -77,6 +111,8 @@ pub struct Stats {
     pub connections: u64,
     /// Packets of which nothing was known, answered with a reset.
     pub unknown: u64,
+    /// Packets dropped since their connection may be at another station.
+    pub held_off: u64,
     /// Segments with data that halves sent again.
     pub retransmissions: u64,
     /// Connections reset to make room for others.
@@ -92,6 +128,7 @@ impl<P: Payload> Split<P> {
         Self {
             config,
             table: Table::new(config.bounds),
+            elsewhere: BTreeMap::new(),
             out: VecDeque::new(),
             stats: Stats::default(),
             random,
@@ -118,6 +155,10 @@ impl<P: Payload> Split<P> {
             Some(place) if opens && self.table.at(place).is_over() => self.open(now, connection, from),
             Some(place) => place,
             None if opens => self.open(now, connection, from),
+            None if self.is_elsewhere(now, connection) => {
+                self.stats.held_off += 1;
+                return;
+            }
             None => return self.refuse(connection, from, &segment),
         };
         self.table.at(place).handle_packet(now, from, segment);
@@ -170,6 +211,55 @@ impl<P: Payload> Split<P> {
     pub fn held_bytes(&mut self, connection: &Connection) -> Option<u64> {
         let place = self.table.find(connection)?;
         Some(self.table.at(place).held_bytes())
+    }
+
+    /// The connections of a mobile host leave, to go on at another station. What still comes of them here is dropped for a while.
+    pub fn take_out(&mut self, now: Instant, mobile: Ipv4Addr) -> Vec<Moved<P>> {
+        let taken = self.table.take_all(|connection| connection.mobile.0 == mobile);
+        if self.config.unknown != Unknown::Reset {
+            self.elsewhere.insert(mobile, now);
+        }
+        taken.into_iter().map(|(connection, halves)| Moved { connection, halves }).collect()
+    }
+
+    /// Connections come from another station. One that has begun anew here meanwhile stays.
+    pub fn put_in(&mut self, now: Instant, moved: Vec<Moved<P>>) {
+        for Moved { connection, halves } in moved {
+            self.elsewhere.remove(&connection.mobile.0);
+            if self.table.find(&connection).is_none() {
+                let (place, evicted) = self.table.insert(now, connection, halves);
+                if let Some((other, evicted)) = evicted {
+                    self.stats.evicted += 1;
+                    self.give_up(now, other, evicted);
+                }
+                self.settle(now, place, connection);
+            }
+        }
+    }
+
+    /// Connections that got lost on their way end here.
+    pub fn reset(&mut self, now: Instant, moved: Vec<Moved<P>>) {
+        for Moved { connection, halves } in moved {
+            self.give_up(now, connection, halves);
+        }
+    }
+
+    /// Whether what is unknown of a connection may be on its way here, or has just left.
+    fn is_elsewhere(&mut self, now: Instant, connection: Connection) -> bool {
+        let Unknown::WaitedFor(patience) = self.config.unknown else { return false };
+        let mobile = connection.mobile.0;
+        if self.elsewhere.len() >= MOST_ELSEWHERE && !self.elsewhere.contains_key(&mobile) {
+            self.elsewhere.retain(|_, since| *since + patience > now);
+            if self.elsewhere.len() >= MOST_ELSEWHERE {
+                return false;
+            }
+        }
+        // Who stays silent for as long may be waited for again.
+        let since = self.elsewhere.entry(mobile).or_insert(now);
+        if now.since(*since) >= patience * 10 {
+            *since = now;
+        }
+        now.since(*since) < patience
     }
 
     fn open(&mut self, now: Instant, connection: Connection, opener: Side) -> Place {

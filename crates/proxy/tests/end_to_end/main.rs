@@ -1,6 +1,7 @@
 //! Two TCP endpoints with real bytes and a machine between them: every byte arrives once and in order, whatever both links do.
 
 mod filters;
+mod moved;
 mod nack;
 mod pair;
 mod split;

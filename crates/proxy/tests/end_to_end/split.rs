@@ -32,7 +32,7 @@ fn stream() -> Stream {
 }
 
 /// The hosts, by the ports of the endpoints: 1 at the fixed one, 2 at the mobile one.
-const CONNECTION: Connection =
+pub(crate) const CONNECTION: Connection =
     Connection { fixed: (Ipv4Addr::new(10, 0, 0, 1), 1), mobile: (Ipv4Addr::new(10, 0, 0, 2), 2) };
 
 impl Station<Wired> for Base {
@@ -59,7 +59,7 @@ impl Station<Wired> for Base {
     }
 }
 
-fn config(fixed: tcp::Config, mobile: tcp::Config, buffer: u64) -> Config {
+pub(crate) fn config(fixed: tcp::Config, mobile: tcp::Config, buffer: u64) -> Config {
     let patient = |config| Transport::Tcp(tcp::Config { syn_retries: None, data_retries: None, ..config });
     Config::new(patient(fixed), patient(mobile), buffer)
 }

@@ -1,0 +1,224 @@
+//! State of split connections on its way from the station that a mobile host has left to the one where it is now (I-TCP §2: "the base
+//! stations hand over the sockets with everything in their buffers").
+//!
+//! The text says what it costs and not how it goes. Here [`Leaving`] cuts the state into pieces of a packet each, sends all of them to
+//! the mobile host's own address, so that they find its station as everything does, and those again that nobody has acknowledged;
+//! [`Arriving`] puts them together. What does not get through in time is given up, and the connections end with a reset.
+
+use hopline_core::{Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// Bytes of state in a packet.
+pub const PIECE: u32 = 1400;
+/// Beside it: which hand-over, which piece, of how many.
+pub const PIECE_HEADER: u32 = 12;
+/// State of both halves of a connection beside its buffers, as long as Linux's `struct tcp_sock` is twice over.
+pub const STATE: u64 = 2 * 2400;
+/// How long pieces are waited for that are to be acknowledged.
+const AGAIN: Duration = Duration::from_millis(200);
+/// How often pieces are sent.
+const ATTEMPTS: u8 = 10;
+/// How long a station waits for the rest of what has begun to come.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One of the pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Which hand-over of its sender.
+    pub id: u32,
+    /// Which piece, from 0.
+    pub index: u32,
+    /// Of how many.
+    pub count: u32,
+}
+
+/// What a station that hands over does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// It sends a piece after the host.
+    Sends {
+        /// Whose connections these are.
+        mobile: Ipv4Addr,
+        /// Which piece.
+        piece: Piece,
+    },
+    /// Everything has arrived.
+    Done(u32),
+    /// It gives up: this state is lost.
+    Fails(u32),
+}
+
+/// State that leaves a station.
+#[derive(Debug, Default)]
+pub struct Leaving {
+    next_id: u32,
+    under_way: BTreeMap<u32, Sent>,
+    out: VecDeque<Does>,
+}
+
+#[derive(Debug)]
+struct Sent {
+    mobile: Ipv4Addr,
+    /// By piece: whether it has arrived.
+    arrived: Vec<bool>,
+    again: Instant,
+    tries: u8,
+}
+
+impl Leaving {
+    /// So many bytes of state follow a mobile host. Returns the number of the hand-over.
+    pub fn begin(&mut self, now: Instant, mobile: Ipv4Addr, bytes: u64) -> u32 {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        let count = bytes.div_ceil(PIECE.into()).max(1) as usize;
+        self.under_way.insert(id, Sent { mobile, arrived: vec![false; count], again: now, tries: 0 });
+        self.handle_timeout(now);
+        id
+    }
+
+    /// A piece has arrived.
+    pub fn acknowledged(&mut self, piece: Piece) {
+        let Some(sent) = self.under_way.get_mut(&piece.id) else { return };
+        if let Some(arrived) = sent.arrived.get_mut(piece.index as usize) {
+            *arrived = true;
+        }
+        if sent.arrived.iter().all(|arrived| *arrived) {
+            self.under_way.remove(&piece.id);
+            self.out.push_back(Does::Done(piece.id));
+        }
+    }
+
+    /// Sends again what has not arrived.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due: Vec<u32> =
+            self.under_way.iter().filter(|(_, sent)| sent.again <= now).map(|(id, _)| *id).collect();
+        for id in due {
+            let Some(sent) = self.under_way.get_mut(&id) else { continue };
+            if sent.tries >= ATTEMPTS {
+                self.under_way.remove(&id);
+                self.out.push_back(Does::Fails(id));
+                continue;
+            }
+            (sent.again, sent.tries) = (now + AGAIN, sent.tries + 1);
+            let (mobile, count) = (sent.mobile, sent.arrived.len() as u32);
+            let missing = (0..).zip(&sent.arrived).filter(|(_, arrived)| !**arrived);
+            self.out
+                .extend(missing.map(|(index, _)| Does::Sends { mobile, piece: Piece { id, index, count } }));
+        }
+    }
+
+    /// When to call [`Leaving::handle_timeout`].
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.under_way.values().map(|sent| sent.again).min()
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self) -> Option<Does> {
+        self.out.pop_front()
+    }
+}
+
+/// State that comes to a station. Each piece that comes is to be acknowledged, whatever becomes of it.
+#[derive(Debug, Default)]
+pub struct Arriving {
+    /// By who sends it, and his number: which pieces are there, and since when.
+    begun: BTreeMap<(Ipv4Addr, u32), (Vec<bool>, Instant)>,
+}
+
+/// Most pieces of a hand-over that are believed.
+const MOST_PIECES: u32 = 1 << 16;
+/// Most hand-overs at once.
+const MOST_BEGUN: usize = 256;
+
+impl Arriving {
+    /// A piece has come from a station. Whether that was the last.
+    pub fn take(&mut self, now: Instant, from: Ipv4Addr, piece: Piece) -> bool {
+        self.begun.retain(|_, (_, since)| *since + PATIENCE > now);
+        let Piece { id, index, count } = piece;
+        if index >= count || count > MOST_PIECES {
+            return false;
+        }
+        if self.begun.len() >= MOST_BEGUN && !self.begun.contains_key(&(from, id)) {
+            return false;
+        }
+        let (there, since) =
+            self.begun.entry((from, id)).or_insert_with(|| (vec![false; count as usize], now));
+        *since = now;
+        if there.len() != count as usize || there[index as usize] {
+            return false;
+        }
+        there[index as usize] = true;
+        there.iter().all(|there| *there)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
+
+    fn sent(leaving: &mut Leaving) -> Vec<Does> {
+        core::iter::from_fn(|| leaving.poll()).collect()
+    }
+
+    fn pieces(does: &[Does]) -> Vec<Piece> {
+        does.iter().map(|does| if let Does::Sends { piece, .. } = does { *piece } else { panic!() }).collect()
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn state_goes_in_pieces_and_what_is_lost_goes_again() {
+        let (mut leaving, mut arriving) = (Leaving::default(), Arriving::default());
+        let id = leaving.begin(at(0), MOBILE, 3000);
+        let first = pieces(&sent(&mut leaving));
+        assert_eq!(first, [0, 1, 2].map(|index| Piece { id, index, count: 3 }));
+        for piece in [first[0], first[2], first[0]] {
+            assert!(!arriving.take(at(5), OLD, piece));
+            leaving.acknowledged(piece);
+        }
+        assert_eq!(leaving.poll_timeout(), Some(at(200)));
+        leaving.handle_timeout(at(200));
+        let again = pieces(&sent(&mut leaving));
+        assert_eq!(again, [first[1]]);
+        assert!(arriving.take(at(205), OLD, again[0]), "that was the last");
+        assert!(!arriving.take(at(206), OLD, again[0]), "and is so once");
+        leaving.acknowledged(again[0]);
+        assert_eq!((sent(&mut leaving), leaving.poll_timeout()), (vec![Does::Done(id)], None));
+    }
+
+    #[test]
+    fn what_nobody_answers_is_given_up() {
+        let mut leaving = Leaving::default();
+        let id = leaving.begin(at(0), MOBILE, 0);
+        let mut all = sent(&mut leaving);
+        while let Some(due) = leaving.poll_timeout() {
+            leaving.handle_timeout(due);
+            all.extend(sent(&mut leaving));
+        }
+        assert_eq!((all.len(), all.last()), (usize::from(ATTEMPTS) + 1, Some(&Does::Fails(id))));
+    }
+
+    #[test]
+    fn forged_pieces_cost_little_and_begin_nothing_twice() {
+        let mut arriving = Arriving::default();
+        for (index, count) in [(0, 0), (3, 3), (0, u32::MAX)] {
+            assert!(!arriving.take(at(0), OLD, Piece { id: 1, index, count }));
+        }
+        for id in 0..10_000 {
+            arriving.take(at(0), OLD, Piece { id, index: 0, count: 2 });
+        }
+        assert_eq!(arriving.begun.len(), MOST_BEGUN);
+        // Those that never came to an end are forgotten.
+        assert!(arriving.take(at(6000), OLD, Piece { id: 0, index: 0, count: 1 }));
+        let mut leaving = Leaving::default();
+        leaving.acknowledged(Piece { id: 7, index: 9, count: 1 });
+        assert_eq!(leaving.poll(), None);
+    }
+}
