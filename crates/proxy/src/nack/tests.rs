@@ -242,6 +242,5 @@ fn beside_timestamps_a_question_holds_three_ranges() {
     while let Some(Transmit::Nack(nack)) = station.machine.poll_transmit() {
         held.push((nack.missing.len(), nack.segment::<Length>().options.sack_room()));
     }
-    assert_eq!(held, [(3, 3)], "the fourth has its turn next");
-    assert_eq!(station.machine.poll_timeout(), Some(Instant::from_millis(100)));
+    assert_eq!(held, [(3, 3), (1, 3)]);
 }

@@ -15,6 +15,8 @@ pub const PIECE: u32 = 1400;
 pub const PIECE_HEADER: u32 = 12;
 /// State of both halves of a connection beside its buffers, as long as Linux's `struct tcp_sock` is twice over.
 pub const STATE: u64 = 2 * 2400;
+/// Most pieces that are under way: half of what a queue holds.
+const WINDOW: usize = 24;
 /// How long pieces are waited for that are to be acknowledged.
 const AGAIN: Duration = Duration::from_millis(200);
 /// How often pieces are sent.
@@ -60,10 +62,18 @@ pub struct Leaving {
 #[derive(Debug)]
 struct Sent {
     mobile: Ipv4Addr,
-    /// By piece: whether it has arrived.
-    arrived: Vec<bool>,
+    pieces: Vec<State>,
     again: Instant,
+    /// Times in a row that nothing has come back.
     tries: u8,
+}
+
+/// What is known of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waits,
+    Sent,
+    Arrived,
 }
 
 impl Leaving {
@@ -72,20 +82,22 @@ impl Leaving {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         let count = bytes.div_ceil(PIECE.into()).max(1) as usize;
-        self.under_way.insert(id, Sent { mobile, arrived: vec![false; count], again: now, tries: 0 });
-        self.handle_timeout(now);
+        self.under_way.insert(id, Sent { mobile, pieces: vec![State::Waits; count], again: now, tries: 1 });
+        self.send(now, id);
         id
     }
 
     /// A piece has arrived.
-    pub fn acknowledged(&mut self, piece: Piece) {
+    pub fn acknowledged(&mut self, now: Instant, piece: Piece) {
         let Some(sent) = self.under_way.get_mut(&piece.id) else { return };
-        if let Some(arrived) = sent.arrived.get_mut(piece.index as usize) {
-            *arrived = true;
+        if let Some(state) = sent.pieces.get_mut(piece.index as usize) {
+            (*state, sent.tries) = (State::Arrived, 1);
         }
-        if sent.arrived.iter().all(|arrived| *arrived) {
+        if sent.pieces.iter().all(|state| *state == State::Arrived) {
             self.under_way.remove(&piece.id);
             self.out.push_back(Does::Done(piece.id));
+        } else {
+            self.send(now, piece.id);
         }
     }
 
@@ -100,11 +112,24 @@ impl Leaving {
                 self.out.push_back(Does::Fails(id));
                 continue;
             }
-            (sent.again, sent.tries) = (now + AGAIN, sent.tries + 1);
-            let (mobile, count) = (sent.mobile, sent.arrived.len() as u32);
-            let missing = (0..).zip(&sent.arrived).filter(|(_, arrived)| !**arrived);
-            self.out
-                .extend(missing.map(|(index, _)| Does::Sends { mobile, piece: Piece { id, index, count } }));
+            sent.tries += 1;
+            for state in sent.pieces.iter_mut().filter(|state| **state == State::Sent) {
+                *state = State::Waits;
+            }
+            self.send(now, id);
+        }
+    }
+
+    /// Sends what waits, as far as the window goes.
+    fn send(&mut self, now: Instant, id: u32) {
+        let Some(sent) = self.under_way.get_mut(&id) else { return };
+        sent.again = now + AGAIN;
+        let (mobile, count) = (sent.mobile, sent.pieces.len() as u32);
+        let under_way = sent.pieces.iter().filter(|state| **state == State::Sent).count();
+        let waiting = (0..).zip(&mut sent.pieces).filter(|(_, state)| **state == State::Waits);
+        for (index, state) in waiting.take(WINDOW.saturating_sub(under_way)) {
+            *state = State::Sent;
+            self.out.push_back(Does::Sends { mobile, piece: Piece { id, index, count } });
         }
     }
 
@@ -181,16 +206,26 @@ mod tests {
         assert_eq!(first, [0, 1, 2].map(|index| Piece { id, index, count: 3 }));
         for piece in [first[0], first[2], first[0]] {
             assert!(!arriving.take(at(5), OLD, piece));
-            leaving.acknowledged(piece);
+            leaving.acknowledged(at(5), piece);
         }
-        assert_eq!(leaving.poll_timeout(), Some(at(200)));
-        leaving.handle_timeout(at(200));
+        assert_eq!(leaving.poll_timeout(), Some(at(205)));
+        leaving.handle_timeout(at(205));
         let again = pieces(&sent(&mut leaving));
         assert_eq!(again, [first[1]]);
         assert!(arriving.take(at(205), OLD, again[0]), "that was the last");
         assert!(!arriving.take(at(206), OLD, again[0]), "and is so once");
-        leaving.acknowledged(again[0]);
+        leaving.acknowledged(at(206), again[0]);
         assert_eq!((sent(&mut leaving), leaving.poll_timeout()), (vec![Does::Done(id)], None));
+    }
+
+    #[test]
+    fn no_more_is_under_way_than_a_queue_holds() {
+        let mut leaving = Leaving::default();
+        leaving.begin(at(0), MOBILE, 1_000_000);
+        let first = pieces(&sent(&mut leaving));
+        assert_eq!(first.len(), WINDOW);
+        leaving.acknowledged(at(1), first[3]);
+        assert_eq!(pieces(&sent(&mut leaving)).len(), 1);
     }
 
     #[test]
@@ -218,7 +253,7 @@ mod tests {
         // Those that never came to an end are forgotten.
         assert!(arriving.take(at(6000), OLD, Piece { id: 0, index: 0, count: 1 }));
         let mut leaving = Leaving::default();
-        leaving.acknowledged(Piece { id: 7, index: 9, count: 1 });
+        leaving.acknowledged(at(0), Piece { id: 7, index: 9, count: 1 });
         assert_eq!(leaving.poll(), None);
     }
 }

@@ -37,10 +37,12 @@ pub struct Config {
 pub enum Unknown {
     /// They are answered with a reset: nobody else knows of them either.
     Reset,
-    /// For so long they are dropped, since their state may be on its way between stations; then they are answered.
+    /// For so long after their host has come or gone they are dropped: their state may be on its way between stations.
     WaitedFor(Duration),
 }
 
+/// Most packets that wait for the state of their connections.
+const MOST_HELD_OFF: usize = 256;
 /// Most mobile hosts that are waited for.
 const MOST_ELSEWHERE: usize = 1024;
 
@@ -86,8 +88,10 @@ fn bounded(mut transport: Transport, bytes: u64) -> Transport {
 pub struct Split<P: Payload> {
     config: Config,
     table: Table<Halves<P>>,
-    /// Mobile hosts whose connections may be at another station, since when something of them came here.
+    /// Mobile hosts that have come, or gone: since when their connections may be on the way.
     elsewhere: BTreeMap<Ipv4Addr, Instant>,
+    /// What has come for these meanwhile.
+    held_off: VecDeque<(Connection, Side, Segment<P>)>,
     out: VecDeque<Transmit<P>>,
     stats: Stats,
     random: Stream,
@@ -111,7 +115,7 @@ pub struct Stats {
     pub connections: u64,
     /// Packets of which nothing was known, answered with a reset.
     pub unknown: u64,
-    /// Packets dropped since their connection may be at another station.
+    /// Packets held off, since their connection may be at another station.
     pub held_off: u64,
     /// Segments with data that halves sent again.
     pub retransmissions: u64,
@@ -129,6 +133,7 @@ impl<P: Payload> Split<P> {
             config,
             table: Table::new(config.bounds),
             elsewhere: BTreeMap::new(),
+            held_off: VecDeque::new(),
             out: VecDeque::new(),
             stats: Stats::default(),
             random,
@@ -154,11 +159,15 @@ impl<P: Payload> Split<P> {
         let place = match self.table.hear(now, &connection) {
             Some(place) if opens && self.table.at(place).is_over() => self.open(now, connection, from),
             Some(place) => place,
-            None if opens => self.open(now, connection, from),
+            // A call too: it may be one that was not answered yet.
             None if self.is_elsewhere(now, connection) => {
                 self.stats.held_off += 1;
+                if self.held_off.len() < MOST_HELD_OFF {
+                    self.held_off.push_back((connection, from, segment));
+                }
                 return;
             }
+            None if opens => self.open(now, connection, from),
             None => return self.refuse(connection, from, &segment),
         };
         self.table.at(place).handle_packet(now, from, segment);
@@ -216,23 +225,27 @@ impl<P: Payload> Split<P> {
     /// The connections of a mobile host leave, to go on at another station. What still comes of them here is dropped for a while.
     pub fn take_out(&mut self, now: Instant, mobile: Ipv4Addr) -> Vec<Moved<P>> {
         let taken = self.table.take_all(|connection| connection.mobile.0 == mobile);
-        if self.config.unknown != Unknown::Reset {
-            self.elsewhere.insert(mobile, now);
-        }
+        self.expect(now, mobile);
         taken.into_iter().map(|(connection, halves)| Moved { connection, halves }).collect()
     }
 
-    /// Connections come from another station. One that has begun anew here meanwhile stays.
-    pub fn put_in(&mut self, now: Instant, moved: Vec<Moved<P>>) {
+    /// Everything that another station knew of the connections of a mobile host has come, and if that is nothing.
+    pub fn put_in(&mut self, now: Instant, mobile: Ipv4Addr, moved: Vec<Moved<P>>) {
+        self.elsewhere.remove(&mobile);
         for Moved { connection, halves } in moved {
-            self.elsewhere.remove(&connection.mobile.0);
-            if self.table.find(&connection).is_none() {
-                let (place, evicted) = self.table.insert(now, connection, halves);
-                if let Some((other, evicted)) = evicted {
-                    self.stats.evicted += 1;
-                    self.give_up(now, other, evicted);
-                }
-                self.settle(now, place, connection);
+            let (place, evicted) = self.table.insert(now, connection, halves);
+            if let Some((other, evicted)) = evicted.filter(|(other, _)| *other != connection) {
+                self.stats.evicted += 1;
+                self.give_up(now, other, evicted);
+            }
+            self.settle(now, place, connection);
+        }
+        // What has come too early has its turn.
+        for (connection, from, segment) in core::mem::take(&mut self.held_off) {
+            if connection.mobile.0 == mobile {
+                self.handle_packet(now, connection, from, segment);
+            } else {
+                self.held_off.push_back((connection, from, segment));
             }
         }
     }
@@ -244,22 +257,23 @@ impl<P: Payload> Split<P> {
         }
     }
 
-    /// Whether what is unknown of a connection may be on its way here, or has just left.
-    fn is_elsewhere(&mut self, now: Instant, connection: Connection) -> bool {
-        let Unknown::WaitedFor(patience) = self.config.unknown else { return false };
-        let mobile = connection.mobile.0;
-        if self.elsewhere.len() >= MOST_ELSEWHERE && !self.elsewhere.contains_key(&mobile) {
+    /// A mobile host has come, and its connections may follow.
+    pub fn expect(&mut self, now: Instant, mobile: Ipv4Addr) {
+        let Unknown::WaitedFor(patience) = self.config.unknown else { return };
+        if self.elsewhere.len() >= MOST_ELSEWHERE {
             self.elsewhere.retain(|_, since| *since + patience > now);
-            if self.elsewhere.len() >= MOST_ELSEWHERE {
-                return false;
-            }
         }
-        // Who stays silent for as long may be waited for again.
-        let since = self.elsewhere.entry(mobile).or_insert(now);
-        if now.since(*since) >= patience * 10 {
-            *since = now;
+        // What nobody came for is of another visit.
+        self.held_off.retain(|(connection, ..)| connection.mobile.0 != mobile);
+        if self.elsewhere.len() < MOST_ELSEWHERE {
+            self.elsewhere.insert(mobile, now);
         }
-        now.since(*since) < patience
+    }
+
+    /// Whether what is unknown of a connection may be on its way here, or has just left.
+    fn is_elsewhere(&self, now: Instant, connection: Connection) -> bool {
+        let Unknown::WaitedFor(patience) = self.config.unknown else { return false };
+        self.elsewhere.get(&connection.mobile.0).is_some_and(|since| now.since(*since) < patience)
     }
 
     fn open(&mut self, now: Instant, connection: Connection, opener: Side) -> Place {

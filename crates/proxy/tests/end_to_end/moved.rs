@@ -43,7 +43,7 @@ impl Cells {
     /// The host moves, and its connections after it.
     fn advance(&mut self, now: Instant) {
         if let Some((_, moved)) = self.under_way.take_if(|(at, _)| *at <= now) {
-            self.stations[self.current].put_in(now, moved);
+            self.stations[self.current].put_in(now, CONNECTION.mobile.0, moved);
         }
         if self.under_way.is_none() && self.next <= now && self.moves < MOST_MOVES {
             let moved = self.stations[self.current].take_out(now, CONNECTION.mobile.0);
@@ -51,6 +51,7 @@ impl Cells {
             self.moves += 1;
             self.under_way = Some((now + self.takes, moved));
             self.current = 1 - self.current;
+            self.stations[self.current].expect(now, CONNECTION.mobile.0);
             self.next = now + self.takes + self.every;
         }
     }
