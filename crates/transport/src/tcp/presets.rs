@@ -191,7 +191,8 @@ impl Config {
         config
     }
 
-    /// The same with losses told by time (RACK-TLP), which goes with SACK as of RFC 6675.
+    /// The same with losses told by time (RACK-TLP), which goes with SACK as of RFC 6675, and with closed windows over which data time
+    /// out.
     #[must_use]
     pub const fn with_rack(mut self) -> Self {
         self.variant = match self.variant {
@@ -199,6 +200,7 @@ impl Config {
             _ => Variant::Sack(SackConfig::RFC6675),
         };
         self.loss_detection = LossDetection::Rack(RackConfig::RFC8985);
+        self.closed_window = ClosedWindow::Retransmit;
         self
     }
 
