@@ -234,20 +234,18 @@ impl Course<'_> {
             .collect()
     }
 
-    /// Both sides know that it is over, and nobody sends any more.
+    /// Both sides know that it is over, and nobody sends any more. A server sends until the client has had enough: its time
+    /// is over at another moment than the client's.
     fn agree_on_the_end(&mut self, told: bool, pump: &Pump<'_>, ending: Ending) -> Result<(), Error> {
         let patience = match ending {
             Ending::Complete => RESULTS,
             Ending::Stopped => RESULTS_IF_STOPPED,
         };
-        let stop_sending = || {
-            if !self.roles.contains(&Role::Receives) {
-                pump.stop();
-            }
-        };
-        stop_sending();
         match self.control.side() {
             Side::Client => {
+                if !self.roles.contains(&Role::Receives) {
+                    pump.stop();
+                }
                 let agreed = self.control.say(State::TestEnd).and_then(|()| {
                     self.control.expect(State::ExchangeResults, patience, "end the test", &|| false)
                 });
@@ -259,9 +257,17 @@ impl Course<'_> {
                     self.control.expect(State::TestEnd, GRACE, "end the test", &|| watch.interrupted())?;
                 }
                 pump.stop();
+                self.hang_up();
                 self.control.say(State::ExchangeResults)
             }
         }
+    }
+
+    /// Server: ends what it sends. iperf3 reads whole blocks and looks at nothing else meanwhile: where one came in part, it
+    /// waits for more data or for their end.
+    fn hang_up(&self) {
+        let sending = self.streams.iter().zip(self.roles).filter(|(_, role)| **role == Role::Sends);
+        sending.for_each(|(stream, _)| stream.end_data());
     }
 
     /// Gives the other side our results for theirs: the client first.

@@ -7,7 +7,7 @@ use crate::tpa::{self, Host, TpaStream};
 use crate::{sys, tcp};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -219,6 +219,14 @@ impl Stream {
                 stream.set_nodelay(true)
             }
             Self::Udp(_) => Ok(()),
+        }
+    }
+
+    /// Says that no more data will come, where the transport can while somebody may be about to write.
+    pub(super) fn end_data(&self) {
+        if let Self::Tcp(stream) = self {
+            // The peer may have left.
+            let _ = stream.shutdown(Shutdown::Write);
         }
     }
 

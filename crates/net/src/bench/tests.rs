@@ -81,6 +81,34 @@ fn parameters_that_are_none_are_an_error_of_the_server() {
 }
 
 #[test]
+fn who_receives_gets_data_until_the_end_is_said_and_then_their_end() {
+    survives(|address| {
+        let mut control = TcpStream::connect(address).unwrap();
+        control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut state = |said: &[u8]| {
+            control.write_all(said).unwrap();
+            let mut byte = [0];
+            control.read_exact(&mut byte).unwrap();
+            byte[0]
+        };
+        let plan = br#"{"tcp":true,"time":1,"parallel":1,"len":131072,"reverse":true}"#;
+        assert_eq!(state(COOKIE), 9, "PARAM_EXCHANGE");
+        assert_eq!(state(&[&(plan.len() as u32).to_be_bytes(), &plan[..]].concat()), 10, "CREATE_STREAMS");
+        let mut data = TcpStream::connect(address).unwrap();
+        data.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        data.write_all(COOKIE).unwrap();
+        assert_eq!([state(&[]), state(&[])], [1, 2], "TEST_START, TEST_RUNNING");
+        // A client whose clock is behind: what the system has room for is far less than what comes now.
+        thread::sleep(Duration::from_millis(1300));
+        let mut rest = vec![0; 64 << 20];
+        data.read_exact(&mut rest).unwrap();
+        assert_eq!(state(&[4]), 13, "TEST_END, EXCHANGE_RESULTS");
+        // Nothing else is said or done before all that was sent has been read.
+        while data.read(&mut rest).unwrap() > 0 {}
+    });
+}
+
+#[test]
 fn who_comes_during_a_test_is_told_so_and_who_leaves_frees_the_server() {
     survives(|address| {
         let mut first = TcpStream::connect(address).unwrap();
