@@ -18,6 +18,7 @@ mod feedback;
 mod files;
 mod floods;
 mod laws;
+mod losses;
 mod neighborhood;
 mod outages;
 mod pacing;

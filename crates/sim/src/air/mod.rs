@@ -4,6 +4,7 @@
 //! have moved it: what comes up is an [`Upcall`].
 
 mod arp;
+mod losses;
 mod medium;
 mod station;
 
@@ -20,6 +21,7 @@ use hopline_radio::mac::config::Tap;
 use hopline_radio::mac::{self, Airtime, Msdu, Reception, Signal, Transmission};
 use hopline_radio::phy::reception::{Arrival, Thresholds, Verdict};
 use hopline_wire::dot11::{Frame, MacAddr};
+use losses::Losses;
 use medium::{Link, Medium};
 use station::Station;
 pub(crate) use station::{Queued, StationId};
@@ -37,6 +39,8 @@ pub(crate) struct Air {
     first: Vec<u32>,
     /// By number in their MAC addresses.
     by_address: Vec<Option<StationId>>,
+    /// What is lost between pairs of nodes.
+    losses: Losses,
     /// Who does not get whose packets, though their frames arrive.
     filters: Schedule,
 }
@@ -102,6 +106,7 @@ impl Air {
             interfaces,
             first,
             by_address,
+            losses: Losses::new(&radio.losses, key),
             filters: Schedule::new(&spec.outages, |blocks| blocks == Blocks::Packets),
         })
     }
@@ -352,11 +357,12 @@ impl Air {
             Verdict::Missed => None,
             Verdict::Damaged => Some(Reception::Undecodable),
             Verdict::Decodable { probability } => {
-                let airtime = in_flight.end - in_flight.start;
+                let (airtime, bits) = (in_flight.end - in_flight.start, u64::from(in_flight.bits));
                 let stream = &mut station.error_stream;
                 // The outage last: errors are drawn as without it.
                 let intact = (probability >= 1.0 || stream.bernoulli(probability))
-                    && !station.errors.corrupts(now, in_flight.bits.into(), airtime, stream)
+                    && !station.errors.corrupts(now, bits, airtime, stream)
+                    && !self.losses.corrupts(now, (in_flight.from, station.node), bits, airtime)
                     && link == Link::Up;
                 Some(if intact { Reception::Frame(in_flight.frame) } else { Reception::Undecodable })
             }
