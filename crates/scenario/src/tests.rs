@@ -20,6 +20,7 @@ mod floods;
 mod laws;
 mod losses;
 mod neighborhood;
+mod no_ack;
 mod outages;
 mod pacing;
 mod proxies;

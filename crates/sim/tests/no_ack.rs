@@ -47,11 +47,28 @@ fn expected_bps(case: &Case, policy: AckPolicy) -> f64 {
     f64::from(8 * PAYLOAD) * 1e6 / cycle_us
 }
 
+/// The same in bursts of this many microseconds: frames, each with its answer, SIFS apart.
+fn expected_in_bursts_bps(case: &Case, policy: AckPolicy, limit_us: f64) -> f64 {
+    let answer = match policy {
+        AckPolicy::NoAck => 0.0,
+        _ => SIFS + airtime_us(ACK, case.control.1),
+    };
+    let exchange_us = airtime_us(FRAME, case.data.1) + answer;
+    let frames = ((limit_us + SIFS) / (exchange_us + SIFS)).floor().max(1.0);
+    let cycle_us = DIFS + BACKOFF + frames * (exchange_us + SIFS) - SIFS;
+    frames * f64::from(8 * PAYLOAD) * 1e6 / cycle_us
+}
+
 fn measured_bps(case: &Case, ack_policy: AckPolicy) -> f64 {
+    measured_in_bursts_bps(case, ack_policy, None)
+}
+
+fn measured_in_bursts_bps(case: &Case, ack_policy: AckPolicy, burst_limit: Option<Duration>) -> f64 {
     let mac = mac::Config {
         data_rate: case.data.0,
         basic_rate: case.control.0,
         ack_policy,
+        burst_limit,
         ..mac::Config::dot11a()
     };
     let radio = RadioSpec { mac, ..disk(250.0) };
@@ -86,4 +103,44 @@ fn datagrams_with_acks_and_without_take_the_airtime_that_they_should() {
         let (measured, expected) = (no_ack.0 / normal.0, no_ack.1 / normal.1);
         assert!(within(measured, expected), "{rate}: {measured} {expected}");
     }
+}
+
+#[test]
+fn bursts_take_the_airtime_that_they_should() {
+    for case in CASES {
+        for policy in [AckPolicy::Normal, AckPolicy::NoAck] {
+            for limit_us in [100, 1500, 3000, 10_000] {
+                let limit = Duration::from_micros(limit_us);
+                let measured = measured_in_bursts_bps(&case, policy, Some(limit));
+                let expected = expected_in_bursts_bps(&case, policy, limit_us as f64);
+                let rate = case.data.0.mbps();
+                assert!(
+                    (measured / expected - 1.0).abs() < 0.02,
+                    "{rate} {policy:?} {limit_us} µs: {measured} {expected}"
+                );
+            }
+        }
+    }
+}
+
+/// Both always have a datagram, and draw from 0 to 15: about one frame in sixteen goes out in the slot of the other's.
+#[test]
+fn what_two_stations_without_acks_lose_is_what_collides() {
+    let mac = mac::Config { ack_policy: AckPolicy::NoAck, ..mac::Config::dot11a() };
+    let radio = RadioSpec { mac, ..disk(250.0) };
+    let every = Duration::from_micros(200);
+    let spec = standing(&[(0.0, 0.0), (10.0, 0.0)])
+        .change(|spec| spec.radio = Some(radio))
+        .cbr(0, 1, PAYLOAD, every)
+        .cbr(1, 0, PAYLOAD, every)
+        .seconds(10);
+    let outcome = simulate(&spec, 1);
+    let frames = outcome.nodes.iter().map(|node| node.data_frames);
+    let (sent, collided) = frames.fold((0, 0), |(s, c), frames| (s + frames.sent, c + frames.collided));
+    let received: u64 = outcome.flows.iter().map(|flow| flow.segments_received).sum();
+    // The last of each may be in the air.
+    assert!(sent.abs_diff(received + collided) <= 2, "{sent} {received} {collided}");
+    let share = collided as f64 / sent as f64;
+    assert!((0.08..0.14).contains(&share), "{share}");
+    assert_eq!(outcome.nodes[0].ack_frames.sent, 0);
 }

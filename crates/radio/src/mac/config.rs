@@ -1,6 +1,7 @@
 //! Parameters of the DCF.
 
 use crate::rate::{Preamble, Rate};
+use core::ops::RangeInclusive;
 use hopline_core::Duration;
 use thiserror::Error;
 
@@ -35,6 +36,14 @@ pub struct Config {
     pub data_extra_bytes: u32,
     /// How unicast data are acknowledged.
     pub ack_policy: AckPolicy,
+    /// With [`AckPolicy::NoAck`]: the lengths in bytes, IP header included, of the packets that go unacknowledged; others are
+    /// acknowledged as with [`AckPolicy::Normal`]. Default all.
+    pub no_ack_bytes: RangeInclusive<u32>,
+    /// Frame bursts (TXOP, 802.11-2020 §10.23.2.9): for how long, from the start of its first frame to the end of the last
+    /// response, a station that has won the medium may go on with further frames SIFS apart, to whatever receivers, as long as each
+    /// is answered that wants to be. One frame goes in any case. Above zero; default `None`, no bursts. Blocks
+    /// have a limit of their own.
+    pub burst_limit: Option<Duration>,
     /// When a frame may go out without backoff.
     pub first_access: FirstAccess,
     /// What a station waits after a frame it could not decode.
@@ -57,7 +66,7 @@ pub enum AckPolicy {
     /// The receiver answers each frame with an ACK after SIFS.
     #[default]
     Normal,
-    /// 802.11e No Ack: each frame is sent once, without RTS, and never acknowledged.
+    /// 802.11e No Ack: each frame of [`Config::no_ack_bytes`] is sent once, without RTS, and never acknowledged.
     NoAck,
     /// 802.11e immediate block acknowledgment (802.11-2020 §10.25): several frames for one receiver SIFS apart, then one
     /// BlockAckReq and one BlockAck for all of them. All stations agree on it from the start; there is no ADDBA.
@@ -200,6 +209,8 @@ impl Config {
             preamble: Preamble::Long,
             data_extra_bytes: 8,
             ack_policy: AckPolicy::default(),
+            no_ack_bytes: 0..=u32::MAX,
+            burst_limit: None,
             first_access: FirstAccess::default(),
             eifs: EifsRule::default(),
             response_timeout: ResponseTimeout::default(),

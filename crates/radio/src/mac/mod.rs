@@ -7,6 +7,7 @@
 
 pub mod airtime;
 mod block_ack;
+mod burst;
 pub mod config;
 mod contention;
 mod duplicates;
@@ -95,6 +96,8 @@ pub struct Mac<M> {
     outgoing: Option<Transmission<M>>,
     config: Config,
     answer: Option<Answer>,
+    /// Until when the burst under way may go on.
+    burst_until: Instant,
     next_sequence: Seq16,
     duplicates: DuplicateCache,
     stats: Stats,
@@ -121,6 +124,7 @@ impl<M: Copy + Debug> Mac<M> {
             state: State::Idle,
             service: Service::Nothing,
             answer: None,
+            burst_until: Instant::ZERO,
             outgoing: None,
             timers: TimerTable::new(),
             carrier: Activity::Quiet,
@@ -165,7 +169,12 @@ impl<M: Copy + Debug> Mac<M> {
     pub fn send(&mut self, now: Instant, msdu: Msdu<M>) {
         debug_assert!(self.is_ready(), "the MAC holds as much as it can");
         match self.config.ack_policy {
-            AckPolicy::Normal | AckPolicy::NoAck => self.serve(msdu),
+            AckPolicy::Normal | AckPolicy::NoAck => {
+                self.serve(msdu);
+                if self.state == State::BetweenFrames {
+                    return; // It joins the burst, if it fits.
+                }
+            }
             AckPolicy::BlockAck { .. } => {
                 if self.add_to_block(msdu) == block_ack::Added::Later {
                     return;
@@ -449,9 +458,4 @@ fn may_go(rule: Reservation, carrier_idle: bool, nav_until: Instant, now: Instan
         Reservation::Standard => true,
         Reservation::MediumIdle => carrier_idle && nav_until <= now,
     }
-}
-
-/// Whether unicast data frames without QoS call for an ACK.
-fn wants_ack(policy: AckPolicy) -> bool {
-    policy != AckPolicy::NoAck
 }

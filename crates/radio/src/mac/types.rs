@@ -152,7 +152,7 @@ pub enum State {
     SendData,
     /// Waiting for the ACK.
     AwaitAck,
-    /// Within a block: SIFS before the next data frame or the BlockAckReq.
+    /// Within a burst or block: SIFS before the next data frame or the BlockAckReq.
     BetweenFrames,
     /// Sending a BlockAckReq.
     SendBlockAckReq,

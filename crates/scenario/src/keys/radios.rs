@@ -203,6 +203,19 @@ pub const MAC: &[Key] = &[
         &["normal", "no-ack", "block-ack"],
         "how unicast frames are acknowledged: each, none, or a block of them at once",
     ),
+    Key::integer(
+        "no_ack_min_bytes",
+        0,
+        65_535,
+        "of no-ack: shortest packet, IP header included, that goes unacknowledged; default: 0",
+    ),
+    Key::integer("no_ack_max_bytes", 0, 65_535, "of no-ack: longest packet that does; default: 65535"),
+    Key::integer(
+        "burst_limit_us",
+        1,
+        100_000,
+        "of normal and no-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; default: no bursts",
+    ),
     Key::integer("block_size", 1, 64, "most packets in a block; block-ack: 12 if not given"),
     Key::integer(
         "txop_limit_us",

@@ -225,6 +225,13 @@ fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Pr
         .help("carrier_sense_range_m is at least range_m"))
 }
 
+/// The keys of each way to acknowledge.
+const ACK_POLICY_KEYS: [Owned; 3] = [
+    (&["block-ack"], &["block_size", "txop_limit_us"]),
+    (&["no-ack"], &["no_ack_min_bytes", "no_ack_max_bytes"]),
+    (&["normal", "no-ack"], &["burst_limit_us"]),
+];
+
 fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Problem> {
     if let Some(rate) = rate(&section, "data_rate_mbps")? {
         config.data_rate = rate;
@@ -245,7 +252,7 @@ fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Probl
     config.cw_min = window("cw_min").unwrap_or(config.cw_min);
     config.cw_max = window("cw_max").unwrap_or(config.cw_max);
     let policy = section.word("ack_policy").unwrap_or("normal");
-    refuse_foreign(&section, "ack_policy", policy, &[(&["block-ack"], &["block_size", "txop_limit_us"])])?;
+    refuse_foreign(&section, "ack_policy", policy, &ACK_POLICY_KEYS)?;
     apply_rules(config, section);
     config
         .validate()
@@ -265,6 +272,9 @@ fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
         Some(_block_ack) => config.ack_policy = block_ack(section),
         None => {}
     }
+    let bytes = |key, default| section.small(key).unwrap_or(default);
+    config.no_ack_bytes = bytes("no_ack_min_bytes", 0)..=bytes("no_ack_max_bytes", u32::MAX);
+    config.burst_limit = section.integer("burst_limit_us").map(Duration::from_micros);
     section.set(keys::mac::PREAMBLE, &mut config.preamble);
     section.set(keys::mac::FIRST_ACCESS, &mut config.first_access);
     section.set(keys::mac::EIFS, &mut config.eifs);

@@ -4,6 +4,7 @@
 //! have moved it: what comes up is an [`Upcall`].
 
 mod arp;
+mod collisions;
 mod losses;
 mod medium;
 mod station;
@@ -22,7 +23,7 @@ use hopline_radio::mac::{self, Airtime, Msdu, Reception, Signal, Transmission};
 use hopline_radio::phy::reception::{Arrival, Thresholds, Verdict};
 use hopline_wire::dot11::{Frame, MacAddr};
 use losses::Losses;
-use medium::{Link, Medium};
+use medium::{Heard, Link, Medium};
 use station::Station;
 pub(crate) use station::{Queued, StationId};
 
@@ -295,7 +296,7 @@ impl Air {
         }
         kernel.now = at;
         kernel.events += 1;
-        self.land_at(kernel, flight, heard.station, heard.link);
+        self.land_at(kernel, flight, heard);
         Landing::At(heard.station)
     }
 
@@ -349,13 +350,18 @@ impl Air {
         }
     }
 
-    fn land_at<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32, at: StationId, link: Link) {
+    fn land_at<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32, heard: Heard) {
+        let Heard { station: at, link, power_w, .. } = heard;
         let now = kernel.now;
         let in_flight = self.medium.flight(flight);
         let station = &mut self.stations[at.index()];
         let reception = match station.receiver.end(&self.thresholds, now, flight) {
-            Verdict::Missed => None,
-            Verdict::Damaged => Some(Reception::Undecodable),
+            verdict @ (Verdict::Missed | Verdict::Damaged) => {
+                if in_flight.frame.ra() == station.address && power_w >= self.thresholds.weakest_w() {
+                    collisions::note_collided(kernel, in_flight.from, &in_flight.frame);
+                }
+                (verdict == Verdict::Damaged).then_some(Reception::Undecodable)
+            }
             Verdict::Decodable { probability } => {
                 let (airtime, bits) = (in_flight.end - in_flight.start, u64::from(in_flight.bits));
                 let stream = &mut station.error_stream;
@@ -426,6 +432,7 @@ impl Air {
             Frame::BlockAck { .. } => (Observed::TransmitBlockAck, &mut frames.block_ack),
         };
         *count += 1;
+        collisions::note_sent(kernel, station.node, &frame);
         kernel.observe(what, station.node, len_bytes);
         if T::ENABLED {
             let frame = &frame.map(|body| kernel.packets.view(body));

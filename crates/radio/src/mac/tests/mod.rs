@@ -4,6 +4,7 @@ mod access;
 mod airtime;
 mod bianchi;
 mod block_ack;
+mod burst;
 mod cell;
 mod exchange;
 mod hostile;
