@@ -44,6 +44,13 @@ pub struct Config {
     /// is answered that wants to be. One frame goes in any case. Above zero; default `None`, no bursts. Blocks
     /// have a limit of their own.
     pub burst_limit: Option<Duration>,
+    /// How long the station tries to deliver an MSDU, from when the MAC takes it: what is not acknowledged by then is given up at the next
+    /// attempt, and reported as failed (802.11-2020 §10.23.2.12.1). Above zero; the standard's default is 500 TU, 512 ms; default here `None`, no
+    /// limit but that of retries.
+    pub msdu_lifetime: Option<Duration>,
+    /// With [`AckPolicy::BlockAck`]: the Block Ack Timeout Value (802.11-2020 §9.4.1.14, §10.25.5). A sender of which nothing was heard for so long
+    /// has its agreement dropped, and what waited for earlier packets is delivered. Above zero; default `None`, never.
+    pub block_ack_timeout: Option<Duration>,
     /// When a frame may go out without backoff.
     pub first_access: FirstAccess,
     /// What a station waits after a frame it could not decode.
@@ -211,6 +218,8 @@ impl Config {
             ack_policy: AckPolicy::default(),
             no_ack_bytes: 0..=u32::MAX,
             burst_limit: None,
+            msdu_lifetime: None,
+            block_ack_timeout: None,
             first_access: FirstAccess::default(),
             eifs: EifsRule::default(),
             response_timeout: ResponseTimeout::default(),

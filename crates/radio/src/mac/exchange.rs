@@ -23,6 +23,10 @@ impl<M: Copy + Debug> Mac<M> {
     /// Backoff is over: the frame in service goes out, or its RTS.
     pub(super) fn access(&mut self, now: Instant) {
         let Service::Single(current) = self.service else { return self.access_for_block(now) };
+        if self.is_expired(now, current.since) {
+            self.stats.expired += 1;
+            return self.give_up(now, current.msdu);
+        }
         self.contention.finish();
         self.open_burst(now);
         if self.needs_rts(&current) { self.send_rts(now, &current) } else { self.send_data(now, &current) }
@@ -141,7 +145,7 @@ impl<M: Copy + Debug> Mac<M> {
             }
             (Frame::QosData { .. }, _) => {
                 self.fail_if_interrupted(now);
-                self.receive_qos_data(frame);
+                self.receive_qos_data(now, frame);
             }
             (Frame::BlockAckReq { ta, tid, start, duration_us, .. }, _) => {
                 self.fail_if_interrupted(now);
@@ -249,16 +253,20 @@ impl<M: Copy + Debug> Mac<M> {
             current.short_retries >= self.config.short_retry_limit
         };
         if exhausted {
-            self.service = Service::Nothing;
-            self.stats.failed += 1;
-            self.events.push_back(Event::Failed(current.msdu));
-            self.finish_msdu(now);
+            self.give_up(now, current.msdu);
         } else {
             self.service = Service::Single(current);
             self.contention.double_window();
             self.contention.draw();
             self.leave(now);
         }
+    }
+
+    fn give_up(&mut self, now: Instant, msdu: Msdu<M>) {
+        self.service = Service::Nothing;
+        self.stats.failed += 1;
+        self.events.push_back(Event::Failed(msdu));
+        self.finish_msdu(now);
     }
 
     /// 802.11-2020 §10.3.3: smallest window and a backoff after every MSDU, delivered or given up.

@@ -223,6 +223,18 @@ pub const MAC: &[Key] = &[
         32_767,
         "longest block, BlockAck included; block-ack: no limit if not given",
     ),
+    Key::number(
+        "block_ack_timeout_ms",
+        0.001,
+        1e6,
+        "of block-ack: silence after which a receiver drops the agreement and delivers what waits; default: never",
+    ),
+    Key::number(
+        "msdu_lifetime_ms",
+        0.001,
+        1e6,
+        "how long the MAC tries to deliver a packet before it gives it up; default: no limit but that of attempts",
+    ),
     mac::PREAMBLE.key,
     mac::FIRST_ACCESS.key,
     mac::EIFS.key,

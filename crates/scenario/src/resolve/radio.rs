@@ -227,7 +227,7 @@ fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Pr
 
 /// The keys of each way to acknowledge.
 const ACK_POLICY_KEYS: [Owned; 3] = [
-    (&["block-ack"], &["block_size", "txop_limit_us"]),
+    (&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms"]),
     (&["no-ack"], &["no_ack_min_bytes", "no_ack_max_bytes"]),
     (&["normal", "no-ack"], &["burst_limit_us"]),
 ];
@@ -275,6 +275,9 @@ fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
     let bytes = |key, default| section.small(key).unwrap_or(default);
     config.no_ack_bytes = bytes("no_ack_min_bytes", 0)..=bytes("no_ack_max_bytes", u32::MAX);
     config.burst_limit = section.integer("burst_limit_us").map(Duration::from_micros);
+    let time = |key| section.number(key).map(|ms| Duration::from_secs_f64(ms * 1e-3));
+    config.msdu_lifetime = time("msdu_lifetime_ms");
+    config.block_ack_timeout = time("block_ack_timeout_ms");
     section.set(keys::mac::PREAMBLE, &mut config.preamble);
     section.set(keys::mac::FIRST_ACCESS, &mut config.first_access);
     section.set(keys::mac::EIFS, &mut config.eifs);

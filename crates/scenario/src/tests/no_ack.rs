@@ -24,6 +24,17 @@ fn bursts_are_off_unless_they_have_a_limit() {
 }
 
 #[test]
+fn packets_live_and_agreements_last_until_they_are_told_otherwise() {
+    let times = |settings: &[&str]| {
+        let mac = mac(&[&["mac.ack_policy=block-ack"], settings].concat());
+        (mac.msdu_lifetime, mac.block_ack_timeout)
+    };
+    assert_eq!(times(&[]), (None, None));
+    let given = ["mac.msdu_lifetime_ms=512", "mac.block_ack_timeout_ms=0.5"];
+    assert_eq!(times(&given), (Some(Duration::from_millis(512)), Some(Duration::from_micros(500))));
+}
+
+#[test]
 fn keys_of_another_policy_are_refused() {
     assert_eq!(
         first_problem(&(CHAIN.to_owned() + "[mac]\nno_ack_min_bytes = 200\n")),

@@ -8,6 +8,7 @@ mod burst;
 mod cell;
 mod exchange;
 mod hostile;
+mod lifetime;
 mod nav;
 mod retry;
 mod saturation;
