@@ -1,5 +1,6 @@
 //! Packets: in a slab, handed around by index, shared by counting.
 
+use crate::proxy::Handover;
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
 use hopline_proxy::arq::Frame;
@@ -93,6 +94,8 @@ pub enum Body {
     Arp(arp::Message),
     /// What base stations, home agents and mobile hosts tell each other.
     Handoff(handoff::Tagged),
+    /// Connections that follow a mobile host to another station.
+    Handover(Handover),
     /// A frame of a link that repairs its own losses, with the packets in it.
     Link(Box<Frame<Carried>>),
     /// Another packet, on its way through a tunnel (RFC 2003).

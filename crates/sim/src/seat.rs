@@ -21,6 +21,7 @@ use hopline_queue::Class;
 use hopline_queue::neighborhood_red::ChannelTime;
 use hopline_transport::any::Segment;
 use hopline_wire::dot11::MacAddr;
+use hopline_wire::handoff::Past;
 use hopline_wire::ipv4::Header;
 use std::net::Ipv4Addr;
 
@@ -42,8 +43,11 @@ pub(crate) trait InPath: core::fmt::Debug {
     /// A queue of this node has dropped a packet: it came when there was no room, or has waited too long.
     fn refused(&mut self, _now: Instant, _packet: &Packet) {}
 
+    /// A mobile host is served from this node now.
+    fn joined(&mut self, _now: Instant, _mobile: Ipv4Addr, _past: Past) {}
+
     /// A mobile host is no longer served from this node.
-    fn parted(&mut self, _mobile: Ipv4Addr) {}
+    fn parted(&mut self, _now: Instant, _mobile: Ipv4Addr) {}
 
     /// This node is a mobile host, and at another station than before.
     fn moved(&mut self) {}

@@ -138,6 +138,12 @@ pub const PROXY: &[Key] = &[
         1e6,
         "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait; default: 200",
     ),
+    Key::number(
+        "handover_s",
+        0.001,
+        1e6,
+        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset; default: 2",
+    ),
     Key::number("probe_ms", 0.001, 1e6, "of mtcp: how often it tries whether the host is back; default: 500"),
     Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536"),
     Key::number(

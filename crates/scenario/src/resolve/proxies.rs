@@ -38,7 +38,7 @@ pub(super) fn resolve(
                 proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Nack(nack(&section)) });
             }
             keys::ProxyKind::Split => {
-                let kind = ProxyKind::Split(Box::new(split(scenario, section)?));
+                let kind = ProxyKind::Split(Box::new(split(scenario, section, &mobile)?));
                 proxies.push(ProxySpec { node, mobile, kind });
             }
         }
@@ -124,16 +124,23 @@ fn nack(section: &Section<'_>) -> nack::Config {
     config
 }
 
-fn split(scenario: Section<'_>, section: Section<'_>) -> Result<split::Config, Problem> {
+fn split(scenario: Section<'_>, section: Section<'_>, mobile: &MobileSide) -> Result<split::Config, Problem> {
     const BUFFER_BYTES: u64 = 1 << 20;
     let fixed = transport::resolve(scenario, scenario)?;
-    let mobile = transport::resolve(scenario, section)?;
+    let beyond = transport::resolve(scenario, section)?;
     let buffer = section.integer("buffer_bytes").unwrap_or(BUFFER_BYTES);
-    let mut config = split::Config::new(fixed, mobile, buffer);
+    let mut config = split::Config::new(fixed, beyond, buffer);
     config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
     config.bounds.idle = seconds(&section, "idle_s").unwrap_or(config.bounds.idle);
+    // I-TCP: from one station to the next connections follow their hosts.
+    if scenario.has("cells") && *mobile == MobileSide::Radios {
+        config.unknown = split::Unknown::WaitedFor(seconds(&section, "handover_s").unwrap_or(HANDOVER));
+    }
     Ok(config)
 }
+
+/// How long a station waits for connections that come from another.
+const HANDOVER: Duration = Duration::from_secs(2);
 
 /// Ends of flows beyond a machine that splits connections speak what the last hop speaks there, if that is another protocol.
 pub(super) fn tell(proxies: &[ProxySpec], nodes: &[NodeSpec], flows: &mut [FlowSpec]) {

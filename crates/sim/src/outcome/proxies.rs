@@ -18,6 +18,8 @@ pub struct ProxyCounts {
     pub acks_made: u64,
     /// Times that a sender was told to wait.
     pub windows_closed: u64,
+    /// Bytes of the state of connections that followed mobile hosts to other stations.
+    pub state_bytes: u64,
 }
 
 impl From<&snoop::Stats> for ProxyCounts {
@@ -82,6 +84,7 @@ impl ProxyCounts {
             acks_edited: of(self.acks_edited, other.acks_edited),
             acks_made: of(self.acks_made, other.acks_made),
             windows_closed: of(self.windows_closed, other.windows_closed),
+            state_bytes: of(self.state_bytes, other.state_bytes),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod arq;
 mod fast_retransmit;
 mod filter;
+mod handover;
 mod split;
 
 use crate::node::Interface;
@@ -13,13 +14,15 @@ use crate::wired::WireEnd;
 pub(crate) use arq::ArqSeat;
 pub(crate) use fast_retransmit::FastRetransmitSeat;
 pub(crate) use filter::{FilterSeat, Kept};
+pub(crate) use handover::Handover;
+use handover::Handovers;
 use hopline_core::{Length, NodeId, Purpose, Stream};
 use hopline_proxy::arq::Arq;
 use hopline_proxy::fast_retransmit::FastRetransmit;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
 use hopline_proxy::snoop::{self, Snoop};
-use hopline_proxy::split::Split;
+use hopline_proxy::split::{Split, Unknown};
 use hopline_proxy::{Connection, Side};
 use hopline_queue::Class;
 use hopline_transport::any::Segment;
@@ -41,7 +44,9 @@ pub(crate) fn sitter(
         ProxyKind::Nack(config) => Sitter::Nacks(Box::new(FilterSeat::new(Nacks::new(*config), border))),
         ProxyKind::Split(config) => {
             let random = Stream::keyed(seed, run, number, Purpose::Proxy);
-            Sitter::Split(Box::new(SplitSeat::new(Split::new(**config, random), border)))
+            let follows = config.unknown != Unknown::Reset;
+            let handovers = follows.then(|| Handovers::new(spec.node.ipv4()));
+            Sitter::Split(Box::new(SplitSeat::new(Split::new(**config, random), border, handovers)))
         }
     }
 }

@@ -112,7 +112,7 @@ impl<W: Write> Ns2<W> {
             Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
             Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
             Body::Handoff(_) => (shown.serial, "message", wire_handoff::PORT, wire_handoff::PORT),
-            Body::Link(_) => (shown.serial, "message", 0, 0),
+            Body::Link(_) | Body::Handover(_) => (shown.serial, "message", 0, 0),
             Body::Tunnel(_) => (shown.serial, "message", 0, 0),
             Body::Arp(_) => (0, "ARP", 0, 0),
             Body::Foreign(opaque) => {
@@ -150,6 +150,7 @@ impl<W: Write> Ns2<W> {
             Body::Icmp(_)
             | Body::Ncn(_)
             | Body::Handoff(_)
+            | Body::Handover(_)
             | Body::Link(_)
             | Body::Tunnel(_)
             | Body::Arp(_)

@@ -196,6 +196,8 @@ fn payload(packet: &Packet) -> Vec<u8> {
             tagged.emit(&mut message);
             emit_udp(&packet.ip, [handoff::PORT; 2], message, &mut out);
         }
+        // Connections as they are here have no bytes.
+        Body::Handover(_) => out.resize((packet.len_bytes as usize).saturating_sub(HEADER_LEN), 0),
         Body::Link(_) => out.resize((packet.len_bytes as usize).saturating_sub(HEADER_LEN), 0),
         // Within a frame of a link: what a tunnel carries is not at hand there.
         Body::Tunnel(_) => out.resize((packet.len_bytes as usize).saturating_sub(HEADER_LEN), 0),

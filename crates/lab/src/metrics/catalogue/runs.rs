@@ -155,6 +155,13 @@ pub(super) const RUNS: &[MetricInfo] = &[
         Some(over_nodes(o, |n| n.proxies.windows_closed))
     }),
     run(
+        "proxy_state_bytes",
+        "B",
+        Neither,
+        "state of split connections that followed mobile hosts to other stations",
+        |o| Some(over_nodes(o, |n| n.proxies.state_bytes)),
+    ),
+    run(
         "proxy_acks_edited",
         "1",
         Neither,
