@@ -139,7 +139,7 @@ fn only_a_station_that_has_waited_in_vain_for_a_host_s_connections_resets_them()
     );
     let mobile = CONNECTION.mobile.0;
     let data = Wired { src_port: 2, dst_port: 1, flags: Flags::ACK, ..Wired::default() };
-    let mut sends_at = |station: &mut Split<Bytes>, ms| {
+    let sends_at = |station: &mut Split<Bytes>, ms| {
         let from = hopline_proxy::Side::Mobile;
         station.handle_packet(Instant::from_millis(ms), CONNECTION, from, Segment::Tcp(data.clone()));
         station.poll_transmit().is_some()
