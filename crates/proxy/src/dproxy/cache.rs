@@ -13,6 +13,8 @@ pub(super) struct Ring<K> {
     /// The number of the first slot.
     first: u64,
     slots: VecDeque<Option<Slot<K>>>,
+    /// Slots in use.
+    kept: usize,
 }
 
 #[derive(Debug)]
@@ -41,11 +43,12 @@ pub(super) type Evicted = (u64, Place);
 
 impl<K: Clone> Ring<K> {
     pub(super) const fn new(config: Caching) -> Self {
-        Self { config, first: 0, slots: VecDeque::new() }
+        Self { config, first: 0, slots: VecDeque::new(), kept: 0 }
     }
 
     /// Keeps a packet. Its number. Room is made before, by [`Ring::pop`].
     pub(super) fn push(&mut self, now: Instant, place: Place, kept: K) -> u64 {
+        self.kept += 1;
         self.slots.push_back(Some(Slot { kept, since: now, place, replays: 0, replayed: now }));
         self.first + self.slots.len() as u64 - 1
     }
@@ -71,7 +74,7 @@ impl<K: Clone> Ring<K> {
     /// Lets go of a packet.
     pub(super) fn free(&mut self, number: u64) {
         if let Some(slot) = self.index(number).and_then(|at| self.slots.get_mut(at)) {
-            *slot = None;
+            self.kept -= usize::from(slot.take().is_some());
         }
         self.settle();
     }
@@ -91,9 +94,9 @@ impl<K: Clone> Ring<K> {
         Some(Replay::Packet(slot.kept.clone()))
     }
 
-    /// Slots in use, and those between them.
-    pub(super) fn len(&self) -> usize {
-        self.slots.len()
+    /// Packets in it.
+    pub(super) const fn len(&self) -> usize {
+        self.kept
     }
 
     fn index(&self, number: u64) -> Option<usize> {

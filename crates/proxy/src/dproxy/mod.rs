@@ -295,9 +295,9 @@ impl<K: Clone> DProxy<K> {
         self.held
     }
 
-    /// Slots for packets that are kept.
+    /// Packets that are kept.
     #[must_use]
-    pub fn cached(&self) -> usize {
+    pub const fn cached(&self) -> usize {
         self.ring.len()
     }
 
