@@ -26,6 +26,7 @@ mod packet;
 pub mod snoop;
 pub mod split;
 mod table;
+mod window;
 
 pub use filter::{Filter, Transmit, Turn};
 pub use packet::{BareAck, Connection, Nack, Packet, Says, Side, Verdict};
