@@ -1,28 +1,26 @@
 //! What is kept of packets that have gone out: one ring for all flows, oldest first, and for each flow where its packets are.
 
 use super::config::Caching;
-use crate::table::Place;
 use hopline_core::{Instant, Seq32};
 use hopline_wire::dproxy::Range;
 use std::collections::VecDeque;
 
-/// The packets of all flows.
+/// The packets of all flows. `O`: whose a packet is.
 #[derive(Debug)]
-pub(super) struct Ring<K> {
+pub(super) struct Ring<K, O> {
     config: Caching,
     /// The number of the first slot.
     first: u64,
-    slots: VecDeque<Option<Slot<K>>>,
+    slots: VecDeque<Option<Slot<K, O>>>,
     /// Slots in use.
     kept: usize,
 }
 
 #[derive(Debug)]
-struct Slot<K> {
+struct Slot<K, O> {
     kept: K,
     since: Instant,
-    /// Whose it is.
-    place: Place,
+    owner: O,
     replays: u8,
     replayed: Instant,
 }
@@ -30,26 +28,31 @@ struct Slot<K> {
 /// What comes of a wish for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Replay<K> {
-    /// Here it is.
-    Packet(K),
+    /// Here it is, for the so-manieth time.
+    Packet(K, u8),
     /// It was sent again just now.
     UnderWay,
     /// It was sent again too often.
     Exhausted,
 }
 
-/// A packet that left the ring because others need its room, or because it is too old: its number, and whose it is.
-pub(super) type Evicted = (u64, Place);
+/// A packet that leaves the ring.
+#[derive(Debug)]
+pub(super) struct Left<K, O> {
+    pub(super) number: u64,
+    pub(super) owner: O,
+    pub(super) kept: K,
+}
 
-impl<K: Clone> Ring<K> {
+impl<K: Clone, O> Ring<K, O> {
     pub(super) const fn new(config: Caching) -> Self {
         Self { config, first: 0, slots: VecDeque::new(), kept: 0 }
     }
 
-    /// Keeps a packet. Its number. Room is made before, by [`Ring::pop`].
-    pub(super) fn push(&mut self, now: Instant, place: Place, kept: K) -> u64 {
+    /// Keeps a packet. Its number. Room is made before.
+    pub(super) fn push(&mut self, now: Instant, owner: O, kept: K) -> u64 {
         self.kept += 1;
-        self.slots.push_back(Some(Slot { kept, since: now, place, replays: 0, replayed: now }));
+        self.slots.push_back(Some(Slot { kept, since: now, owner, replays: 0, replayed: now }));
         self.first + self.slots.len() as u64 - 1
     }
 
@@ -58,12 +61,45 @@ impl<K: Clone> Ring<K> {
         self.slots.len() >= self.config.packets.max(1) as usize
     }
 
-    /// Lets go of the oldest.
-    pub(super) fn pop(&mut self) -> Option<Evicted> {
-        let place = self.slots.front()?.as_ref()?.place;
-        let number = self.first;
-        self.free(number);
-        Some((number, place))
+    /// The oldest leaves.
+    pub(super) fn pop(&mut self) -> Option<Left<K, O>> {
+        self.free(self.first)
+    }
+
+    /// The oldest leaves if it is too old.
+    pub(super) fn pop_old(&mut self, now: Instant) -> Option<Left<K, O>> {
+        if self.next_end()? <= now { self.pop() } else { None }
+    }
+
+    /// Where the oldest is, or the next one will be.
+    pub(super) const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// A packet.
+    pub(super) fn get(&self, number: u64) -> Option<&K> {
+        self.slots.get(self.index(number)?)?.as_ref().map(|slot| &slot.kept)
+    }
+
+    /// Whether a packet was sent again.
+    pub(super) fn was_replayed(&self, number: u64) -> bool {
+        let slot = self.index(number).and_then(|at| self.slots.get(at)?.as_ref());
+        slot.is_some_and(|slot| slot.replays > 0)
+    }
+
+    /// The number of the next packet.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.slots.len() as u64
+    }
+
+    /// The newest is taken back, and with it its number.
+    pub(super) fn take_back(&mut self) -> Option<K> {
+        if let Some(None) | None = self.slots.back() {
+            return None;
+        }
+        let newest = self.slots.pop_back()??;
+        self.kept -= 1;
+        Some(newest.kept)
     }
 
     /// When the oldest is too old.
@@ -71,12 +107,13 @@ impl<K: Clone> Ring<K> {
         self.slots.front()?.as_ref().map(|oldest| oldest.since + self.config.age)
     }
 
-    /// Lets go of a packet.
-    pub(super) fn free(&mut self, number: u64) {
-        if let Some(slot) = self.index(number).and_then(|at| self.slots.get_mut(at)) {
-            self.kept -= usize::from(slot.take().is_some());
-        }
+    /// A packet leaves.
+    pub(super) fn free(&mut self, number: u64) -> Option<Left<K, O>> {
+        let at = self.index(number)?;
+        let slot = self.slots.get_mut(at)?.take()?;
+        self.kept -= 1;
         self.settle();
+        Some(Left { number, owner: slot.owner, kept: slot.kept })
     }
 
     /// A packet again, if its limits allow it.
@@ -91,7 +128,7 @@ impl<K: Clone> Ring<K> {
             return Some(Replay::Exhausted);
         }
         (slot.replays, slot.replayed) = (slot.replays + 1, now);
-        Some(Replay::Packet(slot.kept.clone()))
+        Some(Replay::Packet(slot.kept.clone(), slot.replays))
     }
 
     /// Packets in it.
@@ -170,7 +207,7 @@ impl Kept {
     }
 
     /// Lets go of what is acknowledged, if this number can be that of an ACK. Whether it can.
-    pub(super) fn acknowledge<K: Clone>(&mut self, ack: Seq32, ring: &mut Ring<K>) -> bool {
+    pub(super) fn acknowledge<K: Clone, O>(&mut self, ack: Seq32, ring: &mut Ring<K, O>) -> bool {
         if self.edge.is_none_or(|edge| ack.after(edge)) {
             return false;
         }
@@ -183,8 +220,8 @@ impl Kept {
     }
 
     /// Lets go of everything.
-    pub(super) fn clear<K: Clone>(&mut self, ring: &mut Ring<K>) {
-        self.packets.drain(..).for_each(|entry| ring.free(entry.number));
+    pub(super) fn clear<K: Clone, O>(&mut self, ring: &mut Ring<K, O>) {
+        self.packets.drain(..).for_each(|entry| drop(ring.free(entry.number)));
         *self = Self::new();
     }
 

@@ -317,6 +317,13 @@ impl<I: Missing> Holes<I> {
         requests.stats.given_up += u64::from(self.open.pop_front().is_some());
     }
 
+    /// What `is_lost` says is not waited for any longer.
+    pub(super) fn give_up_those(&mut self, is_lost: impl Fn(I) -> bool, requests: &mut Requests<I>) {
+        let before = self.open.len();
+        self.open.retain(|hole| !is_lost(hole.what));
+        requests.stats.given_up += (before - self.open.len()) as u64;
+    }
+
     /// Nothing is waited for any longer.
     pub(super) fn give_up(&mut self, requests: &mut Requests<I>) {
         requests.stats.given_up += self.open.len() as u64;

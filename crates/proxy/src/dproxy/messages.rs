@@ -74,7 +74,7 @@ impl<K: Clone> DProxy<K> {
         let mut is_answered = false;
         for number in numbers {
             match self.ring.replay(now, number) {
-                Some(Replay::Packet(kept)) => {
+                Some(Replay::Packet(kept, _)) => {
                     self.stats.replayed += 1;
                     is_answered = true;
                     self.out.push_back(Does::Replays(kept));

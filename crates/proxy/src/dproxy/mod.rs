@@ -19,7 +19,7 @@ pub mod opaque;
 
 use crate::packet::{Connection, Packet};
 use crate::table::{Place, Table};
-use cache::{Kept, Ring};
+use cache::{Kept, Left, Ring};
 pub use config::{Caching, Config, Expansion, Holding, Overflow};
 use detect::{Detect, Hand, Released, Span};
 use holes::Requests;
@@ -37,7 +37,7 @@ use std::net::Ipv4Addr;
 pub struct DProxy<K> {
     config: Config,
     table: Table<Tracked<K>>,
-    ring: Ring<K>,
+    ring: Ring<K, Place>,
     requests: Requests<Span>,
     /// Packets that wait, of all flows.
     held: u32,
@@ -410,23 +410,24 @@ impl<K: Clone> DProxy<K> {
 
     /// One packet more is to be kept.
     fn make_room(&mut self, now: Instant) {
-        if self.ring.is_full() {
-            self.drop_oldest();
+        if self.ring.is_full()
+            && let Some(left) = self.ring.pop()
+        {
+            self.evicted(&left);
         }
         self.drop_old(now);
     }
 
     fn drop_old(&mut self, now: Instant) {
-        while self.ring.next_end().is_some_and(|end| end <= now) {
-            self.drop_oldest();
+        while let Some(left) = self.ring.pop_old(now) {
+            self.evicted(&left);
         }
     }
 
-    fn drop_oldest(&mut self) {
-        let Some((number, place)) = self.ring.pop() else { return };
+    fn evicted(&mut self, left: &Left<K, Place>) {
         self.stats.evicted += 1;
-        if let Some(tracked) = self.table.tenant(place) {
-            tracked.kept.evicted(number);
+        if let Some(tracked) = self.table.tenant(left.owner) {
+            tracked.kept.evicted(left.number);
         }
     }
 }

@@ -717,27 +717,22 @@ fn a_flood_of_flows_is_bounded_and_what_waits_in_them_goes_on() {
 fn a_chain_of_three_links_repairs_each_loss_where_it_happens() {
     let mut links = [Link::new(), Link::new(), Link::new()];
     let lost = [(0, 2), (1, 4), (1, 5), (2, 4), (2, 7)];
+    let mut arrived = Vec::new();
     for n in 0..10 {
-        links[0].goes_out(&data(n), n);
         let mut crossing = vec![n];
-        for at in 0..3 {
-            let mut beyond = Vec::new();
+        for (at, link) in links.iter_mut().enumerate() {
             for name in crossing.drain(..) {
-                if at > 0 {
-                    links[at].goes_out(&data(name), name);
-                }
+                link.goes_out(&data(name), name);
                 if !lost.contains(&(at, name)) {
-                    links[at].comes_in(&data(name), name);
+                    link.comes_in(&data(name), name);
                 }
-                links[at].repairs();
-                beyond.append(&mut links[at].arrived);
+                link.repairs();
             }
-            crossing = beyond;
+            crossing.append(&mut link.arrived);
         }
-        if n == 9 {
-            links[2].arrived = crossing;
-        }
+        arrived.append(&mut crossing);
     }
+    assert_eq!(arrived, (0..10).collect::<Vec<_>>());
     let replayed = links.each_ref().map(|link| link.near.stats().replayed);
     assert_eq!(replayed, [1, 2, 2]);
     let asked = links.each_ref().map(|link| link.far.recovery().requests);
