@@ -10,10 +10,12 @@ use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet};
-use crate::proxy::{self, ArqSeat, FastRetransmitSeat, FilterSeat, Kept, SplitSeat};
+use crate::proxy::{self, Crossing, DProxySeat, FastRetransmitSeat, FilterSeat, Kept, LinkSeat, SplitSeat};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, Length, NodeId};
+use hopline_proxy::arq::Arq;
+use hopline_proxy::dproxy::opaque::Opaque;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
 use hopline_proxy::snoop::Snoop;
@@ -169,7 +171,8 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let here = (0..).zip(&spec.proxies).filter(|(_, proxy)| proxy.node == node);
     let proxies = here.map(|proxy| proxy::sitter(proxy, spec.cells.as_ref(), key));
     let links = proxy::link_ends(spec, node, key.1);
-    let all = neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(links).chain(proxies);
+    let pairs = proxy::pair_ends(spec, node, key.1);
+    let all = neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(links).chain(pairs).chain(proxies);
     let all = all.chain(proxy::told(spec, node)).chain(proxy::fast_retransmit(spec, node));
     all.map(Seat::new).collect()
 }
@@ -191,7 +194,9 @@ pub(crate) enum Sitter {
     Mtcp(Box<FilterSeat<Mtcp<Kept>>>),
     Nacks(Box<FilterSeat<Nacks<Kept>>>),
     Split(Box<SplitSeat>),
-    Arq(Box<ArqSeat>),
+    Arq(Box<LinkSeat<Arq<Crossing>>>),
+    Opaque(Box<LinkSeat<Opaque<Crossing>>>),
+    DProxy(Box<DProxySeat>),
     FastRetransmit(Box<FastRetransmitSeat>),
     /// What a test says.
     #[cfg(test)]
@@ -223,6 +228,8 @@ impl Sitter {
             Self::Nacks(machine) => machine.as_mut(),
             Self::Split(machine) => machine.as_mut(),
             Self::Arq(machine) => machine.as_mut(),
+            Self::Opaque(machine) => machine.as_mut(),
+            Self::DProxy(machine) => machine.as_mut(),
             Self::FastRetransmit(machine) => machine.as_mut(),
             #[cfg(test)]
             Self::Scripted(machine) => machine.as_mut(),
