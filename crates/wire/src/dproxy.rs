@@ -25,7 +25,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Links whose ends number the packets themselves have frames of their own: [`frame`].
+//! Links whose ends number the packets themselves have frames of their own: [`frame`]. Both may share a port: no message begins like a
+//! frame.
 
 pub mod frame;
 

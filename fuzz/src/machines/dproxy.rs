@@ -91,7 +91,7 @@ impl End {
     /// It hears a message, mostly with the right proof.
     fn hear(&mut self, choices: &mut Choices<'_>, how: u8) {
         self.number += u64::from(choices.byte() % 4);
-        let flow = if choices.byte() % 2 == 0 { HOSTS } else { [HOSTS[1], HOSTS[0]] };
+        let flow = if choices.byte().is_multiple_of(2) { HOSTS } else { [HOSTS[1], HOSTS[0]] };
         let port = port(choices);
         let message = Message {
             number: self.number,

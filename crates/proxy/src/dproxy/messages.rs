@@ -102,7 +102,7 @@ impl<K: Clone> DProxy<K> {
         for hole in self.requests.take_asked() {
             let range = detect.asks_for(hole, expansion);
             let message = Message { number: self.number, flow, range, says: Says::Request };
-            self.number += 1;
+            self.number = self.number.saturating_add(1);
             let sealed = self.config.key.seal(self.config.local, message);
             out.push_back(Does::Sends { to: self.config.peer, turn: Turn::First, sealed });
         }
@@ -128,7 +128,7 @@ impl<K: Clone> DProxy<K> {
 
     fn say(&mut self, turn: Turn, flow: Flow, range: Range, says: Says) {
         let message = Message { number: self.number, flow, range, says };
-        self.number += 1;
+        self.number = self.number.saturating_add(1);
         let sealed = self.config.key.seal(self.config.local, message);
         self.out.push_back(Does::Sends { to: self.config.peer, turn, sealed });
     }

@@ -362,15 +362,8 @@ impl<K: Clone> DProxy<K> {
         place: Place,
         does: impl FnOnce(&mut Detect<K>, &mut Hand<'_, K>) -> T,
     ) -> Option<T> {
-        let detect = self.table.at(place).detect.as_mut()?;
-        let mut hand = Hand {
-            now,
-            config: &self.config,
-            requests: &mut self.requests,
-            held: &mut self.held,
-            out: &mut self.out,
-            stats: &mut self.stats,
-        };
+        let (table, mut hand) = self.split(now);
+        let detect = table.at(place).detect.as_mut()?;
         let done = does(detect, &mut hand);
         let due = detect.due();
         if self.requests.has_asked() {
@@ -381,14 +374,20 @@ impl<K: Clone> DProxy<K> {
     }
 
     fn hand(&mut self, now: Instant) -> Hand<'_, K> {
-        Hand {
+        self.split(now).1
+    }
+
+    /// The connections, and what they share.
+    fn split(&mut self, now: Instant) -> (&mut Table<Tracked<K>>, Hand<'_, K>) {
+        let hand = Hand {
             now,
             config: &self.config,
             requests: &mut self.requests,
             held: &mut self.held,
             out: &mut self.out,
             stats: &mut self.stats,
-        }
+        };
+        (&mut self.table, hand)
     }
 
     /// A connection wants to be looked at.

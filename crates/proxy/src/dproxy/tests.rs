@@ -689,6 +689,26 @@ fn an_end_that_begins_anew_is_heard_if_its_clock_went_on() {
 }
 
 #[test]
+fn where_nobody_is_at_the_other_end_packets_soon_wait_for_nothing_until_somebody_is() {
+    let mut link = Link::begun();
+    let mut held = Vec::new();
+    for n in 0..12 {
+        link.is_lost(2 * n + 1);
+        held.push(link.far.stats().held);
+        link.crosses(2 * n + 2);
+        held[n as usize] = link.far.stats().held - held[n as usize];
+        link.waits(u64::from(n + 1) * 200);
+    }
+    assert_eq!(held, [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
+    link.is_lost(25);
+    link.crosses(26);
+    assert_eq!(link.repairs(), [25], "it goes on asking");
+    link.is_lost(27);
+    link.crosses(28);
+    assert_eq!((link.far.held(), link.repairs()), (1, vec![27]));
+}
+
+#[test]
 fn a_flood_of_flows_is_bounded_and_what_waits_in_them_goes_on() {
     let bounds = Bounds { connections: 100, ..Bounds::default() };
     let mut config = Config { bounds, held_in_all: 50, ..config(NEAR, FAR) };
