@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::fingerprint::{Fingerprint, Observed};
-use crate::outcome::{Drops, Frames};
+use crate::outcome::{Addressed, Drops, Frames};
 use crate::packet::{Account, Body, Handle, Packet, Slab};
 use crate::scheduler::Scheduler;
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
@@ -38,6 +38,8 @@ pub(crate) struct Ledger {
     /// Packets marked by its queues.
     pub(crate) marks: u64,
     pub(crate) frames: Frames,
+    pub(crate) data_frames: Addressed,
+    pub(crate) ack_frames: Addressed,
     /// Routing packets sent, those passed on included.
     pub(crate) routing_packets: u64,
     /// Their bytes, IP headers included.

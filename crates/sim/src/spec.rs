@@ -190,8 +190,23 @@ pub struct RadioSpec {
     pub address_resolution: AddressResolution,
     /// Errors on frames that were received otherwise intact.
     pub errors: ErrorModel,
+    /// More of them, on what one node hears of another; at most one a pair and direction. Default none.
+    pub losses: Vec<LossSpec>,
     /// Neighborhood RED, if nodes have it.
     pub neighborhood: Option<NeighborhoodSpec>,
+}
+
+/// What is lost of the frames of one node on their way to another, of every kind and over every channel, those that are for
+/// others and that it would overhear included. The way back is not affected. What is lost is sensed and cannot be decoded, so that
+/// the MAC does not answer it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossSpec {
+    /// Whose frames.
+    pub from: NodeId,
+    /// Who loses them.
+    pub to: NodeId,
+    /// Which, of those that were received otherwise intact.
+    pub errors: ErrorModel,
 }
 
 /// How nodes come by the link-layer addresses of their neighbours.

@@ -165,6 +165,8 @@ impl<T: Tracer> World<T> {
             handoffs: state.handoff_log().map_or(Handoffs::default(), |log| log.handoffs()),
             marks: ledger.marks,
             frames: ledger.frames,
+            data_frames: ledger.data_frames,
+            ack_frames: ledger.ack_frames,
             routing_packets: ledger.routing_packets,
             routing_bytes: ledger.routing_bytes,
             notices: state.neighborhood().map_or(Notices::default(), |machine| machine.notices(pairs)),

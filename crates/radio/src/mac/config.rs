@@ -1,6 +1,7 @@
 //! Parameters of the DCF.
 
 use crate::rate::{Preamble, Rate};
+use core::ops::RangeInclusive;
 use hopline_core::Duration;
 use thiserror::Error;
 
@@ -35,6 +36,21 @@ pub struct Config {
     pub data_extra_bytes: u32,
     /// How unicast data are acknowledged.
     pub ack_policy: AckPolicy,
+    /// With [`AckPolicy::NoAck`]: the lengths in bytes, IP header included, of the packets that go unacknowledged; others are
+    /// acknowledged as with [`AckPolicy::Normal`]. Default all.
+    pub no_ack_bytes: RangeInclusive<u32>,
+    /// Frame bursts (TXOP, 802.11-2020 §10.23.2.9): for how long, from the start of its first frame to the end of the last
+    /// response, a station that has won the medium may go on with further frames SIFS apart, to whatever receivers, as long as each
+    /// is answered that wants to be. One frame goes in any case. Above zero; default `None`, no bursts. Blocks
+    /// have a limit of their own.
+    pub burst_limit: Option<Duration>,
+    /// How long the station tries to deliver an MSDU, from when the MAC takes it: what is not acknowledged by then is given up at the next
+    /// attempt, and reported as failed (802.11-2020 §10.23.2.12.1). Above zero; the standard's default is 500 TU, 512 ms; default here `None`, no
+    /// limit but that of retries.
+    pub msdu_lifetime: Option<Duration>,
+    /// With [`AckPolicy::BlockAck`]: the Block Ack Timeout Value (802.11-2020 §9.4.1.14, §10.25.5). A sender of which nothing was heard for so long
+    /// has its agreement dropped, and what waited for earlier packets is delivered. Above zero; default `None`, never.
+    pub block_ack_timeout: Option<Duration>,
     /// When a frame may go out without backoff.
     pub first_access: FirstAccess,
     /// What a station waits after a frame it could not decode.
@@ -57,7 +73,7 @@ pub enum AckPolicy {
     /// The receiver answers each frame with an ACK after SIFS.
     #[default]
     Normal,
-    /// 802.11e No Ack: each frame is sent once, without RTS, and never acknowledged.
+    /// 802.11e No Ack: each frame of [`Config::no_ack_bytes`] is sent once, without RTS, and never acknowledged.
     NoAck,
     /// 802.11e immediate block acknowledgment (802.11-2020 §10.25): several frames for one receiver SIFS apart, then one
     /// BlockAckReq and one BlockAck for all of them. All stations agree on it from the start; there is no ADDBA.
@@ -200,6 +216,10 @@ impl Config {
             preamble: Preamble::Long,
             data_extra_bytes: 8,
             ack_policy: AckPolicy::default(),
+            no_ack_bytes: 0..=u32::MAX,
+            burst_limit: None,
+            msdu_lifetime: None,
+            block_ack_timeout: None,
             first_access: FirstAccess::default(),
             eifs: EifsRule::default(),
             response_timeout: ResponseTimeout::default(),

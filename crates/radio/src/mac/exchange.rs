@@ -1,9 +1,8 @@
 //! Frame exchanges: RTS, CTS, data, ACK, and what happens when one of them does not come (802.11-2020 §10.3.2, §10.3.4).
 
-use super::config::{Reservation, ResponseTimeout, Tap};
+use super::config::{AckPolicy, Reservation, ResponseTimeout, Tap};
 use super::{
-    Activity, Answer, Current, Event, MAX_DURATION_US, Mac, Service, State, Timer, Transmission, may_go,
-    wants_ack,
+    Activity, Answer, Current, Event, MAX_DURATION_US, Mac, Msdu, Service, State, Timer, Transmission, may_go,
 };
 use crate::rate::Rate;
 use core::fmt::Debug;
@@ -24,7 +23,12 @@ impl<M: Copy + Debug> Mac<M> {
     /// Backoff is over: the frame in service goes out, or its RTS.
     pub(super) fn access(&mut self, now: Instant) {
         let Service::Single(current) = self.service else { return self.access_for_block(now) };
+        if self.is_expired(now, current.since) {
+            self.stats.expired += 1;
+            return self.give_up(now, current.msdu);
+        }
         self.contention.finish();
+        self.open_burst(now);
         if self.needs_rts(&current) { self.send_rts(now, &current) } else { self.send_data(now, &current) }
     }
 
@@ -33,11 +37,7 @@ impl<M: Copy + Debug> Mac<M> {
         match self.state {
             State::SendRts => self.await_response(now, State::AwaitCts, self.times.cts),
             State::SendData => match self.service {
-                Service::Single(current)
-                    if current.msdu.to.is_group() || !wants_ack(self.config.ack_policy) =>
-                {
-                    self.succeed(now);
-                }
+                Service::Single(current) if !self.wants_ack(&current.msdu) => self.succeed(now),
                 Service::Block => self.wait_sifs(now, State::BetweenFrames),
                 _ => self.await_response(now, State::AwaitAck, self.times.ack),
             },
@@ -63,7 +63,8 @@ impl<M: Copy + Debug> Mac<M> {
             (State::BeforeCts, _, Some(answer)) if may_go => self.send_cts(now, answer),
             (State::BeforeCts, ..) => self.leave(now),
             (State::BeforeAck, _, Some(answer)) => self.send_ack(now, answer),
-            (State::BetweenFrames, ..) => self.send_of_block(now),
+            (State::BetweenFrames, Service::Block, _) => self.send_of_block(now),
+            (State::BetweenFrames, ..) => self.go_on_with_burst(now),
             (State::BeforeBlockAck, _, Some(answer)) => self.send_block_ack(now, answer),
             _ => {}
         }
@@ -144,7 +145,7 @@ impl<M: Copy + Debug> Mac<M> {
             }
             (Frame::QosData { .. }, _) => {
                 self.fail_if_interrupted(now);
-                self.receive_qos_data(frame);
+                self.receive_qos_data(now, frame);
             }
             (Frame::BlockAckReq { ta, tid, start, duration_us, .. }, _) => {
                 self.fail_if_interrupted(now);
@@ -163,11 +164,12 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn receive_data(&mut self, now: Instant, frame: Frame<M>) {
-        let Frame::Data { ta, ra, sequence, retry, body, .. } = frame else { return };
+        let Frame::Data { duration_us, ta, ra, sequence, retry, body } = frame else { return };
         if !matches!(self.state, State::Idle | State::AwaitData) {
             return;
         }
-        if wants_ack(self.config.ack_policy) {
+        // 802.11-2020 §9.2.5: a frame that wants an ACK reserves the time for it.
+        if duration_us > 0 {
             self.answer = Some(Answer { to: ta, duration_us: 0 });
             self.wait_sifs(now, State::BeforeAck);
         }
@@ -225,7 +227,12 @@ impl<M: Copy + Debug> Mac<M> {
             self.service = Service::Nothing;
             self.events.push_back(Event::Sent(current.msdu));
         }
-        self.finish_msdu(now);
+        if self.is_burst_open(now) {
+            self.contention.reset_window();
+            self.wait_sifs(now, State::BetweenFrames);
+        } else {
+            self.finish_msdu(now);
+        }
     }
 
     fn fail(&mut self, now: Instant, missing: Missing) {
@@ -246,16 +253,20 @@ impl<M: Copy + Debug> Mac<M> {
             current.short_retries >= self.config.short_retry_limit
         };
         if exhausted {
-            self.service = Service::Nothing;
-            self.stats.failed += 1;
-            self.events.push_back(Event::Failed(current.msdu));
-            self.finish_msdu(now);
+            self.give_up(now, current.msdu);
         } else {
             self.service = Service::Single(current);
             self.contention.double_window();
             self.contention.draw();
             self.leave(now);
         }
+    }
+
+    fn give_up(&mut self, now: Instant, msdu: Msdu<M>) {
+        self.service = Service::Nothing;
+        self.stats.failed += 1;
+        self.events.push_back(Event::Failed(msdu));
+        self.finish_msdu(now);
     }
 
     /// 802.11-2020 §10.3.3: smallest window and a backoff after every MSDU, delivered or given up.
@@ -266,9 +277,16 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn needs_rts(&self, current: &Current<M>) -> bool {
-        wants_ack(self.config.ack_policy)
-            && !current.msdu.to.is_group()
-            && self.data_len(current) > self.config.rts_threshold_bytes
+        self.wants_ack(&current.msdu) && self.data_len(current) > self.config.rts_threshold_bytes
+    }
+
+    /// Whether the MSDU's frame calls for an ACK.
+    pub(super) fn wants_ack(&self, msdu: &Msdu<M>) -> bool {
+        let is_policy = match self.config.ack_policy {
+            AckPolicy::Normal | AckPolicy::BlockAck { .. } => true,
+            AckPolicy::NoAck => !self.config.no_ack_bytes.contains(&msdu.len_bytes),
+        };
+        is_policy && !msdu.to.is_group()
     }
 
     fn data_len(&self, current: &Current<M>) -> u32 {
@@ -279,7 +297,12 @@ impl<M: Copy + Debug> Mac<M> {
         if to.is_group() { self.config.basic_rate } else { self.config.data_rate }
     }
 
-    fn data_airtime(&self, current: &Current<M>) -> Duration {
+    /// SIFS and ACK, if the MSDU's frame calls for one.
+    pub(super) fn answer_airtime(&self, msdu: &Msdu<M>) -> Duration {
+        if self.wants_ack(msdu) { self.config.sifs + self.times.ack } else { Duration::ZERO }
+    }
+
+    pub(super) fn data_airtime(&self, current: &Current<M>) -> Duration {
         self.data_rate(current.msdu.to).airtime(self.data_len(current), self.config.preamble)
     }
 
@@ -307,12 +330,10 @@ impl<M: Copy + Debug> Mac<M> {
         self.start_transmission(now, state, transmission);
     }
 
-    fn send_data(&mut self, now: Instant, current: &Current<M>) {
+    pub(super) fn send_data(&mut self, now: Instant, current: &Current<M>) {
         let to = current.msdu.to;
-        let unanswered = to.is_group() || !wants_ack(self.config.ack_policy);
-        let reserve = if unanswered { Duration::ZERO } else { self.config.sifs + self.times.ack };
         let frame = Frame::Data {
-            duration_us: whole_us(reserve),
+            duration_us: whole_us(self.answer_airtime(&current.msdu)),
             ra: to,
             ta: self.address,
             sequence: current.sequence,

@@ -7,6 +7,7 @@
 
 pub mod airtime;
 mod block_ack;
+mod burst;
 pub mod config;
 mod contention;
 mod duplicates;
@@ -37,6 +38,8 @@ const MAX_DURATION_US: u16 = 32_767;
 struct Current<M> {
     msdu: Msdu<M>,
     sequence: Seq16,
+    /// When the MAC took it.
+    since: Instant,
     /// Attempts of RTS or short data (802.11 SSRC).
     short_retries: u8,
     /// Attempts of long data (802.11 SLRC).
@@ -87,7 +90,7 @@ pub struct Mac<M> {
     eifs_until: Instant,
     nav_until: Instant,
     times: Times,
-    timers: TimerTable<Timer, 4>,
+    timers: TimerTable<Timer, 5>,
     clock: Clock,
     contention: Contention,
     service: Service<M>,
@@ -95,6 +98,8 @@ pub struct Mac<M> {
     outgoing: Option<Transmission<M>>,
     config: Config,
     answer: Option<Answer>,
+    /// Until when the burst under way may go on.
+    burst_until: Instant,
     next_sequence: Seq16,
     duplicates: DuplicateCache,
     stats: Stats,
@@ -121,6 +126,7 @@ impl<M: Copy + Debug> Mac<M> {
             state: State::Idle,
             service: Service::Nothing,
             answer: None,
+            burst_until: Instant::ZERO,
             outgoing: None,
             timers: TimerTable::new(),
             carrier: Activity::Quiet,
@@ -165,9 +171,14 @@ impl<M: Copy + Debug> Mac<M> {
     pub fn send(&mut self, now: Instant, msdu: Msdu<M>) {
         debug_assert!(self.is_ready(), "the MAC holds as much as it can");
         match self.config.ack_policy {
-            AckPolicy::Normal | AckPolicy::NoAck => self.serve(msdu),
+            AckPolicy::Normal | AckPolicy::NoAck => {
+                self.serve(now, msdu);
+                if self.state == State::BetweenFrames {
+                    return; // It joins the burst, if it fits.
+                }
+            }
             AckPolicy::BlockAck { .. } => {
-                if self.add_to_block(msdu) == block_ack::Added::Later {
+                if self.add_to_block(now, msdu) == block_ack::Added::Later {
                     return;
                 }
             }
@@ -176,11 +187,16 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     /// Puts an MSDU into service by itself.
-    fn serve(&mut self, msdu: Msdu<M>) {
+    fn serve(&mut self, since: Instant, msdu: Msdu<M>) {
         let sequence = self.next_sequence;
         self.next_sequence = Seq16((sequence.0 + 1) & 0x0fff);
-        let current = Current { msdu, sequence, short_retries: 0, long_retries: 0, retry: false };
+        let current = Current { msdu, sequence, since, short_retries: 0, long_retries: 0, retry: false };
         self.service = Service::Single(current);
+    }
+
+    /// Whether what the MAC took at `since` is to be given up.
+    fn is_expired(&self, now: Instant, since: Instant) -> bool {
+        self.config.msdu_lifetime.is_some_and(|lifetime| since + lifetime <= now)
     }
 
     /// Where the station stands.
@@ -414,6 +430,7 @@ impl<M: Copy + Debug> Machine for Mac<M> {
                 Timer::Response => self.response_timed_out(now),
                 Timer::Access => self.access(now),
                 Timer::NavReset => self.reset_nav(now),
+                Timer::Inactivity => self.drop_inactive(now),
             }
         }
     }
@@ -449,9 +466,4 @@ fn may_go(rule: Reservation, carrier_idle: bool, nav_until: Instant, now: Instan
         Reservation::Standard => true,
         Reservation::MediumIdle => carrier_idle && nav_until <= now,
     }
-}
-
-/// Whether unicast data frames without QoS call for an ACK.
-fn wants_ack(policy: AckPolicy) -> bool {
-    policy != AckPolicy::NoAck
 }

@@ -79,7 +79,7 @@ pub enum Event<M> {
     },
     /// The MSDU was acknowledged, or sent where no acknowledgment is due.
     Sent(Msdu<M>),
-    /// The retry limit was reached: link-failure feedback.
+    /// The retry limit or the end of its lifetime was reached: link-failure feedback.
     Failed(Msdu<M>),
     /// A data frame between others, with [`Tap::Promiscuous`](super::config::Tap::Promiscuous).
     Overheard {
@@ -103,10 +103,13 @@ pub enum Timer {
     Access,
     /// Nothing followed an RTS.
     NavReset,
+    /// A block agreement has been silent for too long.
+    Inactivity,
 }
 
 impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[Self::Sifs, Self::Response, Self::Access, Self::NavReset];
+    const ALL: &'static [Self] =
+        &[Self::Sifs, Self::Response, Self::Access, Self::NavReset, Self::Inactivity];
     fn index(self) -> usize {
         self as usize
     }
@@ -131,6 +134,10 @@ pub struct Stats {
     pub block_ack_timeouts: u64,
     /// MSDUs given up.
     pub failed: u64,
+    /// Of these, those whose lifetime was over.
+    pub expired: u64,
+    /// Block agreements dropped for want of traffic.
+    pub inactive: u64,
     /// Duplicates discarded.
     pub duplicates: u64,
     /// Frames that could not be decoded.
@@ -152,7 +159,7 @@ pub enum State {
     SendData,
     /// Waiting for the ACK.
     AwaitAck,
-    /// Within a block: SIFS before the next data frame or the BlockAckReq.
+    /// Within a burst or block: SIFS before the next data frame or the BlockAckReq.
     BetweenFrames,
     /// Sending a BlockAckReq.
     SendBlockAckReq,

@@ -79,6 +79,12 @@ impl Thresholds {
             noise_w: radio.noise_floor_w(),
         }
     }
+
+    /// Weakest power in W that can be decoded, were nothing else in the air.
+    #[must_use]
+    pub const fn weakest_w(&self) -> f64 {
+        self.rx_w
+    }
 }
 
 /// Whether the antenna is free to listen.

@@ -110,7 +110,20 @@ pub const RADIO: &[Key] = &[
         65_535,
         "a radio for each of these channels, at every wireless node that does not say otherwise; default: one radio, channel 0",
     ),
+    Key::number(
+        "noise_figure_db",
+        0.0,
+        60.0,
+        "of cumulative-sinr: what the receiver adds to thermal noise; default: 10",
+    ),
+    Key::number(
+        "noise_bandwidth_mhz",
+        0.1,
+        1000.0,
+        "of cumulative-sinr: width in which noise is collected; default: 22, as 802.11b has it; 802.11a has 20",
+    ),
     Key::table("errors", ERRORS, "errors on frames received otherwise intact"),
+    Key::tables("loss", LOSS, "more errors, on what one node hears of another; see above"),
 ];
 
 /// Reception models.
@@ -190,12 +203,37 @@ pub const MAC: &[Key] = &[
         &["normal", "no-ack", "block-ack"],
         "how unicast frames are acknowledged: each, none, or a block of them at once",
     ),
+    Key::integer(
+        "no_ack_min_bytes",
+        0,
+        65_535,
+        "of no-ack: shortest packet, IP header included, that goes unacknowledged; default: 0",
+    ),
+    Key::integer("no_ack_max_bytes", 0, 65_535, "of no-ack: longest packet that does; default: 65535"),
+    Key::integer(
+        "burst_limit_us",
+        1,
+        100_000,
+        "of normal and no-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; default: no bursts",
+    ),
     Key::integer("block_size", 1, 64, "most packets in a block; block-ack: 12 if not given"),
     Key::integer(
         "txop_limit_us",
         1,
         32_767,
         "longest block, BlockAck included; block-ack: no limit if not given",
+    ),
+    Key::number(
+        "block_ack_timeout_ms",
+        0.001,
+        1e6,
+        "of block-ack: silence after which a receiver drops the agreement and delivers what waits; default: never",
+    ),
+    Key::number(
+        "msdu_lifetime_ms",
+        0.001,
+        1e6,
+        "how long the MAC tries to deliver a packet before it gives it up; default: no limit but that of attempts",
     ),
     mac::PREAMBLE.key,
     mac::FIRST_ACCESS.key,
@@ -335,6 +373,34 @@ pub const ERRORS: &[Key] = &[
     Key::number("bit_error_rate_good", 0.0, 1.0, "of gilbert-elliott: outside bursts").or(Number(0.0)),
     Key::number("bit_error_rate_bad", 0.0, 1.0, "of gilbert-elliott: in bursts"),
 ];
+
+/// Keys of [`LOSS`] that always have a value, beside those of [`ERRORS`].
+pub mod loss {
+    use super::*;
+
+    /// `from`.
+    pub const FROM: Field<field::Word> =
+        Field::word(Key::text("from", "name of the node whose frames are lost").required());
+    /// `to`.
+    pub const TO: Field<field::Word> =
+        Field::word(Key::text("to", "name of the node that does not decode them").required());
+}
+
+/// `[[radio.loss]]`.
+pub const LOSS: &[Key] = &{
+    let mut keys = [loss::FROM.key; ERRORS.len() + 3];
+    keys[1] = loss::TO.key;
+    keys[2] = Key::flag(
+        "both_ways",
+        "whether `from` loses frames of `to` too, drawn independently; default: false",
+    );
+    let mut n = 0;
+    while n < ERRORS.len() {
+        keys[n + 3] = ERRORS[n];
+        n += 1;
+    }
+    keys
+};
 
 /// Keys of [`LINK_ERRORS`] that always have a value, beside those of [`ERRORS`].
 pub mod link_errors {

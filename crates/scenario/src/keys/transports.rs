@@ -154,6 +154,12 @@ pub const TCP: &[Key] = &[
         &["off"],
         "longest delay of an ACK; off: every segment at once",
     ),
+    Key::integer(
+        "ack_every",
+        1,
+        255,
+        "segments that a delayed ACK waits for; above 2: stretch ACKs; default: 2",
+    ),
     Key::number("min_rto_s", 0.0, 600.0, "smallest retransmission timeout, or as rto_floor says"),
     tcp::RTO_FLOOR.key,
     tcp::RECOVERY_TIMEOUT.key,

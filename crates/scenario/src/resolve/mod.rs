@@ -91,7 +91,7 @@ type Names = BTreeMap<String, NodeId>;
 pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
     let seed = scenario.get(keys::scenario::SEED);
     let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(scenario, files, seed, run)?;
-    let mut radio = radio::resolve(scenario)?;
+    let mut radio = radio::resolve(scenario, &nodes, &names)?;
     neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
     let links = links::resolve(scenario, &names)?;
     ways::resolve(scenario, &mut nodes, &gateways, &links, &names)?;

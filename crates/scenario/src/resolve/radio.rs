@@ -3,7 +3,7 @@
 use super::super::keys::{self, Protocol, RadioPreset};
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
-use super::{Owned, links, queue, refuse_foreign};
+use super::{Names, Owned, links, node_named, queue, refuse_foreign};
 use hopline_core::Duration;
 use hopline_radio::mac::config::{self as mac, AckPolicy};
 use hopline_radio::phy::propagation::{
@@ -11,7 +11,7 @@ use hopline_radio::phy::propagation::{
 };
 use hopline_radio::phy::{self, reception::ReceptionModel};
 use hopline_radio::rate::Rate;
-use hopline_sim::spec::{AddressResolution, QueueSpec, RadioSpec};
+use hopline_sim::spec::{AddressResolution, Interface, LossSpec, NodeSpec, QueueSpec, RadioSpec};
 
 /// What the preset of `[radio]` says about everything that it covers.
 struct Preset {
@@ -53,7 +53,11 @@ impl Preset {
 }
 
 /// The radio of all wireless nodes; `None` without `[radio]`.
-pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Problem> {
+pub(super) fn resolve(
+    scenario: Section<'_>,
+    nodes: &[NodeSpec],
+    names: &Names,
+) -> Result<Option<RadioSpec>, Problem> {
     let section = scenario.section("radio");
     if !section.is_given() {
         let lone = ["mac", "queue"].into_iter().find(|name| scenario.has(name));
@@ -77,6 +81,7 @@ pub(super) fn resolve(scenario: Section<'_>) -> Result<Option<RadioSpec>, Proble
         link_layer_delay: delay.unwrap_or(preset.link_layer_delay),
         address_resolution: address_resolution(scenario),
         errors: links::errors(section.section("errors"))?,
+        losses: losses(section, nodes, names)?,
         neighborhood: None,
     }))
 }
@@ -88,6 +93,38 @@ fn address_resolution(scenario: Section<'_>) -> AddressResolution {
         && keys::dsr::PRESET.word(&routing.section("dsr")) == "ns2-2.35";
     let default = if is_ns2s_dsr { AddressResolution::Arp } else { AddressResolution::Known };
     scenario.section("radio").get(keys::radio::ADDRESS_RESOLUTION).unwrap_or(default)
+}
+
+/// What is lost between pairs of nodes, one for each direction.
+fn losses(radio: Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<Vec<LossSpec>, Problem> {
+    let mut losses: Vec<LossSpec> = Vec::new();
+    for section in radio.sections("loss") {
+        let from = node_named(&section, keys::loss::FROM, names)?;
+        let to = node_named(&section, keys::loss::TO, names)?;
+        let wrong = |what: &str, help: &str| Problem::new(what).at(section.origin_of("to")).help(help);
+        if from == to {
+            return Err(wrong("a loss between a node and itself", "from and to are different nodes"));
+        }
+        if [from, to].iter().any(|node| nodes[node.index()].interface() != Interface::Wireless) {
+            return Err(wrong(
+                "a loss of frames at a node without a radio",
+                "errors of a wire are link.errors",
+            ));
+        }
+        let loss = LossSpec { from, to, errors: links::errors(section)? };
+        let back = LossSpec { from: to, to: from, ..loss };
+        let both = section.flag("both_ways") == Some(true);
+        for loss in [loss].into_iter().chain(both.then_some(back)) {
+            if losses.iter().any(|other| (other.from, other.to) == (loss.from, loss.to)) {
+                return Err(wrong(
+                    "a second loss of one pair and direction",
+                    "one [[radio.loss]] says all of it",
+                ));
+            }
+            losses.push(loss);
+        }
+    }
+    Ok(losses)
 }
 
 /// The keys of each propagation model.
@@ -114,6 +151,8 @@ fn apply_phy(config: &mut phy::Config, disk: RangeDisk, section: Section<'_>) ->
     set(&mut radio.capture_threshold_db, "capture_db", &|db| db);
     set(&mut radio.tx_power_w, "tx_power_dbm", &dbm_to_watts);
     set(&mut radio.frequency_hz, "frequency_mhz", &|mhz| mhz * 1e6);
+    set(&mut radio.noise_figure_db, "noise_figure_db", &|db| db);
+    set(&mut radio.bandwidth_hz, "noise_bandwidth_mhz", &|mhz| mhz * 1e6);
     set(&mut radio.antenna_height_m, "antenna_height_m", &|m| m);
     refuse_foreign(
         &section,
@@ -186,6 +225,13 @@ fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Pr
         .help("carrier_sense_range_m is at least range_m"))
 }
 
+/// The keys of each way to acknowledge.
+const ACK_POLICY_KEYS: [Owned; 3] = [
+    (&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms"]),
+    (&["no-ack"], &["no_ack_min_bytes", "no_ack_max_bytes"]),
+    (&["normal", "no-ack"], &["burst_limit_us"]),
+];
+
 fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Problem> {
     if let Some(rate) = rate(&section, "data_rate_mbps")? {
         config.data_rate = rate;
@@ -206,7 +252,7 @@ fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Probl
     config.cw_min = window("cw_min").unwrap_or(config.cw_min);
     config.cw_max = window("cw_max").unwrap_or(config.cw_max);
     let policy = section.word("ack_policy").unwrap_or("normal");
-    refuse_foreign(&section, "ack_policy", policy, &[(&["block-ack"], &["block_size", "txop_limit_us"])])?;
+    refuse_foreign(&section, "ack_policy", policy, &ACK_POLICY_KEYS)?;
     apply_rules(config, section);
     config
         .validate()
@@ -226,6 +272,12 @@ fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
         Some(_block_ack) => config.ack_policy = block_ack(section),
         None => {}
     }
+    let bytes = |key, default| section.small(key).unwrap_or(default);
+    config.no_ack_bytes = bytes("no_ack_min_bytes", 0)..=bytes("no_ack_max_bytes", u32::MAX);
+    config.burst_limit = section.integer("burst_limit_us").map(Duration::from_micros);
+    let time = |key| section.number(key).map(|ms| Duration::from_secs_f64(ms * 1e-3));
+    config.msdu_lifetime = time("msdu_lifetime_ms");
+    config.block_ack_timeout = time("block_ack_timeout_ms");
     section.set(keys::mac::PREAMBLE, &mut config.preamble);
     section.set(keys::mac::FIRST_ACCESS, &mut config.first_access);
     section.set(keys::mac::EIFS, &mut config.eifs);

@@ -108,6 +108,7 @@ fn apply(config: &mut Config, section: Section<'_>) {
         (None, Some(ms)) => config.ack_policy = AckPolicy::Delayed { timer: Duration::from_millis(ms) },
         (None, None) => {}
     }
+    config.ack_every = section.narrow("ack_every").unwrap_or(config.ack_every);
     match (section.word("initial_window"), section.small("initial_window")) {
         (Some("rfc3390"), _) => config.initial_window = InitialWindow::Rfc3390,
         (Some(_rfc6928), _) => config.initial_window = InitialWindow::Rfc6928,

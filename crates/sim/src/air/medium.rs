@@ -36,6 +36,8 @@ pub(crate) enum Link {
 /// A transmission in the air.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
+    /// Whose radio sent it.
+    pub(crate) from: NodeId,
     pub(crate) frame: Frame<Handle>,
     pub(crate) rate: Rate,
     pub(crate) bits: u32,
@@ -149,15 +151,15 @@ impl Medium {
         airtime: Duration,
         order: u64,
     ) -> u32 {
+        let sender = self.antennas[from.index()].node;
         let id = self.free.pop().unwrap_or_else(|| {
             let heard = Vec::with_capacity(32);
-            self.flights.push(Flight { frame, rate, bits, start: now, end: now, order, heard });
+            self.flights.push(Flight { from: sender, frame, rate, bits, start: now, end: now, order, heard });
             (self.flights.len() - 1) as u32
         });
         let mut heard = core::mem::take(&mut self.flights[id as usize].heard);
         self.hear(now, from, &mut heard);
         if !self.outages.is_empty() {
-            let sender = self.antennas[from.index()].node;
             for h in &mut heard {
                 let receiver = self.antennas[h.station.index()].node;
                 if self.outages.covers(now + airtime + h.delay, sender, receiver) {
@@ -166,7 +168,7 @@ impl Medium {
             }
         }
         self.flights[id as usize] =
-            Flight { frame, rate, bits, start: now, end: now + airtime, order, heard };
+            Flight { from: sender, frame, rate, bits, start: now, end: now + airtime, order, heard };
         id
     }
 

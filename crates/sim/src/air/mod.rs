@@ -4,6 +4,8 @@
 //! have moved it: what comes up is an [`Upcall`].
 
 mod arp;
+mod collisions;
+mod losses;
 mod medium;
 mod station;
 
@@ -20,7 +22,8 @@ use hopline_radio::mac::config::Tap;
 use hopline_radio::mac::{self, Airtime, Msdu, Reception, Signal, Transmission};
 use hopline_radio::phy::reception::{Arrival, Thresholds, Verdict};
 use hopline_wire::dot11::{Frame, MacAddr};
-use medium::{Link, Medium};
+use losses::Losses;
+use medium::{Heard, Link, Medium};
 use station::Station;
 pub(crate) use station::{Queued, StationId};
 
@@ -37,6 +40,8 @@ pub(crate) struct Air {
     first: Vec<u32>,
     /// By number in their MAC addresses.
     by_address: Vec<Option<StationId>>,
+    /// What is lost between pairs of nodes.
+    losses: Losses,
     /// Who does not get whose packets, though their frames arrive.
     filters: Schedule,
 }
@@ -102,6 +107,7 @@ impl Air {
             interfaces,
             first,
             by_address,
+            losses: Losses::new(&radio.losses, key),
             filters: Schedule::new(&spec.outages, |blocks| blocks == Blocks::Packets),
         })
     }
@@ -290,7 +296,7 @@ impl Air {
         }
         kernel.now = at;
         kernel.events += 1;
-        self.land_at(kernel, flight, heard.station, heard.link);
+        self.land_at(kernel, flight, heard);
         Landing::At(heard.station)
     }
 
@@ -344,19 +350,25 @@ impl Air {
         }
     }
 
-    fn land_at<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32, at: StationId, link: Link) {
+    fn land_at<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32, heard: Heard) {
+        let Heard { station: at, link, power_w, .. } = heard;
         let now = kernel.now;
         let in_flight = self.medium.flight(flight);
         let station = &mut self.stations[at.index()];
         let reception = match station.receiver.end(&self.thresholds, now, flight) {
-            Verdict::Missed => None,
-            Verdict::Damaged => Some(Reception::Undecodable),
+            verdict @ (Verdict::Missed | Verdict::Damaged) => {
+                if in_flight.frame.ra() == station.address && power_w >= self.thresholds.weakest_w() {
+                    collisions::note_collided(kernel, in_flight.from, &in_flight.frame);
+                }
+                (verdict == Verdict::Damaged).then_some(Reception::Undecodable)
+            }
             Verdict::Decodable { probability } => {
-                let airtime = in_flight.end - in_flight.start;
+                let (airtime, bits) = (in_flight.end - in_flight.start, u64::from(in_flight.bits));
                 let stream = &mut station.error_stream;
                 // The outage last: errors are drawn as without it.
                 let intact = (probability >= 1.0 || stream.bernoulli(probability))
-                    && !station.errors.corrupts(now, in_flight.bits.into(), airtime, stream)
+                    && !station.errors.corrupts(now, bits, airtime, stream)
+                    && !self.losses.corrupts(now, (in_flight.from, station.node), bits, airtime)
                     && link == Link::Up;
                 Some(if intact { Reception::Frame(in_flight.frame) } else { Reception::Undecodable })
             }
@@ -420,6 +432,7 @@ impl Air {
             Frame::BlockAck { .. } => (Observed::TransmitBlockAck, &mut frames.block_ack),
         };
         *count += 1;
+        collisions::note_sent(kernel, station.node, &frame);
         kernel.observe(what, station.node, len_bytes);
         if T::ENABLED {
             let frame = &frame.map(|body| kernel.packets.view(body));

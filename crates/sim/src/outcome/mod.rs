@@ -143,6 +143,10 @@ pub struct NodeOutcome {
     pub marks: u64,
     /// Frames sent over the radio, by kind.
     pub frames: Frames,
+    /// Frames to one neighbour that carry data of a flow: bytes of a connection, or a datagram.
+    pub data_frames: Addressed,
+    /// Frames to one neighbour that carry a segment without data: ACKs of a transport, and what opens and ends a connection.
+    pub ack_frames: Addressed,
     /// Packets of routing protocols sent, those passed on included.
     pub routing_packets: u64,
     /// Their bytes, IP headers included.
@@ -188,6 +192,16 @@ pub struct Frames {
     pub block_ack_req: u64,
     /// Block acknowledgments.
     pub block_ack: u64,
+}
+
+/// Counts of frames sent to one neighbour, repeated ones included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Addressed {
+    /// Sent.
+    pub sent: u64,
+    /// Strong enough at the radio that they were for, and not received: another signal, or that radio's own, was in the air.
+    /// Losses by error models and outages are not among them.
+    pub collided: u64,
 }
 
 /// Counts of packets dropped, by reason.

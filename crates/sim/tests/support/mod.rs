@@ -41,6 +41,7 @@ pub(crate) fn wavelan() -> RadioSpec {
         link_layer_delay: Duration::from_micros(25),
         address_resolution: AddressResolution::Known,
         errors: ErrorModel::None,
+        losses: Vec::new(),
         neighborhood: None,
     }
 }
@@ -55,6 +56,7 @@ pub(crate) fn disk(range_m: f64) -> RadioSpec {
         link_layer_delay: Duration::ZERO,
         address_resolution: AddressResolution::Known,
         errors: ErrorModel::None,
+        losses: Vec::new(),
         neighborhood: None,
     }
 }

@@ -55,6 +55,9 @@ pub struct Config {
     pub nagle: Nagle,
     /// When to acknowledge in-order data. Default every second segment or after 40 ms (RFC 1122 §4.2.3.2; 40 ms as Linux).
     pub ack_policy: AckPolicy,
+    /// In-order segments that a delayed acknowledgment waits for at most. Range 1–255, default 2 (RFC 1122 §4.2.3.2); more are a
+    /// stretch ACK, as hosts with receive offload send them.
+    pub ack_every: u8,
     /// Retransmission timer.
     pub rto: RtoConfig,
     /// How the segments that the window allows are spaced. Default not at all.
@@ -266,7 +269,7 @@ pub enum Nagle {
 pub enum AckPolicy {
     /// Every segment at once.
     EverySegment,
-    /// Every second segment, or when the timer ends (RFC 1122 §4.2.3.2).
+    /// Every second segment, or as many as [`Config::ack_every`] says, or when the timer ends (RFC 1122 §4.2.3.2).
     Delayed {
         /// Longest delay. Above zero, at most 500 ms.
         timer: Duration,
@@ -321,7 +324,7 @@ impl Config {
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let segments = |n: Option<u32>| n.is_none_or(|n| (1..=1 << 20).contains(&n));
-        let rules: [(bool, &'static str, &'static str); 23] = [
+        let rules: [(bool, &'static str, &'static str); 24] = [
             ((MIN_MSS..=65_495).contains(&self.mss), "mss", "48 to 65495 bytes"),
             (
                 !matches!(self.law, WindowLaw::Cubic(cubic) if !(cubic.c > 0.0 && cubic.c <= 1000.0)),
@@ -349,6 +352,7 @@ impl Config {
                 "growth.limit",
                 "1 to 255 segments",
             ),
+            (self.ack_every >= 1, "ack_every", "1 to 255 segments"),
             ((1..=255).contains(&self.dup_ack_threshold), "dup_ack_threshold", "1 to 255"),
             (
                 !matches!(self.ack_policy, AckPolicy::Delayed { timer }

@@ -41,6 +41,7 @@ impl Config {
             idle_restart: IdleRestart::InitialWindow,
             nagle: Nagle::On,
             ack_policy: AckPolicy::Delayed { timer: Duration::from_millis(40) },
+            ack_every: 2,
             rto: RtoConfig {
                 initial: Duration::from_secs(1),
                 min: Duration::from_millis(200),
@@ -106,6 +107,7 @@ impl Config {
             idle_restart: IdleRestart::OneSegment,
             nagle: Nagle::Off,
             ack_policy: AckPolicy::EverySegment,
+            ack_every: 2,
             rto: RtoConfig {
                 initial: Duration::from_secs(3),
                 min: Duration::from_millis(200),

@@ -51,8 +51,8 @@ pub(super) struct Receiver<P> {
 pub(super) enum OwedAck {
     /// None.
     None,
-    /// One segment waits for a second, or for the timer.
-    Delayed,
+    /// So many segments wait for the next, or for the timer.
+    Delayed { segments: u8 },
     /// At once.
     Now,
 }
@@ -262,10 +262,14 @@ impl<P: Payload> Endpoint<P> {
 
     /// An in-order segment arrived: RFC 1122 §4.2.3.2.
     fn owe_ack(&mut self, now: Instant) {
+        let every = self.config.ack_every;
         self.rcv.owed = match (self.config.ack_policy, self.rcv.owed) {
-            (AckPolicy::Delayed { timer }, OwedAck::None) => {
+            (AckPolicy::Delayed { timer }, OwedAck::None) if every > 1 => {
                 self.timers.set(Timer::DelayedAck, now + timer);
-                OwedAck::Delayed
+                OwedAck::Delayed { segments: 1 }
+            }
+            (AckPolicy::Delayed { .. }, OwedAck::Delayed { segments }) if segments + 1 < every => {
+                OwedAck::Delayed { segments: segments + 1 }
             }
             _ => OwedAck::Now,
         };

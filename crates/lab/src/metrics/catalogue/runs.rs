@@ -82,6 +82,20 @@ pub(super) const RUNS: &[MetricInfo] = &[
         },
     ),
     run(
+        "data_frames_collided_pct",
+        "%",
+        Lower,
+        "radio frames to one neighbour with data of flows, per hundred, lost to another signal, or the receiver's own, in the air",
+        |o| per_hundred(over_nodes(o, |n| n.data_frames.collided), over_nodes(o, |n| n.data_frames.sent)),
+    ),
+    run(
+        "ack_frames_collided_pct",
+        "%",
+        Lower,
+        "the same of those with segments without data: ACKs of TCP",
+        |o| per_hundred(over_nodes(o, |n| n.ack_frames.collided), over_nodes(o, |n| n.ack_frames.sent)),
+    ),
+    run(
         "airtime_per_megabyte_s",
         "s/MB",
         Lower,

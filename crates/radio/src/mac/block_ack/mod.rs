@@ -7,7 +7,7 @@ mod sender;
 
 use super::config::AckPolicy;
 use super::exchange::whole_us;
-use super::{Answer, Event, MAX_DURATION_US, Mac, Msdu, Service, State, Transmission};
+use super::{Answer, Event, MAX_DURATION_US, Mac, Msdu, Service, State, Timer, Transmission};
 use core::fmt::Debug;
 use hopline_core::{Duration, Instant, Seq16};
 use hopline_wire::dot11::{
@@ -72,25 +72,26 @@ impl<M: Copy + Debug> Mac<M> {
         self.block_ack.as_ref().is_some_and(|b| b.sender.has_room())
     }
 
-    pub(super) fn add_to_block(&mut self, msdu: Msdu<M>) -> Added {
+    pub(super) fn add_to_block(&mut self, now: Instant, msdu: Msdu<M>) -> Added {
         let Some(block) = &mut self.block_ack else { return Added::Later };
         match self.service {
             Service::Nothing if msdu.to.is_group() => {
-                self.serve(msdu);
+                self.serve(now, msdu);
                 return Added::First;
             }
             Service::Nothing => {
-                block.sender.open(msdu);
+                block.sender.open(now, msdu);
                 self.service = Service::Block;
                 return Added::First;
             }
-            Service::Block | Service::Single(_) => block.sender.add(msdu),
+            Service::Block | Service::Single(_) => block.sender.add(now, msdu),
         }
         Added::Later
     }
 
     /// Backoff is over: the BlockAckReq if one is due, or else a burst, with RTS if a frame of it is above the threshold.
     pub(super) fn access_for_block(&mut self, now: Instant) {
+        self.expire_of_block(now);
         let (Service::Block, Some(block)) = (self.service, &mut self.block_ack) else { return };
         self.contention.finish();
         if block.sender.is_request_due() {
@@ -173,12 +174,20 @@ impl<M: Copy + Debug> Mac<M> {
         self.service = Service::Block;
         if !block.sender.has_work() {
             match block.sender.take_parked() {
-                Some(msdu) if msdu.to.is_group() => self.serve(msdu),
-                Some(msdu) => block.sender.open(msdu),
+                Some((msdu, since)) if msdu.to.is_group() => self.serve(since, msdu),
+                Some((msdu, since)) => block.sender.open(since, msdu),
                 None => self.service = Service::Nothing,
             }
         }
         self.finish_msdu(now);
+    }
+
+    /// Gives up what has been tried for too long. The receiver is to be told, if it may wait for it.
+    fn expire_of_block(&mut self, now: Instant) {
+        let (Some(lifetime), Some(block)) = (self.config.msdu_lifetime, &mut self.block_ack) else { return };
+        let expired = block.sender.expire(|since| since + lifetime <= now, &mut self.events);
+        self.stats.expired += expired;
+        self.stats.failed += expired;
     }
 
     /// Chooses the frames of the next burst: the oldest, as many as fit.
@@ -253,7 +262,7 @@ impl<M: Copy + Debug> Mac<M> {
 
 /// The receiver's side.
 impl<M: Copy + Debug> Mac<M> {
-    pub(super) fn receive_qos_data(&mut self, frame: Frame<M>) {
+    pub(super) fn receive_qos_data(&mut self, now: Instant, frame: Frame<M>) {
         let Frame::QosData { ta, ra, sequence, tid: TID, ack: QosAck::BlockAck, body, .. } = frame else {
             return;
         };
@@ -262,9 +271,10 @@ impl<M: Copy + Debug> Mac<M> {
             return;
         }
         let parcel = receiver::Parcel { from: ta, to: ra, sequence, body };
-        if block.receiver.take(parcel, &mut self.events) == Taken::Duplicate {
+        if block.receiver.take(now, parcel, &mut self.events) == Taken::Duplicate {
             self.stats.duplicates += 1;
         }
+        self.watch_inactivity();
     }
 
     pub(super) fn consider_block_ack_req(
@@ -278,10 +288,28 @@ impl<M: Copy + Debug> Mac<M> {
         if tid != TID || !matches!(self.state, State::Idle | State::AwaitData) {
             return;
         }
-        block.receiver.request(ta, start, &mut self.events);
+        block.receiver.request(now, ta, start, &mut self.events);
+        self.watch_inactivity();
         let taken = whole_us(self.answer_to_request());
         self.answer = Some(Answer { to: ta, duration_us: duration_us.saturating_sub(taken) });
         self.wait_sifs(now, State::BeforeBlockAck);
+    }
+
+    /// An agreement has been silent for long enough.
+    pub(super) fn drop_inactive(&mut self, now: Instant) {
+        let (Some(timeout), Some(block)) = (self.config.block_ack_timeout, &mut self.block_ack) else {
+            return;
+        };
+        self.stats.inactive += block.receiver.drop_inactive(|heard| heard + timeout <= now, &mut self.events);
+        self.watch_inactivity();
+    }
+
+    fn watch_inactivity(&mut self) {
+        let (Some(timeout), Some(block)) = (self.config.block_ack_timeout, &self.block_ack) else { return };
+        match block.receiver.longest_silent() {
+            Some(heard) => self.timers.set(Timer::Inactivity, heard + timeout),
+            None => self.timers.stop(Timer::Inactivity),
+        }
     }
 
     pub(super) fn send_block_ack(&mut self, now: Instant, answer: Answer) {

@@ -2,7 +2,7 @@
 //! §10.25.6.6).
 
 use super::{Event, SEQUENCES, WINDOW, ahead, forward};
-use hopline_core::Seq16;
+use hopline_core::{Instant, Seq16};
 use hopline_wire::dot11::{Bitmap, MacAddr};
 use std::collections::VecDeque;
 
@@ -37,6 +37,8 @@ pub(super) enum Taken {
 #[derive(Clone, Debug)]
 struct Agreement<M> {
     from: MacAddr,
+    /// When something was last heard of it.
+    heard: Instant,
     scoreboard: Scoreboard,
     /// The MSDU to be delivered next (WinStart_B).
     next: Seq16,
@@ -61,11 +63,11 @@ impl<M> Default for Receiver<M> {
 impl<M: Copy> Receiver<M> {
     /// Takes a data frame. Until a request has told where a new agreement begins, everything that may come before the
     /// first frame is waited for.
-    pub(super) fn take(&mut self, parcel: Parcel<M>, events: &mut VecDeque<Event<M>>) -> Taken {
+    pub(super) fn take(&mut self, now: Instant, parcel: Parcel<M>, events: &mut VecDeque<Event<M>>) -> Taken {
         let Parcel { from, to, sequence, body } = parcel;
         let sequence = forward(sequence, 0);
         let start = forward(sequence, SEQUENCES - WINDOW + 1);
-        let agreement = self.agreement(from, start, events);
+        let agreement = self.agreement(now, from, start, events);
         agreement.scoreboard.record(sequence);
         if ahead(sequence, agreement.next) >= SEQUENCES / 2 {
             return Taken::Duplicate;
@@ -89,9 +91,15 @@ impl<M: Copy> Receiver<M> {
     }
 
     /// Takes a request: nothing before `start` will come any more.
-    pub(super) fn request(&mut self, from: MacAddr, start: Seq16, events: &mut VecDeque<Event<M>>) {
+    pub(super) fn request(
+        &mut self,
+        now: Instant,
+        from: MacAddr,
+        start: Seq16,
+        events: &mut VecDeque<Event<M>>,
+    ) {
         let start = forward(start, 0);
-        let agreement = self.agreement(from, start, events);
+        let agreement = self.agreement(now, from, start, events);
         agreement.scoreboard.advance(start);
         if ahead(start, agreement.next) < SEQUENCES / 2 {
             agreement.advance(start, events);
@@ -104,9 +112,32 @@ impl<M: Copy> Receiver<M> {
         self.reply
     }
 
-    /// The agreement with `from`; a new one begins at `start`.
+    /// Drops agreements last heard of at a moment that `is_over`, and delivers what waits in them. Returns how many.
+    pub(super) fn drop_inactive(
+        &mut self,
+        is_over: impl Fn(Instant) -> bool,
+        events: &mut VecDeque<Event<M>>,
+    ) -> u64 {
+        let before = self.agreements.len();
+        self.agreements.retain_mut(|agreement| {
+            let stays = !is_over(agreement.heard);
+            if !stays {
+                agreement.release_all(events);
+            }
+            stays
+        });
+        (before - self.agreements.len()) as u64
+    }
+
+    /// When the agreement was heard of that has been silent for longest.
+    pub(super) fn longest_silent(&self) -> Option<Instant> {
+        self.agreements.iter().map(|agreement| agreement.heard).min()
+    }
+
+    /// The agreement with `from`, heard of now; a new one begins at `start`.
     fn agreement(
         &mut self,
+        now: Instant,
         from: MacAddr,
         start: Seq16,
         events: &mut VecDeque<Event<M>>,
@@ -115,18 +146,25 @@ impl<M: Copy> Receiver<M> {
         let index = known.unwrap_or_else(|| {
             if self.agreements.len() == CAPACITY {
                 let mut oldest = self.agreements.remove(0);
-                oldest.advance(forward(oldest.next, WINDOW), events);
+                oldest.release_all(events);
             }
             let held = vec![None; usize::from(WINDOW)].into_boxed_slice();
             let scoreboard = Scoreboard { start, bits: 0 };
-            self.agreements.push(Agreement { from, scoreboard, next: start, held });
+            self.agreements.push(Agreement { from, heard: now, scoreboard, next: start, held });
             self.agreements.len() - 1
         });
-        &mut self.agreements[index]
+        let agreement = &mut self.agreements[index];
+        agreement.heard = now;
+        agreement
     }
 }
 
 impl<M: Copy> Agreement<M> {
+    /// Delivers everything that waits, whatever is missing.
+    fn release_all(&mut self, events: &mut VecDeque<Event<M>>) {
+        self.advance(forward(self.next, WINDOW), events);
+    }
+
     /// Moves the window on to `start`: what is held before that is delivered, what is missing is not waited for.
     fn advance(&mut self, start: Seq16, events: &mut VecDeque<Event<M>>) {
         for n in 0..ahead(start, self.next).min(WINDOW) {

@@ -1,7 +1,7 @@
 //! The originator of block acknowledgment: which MSDUs are due, under way and acknowledged (802.11-2020 §10.25.6.7).
 
 use super::{Event, Msdu, WINDOW, ahead, forward};
-use hopline_core::Seq16;
+use hopline_core::{Instant, Seq16};
 use hopline_wire::dot11::MacAddr;
 use std::collections::VecDeque;
 
@@ -11,7 +11,8 @@ pub(super) struct Sender<M> {
     block_size: usize,
     to: MacAddr,
     pending: VecDeque<Pending<M>>,
-    parked: Option<Msdu<M>>,
+    /// With the moment at which it came.
+    parked: Option<(Msdu<M>, Instant)>,
     /// The next sequence number for each receiver (802.11-2020 §10.3.2.14.2).
     next: Vec<(MacAddr, Seq16)>,
     /// Frames in a row that called for an answer and got none.
@@ -32,6 +33,8 @@ enum Gap {
 pub(super) struct Pending<M> {
     pub(super) msdu: Msdu<M>,
     pub(super) sequence: Seq16,
+    /// When it came.
+    since: Instant,
     /// How often a BlockAck did not name it.
     losses: u8,
     stage: Stage,
@@ -70,7 +73,7 @@ impl<M: Copy> Sender<M> {
 
     /// The MSDUs that it holds.
     pub(super) fn held(&self) -> impl Iterator<Item = &Msdu<M>> {
-        self.pending.iter().map(|pending| &pending.msdu).chain(&self.parked)
+        self.pending.iter().map(|pending| &pending.msdu).chain(self.parked.as_ref().map(|(msdu, _)| msdu))
     }
 
     /// The receiver of the block.
@@ -83,18 +86,18 @@ impl<M: Copy> Sender<M> {
     }
 
     /// Begins a block with its first MSDU.
-    pub(super) fn open(&mut self, msdu: Msdu<M>) {
+    pub(super) fn open(&mut self, since: Instant, msdu: Msdu<M>) {
         self.to = msdu.to;
         self.silences = 0;
-        self.push(msdu);
+        self.push(since, msdu);
     }
 
     /// Adds to the block, or parks what is for somebody else.
-    pub(super) fn add(&mut self, msdu: Msdu<M>) {
-        if msdu.to == self.to { self.push(msdu) } else { self.parked = Some(msdu) }
+    pub(super) fn add(&mut self, now: Instant, msdu: Msdu<M>) {
+        if msdu.to == self.to { self.push(now, msdu) } else { self.parked = Some((msdu, now)) }
     }
 
-    pub(super) fn take_parked(&mut self) -> Option<Msdu<M>> {
+    pub(super) fn take_parked(&mut self) -> Option<(Msdu<M>, Instant)> {
         self.parked.take()
     }
 
@@ -178,6 +181,27 @@ impl<M: Copy> Sender<M> {
         given_up
     }
 
+    /// Gives up what came at a moment that `is_over`, and returns how many MSDUs those were.
+    pub(super) fn expire(
+        &mut self,
+        is_over: impl Fn(Instant) -> bool,
+        events: &mut VecDeque<Event<M>>,
+    ) -> u64 {
+        let before = self.pending.len();
+        self.pending.retain(|p| {
+            let kept = !is_over(p.since);
+            if !kept {
+                events.push_back(Event::Failed(p.msdu));
+            }
+            kept
+        });
+        let expired = (before - self.pending.len()) as u64;
+        if expired > 0 {
+            self.gap = Gap::Untold;
+        }
+        expired
+    }
+
     /// The link has failed. Gives up what is under way, and returns how many MSDUs those were.
     pub(super) fn give_up(&mut self, events: &mut VecDeque<Event<M>>) -> u64 {
         self.silences = 0;
@@ -193,9 +217,9 @@ impl<M: Copy> Sender<M> {
         (before - self.pending.len()) as u64
     }
 
-    fn push(&mut self, msdu: Msdu<M>) {
+    fn push(&mut self, since: Instant, msdu: Msdu<M>) {
         let sequence = self.next_sequence();
-        self.pending.push_back(Pending { msdu, sequence, losses: 0, stage: Stage::Waiting });
+        self.pending.push_back(Pending { msdu, sequence, since, losses: 0, stage: Stage::Waiting });
         let after = forward(sequence, 1);
         match self.next.iter_mut().find(|(to, _)| *to == msdu.to) {
             Some((_, next)) => *next = after,

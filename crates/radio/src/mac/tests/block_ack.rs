@@ -6,13 +6,13 @@ use super::*;
 use crate::mac::config::AckPolicy;
 use hopline_wire::dot11::{Bitmap, QosAck};
 
-const QOS_US: u64 = 2200;
-const BAR_US: u64 = 384;
-const BA_US: u64 = 448;
+pub(super) const QOS_US: u64 = 2200;
+pub(super) const BAR_US: u64 = 384;
+pub(super) const BA_US: u64 = 448;
 /// SIFS, BlockAckReq, SIFS, BlockAck.
 const TAIL_US: u64 = 10 + BAR_US + 10 + BA_US;
 
-fn blocks() -> Config {
+pub(super) fn blocks() -> Config {
     Config { ack_policy: AckPolicy::block_ack(), ..dot11b() }
 }
 
@@ -25,13 +25,13 @@ fn to_other(body: u32) -> Msdu<u32> {
 }
 
 /// A first transmission within a block; `after` more frames of the kind follow it.
-fn qos(ta: MacAddr, ra: MacAddr, number: u16, after: u64) -> Frame<u32> {
+pub(super) fn qos(ta: MacAddr, ra: MacAddr, number: u16, after: u64) -> Frame<u32> {
     let duration_us = (after * (10 + QOS_US) + TAIL_US) as u16;
     let (sequence, body) = (Seq16(number % 4096), u32::from(number));
     Frame::QosData { duration_us, ra, ta, sequence, retry: false, tid: 0, ack: QosAck::BlockAck, body }
 }
 
-fn once_more(frame: Frame<u32>) -> Frame<u32> {
+pub(super) fn once_more(frame: Frame<u32>) -> Frame<u32> {
     match frame {
         Frame::QosData { duration_us, ra, ta, sequence, tid, ack, body, .. } => {
             Frame::QosData { duration_us, ra, ta, sequence, retry: true, tid, ack, body }
@@ -40,30 +40,30 @@ fn once_more(frame: Frame<u32>) -> Frame<u32> {
     }
 }
 
-fn bar(ta: MacAddr, ra: MacAddr, start: u16) -> Frame<u32> {
+pub(super) fn bar(ta: MacAddr, ra: MacAddr, start: u16) -> Frame<u32> {
     Frame::BlockAckReq { duration_us: (10 + BA_US) as u16, ra, ta, tid: 0, start: Seq16(start) }
 }
 
-fn ba(ta: MacAddr, ra: MacAddr, start: u16, bits: u64) -> Frame<u32> {
+pub(super) fn ba(ta: MacAddr, ra: MacAddr, start: u16, bits: u64) -> Frame<u32> {
     let bitmap = Bitmap::from_bits(bits);
     Frame::BlockAck { duration_us: 0, ra, ta, tid: 0, start: Seq16(start), bitmap }
 }
 
-fn held(body: u32) -> Event<u32> {
+pub(super) fn held(body: u32) -> Event<u32> {
     Event::Held { body }
 }
 
-fn deliver(body: u32) -> Event<u32> {
+pub(super) fn deliver(body: u32) -> Event<u32> {
     Event::Deliver { body, from: PEER, to: ME }
 }
 
-fn deliver_held(body: u32) -> Event<u32> {
+pub(super) fn deliver_held(body: u32) -> Event<u32> {
     Event::DeliverHeld { body, from: PEER }
 }
 
 impl Station {
     /// Hands over several MSDUs at one instant.
-    fn offer(&mut self, at_us: u64, msdus: impl IntoIterator<Item = Msdu<u32>>) -> &mut Self {
+    pub(super) fn offer(&mut self, at_us: u64, msdus: impl IntoIterator<Item = Msdu<u32>>) -> &mut Self {
         self.run_before(us(at_us));
         for msdu in msdus {
             assert!(self.mac.is_ready());

@@ -136,7 +136,7 @@ fn no_ack_sends_once_without_rts_and_is_sent_as_soon_as_it_is_out() {
 #[test]
 fn no_ack_does_not_answer_data() {
     let mut station = Station::new(Config { ack_policy: AckPolicy::NoAck, ..dot11b() });
-    station.hears(1000, 3192, data(PEER, ME, 4)).is_silent_until(99_999);
+    station.hears(1000, 3192, no_duration(data(PEER, ME, 4))).is_silent_until(99_999);
     station.reports(Event::Deliver { body: 4, from: PEER, to: ME });
 }
 

@@ -40,6 +40,27 @@ fn the_second_segment_is_acknowledged_at_once() {
 }
 
 #[test]
+fn a_stretch_ack_waits_for_as_many_segments_as_it_is_told() {
+    let mut s = Script::connected(Config { ack_every: 4, ..delayed() });
+    for n in 0..3 {
+        s.hears(seg(1 + 1000 * n).ack(1).data(1000));
+        assert_eq!(s.says(), "");
+    }
+    s.hears(seg(3001).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 4001");
+    assert_eq!(s.runs_to(1000), "", "and the timer is stopped");
+    s.hears(seg(4001).ack(1).data(1000));
+    assert_eq!(s.runs_to(1200), "1100: . 1 ack 5001", "which counts from the first");
+}
+
+#[test]
+fn a_stretch_of_one_is_every_segment_at_once() {
+    let mut s = Script::connected(Config { ack_every: 1, ..delayed() });
+    s.hears(seg(1).ack(1).data(1000));
+    assert_eq!(s.says(), ". 1 ack 1001");
+}
+
+#[test]
 fn data_carries_the_delayed_ack() {
     let mut s = Script::connected(delayed());
     s.hears(seg(1).ack(1).data(1000));

@@ -1,0 +1,33 @@
+//! Frame bursts: what a station does with the rest of its transmission opportunity (802.11-2020 §10.23.2.8, §10.23.2.9). Each frame reserves its
+//! own response and no more; who hears the burst waits for DIFS, which SIFS never leaves.
+
+use super::{Mac, Service, State};
+use core::fmt::Debug;
+use hopline_core::Instant;
+
+impl<M: Copy + Debug> Mac<M> {
+    /// The medium is won: from now on the limit counts.
+    pub(super) fn open_burst(&mut self, now: Instant) {
+        self.burst_until = self.config.burst_limit.map_or(Instant::ZERO, |limit| now + limit);
+    }
+
+    /// Whether there may be time for another frame.
+    pub(super) fn is_burst_open(&self, now: Instant) -> bool {
+        self.burst_until > now + self.config.sifs
+    }
+
+    /// SIFS after a frame that went well: the next one, if there is one and it fits; otherwise the medium is for everybody, and
+    /// what is left contends as always.
+    pub(super) fn go_on_with_burst(&mut self, now: Instant) {
+        debug_assert_eq!(self.state, State::BetweenFrames, "a burst goes on after SIFS");
+        match self.service {
+            Service::Single(current)
+                if now + self.data_airtime(&current) + self.answer_airtime(&current.msdu)
+                    <= self.burst_until =>
+            {
+                self.send_data(now, &current);
+            }
+            _ => self.finish_msdu(now),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Bursts, and which packets go unacknowledged.
+
+use super::errors::first_problem;
+use super::*;
+use hopline_radio::mac::config as mac;
+
+fn mac(settings: &[&str]) -> mac::Config {
+    spec(CHAIN, settings).radio.expect("a wireless network").mac
+}
+
+#[test]
+fn every_packet_goes_unacknowledged_unless_its_length_says_otherwise() {
+    let bytes = |settings: &[&str]| mac(&[&["mac.ack_policy=no-ack"], settings].concat()).no_ack_bytes;
+    assert_eq!(bytes(&[]), 0..=u32::MAX);
+    assert_eq!(bytes(&["mac.no_ack_min_bytes=200"]), 200..=u32::MAX);
+    assert_eq!(bytes(&["mac.no_ack_min_bytes=40", "mac.no_ack_max_bytes=60"]), 40..=60);
+}
+
+#[test]
+fn bursts_are_off_unless_they_have_a_limit() {
+    assert_eq!(mac(&[]).burst_limit, None);
+    assert_eq!(mac(&["mac.burst_limit_us=1500"]).burst_limit, Some(Duration::from_micros(1500)));
+    assert!(mac(&["mac.ack_policy=no-ack", "mac.burst_limit_us=1500"]).burst_limit.is_some());
+}
+
+#[test]
+fn packets_live_and_agreements_last_until_they_are_told_otherwise() {
+    let times = |settings: &[&str]| {
+        let mac = mac(&[&["mac.ack_policy=block-ack"], settings].concat());
+        (mac.msdu_lifetime, mac.block_ack_timeout)
+    };
+    assert_eq!(times(&[]), (None, None));
+    let given = ["mac.msdu_lifetime_ms=512", "mac.block_ack_timeout_ms=0.5"];
+    assert_eq!(times(&given), (Some(Duration::from_millis(512)), Some(Duration::from_micros(500))));
+}
+
+#[test]
+fn keys_of_another_policy_are_refused() {
+    assert_eq!(
+        first_problem(&(CHAIN.to_owned() + "[mac]\nno_ack_min_bytes = 200\n")),
+        "11:20 `no_ack_min_bytes` is used with ack_policy = \"no-ack\", not \"normal\" | set ack_policy = \"no-ack\", or remove it"
+    );
+    assert_eq!(
+        first_problem(&(CHAIN.to_owned() + "[mac]\nack_policy = \"block-ack\"\nburst_limit_us = 2000\n")),
+        "12:18 `burst_limit_us` is used with ack_policy = \"normal\" or \"no-ack\", not \"block-ack\" | set ack_policy = \"normal\" or \"no-ack\", or remove it"
+    );
+}
+
+#[test]
+fn stretch_acks_are_of_tcp() {
+    let text = CHAIN.to_owned();
+    let every = |settings: &[&str]| tcp(&spec(&text, settings), 0).ack_every;
+    assert_eq!(every(&[]), 2);
+    assert_eq!(every(&["tcp.ack_every=8"]), 8);
+}

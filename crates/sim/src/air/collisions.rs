@@ -1,0 +1,54 @@
+//! How many frames to one neighbour were sent, and how many of them collided: those with data of flows, and those with their
+//! acknowledgments.
+
+use crate::kernel::{Kernel, Ledger};
+use crate::outcome::Addressed;
+use crate::packet::{Account, Body, Handle, Slab};
+use hopline_core::NodeId;
+use hopline_wire::dot11::Frame;
+
+/// What a frame brings of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Data: bytes of a connection, or a datagram.
+    Data,
+    /// A segment without data.
+    Ack,
+}
+
+impl Ledger {
+    fn addressed(&mut self, kind: Kind) -> &mut Addressed {
+        match kind {
+            Kind::Data => &mut self.data_frames,
+            Kind::Ack => &mut self.ack_frames,
+        }
+    }
+}
+
+/// Counts a frame of `node` that goes out.
+pub(super) fn note_sent<T>(kernel: &mut Kernel<T>, node: NodeId, frame: &Frame<Handle>) {
+    if let Some(kind) = kind(&kernel.packets, frame) {
+        kernel.ledger[node.index()].addressed(kind).sent += 1;
+    }
+}
+
+/// Counts a frame of `node` that another signal kept from the station that it was for.
+pub(super) fn note_collided<T>(kernel: &mut Kernel<T>, node: NodeId, frame: &Frame<Handle>) {
+    if let Some(kind) = kind(&kernel.packets, frame) {
+        kernel.ledger[node.index()].addressed(kind).collided += 1;
+    }
+}
+
+fn kind(packets: &Slab, frame: &Frame<Handle>) -> Option<Kind> {
+    let (Frame::Data { body, ra, .. } | Frame::QosData { body, ra, .. }) = frame else { return None };
+    let mut packet = packets.get(*body);
+    while let Some(within) = packet.carried() {
+        packet = packets.get(within);
+    }
+    match (&packet.body, packet.account) {
+        _ if ra.is_group() => None,
+        (Body::Segment(segment), Account::Flow(_)) if segment.data_len() == 0 => Some(Kind::Ack),
+        (_, Account::Flow(_)) => Some(Kind::Data),
+        _ => None,
+    }
+}

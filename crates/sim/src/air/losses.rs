@@ -1,0 +1,54 @@
+//! What is lost between pairs of nodes, each direction by itself.
+
+use crate::spec::LossSpec;
+use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
+use hopline_radio::phy::errors::ErrorProcess;
+
+/// Losses at work, by sender and receiver.
+#[derive(Debug)]
+pub(super) struct Losses(Vec<Loss>);
+
+#[derive(Debug)]
+struct Loss {
+    pair: (NodeId, NodeId),
+    errors: ErrorProcess,
+    stream: Stream,
+}
+
+impl Losses {
+    /// Those of `specs`; of two of one pair and direction the first.
+    pub(super) fn new(specs: &[LossSpec], (seed, run): (u64, u64)) -> Self {
+        let loss = |spec: &LossSpec| Loss {
+            pair: (spec.from, spec.to),
+            errors: ErrorProcess::new(spec.errors),
+            stream: Stream::keyed(seed, run, key(spec.from, spec.to), Purpose::Errors),
+        };
+        let mut losses: Vec<Loss> = specs.iter().map(loss).collect();
+        losses.sort_by_key(|loss| loss.pair);
+        losses.dedup_by_key(|loss| loss.pair);
+        Self(losses)
+    }
+
+    /// Whether a frame of `bits` bits and this airtime, of `from`, that arrived at `to` by `now` is lost.
+    #[inline]
+    pub(super) fn corrupts(
+        &mut self,
+        now: Instant,
+        (from, to): (NodeId, NodeId),
+        bits: u64,
+        airtime: Duration,
+    ) -> bool {
+        // Most networks have none, and this is asked for every frame.
+        if self.0.is_empty() {
+            return false;
+        }
+        let Ok(at) = self.0.binary_search_by_key(&(from, to), |loss| loss.pair) else { return false };
+        let Loss { errors, stream, .. } = &mut self.0[at];
+        errors.corrupts(now, bits, airtime, stream)
+    }
+}
+
+/// The owner of the pair's random numbers: no radio has its number, nor a wire.
+fn key(from: NodeId, to: NodeId) -> u64 {
+    1 << 63 | u64::from(from.0) << 32 | u64::from(to.0)
+}
