@@ -247,6 +247,17 @@ fn what_nobody_answers_is_given_up_and_holds_up_nobody() {
 }
 
 #[test]
+fn an_end_that_nobody_answers_tells_three_times_and_keeps_nothing_for_ever() {
+    let mut link = Link::new(Config::default());
+    let mut loses = |_, _: &Frame<u32>| true;
+    link.send(0..4, &mut loses);
+    link.run_ms(499, &mut loses);
+    assert_eq!((link.probes(), link.held[0].values().sum::<i32>()), (3, 4));
+    link.run_ms(500, &mut loses);
+    assert_eq!((link.ends[0].poll_timeout(), link.held[0].values().sum::<i32>()), (None, 0));
+}
+
+#[test]
 fn what_is_not_kept_is_said_so_and_holds_up_nobody() {
     let (mut link, mut loses) = (Link::new(Config { kept_packets: 2, ..Config::default() }), first_of(&[1]));
     link.send(0..5, &mut loses);
