@@ -5,7 +5,9 @@
 
 use bytes::Bytes;
 use hopline_wire::checksum::{self, Sum};
-use hopline_wire::dot11::Frame;
+use hopline_wire::dot11;
+use hopline_wire::dproxy::Sealed;
+use hopline_wire::dproxy::frame::{Body, Frame, Parity};
 use hopline_wire::handoff::Tagged;
 use hopline_wire::icmp::Unreachable;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -116,9 +118,9 @@ fn without_ignored(data: &[u8], segment: &tpa_wire::Segment<Bytes>) -> Vec<u8> {
 
 /// 802.11 frames.
 pub fn dot11(data: &[u8]) {
-    round_trip(data.to_vec(), Frame::parse, Frame::emit);
+    round_trip(data.to_vec(), dot11::Frame::parse, dot11::Frame::emit);
     let with_fcs = [data, &checksum::crc32(data).to_le_bytes()].concat();
-    round_trip(with_fcs, Frame::parse, Frame::emit);
+    round_trip(with_fcs, dot11::Frame::parse, dot11::Frame::emit);
 }
 
 /// AODV messages.
@@ -184,6 +186,29 @@ pub fn handoff(data: &[u8]) {
         assert_eq!(out.len(), tagged.wire_len());
     };
     round_trip(data.to_vec(), |bytes| Tagged::parse(bytes), emit);
+}
+
+/// Messages of D-Proxy. What is taken is written as it was.
+pub fn dproxy(data: &[u8]) {
+    if let Ok(sealed) = Sealed::parse(data) {
+        let mut out = Vec::new();
+        sealed.emit(&mut out);
+        assert_eq!(out, data);
+    }
+}
+
+/// Frames of links whose ends number the packets. What is taken is written as it was; parity makes only what it covers.
+pub fn dproxy_frame(data: &[u8]) {
+    let Ok(frame) = Frame::parse(&Bytes::copy_from_slice(data)) else { return };
+    let mut out = Vec::new();
+    frame.emit(&mut out);
+    assert_eq!((out.as_slice(), out.len()), (data, frame.wire_len()));
+    if let Body::Parity(parity) = &frame.body
+        && let Some(made) = parity.missing(core::iter::empty())
+    {
+        assert_eq!(Parity::over(parity.first, [&made[..]].into_iter()).map(|made| made.count), Some(1));
+        assert!(made.len() <= parity.bytes.len());
+    }
 }
 
 /// What `parse` makes of `data`, `emit` must write such that `parse` makes the same of it.

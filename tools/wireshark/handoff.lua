@@ -123,6 +123,7 @@ function handoff.dissector(tvb, pinfo, root)
     elseif kind == REGISTER then
         tree:add(field.care_of, tvb(HEADER_LEN, 4))
         text = text .. " at " .. tostring(tvb(HEADER_LEN, 4):ipv4())
+        text = text .. (tvb(1, 1):uint() > 0 and "" or ", has received nothing yet")
     end
     if not reaches(tvb, pinfo, tree, HEADER_LEN + body_len + TAG_LEN) then
         return

@@ -7,6 +7,7 @@
 //! | machine | what it does | source |
 //! |---|---|---|
 //! | [`arq`] | has a link repair its own losses | link-level retransmission and FEC |
+//! | [`dproxy`] | has both ends of a lossy link repair what it loses of TCP, or of anything | D-Proxy: Murray, Koziniec, Dixon 2009 |
 //! | [`fast_retransmit`] | has a mobile host ask again at once for what a handoff lost | Caceres, Iftode 1995 |
 //! | [`handoff`] | brings what comes for a host that moves to the station where it is | Balakrishnan, Seshan, Katz 1995 |
 //! | [`mtcp`] | makes the sender wait while the mobile host cannot be reached | M-TCP: Brown, Singh 1997 |
@@ -15,6 +16,7 @@
 //! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
 pub mod arq;
+pub mod dproxy;
 pub mod fast_retransmit;
 mod filter;
 pub mod handoff;
@@ -24,6 +26,7 @@ mod packet;
 pub mod snoop;
 pub mod split;
 mod table;
+mod window;
 
 pub use filter::{Filter, Transmit, Turn};
 pub use packet::{BareAck, Connection, Nack, Packet, Says, Side, Verdict};

@@ -102,6 +102,16 @@ impl<T> Table<T> {
         self.slots[place.0 as usize].tenant.as_mut().expect("a place is that of a tenant")
     }
 
+    /// What is known of the connection at a place, if there still is one; it may be another than the one whose place it was.
+    pub(crate) fn tenant(&mut self, place: Place) -> Option<&mut T> {
+        self.slots.get_mut(place.0 as usize)?.tenant.as_mut()
+    }
+
+    /// The connection at a place.
+    pub(crate) fn connection(&self, place: Place) -> Connection {
+        self.slots[place.0 as usize].connection
+    }
+
     /// When something of it passed last.
     pub(crate) fn heard(&self, place: Place) -> Instant {
         self.slots[place.0 as usize].heard

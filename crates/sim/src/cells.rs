@@ -158,9 +158,16 @@ impl<T: Tracer> World<T> {
             Does::Shows(handle) => self.show(node, handle),
             Does::Discards(handle) => self.kernel.packets.release(handle),
             Does::Refuses(handle) => self.drop_packet(node, handle, DropReason::NoRoute),
-            Does::Parts(mobile) => {
+            Does::Receives(mobile, past) => {
+                let now = self.kernel.now;
                 for seat in &mut self.nodes[node.index()].path {
-                    seat.machine.in_path().parted(mobile);
+                    seat.machine.in_path().joined(now, mobile, past);
+                }
+            }
+            Does::Parts(mobile) => {
+                let now = self.kernel.now;
+                for seat in &mut self.nodes[node.index()].path {
+                    seat.machine.in_path().parted(now, mobile);
                 }
                 self.drive_path(node);
             }

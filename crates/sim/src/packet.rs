@@ -1,12 +1,14 @@
 //! Packets: in a slab, handed around by index, shared by counting.
 
+use crate::proxy::Handover;
 use crate::trace::PacketView;
 use hopline_core::{FlowId, Instant, Length};
-use hopline_proxy::arq::Frame;
+use hopline_proxy::arq;
+use hopline_proxy::dproxy::opaque;
 use hopline_routing::router::Message;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::{Ecn, Header, Opaque, Protocol};
-use hopline_wire::{arp, handoff, icmp, ncn, udp};
+use hopline_wire::{arp, dproxy, handoff, icmp, ncn, udp};
 use std::net::Ipv4Addr;
 
 /// A packet on its way: which one, how many hops it may still take, and whether it was marked. The packet itself never
@@ -93,12 +95,35 @@ pub enum Body {
     Arp(arp::Message),
     /// What base stations, home agents and mobile hosts tell each other.
     Handoff(handoff::Tagged),
+    /// Connections that follow a mobile host to another station.
+    Handover(Handover),
     /// A frame of a link that repairs its own losses, with the packets in it.
-    Link(Box<Frame<Carried>>),
+    Link(Box<LinkFrame>),
+    /// What both ends of a link tell each other of its losses.
+    DProxy(dproxy::Sealed),
     /// Another packet, on its way through a tunnel (RFC 2003).
     Tunnel(Carried),
     /// A packet from outside: it is its bytes.
     Foreign(Opaque),
+}
+
+/// A frame of a link that repairs its own losses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkFrame {
+    /// Of one that acknowledges what arrives.
+    Arq(arq::Frame<Carried>),
+    /// Of one that asks for what does not.
+    Opaque(opaque::Frame<Carried>),
+}
+
+impl LinkFrame {
+    /// The packets in it.
+    pub fn packets(&self) -> Vec<Carried> {
+        match self {
+            Self::Arq(frame) => frame.packets().copied().collect(),
+            Self::Opaque(frame) => frame.packets().copied().collect(),
+        }
+    }
 }
 
 /// A packet within another, which holds it. [`PacketView::carried`] shows what it is.
@@ -115,7 +140,7 @@ impl Packet {
     pub(crate) fn carried(&self) -> Option<Handle> {
         match self.body {
             Body::Routing { carried: Some(Carried(inner)), .. } | Body::Tunnel(Carried(inner)) => Some(inner),
-            Body::Link(ref frame) => frame.packets().next().map(|&Carried(inner)| inner),
+            Body::Link(ref frame) => frame.packets().first().map(|&Carried(inner)| inner),
             _ => None,
         }
     }
@@ -123,7 +148,7 @@ impl Packet {
     /// All packets that it holds: [`Packet::carried`], or those of a frame.
     pub(crate) fn within(&self) -> Vec<Handle> {
         match &self.body {
-            Body::Link(frame) => frame.packets().map(|&Carried(inner)| inner).collect(),
+            Body::Link(frame) => frame.packets().into_iter().map(|Carried(inner)| inner).collect(),
             _ => self.carried().into_iter().collect(),
         }
     }

@@ -10,10 +10,12 @@ use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet};
-use crate::proxy::{self, ArqSeat, FastRetransmitSeat, FilterSeat, Kept, SplitSeat};
+use crate::proxy::{self, Crossing, DProxySeat, FastRetransmitSeat, FilterSeat, Kept, LinkSeat, SplitSeat};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, Length, NodeId};
+use hopline_proxy::arq::Arq;
+use hopline_proxy::dproxy::opaque::Opaque;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
 use hopline_proxy::snoop::Snoop;
@@ -21,6 +23,7 @@ use hopline_queue::Class;
 use hopline_queue::neighborhood_red::ChannelTime;
 use hopline_transport::any::Segment;
 use hopline_wire::dot11::MacAddr;
+use hopline_wire::handoff::Past;
 use hopline_wire::ipv4::Header;
 use std::net::Ipv4Addr;
 
@@ -42,8 +45,11 @@ pub(crate) trait InPath: core::fmt::Debug {
     /// A queue of this node has dropped a packet: it came when there was no room, or has waited too long.
     fn refused(&mut self, _now: Instant, _packet: &Packet) {}
 
+    /// A mobile host is served from this node now.
+    fn joined(&mut self, _now: Instant, _mobile: Ipv4Addr, _past: Past) {}
+
     /// A mobile host is no longer served from this node.
-    fn parted(&mut self, _mobile: Ipv4Addr) {}
+    fn parted(&mut self, _now: Instant, _mobile: Ipv4Addr) {}
 
     /// This node is a mobile host, and at another station than before.
     fn moved(&mut self) {}
@@ -165,7 +171,8 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let here = (0..).zip(&spec.proxies).filter(|(_, proxy)| proxy.node == node);
     let proxies = here.map(|proxy| proxy::sitter(proxy, spec.cells.as_ref(), key));
     let links = proxy::link_ends(spec, node, key.1);
-    let all = neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(links).chain(proxies);
+    let pairs = proxy::pair_ends(spec, node, key.1);
+    let all = neighborhood.map(Sitter::NeighborhoodRed).into_iter().chain(links).chain(pairs).chain(proxies);
     let all = all.chain(proxy::told(spec, node)).chain(proxy::fast_retransmit(spec, node));
     all.map(Seat::new).collect()
 }
@@ -175,8 +182,16 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
 pub(crate) struct Seat {
     pub(crate) machine: Sitter,
     pub(crate) alarm: Alarm,
+    pub(crate) drain: Drain,
     /// What it had done before it counted.
     before: ProxyCounts,
+}
+
+/// Whether a machine's wishes are being granted. What is granted may lead back to the machine; the wishes behind it wait all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drain {
+    Idle,
+    UnderWay,
 }
 
 /// The machine in a seat.
@@ -187,7 +202,9 @@ pub(crate) enum Sitter {
     Mtcp(Box<FilterSeat<Mtcp<Kept>>>),
     Nacks(Box<FilterSeat<Nacks<Kept>>>),
     Split(Box<SplitSeat>),
-    Arq(Box<ArqSeat>),
+    Arq(Box<LinkSeat<Arq<Crossing>>>),
+    Opaque(Box<LinkSeat<Opaque<Crossing>>>),
+    DProxy(Box<DProxySeat>),
     FastRetransmit(Box<FastRetransmitSeat>),
     /// What a test says.
     #[cfg(test)]
@@ -196,7 +213,7 @@ pub(crate) enum Sitter {
 
 impl Seat {
     pub(crate) fn new(machine: Sitter) -> Self {
-        Self { machine, alarm: Alarm::OFF, before: ProxyCounts::default() }
+        Self { machine, alarm: Alarm::OFF, drain: Drain::Idle, before: ProxyCounts::default() }
     }
 
     /// Counts anew.
@@ -219,6 +236,8 @@ impl Sitter {
             Self::Nacks(machine) => machine.as_mut(),
             Self::Split(machine) => machine.as_mut(),
             Self::Arq(machine) => machine.as_mut(),
+            Self::Opaque(machine) => machine.as_mut(),
+            Self::DProxy(machine) => machine.as_mut(),
             Self::FastRetransmit(machine) => machine.as_mut(),
             #[cfg(test)]
             Self::Scripted(machine) => machine.as_mut(),

@@ -7,7 +7,9 @@ pub use crate::draw::Draw;
 pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme, fast_retransmit};
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
-pub use proxies::{MobileSide, ProxyKind, ProxySpec, arq, mtcp, nack, snoop, split};
+pub use proxies::{
+    MobileSide, PairKind, PairSpec, ProxyKind, ProxySpec, arq, dproxy, mtcp, nack, snoop, split,
+};
 
 use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
@@ -44,6 +46,8 @@ pub struct Spec {
     pub notice_floods: Vec<NoticeFloodSpec>,
     /// Machines in the path of TCP, in the order in which a packet from a neighbour meets those of one node. Default none.
     pub proxies: Vec<ProxySpec>,
+    /// Machines at both ends of links, nearer to the link than all others of a node. Default none.
+    pub pairs: Vec<PairSpec>,
     /// Base stations and the hosts that move between them. Default none.
     pub cells: Option<CellsSpec>,
     /// Nodes at which packets from outside come in and leave ([`World::inject`](crate::World::inject)). Default none.

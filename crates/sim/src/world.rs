@@ -325,7 +325,8 @@ fn tap(spec: &Spec, node: NodeId) -> Tap {
 
 /// By node: whether something there wants to know what its queues drop. Empty: nowhere.
 fn watched(spec: &Spec, nodes: &[Node]) -> Vec<bool> {
-    if spec.proxies.is_empty() && spec.links.iter().all(|link| link.arq.is_none()) {
+    let of_links = spec.links.iter().any(|link| link.arq.is_some());
+    if spec.proxies.is_empty() && spec.pairs.is_empty() && !of_links {
         return Vec::new();
     }
     nodes.iter().map(|node| !node.path.is_empty()).collect()

@@ -95,7 +95,8 @@ fn a_transfer_gets_through_five_handoffs_a_second() {
 
 /// What may stand at a node.
 fn machines() -> impl Strategy<Value = Option<ProxyKind>> {
-    let split = split::Config::new(linux().into(), linux().into(), 100_000);
+    let unknown = split::Unknown::WaitedFor(Duration::from_secs(600));
+    let split = split::Config { unknown, ..split::Config::new(linux().into(), linux().into(), 100_000) };
     prop_oneof![
         Just(None),
         Just(Some(ProxyKind::Snoop(snoop::Config::published()))),
@@ -103,6 +104,14 @@ fn machines() -> impl Strategy<Value = Option<ProxyKind>> {
         Just(Some(ProxyKind::Mtcp(mtcp::Config::default()))),
         Just(Some(ProxyKind::Split(Box::new(split)))),
     ]
+}
+
+/// A machine that no host leaves.
+fn stays(mut kind: ProxyKind) -> ProxyKind {
+    if let ProxyKind::Split(config) = &mut kind {
+        config.unknown = split::Unknown::Reset;
+    }
+    kind
 }
 
 proptest! {
@@ -119,6 +128,9 @@ proptest! {
         sender in prop_oneof![Just(linux()), Just(tcp::Config::bsd()), Just(tcp::Config::modern())],
         run in 0u64..1_000_000,
     ) {
+        // Connections are at no station for a tenth of a second each time: with four handoffs a second they hardly get on.
+        let splits = matches!(at_stations, Some(ProxyKind::Split(_)));
+        let every_ms = if splits { every_ms.max(500) } else { every_ms };
         let spec = every(between(), every_ms).change(|spec| {
             let radio = spec.radio.as_mut().expect("there are radios");
             radio.errors = ErrorModel::PacketLoss(Probability::new(loss).expect("a probability"));
@@ -128,14 +140,12 @@ proptest! {
             cells.buffer_packets = buffer_packets;
             cells.mobiles[0].listens = if tuned { Listens::Current } else { Listens::All };
             cells.mobiles[0].fast_retransmit = repeats.then(fast_retransmit::Config::default);
-            // What splits connections at a station does not follow the host to the next.
-            let splits = |kind: &ProxyKind| matches!(kind, ProxyKind::Split(_));
             let at = |node: NodeId, mobile: &MobileSide, kind: &Option<ProxyKind>| {
                 kind.clone().map(|kind| ProxySpec { node, mobile: mobile.clone(), kind })
             };
-            let stations = at_stations.clone().filter(|kind| !splits(kind));
+            let at_home = at_home.map(stays);
             spec.proxies = at(HOME, &MobileSide::Nodes([HOST].into()), &at_home).into_iter().collect();
-            spec.proxies.extend(STATIONS.iter().filter_map(|node| at(*node, &MobileSide::Radios, &stations)));
+            spec.proxies.extend(STATIONS.iter().filter_map(|node| at(*node, &MobileSide::Radios, &at_stations)));
         });
         let spec = spec.seconds(600).transfer(SERVER.0, HOST.0, sender, 300_000);
         prop_assert_eq!(simulate(&spec, run).flows[0].bytes_received, 300_000);
@@ -196,6 +206,26 @@ fn connections_split_at_the_home_agent_follow_the_host() {
         .seconds(60)
         .transfer(SERVER.0, HOST.0, linux(), TOTAL));
     assert_eq!(outcome.flows[0].bytes_received, TOTAL);
+}
+
+#[test]
+fn connections_split_at_stations_follow_the_host_with_all_that_they_hold() {
+    let unknown = split::Unknown::WaitedFor(Duration::from_secs(2));
+    let config = split::Config { unknown, ..split::Config::new(linux().into(), linux().into(), 100_000) };
+    for scheme in [Scheme::Multicast, Scheme::Registration] {
+        let outcome = run(&every(between(), 700)
+            .change(|spec| {
+                the(spec).scheme = scheme;
+                let kind = ProxyKind::Split(Box::new(config));
+                let at = |node| ProxySpec { node, mobile: MobileSide::Radios, kind: kind.clone() };
+                spec.proxies = STATIONS.map(at).into();
+            })
+            .seconds(60)
+            .transfer(SERVER.0, HOST.0, linux(), TOTAL));
+        assert_eq!(outcome.flows[0].bytes_received, TOTAL, "{scheme:?}");
+        let moved: u64 = STATIONS.iter().map(|node| outcome.nodes[node.index()].proxies.state_bytes).sum();
+        assert!(moved > 50_000, "{moved} bytes, {scheme:?}");
+    }
 }
 
 #[test]

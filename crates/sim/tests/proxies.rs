@@ -4,14 +4,18 @@ mod support;
 
 use core::num::NonZeroU8;
 use hopline_core::{Duration, NodeId};
-use hopline_radio::phy::errors::ErrorModel;
+use hopline_radio::mac::config::AckPolicy;
+use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_sim::spec::dproxy::opaque;
 use hopline_sim::spec::{
-    Blocks, MobileSide, OutageSpec, ProxyKind, ProxySpec, Transport, arq, mtcp, nack, snoop, split,
+    Blocks, MobileSide, OutageSpec, PairKind, PairSpec, ProxyKind, ProxySpec, Transport, arq, dproxy, mtcp,
+    nack, snoop, split,
 };
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::{tcp, tpa};
+use std::net::Ipv4Addr;
 use support::last_hop::{last_hop, linux};
-use support::{Build, at, link};
+use support::{Build, at, chain, link};
 
 const TOTAL: u64 = 3_000_000;
 
@@ -207,4 +211,85 @@ fn a_supervisor_host_closes_the_window_of_a_host_that_is_away() {
     assert!(timeouts(None).0 > 1);
     let (timeouts, closed) = timeouts(Some(ProxyKind::Mtcp(mtcp::Config::default())));
     assert!(timeouts == 0 && closed > 0, "{timeouts} time-outs, closed {closed} times");
+}
+
+/// The last hop with D-Proxy at both of its ends.
+fn paired(kind: PairKind) -> Spec {
+    last_hop(None).change(|spec| spec.pairs = vec![PairSpec { ends: [NodeId(1), NodeId(2)], kind }])
+}
+
+fn d_proxy() -> dproxy::Config {
+    dproxy::Config::new(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED, dproxy::Key::new([7; 32]))
+}
+
+#[test]
+fn d_proxy_repairs_what_the_link_loses_either_way() {
+    let plain = download(&last_hop(None).transfer(0, 2, linux(), TOTAL));
+    for holding in [dproxy::Holding::InOrder, dproxy::Holding::AsTheyCome] {
+        let pair = paired(PairKind::DProxy(dproxy::Config { holding, ..d_proxy() }));
+        let (outcome, _) = transferred(&pair.clone().transfer(0, 2, linux(), TOTAL));
+        let [near, far] = [1, 2].map(|node| outcome.nodes[node].proxies);
+        assert!(far.requests > 50 && near.sent_again > 50, "{near:?} {far:?}");
+        assert_eq!(far.held > 50, holding == dproxy::Holding::InOrder, "{far:?}");
+        assert!(outcome.flows[0].completion < plain.flows[0].completion);
+        let (up, _) = transferred(&pair.transfer(2, 0, linux(), TOTAL));
+        assert!(up.nodes[1].proxies.requests > 50, "what comes from there is asked for as well");
+    }
+}
+
+#[test]
+fn an_opaque_pair_repairs_tcp_in_both_directions_and_the_books_come_out_even() {
+    for order in [opaque::Order::Kept, opaque::Order::Any] {
+        let pair = paired(PairKind::Opaque(opaque::Config { order, ..opaque::Config::default() }));
+        let (outcome, _) = transferred(&pair.transfer(0, 2, linux(), TOTAL));
+        let [near, far] = [1, 2].map(|node| outcome.nodes[node].proxies);
+        assert!(far.requests > 50 && near.sent_again > 50, "{near:?} {far:?}");
+        assert!(near.requests > 10, "ACKs are asked for too: {near:?}");
+        assert!(near.left_to_sender > 0, "a queue of 30 overflows: {near:?}");
+        assert!(outcome.flows[0].retransmissions < 2 * near.left_to_sender + 20);
+    }
+}
+
+#[test]
+fn an_opaque_pair_brings_every_datagram_over_a_link_that_loses_a_fifth() {
+    let kind = PairKind::Opaque(opaque::Config::default());
+    let loses_a_fifth = |spec: &mut Spec| {
+        spec.links[1].errors = [ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability")); 2];
+    };
+    let spec = paired(kind).change(loses_a_fifth).cbr(0, 2, 500, Duration::from_millis(2)).until(110.0);
+    let outcome = simulate(&spec, 1);
+    let data = &outcome.flows[0].data;
+    assert_eq!((data.received, data.lost), (data.sent, 0));
+}
+
+/// Two hosts, 2 and 3, behind stations that acknowledge nothing on the air and lose a tenth of all frames.
+fn over_the_air(kind: PairKind) -> Spec {
+    let cable = |a, b, ms| link(a, b, 100_000_000, Duration::from_millis(ms), 100);
+    let spec = chain(1).wired_node().wired_node().link(cable(2, 0, 5)).link(cable(1, 3, 1)).seconds(200);
+    spec.change(|spec| {
+        let radio = spec.radio.as_mut().expect("there are radios");
+        radio.mac.ack_policy = AckPolicy::NoAck;
+        radio.errors = ErrorModel::PacketLoss(Probability::new(0.1).expect("a probability"));
+        spec.pairs = vec![PairSpec { ends: [NodeId(0), NodeId(1)], kind }];
+    })
+}
+
+#[test]
+fn pairs_stand_at_both_ends_of_the_air_too() {
+    for kind in [PairKind::DProxy(d_proxy()), PairKind::Opaque(opaque::Config::default())] {
+        let (outcome, _) = transferred(&over_the_air(kind).transfer(2, 3, linux(), TOTAL));
+        let far = outcome.nodes[1].proxies;
+        assert!(far.requests > 100, "{far:?}");
+        assert!(outcome.flows[0].retransmissions < far.requests / 2, "{far:?}");
+    }
+}
+
+#[test]
+fn what_a_pair_lets_go_on_goes_on_in_order_at_a_node_that_passes_it_on() {
+    let kind = PairKind::DProxy(d_proxy());
+    let outcome = simulate(&over_the_air(kind).transfer(2, 3, linux(), TOTAL), 1);
+    let flow = &outcome.flows[0];
+    assert!(outcome.nodes[1].proxies.held > 500, "{:?}", outcome.nodes[1].proxies);
+    // Of each hole the receiver would tell with what waited, were it not in order.
+    assert!(flow.retransmissions < 20, "{} retransmissions", flow.retransmissions);
 }

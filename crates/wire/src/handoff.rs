@@ -21,7 +21,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! `about` is, in a forward-request, how many identifications there are, and in an answer the type of what it answers.
+//! `about` is, in a forward-request, how many identifications there are; in a registration, 1 if the host has received packets before, and
+//! else 0; in an answer, the type of what it answers.
 
 use crate::emit::{address, array, be16};
 use crate::error::{ParseError, require};
@@ -94,7 +95,18 @@ pub enum Asks {
     Register {
         /// The station's.
         care_of: Ipv4Addr,
+        /// Whether other stations may know of its connections.
+        past: Past,
     },
+}
+
+/// What lies behind a mobile host that turns to a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Past {
+    /// It has received nothing yet: nobody knows of its connections.
+    None,
+    /// It has received packets, at this station or at another.
+    Some,
 }
 
 /// What was asked, in an answer.
@@ -136,6 +148,12 @@ impl Latest {
             self.ids[usize::from(self.count)] = id;
             self.count += 1;
         }
+    }
+
+    /// Whether there was any.
+    #[must_use]
+    pub const fn past(&self) -> Past {
+        if self.count == 0 { Past::None } else { Past::Some }
     }
 
     /// Oldest first.
@@ -185,7 +203,11 @@ impl Message {
         let (code, about, lifetime, address) = match self.says {
             Says::Beacon { station } => (BEACON, 0, Duration::ZERO, station),
             Says::Request { mobile, lifetime, asks } => {
-                let about = if let Asks::Forward(latest) = asks { latest.count } else { 0 };
+                let about = match asks {
+                    Asks::Forward(latest) => latest.count,
+                    Asks::Register { past, .. } => u8::from(past == Past::Some),
+                    Asks::Buffer | Asks::Stop => 0,
+                };
                 (asks.kind().code(), about, lifetime, mobile)
             }
             Says::Answer { mobile, lifetime, to } => (ANSWER, to.code(), lifetime, mobile),
@@ -202,7 +224,7 @@ impl Message {
                 }
                 out.extend_from_slice(&[0, 0]);
             }
-            Says::Request { asks: Asks::Register { care_of }, .. } => {
+            Says::Request { asks: Asks::Register { care_of, .. }, .. } => {
                 out.extend_from_slice(&care_of.octets());
             }
             _ => {}
@@ -233,7 +255,8 @@ impl Message {
             STOP => request(Asks::Stop),
             REGISTER => {
                 require(bytes, HEADER_LEN + 4)?;
-                request(Asks::Register { care_of: address(bytes, HEADER_LEN) })
+                let past = if about == 0 { Past::None } else { Past::Some };
+                request(Asks::Register { care_of: address(bytes, HEADER_LEN), past })
             }
             ANSWER => {
                 let unknown = ParseError::Unsupported { what: "handoff answer", value: about.into() };

@@ -11,6 +11,7 @@ pub mod aodv;
 pub mod arp;
 pub mod checksum;
 pub mod dot11;
+pub mod dproxy;
 pub mod dsr;
 pub mod handoff;
 pub mod icmp;

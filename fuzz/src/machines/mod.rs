@@ -4,6 +4,7 @@
 
 mod aodv;
 mod arq;
+mod dproxy;
 mod dsr;
 mod handoff;
 mod mac;
@@ -17,6 +18,7 @@ mod tpa_listener;
 
 pub use aodv::aodv_machine;
 pub use arq::arq;
+pub use dproxy::{dproxy_machine, dproxy_opaque};
 pub use dsr::dsr_machine;
 pub use handoff::handoff_machine;
 pub use mac::mac;

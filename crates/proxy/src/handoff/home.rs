@@ -65,7 +65,7 @@ impl HomeAgent {
             return;
         }
         let Message { number, says } = tagged.message;
-        let Says::Request { mobile, lifetime, asks: Asks::Register { care_of } } = says else {
+        let Says::Request { mobile, lifetime, asks: Asks::Register { care_of, .. } } = says else {
             self.stats.foreign += 1;
             return;
         };

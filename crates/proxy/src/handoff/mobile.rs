@@ -349,7 +349,7 @@ impl Mobile {
             Kind::Forward => Asks::Forward(self.latest),
             Kind::Buffer => Asks::Buffer,
             Kind::Stop => Asks::Stop,
-            Kind::Register => Asks::Register { care_of: station },
+            Kind::Register => Asks::Register { care_of: station, past: self.latest.past() },
         };
         let (mobile, lifetime) = (self.config.identity.address, self.config.lifetime);
         let says = Says::Request { mobile, lifetime, asks };

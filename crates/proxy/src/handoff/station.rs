@@ -3,7 +3,7 @@
 use super::key::{self, is_genuine};
 use super::{BEACON_INTERVAL, BUFFER_PACKETS, Identity, Transmit};
 use hopline_core::{Duration, Instant, Stream};
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, Says, Tagged};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, Past, Says, Tagged};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -68,6 +68,8 @@ pub enum Does<K> {
     Discards(K),
     /// It has nobody to send a packet to.
     Refuses(K),
+    /// A mobile host has come: if it has a past, what machines in the path are to know of its connections may be on its way here.
+    Receives(Ipv4Addr, Past),
     /// It sends nothing on to a mobile host any more: what machines in the path know of the host's connections is no longer true.
     Parts(Ipv4Addr),
     /// It becomes a member of the group of a mobile host.
@@ -119,7 +121,7 @@ enum Role {
     /// It keeps.
     Buffering,
     /// Its home agent has not answered yet.
-    Registering,
+    Registering(Past),
 }
 
 impl<K> Station<K> {
@@ -146,7 +148,7 @@ impl<K> Station<K> {
         };
         match member.role {
             Role::Forwarding => self.out.push_back(Does::Delivers(packet)),
-            Role::Registering => {
+            Role::Registering(_) => {
                 self.stats.unwanted += 1;
                 self.out.push_back(Does::Refuses(packet));
             }
@@ -265,10 +267,10 @@ impl<K> Station<K> {
                         self.leave(mobile);
                         self.send(mobile, answer);
                     }
-                    Asks::Register { .. } => {
+                    Asks::Register { past, .. } => {
                         let member = self.enlist(mobile, number, until);
                         if member.role != Role::Forwarding {
-                            member.role = Role::Registering;
+                            member.role = Role::Registering(past);
                         }
                         let to = self.config.home_agent;
                         self.out.push_back(Does::Sends(Transmit { to, message: *tagged }));
@@ -289,8 +291,10 @@ impl<K> Station<K> {
             self.stats.foreign += 1;
             return;
         };
-        self.stats.taken_over += u64::from(member.role == Role::Registering);
-        member.role = Role::Forwarding;
+        if let Role::Registering(past) = core::mem::replace(&mut member.role, Role::Forwarding) {
+            self.stats.taken_over += 1;
+            self.out.push_back(Does::Receives(mobile, past));
+        }
         member.expires = now + lifetime;
         self.out.push_back(Does::Sends(Transmit { to: mobile, message: *tagged }));
     }
@@ -300,7 +304,10 @@ impl<K> Station<K> {
         let member = self.enlist(mobile, number, until);
         let before = core::mem::replace(&mut member.role, Role::Forwarding);
         let kept = core::mem::take(&mut member.kept);
-        self.stats.taken_over += u64::from(before != Role::Forwarding);
+        if before != Role::Forwarding {
+            self.stats.taken_over += 1;
+            self.out.push_back(Does::Receives(mobile, latest.past()));
+        }
         // Before the first that is found it has everything; if none is, nobody knows, and all are sent (§4).
         let has = |id: &u16| latest.as_slice().contains(id);
         let first = kept.iter().position(|(id, _)| has(id)).unwrap_or(0);
@@ -323,7 +330,7 @@ impl<K> Station<K> {
         let out = &mut self.out;
         let member = self.members.entry(mobile).or_insert_with(|| {
             out.push_back(Does::Joins(mobile));
-            Member { role: Role::Registering, number, expires: until, kept: VecDeque::new() }
+            Member { role: Role::Registering(Past::Some), number, expires: until, kept: VecDeque::new() }
         });
         (member.number, member.expires) = (number, until);
         member

@@ -2,7 +2,7 @@
 
 use super::*;
 use hopline_core::{Purpose, Stream};
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, Says};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, Past, Says};
 
 const HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -117,7 +117,12 @@ fn a_warm_start_shows_the_path_what_the_host_has_already() {
     let mut station = buffering(|config| config.cold = Cold::No, 1..=4);
     station.handle_message(ms(9), HOST, &request(2, Asks::Forward(latest(&[3]))));
     let rest = [Does::Shows(1), Does::Shows(2), Does::Shows(3), Does::Delivers(4)];
-    assert_eq!(does(&mut station)[1..], rest);
+    let all = does(&mut station);
+    assert_eq!(
+        (&all[1], &all[2..]),
+        (&Does::Receives(HOST, Past::Some), &rest[..]),
+        "the path is told first"
+    );
 }
 
 #[test]
@@ -219,13 +224,16 @@ fn what_is_none_of_its_concern_is_counted() {
 #[test]
 fn a_registration_goes_to_the_home_agent_and_serves_once_it_has_answered() {
     let mut station = station();
-    let register = request(4, Asks::Register { care_of: NEAR });
+    let register = request(4, Asks::Register { care_of: NEAR, past: Past::Some });
     station.handle_message(ms(0), HOST, &register);
     assert_eq!(does(&mut station), [Does::Joins(HOST), sends(HOME, register)]);
     station.handle_packet(HOST, 1, 1);
     assert_eq!(does(&mut station), [Does::Refuses(1)]);
     station.handle_message(ms(20), HOME, &answer(4, Kind::Register));
-    assert_eq!(does(&mut station), [sends(HOST, answer(4, Kind::Register))]);
+    assert_eq!(
+        does(&mut station),
+        [Does::Receives(HOST, Past::Some), sends(HOST, answer(4, Kind::Register))]
+    );
     station.handle_packet(HOST, 2, 2);
     assert_eq!(does(&mut station), [Does::Delivers(2)]);
 }
@@ -243,11 +251,11 @@ fn a_group_is_where_packets_go_whoever_is_in_it() {
 fn with_registration_they_go_where_the_host_was_last_until_that_is_over() {
     let mut home = HomeAgent::new(Identity::new(HOME), Scheme::Registration, [HOST]);
     assert_eq!(home.destination(ms(0), HOST), None);
-    home.handle_message(ms(0), &request(1, Asks::Register { care_of: NEAR }));
+    home.handle_message(ms(0), &request(1, Asks::Register { care_of: NEAR, past: Past::Some }));
     let reply = Transmit { to: NEAR, message: answer(1, Kind::Register) };
     assert_eq!(home.poll_transmit(), Some(reply));
-    home.handle_message(ms(10), &request(2, Asks::Register { care_of: FAR }));
-    home.handle_message(ms(11), &request(1, Asks::Register { care_of: NEAR }));
+    home.handle_message(ms(10), &request(2, Asks::Register { care_of: FAR, past: Past::Some }));
+    home.handle_message(ms(11), &request(1, Asks::Register { care_of: NEAR, past: Past::Some }));
     assert_eq!((home.destination(ms(20), HOST), home.stats().replayed), (Some(FAR), 1));
     assert_eq!(home.destination(ms(3010), HOST), None);
 }
@@ -256,9 +264,13 @@ fn with_registration_they_go_where_the_host_was_last_until_that_is_over() {
 fn a_home_agent_heeds_no_strangers() {
     let identity = Identity { key: Some(KEY), ..Identity::new(HOME) };
     let mut home = HomeAgent::new(identity, Scheme::Registration, [HOST]);
-    home.handle_message(ms(0), &request(1, Asks::Register { care_of: FAR }));
+    home.handle_message(ms(0), &request(1, Asks::Register { care_of: FAR, past: Past::Some }));
     home.handle_message(ms(0), &key::seal(Some(&KEY), request(1, Asks::Buffer).message));
-    let of_other = Says::Request { mobile: FAR, lifetime: LIFETIME, asks: Asks::Register { care_of: FAR } };
+    let of_other = Says::Request {
+        mobile: FAR,
+        lifetime: LIFETIME,
+        asks: Asks::Register { care_of: FAR, past: Past::Some },
+    };
     home.handle_message(ms(0), &key::seal(Some(&KEY), Message { number: 1, says: of_other }));
     assert_eq!((home.stats().forged, home.stats().foreign, home.stats().registrations), (1, 2, 0));
     assert_eq!((home.destination(ms(0), HOST), home.poll_transmit()), (None, None));

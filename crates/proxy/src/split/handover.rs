@@ -63,6 +63,8 @@ pub struct Leaving {
 struct Sent {
     mobile: Ipv4Addr,
     pieces: Vec<State>,
+    /// Who has taken the pieces that have arrived.
+    taker: Option<Ipv4Addr>,
     again: Instant,
     /// Times in a row that nothing has come back.
     tries: u8,
@@ -82,14 +84,18 @@ impl Leaving {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         let count = bytes.div_ceil(PIECE.into()).max(1) as usize;
-        self.under_way.insert(id, Sent { mobile, pieces: vec![State::Waits; count], again: now, tries: 1 });
+        let pieces = vec![State::Waits; count];
+        self.under_way.insert(id, Sent { mobile, pieces, taker: None, again: now, tries: 1 });
         self.send(now, id);
         id
     }
 
-    /// A piece has arrived.
-    pub fn acknowledged(&mut self, now: Instant, piece: Piece) {
+    /// A piece has arrived at a station. What another one has got before is of no use any more: the host has gone on meanwhile.
+    pub fn acknowledged(&mut self, now: Instant, by: Ipv4Addr, piece: Piece) {
         let Some(sent) = self.under_way.get_mut(&piece.id) else { return };
+        if sent.taker.replace(by).is_some_and(|before| before != by) {
+            sent.pieces.fill(State::Waits);
+        }
         if let Some(state) = sent.pieces.get_mut(piece.index as usize) {
             (*state, sent.tries) = (State::Arrived, 1);
         }
@@ -99,6 +105,16 @@ impl Leaving {
         } else {
             self.send(now, piece.id);
         }
+    }
+
+    /// A mobile host is back before its state has followed it: that stays. Returns the numbers of what was under way.
+    pub fn recall(&mut self, mobile: Ipv4Addr) -> Vec<u32> {
+        let of_host = |sent: &Sent| sent.mobile == mobile;
+        let ids: Vec<u32> =
+            self.under_way.iter().filter(|(_, sent)| of_host(sent)).map(|(id, _)| *id).collect();
+        self.under_way.retain(|_, sent| !of_host(sent));
+        self.out.retain(|does| !matches!(does, Does::Sends { piece, .. } if ids.contains(&piece.id)));
+        ids
     }
 
     /// Sends again what has not arrived.
@@ -184,6 +200,8 @@ mod tests {
     use super::*;
 
     const OLD: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const NEW: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const THIRD: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
     const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 
     fn sent(leaving: &mut Leaving) -> Vec<Does> {
@@ -206,7 +224,7 @@ mod tests {
         assert_eq!(first, [0, 1, 2].map(|index| Piece { id, index, count: 3 }));
         for piece in [first[0], first[2], first[0]] {
             assert!(!arriving.take(at(5), OLD, piece));
-            leaving.acknowledged(at(5), piece);
+            leaving.acknowledged(at(5), NEW, piece);
         }
         assert_eq!(leaving.poll_timeout(), Some(at(205)));
         leaving.handle_timeout(at(205));
@@ -214,8 +232,33 @@ mod tests {
         assert_eq!(again, [first[1]]);
         assert!(arriving.take(at(205), OLD, again[0]), "that was the last");
         assert!(!arriving.take(at(206), OLD, again[0]), "and is so once");
-        leaving.acknowledged(at(206), again[0]);
+        leaving.acknowledged(at(206), NEW, again[0]);
         assert_eq!((sent(&mut leaving), leaving.poll_timeout()), (vec![Does::Done(id)], None));
+    }
+
+    #[test]
+    fn a_host_that_goes_on_to_a_third_station_is_followed_there_with_everything() {
+        let mut leaving = Leaving::default();
+        let id = leaving.begin(at(0), MOBILE, 3000);
+        let first = pieces(&sent(&mut leaving));
+        leaving.acknowledged(at(5), NEW, first[0]);
+        leaving.acknowledged(at(9), THIRD, first[1]);
+        assert_eq!(pieces(&sent(&mut leaving)), [first[0], first[2]], "what the second has got is of no use");
+        leaving.acknowledged(at(9), THIRD, first[0]);
+        leaving.acknowledged(at(9), THIRD, first[2]);
+        assert_eq!(sent(&mut leaving), [Does::Done(id)]);
+    }
+
+    #[test]
+    fn a_host_that_comes_back_finds_its_state_where_it_was() {
+        let mut leaving = Leaving::default();
+        let id = leaving.begin(at(0), MOBILE, 3000);
+        leaving.begin(at(0), OLD, 0);
+        leaving.acknowledged(at(5), NEW, Piece { id, index: 0, count: 3 });
+        assert_eq!(leaving.recall(MOBILE), [id]);
+        assert_eq!(sent(&mut leaving).len(), 1, "the other host's");
+        leaving.acknowledged(at(6), NEW, Piece { id, index: 1, count: 3 });
+        assert_eq!(sent(&mut leaving), []);
     }
 
     #[test]
@@ -224,7 +267,7 @@ mod tests {
         leaving.begin(at(0), MOBILE, 1_000_000);
         let first = pieces(&sent(&mut leaving));
         assert_eq!(first.len(), WINDOW);
-        leaving.acknowledged(at(1), first[3]);
+        leaving.acknowledged(at(1), NEW, first[3]);
         assert_eq!(pieces(&sent(&mut leaving)).len(), 1);
     }
 
@@ -253,7 +296,7 @@ mod tests {
         // Those that never came to an end are forgotten.
         assert!(arriving.take(at(6000), OLD, Piece { id: 0, index: 0, count: 1 }));
         let mut leaving = Leaving::default();
-        leaving.acknowledged(at(0), Piece { id: 7, index: 9, count: 1 });
+        leaving.acknowledged(at(0), NEW, Piece { id: 7, index: 9, count: 1 });
         assert_eq!(leaving.poll(), None);
     }
 }

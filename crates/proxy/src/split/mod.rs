@@ -37,14 +37,23 @@ pub struct Config {
 pub enum Unknown {
     /// They are answered with a reset: nobody else knows of them either.
     Reset,
-    /// For so long after their host has come or gone they are dropped: their state may be on its way between stations.
+    /// They are dropped while their host is at another station, and for so long after it has come: their state may be on its way.
     WaitedFor(Duration),
 }
 
 /// Most packets that wait for the state of their connections.
 const MOST_HELD_OFF: usize = 256;
-/// Most mobile hosts that are waited for.
-const MOST_ELSEWHERE: usize = 1024;
+/// Most mobile hosts that are here at once.
+const MOST_HOSTS: usize = 1024;
+
+/// A mobile host at this station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    /// It has come, and its connections may follow.
+    Expecting { since: Instant },
+    /// Its connections have come.
+    Settled,
+}
 
 /// A connection between two stations.
 #[derive(Debug)]
@@ -88,8 +97,8 @@ fn bounded(mut transport: Transport, bytes: u64) -> Transport {
 pub struct Split<P: Payload> {
     config: Config,
     table: Table<Halves<P>>,
-    /// Mobile hosts that have come, or gone: since when their connections may be on the way.
-    elsewhere: BTreeMap<Ipv4Addr, Instant>,
+    /// Where connections follow their hosts: those that are here.
+    hosts: BTreeMap<Ipv4Addr, Stay>,
     /// What has come for these meanwhile.
     held_off: VecDeque<(Connection, Side, Segment<P>)>,
     out: VecDeque<Transmit<P>>,
@@ -132,7 +141,7 @@ impl<P: Payload> Split<P> {
         Self {
             config,
             table: Table::new(config.bounds),
-            elsewhere: BTreeMap::new(),
+            hosts: BTreeMap::new(),
             held_off: VecDeque::new(),
             out: VecDeque::new(),
             stats: Stats::default(),
@@ -160,7 +169,11 @@ impl<P: Payload> Split<P> {
             Some(place) if opens && self.table.at(place).is_over() => self.open(now, connection, from),
             Some(place) => place,
             // A call too: it may be one that was not answered yet.
-            None if self.is_elsewhere(now, connection) => {
+            None if self.is_elsewhere(connection.mobile.0) => {
+                self.stats.held_off += 1;
+                return;
+            }
+            None if self.is_expecting(now, connection.mobile.0) => {
                 self.stats.held_off += 1;
                 if self.held_off.len() < MOST_HELD_OFF {
                     self.held_off.push_back((connection, from, segment));
@@ -222,16 +235,19 @@ impl<P: Payload> Split<P> {
         Some(self.table.at(place).held_bytes())
     }
 
-    /// The connections of a mobile host leave, to go on at another station. What still comes of them here is dropped for a while.
-    pub fn take_out(&mut self, now: Instant, mobile: Ipv4Addr) -> Vec<Moved<P>> {
+    /// The connections of a mobile host leave, to go on at another station. What still comes of them here is dropped.
+    pub fn take_out(&mut self, mobile: Ipv4Addr) -> Vec<Moved<P>> {
         let taken = self.table.take_all(|connection| connection.mobile.0 == mobile);
-        self.expect(now, mobile);
+        self.hosts.remove(&mobile);
+        self.held_off.retain(|(connection, ..)| connection.mobile.0 != mobile);
         taken.into_iter().map(|(connection, halves)| Moved { connection, halves }).collect()
     }
 
     /// Everything that another station knew of the connections of a mobile host has come, and if that is nothing.
     pub fn put_in(&mut self, now: Instant, mobile: Ipv4Addr, moved: Vec<Moved<P>>) {
-        self.elsewhere.remove(&mobile);
+        if self.hosts.len() < MOST_HOSTS || self.hosts.contains_key(&mobile) {
+            self.hosts.insert(mobile, Stay::Settled);
+        }
         for Moved { connection, halves } in moved {
             let (place, evicted) = self.table.insert(now, connection, halves);
             if let Some((other, evicted)) = evicted.filter(|(other, _)| *other != connection) {
@@ -259,21 +275,21 @@ impl<P: Payload> Split<P> {
 
     /// A mobile host has come, and its connections may follow.
     pub fn expect(&mut self, now: Instant, mobile: Ipv4Addr) {
-        let Unknown::WaitedFor(patience) = self.config.unknown else { return };
-        if self.elsewhere.len() >= MOST_ELSEWHERE {
-            self.elsewhere.retain(|_, since| *since + patience > now);
-        }
-        // What nobody came for is of another visit.
-        self.held_off.retain(|(connection, ..)| connection.mobile.0 != mobile);
-        if self.elsewhere.len() < MOST_ELSEWHERE {
-            self.elsewhere.insert(mobile, now);
+        if self.hosts.len() < MOST_HOSTS || self.hosts.contains_key(&mobile) {
+            self.hosts.insert(mobile, Stay::Expecting { since: now });
         }
     }
 
-    /// Whether what is unknown of a connection may be on its way here, or has just left.
-    fn is_elsewhere(&self, now: Instant, connection: Connection) -> bool {
+    /// Whether connections of a mobile host may be on their way here.
+    #[must_use]
+    pub fn is_expecting(&self, now: Instant, mobile: Ipv4Addr) -> bool {
         let Unknown::WaitedFor(patience) = self.config.unknown else { return false };
-        self.elsewhere.get(&connection.mobile.0).is_some_and(|since| now.since(*since) < patience)
+        matches!(self.hosts.get(&mobile), Some(Stay::Expecting { since }) if now.since(*since) < patience)
+    }
+
+    /// Whether the connections of a mobile host are a matter of another station.
+    fn is_elsewhere(&self, mobile: Ipv4Addr) -> bool {
+        self.config.unknown != Unknown::Reset && !self.hosts.contains_key(&mobile)
     }
 
     fn open(&mut self, now: Instant, connection: Connection, opener: Side) -> Place {

@@ -8,6 +8,7 @@ use hopline_proxy::split::{Config, Moved, Split, Transmit, Unknown};
 use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Middle, Side, Station};
 use hopline_transport::any::Segment;
+use hopline_wire::tcp::Flags;
 use proptest::prelude::*;
 
 type Wired = hopline_wire::tcp::Segment<Bytes>;
@@ -29,8 +30,10 @@ const MOST_MOVES: u32 = 40;
 impl Cells {
     fn new(config: Config, every: Duration, takes: Duration) -> Self {
         let station = |n| Split::new(config, Stream::keyed(n, 2, 3, Purpose::Transport));
+        let mut first = station(1);
+        first.put_in(Instant::ZERO, CONNECTION.mobile.0, Vec::new());
         Self {
-            stations: [station(1), station(2)],
+            stations: [first, station(2)],
             current: 0,
             every,
             takes,
@@ -46,7 +49,7 @@ impl Cells {
             self.stations[self.current].put_in(now, CONNECTION.mobile.0, moved);
         }
         if self.under_way.is_none() && self.next <= now && self.moves < MOST_MOVES {
-            let moved = self.stations[self.current].take_out(now, CONNECTION.mobile.0);
+            let moved = self.stations[self.current].take_out(CONNECTION.mobile.0);
             assert!(moved.iter().all(|moved| moved.len_bytes() > 0));
             self.moves += 1;
             self.under_way = Some((now + self.takes, moved));
@@ -124,4 +127,28 @@ fn a_long_transfer_moves_many_times() {
     transfer.run(Instant::from_secs(9000));
     transfer.assert_complete();
     assert_eq!(transfer.pair.station.moves, MOST_MOVES);
+}
+
+#[test]
+fn only_a_station_that_has_waited_in_vain_for_a_host_s_connections_resets_them() {
+    let tcp = hopline_transport::tcp::Config::modern();
+    let unknown = Unknown::WaitedFor(Duration::from_secs(2));
+    let mut station: Split<Bytes> = Split::new(
+        Config { unknown, ..config(tcp, tcp, 100_000) },
+        Stream::keyed(1, 2, 3, Purpose::Transport),
+    );
+    let mobile = CONNECTION.mobile.0;
+    let data = Wired { src_port: 2, dst_port: 1, flags: Flags::ACK, ..Wired::default() };
+    let sends_at = |station: &mut Split<Bytes>, ms| {
+        let from = hopline_proxy::Side::Mobile;
+        station.handle_packet(Instant::from_millis(ms), CONNECTION, from, Segment::Tcp(data.clone()));
+        station.poll_transmit().is_some()
+    };
+    assert!(!sends_at(&mut station, 0), "the station does not know yet that the host is here");
+    station.expect(Instant::from_millis(10), mobile);
+    assert!(!sends_at(&mut station, 2000), "its state may be on its way");
+    assert!(sends_at(&mut station, 2010), "nobody has it");
+    assert!(station.take_out(mobile).is_empty());
+    assert!(!sends_at(&mut station, 2020), "the host has left");
+    assert_eq!((station.stats().held_off, station.stats().unknown), (3, 1));
 }

@@ -5,6 +5,8 @@ use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
 use crate::schema::Key;
+use hopline_sim::spec::dproxy::opaque::Order;
+use hopline_sim::spec::dproxy::{Expansion, OrderRule, Timeouts};
 use hopline_sim::spec::snoop::{Config, OldData, Overflow, Passing, Turn};
 
 /// What a `[[proxy]]` is.
@@ -20,6 +22,10 @@ pub enum Kind {
     Nack,
     /// Connections split in two.
     Split,
+    /// D-Proxy, at both ends of a link.
+    DProxy,
+    /// The same for whatever crosses the link.
+    Opaque,
 }
 
 /// What a preset of Snoop says.
@@ -35,10 +41,52 @@ pub mod proxy {
     /// `kind`.
     pub const KIND: Chosen<Kind> = choice!(
         "kind",
-        { "none" => Kind::None, "snoop" => Kind::Snoop, "split" => Kind::Split, "mtcp" => Kind::Mtcp, "nack" => Kind::Nack },
-        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come",
+        {
+            "none" => Kind::None,
+            "snoop" => Kind::Snoop,
+            "split" => Kind::Split,
+            "mtcp" => Kind::Mtcp,
+            "nack" => Kind::Nack,
+            "d-proxy" => Kind::DProxy,
+            "opaque" => Kind::Opaque,
+        },
+        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come; d-proxy: node and peer repair what the link between them loses of TCP; opaque: the same of whatever crosses it",
     )
     .required();
+    /// `timeouts`.
+    pub const TIMEOUTS: Choice<Timeouts> = choice!(
+        "timeouts",
+        {
+            "successive" => Timeouts::Successive,
+            "cumulative" => Timeouts::Cumulative,
+            "off" => Timeouts::Off,
+        },
+        "of d-proxy and opaque: when a request is repeated, after 2, 3 and 4 recoveries each, or after the first, or never (C2); default: successive",
+    );
+    /// `order_rule`.
+    pub const ORDER_RULE: Choice<OrderRule> = choice!(
+        "order_rule",
+        { "on" => OrderRule::On, "off" => OrderRule::Off },
+        "of d-proxy and opaque: whether what a replay has overtaken is asked for again at once; default: on",
+    );
+    /// `expansion`.
+    pub const EXPANSION: Choice<Expansion> = choice!(
+        "expansion",
+        { "on" => Expansion::On, "off" => Expansion::Off },
+        "of d-proxy: whether each packet that is missing is asked for, or the first one alone (C14); default: on",
+    );
+    /// `order`.
+    pub const ORDER: Choice<Order> = choice!(
+        "order",
+        { "kept" => Order::Kept, "any" => Order::Any },
+        "of d-proxy and opaque: whether packets wait for earlier ones that are repaired; default: kept",
+    );
+    /// `parity`.
+    pub const PARITY: Choice<bool> = choice!(
+        "parity",
+        { "off" => false, "adaptive" => true },
+        "of opaque: whether packets follow from which a lost one can be made again, as many as the losses want, one for 2 to 32; default: off",
+    );
     /// `preset`.
     pub const PRESET: Choice<SnoopPreset> = choice!(
         "preset",
@@ -71,7 +119,7 @@ pub mod proxy {
     pub const OVERFLOW: Choice<Overflow> = choice!(
         "overflow",
         { "kept" => Overflow::Kept, "left-to-sender" => Overflow::LeftToSender },
-        "of snoop, not modern: packets that the queue of the last hop refuses; default: kept, of ns2-2.35: left-to-sender",
+        "of snoop, not modern, and of d-proxy: packets that the queue of the last hop, or of the link, refuses; default: kept, of ns2-2.35 and d-proxy: left-to-sender",
     );
 }
 
@@ -88,13 +136,13 @@ pub const PROXY: &[Key] = &[
         "high_water_packets",
         1,
         65_535,
-        "of snoop: packets kept of a connection; default: 2000, of published: 45, of ns2-2.35: 100",
+        "of snoop and d-proxy: packets kept of a connection, of opaque: of all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 256 (C6), of opaque: 1024",
     ),
     Key::integer(
         "local_limit",
         1,
         255,
-        "of snoop: retransmissions of a packet from here (S3), of nack: questions for it; then it is left to the sender; default: 10",
+        "of snoop: retransmissions of a packet from here (S3), of nack, d-proxy and opaque: questions for it; then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
     ),
     Key::integer(
         "dup_ack_threshold",
@@ -106,7 +154,7 @@ pub const PROXY: &[Key] = &[
         "min_timer_ms",
         0.001,
         60_000.0,
-        "of snoop: least time in which an ACK is waited for (S5), of nack: in which a packet is; default: 5, of published: 40, of ns2-2.35: 100",
+        "of snoop: least time in which an ACK is waited for (S5), of nack: in which a packet is, of d-proxy and opaque: least average of recoveries; default: 5, of published: 40, of ns2-2.35: 100, of d-proxy and opaque: 2 (C1)",
     ),
     Key::number(
         "persist_ms",
@@ -118,6 +166,36 @@ pub const PROXY: &[Key] = &[
     proxy::OLD_DATA.key,
     proxy::OVERFLOW.key,
     proxy::TURN.key,
+    Key::text("peer", "of d-proxy and opaque: name of the node at the other end of the link"),
+    proxy::TIMEOUTS.key,
+    proxy::ORDER_RULE.key,
+    proxy::EXPANSION.key,
+    proxy::ORDER.key,
+    Key::integer(
+        "held_packets",
+        1,
+        65_535,
+        "of d-proxy: packets of a flow that wait for others (C5); default: 64",
+    ),
+    Key::number(
+        "patience_ms",
+        0.001,
+        60_000.0,
+        "of d-proxy and opaque: how long packets wait for what is missing (C5); default: 200",
+    ),
+    Key::integer(
+        "grace_packets",
+        0,
+        2,
+        "of d-proxy and opaque: packets that may overtake one before it is asked for (C11); default: 0",
+    ),
+    Key::number(
+        "tail_probe_ms",
+        0.001,
+        60_000.0,
+        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: 4",
+    ),
+    proxy::PARITY.key,
     Key::word(
         "transport",
         TRANSPORTS,
@@ -137,6 +215,12 @@ pub const PROXY: &[Key] = &[
         0.001,
         1e6,
         "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait; default: 200",
+    ),
+    Key::number(
+        "handover_s",
+        0.001,
+        1e6,
+        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset; default: 2",
     ),
     Key::number("probe_ms", 0.001, 1e6, "of mtcp: how often it tries whether the host is back; default: 500"),
     Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536"),

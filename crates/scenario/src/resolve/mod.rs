@@ -98,6 +98,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
     let proxies = proxies::resolve(scenario, &nodes, &names)?;
+    let pairs = proxies::pairs(scenario, &nodes, &links, &names)?;
     let mut flows = flows::resolve(scenario, files, &names, seed, run)?;
     proxies::tell(&proxies, &nodes, &mut flows);
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
@@ -122,6 +123,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         outages,
         notice_floods,
         proxies,
+        pairs,
         taps: Default::default(),
         series: Default::default(),
         extra_header_bytes: of_routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,

@@ -5,12 +5,15 @@ use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{Names, node_named, seconds, transport, unknown_node};
 use hopline_core::{Duration, NodeId};
-use hopline_sim::spec::snoop::{Config, LocalTimer, Modern, Rules};
+use hopline_sim::spec::dproxy::opaque::{self, Order};
+use hopline_sim::spec::snoop::{self, Config, LocalTimer, Modern, Rules};
 use hopline_sim::spec::{
-    FlowSpec, Interface, MobileSide, NodeSpec, ProxyKind, ProxySpec, Transport, mtcp, nack, split,
+    FlowSpec, Interface, LinkSpec, MobileSide, NodeSpec, PairKind, PairSpec, ProxyKind, ProxySpec, Transport,
+    dproxy, mtcp, nack, split,
 };
 use std::collections::BTreeSet;
-use std::num::NonZeroU16;
+use std::net::Ipv4Addr;
+use std::num::{NonZeroU8, NonZeroU16};
 
 /// What only the paper's rules and ns-2's have.
 const CLASSIC_KEYS: &[&str] =
@@ -24,10 +27,13 @@ pub(super) fn resolve(
 ) -> Result<Vec<ProxySpec>, Problem> {
     let mut proxies = Vec::new();
     for section in scenario.sections("proxy") {
+        if is_pair(&section) {
+            continue;
+        }
         let node = node_named(&section, keys::proxy::NODE, names)?;
         let mobile = mobile(&section, node, nodes, names)?;
         match section.get(keys::proxy::KIND) {
-            keys::ProxyKind::None => {}
+            keys::ProxyKind::None | keys::ProxyKind::DProxy | keys::ProxyKind::Opaque => {}
             keys::ProxyKind::Snoop => {
                 proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Snoop(snoop(&section)?) });
             }
@@ -38,12 +44,103 @@ pub(super) fn resolve(
                 proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Nack(nack(&section)) });
             }
             keys::ProxyKind::Split => {
-                let kind = ProxyKind::Split(Box::new(split(scenario, section)?));
+                let kind = ProxyKind::Split(Box::new(split(scenario, section, &mobile)?));
                 proxies.push(ProxySpec { node, mobile, kind });
             }
         }
     }
     Ok(proxies)
+}
+
+/// Those that stand at both ends of links.
+pub(super) fn pairs(
+    scenario: Section<'_>,
+    nodes: &[NodeSpec],
+    links: &[LinkSpec],
+    names: &Names,
+) -> Result<Vec<PairSpec>, Problem> {
+    let pair = |section: Section<'_>| {
+        let ends = ends(&section, nodes, links, names)?;
+        let kind = match section.get(keys::proxy::KIND) {
+            keys::ProxyKind::Opaque => PairKind::Opaque(opaque(&section)),
+            _ => PairKind::DProxy(d_proxy(&section)),
+        };
+        Ok(PairSpec { ends, kind })
+    };
+    scenario.sections("proxy").into_iter().filter(is_pair).map(pair).collect()
+}
+
+fn is_pair(section: &Section<'_>) -> bool {
+    matches!(section.get(keys::proxy::KIND), keys::ProxyKind::DProxy | keys::ProxyKind::Opaque)
+}
+
+/// The ends of the link that a pair repairs.
+fn ends(
+    section: &Section<'_>,
+    nodes: &[NodeSpec],
+    links: &[LinkSpec],
+    names: &Names,
+) -> Result<[NodeId; 2], Problem> {
+    let near = node_named(section, keys::proxy::NODE, names)?;
+    let Some(peer) = section.word("peer") else {
+        return Err(Problem::new("a pair of machines, and only one end of its link")
+            .at(section.origin_of("kind"))
+            .help("name the node at the other end: peer = \"…\""));
+    };
+    let origin = section.origin_of("peer");
+    let far = *names.get(peer).ok_or_else(|| unknown_node(peer, origin, names))?;
+    let [a, b] = [near, far].map(|node| &nodes[node.index()]);
+    let have_radios = [a, b].iter().all(|node| node.interface() == Interface::Wireless);
+    let is_wire = |link: &LinkSpec| [[near, far], [far, near]].contains(&[link.a, link.b]);
+    if near == far || !(have_radios || links.iter().any(is_wire)) {
+        return Err(Problem::new(format!("no link leads from `{}` to `{}`", a.name, b.name))
+            .at(origin)
+            .help("node and peer are neighbours: over a [[link]], or both with radios"));
+    }
+    Ok([near, far])
+}
+
+fn d_proxy(section: &Section<'_>) -> dproxy::Config {
+    // The world knows the addresses of the ends.
+    let nobody = Ipv4Addr::UNSPECIFIED;
+    let mut config = dproxy::Config::new(nobody, nobody, dproxy::Key::new([0; 32]));
+    recovery(section, &mut config.recovery);
+    config.caching.packets_per_flow =
+        section.narrow("high_water_packets").unwrap_or(config.caching.packets_per_flow);
+    section.set(keys::proxy::EXPANSION, &mut config.expansion);
+    if section.get(keys::proxy::ORDER) == Some(Order::Any) {
+        config.holding = dproxy::Holding::AsTheyCome;
+    }
+    if section.get(keys::proxy::OVERFLOW) == Some(snoop::Overflow::Kept) {
+        config.overflow = dproxy::Overflow::Repaired;
+    }
+    config.held_packets = section.narrow("held_packets").unwrap_or(config.held_packets);
+    config.tail_probe = milliseconds(section, "tail_probe_ms");
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    config
+}
+
+fn opaque(section: &Section<'_>) -> opaque::Config {
+    let mut config = opaque::Config::default();
+    recovery(section, &mut config.recovery);
+    config.kept_packets = section.small("high_water_packets").unwrap_or(config.kept_packets);
+    section.set(keys::proxy::ORDER, &mut config.order);
+    config.tail_probe = milliseconds(section, "tail_probe_ms").or(config.tail_probe);
+    if section.get(keys::proxy::PARITY) == Some(true) {
+        let [least, most] = [2, 32].map(|packets| NonZeroU8::new(packets).expect("not zero"));
+        config.parity = opaque::Parity::Adaptive { least, most };
+    }
+    config
+}
+
+fn recovery(section: &Section<'_>, recovery: &mut dproxy::Recovery) {
+    recovery.attempts = section.narrow("local_limit").and_then(NonZeroU8::new).unwrap_or(recovery.attempts);
+    section.set(keys::proxy::TIMEOUTS, &mut recovery.timeouts);
+    section.set(keys::proxy::ORDER_RULE, &mut recovery.order_rule);
+    recovery.floor = milliseconds(section, "min_timer_ms").unwrap_or(recovery.floor);
+    recovery.patience = milliseconds(section, "patience_ms").unwrap_or(recovery.patience);
+    recovery.grace = section.narrow("grace_packets").unwrap_or(recovery.grace);
 }
 
 fn mobile(
@@ -124,16 +221,23 @@ fn nack(section: &Section<'_>) -> nack::Config {
     config
 }
 
-fn split(scenario: Section<'_>, section: Section<'_>) -> Result<split::Config, Problem> {
+fn split(scenario: Section<'_>, section: Section<'_>, mobile: &MobileSide) -> Result<split::Config, Problem> {
     const BUFFER_BYTES: u64 = 1 << 20;
     let fixed = transport::resolve(scenario, scenario)?;
-    let mobile = transport::resolve(scenario, section)?;
+    let beyond = transport::resolve(scenario, section)?;
     let buffer = section.integer("buffer_bytes").unwrap_or(BUFFER_BYTES);
-    let mut config = split::Config::new(fixed, mobile, buffer);
+    let mut config = split::Config::new(fixed, beyond, buffer);
     config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
     config.bounds.idle = seconds(&section, "idle_s").unwrap_or(config.bounds.idle);
+    // I-TCP: from one station to the next connections follow their hosts.
+    if scenario.has("cells") && *mobile == MobileSide::Radios {
+        config.unknown = split::Unknown::WaitedFor(seconds(&section, "handover_s").unwrap_or(HANDOVER));
+    }
     Ok(config)
 }
+
+/// How long a station waits for connections that come from another.
+const HANDOVER: Duration = Duration::from_secs(2);
 
 /// Ends of flows beyond a machine that splits connections speak what the last hop speaks there, if that is another protocol.
 pub(super) fn tell(proxies: &[ProxySpec], nodes: &[NodeSpec], flows: &mut [FlowSpec]) {

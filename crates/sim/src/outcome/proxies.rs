@@ -1,6 +1,7 @@
 //! What machines in the path of TCP have done.
 
 use core::ops::{Add, Sub};
+use hopline_proxy::dproxy::{self, RecoveryStats, opaque};
 use hopline_proxy::{arq, fast_retransmit, mtcp, nack, snoop, split};
 
 /// What the machines of a node have done, added up.
@@ -18,6 +19,12 @@ pub struct ProxyCounts {
     pub acks_made: u64,
     /// Times that a sender was told to wait.
     pub windows_closed: u64,
+    /// Requests for packets that a link has lost.
+    pub requests: u64,
+    /// Packets that waited at the end of a link for others that it had lost.
+    pub held: u64,
+    /// Bytes of the state of connections that followed mobile hosts to other stations.
+    pub state_bytes: u64,
 }
 
 impl From<&snoop::Stats> for ProxyCounts {
@@ -74,6 +81,27 @@ impl From<&fast_retransmit::Stats> for ProxyCounts {
 }
 
 impl ProxyCounts {
+    /// What an end of a link with D-Proxy has done.
+    pub(crate) fn of_d_proxy(stats: &dproxy::Stats, recovery: &RecoveryStats) -> Self {
+        Self {
+            sent_again: stats.replayed,
+            left_to_sender: recovery.given_up + recovery.not_cached,
+            requests: recovery.requests,
+            held: stats.held,
+            ..Self::default()
+        }
+    }
+
+    /// The same of one whose ends number the packets.
+    pub(crate) fn of_opaque(stats: &opaque::Stats, recovery: &RecoveryStats) -> Self {
+        Self {
+            sent_again: stats.replayed,
+            left_to_sender: recovery.given_up + recovery.not_cached + stats.refused,
+            requests: recovery.requests,
+            ..Self::default()
+        }
+    }
+
     fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             sent_again: of(self.sent_again, other.sent_again),
@@ -82,6 +110,9 @@ impl ProxyCounts {
             acks_edited: of(self.acks_edited, other.acks_edited),
             acks_made: of(self.acks_made, other.acks_made),
             windows_closed: of(self.windows_closed, other.windows_closed),
+            requests: of(self.requests, other.requests),
+            held: of(self.held, other.held),
+            state_bytes: of(self.state_bytes, other.state_bytes),
         }
     }
 }

@@ -63,7 +63,7 @@ where
         }
     }
 
-    fn parted(&mut self, mobile: Ipv4Addr) {
+    fn parted(&mut self, _now: Instant, mobile: Ipv4Addr) {
         self.machine.forget_mobile(mobile);
     }
 

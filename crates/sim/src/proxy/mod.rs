@@ -1,29 +1,37 @@
 //! Machines in the path of TCP, seated: what they see of the packets that pass, and what their verdicts come to.
 
-mod arq;
+mod d_proxy;
 mod fast_retransmit;
 mod filter;
+mod handover;
+mod link;
 mod split;
 
 use crate::node::Interface;
 use crate::packet::{Account, Body, Handle, Packet, header};
 use crate::seat::{Onward, Passage, Passing, Sending, Sitter, Wish};
-use crate::spec::{CellsSpec, MobileSide, ProxyKind, ProxySpec, Spec};
+use crate::spec::{CellsSpec, MobileSide, PairKind, PairSpec, ProxyKind, ProxySpec, Spec};
 use crate::wired::WireEnd;
-pub(crate) use arq::ArqSeat;
+pub(crate) use d_proxy::DProxySeat;
 pub(crate) use fast_retransmit::FastRetransmitSeat;
 pub(crate) use filter::{FilterSeat, Kept};
+pub(crate) use handover::Handover;
+use handover::Handovers;
 use hopline_core::{Length, NodeId, Purpose, Stream};
 use hopline_proxy::arq::Arq;
+use hopline_proxy::dproxy::opaque::Opaque;
+use hopline_proxy::dproxy::{self, DProxy};
 use hopline_proxy::fast_retransmit::FastRetransmit;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
 use hopline_proxy::snoop::{self, Snoop};
-use hopline_proxy::split::Split;
+use hopline_proxy::split::{Split, Unknown};
 use hopline_proxy::{Connection, Side};
 use hopline_queue::Class;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::{HEADER_LEN, Header};
+use link::Across;
+pub(crate) use link::{Crossing, LinkSeat};
 pub(crate) use split::SplitSeat;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -41,7 +49,9 @@ pub(crate) fn sitter(
         ProxyKind::Nack(config) => Sitter::Nacks(Box::new(FilterSeat::new(Nacks::new(*config), border))),
         ProxyKind::Split(config) => {
             let random = Stream::keyed(seed, run, number, Purpose::Proxy);
-            Sitter::Split(Box::new(SplitSeat::new(Split::new(**config, random), border)))
+            let follows = config.unknown != Unknown::Reset;
+            let handovers = follows.then(|| Handovers::new(spec.node.ipv4()));
+            Sitter::Split(Box::new(SplitSeat::new(Split::new(**config, random), border, handovers)))
         }
     }
 }
@@ -59,7 +69,31 @@ pub(crate) fn link_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<It
         };
         // Nobody starts again here: any number will do for a life.
         let machine = Arq::new(config, run as u16);
-        Some(Sitter::Arq(Box::new(ArqSeat::new(machine, WireEnd { link, side }, node, far))))
+        let across = Across::Wire(WireEnd { link, side });
+        Some(Sitter::Arq(Box::new(LinkSeat::new(machine, across, node, far))))
+    })
+}
+
+/// The machines at `node` of pairs at both ends of links.
+pub(crate) fn pair_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<Item = Sitter> {
+    spec.pairs.iter().filter_map(move |PairSpec { ends: [a, b], kind }| {
+        let far = if *a == node {
+            *b
+        } else if *b == node {
+            *a
+        } else {
+            return None;
+        };
+        Some(match kind {
+            PairKind::DProxy(config) => {
+                let config = dproxy::Config { local: node.ipv4(), peer: far.ipv4(), ..*config };
+                Sitter::DProxy(Box::new(DProxySeat::new(DProxy::new(config), node, far)))
+            }
+            PairKind::Opaque(config) => {
+                let machine = Opaque::new(*config, run as u16);
+                Sitter::Opaque(Box::new(LinkSeat::new(machine, Across::Neighbour, node, far)))
+            }
+        })
     })
 }
 

@@ -1,11 +1,15 @@
 //! Split connections, seated.
 
 use super::Border;
+use super::handover::{Handover, Handovers};
+use crate::node::Interface;
 use crate::outcome::ProxyCounts;
+use crate::packet::Body;
 use crate::seat::{InPath, Passage, Passing, Wish};
 use hopline_core::{Instant, Length};
 use hopline_proxy::split::{Split, Transmit};
 use hopline_queue::Class;
+use hopline_wire::handoff::Past;
 use std::net::Ipv4Addr;
 
 /// What splits connections at a node.
@@ -13,11 +17,29 @@ use std::net::Ipv4Addr;
 pub(crate) struct SplitSeat {
     machine: Split<Length>,
     border: Border,
+    /// Where connections follow their hosts to other stations.
+    handovers: Option<Handovers>,
 }
 
 impl SplitSeat {
-    pub(super) const fn new(machine: Split<Length>, border: Border) -> Self {
-        Self { machine, border }
+    pub(super) const fn new(machine: Split<Length>, border: Border, handovers: Option<Handovers>) -> Self {
+        Self { machine, border, handovers }
+    }
+
+    /// A piece of what another station hands over goes to a host that is here: it is for this machine.
+    fn take_piece(&mut self, now: Instant, packet: Passing<'_>) -> Option<Passage> {
+        let handovers = self.handovers.as_mut()?;
+        let Body::Handover(Handover::Piece(piece, state)) = &packet.packet().body else { return None };
+        if !matches!(packet.at().interface, Interface::Radio(_)) {
+            return None;
+        }
+        let ip = packet.packet().ip;
+        let (wish, moved) = handovers.take(now, ip.src, *piece, state);
+        self.border.wishes.push_back(wish);
+        if let Some(moved) = moved {
+            self.machine.put_in(now, ip.dst, moved);
+        }
+        Some(self.border.absorb(packet.handle))
     }
 
     fn take(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
@@ -32,28 +54,64 @@ impl SplitSeat {
 
 impl InPath for SplitSeat {
     fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
+        if let (Some(handovers), Body::Handover(Handover::Arrived(piece))) =
+            (&mut self.handovers, &packet.packet().body)
+            && handovers.is_for(packet.packet().ip.dst)
+        {
+            handovers.acknowledged(now, packet.packet().ip.src, *piece);
+            return self.border.absorb(packet.handle);
+        }
         self.take(now, packet)
     }
 
     fn egress(&mut self, now: Instant, packet: Passing<'_>, _next_hop: Ipv4Addr) -> Passage {
-        self.take(now, packet)
+        self.take_piece(now, packet).unwrap_or_else(|| self.take(now, packet))
+    }
+
+    fn joined(&mut self, now: Instant, mobile: Ipv4Addr, past: Past) {
+        match self.handovers.as_mut().and_then(|handovers| handovers.recall(mobile)) {
+            Some(back) => self.machine.put_in(now, mobile, back),
+            None if past == Past::Some => self.machine.expect(now, mobile),
+            None => self.machine.put_in(now, mobile, Vec::new()),
+        }
+    }
+
+    fn parted(&mut self, now: Instant, mobile: Ipv4Addr) {
+        if let Some(handovers) = &mut self.handovers {
+            let follows = self.machine.is_expecting(now, mobile);
+            let moved = self.machine.take_out(mobile);
+            // Nothing is an answer too, unless it is still on its way from another station: then it goes on from there.
+            if !(follows && moved.is_empty()) {
+                handovers.begin(now, mobile, moved);
+            }
+        }
     }
 
     fn counts(&self) -> ProxyCounts {
-        self.machine.stats().into()
+        let state_bytes = self.handovers.as_ref().map_or(0, |handovers| handovers.bytes);
+        ProxyCounts { state_bytes, ..self.machine.stats().into() }
     }
 
     fn wake(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
+        if let Some(handovers) = &mut self.handovers {
+            handovers.handle_timeout(now);
+        }
     }
 
     fn next_wake(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
+        let handovers = self.handovers.as_ref().and_then(Handovers::poll_timeout);
+        self.machine.poll_timeout().into_iter().chain(handovers).min()
     }
 
-    fn poll(&mut self, _now: Instant) -> Option<Wish> {
+    fn poll(&mut self, now: Instant) -> Option<Wish> {
         if let Some(wish) = self.border.wishes.pop_front() {
             return Some(wish);
+        }
+        match self.handovers.as_mut().and_then(Handovers::poll) {
+            Some(Ok(wish)) => return Some(wish),
+            Some(Err(lost)) => self.machine.reset(now, lost),
+            None => {}
         }
         let Transmit { connection, to, segment } = self.machine.poll_transmit()?;
         Some(self.border.sending(connection, to, segment, Class::Data))

@@ -1,7 +1,8 @@
 //! Machines in the path of TCP at some nodes.
 
 use hopline_core::NodeId;
-pub use hopline_proxy::{arq, mtcp, nack, snoop, split};
+use hopline_proxy::dproxy::opaque;
+pub use hopline_proxy::{arq, dproxy, mtcp, nack, snoop, split};
 use std::collections::BTreeSet;
 
 /// A machine in the path of TCP at a node.
@@ -35,4 +36,22 @@ pub enum ProxyKind {
     Nack(nack::Config),
     /// Connections split in two.
     Split(Box<split::Config>),
+}
+
+/// Two machines, at both ends of a link.
+#[derive(Clone, Debug)]
+pub struct PairSpec {
+    /// The ends: neighbours, over a wire or by radio.
+    pub ends: [NodeId; 2],
+    /// What they are.
+    pub kind: PairKind,
+}
+
+/// What stands at both ends of a link.
+#[derive(Clone, Debug)]
+pub enum PairKind {
+    /// D-Proxy. The addresses are those of the ends, whatever it says here.
+    DProxy(dproxy::Config),
+    /// D-Proxy for whatever crosses the link.
+    Opaque(opaque::Config),
 }

@@ -26,7 +26,7 @@ use hopline_wire::dot11::{self, Frame, MacAddr};
 use hopline_wire::dsr::{self, DsrOption, ErrorKind};
 use hopline_wire::tcp::{Flags, Segment};
 use hopline_wire::tpa;
-use hopline_wire::{handoff as wire_handoff, ncn, olsr};
+use hopline_wire::{dproxy, handoff as wire_handoff, ncn, olsr};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -112,7 +112,8 @@ impl<W: Write> Ns2<W> {
             Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
             Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
             Body::Handoff(_) => (shown.serial, "message", wire_handoff::PORT, wire_handoff::PORT),
-            Body::Link(_) => (shown.serial, "message", 0, 0),
+            Body::DProxy(_) => (shown.serial, "message", dproxy::PORT, dproxy::PORT),
+            Body::Link(_) | Body::Handover(_) => (shown.serial, "message", 0, 0),
             Body::Tunnel(_) => (shown.serial, "message", 0, 0),
             Body::Arp(_) => (0, "ARP", 0, 0),
             Body::Foreign(opaque) => {
@@ -150,7 +151,9 @@ impl<W: Write> Ns2<W> {
             Body::Icmp(_)
             | Body::Ncn(_)
             | Body::Handoff(_)
+            | Body::Handover(_)
             | Body::Link(_)
+            | Body::DProxy(_)
             | Body::Tunnel(_)
             | Body::Arp(_)
             | Body::Foreign(_) => self.write(format_args!("\n")),

@@ -8,7 +8,7 @@ use hopline_core::{Instant, LinkId, NodeId, Seq16};
 use hopline_wire::dot11::{Frame, MacAddr};
 use hopline_wire::ipv4::{HEADER_LEN, Header};
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
-use hopline_wire::{arp, handoff, udp};
+use hopline_wire::{arp, dproxy, handoff, udp};
 use std::io::{self, Write};
 
 /// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
@@ -160,7 +160,7 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
         out.extend(payload);
     } else if let (Body::Link(frame), Some(carried)) = (&packet.body, carried) {
         // As the packet that it brings, if it brings one.
-        if let Some(Carried(inner)) = frame.packets().next() {
+        if let Some(Carried(inner)) = frame.packets().first() {
             let payload = payload(carried);
             Header { ttl: inner.ttl, ..carried.ip }.emit(payload.len(), out);
             out.extend(payload);
@@ -196,6 +196,13 @@ fn payload(packet: &Packet) -> Vec<u8> {
             tagged.emit(&mut message);
             emit_udp(&packet.ip, [handoff::PORT; 2], message, &mut out);
         }
+        Body::DProxy(sealed) => {
+            let mut message = Vec::new();
+            sealed.emit(&mut message);
+            emit_udp(&packet.ip, [dproxy::PORT; 2], message, &mut out);
+        }
+        // Connections as they are here have no bytes.
+        Body::Handover(_) => out.resize((packet.len_bytes as usize).saturating_sub(HEADER_LEN), 0),
         Body::Link(_) => out.resize((packet.len_bytes as usize).saturating_sub(HEADER_LEN), 0),
         // Within a frame of a link: what a tunnel carries is not at hand there.
         Body::Tunnel(_) => out.resize((packet.len_bytes as usize).saturating_sub(HEADER_LEN), 0),

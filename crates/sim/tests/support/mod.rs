@@ -85,6 +85,7 @@ fn empty() -> Spec {
         outages: Vec::new(),
         notice_floods: Vec::new(),
         proxies: Vec::new(),
+        pairs: Vec::new(),
         cells: None,
         taps: Default::default(),
         routing: RoutingSpec::Static,

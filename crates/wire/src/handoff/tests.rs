@@ -35,7 +35,7 @@ fn dialogue() -> [(Tagged, &'static str); 6] {
         (tagged(9, request(Asks::Buffer)), "03 00 0bb8 0000000000000009 0a000005"),
         (tagged(10, request(Asks::Stop)), "04 00 0bb8 000000000000000a 0a000005"),
         (
-            tagged(11, request(Asks::Register { care_of: STATION })),
+            tagged(11, request(Asks::Register { care_of: STATION, past: Past::Some })),
             "05 00 0bb8 000000000000000b 0a000005 0a000002",
         ),
         (

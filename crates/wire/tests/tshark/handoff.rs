@@ -4,7 +4,7 @@ use super::{ip_packet, raw_capture};
 use bytes::Bytes;
 use hopline_core::{Duration, Purpose, Stream};
 use hopline_harness::tshark::Reading;
-use hopline_wire::handoff::{self, Asks, Kind, Latest, Message, Says, Tagged};
+use hopline_wire::handoff::{self, Asks, Kind, Latest, Message, Past, Says, Tagged};
 use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;
 
@@ -39,7 +39,10 @@ fn any(stream: &mut Stream) -> Tagged {
         0 => Asks::Forward(latest),
         1 => Asks::Buffer,
         2 => Asks::Stop,
-        _ => Asks::Register { care_of: Ipv4Addr::from_bits(stream.bits() as u32) },
+        _ => Asks::Register {
+            care_of: Ipv4Addr::from_bits(stream.bits() as u32),
+            past: if stream.bits() & 1 == 0 { Past::None } else { Past::Some },
+        },
     };
     let says = match stream.below(4) {
         0 => Says::Beacon { station: mobile },
@@ -91,7 +94,7 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
             Says::Request { mobile, lifetime, asks } => {
                 let (ids, care_of) = match asks {
                     Asks::Forward(latest) => (latest.as_slice().to_vec(), None),
-                    Asks::Register { care_of } => (vec![], Some(care_of)),
+                    Asks::Register { care_of, .. } => (vec![], Some(care_of)),
                     Asks::Buffer | Asks::Stop => (vec![], None),
                 };
                 (number(asks.kind()), ids.len().to_string(), lifetime, mobile, ids, care_of)
@@ -127,7 +130,7 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
     let payloads = [
         tagged(Says::Beacon { station: mobile }),
         forward.clone(),
-        request(Asks::Register { care_of: Ipv4Addr::new(10, 0, 0, 2) }),
+        request(Asks::Register { care_of: Ipv4Addr::new(10, 0, 0, 2), past: Past::Some }),
         tagged(Says::Answer { mobile, lifetime: Duration::from_secs(3), to: Kind::Buffer }),
         forward[..30].to_vec(),
         many,

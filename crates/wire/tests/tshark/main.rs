@@ -18,6 +18,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
+mod dproxy;
 mod handoff;
 mod nack;
 mod ncn;
@@ -29,6 +30,11 @@ fn main() -> ExitCode {
         tshark_decodes_every_kind_of_packet_with_right_checksums,
         tshark_reads_block_acknowledgment_as_it_was_meant,
         tshark_is_heard_when_it_objects,
+        dproxy::every_field_of_messages_is_shown_as_it_was_written,
+        dproxy::every_field_of_frames_is_shown_as_it_was_written,
+        dproxy::the_info_column_can_be_read_and_says_what_is_wrong,
+        dproxy::a_packet_within_a_frame_is_decoded,
+        dproxy::what_the_parsers_refuse_is_an_error_and_nothing_else_is,
         handoff::every_field_is_shown_as_it_was_written,
         handoff::the_info_column_can_be_read_and_says_what_is_wrong,
         handoff::what_the_parser_refuses_is_an_error_and_nothing_else_is,

@@ -168,6 +168,23 @@ pub(super) const RUNS: &[MetricInfo] = &[
     run("proxy_windows_closed", "1", Neither, "times that machines in the path told a sender to wait", |o| {
         Some(over_nodes(o, |n| n.proxies.windows_closed))
     }),
+    run("proxy_requests", "1", Neither, "requests for packets that links had lost, by their far ends", |o| {
+        Some(over_nodes(o, |n| n.proxies.requests))
+    }),
+    run(
+        "proxy_held",
+        "1",
+        Neither,
+        "packets that waited at the end of a link for others that it had lost",
+        |o| Some(over_nodes(o, |n| n.proxies.held)),
+    ),
+    run(
+        "proxy_state_bytes",
+        "B",
+        Neither,
+        "state of split connections that followed mobile hosts to other stations",
+        |o| Some(over_nodes(o, |n| n.proxies.state_bytes)),
+    ),
     run(
         "proxy_acks_edited",
         "1",

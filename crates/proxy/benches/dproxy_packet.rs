@@ -1,0 +1,166 @@
+//! What D-Proxy costs a packet at an end of a link: a data packet that goes out and is kept, one that comes in, and the ACK that frees what
+//! was kept; with one flow and with many, without loss and with a tenth of the packets lost and repaired.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use hopline_core::{Duration, Instant, Length, Seq32};
+use hopline_proxy::dproxy::opaque::{self, Frame, Opaque};
+use hopline_proxy::dproxy::{Config, DProxy, Does, Key};
+use hopline_proxy::{Bounds, Packet};
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::{Flags, Segment};
+use std::hint::black_box;
+use std::net::Ipv4Addr;
+
+const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 1, 0, 2)];
+const LEN: u32 = 1448;
+/// Packets under way of a flow.
+const WINDOW: u32 = 16;
+
+/// A node between two links, at which a packet of one flow after the other comes in from one link and goes out over the other.
+struct Node {
+    upstream: DProxy<u32>,
+    downstream: DProxy<u32>,
+    now: Instant,
+    flows: u32,
+    turn: u32,
+    round: u32,
+    /// One packet in so many is lost before it comes in; 0: none.
+    lossy: u32,
+}
+
+fn header(src: Ipv4Addr, dst: Ipv4Addr) -> Header {
+    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+}
+
+impl Node {
+    fn new(flows: u32, lossy: u32) -> Self {
+        let mut config = Config::new(ENDS[0], ENDS[1], Key::new([1; 32]));
+        config.bounds =
+            Bounds { connections: flows, idle: Duration::from_secs(100_000), ..Bounds::default() };
+        config.caching.packets = 4 * WINDOW * flows;
+        config.caching.age = Duration::from_secs(100_000);
+        config.held_in_all = WINDOW * flows;
+        config.recovery.patience = Duration::from_secs(10);
+        let (upstream, downstream) = (DProxy::new(config), DProxy::new(config));
+        let mut node = Self { upstream, downstream, now: Instant::ZERO, flows, turn: 0, round: 0, lossy };
+        for _ in 0..2 * WINDOW * flows {
+            node.exchange();
+        }
+        node
+    }
+
+    /// A packet, and the ACK of an earlier one.
+    fn exchange(&mut self) {
+        let far = Ipv4Addr::from_bits(0x0a80_0000 + self.turn);
+        self.now += Duration::from_micros(1);
+        if self.lossy == 0 || !self.round.is_multiple_of(self.lossy) {
+            self.data(far, self.round);
+        }
+        // What was lost comes four packets later.
+        if self.lossy > 0 && self.round >= 4 && (self.round - 4).is_multiple_of(self.lossy) {
+            self.data(far, self.round - 4);
+        }
+        let ack = Segment {
+            src_port: 9,
+            dst_port: 80,
+            seq: Seq32(1),
+            ack: Seq32(self.round.saturating_sub(WINDOW) * LEN),
+            flags: Flags::ACK,
+            ..Segment::<Length>::default()
+        };
+        let ip = header(far, HERE);
+        let packet = Packet { ip: &ip, segment: &ack };
+        let _ = black_box(self.downstream.pass_in(self.now, packet, || self.round));
+        self.upstream.pass_out(self.now, packet, || self.round);
+        self.turn += 1;
+        if self.turn == self.flows {
+            (self.turn, self.round) = (0, self.round + 1);
+        }
+    }
+
+    fn data(&mut self, far: Ipv4Addr, round: u32) {
+        let ip = header(HERE, far);
+        let segment = Segment {
+            src_port: 80,
+            dst_port: 9,
+            seq: Seq32(round * LEN),
+            flags: Flags::ACK,
+            payload: Length(LEN.into()),
+            ..Segment::default()
+        };
+        let packet = Packet { ip: &ip, segment: &segment };
+        let _ = black_box(self.upstream.pass_in(self.now, packet, || round));
+        self.downstream.pass_out(self.now, packet, || round);
+        while let Some(does) = self.upstream.poll() {
+            // What was held would go out over the other link; here it is the same packet, and costs as much.
+            if let Does::Releases(_) = does {
+                black_box(does);
+            }
+        }
+    }
+}
+
+/// Both ends of a link that numbers its packets.
+struct Numbered {
+    ends: [Opaque<u32>; 2],
+    now: Instant,
+    packet: u32,
+    lossy: u32,
+}
+
+impl Numbered {
+    fn new(lossy: u32) -> Self {
+        let config = opaque::Config { tail_probe: None, ..opaque::Config::default() };
+        Self { ends: [1, 2].map(|epoch| Opaque::new(config, epoch)), now: Instant::ZERO, packet: 0, lossy }
+    }
+
+    fn exchange(&mut self) {
+        self.now += Duration::from_micros(100);
+        self.packet += 1;
+        self.ends[0].send(self.now, self.packet);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        loop {
+            let mut rests = true;
+            for end in [0, 1] {
+                while let Some(does) = self.ends[end].poll() {
+                    if let opaque::Does::Sends(_, frame) = does {
+                        rests = false;
+                        let is_lost = self.lossy > 0
+                            && matches!(frame, Frame::Data { number, sending: opaque::Sending::First, .. }
+                                if number % self.lossy == 0);
+                        if !is_lost {
+                            self.ends[1 - end].handle_frame(self.now, frame);
+                        }
+                    }
+                }
+            }
+            if rests {
+                return;
+            }
+        }
+    }
+}
+
+fn packets(c: &mut Criterion) {
+    for (name, lossy) in [("none lost", 0), ("one in ten lost", 10)] {
+        let mut group = c.benchmark_group(format!("dproxy, {name}"));
+        // A data packet that is looked at and kept, and an ACK that frees another.
+        group.throughput(Throughput::Elements(2));
+        for flows in [1, 1000, 100_000] {
+            let mut node = Node::new(flows, lossy);
+            let id = BenchmarkId::new("reads TCP", format!("{flows} flows"));
+            group.bench_function(id, |bencher| bencher.iter(|| node.exchange()));
+        }
+        let mut numbered = Numbered::new(lossy);
+        let id = BenchmarkId::new("numbers packets", "both ends");
+        group.bench_function(id, |bencher| bencher.iter(|| numbered.exchange()));
+        group.finish();
+    }
+}
+
+criterion_group!(benches, packets);
+criterion_main!(benches);

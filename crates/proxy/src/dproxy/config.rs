@@ -1,0 +1,117 @@
+//! What a D-Proxy is to do.
+
+use super::holes::Recovery;
+use super::key::Key;
+use crate::table::Bounds;
+use hopline_core::Duration;
+use std::net::Ipv4Addr;
+
+/// How one end of a link behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Its own address on the link, from which its messages come.
+    pub local: Ipv4Addr,
+    /// The address of the other end. Nobody else is listened to.
+    pub peer: Ipv4Addr,
+    /// What both ends share.
+    pub key: Key,
+    /// The number of the first message; each later one has one more. An end that begins anew must begin above what it has sent before,
+    /// or the other refuses it: whoever drives it gives nanoseconds of a clock that does not go back, as those since 1970. Default 1.
+    pub first_number: u64,
+    /// What is kept of what goes to the other end.
+    pub caching: Caching,
+    /// How what is missing of what comes from there is recovered.
+    pub recovery: Recovery,
+    /// Whether what is missing is asked for packet by packet. Default it is (§III-C.3).
+    pub expansion: Expansion,
+    /// Whether packets wait for what is missing before them. Default they do (§III-C).
+    pub holding: Holding,
+    /// Most packets of a flow that wait; one more, and what they wait for first is given up. Default 64 (C5).
+    pub held_packets: u16,
+    /// Most packets that wait in all; flows that would need more wait for nothing. Default 4096.
+    pub held_in_all: u32,
+    /// When nothing new has gone out of a flow for so long and not all of it is acknowledged, the other end is told of the last packet,
+    /// up to three times. Default never: the paper leaves tails to TCP (C9).
+    pub tail_probe: Option<Duration>,
+    /// What becomes of packets that the queue of the link refuses. Default they are left to the sender.
+    pub overflow: Overflow,
+    /// How much is remembered of connections.
+    pub bounds: Bounds,
+}
+
+/// What an end keeps of what goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caching {
+    /// Most packets of a flow, at least 1; the oldest makes room. Default 256 (C6).
+    pub packets_per_flow: u16,
+    /// Most packets in all, at least 1; the oldest makes room. Default 16,384.
+    pub packets: u32,
+    /// How long a packet is kept. Default 1 s: five times what the other end waits.
+    pub age: Duration,
+    /// How often a packet is sent again at most since its sender has sent it; then it counts as not kept. Default 8.
+    pub replays: u8,
+    /// A packet that was sent again is not sent once more within this time: two requests that one packet answers bring one. Default
+    /// 250 µs.
+    pub replay_interval: Duration,
+}
+
+impl Default for Caching {
+    fn default() -> Self {
+        Self {
+            packets_per_flow: 256,
+            packets: 16_384,
+            age: Duration::from_secs(1),
+            replays: 8,
+            replay_interval: Duration::from_micros(250),
+        }
+    }
+}
+
+/// How a hole is asked for that is larger than a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expansion {
+    /// Each packet that is missing by the most frequent recent length has a request of its own (§III-C.3; C14).
+    On,
+    /// The first packet alone; the next one when that has come. For an ablation.
+    Off,
+}
+
+/// Whether packets wait for what is missing before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// They do, and go on in order.
+    InOrder,
+    /// They go on as they come: losses look like reordering. For an ablation.
+    AsTheyCome,
+}
+
+/// What becomes of packets that the queue of the link refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// That is congestion, which the sender is to see: nothing is kept of them.
+    LeftToSender,
+    /// They are sent again when they are asked for, as others.
+    Repaired,
+}
+
+impl Config {
+    /// An end as the paper has it.
+    #[must_use]
+    pub fn new(local: Ipv4Addr, peer: Ipv4Addr, key: Key) -> Self {
+        Self {
+            local,
+            peer,
+            key,
+            first_number: 1,
+            caching: Caching::default(),
+            recovery: Recovery::default(),
+            expansion: Expansion::On,
+            holding: Holding::InOrder,
+            held_packets: 64,
+            held_in_all: 4096,
+            tail_probe: None,
+            overflow: Overflow::LeftToSender,
+            bounds: Bounds::default(),
+        }
+    }
+}

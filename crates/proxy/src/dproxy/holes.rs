@@ -1,0 +1,374 @@
+//! Recovery of holes, on the side that sees them: when what is missing is asked for, when again, and when no more (§III-C.2 and C.3).
+//!
+//! [`Requests`] is what is known of a link: how long a recovery takes there, and how many requests were made. [`Holes`] are those of one
+//! flow over it. Requests are sent in order and the link keeps the order, so replays come back in order too.
+
+use core::num::NonZeroU8;
+use hopline_core::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// How holes are recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// Most requests for a hole, whatever they are due to; then it is given up. Default 4 (§III-C.2; C3).
+    pub attempts: NonZeroU8,
+    /// When a request is repeated that nothing comes of. Default successive (§III-C.2; C2).
+    pub timeouts: Timeouts,
+    /// Whether replays that come show that others are lost. Default they do (§III-C.3).
+    pub order_rule: OrderRule,
+    /// The average time from a request to its replay, before the first one. Default 10 ms (C1).
+    pub initial: Duration,
+    /// Least average. Default 2 ms (C1).
+    pub floor: Duration,
+    /// A hole is given up after so long, whatever was asked. Default 200 ms (C5).
+    pub patience: Duration,
+    /// Packets that may come after what is missing before it is asked for: what was only overtaken is then not asked for. 0 to 2; default
+    /// 0 (C11). Where no later packet comes, an average recovery is waited for instead.
+    pub grace: u8,
+}
+
+impl Default for Recovery {
+    fn default() -> Self {
+        Self {
+            attempts: NonZeroU8::new(4).expect("not zero"),
+            timeouts: Timeouts::Successive,
+            order_rule: OrderRule::On,
+            initial: Duration::from_millis(10),
+            floor: Duration::from_millis(2),
+            patience: Duration::from_millis(200),
+            grace: 0,
+        }
+    }
+}
+
+/// When a request is repeated that nothing comes of (§III-C.2: after 2, 3 and 4 times the average).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timeouts {
+    /// 2 averages after the first, 3 after the second, 4 after the third; 4 after the last, and any beyond, it is given up.
+    Successive,
+    /// 2, 3 and 4 averages after the first; 4 after the last it is given up.
+    Cumulative,
+    /// Never, for an ablation. What is not recovered is given up when patience ends.
+    Off,
+}
+
+/// Whether a replay shows that what was asked for before it is lost (§III-C.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderRule {
+    /// It does: that is asked for again at once.
+    On,
+    /// It is not looked at, for an ablation.
+    Off,
+}
+
+/// What a recovery has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryStats {
+    /// Holes seen.
+    pub holes: u64,
+    /// Requests made.
+    pub requests: u64,
+    /// Of those, the ones that a timeout brought about.
+    pub timeouts: u64,
+    /// Of those, the ones that a replay which had overtaken the hole brought about.
+    pub overtaken: u64,
+    /// Holes filled after they were asked for.
+    pub recovered: u64,
+    /// Holes filled before they were asked for, or by what was sent before that: packets were late, not lost.
+    pub late: u64,
+    /// Holes given up after the last attempt, or when patience ended.
+    pub given_up: u64,
+    /// Holes given up because the other side keeps nothing of them.
+    pub not_cached: u64,
+}
+
+/// What can be missing.
+pub(super) trait Missing: Copy + PartialEq {
+    /// What of it still is when `arrived` is there: all of it if that is something else.
+    fn without(self, arrived: Self) -> [Option<Self>; 2];
+}
+
+impl Missing for u32 {
+    fn without(self, arrived: Self) -> [Option<Self>; 2] {
+        [(self != arrived).then_some(self), None]
+    }
+}
+
+/// What fills a hole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// A replay, as far as can be told.
+    Replay,
+    /// What was late and not lost.
+    Original,
+}
+
+/// What becomes of the rest of a hole that is filled in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// The request was for that too.
+    Asked,
+    /// It was not asked for yet, and is now.
+    AsksAnew,
+}
+
+/// So many holes that are given up one after the other, without an answer to anything, are taken for an other side that is not there.
+const SILENT: u32 = 8;
+
+/// What is known of the requests over a link. `I`: what can be missing.
+#[derive(Debug)]
+pub(super) struct Requests<I> {
+    config: Recovery,
+    average: Duration,
+    /// Requests so far.
+    order: u64,
+    /// What is to be asked for, in this order.
+    asked: Vec<I>,
+    /// Holes given up since the other side has answered anything.
+    unanswered: u32,
+    stats: RecoveryStats,
+}
+
+/// What is missing of a flow, in order.
+#[derive(Debug)]
+pub(super) struct Holes<I> {
+    open: VecDeque<Hole<I>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hole<I> {
+    what: I,
+    opened: Instant,
+    /// Of the last request: when it was, and which of all over the link. Of none: when the hole was opened, and 0.
+    asked: Instant,
+    order: u64,
+    due: Instant,
+    requests: u8,
+    /// Packets that have come after it.
+    later: u8,
+}
+
+impl<I: Missing> Requests<I> {
+    pub(super) fn new(config: Recovery) -> Self {
+        let average = config.initial.max(config.floor);
+        Self { config, average, order: 0, asked: Vec::new(), unanswered: 0, stats: RecoveryStats::default() }
+    }
+
+    /// Whether nobody seems to be at the other side.
+    pub(super) const fn is_silent(&self) -> bool {
+        self.unanswered >= SILENT
+    }
+
+    pub(super) const fn stats(&self) -> &RecoveryStats {
+        &self.stats
+    }
+
+    /// The average time from a request to its replay.
+    pub(super) const fn average(&self) -> Duration {
+        self.average
+    }
+
+    pub(super) fn has_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// What is to be asked for now.
+    pub(super) fn take_asked(&mut self) -> impl Iterator<Item = I> {
+        self.asked.drain(..)
+    }
+
+    fn ask(&mut self, now: Instant, hole: &mut Hole<I>) {
+        self.order += 1;
+        self.stats.requests += 1;
+        hole.requests = hole.requests.saturating_add(1);
+        (hole.asked, hole.order) = (now, self.order);
+        hole.due = (now + self.interval(hole.requests)).min(hole.opened + self.config.patience);
+        self.asked.push(hole.what);
+    }
+
+    /// How long something is waited for after so many requests.
+    fn interval(&self, requests: u8) -> Duration {
+        let attempts = self.config.attempts.get();
+        let averages = match self.config.timeouts {
+            Timeouts::Successive => u64::from(requests.min(3)) + 1,
+            Timeouts::Cumulative if requests == 1 => 2,
+            Timeouts::Cumulative if requests < attempts => 1,
+            Timeouts::Cumulative => 4,
+            Timeouts::Off => return self.config.patience,
+        };
+        self.average.saturating_mul(averages)
+    }
+
+    /// A hole is full. Karn: which request was answered is known only if there was one.
+    fn filled(&mut self, now: Instant, hole: &Hole<I>, by: By) {
+        if hole.requests == 0 || by == By::Original {
+            self.stats.late += 1;
+            return;
+        }
+        self.stats.recovered += 1;
+        self.unanswered = 0;
+        if hole.requests == 1 {
+            let mixed = (7 * self.average.as_nanos() + now.since(hole.asked).as_nanos()) / 8; // C1
+            self.average = Duration::from_nanos(mixed).max(self.config.floor);
+        }
+    }
+}
+
+impl<I: Missing> Holes<I> {
+    pub(super) const fn new() -> Self {
+        Self { open: VecDeque::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The first of them.
+    pub(super) fn first(&self) -> Option<I> {
+        self.open.front().map(|hole| hole.what)
+    }
+
+    /// When to call [`Holes::expire`].
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.open.iter().map(|hole| hole.due).min()
+    }
+
+    /// A packet has come, and this is missing before it, after all that is missing already.
+    pub(super) fn open(&mut self, now: Instant, what: I, requests: &mut Requests<I>) {
+        requests.stats.holes += 1;
+        let due = (now + requests.average).min(now + requests.config.patience);
+        let mut hole = Hole { what, opened: now, asked: now, order: 0, due, requests: 0, later: 1 };
+        if requests.config.grace == 0 {
+            requests.ask(now, &mut hole);
+        }
+        self.open.push_back(hole);
+    }
+
+    /// A packet has come beyond all holes (C11).
+    pub(super) fn overtake(&mut self, now: Instant, requests: &mut Requests<I>) {
+        if requests.config.grace == 0 {
+            return;
+        }
+        for hole in self.open.iter_mut().filter(|hole| hole.requests == 0) {
+            hole.later = hole.later.saturating_add(1);
+            if hole.later > requests.config.grace {
+                requests.ask(now, hole);
+            }
+        }
+    }
+
+    /// Something has come. Whether it was missing.
+    pub(super) fn arrive(
+        &mut self,
+        now: Instant,
+        arrived: I,
+        (by, rest): (By, Rest),
+        requests: &mut Requests<I>,
+    ) -> bool {
+        let (mut latest, mut was_missing, mut at) = (0, false, 0);
+        while let Some(&hole) = self.open.get(at) {
+            let parts = hole.what.without(arrived);
+            if parts[0] == Some(hole.what) {
+                at += 1;
+                continue;
+            }
+            was_missing = true;
+            latest = latest.max(hole.order);
+            self.open.remove(at);
+            if parts == [None, None] || rest == Rest::AsksAnew {
+                requests.filled(now, &hole, by);
+            }
+            for what in parts.into_iter().flatten() {
+                let mut part = Hole { what, ..hole };
+                if rest == Rest::AsksAnew {
+                    part.requests = 0;
+                    requests.ask(now, &mut part);
+                }
+                self.open.insert(at, part);
+                at += 1;
+            }
+        }
+        if was_missing && by == By::Replay {
+            self.ask_overtaken(now, latest, requests);
+        }
+        self.shrink();
+        was_missing
+    }
+
+    /// What was asked for before a request that is answered, and is not there, is lost (§III-C.3). "Before" is by the order of requests,
+    /// not of sequence numbers: a hole that was asked for again stands behind those that were asked for meanwhile (C7).
+    fn ask_overtaken(&mut self, now: Instant, latest: u64, requests: &mut Requests<I>) {
+        if requests.config.order_rule == OrderRule::Off {
+            return;
+        }
+        let attempts = requests.config.attempts.get();
+        for hole in &mut self.open {
+            if (1..latest).contains(&hole.order) && hole.requests < attempts {
+                requests.stats.overtaken += 1;
+                requests.ask(now, hole);
+            }
+        }
+    }
+
+    /// The other side keeps nothing of this (C8). Whether it was missing.
+    pub(super) fn forget(&mut self, what: I, requests: &mut Requests<I>) -> bool {
+        let before = self.open.len();
+        self.open.retain(|hole| hole.what.without(what)[0] == Some(hole.what));
+        let gone = before - self.open.len();
+        requests.stats.not_cached += gone as u64;
+        requests.unanswered = 0;
+        gone > 0
+    }
+
+    /// The first one is not waited for any longer.
+    pub(super) fn give_up_first(&mut self, requests: &mut Requests<I>) {
+        requests.stats.given_up += u64::from(self.open.pop_front().is_some());
+    }
+
+    /// What `is_lost` says is not waited for any longer.
+    pub(super) fn give_up_those(&mut self, is_lost: impl Fn(I) -> bool, requests: &mut Requests<I>) {
+        let before = self.open.len();
+        self.open.retain(|hole| !is_lost(hole.what));
+        requests.stats.given_up += (before - self.open.len()) as u64;
+    }
+
+    /// Nothing is waited for any longer.
+    pub(super) fn give_up(&mut self, requests: &mut Requests<I>) {
+        requests.stats.given_up += self.open.len() as u64;
+        self.open = VecDeque::new();
+    }
+
+    /// Does what is due: asks again, or gives up.
+    pub(super) fn expire(&mut self, now: Instant, requests: &mut Requests<I>) {
+        let Recovery { attempts, patience, .. } = requests.config;
+        self.open.retain_mut(|hole| {
+            if hole.due > now {
+                return true;
+            }
+            if hole.requests >= attempts.get() || hole.opened + patience <= now {
+                requests.stats.given_up += 1;
+                requests.unanswered = requests.unanswered.saturating_add(1);
+                return false;
+            }
+            requests.stats.timeouts += u64::from(hole.requests > 0);
+            requests.ask(now, hole);
+            true
+        });
+        self.shrink();
+    }
+
+    /// Many holes take memory only while they are there.
+    fn shrink(&mut self) {
+        const SMALL: usize = 16;
+        if self.open.is_empty() && self.open.capacity() > SMALL {
+            self.open = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

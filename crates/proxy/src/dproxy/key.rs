@@ -1,0 +1,118 @@
+//! Proof that a message comes from the other end of the link, and comes for the first time.
+
+use hopline_wire::dproxy::{Message, Sealed, TAG_LEN};
+use std::net::Ipv4Addr;
+
+/// A secret that both ends of a link share. Tags are the first 16 bytes of keyed BLAKE3 over the address of the sender and the message:
+/// what one end says cannot be told to it as if the other had said it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// The key of these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The message of `sender` with its proof.
+    #[must_use]
+    pub fn seal(&self, sender: Ipv4Addr, message: Message) -> Sealed {
+        Sealed {
+            message,
+            tag: self.tag(sender, &message).as_bytes()[..TAG_LEN].try_into().expect("32 bytes"),
+        }
+    }
+
+    pub(super) fn is_genuine(&self, sender: Ipv4Addr, sealed: &Sealed) -> bool {
+        let tag = self.tag(sender, &sealed.message);
+        let differs = tag.as_bytes().iter().zip(&sealed.tag).fold(0, |all, (a, b)| all | (a ^ b));
+        differs == 0
+    }
+
+    fn tag(&self, sender: Ipv4Addr, message: &Message) -> blake3::Hash {
+        let mut bytes = [0; 4 + hopline_wire::dproxy::MESSAGE_LEN];
+        bytes[..4].copy_from_slice(&sender.octets());
+        bytes[4..].copy_from_slice(&message.to_bytes());
+        blake3::keyed_hash(&self.0, &bytes)
+    }
+}
+
+/// It is not shown.
+impl core::fmt::Debug for Key {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Key")
+    }
+}
+
+/// Numbers behind the highest that may still come.
+pub const REPLAY_WINDOW: u64 = 1024;
+
+/// Which numbers of the peer have come: a sliding window as that of IPsec (RFC 4303 §3.4.3).
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    highest: Option<u64>,
+    bits: [u64; (REPLAY_WINDOW / 64) as usize],
+}
+
+impl Seen {
+    /// Whether a number comes for the first time.
+    pub(super) fn is_new(&mut self, number: u64) -> bool {
+        match self.highest {
+            None => self.highest = Some(number),
+            Some(highest) if number > highest => {
+                if number - highest >= REPLAY_WINDOW {
+                    self.bits = Default::default();
+                } else {
+                    (highest + 1..number).for_each(|skipped| self.set(skipped, false));
+                }
+                self.highest = Some(number);
+            }
+            Some(highest) if highest - number >= REPLAY_WINDOW || self.has(number) => return false,
+            Some(_) => {}
+        }
+        self.set(number, true);
+        true
+    }
+
+    fn has(&self, number: u64) -> bool {
+        let bit = number % REPLAY_WINDOW;
+        self.bits[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+    }
+
+    fn set(&mut self, number: u64, has: bool) {
+        let bit = number % REPLAY_WINDOW;
+        let word = &mut self.bits[(bit / 64) as usize];
+        *word = *word & !(1 << (bit % 64)) | u64::from(has) << (bit % 64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_number_comes_once_and_old_ones_not_at_all() {
+        let mut seen = Seen::default();
+        assert!(seen.is_new(5_000), "the first may be any");
+        assert!(!seen.is_new(5_000));
+        assert!(seen.is_new(5_000 - REPLAY_WINDOW + 1) && !seen.is_new(5_000 - REPLAY_WINDOW));
+        assert!(seen.is_new(u64::MAX) && !seen.is_new(u64::MAX) && !seen.is_new(5_001));
+        assert!(seen.is_new(u64::MAX - 1));
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_set_of_what_has_come(numbers in prop::collection::vec(0u64..5_000, 1..300)) {
+            let (mut seen, mut come) = (Seen::default(), BTreeSet::new());
+            for number in numbers {
+                let highest = come.last().copied().unwrap_or(number).max(number);
+                let expected = highest - number < REPLAY_WINDOW && !come.contains(&number);
+                prop_assert_eq!(seen.is_new(number), expected);
+                if expected { come.insert(number); }
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What one end tells the other, and what it makes of what it is told.
+
+use super::cache::Replay;
+use super::detect::Span;
+use super::{DProxy, Does};
+use crate::filter::Turn;
+use crate::packet::Connection;
+use crate::table::Place;
+use hopline_core::Instant;
+use hopline_wire::dproxy::{Flow, Message, Range, Says, Sealed};
+use std::net::Ipv4Addr;
+
+/// How often the other end is told of a last packet.
+const TAIL_PROBES: u8 = 3;
+
+impl<K: Clone> DProxy<K> {
+    /// Takes the payload of a datagram that has come to [`hopline_wire::dproxy::PORT`] from the address `from`.
+    pub fn handle_datagram(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
+        match Sealed::parse(bytes) {
+            Ok(sealed) => self.handle_message(now, from, &sealed),
+            Err(_) => self.stats.malformed += 1,
+        }
+    }
+
+    /// Takes a message that has come from the address `from`.
+    pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, sealed: &Sealed) {
+        if from != self.config.peer {
+            self.stats.foreign += 1;
+        } else if !self.config.key.is_genuine(from, sealed) {
+            self.stats.forged += 1;
+        } else if !self.seen.is_new(sealed.message.number) {
+            self.stats.replays_refused += 1;
+        } else {
+            self.obey(now, &sealed.message);
+        }
+    }
+
+    fn obey(&mut self, now: Instant, message: &Message) {
+        let Message { flow, range, says, .. } = *message;
+        match says {
+            Says::Request => self.replay(now, flow, range),
+            Says::NotCached => {
+                let known = self.table.find(&incoming(flow));
+                let hear = |place| {
+                    self.detecting(now, place, |detect, hand| detect.hear_not_cached(hand, Span::of(range)))
+                };
+                match known.and_then(hear) {
+                    None => self.stats.unknown_flows += 1,
+                    Some(false) => self.stats.unasked += 1,
+                    Some(true) => {}
+                }
+            }
+            Says::Tail => {
+                let known = self.table.find(&incoming(flow));
+                let hear = |place| {
+                    self.detecting(now, place, |detect, hand| {
+                        if detect.is_near(range.end()) {
+                            detect.hear_tail(hand, Span::of(range));
+                        }
+                    })
+                };
+                if known.and_then(hear).is_none() {
+                    self.stats.unknown_flows += 1;
+                }
+            }
+        }
+    }
+
+    /// The other end misses a range of what has gone out.
+    fn replay(&mut self, now: Instant, flow: Flow, range: Range) {
+        let place = self.table.find(&outgoing(flow));
+        self.stats.unknown_flows += u64::from(place.is_none());
+        let numbers = place.map(|place| self.table.at(place).kept.in_range(range)).unwrap_or_default();
+        let mut is_answered = false;
+        for number in numbers {
+            match self.ring.replay(now, number) {
+                Some(Replay::Packet(kept, _)) => {
+                    self.stats.replayed += 1;
+                    is_answered = true;
+                    self.out.push_back(Does::Replays(kept));
+                }
+                Some(Replay::UnderWay) => {
+                    self.stats.under_way += 1;
+                    is_answered = true;
+                }
+                Some(Replay::Exhausted) => self.stats.exhausted += 1,
+                None => {}
+            }
+        }
+        if !is_answered {
+            self.stats.not_kept += 1;
+            self.say(Turn::First, flow, range, Says::NotCached); // C8
+        }
+    }
+
+    /// Asks for what is missing of the flow that comes in.
+    pub(super) fn send_requests(&mut self, place: Place) {
+        let connection = self.table.connection(place);
+        let flow = Flow { src: connection.mobile, dst: connection.fixed };
+        let Some(detect) = &self.table.at(place).detect else { return };
+        let (expansion, out) = (self.config.expansion, &mut self.out);
+        for hole in self.requests.take_asked() {
+            let range = detect.asks_for(hole, expansion);
+            let message = Message { number: self.number, flow, range, says: Says::Request };
+            self.number = self.number.saturating_add(1);
+            let sealed = self.config.key.seal(self.config.local, message);
+            out.push_back(Does::Sends { to: self.config.peer, turn: Turn::First, sealed });
+        }
+    }
+
+    /// Nothing new has gone out for long, and not all that has is acknowledged: its last packet may be lost without anybody seeing it (C9).
+    pub(super) fn tell_of_tail(&mut self, now: Instant, place: Place, connection: Connection) {
+        let Some(after) = self.config.tail_probe else { return };
+        let tracked = self.table.at(place);
+        let Some(last) = tracked.kept.last().filter(|_| tracked.told < TAIL_PROBES) else { return };
+        let due = tracked.new_at + after.saturating_mul(u64::from(tracked.told) + 1);
+        if due > now {
+            return self.table.look(place, Some(due));
+        }
+        tracked.told += 1;
+        if tracked.told < TAIL_PROBES {
+            self.table.look(place, Some(now + after));
+        }
+        self.stats.tail_probes += 1;
+        let flow = Flow { src: connection.fixed, dst: connection.mobile };
+        self.say(Turn::Last, flow, last, Says::Tail);
+    }
+
+    fn say(&mut self, turn: Turn, flow: Flow, range: Range, says: Says) {
+        let message = Message { number: self.number, flow, range, says };
+        self.number = self.number.saturating_add(1);
+        let sealed = self.config.key.seal(self.config.local, message);
+        self.out.push_back(Does::Sends { to: self.config.peer, turn, sealed });
+    }
+}
+
+/// The connection whose data go out in this flow.
+const fn outgoing(flow: Flow) -> Connection {
+    Connection { fixed: flow.src, mobile: flow.dst }
+}
+
+/// The connection whose data come in in this flow.
+const fn incoming(flow: Flow) -> Connection {
+    Connection { fixed: flow.dst, mobile: flow.src }
+}

@@ -1,0 +1,254 @@
+//! The half that receives packets, and asks for what is missing.
+
+use super::frame::in_frames;
+use super::{Config, Does, Frame, MOST_MISSING, Sending, Stats, WINDOW};
+use crate::dproxy::RecoveryStats;
+use crate::dproxy::holes::{By, Holes, Requests, Rest};
+use crate::filter::Turn;
+use crate::window::Window;
+use hopline_core::{Duration, Instant, Seq32};
+use std::collections::VecDeque;
+
+/// Where a life is seen first at one of its first numbers, those before it are missing; at a later one it is taken for under way.
+const BEGINNING: u32 = 16;
+/// How long frames of the former life of the other end may still come. After that they are those of a new one.
+const STALE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Far<K> {
+    life: Option<Life>,
+    /// The first number that has not arrived and is waited for: the first hole, or `edge`.
+    next: Seq32,
+    /// The number after the last that is known of.
+    edge: Seq32,
+    /// From `next` on.
+    window: Window<K>,
+    holes: Holes<u32>,
+    requests: Requests<u32>,
+}
+
+/// A life of the other end.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    epoch: u16,
+    since: Instant,
+    /// The one before it.
+    former: Option<u16>,
+}
+
+/// Whose a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    /// The other end's as it lives now.
+    Current,
+    /// Its former life's.
+    Former,
+}
+
+impl<K> Far<K> {
+    pub(super) fn new(config: Config) -> Self {
+        Self {
+            life: None,
+            next: Seq32(0),
+            edge: Seq32(0),
+            window: Window::new(config.order),
+            holes: Holes::new(),
+            requests: Requests::new(config.recovery),
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.holes.due()
+    }
+
+    pub(super) const fn recovery(&self) -> &RecoveryStats {
+        self.requests.stats()
+    }
+
+    /// A packet has come.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        (epoch, number, sending): (u16, Seq32, Sending),
+        packet: K,
+        out: &mut VecDeque<Does<K>>,
+        stats: &mut Stats,
+    ) {
+        if self.live(now, epoch, number, out, stats) == Whose::Former {
+            return out.push_back(Does::Delivers(packet));
+        }
+        if (self.next - number) as usize > WINDOW && number.before(self.next) {
+            // That is no copy: what moved the window on made no sense.
+            stats.too_many += 1;
+            self.begin(number, out);
+        }
+        if !number.before(self.edge) {
+            self.holes.overtake(now, &mut self.requests);
+            self.miss_up_to(now, number, out, stats);
+            self.edge = number + 1;
+        } else if !self.is_missing(number) {
+            stats.copies += 1;
+            return out.push_back(Does::Discards(packet));
+        } else {
+            let by = if sending == Sending::Again { By::Replay } else { By::Original };
+            self.holes.arrive(now, number.0, (by, Rest::Asked), &mut self.requests);
+        }
+        let at = (number - self.next) as usize;
+        self.window.put(at, Some(packet), |packet| out.push_back(Does::Delivers(packet)));
+        self.settle(out);
+    }
+
+    /// If one of these is missing it is here.
+    pub(super) fn take_parity(
+        &mut self,
+        now: Instant,
+        (epoch, first): (u16, Seq32),
+        of: Vec<K>,
+        out: &mut VecDeque<Does<K>>,
+        stats: &mut Stats,
+    ) {
+        let count = of.len() as u32;
+        let missing: Vec<_> = (0..count).filter(|at| self.is_missing(first + *at)).collect();
+        let is_known = self.life.is_some_and(|life| life.epoch == epoch);
+        let one = missing.first().filter(|_| is_known && missing.len() == 1).copied();
+        for (at, packet) in (0..).zip(of) {
+            if Some(at) == one {
+                stats.restored += 1;
+                self.take(now, (epoch, first + at, Sending::First), packet, out, stats);
+            } else {
+                out.push_back(Does::Discards(packet));
+            }
+        }
+        // Of more than one it shows at least that they were sent.
+        if is_known && count > 0 {
+            self.hear_last(now, first + (count - 1), out, stats);
+        }
+    }
+
+    /// The other end has sent nothing after `last`.
+    pub(super) fn hear_tail(
+        &mut self,
+        now: Instant,
+        epoch: u16,
+        last: Seq32,
+        out: &mut VecDeque<Does<K>>,
+        stats: &mut Stats,
+    ) {
+        if self.live(now, epoch, last + 1, out, stats) == Whose::Current {
+            self.hear_last(now, last, out, stats);
+            let report = Frame::Report { epoch, next: self.next.0 };
+            out.push_back(Does::Sends(Turn::First, report));
+        }
+    }
+
+    /// The other end does not keep these (C8).
+    pub(super) fn hear_gone(
+        &mut self,
+        now: Instant,
+        epoch: u16,
+        numbers: &[u32],
+        out: &mut VecDeque<Does<K>>,
+        stats: &mut Stats,
+    ) {
+        if self.life.is_none_or(|life| life.epoch != epoch) {
+            stats.senseless += 1;
+            return;
+        }
+        for number in numbers {
+            if !self.holes.forget(*number, &mut self.requests) {
+                stats.senseless += 1;
+            }
+        }
+        self.holes.expire(now, &mut self.requests);
+        self.settle(out);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut VecDeque<Does<K>>) {
+        self.holes.expire(now, &mut self.requests);
+        self.settle(out);
+    }
+
+    fn hear_last(&mut self, now: Instant, last: Seq32, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
+        if !last.before(self.edge) {
+            self.miss_up_to(now, last + 1, out, stats);
+            self.edge = last + 1;
+        }
+        self.settle(out);
+    }
+
+    /// Whether a number is waited for, or not known of yet.
+    fn is_missing(&self, number: Seq32) -> bool {
+        !number.before(self.next) && !self.window.has((number - self.next) as usize)
+    }
+
+    /// Everything from the edge up to `number` is missing, unless that is too much, or too far ahead of what is waited for.
+    fn miss_up_to(&mut self, now: Instant, number: Seq32, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
+        let missing = number - self.edge;
+        if missing as usize + self.holes.len() > MOST_MISSING {
+            stats.too_many += 1;
+            self.begin(number, out);
+            return;
+        }
+        // What is too far behind is not waited for any longer.
+        let first = number + 1 - WINDOW as u32;
+        if first.after(self.next) {
+            self.holes.give_up_those(|what| Seq32(what).before(first), &mut self.requests);
+            self.settle_to(first.min(self.edge), out);
+        }
+        for what in 0..missing {
+            self.holes.open(now, (self.edge + what).0, &mut self.requests);
+        }
+    }
+
+    /// Sends what is to be asked for, and lets go on what waits for nothing.
+    fn settle(&mut self, out: &mut VecDeque<Does<K>>) {
+        if self.requests.has_asked()
+            && let Some(Life { epoch, .. }) = self.life
+        {
+            let asked: Vec<_> = self.requests.take_asked().collect();
+            let frames =
+                in_frames(&asked).map(|numbers| Does::Sends(Turn::First, Frame::Request { epoch, numbers }));
+            out.extend(frames);
+        }
+        let first = self.holes.first().map_or(self.edge, Seq32);
+        self.settle_to(first, out);
+    }
+
+    fn settle_to(&mut self, first: Seq32, out: &mut VecDeque<Does<K>>) {
+        if first.after(self.next) {
+            self.window.skip((first - self.next) as usize, |packet| out.push_back(Does::Delivers(packet)));
+            self.next = first;
+        }
+    }
+
+    /// Nothing before `number` is waited for.
+    fn begin(&mut self, number: Seq32, out: &mut VecDeque<Does<K>>) {
+        self.window.clear(|packet| out.push_back(Does::Delivers(packet)));
+        self.holes.give_up(&mut self.requests);
+        (self.next, self.edge) = (number, number);
+    }
+
+    /// Which life of the other end this frame is of; a new one begins with it, at `number`.
+    fn live(
+        &mut self,
+        now: Instant,
+        epoch: u16,
+        number: Seq32,
+        out: &mut VecDeque<Does<K>>,
+        stats: &mut Stats,
+    ) -> Whose {
+        match self.life {
+            Some(life) if life.epoch == epoch => return Whose::Current,
+            Some(life) if life.former == Some(epoch) && now.since(life.since) < STALE => {
+                stats.stale += 1;
+                return Whose::Former;
+            }
+            Some(_) => stats.restarts += 1,
+            None => {}
+        }
+        self.life = Some(Life { epoch, since: now, former: self.life.map(|life| life.epoch) });
+        let first = if number.0 < BEGINNING { Seq32(0) } else { number };
+        self.begin(first, out);
+        Whose::Current
+    }
+}

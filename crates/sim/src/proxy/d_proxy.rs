@@ -1,0 +1,129 @@
+//! D-Proxy, seated: one end of a link.
+
+use crate::outcome::ProxyCounts;
+use crate::packet::{Account, Body, Handle, Packet, header};
+use crate::seat::{InPath, Onward, Passage, Passing, Sending, Wish};
+use hopline_core::{Instant, Length, NodeId};
+use hopline_proxy::dproxy::{DProxy, Does, Verdict};
+use hopline_proxy::{self as proxy, Turn};
+use hopline_queue::Class;
+use hopline_transport::any::Segment;
+use hopline_wire::dproxy::Sealed;
+use hopline_wire::ipv4::{HEADER_LEN, Header, Protocol};
+use hopline_wire::{tcp, udp};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// One end of a link.
+#[derive(Debug)]
+pub(crate) struct DProxySeat {
+    machine: DProxy<Stored>,
+    near: Ipv4Addr,
+    far: NodeId,
+    wishes: VecDeque<Wish>,
+}
+
+/// A packet as the machine has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stored {
+    /// Of one that has gone out: what is needed to send it again.
+    Copy(Account, Header, tcp::Segment<Length>),
+    /// One that has come in.
+    Held(Handle, Onward),
+}
+
+impl DProxySeat {
+    pub(super) const fn new(machine: DProxy<Stored>, near: NodeId, far: NodeId) -> Self {
+        Self { machine, near: near.ipv4(), far, wishes: VecDeque::new() }
+    }
+
+    fn replaying(&self, (account, ip, segment): (Account, Header, tcp::Segment<Length>)) -> Wish {
+        let segment = Segment::Tcp(segment);
+        let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
+        self.send(account, ip, Body::Segment(segment), len_bytes, Class::Urgent)
+    }
+
+    fn telling(&self, turn: Turn, sealed: Sealed) -> Wish {
+        let class = match turn {
+            Turn::First => Class::Urgent,
+            Turn::Last => Class::Data,
+        };
+        let ip = header(self.near, self.far.ipv4(), Protocol::Udp);
+        let len_bytes = (HEADER_LEN + udp::HEADER_LEN + sealed.wire_len()) as u32;
+        self.send(Account::Control, ip, Body::DProxy(sealed), len_bytes, class)
+    }
+
+    fn send(&self, account: Account, ip: Header, body: Body, len_bytes: u32, class: Class) -> Wish {
+        Wish::Send(Sending { account, ip, body, len_bytes, next_hop: self.far.ipv4(), class })
+    }
+}
+
+impl InPath for DProxySeat {
+    fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
+        if !matches!(packet.onward, Onward::In { from, .. } if from == self.far) {
+            return Passage::Pass;
+        }
+        let ip = &packet.packet().ip;
+        match &packet.packet().body {
+            Body::DProxy(sealed) if ip.dst == self.near => {
+                self.machine.handle_message(now, ip.src, sealed);
+                self.wishes.push_back(Wish::Absorb(packet.handle));
+                Passage::Taken
+            }
+            Body::Segment(Segment::Tcp(segment)) => {
+                let keep = || Stored::Held(packet.handle, packet.onward);
+                let verdict = self.machine.pass_in(now, proxy::Packet { ip, segment }, keep);
+                if verdict == Verdict::Forward {
+                    // Before what it sets free.
+                    self.wishes.push_back(Wish::GoOn(packet.handle, packet.onward));
+                }
+                Passage::Taken
+            }
+            _ => Passage::Pass,
+        }
+    }
+
+    fn egress(&mut self, now: Instant, packet: Passing<'_>, next_hop: Ipv4Addr) -> Passage {
+        let Packet { account, ip, body: Body::Segment(Segment::Tcp(segment)), .. } = packet.packet() else {
+            return Passage::Pass;
+        };
+        if next_hop == self.far.ipv4() {
+            // It goes out again as it went out first, with the mark that it had.
+            let kept = Header { ecn: packet.view.ecn, ttl: packet.view.ttl, ..*ip };
+            let keep = || Stored::Copy(*account, kept, *segment);
+            self.machine.pass_out(now, proxy::Packet { ip, segment }, keep);
+        }
+        Passage::Pass
+    }
+
+    fn refused(&mut self, _now: Instant, packet: &Packet) {
+        if let Body::Segment(Segment::Tcp(segment)) = &packet.body {
+            self.machine.refused(proxy::Packet { ip: &packet.ip, segment });
+        }
+    }
+
+    fn counts(&self) -> ProxyCounts {
+        ProxyCounts::of_d_proxy(self.machine.stats(), self.machine.recovery())
+    }
+
+    fn wake(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn poll(&mut self, _now: Instant) -> Option<Wish> {
+        if let Some(wish) = self.wishes.pop_front() {
+            return Some(wish);
+        }
+        Some(match self.machine.poll()? {
+            Does::Replays(stored) | Does::Releases(stored) => match stored {
+                Stored::Copy(account, ip, segment) => self.replaying((account, ip, segment)),
+                Stored::Held(handle, onward) => Wish::GoOn(handle, onward),
+            },
+            Does::Sends { turn, sealed, .. } => self.telling(turn, sealed),
+        })
+    }
+}

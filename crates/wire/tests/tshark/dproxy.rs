@@ -1,0 +1,225 @@
+//! The Wireshark dissector of D-Proxy shows what was written, and objects to what the parsers refuse and nothing else.
+
+use super::{ip_packet, raw_capture};
+use bytes::Bytes;
+use hopline_core::{Purpose, Seq32, Stream};
+use hopline_harness::tshark::Reading;
+use hopline_wire::dproxy::frame::{Body, Frame, MAGIC, Numbers, Parity, Sending};
+use hopline_wire::dproxy::{self, Flow, Message, Range, Says, Sealed};
+use hopline_wire::{ipv4, udp};
+use std::net::Ipv4Addr;
+
+const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/dproxy.lua");
+
+fn emit(sealed: &Sealed) -> Vec<u8> {
+    let mut out = Vec::new();
+    sealed.emit(&mut out);
+    out
+}
+
+fn emit_frame(frame: &Frame) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame.emit(&mut out);
+    out
+}
+
+/// What `read` finds in a capture of `payloads` to the port of messages.
+fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
+    let packet = |bytes: &Vec<u8>| {
+        let payload = Bytes::copy_from_slice(bytes);
+        let datagram = udp::Datagram { src_port: dproxy::PORT, dst_port: dproxy::PORT, payload };
+        ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out))
+    };
+    let packets: Vec<_> = payloads.iter().map(packet).collect();
+    raw_capture(&packets, |path| read(Reading::of(path).with_script(DISSECTOR.as_ref())))
+}
+
+fn any(stream: &mut Stream) -> Sealed {
+    let mut end = || (Ipv4Addr::from_bits(stream.bits() as u32), stream.bits() as u16);
+    let flow = Flow { src: end(), dst: end() };
+    let range = Range { seq: Seq32(stream.bits() as u32), len: (stream.bits() as u16).max(1) };
+    let says = [Says::Request, Says::NotCached, Says::Tail][stream.below(3) as usize];
+    let tag = core::array::from_fn(|_| stream.bits() as u8);
+    Sealed { message: Message { number: stream.bits(), flow, range, says }, tag }
+}
+
+/// Packets in frames are no IP packets here: what those look like is for others to say.
+fn any_frame(stream: &mut Stream) -> Frame {
+    let number = stream.bits() as u32;
+    let mut numbers = || {
+        let count = 1 + stream.below(64);
+        Numbers::new((0..count).map(|_| stream.bits() as u32).collect()).unwrap()
+    };
+    let (some, others) = (numbers(), numbers());
+    let packet = Bytes::from(vec![0xaa; stream.below(60) as usize]);
+    let body = match stream.below(7) {
+        0 => Body::Data { number, sending: Sending::First, packet },
+        1 => Body::Data { number, sending: Sending::Again, packet },
+        2 => Body::Request(some),
+        3 => Body::Gone(others),
+        4 => Body::Tail(number),
+        5 => Body::Report(number),
+        _ => Body::Parity(Parity::over(number, [&packet[..], &[1, 2, 3]].into_iter()).unwrap()),
+    };
+    Frame { epoch: stream.bits() as u16, body }
+}
+
+fn messages() -> Vec<Sealed> {
+    let mut stream = Stream::keyed(1, 0, 0, Purpose::Emulation);
+    (0..200).map(|_| any(&mut stream)).collect()
+}
+
+fn frames() -> Vec<Frame> {
+    let mut stream = Stream::keyed(1, 0, 2, Purpose::Emulation);
+    (0..200).map(|_| any_frame(&mut stream)).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn every_field_of_messages_is_shown_as_it_was_written() {
+    let messages = messages();
+    let payloads: Vec<_> = messages.iter().map(emit).collect();
+    let shown = ["type", "len", "src", "dst", "src_port", "dst_port", "seq", "number", "tag"];
+    let shown: Vec<_> = shown.iter().map(|name| format!("hopline_dproxy.{name}")).collect();
+    let mut names = vec!["frame.protocols", "_ws.expert.message", "_ws.lua.error"];
+    names.extend(shown.iter().map(String::as_str));
+    let rows = read(&payloads, |reading| reading.fields(&names));
+    assert_eq!(rows.len(), messages.len());
+    for (Sealed { message, tag }, row) in messages.iter().zip(rows) {
+        let code = match message.says {
+            Says::Request => "1",
+            Says::NotCached => "2",
+            Says::Tail => "3",
+        };
+        let expected = [
+            "raw:ip:udp:hopline_dproxy".to_owned(),
+            String::new(),
+            String::new(),
+            code.to_owned(),
+            message.range.len.to_string(),
+            message.flow.src.0.to_string(),
+            message.flow.dst.0.to_string(),
+            message.flow.src.1.to_string(),
+            message.flow.dst.1.to_string(),
+            message.range.seq.to_string(),
+            message.number.to_string(),
+            hex(tag),
+        ];
+        assert_eq!(row[..], expected, "{message:?}");
+    }
+}
+
+pub(crate) fn every_field_of_frames_is_shown_as_it_was_written() {
+    let frames = frames();
+    let payloads: Vec<_> = frames.iter().map(emit_frame).collect();
+    let shown = ["kind", "epoch", "packet", "count", "lengths", "bytes"];
+    let shown: Vec<_> = shown.iter().map(|name| format!("hopline_dproxy.{name}")).collect();
+    let mut names = vec!["_ws.expert.message", "_ws.lua.error"];
+    names.extend(shown.iter().map(String::as_str));
+    let rows = read(&payloads, |reading| reading.fields(&names));
+    assert_eq!(rows.len(), frames.len());
+    for (frame, row) in frames.iter().zip(rows) {
+        let list =
+            |numbers: &Numbers| numbers.as_slice().iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let none = || [String::new(), String::new(), String::new()];
+        let (kind, numbers, parity) = match &frame.body {
+            Body::Data { number, sending: Sending::First, .. } => ("0", number.to_string(), none()),
+            Body::Data { number, sending: Sending::Again, .. } => ("1", number.to_string(), none()),
+            Body::Request(numbers) => ("2", list(numbers), none()),
+            Body::Gone(numbers) => ("3", list(numbers), none()),
+            Body::Tail(number) => ("4", number.to_string(), none()),
+            Body::Report(number) => ("5", number.to_string(), none()),
+            Body::Parity(Parity { first, count, lengths, bytes }) => {
+                ("6", first.to_string(), [count.to_string(), format!("0x{lengths:04x}"), hex(bytes)])
+            }
+        };
+        let expected = [String::new(), String::new(), kind.to_owned(), frame.epoch.to_string(), numbers];
+        assert_eq!(row[..5], expected, "{frame:?}");
+        assert_eq!(row[5..], parity, "{frame:?}");
+    }
+}
+
+pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
+    let flow = Flow { src: (Ipv4Addr::new(10, 0, 0, 1), 80), dst: (Ipv4Addr::new(10, 0, 0, 2), 9000) };
+    let range = Range { seq: Seq32(5792), len: 1448 };
+    let message = |says| emit(&Sealed { message: Message { number: 1, flow, range, says }, tag: [0; 16] });
+    let frame = |body| emit_frame(&Frame { epoch: 3, body });
+    let request = message(Says::Request);
+    let longer = [&request[..], &[0]].concat();
+    let payloads = [
+        request.clone(),
+        message(Says::NotCached),
+        request[..43].to_vec(),
+        longer,
+        [&[2], &request[1..]].concat(),
+        frame(Body::Request(Numbers::new(vec![4, 6]).unwrap())),
+        frame(Body::Tail(9)),
+        frame(Body::Data { number: 9, sending: Sending::Again, packet: Bytes::from_static(&[1, 2]) }),
+        vec![MAGIC, 0x1f, 0, 3, 0, 0, 0, 9],
+    ];
+    let rows = read(&payloads, |reading| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]));
+    let expected = [
+        "request 10.0.0.1:80 > 10.0.0.2:9000, 1448 from 5792",
+        "not cached 10.0.0.1:80 > 10.0.0.2:9000, 1448 from 5792",
+        "D-PROXY [malformed: truncated: 44 bytes needed, 43 present]",
+        "D-PROXY [malformed: 45 bytes]",
+        "D-PROXY [malformed: version 2]",
+        "request 4 6, epoch 3",
+        "tail 9, epoch 3",
+        "replay 9, 2 bytes, epoch 3",
+        "D-PROXY [malformed: kind 15]",
+    ];
+    for (row, info) in rows.iter().zip(expected) {
+        assert_eq!(row[..], ["D-PROXY", info]);
+    }
+    assert_eq!(rows.len(), expected.len());
+}
+
+pub(crate) fn a_packet_within_a_frame_is_decoded() {
+    let datagram = udp::Datagram { src_port: 4000, dst_port: 4000, payload: Bytes::from_static(b"inside") };
+    let packet = ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out));
+    let body = Body::Data { number: 1, sending: Sending::First, packet: packet.into() };
+    let payload = emit_frame(&Frame { epoch: 3, body });
+    let rows = read(&[payload], |reading| reading.fields(&["frame.protocols", "_ws.lua.error"]));
+    assert_eq!(rows, [["raw:ip:udp:hopline_dproxy:ip:udp:data", ""]]);
+}
+
+pub(crate) fn what_the_parsers_refuse_is_an_error_and_nothing_else_is() {
+    let mut stream = Stream::keyed(1, 1, 1, Purpose::Emulation);
+    let mut damaged = |mut bytes: Vec<u8>| {
+        let at = stream.below(bytes.len() as u32) as usize;
+        match stream.below(6) {
+            0 => bytes.truncate(at.max(1)),
+            1 => bytes[1] = stream.bits() as u8,
+            2 => bytes[1] = stream.below(8) as u8 | bytes[1] & 0xf0,
+            3 => bytes.push(7),
+            4 => bytes.extend([0; 4]),
+            _ => bytes[at] ^= 1 << stream.below(8),
+        }
+        bytes
+    };
+    let all: Vec<_> =
+        messages().iter().map(emit).chain(frames().iter().map(emit_frame)).map(&mut damaged).collect();
+    let is_refused = |bytes: &Vec<u8>| {
+        if bytes[0] == MAGIC {
+            Frame::parse(&Bytes::copy_from_slice(bytes)).is_err()
+        } else {
+            Sealed::parse(bytes).is_err()
+        }
+    };
+    // What is found in the packets within frames is not ours to judge.
+    let ours = ["truncated", "version", "type", "longer", "range", "numbers", "parity"];
+    let ours = ours.map(|name| format!("hopline_dproxy.malformed.{name}"));
+    let mut names = vec!["_ws.lua.error"];
+    names.extend(ours.iter().map(String::as_str));
+    let rows = read(&all, |reading| reading.fields(&names));
+    let refused = all.iter().filter(|bytes| is_refused(bytes)).count();
+    assert!(refused > 80 && all.len() - refused > 80, "{refused} of {} refused", all.len());
+    assert_eq!(rows.len(), all.len());
+    for (bytes, row) in all.iter().zip(rows) {
+        let is_error = row[1..].iter().any(|entry| !entry.is_empty());
+        assert_eq!((is_error, row[0].as_str()), (is_refused(bytes), ""), "{bytes:02x?}");
+    }
+}

@@ -1,0 +1,345 @@
+//! D-Proxy, in both modes.
+
+use super::{Choices, Life};
+use hopline_core::{Duration, Instant, Length, Seq32};
+use hopline_proxy::dproxy::opaque::{self, Frame, Opaque, Order, Parity, Sending, WINDOW};
+use hopline_proxy::dproxy::{
+    Caching, Config, DProxy, Does, Expansion, Holding, Key, OrderRule, Overflow, Recovery, Timeouts, Verdict,
+};
+use hopline_proxy::{Bounds, Packet};
+use hopline_wire::dproxy::{Flow, Message, Range, Says, Sealed};
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::{Flags, Segment};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::num::NonZeroU8;
+
+const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+const PEER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
+const KEY: Key = Key::new([3; 32]);
+/// Hosts on the near and on the far side of the link.
+const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+const CONNECTIONS: u32 = 3;
+const CACHED: u32 = 12;
+const HELD: u32 = 8;
+const REPLAYS: u8 = 2;
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Drives an end of a link with any packets of several connections and any messages, with the right proof and without. Checks that it
+/// never panics, lets each packet that it holds go on once and in time, sends none again oftener than it may, sends messages that parse,
+/// and is bounded.
+pub fn dproxy_machine(data: &[u8]) {
+    let mut choices = Choices(data);
+    let config = any_config(&mut choices);
+    let mut end = End {
+        machine: DProxy::new(config),
+        now: Instant::ZERO,
+        held: BTreeMap::new(),
+        replays: BTreeMap::new(),
+        number: 0,
+    };
+    let mut name = 0;
+    while !choices.is_over() {
+        name += 1;
+        match choices.byte() {
+            0..40 => {
+                let time = Duration::from_millis(u64::from(choices.byte()));
+                end.pass(time);
+            }
+            40..110 => {
+                let (ip, segment) = any_packet(&mut choices, HOSTS);
+                end.replays.insert(name, 0);
+                end.machine.pass_out(end.now, Packet { ip: &ip, segment: &segment }, || name);
+            }
+            110..180 => {
+                let (ip, segment) = any_packet(&mut choices, [HOSTS[1], HOSTS[0]]);
+                let packet = Packet { ip: &ip, segment: &segment };
+                if end.machine.pass_in(end.now, packet, || name) == Verdict::Held {
+                    end.held.insert(name, end.now);
+                }
+            }
+            180..190 => {
+                let (ip, segment) = any_packet(&mut choices, HOSTS);
+                end.machine.refused::<Length>(Packet { ip: &ip, segment: &segment });
+            }
+            190..200 => {
+                let bytes: Vec<u8> = (0..choices.byte() % 60).map(|_| choices.byte()).collect();
+                end.machine.handle_datagram(end.now, PEER, &bytes);
+            }
+            how => end.hear(&mut choices, how),
+        }
+        end.drain();
+        assert!(end.machine.connections() <= CONNECTIONS as usize && end.machine.held() <= HELD);
+        assert!(end.machine.cached() <= CACHED as usize && end.held.len() == end.machine.held() as usize);
+    }
+    end.pass(PATIENCE);
+    assert!(end.held.is_empty(), "packets wait for ever");
+}
+
+/// A machine, and what it must let go.
+struct End {
+    machine: DProxy<u32>,
+    now: Instant,
+    /// What it holds, and since when.
+    held: BTreeMap<u32, Instant>,
+    /// How often it has sent what again.
+    replays: BTreeMap<u32, u8>,
+    number: u64,
+}
+
+impl End {
+    /// It hears a message, mostly with the right proof.
+    fn hear(&mut self, choices: &mut Choices<'_>, how: u8) {
+        self.number += u64::from(choices.byte() % 4);
+        let flow = if choices.byte().is_multiple_of(2) { HOSTS } else { [HOSTS[1], HOSTS[0]] };
+        let port = port(choices);
+        let message = Message {
+            number: self.number,
+            flow: Flow { src: (flow[0], port), dst: (flow[1], port) },
+            range: Range { seq: number(choices), len: choices.u16().max(1) },
+            says: choices.pick(&[Says::Request, Says::Request, Says::NotCached, Says::Tail]),
+        };
+        let sealed = match how {
+            200..210 => Sealed { message, tag: [choices.byte(); 16] },
+            _ => KEY.seal(PEER, message),
+        };
+        let from = if how == 255 { HOSTS[0] } else { PEER };
+        self.machine.handle_message(self.now, from, &sealed);
+    }
+
+    fn drain(&mut self) {
+        let mut steps = 0;
+        while let Some(does) = self.machine.poll() {
+            steps += 1;
+            assert!(steps < 10_000, "it does not stop");
+            match does {
+                Does::Releases(name) => {
+                    let since = self.held.remove(&name).expect("it is held");
+                    assert!(self.now.since(since) <= PATIENCE, "{name} waits too long");
+                }
+                Does::Replays(name) => {
+                    let times = self.replays.get_mut(&name).expect("it has gone out");
+                    *times += 1;
+                    assert!(*times <= REPLAYS, "{name} goes again too often");
+                }
+                Does::Sends { to, sealed, .. } => {
+                    let mut bytes = Vec::new();
+                    sealed.emit(&mut bytes);
+                    assert_eq!((to, Sealed::parse(&bytes)), (PEER, Ok(sealed)));
+                }
+            }
+        }
+    }
+}
+
+impl Life for End {
+    fn now(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn wake(&mut self) {
+        self.machine.handle_timeout(self.now);
+        self.drain();
+    }
+}
+
+fn any_config(choices: &mut Choices<'_>) -> Config {
+    let which = choices.byte();
+    let is = |bit: u8| which >> bit & 1 == 1;
+    let recovery = Recovery {
+        attempts: NonZeroU8::new(1 + choices.byte() % 5).expect("at least 1"),
+        timeouts: choices.pick(&[Timeouts::Successive, Timeouts::Cumulative, Timeouts::Off]),
+        order_rule: if is(0) { OrderRule::Off } else { OrderRule::On },
+        patience: PATIENCE,
+        grace: choices.byte() % 3,
+        ..Recovery::default()
+    };
+    let caching = Caching { packets_per_flow: 5, packets: CACHED, replays: REPLAYS, ..Caching::default() };
+    Config {
+        caching,
+        recovery,
+        expansion: if is(1) { Expansion::Off } else { Expansion::On },
+        holding: if is(2) { Holding::AsTheyCome } else { Holding::InOrder },
+        held_packets: 4,
+        held_in_all: HELD,
+        tail_probe: is(3).then_some(Duration::from_millis(20)),
+        overflow: if is(4) { Overflow::Repaired } else { Overflow::LeftToSender },
+        bounds: Bounds { connections: CONNECTIONS, idle: Duration::from_secs(2), ..Bounds::default() },
+        ..Config::new(LOCAL, PEER, KEY)
+    }
+}
+
+fn port(choices: &mut Choices<'_>) -> u16 {
+    u16::from(1 + choices.byte() % 4)
+}
+
+/// Mostly near the beginning of its numbers, where they wrap around.
+fn number(choices: &mut Choices<'_>) -> Seq32 {
+    match choices.byte() {
+        255 => Seq32(choices.u32()),
+        near => Seq32(0xffff_f000) + 500 * u32::from(near),
+    }
+}
+
+fn any_packet(choices: &mut Choices<'_>, [src, dst]: [Ipv4Addr; 2]) -> (Header, Segment<Length>) {
+    let port = port(choices);
+    let flags = Flags(match choices.byte() {
+        0..220 => Flags::ACK.0,
+        220..230 => Flags::SYN.0,
+        230..245 => (Flags::FIN | Flags::ACK).0,
+        _ => choices.byte(),
+    });
+    let (seq, ack) = (number(choices), number(choices));
+    let payload = Length(choices.pick(&[500, 500, 500, 500, 0, 1, 1300, 70_000]));
+    let segment = Segment { src_port: port, dst_port: port, seq, ack, flags, payload, ..Segment::default() };
+    (Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }, segment)
+}
+
+/// Drives an end of a link that numbers packets with packets, its own frames come back, and any other frames. Checks that it never
+/// panics, holds a packet until it lets go of it, lets go of it once, sends none that it does not hold, comes to rest, and is bounded.
+pub fn dproxy_opaque(data: &[u8]) {
+    let mut choices = Choices(data);
+    let which = choices.byte();
+    let parity = NonZeroU8::new(choices.byte() % 5);
+    let config = opaque::Config {
+        recovery: Recovery {
+            attempts: NonZeroU8::new(1 + which % 5).expect("at least 1"),
+            patience: PATIENCE,
+            grace: which >> 3 & 1,
+            ..Recovery::default()
+        },
+        order: if which & 64 == 0 { Order::Kept } else { Order::Any },
+        kept_packets: CACHED,
+        replays: REPLAYS,
+        tail_probe: (which & 32 == 0).then_some(Duration::from_millis(1)),
+        parity: parity.map_or(Parity::Off, |least| Parity::Adaptive { least, most: NonZeroU8::MAX }),
+        ..opaque::Config::default()
+    };
+    let mut end = Numbered {
+        machine: Opaque::new(config, 1),
+        now: Instant::ZERO,
+        held: BTreeMap::new(),
+        sent: Vec::new(),
+    };
+    let mut next = 0;
+    while !choices.is_over() {
+        match choices.byte() {
+            0..40 => {
+                let time = Duration::from_millis(u64::from(choices.byte()));
+                end.pass(time);
+            }
+            40..110 => {
+                next += 1;
+                *end.held.entry(next).or_insert(0) += 1;
+                end.machine.send(end.now, next);
+            }
+            110..150 => {
+                let back = usize::from(choices.byte()) + 1;
+                if let Some(frame) = end.sent.len().checked_sub(back).map(|at| end.sent[at].clone()) {
+                    end.take(frame);
+                }
+            }
+            150..160 => end.machine.refused(u32::from(choices.byte())),
+            _ => {
+                let frame = any_frame(&mut choices, &mut next);
+                end.take(frame);
+            }
+        }
+        end.drain();
+        assert!(end.held.len() <= WINDOW + CACHED as usize, "it keeps {} packets", end.held.len());
+    }
+    end.pass(Duration::from_secs(5));
+    assert!(end.held.is_empty(), "it keeps {:?} for ever", end.held);
+    assert_eq!(end.machine.poll_timeout(), None);
+}
+
+struct Numbered {
+    machine: Opaque<u32>,
+    now: Instant,
+    /// How often it holds what.
+    held: BTreeMap<u32, u32>,
+    sent: Vec<Frame<u32>>,
+}
+
+impl Numbered {
+    /// Whoever hands over a frame hands over a hold on what is in it.
+    fn take(&mut self, frame: Frame<u32>) {
+        frame.packets().for_each(|packet| *self.held.entry(*packet).or_insert(0) += 1);
+        self.machine.handle_frame(self.now, frame);
+    }
+
+    fn drain(&mut self) {
+        let mut steps = 0;
+        while let Some(does) = self.machine.poll() {
+            steps += 1;
+            assert!(steps < 10_000, "it does not stop");
+            match does {
+                opaque::Does::Sends(_, frame) => {
+                    assert!(
+                        frame.packets().all(|packet| self.held.contains_key(packet)),
+                        "{frame:?} is gone"
+                    );
+                    self.sent.push(frame);
+                }
+                opaque::Does::Delivers(packet)
+                | opaque::Does::Loses(packet)
+                | opaque::Does::Discards(packet) => {
+                    let times = self.held.get_mut(&packet).expect("it is held");
+                    *times -= 1;
+                    if *times == 0 {
+                        self.held.remove(&packet);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Life for Numbered {
+    fn now(&mut self) -> &mut Instant {
+        &mut self.now
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn wake(&mut self) {
+        self.machine.handle_timeout(self.now);
+        self.drain();
+    }
+}
+
+/// A frame with new packets, near the beginning of its numbers mostly.
+fn any_frame(choices: &mut Choices<'_>, next: &mut u32) -> Frame<u32> {
+    let epoch = u16::from(choices.byte() % 4);
+    let number = |choices: &mut Choices<'_>| match choices.byte() {
+        255 => choices.u32(),
+        254 => u32::MAX - u32::from(choices.byte()),
+        near => u32::from(near),
+    };
+    let mut packet = || {
+        *next += 1;
+        *next
+    };
+    match choices.byte() % 8 {
+        0..3 => {
+            let sending = choices.pick(&[Sending::First, Sending::Again]);
+            Frame::Data { epoch, number: number(choices), sending, packet: packet() }
+        }
+        3 => {
+            let count = choices.byte() % 6;
+            Frame::Parity { epoch, first: number(choices), of: (0..count).map(|_| packet()).collect() }
+        }
+        4 => Frame::Tail { epoch, last: number(choices) },
+        5 => Frame::Report { epoch, next: number(choices) },
+        kind => {
+            let numbers: Vec<_> = (0..choices.byte() % 5).map(|_| number(choices)).collect();
+            if kind == 6 { Frame::Gone { epoch, numbers } } else { Frame::Request { epoch, numbers } }
+        }
+    }
+}

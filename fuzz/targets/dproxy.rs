@@ -1,0 +1,4 @@
+//! Messages of D-Proxy, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::wire::dproxy(data));

@@ -1,0 +1,249 @@
+-- Wireshark dissector of what the ends of a link with D-Proxy tell each other, as hopline sends it over UDP: messages about TCP flows,
+-- and frames of links whose ends number the packets. The first byte tells which. docs/protocols/d-proxy.md has the formats and says how
+-- to install this.
+--
+-- Layout and rules are those of crates/wire/src/dproxy.rs and dproxy/frame.rs: what the parsers there refuse has a Malformed entry in the
+-- expert information here, and nothing else has. crates/wire/tests/tshark/dproxy.rs compares the two.
+
+local DEFAULT_PORT = 1022
+local VERSION = 1
+local REQUEST, NOT_CACHED, TAIL = 1, 2, 3
+local TYPES = { [REQUEST] = "Request", [NOT_CACHED] = "Not cached", [TAIL] = "Tail" }
+local MESSAGE_LEN, TAG_LEN = 28, 16
+local MAGIC, HEADER_LEN, MOST_NUMBERS, PARITY_LEN = 0xd5, 8, 64, 4
+local F_DATA, F_REPLAY, F_REQUEST, F_GONE, F_TAIL, F_REPORT, F_PARITY = 0, 1, 2, 3, 4, 5, 6
+local KINDS = {
+    [F_DATA] = "Data", [F_REPLAY] = "Replay", [F_REQUEST] = "Request", [F_GONE] = "Gone", [F_TAIL] = "Tail",
+    [F_REPORT] = "Report", [F_PARITY] = "Parity",
+}
+
+local dproxy = Proto("hopline_dproxy", "D-Proxy")
+
+local field = {
+    version = ProtoField.uint8("hopline_dproxy.version", "Version", base.DEC),
+    type = ProtoField.uint8("hopline_dproxy.type", "Type", base.DEC, TYPES),
+    len = ProtoField.uint16("hopline_dproxy.len", "Length of the range", base.DEC),
+    src = ProtoField.ipv4("hopline_dproxy.src", "Data from"),
+    dst = ProtoField.ipv4("hopline_dproxy.dst", "Data to"),
+    src_port = ProtoField.uint16("hopline_dproxy.src_port", "From port", base.DEC),
+    dst_port = ProtoField.uint16("hopline_dproxy.dst_port", "To port", base.DEC),
+    seq = ProtoField.uint32("hopline_dproxy.seq", "Sequence number", base.DEC),
+    number = ProtoField.uint64("hopline_dproxy.number", "Message number", base.DEC),
+    tag = ProtoField.bytes("hopline_dproxy.tag", "Tag"),
+    magic = ProtoField.uint8("hopline_dproxy.magic", "Magic number", base.HEX),
+    frame_version = ProtoField.uint8("hopline_dproxy.frame_version", "Version", base.DEC, nil, 0xf0),
+    kind = ProtoField.uint8("hopline_dproxy.kind", "Kind", base.DEC, KINDS, 0x0f),
+    epoch = ProtoField.uint16("hopline_dproxy.epoch", "Epoch", base.DEC),
+    packet = ProtoField.uint32("hopline_dproxy.packet", "Packet", base.DEC),
+    count = ProtoField.uint16("hopline_dproxy.count", "Packets", base.DEC),
+    lengths = ProtoField.uint16("hopline_dproxy.lengths", "Lengths, exclusive-or", base.HEX),
+    bytes = ProtoField.bytes("hopline_dproxy.bytes", "Bytes, exclusive-or"),
+}
+
+local function malformed(name, text)
+    return ProtoExpert.new("hopline_dproxy.malformed." .. name, text, expert.group.MALFORMED, expert.severity.ERROR)
+end
+
+local expert_info = {
+    truncated = malformed("truncated", "The packet ends before the message does"),
+    version = malformed("version", "Unknown version"),
+    type = malformed("type", "Unknown type"),
+    longer = malformed("longer", "Bytes where there are to be none"),
+    range = malformed("range", "Empty range"),
+    numbers = malformed("numbers", "No whole number of numbers, or too many"),
+    parity = malformed("parity", "Parity of nothing"),
+    cut = ProtoExpert.new("hopline_dproxy.cut", "Not all of the message was captured", expert.group.UNDECODED,
+        expert.severity.NOTE),
+}
+
+dproxy.fields = field
+dproxy.experts = expert_info
+
+local ip_dissector, ipv6_dissector = Dissector.get("ip"), Dissector.get("ipv6")
+
+-- Notes a rule that the message breaks, at the item it is about, and in the info column.
+local function complain(pinfo, item, info, text)
+    item:add_proto_expert_info(info, text)
+    pinfo.cols.info:append(" [malformed: " .. text .. "]")
+end
+
+-- Whether `needed` bytes are there; if not, says why. Only a packet that was short when it was sent is malformed.
+local function reaches(tvb, pinfo, tree, needed)
+    local present = tvb:len()
+    if present >= needed then
+        return true
+    end
+    local text = string.format("truncated: %d bytes needed, %d present", needed, present)
+    if pinfo.in_error_pkt or tvb:reported_len() >= needed then
+        tree:add_proto_expert_info(expert_info.cut, text)
+        pinfo.cols.info:append(" [not all captured]")
+    else
+        complain(pinfo, tree, expert_info.truncated, text)
+    end
+    return false
+end
+
+local function add_message(tvb, pinfo, tree)
+    if not reaches(tvb, pinfo, tree, 2) then
+        return
+    end
+    local version_item = tree:add(field.version, tvb(0, 1))
+    if tvb(0, 1):uint() ~= VERSION then
+        complain(pinfo, version_item, expert_info.version, string.format("version %d", tvb(0, 1):uint()))
+        return
+    end
+    local kind = tvb(1, 1):uint()
+    local type_item = tree:add(field.type, tvb(1, 1))
+    if not TYPES[kind] then
+        complain(pinfo, type_item, expert_info.type, string.format("type %d", kind))
+        return
+    end
+    if not reaches(tvb, pinfo, tree, MESSAGE_LEN + TAG_LEN) then
+        return
+    end
+    local len_item = tree:add(field.len, tvb(2, 2))
+    tree:add(field.src, tvb(4, 4))
+    tree:add(field.dst, tvb(8, 4))
+    tree:add(field.src_port, tvb(12, 2))
+    tree:add(field.dst_port, tvb(14, 2))
+    tree:add(field.seq, tvb(16, 4))
+    tree:add(field.number, tvb(20, 8))
+    tree:add(field.tag, tvb(MESSAGE_LEN, TAG_LEN))
+    if tvb:reported_len() > MESSAGE_LEN + TAG_LEN then
+        complain(pinfo, tree, expert_info.longer, string.format("%d bytes", tvb:reported_len()))
+        return
+    end
+    if tvb(2, 2):uint() == 0 then
+        complain(pinfo, len_item, expert_info.range, "empty range")
+        return
+    end
+    local text = string.format("%s %s:%d > %s:%d, %d from %d", TYPES[kind]:lower(), tostring(tvb(4, 4):ipv4()),
+        tvb(12, 2):uint(), tostring(tvb(8, 4):ipv4()), tvb(14, 2):uint(), tvb(2, 2):uint(), tvb(16, 4):uint())
+    pinfo.cols.info = text
+    tree:append_text(", " .. text)
+end
+
+-- The packet within a frame, if its version of IP is known.
+local function add_packet(tvb, pinfo, root)
+    if tvb:len() == 0 then
+        return
+    end
+    local version = bit.rshift(tvb(0, 1):uint(), 4)
+    if version == 4 then
+        ip_dissector:call(tvb, pinfo, root)
+    elseif version == 6 then
+        ipv6_dissector:call(tvb, pinfo, root)
+    end
+end
+
+-- The numbers behind the first one. Returns them all as text, nil after a complaint.
+local function add_numbers(tvb, pinfo, tree)
+    local rest = tvb:reported_len() - HEADER_LEN
+    if rest % 4 ~= 0 or rest / 4 >= MOST_NUMBERS then
+        complain(pinfo, tree, expert_info.numbers, string.format("%d bytes of numbers", rest))
+        return nil
+    end
+    local numbers = { tostring(tvb(4, 4):uint()) }
+    for at = HEADER_LEN, tvb:len() - 4, 4 do
+        tree:add(field.packet, tvb(at, 4))
+        numbers[#numbers + 1] = tostring(tvb(at, 4):uint())
+    end
+    return table.concat(numbers, " ")
+end
+
+-- What is in a frame behind its header, in words. Returns nil after a complaint.
+local function add_body(tvb, pinfo, tree, kind)
+    local number = tvb(4, 4):uint()
+    if kind == F_REQUEST or kind == F_GONE then
+        return add_numbers(tvb, pinfo, tree)
+    end
+    if kind == F_TAIL or kind == F_REPORT then
+        if tvb:reported_len() > HEADER_LEN then
+            complain(pinfo, tree, expert_info.longer, string.format("%d bytes", tvb:reported_len()))
+            return nil
+        end
+        return tostring(number)
+    end
+    if kind == F_PARITY then
+        if not reaches(tvb, pinfo, tree, HEADER_LEN + PARITY_LEN) then
+            return nil
+        end
+        local count = tvb(HEADER_LEN, 2):uint()
+        local count_item = tree:add(field.count, tvb(HEADER_LEN, 2))
+        tree:add(field.lengths, tvb(HEADER_LEN + 2, 2))
+        if count == 0 then
+            complain(pinfo, count_item, expert_info.parity, "parity of nothing")
+            return nil
+        end
+        if tvb:len() > HEADER_LEN + PARITY_LEN then
+            tree:add(field.bytes, tvb(HEADER_LEN + PARITY_LEN))
+        end
+        return string.format("%d packets from %d", count, number)
+    end
+    return string.format("%d, %d bytes", number, tvb:reported_len() - HEADER_LEN)
+end
+
+local function add_frame(tvb, pinfo, tree, root)
+    if not reaches(tvb, pinfo, tree, HEADER_LEN) then
+        return
+    end
+    local kind = bit.band(tvb(1, 1):uint(), 0xf)
+    tree:add(field.magic, tvb(0, 1))
+    local version_item = tree:add(field.frame_version, tvb(1, 1))
+    local kind_item = tree:add(field.kind, tvb(1, 1))
+    tree:add(field.epoch, tvb(2, 2))
+    tree:add(field.packet, tvb(4, 4))
+    if bit.rshift(tvb(1, 1):uint(), 4) ~= VERSION then
+        complain(pinfo, version_item, expert_info.version, "version of frames")
+        return
+    end
+    if not KINDS[kind] then
+        complain(pinfo, kind_item, expert_info.type, string.format("kind %d", kind))
+        return
+    end
+    local text = add_body(tvb, pinfo, tree, kind)
+    if not text then
+        return
+    end
+    text = string.format("%s %s, epoch %d", KINDS[kind]:lower(), text, tvb(2, 2):uint())
+    pinfo.cols.info = text
+    tree:append_text(", " .. text)
+    if kind == F_DATA or kind == F_REPLAY then
+        tree:set_len(HEADER_LEN)
+        if tvb:len() > HEADER_LEN then
+            -- The packet is what is of interest; its own dissector says so in the columns.
+            add_packet(tvb(HEADER_LEN):tvb(), pinfo, root)
+        end
+    end
+end
+
+function dproxy.dissector(tvb, pinfo, root)
+    pinfo.cols.protocol = "D-PROXY"
+    pinfo.cols.info = "D-PROXY"
+    local tree = root:add(dproxy, tvb())
+    if tvb:len() > 0 and tvb(0, 1):uint() == MAGIC then
+        add_frame(tvb, pinfo, tree, root)
+    else
+        add_message(tvb, pinfo, tree)
+    end
+end
+
+dproxy.prefs.udp_port = Pref.uint("UDP port", DEFAULT_PORT, "Port of messages and frames; 0: none")
+
+local udp_ports = DissectorTable.get("udp.port")
+local registered_port
+
+local function register()
+    if registered_port then
+        udp_ports:remove(registered_port, dproxy)
+    end
+    registered_port = dproxy.prefs.udp_port > 0 and dproxy.prefs.udp_port or nil
+    if registered_port then
+        udp_ports:add(registered_port, dproxy)
+    end
+end
+
+dproxy.prefs_changed = register
+-- Known to Decode As, whatever the preferences say.
+udp_ports:add_for_decode_as(dproxy)
+register()
