@@ -1,14 +1,19 @@
 //! Frame bursts: what a station does with the rest of its transmission opportunity (802.11-2020 §10.23.2.8, §10.23.2.9). Each frame reserves its
 //! own response and no more; who hears the burst waits for DIFS, which SIFS never leaves.
 
+use super::config::AckPolicy;
 use super::{Mac, Service, State};
 use core::fmt::Debug;
 use hopline_core::Instant;
 
 impl<M: Copy + Debug> Mac<M> {
-    /// The medium is won: from now on the limit counts.
+    /// The medium is won: from now on the limit counts. Blocks have one of their own.
     pub(super) fn open_burst(&mut self, now: Instant) {
-        self.burst_until = self.config.burst_limit.map_or(Instant::ZERO, |limit| now + limit);
+        let limit = match self.config.ack_policy {
+            AckPolicy::Normal | AckPolicy::NoAck => self.config.burst_limit,
+            AckPolicy::BlockAck { .. } => None,
+        };
+        self.burst_until = limit.map_or(Instant::ZERO, |limit| now + limit);
     }
 
     /// Whether there may be time for another frame.

@@ -41,8 +41,8 @@ pub struct Config {
     pub no_ack_bytes: RangeInclusive<u32>,
     /// Frame bursts (TXOP, 802.11-2020 §10.23.2.9): for how long, from the start of its first frame to the end of the last
     /// response, a station that has won the medium may go on with further frames SIFS apart, to whatever receivers, as long as each
-    /// is answered that wants to be. One frame goes in any case. Above zero; default `None`, no bursts. Blocks
-    /// have a limit of their own.
+    /// is answered that wants to be. One frame goes in any case. Above zero; default `None`, no bursts. Without effect with
+    /// [`AckPolicy::BlockAck`]: blocks have a limit of their own.
     pub burst_limit: Option<Duration>,
     /// How long the station tries to deliver an MSDU, from when the MAC takes it: what is not acknowledged by then is given up at the next
     /// attempt, and reported as failed (802.11-2020 §10.23.2.12.1). Above zero; the standard's default is 500 TU, 512 ms; default here `None`, no

@@ -214,7 +214,7 @@ pub const MAC: &[Key] = &[
         "burst_limit_us",
         1,
         100_000,
-        "of normal and no-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; default: no bursts",
+        "of normal and no-ack, without effect with block-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; default: no bursts",
     ),
     Key::integer("block_size", 1, 64, "most packets in a block; block-ack: 12 if not given"),
     Key::integer(

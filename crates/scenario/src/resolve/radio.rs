@@ -225,10 +225,11 @@ fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Pr
         .help("carrier_sense_range_m is at least range_m"))
 }
 
-/// The keys of each way to acknowledge. Those of no-ack are no error with normal, so that the two can be compared.
+/// The keys of each way to acknowledge. Those of no-ack are no error with normal, so that the two can be compared, and
+/// `burst_limit_us` is none with any: block-ack makes nothing of it.
 const ACK_POLICY_KEYS: [Owned; 2] = [
     (&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms"]),
-    (&["normal", "no-ack"], &["no_ack_min_bytes", "no_ack_max_bytes", "burst_limit_us"]),
+    (&["normal", "no-ack"], &["no_ack_min_bytes", "no_ack_max_bytes"]),
 ];
 
 fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Problem> {

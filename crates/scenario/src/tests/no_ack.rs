@@ -20,7 +20,10 @@ fn every_packet_goes_unacknowledged_unless_its_length_says_otherwise() {
 fn bursts_are_off_unless_they_have_a_limit() {
     assert_eq!(mac(&[]).burst_limit, None);
     assert_eq!(mac(&["mac.burst_limit_us=1500"]).burst_limit, Some(Duration::from_micros(1500)));
-    assert!(mac(&["mac.ack_policy=no-ack", "mac.burst_limit_us=1500"]).burst_limit.is_some());
+    for policy in ["normal", "no-ack", "block-ack"] {
+        let policy = format!("mac.ack_policy={policy}");
+        assert!(mac(&[&policy, "mac.burst_limit_us=1500"]).burst_limit.is_some(), "{policy}");
+    }
 }
 
 #[test]
@@ -38,8 +41,8 @@ fn packets_live_and_agreements_last_until_they_are_told_otherwise() {
 fn keys_of_another_policy_are_refused() {
     assert_eq!(mac(&["mac.no_ack_min_bytes=200"]).ack_policy, mac::AckPolicy::Normal);
     assert_eq!(
-        first_problem(&(CHAIN.to_owned() + "[mac]\nack_policy = \"block-ack\"\nburst_limit_us = 2000\n")),
-        "12:18 `burst_limit_us` is used with ack_policy = \"normal\" or \"no-ack\", not \"block-ack\" | set ack_policy = \"normal\" or \"no-ack\", or remove it"
+        first_problem(&(CHAIN.to_owned() + "[mac]\nack_policy = \"block-ack\"\nno_ack_min_bytes = 200\n")),
+        "12:20 `no_ack_min_bytes` is used with ack_policy = \"normal\" or \"no-ack\", not \"block-ack\" | set ack_policy = \"normal\" or \"no-ack\", or remove it"
     );
 }
 

@@ -131,6 +131,18 @@ fn a_frame_gets_an_ack_if_it_reserves_time_for_one() {
 }
 
 #[test]
+fn block_acknowledgment_makes_nothing_of_a_burst_limit() {
+    let config = Config { ack_policy: AckPolicy::block_ack(), ..bursts(100_000) };
+    let mut station = Station::drawing(config, &[(31, 3)]);
+    let group = Msdu { to: MacAddr::BROADCAST, ..packet(0) };
+    station.send(1000, group);
+    let (_, first) = station.next_sent();
+    let end = us(1000) + first.airtime;
+    station.run(end).reports(Event::Sent(group)).then(packet(1));
+    assert_eq!(station.next_sent().0, end + micros(50 + 3 * 20));
+}
+
+#[test]
 fn bursts_of_two_stations_take_the_medium_in_turns_and_lose_nothing_but_to_collisions() {
     let mut cell = Cell::saturated(&bursts(6 * EXCHANGE_US), 2, micros(1), 464);
     cell.run(Instant::from_secs(30));
