@@ -26,6 +26,7 @@ pub(crate) enum Observed {
     TransmitBlockAckReq = 11,
     TransmitBlockAck = 12,
     Marked = 13,
+    TransmitAction = 14,
 }
 
 impl Fingerprint {

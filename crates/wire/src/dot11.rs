@@ -1,5 +1,12 @@
-//! 802.11 frames: data, QoS data, RTS, CTS, ACK, BlockAckReq, BlockAck (IEEE 802.11-2020 §9.3), with frame check
-//! sequence.
+//! 802.11 frames: data, QoS data, RTS, CTS, ACK, BlockAckReq, BlockAck (IEEE 802.11-2020 §9.3), and the action frames
+//! that set block acknowledgment up, with frame check sequence.
+
+mod action;
+
+pub use action::{
+    ADDBA_LEN, BlockAckAction, BlockAckKind, BlockAckSide, DELBA_LEN, REASON_TIMEOUT, REASON_UNKNOWN_BA,
+    STATUS_REQUEST_DECLINED, STATUS_SUCCESS,
+};
 
 use crate::checksum;
 use crate::emit::{array, le16};
@@ -190,6 +197,21 @@ pub enum Frame<M> {
         /// What arrived.
         bitmap: Bitmap,
     },
+    /// Action frame of the Block Ack category (802.11-2020 §9.6.4): a management frame, acknowledged by an ACK.
+    Action {
+        /// Duration field in µs: SIFS and the ACK.
+        duration_us: u16,
+        /// Receiver.
+        ra: MacAddr,
+        /// Transmitter.
+        ta: MacAddr,
+        /// 12-bit sequence number, counted with that of data.
+        sequence: Seq16,
+        /// Set on every transmission but the first.
+        retry: bool,
+        /// What it says.
+        action: BlockAckAction,
+    },
 }
 
 impl<M> Frame<M> {
@@ -203,7 +225,8 @@ impl<M> Frame<M> {
             | Self::Data { ra, .. }
             | Self::QosData { ra, .. }
             | Self::BlockAckReq { ra, .. }
-            | Self::BlockAck { ra, .. } => *ra,
+            | Self::BlockAck { ra, .. }
+            | Self::Action { ra, .. } => *ra,
         }
     }
 
@@ -217,7 +240,8 @@ impl<M> Frame<M> {
             | Self::Data { duration_us, .. }
             | Self::QosData { duration_us, .. }
             | Self::BlockAckReq { duration_us, .. }
-            | Self::BlockAck { duration_us, .. } => *duration_us,
+            | Self::BlockAck { duration_us, .. }
+            | Self::Action { duration_us, .. } => *duration_us,
         }
     }
 
@@ -230,7 +254,8 @@ impl<M> Frame<M> {
             | Self::Cts { .. }
             | Self::Ack { .. }
             | Self::BlockAckReq { .. }
-            | Self::BlockAck { .. } => None,
+            | Self::BlockAck { .. }
+            | Self::Action { .. } => None,
         }
     }
 
@@ -252,6 +277,9 @@ impl<M> Frame<M> {
             Self::BlockAck { duration_us, ra, ta, tid, start, bitmap } => {
                 Frame::BlockAck { duration_us, ra, ta, tid, start, bitmap }
             }
+            Self::Action { duration_us, ra, ta, sequence, retry, action } => {
+                Frame::Action { duration_us, ra, ta, sequence, retry, action }
+            }
         }
     }
 }
@@ -268,6 +296,7 @@ const BLOCK_ACK: u8 = 0x94;
 const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
+const ACTION: u8 = 0xd0;
 
 /// Flags of frame control, in its second byte.
 const RETRY: u8 = 0x08;
@@ -294,8 +323,9 @@ impl Frame<Bytes> {
     /// LLC/SNAP header.
     ///
     /// # Errors
-    /// `Truncated`; `BadChecksum`; `BadLength` of a control frame; `Unsupported` for other types of frame, for flags
-    /// that change the format (distribution system, fragments, protection) and for other network protocols.
+    /// `Truncated`; `BadChecksum`; `BadLength` of a control or action frame; `Unsupported` for other types of frame, for
+    /// flags that change the format (distribution system, fragments, protection), for other categories of action and for
+    /// other network protocols.
     pub fn parse(frame: &Bytes) -> Result<Self, ParseError> {
         require(frame, CTS_LEN)?;
         let end = frame.len() - FCS_LEN;
@@ -338,6 +368,11 @@ impl Frame<Bytes> {
                 let (tid, ack) = qos_control(le16(frame, DATA_HEADER_LEN))?;
                 Ok(Self::QosData { duration_us, ra, ta, sequence, retry, tid, ack, body })
             }
+            ACTION => {
+                let action = BlockAckAction::parse(frame)?;
+                let (ta, sequence, retry) = addressed_head(frame)?;
+                Ok(Self::Action { duration_us, ra, ta, sequence, retry, action })
+            }
             other => Err(ParseError::Unsupported { what: "802.11 frame type", value: u32::from(other) }),
         }
     }
@@ -361,6 +396,7 @@ impl<M> Frame<M> {
             Self::BlockAck { .. } => (BLOCK_ACK, 0),
             Self::Data { retry, .. } => (DATA, if *retry { RETRY } else { 0 }),
             Self::QosData { retry, .. } => (QOS_DATA, if *retry { RETRY } else { 0 }),
+            Self::Action { retry, .. } => (ACTION, if *retry { RETRY } else { 0 }),
         };
         out.extend([frame_type, flags]);
         out.extend(self.duration_us().to_le_bytes());
@@ -388,6 +424,12 @@ impl<M> Frame<M> {
                 emit_block_head(out, *ta, *tid, *start);
                 out.extend(bitmap.0);
             }
+            Self::Action { ta, sequence, action, .. } => {
+                out.extend(ta.0);
+                out.extend(MacAddr::CELL.0);
+                out.extend((sequence.0 << 4).to_le_bytes());
+                action.emit(out);
+            }
         }
         let fcs = checksum::crc32(&out[start..]);
         out.extend(fcs.to_le_bytes());
@@ -405,19 +447,24 @@ impl DataHead {
     /// The common part, and the IPv4 packet behind a MAC header of `header_len` bytes and the LLC/SNAP header.
     fn parse(frame: &Bytes, header_len: usize) -> Result<(Self, Bytes), ParseError> {
         require(frame, header_len + LLC_SNAP_LEN + FCS_LEN)?;
-        let flags = frame[1];
-        if flags & OTHER_FORMAT != 0 {
-            return Err(ParseError::Unsupported { what: "802.11 flags", value: u32::from(flags) });
-        }
-        let sequence = sequence_control(le16(frame, 22))?;
+        let (ta, sequence, retry) = addressed_head(frame)?;
         let llc: [u8; LLC_SNAP_LEN] = array(frame, header_len);
         if llc != SNAP_IPV4 {
             let value = u32::from(u16::from_be_bytes([llc[6], llc[7]]));
             return Err(ParseError::Unsupported { what: "llc header, ethertype", value });
         }
-        let head = Self { ta: MacAddr(array(frame, 10)), sequence, retry: flags & RETRY != 0 };
+        let head = Self { ta, sequence, retry };
         Ok((head, frame.slice(header_len + LLC_SNAP_LEN..frame.len() - FCS_LEN)))
     }
+}
+
+/// Transmitter, sequence number and retry bit of a header with three addresses, which is there.
+fn addressed_head(frame: &[u8]) -> Result<(MacAddr, Seq16, bool), ParseError> {
+    let flags = frame[1];
+    if flags & OTHER_FORMAT != 0 {
+        return Err(ParseError::Unsupported { what: "802.11 flags", value: u32::from(flags) });
+    }
+    Ok((MacAddr(array(frame, 10)), sequence_control(le16(frame, 22))?, flags & RETRY != 0))
 }
 
 /// The sequence number, of an MSDU in one fragment.
@@ -458,7 +505,7 @@ fn emit_block_head(out: &mut Vec<u8>, ta: MacAddr, tid: u8, start: Seq16) {
     out.extend((start.0 << 4).to_le_bytes());
 }
 
-fn expect_len(what: &'static str, frame: &Bytes, len: usize) -> Result<(), ParseError> {
+fn expect_len(what: &'static str, frame: &[u8], len: usize) -> Result<(), ParseError> {
     require(frame, len)?;
     if frame.len() == len { Ok(()) } else { Err(ParseError::BadLength { what, value: frame.len() }) }
 }

@@ -147,6 +147,7 @@ impl<M: Copy + Debug> Mac<M> {
                 self.fail_if_interrupted(now);
                 self.receive_qos_data(now, frame);
             }
+            (Frame::Action { .. }, _) => self.fail_if_interrupted(now),
             (Frame::BlockAckReq { ta, tid, start, duration_us, .. }, _) => {
                 self.fail_if_interrupted(now);
                 self.consider_block_ack_req(now, (ta, tid), start, duration_us);

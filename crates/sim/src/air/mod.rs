@@ -430,6 +430,7 @@ impl Air {
             }
             Frame::BlockAckReq { .. } => (Observed::TransmitBlockAckReq, &mut frames.block_ack_req),
             Frame::BlockAck { .. } => (Observed::TransmitBlockAck, &mut frames.block_ack),
+            Frame::Action { .. } => (Observed::TransmitAction, &mut frames.action),
         };
         *count += 1;
         collisions::note_sent(kernel, station.node, &frame);

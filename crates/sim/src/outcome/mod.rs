@@ -192,6 +192,8 @@ pub struct Frames {
     pub block_ack_req: u64,
     /// Block acknowledgments.
     pub block_ack: u64,
+    /// Action frames: what sets block acknowledgment up, and ends it.
+    pub action: u64,
 }
 
 /// Counts of frames sent to one neighbour, repeated ones included.
@@ -233,7 +235,7 @@ impl Frames {
     /// Frames of every kind.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.data + self.rts + self.cts + self.ack + self.block_ack_req + self.block_ack
+        self.data + self.rts + self.cts + self.ack + self.block_ack_req + self.block_ack + self.action
     }
 }
 

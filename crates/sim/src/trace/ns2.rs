@@ -266,6 +266,7 @@ impl<W: Write> Ns2<W> {
             Frame::Ack { .. } => ("ACK", dot11::ACK_LEN, MacAddr::default()),
             Frame::BlockAckReq { ta, .. } => ("BAR", dot11::BLOCK_ACK_REQ_LEN, ta),
             Frame::BlockAck { ta, .. } => ("BA", dot11::BLOCK_ACK_LEN, ta),
+            Frame::Action { ta, action, .. } => ("ACT", action.frame_len(), ta),
             Frame::Data { body, ta, .. } | Frame::QosData { body, ta, .. } => {
                 let mac = (frame.duration_us(), frame.ra(), ta);
                 let next_hop = frame.ra().node();

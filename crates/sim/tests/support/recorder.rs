@@ -14,6 +14,7 @@ pub(crate) enum What {
     AckSent,
     BlockAckReqSent,
     BlockAckSent,
+    ActionSent,
     DataSent { retry: bool },
     DataReceived,
     ControlReceived,
@@ -86,6 +87,7 @@ impl What {
             Frame::Ack { .. } => Self::AckSent,
             Frame::BlockAckReq { .. } => Self::BlockAckReqSent,
             Frame::BlockAck { .. } => Self::BlockAckSent,
+            Frame::Action { .. } => Self::ActionSent,
             Frame::Data { retry, .. } | Frame::QosData { retry, .. } => Self::DataSent { retry },
         }
     }

@@ -28,6 +28,38 @@ fn block_ack() -> Frame<Bytes> {
     Frame::BlockAck { duration_us: 0, ra: A, ta: B, tid: 5, start: Seq16(0xffe), bitmap }
 }
 
+fn action(action: BlockAckAction) -> Frame<Bytes> {
+    Frame::Action { duration_us: 314, ra: B, ta: A, sequence: Seq16(0x123), retry: true, action }
+}
+
+fn addba_request() -> Frame<Bytes> {
+    let (kind, start) = (BlockAckKind::Immediate, Seq16(0xffe));
+    action(BlockAckAction::AddbaRequest {
+        dialog_token: 7,
+        kind,
+        tid: 5,
+        buffer_size: 64,
+        timeout_tu: 0x102,
+        start,
+    })
+}
+
+fn addba_response() -> Frame<Bytes> {
+    let (status, kind) = (STATUS_REQUEST_DECLINED, BlockAckKind::Immediate);
+    action(BlockAckAction::AddbaResponse {
+        dialog_token: 7,
+        status,
+        kind,
+        tid: 5,
+        buffer_size: 64,
+        timeout_tu: 0x102,
+    })
+}
+
+fn delba() -> Frame<Bytes> {
+    action(BlockAckAction::Delba { side: BlockAckSide::Recipient, tid: 5, reason: REASON_TIMEOUT })
+}
+
 fn emitted(frame: &Frame<Bytes>) -> Bytes {
     let mut out = Vec::new();
     frame.emit(&mut out);
@@ -96,6 +128,52 @@ fn block_ack_frames_are_compressed_and_start_at_a_sequence_number() {
 }
 
 #[test]
+fn block_acknowledgment_is_set_up_and_ended_by_action_frames() {
+    let head = "d008 3a01 020000000002 020000000001 0268 6f70 0000 3012";
+    // Parameter set: 64 buffers, TID 5, immediate.
+    assert_bytes_before_fcs(addba_request(), &format!("{head} 03 00 07 1610 0201 e0ff"));
+    assert_bytes_before_fcs(addba_response(), &format!("{head} 03 01 07 2500 1610 0201"));
+    assert_bytes_before_fcs(delba(), &format!("{head} 03 02 0050 2700"));
+    let by_sender = BlockAckAction::Delba { side: BlockAckSide::Originator, tid: 0, reason: 1 };
+    assert_bytes_before_fcs(action(by_sender), &format!("{head} 03 02 0008 0100"));
+}
+
+#[test]
+fn delayed_acknowledgment_is_understood_and_a_msdus_are_not_heeded() {
+    let kind = |frame: &Bytes| match Frame::parse(frame) {
+        Ok(Frame::Action { action: BlockAckAction::AddbaRequest { kind, .. }, .. }) => kind,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(kind(&patched(&addba_request(), 27, &[0x14])), BlockAckKind::Delayed);
+    assert_eq!(kind(&patched(&addba_request(), 27, &[0x17])), BlockAckKind::Immediate);
+}
+
+#[test]
+fn other_actions_are_refused() {
+    let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
+    let kind = "802.11 category and action";
+    // Radio measurement; an action of block acknowledgment that does not exist.
+    assert_eq!(Frame::parse(&patched(&addba_request(), 24, &[5])), unsupported(kind, 0x0500));
+    assert_eq!(Frame::parse(&patched(&addba_request(), 25, &[3])), unsupported(kind, 0x0303));
+    for flag in [0x01, 0x02, 0x04, 0x40] {
+        let frame = patched(&addba_response(), 1, &[flag]);
+        assert_eq!(Frame::parse(&frame), unsupported("802.11 flags", flag.into()));
+    }
+    assert_eq!(Frame::parse(&patched(&delba(), 22, &[0x31])), unsupported("802.11 fragment", 1));
+    assert_eq!(Frame::parse(&patched(&addba_request(), 31, &[0xe2])), unsupported("802.11 fragment", 2));
+    // One kind in the length of another, and an element behind the fixed fields.
+    let long = ParseError::BadLength { what: "delba", value: ADDBA_LEN };
+    assert_eq!(Frame::parse(&patched(&addba_request(), 25, &[2])), Err(long));
+    let short = ParseError::Truncated { needed: ADDBA_LEN, got: DELBA_LEN };
+    assert_eq!(Frame::parse(&patched(&delba(), 25, &[1])), Err(short));
+    let mut extended = emitted(&addba_request()).to_vec();
+    extended.truncate(extended.len() - FCS_LEN);
+    extended.extend([159, 1, 0]);
+    let long = ParseError::BadLength { what: "addba request", value: ADDBA_LEN + 3 };
+    assert_eq!(Frame::parse(&with_fcs(extended)), Err(long));
+}
+
+#[test]
 fn block_acknowledgment_makes_no_frame_larger_in_memory() {
     // Data with an eight-byte handle: the frames that the simulator copies.
     assert_eq!(size_of::<Frame<[u32; 2]>>(), 28);
@@ -120,7 +198,7 @@ fn a_frame_is_mapped_with_its_body_only() {
     assert_eq!(qos_data().body(), Some(&Bytes::new()));
     assert_eq!(data().map(|body| body.len()).body(), Some(&0));
     assert_eq!(qos_data().map(|body| body.len()).map(|_| Bytes::new()), qos_data());
-    for frame in [rts(), block_ack_req(), block_ack()] {
+    for frame in [rts(), block_ack_req(), block_ack(), addba_request(), delba()] {
         assert_eq!(frame.body(), None);
         assert_eq!(frame.clone().map(|_| ()).map(|()| Bytes::new()), frame);
     }
@@ -135,6 +213,10 @@ fn lengths_agree_with_the_constants_of_the_simulator() {
     assert_eq!(emitted(&qos_data()).len(), QOS_DATA_OVERHEAD + LLC_SNAP_LEN);
     assert_eq!(emitted(&block_ack_req()).len(), BLOCK_ACK_REQ_LEN);
     assert_eq!(emitted(&block_ack()).len(), BLOCK_ACK_LEN);
+    for frame in [addba_request(), addba_response(), delba()] {
+        let Frame::Action { action, .. } = &frame else { panic!("an action frame") };
+        assert_eq!(emitted(&frame).len(), action.frame_len());
+    }
 }
 
 #[test]
@@ -172,7 +254,10 @@ fn a_control_frame_has_one_length() {
 #[test]
 fn every_truncation_is_refused_even_with_a_right_check_sequence() {
     let (cts, ack) = (Frame::Cts { duration_us: 1, ra: A }, Frame::Ack { duration_us: 0, ra: A });
-    for frame in [rts(), data(), cts, ack, qos_data(), block_ack_req(), block_ack()] {
+    let actions = [addba_request(), addba_response(), delba()];
+    for frame in
+        [rts(), data(), cts, ack, qos_data(), block_ack_req(), block_ack()].into_iter().chain(actions)
+    {
         let whole = emitted(&frame);
         refuses_every_prefix(&whole, Frame::parse);
         for len in 0..whole.len() - FCS_LEN {
@@ -183,7 +268,7 @@ fn every_truncation_is_refused_even_with_a_right_check_sequence() {
 
 #[test]
 fn any_flipped_bit_is_noticed() {
-    for frame in [rts(), data(), qos_data(), block_ack()] {
+    for frame in [rts(), data(), qos_data(), block_ack(), addba_request(), delba()] {
         for bytes in bit_flips(&emitted(&frame)) {
             assert_eq!(Frame::parse(&bytes), Err(ParseError::BadChecksum));
         }
@@ -202,6 +287,26 @@ fn a_handle_is_written_by_the_caller() {
 
 fn qos_ack() -> impl Strategy<Value = QosAck> {
     prop::sample::select(vec![QosAck::Normal, QosAck::NoAck, QosAck::BlockAck])
+}
+
+fn any_action() -> impl Strategy<Value = BlockAckAction> {
+    let kind = || prop::sample::select(vec![BlockAckKind::Delayed, BlockAckKind::Immediate]);
+    let side = prop::sample::select(vec![BlockAckSide::Recipient, BlockAckSide::Originator]);
+    let agreed = || (any::<u8>(), kind(), 0..16u8, 0..1024u16, any::<u16>());
+    prop_oneof![
+        (agreed(), 0..4096u16).prop_map(|((dialog_token, kind, tid, buffer_size, timeout_tu), start)| {
+            let start = Seq16(start);
+            BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start }
+        }),
+        (agreed(), any::<u16>()).prop_map(|((dialog_token, kind, tid, buffer_size, timeout_tu), status)| {
+            BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu }
+        }),
+        (side, 0..16u8, any::<u16>()).prop_map(|(side, tid, reason)| BlockAckAction::Delba {
+            side,
+            tid,
+            reason
+        }),
+    ]
 }
 
 fn any_frame() -> impl Strategy<Value = Frame<Bytes>> {
@@ -244,6 +349,16 @@ fn any_frame() -> impl Strategy<Value = Frame<Bytes>> {
                 bitmap: Bitmap(bits)
             }
         ),
+        (any::<u16>(), mac(), mac(), 0..4096u16, any::<bool>(), any_action()).prop_map(
+            |(duration_us, ra, ta, sequence, retry, action)| Frame::Action {
+                duration_us,
+                ra,
+                ta,
+                sequence: Seq16(sequence),
+                retry,
+                action
+            }
+        ),
     ]
 }
 
@@ -255,7 +370,7 @@ proptest! {
 
     #[test]
     fn any_bytes_with_a_right_check_sequence_are_taken_without_panic(
-        kind in prop::sample::select(vec![RTS, CTS, ACK, DATA, QOS_DATA, BLOCK_ACK_REQ, BLOCK_ACK, 0x80]),
+        kind in prop::sample::select(vec![RTS, CTS, ACK, DATA, QOS_DATA, BLOCK_ACK_REQ, BLOCK_ACK, ACTION, 0x80]),
         bytes in prop::collection::vec(any::<u8>(), 0..60),
     ) {
         let _ = Frame::parse(&with_fcs([&[kind], &bytes[..]].concat()));

@@ -6,7 +6,10 @@ use hopline_core::{Duration, Instant, Length, NodeId, Seq16, Seq32};
 use hopline_harness::run;
 use hopline_harness::tshark;
 use hopline_wire::aodv::{self, Rerr, Rrep, Rreq};
-use hopline_wire::dot11::{Bitmap, Frame, MacAddr, QosAck};
+use hopline_wire::dot11::{
+    Bitmap, BlockAckAction, BlockAckKind, BlockAckSide, Frame, MacAddr, QosAck, REASON_TIMEOUT,
+    STATUS_REQUEST_DECLINED,
+};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::olsr::{
     self, CodedTime, LinkCode, LinkMessage, LinkType as Link, NeighbourType, Willingness,
@@ -348,6 +351,7 @@ fn tshark_reads_block_acknowledgment_as_it_was_meant() {
     let bitmap = Bitmap::from_bits(0b101);
     let reply = Frame::BlockAck { duration_us: 0, ra: ta, ta: ra, tid: 6, start, bitmap };
     capture.frame(&reply, None, "wlan");
+    set_up(&mut capture, ra, ta);
     let Capture { writer, expected, .. } = capture;
     writer.finish().unwrap();
 
@@ -359,6 +363,38 @@ fn tshark_reads_block_acknowledgment_as_it_was_meant() {
     assert_eq!(rows[0], ["0x0028", "0x0003", "4095", "", ""]);
     assert_eq!(rows[1], ["0x0018", "", "", "4095", ""]);
     assert_eq!(rows[2], ["0x0019", "", "", "4095", "0500000000000000"]);
+    let names = ["action_code", "dialog_token", "baparams.policy", "baparams.tid", "baparams.buffersize"];
+    let names: Vec<_> = names.iter().map(|name| format!("wlan.fixed.{name}")).collect();
+    let others = ["wlan.fixed.batimeout", "wlan.fixed.ssc.sequence", "wlan.fixed.status_code"];
+    let reason = ["wlan.fixed.delba.param.tid", "wlan.fixed.delba.param.initiator", "wlan.fixed.reason_code"];
+    let fields: Vec<_> = names.iter().map(String::as_str).chain(others).chain(reason).collect();
+    let rows = tshark::fields(&path, &fields);
+    let flag = |row: &[String], at: usize| matches!(row[at].as_str(), "1" | "True" | "0x0001");
+    assert_eq!(rows[3][..2], ["0x00", "0x07"]);
+    assert!(flag(&rows[3], 2));
+    assert_eq!(rows[3][3..7], ["0x0006", "64", "0x0062", "4095"]);
+    assert_eq!(rows[4][..2], ["0x01", "0x07"]);
+    assert_eq!(rows[4][4..8], ["64", "0x0062", "", "0x0025"]);
+    assert_eq!(
+        (rows[5][0].as_str(), rows[5][8].as_str(), rows[5][10].as_str()),
+        ("0x02", "0x0006", "0x0027")
+    );
+    assert!(!flag(&rows[5], 9));
+}
+
+/// The three frames that set an agreement up and end it.
+fn set_up(capture: &mut Capture, ra: MacAddr, ta: MacAddr) {
+    let (dialog_token, kind, tid, buffer_size, timeout_tu) = (7, BlockAckKind::Immediate, 6, 64, 98);
+    let start = Seq16(4095);
+    let request = BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start };
+    let status = STATUS_REQUEST_DECLINED;
+    let response = BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu };
+    let end = BlockAckAction::Delba { side: BlockAckSide::Recipient, tid, reason: REASON_TIMEOUT };
+    for (action, ra, ta) in [(request, ra, ta), (response, ta, ra), (end, ta, ra)] {
+        let (sequence, duration_us) = (Seq16(9), 314);
+        let frame = Frame::Action { duration_us, ra, ta, sequence, retry: false, action };
+        capture.frame(&frame, None, "wlan");
+    }
 }
 
 fn tshark_is_heard_when_it_objects() {
