@@ -51,6 +51,8 @@ pub struct Config {
     /// With [`AckPolicy::BlockAck`]: the Block Ack Timeout Value (802.11-2020 §9.4.1.14, §10.25.5). A sender of which nothing was heard for so long
     /// has its agreement dropped, and what waited for earlier packets is delivered. Above zero; default `None`, never.
     pub block_ack_timeout: Option<Duration>,
+    /// With [`AckPolicy::BlockAck`]: how agreements come about. Default [`BlockAckSetup::None`].
+    pub block_ack_setup: BlockAckSetup,
     /// When a frame may go out without backoff.
     pub first_access: FirstAccess,
     /// What a station waits after a frame it could not decode.
@@ -76,7 +78,7 @@ pub enum AckPolicy {
     /// 802.11e No Ack: each frame of [`Config::no_ack_bytes`] is sent once, without RTS, and never acknowledged.
     NoAck,
     /// 802.11e immediate block acknowledgment (802.11-2020 §10.25): several frames for one receiver SIFS apart, then one
-    /// BlockAckReq and one BlockAck for all of them. All stations agree on it from the start; there is no ADDBA.
+    /// BlockAckReq and one BlockAck for all of them, as soon as both stations [agree](BlockAckSetup).
     BlockAck {
         /// Most MSDUs in a block, 1–64. 12; 12 to 16 are recommended for the sake of delay.
         block_size: u8,
@@ -95,6 +97,17 @@ impl AckPolicy {
     pub const fn block_ack() -> Self {
         Self::BlockAck { block_size: Self::DEFAULT_BLOCK_SIZE, txop_limit: None }
     }
+}
+
+/// How agreements on block acknowledgment come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum BlockAckSetup {
+    /// All stations agree from the start, at no cost.
+    #[default]
+    None,
+    /// By ADDBA Request and Response (802.11-2020 §10.25.2). Until the agreement stands, and if none is reached, each
+    /// frame gets an ACK.
+    Addba,
 }
 
 /// When a frame may go out without backoff.
@@ -220,6 +233,7 @@ impl Config {
             burst_limit: None,
             msdu_lifetime: None,
             block_ack_timeout: None,
+            block_ack_setup: BlockAckSetup::default(),
             first_access: FirstAccess::default(),
             eifs: EifsRule::default(),
             response_timeout: ResponseTimeout::default(),

@@ -22,6 +22,9 @@ enum Missing {
 impl<M: Copy + Debug> Mac<M> {
     /// Backoff is over: the frame in service goes out, or its RTS.
     pub(super) fn access(&mut self, now: Instant) {
+        if self.has_action_due() {
+            return self.send_action(now);
+        }
         let Service::Single(current) = self.service else { return self.access_for_block(now) };
         if self.is_expired(now, current.since) {
             self.stats.expired += 1;
@@ -41,6 +44,7 @@ impl<M: Copy + Debug> Mac<M> {
                 Service::Block => self.wait_sifs(now, State::BetweenFrames),
                 _ => self.await_response(now, State::AwaitAck, self.times.ack),
             },
+            State::SendAction => self.await_response(now, State::AwaitActionAck, self.times.ack),
             State::SendCts => self.after_cts(now),
             State::SendBlockAckReq => {
                 self.await_response(now, State::AwaitBlockAck, self.config.control_airtime(BLOCK_ACK_LEN));
@@ -108,6 +112,7 @@ impl<M: Copy + Debug> Mac<M> {
             State::AwaitCts => self.fail(now, Missing::Cts),
             State::AwaitAck => self.fail(now, Missing::Ack),
             State::AwaitBlockAck => self.fail_block(now),
+            State::AwaitActionAck => self.fail_action(now),
             _ => {}
         }
     }
@@ -129,6 +134,7 @@ impl<M: Copy + Debug> Mac<M> {
                 self.wait_sifs(now, State::BeforeData);
             }
             (Frame::Ack { .. }, State::AwaitAck) => self.succeed(now),
+            (Frame::Ack { .. }, State::AwaitActionAck) => self.finish_action(now),
             (Frame::BlockAck { ta, start, bitmap, .. }, State::AwaitBlockAck) => {
                 self.handle_block_ack(now, ta, start, bitmap);
             }
@@ -147,7 +153,10 @@ impl<M: Copy + Debug> Mac<M> {
                 self.fail_if_interrupted(now);
                 self.receive_qos_data(now, frame);
             }
-            (Frame::Action { .. }, _) => self.fail_if_interrupted(now),
+            (Frame::Action { .. }, _) => {
+                self.fail_if_interrupted(now);
+                self.receive_action(now, frame);
+            }
             (Frame::BlockAckReq { ta, tid, start, duration_us, .. }, _) => {
                 self.fail_if_interrupted(now);
                 self.consider_block_ack_req(now, (ta, tid), start, duration_us);
@@ -177,6 +186,10 @@ impl<M: Copy + Debug> Mac<M> {
         if self.duplicates.is_duplicate(ta, sequence, retry) {
             self.stats.duplicates += 1;
         } else {
+            if let Some(block) = &mut self.block_ack {
+                // Its sender has done with blocks, for now at least.
+                block.release_from(ta, &mut self.events);
+            }
             self.events.push_back(Event::Deliver { body, from: ta, to: ra });
         }
     }
@@ -225,7 +238,7 @@ impl<M: Copy + Debug> Mac<M> {
 
     fn succeed(&mut self, now: Instant) {
         if let Service::Single(current) = self.service {
-            self.service = Service::Nothing;
+            self.serve_rest();
             self.events.push_back(Event::Sent(current.msdu));
         }
         if self.is_burst_open(now) {
@@ -264,7 +277,7 @@ impl<M: Copy + Debug> Mac<M> {
     }
 
     fn give_up(&mut self, now: Instant, msdu: Msdu<M>) {
-        self.service = Service::Nothing;
+        self.serve_rest();
         self.stats.failed += 1;
         self.events.push_back(Event::Failed(msdu));
         self.finish_msdu(now);

@@ -119,7 +119,7 @@ impl<M: Copy + Debug> Mac<M> {
         };
         Self {
             contention: Contention::new(&config, stream),
-            block_ack: BlockAck::of(config.ack_policy),
+            block_ack: BlockAck::of(&config),
             config,
             times,
             address,
@@ -170,6 +170,7 @@ impl<M: Copy + Debug> Mac<M> {
     /// Takes an MSDU to carry. The MAC must be [ready](Mac::is_ready).
     pub fn send(&mut self, now: Instant, msdu: Msdu<M>) {
         debug_assert!(self.is_ready(), "the MAC holds as much as it can");
+        let contends = self.has_action_due();
         match self.config.ack_policy {
             AckPolicy::Normal | AckPolicy::NoAck => {
                 self.serve(now, msdu);
@@ -183,15 +184,28 @@ impl<M: Copy + Debug> Mac<M> {
                 }
             }
         }
-        self.request_access(now);
+        if !contends {
+            self.request_access(now);
+        }
     }
 
     /// Puts an MSDU into service by itself.
     fn serve(&mut self, since: Instant, msdu: Msdu<M>) {
-        let sequence = self.next_sequence;
-        self.next_sequence = Seq16((sequence.0 + 1) & 0x0fff);
+        let sequence = self.take_sequence();
         let current = Current { msdu, sequence, since, short_retries: 0, long_retries: 0, retry: false };
         self.service = Service::Single(current);
+    }
+
+    /// The next number of what is counted for all receivers together.
+    fn take_sequence(&mut self) -> Seq16 {
+        let sequence = self.next_sequence;
+        self.next_sequence = Seq16((sequence.0 + 1) & 0x0fff);
+        sequence
+    }
+
+    /// Whether there is something to send.
+    fn wants_medium(&self) -> bool {
+        !matches!(self.service, Service::Nothing) || self.has_action_due()
     }
 
     /// Whether what the MAC took at `since` is to be given up.
@@ -243,6 +257,7 @@ impl<M: Copy + Debug> Mac<M> {
                 | State::SendAck
                 | State::SendBlockAckReq
                 | State::SendBlockAck
+                | State::SendAction
         )
     }
 
@@ -287,7 +302,7 @@ impl<M: Copy + Debug> Mac<M> {
         let difs_over = self.idle_since.max(self.nav_until) + self.times.difs;
         let ifs_over = difs_over.max(self.eifs_until);
         let access = self.contention.resume(ifs_over.max(earliest).max(now));
-        if !matches!(self.service, Service::Nothing) {
+        if self.wants_medium() {
             // Without pending backoff the frame goes as soon as the interframe space is over.
             self.timers.set(Timer::Access, access.unwrap_or(ifs_over).max(now));
         }

@@ -138,6 +138,14 @@ pub struct Stats {
     pub expired: u64,
     /// Block agreements dropped for want of traffic.
     pub inactive: u64,
+    /// Action frames sent, retries included.
+    pub actions_sent: u64,
+    /// Action frames given up.
+    pub actions_failed: u64,
+    /// Action frames received that answered nothing, or ended nothing, or were of no use.
+    pub actions_ignored: u64,
+    /// Frames of blocks received without an agreement.
+    pub unagreed: u64,
     /// Duplicates discarded.
     pub duplicates: u64,
     /// Frames that could not be decoded.
@@ -179,4 +187,8 @@ pub enum State {
     BeforeBlockAck,
     /// Sending a BlockAck.
     SendBlockAck,
+    /// Sending an action frame.
+    SendAction,
+    /// Waiting for its ACK.
+    AwaitActionAck,
 }

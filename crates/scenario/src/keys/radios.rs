@@ -8,7 +8,7 @@ use crate::schema::Default::{Number, Word};
 use crate::schema::Key;
 use hopline_queue::{Action, Service};
 use hopline_radio::mac::config::{
-    BackoffRange, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
+    BackoffRange, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
 };
 use hopline_radio::phy::propagation::ShadowingDraw;
 use hopline_radio::rate::Preamble;
@@ -133,6 +133,12 @@ pub const RECEPTIONS: &[&str] = &["lock-on-sensed", "lock-on-decodable", "cumula
 pub mod mac {
     use super::*;
 
+    /// `block_ack_setup`.
+    pub const BLOCK_ACK_SETUP: Choice<BlockAckSetup> = choice!(
+        "block_ack_setup",
+        { "none" => BlockAckSetup::None, "addba" => BlockAckSetup::Addba },
+        "of block-ack: whether two stations agree from the start, or by ADDBA Request and Response, with an ACK for each frame until they do; default: none",
+    );
     /// `preamble`.
     pub const PREAMBLE: Choice<Preamble> =
         choice!("preamble", { "long" => Preamble::Long, "short" => Preamble::Short }, "of 802.11b frames");
@@ -235,6 +241,7 @@ pub const MAC: &[Key] = &[
         1e6,
         "how long the MAC tries to deliver a packet before it gives it up; default: no limit but that of attempts",
     ),
+    mac::BLOCK_ACK_SETUP.key,
     mac::PREAMBLE.key,
     mac::FIRST_ACCESS.key,
     mac::EIFS.key,

@@ -228,7 +228,7 @@ fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Pr
 /// The keys of each way to acknowledge. Those of no-ack are no error with normal, so that the two can be compared, and
 /// `burst_limit_us` is none with any: block-ack makes nothing of it.
 const ACK_POLICY_KEYS: [Owned; 2] = [
-    (&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms"]),
+    (&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms", "block_ack_setup"]),
     (&["normal", "no-ack"], &["no_ack_min_bytes", "no_ack_max_bytes"]),
 ];
 
@@ -278,6 +278,7 @@ fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
     let time = |key| section.number(key).map(|ms| Duration::from_secs_f64(ms * 1e-3));
     config.msdu_lifetime = time("msdu_lifetime_ms");
     config.block_ack_timeout = time("block_ack_timeout_ms");
+    section.set(keys::mac::BLOCK_ACK_SETUP, &mut config.block_ack_setup);
     section.set(keys::mac::PREAMBLE, &mut config.preamble);
     section.set(keys::mac::FIRST_ACCESS, &mut config.first_access);
     section.set(keys::mac::EIFS, &mut config.eifs);

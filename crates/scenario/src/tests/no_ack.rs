@@ -38,6 +38,18 @@ fn packets_live_and_agreements_last_until_they_are_told_otherwise() {
 }
 
 #[test]
+fn agreements_stand_from_the_start_unless_they_are_to_be_set_up() {
+    let setup = |settings: &[&str]| mac(&[&["mac.ack_policy=block-ack"], settings].concat()).block_ack_setup;
+    assert_eq!(setup(&[]), mac::BlockAckSetup::None);
+    assert_eq!(setup(&["mac.block_ack_setup=none"]), mac::BlockAckSetup::None);
+    assert_eq!(setup(&["mac.block_ack_setup=addba"]), mac::BlockAckSetup::Addba);
+    assert_eq!(
+        first_problem(&(CHAIN.to_owned() + "[mac]\nblock_ack_setup = \"addba\"\n")),
+        "11:19 `block_ack_setup` is used with ack_policy = \"block-ack\", not \"normal\" | set ack_policy = \"block-ack\", or remove it"
+    );
+}
+
+#[test]
 fn keys_of_another_policy_are_refused() {
     assert_eq!(mac(&["mac.no_ack_min_bytes=200"]).ack_policy, mac::AckPolicy::Normal);
     assert_eq!(

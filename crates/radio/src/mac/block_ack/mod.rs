@@ -1,11 +1,13 @@
-//! Immediate block acknowledgment (802.11-2020 §10.25), compressed, of one traffic identifier, and without ADDBA: what
-//! the two stations would agree on is the same for all of them and known beforehand, and there are no other management
-//! frames either. An agreement begins with the first frame that is heard of it.
+//! Immediate block acknowledgment (802.11-2020 §10.25), compressed, of one traffic identifier. Unless the two stations are
+//! to agree on it by ADDBA, what they would agree on is the same for all of them and known beforehand, and an agreement
+//! begins with the first frame that is heard of it.
 
+mod action;
 mod receiver;
 mod sender;
+mod setup;
 
-use super::config::AckPolicy;
+use super::config::{AckPolicy, BlockAckSetup, Config};
 use super::exchange::whole_us;
 use super::{Answer, Event, MAX_DURATION_US, Mac, Msdu, Service, State, Timer, Transmission};
 use core::fmt::Debug;
@@ -15,6 +17,8 @@ use hopline_wire::dot11::{
 };
 use receiver::{Receiver, Taken};
 use sender::Sender;
+use setup::{Next, Setup};
+use std::collections::VecDeque;
 
 /// MSDUs that a bitmap covers: no station has more of them under way to another.
 const WINDOW: u16 = 64;
@@ -38,6 +42,8 @@ const fn forward(sequence: Seq16, n: u16) -> Seq16 {
 pub(super) struct BlockAck<M> {
     sender: Sender<M>,
     receiver: Receiver<M>,
+    /// With [`BlockAckSetup::Addba`].
+    setup: Option<Setup>,
 }
 
 /// Whether an MSDU that was handed over gives the station something new to contend for.
@@ -56,13 +62,32 @@ impl<M: Copy + Debug> BlockAck<M> {
     }
 
     /// What a station with this policy needs.
-    pub(super) fn of(policy: AckPolicy) -> Option<Box<Self>> {
-        match policy {
+    pub(super) fn of(config: &Config) -> Option<Box<Self>> {
+        let setup = match config.block_ack_setup {
+            BlockAckSetup::None => None,
+            BlockAckSetup::Addba => Some(Setup::default()),
+        };
+        match config.ack_policy {
             AckPolicy::Normal | AckPolicy::NoAck => None,
             AckPolicy::BlockAck { block_size, .. } => {
-                Some(Box::new(Self { sender: Sender::new(block_size), receiver: Receiver::default() }))
+                let (sender, receiver) = (Sender::new(block_size), Receiver::default());
+                Some(Box::new(Self { sender, receiver, setup }))
             }
         }
+    }
+
+    /// What waits at the recipient for earlier MSDUs of `from`: those will not come any more.
+    pub(super) fn release_from(&mut self, from: MacAddr, events: &mut VecDeque<Event<M>>) {
+        self.receiver.release(from, events);
+    }
+
+    /// Whether blocks of `from` are not agreed on, and should be.
+    fn lacks_agreement(&self, from: MacAddr) -> bool {
+        self.setup.is_some() && !self.receiver.knows(from)
+    }
+
+    fn window(&self) -> u16 {
+        self.setup.as_ref().map_or(WINDOW, |setup| setup.window(self.sender.receiver()))
     }
 }
 
@@ -89,10 +114,23 @@ impl<M: Copy + Debug> Mac<M> {
         Added::Later
     }
 
-    /// Backoff is over: the BlockAckReq if one is due, or else a burst, with RTS if a frame of it is above the threshold.
+    /// Backoff is over.
     pub(super) fn access_for_block(&mut self, now: Instant) {
         self.expire_of_block(now);
         let (Service::Block, Some(block)) = (self.service, &mut self.block_ack) else { return };
+        if !block.sender.has_work() && block.setup.is_some() {
+            return self.finish_block(now); // All of it expired, and nobody waits for it.
+        }
+        match self.next_for_block(now) {
+            Next::Burst => self.access_under_agreement(now),
+            Next::Ask => self.request_agreement(now),
+            Next::Single => self.send_oldest_alone(now),
+        }
+    }
+
+    /// The BlockAckReq goes, if one is due, or else a burst, with RTS if a frame of it is above the threshold.
+    fn access_under_agreement(&mut self, now: Instant) {
+        let Some(block) = &mut self.block_ack else { return };
         self.contention.finish();
         if block.sender.is_request_due() {
             return self.send_block_ack_req(now);
@@ -147,6 +185,9 @@ impl<M: Copy + Debug> Mac<M> {
         let (short, long) = (self.config.short_retry_limit, self.config.long_retry_limit);
         let limit = |msdu: &Msdu<M>| if qos_len(msdu, extra) > threshold { long } else { short };
         self.stats.failed += block.sender.settle(start, bitmap.bits(), limit, &mut self.events);
+        if let Some(setup) = &mut block.setup {
+            setup.note_heard(now, ta);
+        }
         self.finish_block(now);
     }
 
@@ -168,18 +209,27 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// On to what is left of the block, or to the MSDU for somebody else that waited for its end.
     fn finish_block(&mut self, now: Instant) {
-        let Some(block) = &mut self.block_ack else { return };
-        self.service = Service::Block;
-        if !block.sender.has_work() {
-            match block.sender.take_parked() {
-                Some((msdu, since)) if msdu.to.is_group() => self.serve(since, msdu),
-                Some((msdu, since)) => block.sender.open(since, msdu),
-                None => self.service = Service::Nothing,
-            }
-        }
+        self.serve_rest();
         self.finish_msdu(now);
+    }
+
+    /// On to what is left of the block, or to the MSDU for somebody else that waited for its end.
+    pub(super) fn serve_rest(&mut self) {
+        self.service = Service::Nothing;
+        let Some(block) = &mut self.block_ack else { return };
+        if block.sender.has_work() {
+            self.service = Service::Block;
+            return;
+        }
+        match block.sender.take_parked() {
+            Some((msdu, since)) if msdu.to.is_group() => self.serve(since, msdu),
+            Some((msdu, since)) => {
+                block.sender.open(since, msdu);
+                self.service = Service::Block;
+            }
+            None => {}
+        }
     }
 
     /// Gives up what has been tried for too long. The receiver is to be told, if it may wait for it.
@@ -188,13 +238,18 @@ impl<M: Copy + Debug> Mac<M> {
         let expired = block.sender.expire(|since| since + lifetime <= now, &mut self.events);
         self.stats.expired += expired;
         self.stats.failed += expired;
+        let to = block.sender.receiver();
+        if block.setup.as_ref().is_some_and(|setup| !setup.stands(to)) {
+            block.sender.forget();
+        }
     }
 
     /// Chooses the frames of the next burst: the oldest, as many as fit.
     fn plan_burst(&mut self, limit: Duration) {
         let Some(mut block) = self.block_ack.take() else { return };
         let mut left = limit.saturating_sub(self.request_and_answer());
-        block.sender.plan(|msdu| {
+        let window = block.window();
+        block.sender.plan(window, |msdu| {
             let takes = self.config.sifs + self.qos_data_airtime(msdu);
             let fits = takes <= left;
             left = left.saturating_sub(takes);
@@ -270,6 +325,9 @@ impl<M: Copy + Debug> Mac<M> {
         if !matches!(self.state, State::Idle | State::AwaitData) {
             return;
         }
+        if block.lacks_agreement(ta) {
+            return self.refuse_block(now, ta);
+        }
         let parcel = receiver::Parcel { from: ta, to: ra, sequence, body };
         if block.receiver.take(now, parcel, &mut self.events) == Taken::Duplicate {
             self.stats.duplicates += 1;
@@ -288,6 +346,9 @@ impl<M: Copy + Debug> Mac<M> {
         if tid != TID || !matches!(self.state, State::Idle | State::AwaitData) {
             return;
         }
+        if block.lacks_agreement(ta) {
+            return self.refuse_block(now, ta);
+        }
         block.receiver.request(now, ta, start, &mut self.events);
         self.watch_inactivity();
         let taken = whole_us(self.answer_to_request());
@@ -300,8 +361,10 @@ impl<M: Copy + Debug> Mac<M> {
         let (Some(timeout), Some(block)) = (self.config.block_ack_timeout, &mut self.block_ack) else {
             return;
         };
-        self.stats.inactive += block.receiver.drop_inactive(|heard| heard + timeout <= now, &mut self.events);
+        let dropped = block.receiver.drop_inactive(|heard| heard + timeout <= now, &mut self.events);
+        self.stats.inactive += dropped.len() as u64;
         self.watch_inactivity();
+        self.tell_of_timeout(now, &dropped);
     }
 
     fn watch_inactivity(&mut self) {

@@ -112,21 +112,53 @@ impl<M: Copy> Receiver<M> {
         self.reply
     }
 
-    /// Drops agreements last heard of at a moment that `is_over`, and delivers what waits in them. Returns how many.
+    /// Begins an agreement with `from` at `start`. If there is one it is over, and what waits in it is delivered.
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        from: MacAddr,
+        start: Seq16,
+        events: &mut VecDeque<Event<M>>,
+    ) {
+        self.end(from, events);
+        self.agreement(now, from, forward(start, 0), events);
+    }
+
+    /// Ends the agreement with `from`, and delivers what waits in it. Returns whether there was one.
+    pub(super) fn end(&mut self, from: MacAddr, events: &mut VecDeque<Event<M>>) -> bool {
+        let Some(index) = self.agreements.iter().position(|a| a.from == from) else { return false };
+        self.agreements.remove(index).release_all(events);
+        true
+    }
+
+    /// Whether there is an agreement with `from`.
+    pub(super) fn knows(&self, from: MacAddr) -> bool {
+        self.agreements.iter().any(|a| a.from == from)
+    }
+
+    /// Delivers what waits of `from`, whatever is missing.
+    pub(super) fn release(&mut self, from: MacAddr, events: &mut VecDeque<Event<M>>) {
+        if let Some(agreement) = self.agreements.iter_mut().find(|a| a.from == from) {
+            agreement.release_held(events);
+        }
+    }
+
+    /// Drops agreements last heard of at a moment that `is_over`, and delivers what waits in them. Returns with whom.
     pub(super) fn drop_inactive(
         &mut self,
         is_over: impl Fn(Instant) -> bool,
         events: &mut VecDeque<Event<M>>,
-    ) -> u64 {
-        let before = self.agreements.len();
+    ) -> Vec<MacAddr> {
+        let mut dropped = Vec::new();
         self.agreements.retain_mut(|agreement| {
             let stays = !is_over(agreement.heard);
             if !stays {
                 agreement.release_all(events);
+                dropped.push(agreement.from);
             }
             stays
         });
-        (before - self.agreements.len()) as u64
+        dropped
     }
 
     /// When the agreement was heard of that has been silent for longest.
@@ -163,6 +195,14 @@ impl<M: Copy> Agreement<M> {
     /// Delivers everything that waits, whatever is missing.
     fn release_all(&mut self, events: &mut VecDeque<Event<M>>) {
         self.advance(forward(self.next, WINDOW), events);
+    }
+
+    /// Delivers everything that waits, and goes on behind it.
+    fn release_held(&mut self, events: &mut VecDeque<Event<M>>) {
+        let held = |n: &u16| self.held[usize::from(forward(self.next, *n).0 % WINDOW)].is_some();
+        if let Some(last) = (0..WINDOW).rev().find(held) {
+            self.advance(forward(self.next, last + 1), events);
+        }
     }
 
     /// Moves the window on to `start`: what is held before that is delivered, what is missing is not waited for.

@@ -1,6 +1,7 @@
 //! The originator of block acknowledgment: which MSDUs are due, under way and acknowledged (802.11-2020 §10.25.6.7).
 
-use super::{Event, Msdu, WINDOW, ahead, forward};
+use super::setup::Account;
+use super::{Event, Msdu, SEQUENCES, WINDOW, ahead, forward};
 use hopline_core::{Instant, Seq16};
 use hopline_wire::dot11::MacAddr;
 use std::collections::VecDeque;
@@ -111,12 +112,38 @@ impl<M: Copy> Sender<M> {
         self.pending.is_empty() || self.pending.iter().any(|p| p.stage == Stage::Sent)
     }
 
-    /// Chooses the MSDUs of the next burst, oldest first, while `fits`; the oldest in any case.
-    pub(super) fn plan(&mut self, mut fits: impl FnMut(&Msdu<M>) -> bool) {
+    /// Whether the receiver is to be asked about something.
+    pub(super) fn account(&self) -> Account {
+        let is_open = self.gap == Gap::Untold || self.pending.iter().any(|p| p.stage == Stage::Sent);
+        if is_open { Account::Open } else { Account::Settled }
+    }
+
+    /// There is no agreement any more: what was sent is due again, and the receiver waits for nothing.
+    pub(super) fn forget(&mut self) {
+        self.gap = Gap::None;
+        self.silences = 0;
+        for sent in self.pending.iter_mut().filter(|p| p.stage == Stage::Sent) {
+            sent.losses = sent.losses.saturating_add(1);
+            sent.stage = Stage::Waiting;
+        }
+    }
+
+    /// Takes the oldest MSDU out of the block, to be sent by other means. Its number goes to the next.
+    pub(super) fn take_oldest(&mut self) -> Option<(Msdu<M>, Instant)> {
+        let oldest = self.pending.pop_front()?;
+        let next = self.next.iter_mut().filter(|(to, _)| *to == self.to).map(|(_, next)| next);
+        for number in self.pending.iter_mut().map(|p| &mut p.sequence).chain(next) {
+            *number = forward(*number, SEQUENCES - 1);
+        }
+        Some((oldest.msdu, oldest.since))
+    }
+
+    /// Chooses the MSDUs of the next burst, oldest first, while `fits` and the receiver can hold them; the oldest in any case.
+    pub(super) fn plan(&mut self, window: u16, mut fits: impl FnMut(&Msdu<M>) -> bool) {
         let start = self.start();
         let mut open = true;
         for (i, p) in self.pending.iter_mut().enumerate() {
-            open = open && ahead(p.sequence, start) < WINDOW && (fits(&p.msdu) || i == 0);
+            open = open && ahead(p.sequence, start) < window && (fits(&p.msdu) || i == 0);
             p.stage = if open { Stage::Planned } else { Stage::Waiting };
         }
     }

@@ -2,8 +2,10 @@
 
 use super::airtime::sum;
 use super::*;
-use crate::mac::config::{AckPolicy, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout};
-use hopline_wire::dot11::{Bitmap, QosAck};
+use crate::mac::config::{
+    AckPolicy, BlockAckSetup, EifsRule, FirstAccess, NavReset, Reservation, ResponseTimeout,
+};
+use hopline_wire::dot11::{Bitmap, BlockAckAction, BlockAckKind, BlockAckSide, QosAck};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +33,7 @@ fn number() -> impl Strategy<Value = u16> {
 }
 
 fn frame() -> impl Strategy<Value = Frame<u32>> {
-    (0..7, any::<u16>(), address(), address(), number(), any::<bool>(), any::<[u8; 8]>()).prop_map(
+    (0..8, any::<u16>(), address(), address(), number(), any::<bool>(), any::<[u8; 8]>()).prop_map(
         |(kind, duration_us, ra, ta, sequence, retry, bits)| match kind {
             0 => Frame::Rts { duration_us, ra, ta },
             1 => Frame::Cts { duration_us, ra },
@@ -46,9 +48,27 @@ fn frame() -> impl Strategy<Value = Frame<u32>> {
                 let (start, bitmap) = (Seq16(sequence), Bitmap(bits));
                 Frame::BlockAck { duration_us, ra, ta, tid: 0, start, bitmap }
             }
+            6 => {
+                let action = action(bits, Seq16(sequence));
+                Frame::Action { duration_us, ra, ta, sequence: Seq16(sequence), retry, action }
+            }
             _ => Frame::Data { duration_us, ra, ta, sequence: Seq16(sequence), retry, body: 7 },
         },
     )
+}
+
+/// Mostly of the traffic identifier, the kind and the dialog tokens in use, and in agreement.
+fn action([what, token, odd, buffer, timeout, ..]: [u8; 8], start: Seq16) -> BlockAckAction {
+    let (dialog_token, tid) = (token % 4, odd / 200);
+    let kind = if odd % 8 == 0 { BlockAckKind::Delayed } else { BlockAckKind::Immediate };
+    let side = if odd % 2 == 0 { BlockAckSide::Recipient } else { BlockAckSide::Originator };
+    let (buffer_size, timeout_tu) = (u16::from(buffer) * 2, u16::from(timeout));
+    let status = u16::from(odd / 128);
+    match what % 3 {
+        0 => BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start },
+        1 => BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu },
+        _ => BlockAckAction::Delba { side, tid, reason: start.0 },
+    }
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -76,8 +96,9 @@ fn policy() -> impl Strategy<Value = AckPolicy> {
 
 fn config() -> impl Strategy<Value = Config> {
     let presets = prop_oneof![Just(dot11b()), Just(Config::dot11a()), Just(Config::ns2_wavelan())];
-    (presets, any::<[bool; 6]>(), policy()).prop_map(
-        |(preset, [nav, eifs, wait, reserve, rts, ns3], ack_policy)| Config {
+    let timeout = prop::option::of((1..100_000u64).prop_map(micros));
+    (presets, any::<[bool; 7]>(), policy(), timeout).prop_map(
+        |(preset, [nav, eifs, wait, reserve, rts, ns3, addba], ack_policy, block_ack_timeout)| Config {
             first_access: if ns3 { FirstAccess::IdleOnArrival } else { preset.first_access },
             nav_reset: if nav { NavReset::AfterSilentRts } else { preset.nav_reset },
             eifs: if eifs { EifsRule::AsNav } else { EifsRule::Standard },
@@ -85,6 +106,8 @@ fn config() -> impl Strategy<Value = Config> {
             reservation: if reserve { Reservation::MediumIdle } else { Reservation::Standard },
             rts_threshold_bytes: if rts { 500 } else { preset.rts_threshold_bytes },
             ack_policy,
+            block_ack_timeout,
+            block_ack_setup: if addba { BlockAckSetup::Addba } else { BlockAckSetup::None },
             ..preset
         },
     )
@@ -177,7 +200,8 @@ proptest! {
         torment.apply(Step::Signal(Signal::Carrier(Activity::Quiet)));
         // The longest life: 7 RTS without an answer, each followed by 1023 slots, after an NAV of 65 ms.
         // A block of 64 and one MSDU more may each need that, if its frames go one at a time.
-        torment.apply(Step::Pass(100_000_000));
+        // So may a request for an agreement and its refusals, and the answers to 64 others.
+        torment.apply(Step::Pass(200_000_000));
         prop_assert!(torment.station.mac.is_ready());
         torment.fates.sort_unstable();
         prop_assert_eq!(&torment.fates, &(0..torment.taken).collect::<Vec<_>>(), "each MSDU has one fate");

@@ -1,0 +1,217 @@
+//! The MAC's part in setting agreements up and ending them: action frames that contend like data, go before it, and are
+//! acknowledged by an ACK.
+
+use super::super::exchange::whole_us;
+use super::super::{Answer, Mac, Service, State, Transmission};
+use super::setup::{Next, timeout_tu};
+use super::{TID, WINDOW};
+use core::fmt::Debug;
+use hopline_core::{Instant, Seq16};
+use hopline_wire::dot11::{
+    BlockAckAction, BlockAckKind, BlockAckSide, Frame, MacAddr, REASON_TIMEOUT, REASON_UNKNOWN_BA,
+    STATUS_REQUEST_DECLINED, STATUS_SUCCESS,
+};
+
+/// What an ADDBA Request asks for.
+struct Wish {
+    dialog_token: u8,
+    kind: BlockAckKind,
+    tid: u8,
+    buffer_size: u16,
+    start: Seq16,
+}
+
+/// What an ADDBA Response says.
+struct Verdict {
+    dialog_token: u8,
+    status: u16,
+    kind: BlockAckKind,
+    tid: u8,
+    buffer_size: u16,
+    timeout_tu: u16,
+}
+
+impl<M: Copy + Debug> Mac<M> {
+    /// Whether an action frame wants the medium.
+    pub(in super::super) fn has_action_due(&self) -> bool {
+        self.block_ack.as_ref().and_then(|b| b.setup.as_ref()).is_some_and(|setup| setup.has_waiting())
+    }
+
+    /// The next action frame goes out. Never with RTS: it is hardly longer than one.
+    pub(in super::super) fn send_action(&mut self, now: Instant) {
+        let fresh = self.next_sequence;
+        let Some(next) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()?.front()) else { return };
+        let sequence = *next.sequence.get_or_insert(fresh);
+        let (ra, action, retry) = (next.to, next.action, next.failures > 0);
+        if !retry {
+            self.take_sequence();
+        }
+        self.contention.finish();
+        self.stats.actions_sent += 1;
+        let (len_bytes, airtime) =
+            (action.frame_len() as u32, self.config.control_airtime(action.frame_len()));
+        let duration_us = whole_us(self.config.sifs + self.times.ack);
+        let frame = Frame::Action { duration_us, ra, ta: self.address, sequence, retry, action };
+        let transmission = Transmission { frame, rate: self.config.basic_rate, len_bytes, airtime };
+        self.start_transmission(now, State::SendAction, transmission);
+    }
+
+    /// The action frame has been acknowledged.
+    pub(in super::super) fn finish_action(&mut self, now: Instant) {
+        if let Some(setup) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()) {
+            setup.finish_front(now);
+        }
+        self.finish_msdu(now);
+    }
+
+    /// The action frame's ACK did not come.
+    pub(in super::super) fn fail_action(&mut self, now: Instant) {
+        self.stats.ack_timeouts += 1;
+        let Some(next) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()?.front()) else { return };
+        next.failures += 1;
+        if next.failures >= self.config.short_retry_limit {
+            self.stats.actions_failed += 1;
+            return self.finish_action(now);
+        }
+        self.contention.double_window();
+        self.contention.draw();
+        self.leave(now);
+    }
+
+    /// An action frame for this station. It is acknowledged, whatever it says.
+    pub(in super::super) fn receive_action(&mut self, now: Instant, frame: Frame<M>) {
+        let Frame::Action { ta, sequence, retry, action, .. } = frame else { return };
+        if !matches!(self.state, State::Idle | State::AwaitData) {
+            return;
+        }
+        self.answer = Some(Answer { to: ta, duration_us: 0 });
+        self.wait_sifs(now, State::BeforeAck);
+        let Some(setup) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()) else {
+            self.stats.actions_ignored += 1;
+            return;
+        };
+        if setup.heard.is_duplicate(ta, sequence, retry) {
+            self.stats.duplicates += 1;
+            return;
+        }
+        match action {
+            BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, start, .. } => {
+                self.consider_wish(now, ta, &Wish { dialog_token, kind, tid, buffer_size, start });
+            }
+            BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu } => {
+                let verdict = Verdict { dialog_token, status, kind, tid, buffer_size, timeout_tu };
+                self.take_verdict(now, ta, &verdict);
+            }
+            BlockAckAction::Delba { side, tid, .. } => self.end_agreement(ta, side, tid),
+        }
+    }
+
+    /// What to do now for the block's receiver.
+    pub(super) fn next_for_block(&mut self, now: Instant) -> Next {
+        let Some(block) = &mut self.block_ack else { return Next::Burst };
+        let (to, account) = (block.sender.receiver(), block.sender.account());
+        block.setup.as_mut().map_or(Next::Burst, |setup| setup.next(now, to, account))
+    }
+
+    /// Asks the block's receiver for an agreement.
+    pub(super) fn request_agreement(&mut self, now: Instant) {
+        let timeout_tu = timeout_tu(self.config.block_ack_timeout);
+        let Some(block) = &mut self.block_ack else { return };
+        let (to, start) = (block.sender.receiver(), block.sender.start());
+        let Some(setup) = &mut block.setup else { return };
+        let action = BlockAckAction::AddbaRequest {
+            dialog_token: setup.begin_request(to),
+            kind: BlockAckKind::Immediate,
+            tid: TID,
+            buffer_size: WINDOW,
+            timeout_tu,
+            start,
+        };
+        setup.push(to, action);
+        self.send_action(now);
+    }
+
+    /// The oldest MSDU of the block goes by itself.
+    pub(super) fn send_oldest_alone(&mut self, now: Instant) {
+        let Some((msdu, since)) = self.block_ack.as_mut().and_then(|b| b.sender.take_oldest()) else {
+            return;
+        };
+        self.serve(since, msdu);
+        self.access(now);
+    }
+
+    /// 802.11-2020 §10.25.4: whoever sends blocks without an agreement is told that there is none.
+    pub(super) fn refuse_block(&mut self, now: Instant, to: MacAddr) {
+        self.stats.unagreed += 1;
+        self.queue_delba(now, to, REASON_UNKNOWN_BA);
+    }
+
+    /// Agreements have been silent for too long (802.11-2020 §10.25.5).
+    pub(super) fn tell_of_timeout(&mut self, now: Instant, senders: &[MacAddr]) {
+        for &to in senders {
+            self.queue_delba(now, to, REASON_TIMEOUT);
+        }
+    }
+
+    fn consider_wish(&mut self, now: Instant, from: MacAddr, wish: &Wish) {
+        let Wish { dialog_token, kind, tid, buffer_size, start } = *wish;
+        let timeout_tu = timeout_tu(self.config.block_ack_timeout);
+        let (status, buffer_size) = match (kind, tid, &mut self.block_ack) {
+            (BlockAckKind::Immediate, TID, Some(block)) => {
+                block.receiver.begin(now, from, start, &mut self.events);
+                (STATUS_SUCCESS, if buffer_size == 0 { WINDOW } else { buffer_size.min(WINDOW) })
+            }
+            _ => (STATUS_REQUEST_DECLINED, buffer_size),
+        };
+        self.watch_inactivity();
+        let response =
+            BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu };
+        self.queue_action(now, from, response);
+    }
+
+    fn take_verdict(&mut self, now: Instant, from: MacAddr, verdict: &Verdict) {
+        let Verdict { dialog_token, status, kind, tid, buffer_size, timeout_tu } = *verdict;
+        let Some(setup) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()) else { return };
+        let is_awaited = match (status, kind, tid) {
+            (STATUS_SUCCESS, BlockAckKind::Immediate, TID) if buffer_size > 0 => {
+                setup.agree(now, from, dialog_token, (buffer_size, timeout_tu))
+            }
+            (.., TID) => setup.refuse(now, from, dialog_token),
+            _ => false,
+        };
+        self.stats.actions_ignored += u64::from(!is_awaited);
+    }
+
+    fn end_agreement(&mut self, with: MacAddr, side: BlockAckSide, tid: u8) {
+        let Some(block) = &mut self.block_ack else { return };
+        let ended = tid == TID
+            && match side {
+                BlockAckSide::Originator => block.receiver.end(with, &mut self.events),
+                BlockAckSide::Recipient => block.setup.as_mut().is_some_and(|setup| setup.end(with)),
+            };
+        if !ended {
+            self.stats.actions_ignored += 1;
+        } else if side == BlockAckSide::Originator {
+            self.watch_inactivity();
+        } else if block.sender.receiver() == with {
+            block.sender.forget();
+            if matches!(self.service, Service::Block) {
+                self.serve_rest();
+            }
+        }
+    }
+
+    fn queue_delba(&mut self, now: Instant, to: MacAddr, reason: u16) {
+        let delba = BlockAckAction::Delba { side: BlockAckSide::Recipient, tid: TID, reason };
+        self.queue_action(now, to, delba);
+    }
+
+    fn queue_action(&mut self, now: Instant, to: MacAddr, action: BlockAckAction) {
+        let contends = self.wants_medium();
+        let Some(setup) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()) else { return };
+        setup.push(to, action);
+        if !contends {
+            self.request_access(now);
+        }
+    }
+}

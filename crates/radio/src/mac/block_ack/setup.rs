@@ -1,0 +1,220 @@
+//! What the originator knows of its agreements, and the action frames of both sides on their way (802.11-2020 §10.25.2,
+//! §10.25.4, §10.25.5).
+
+use super::super::duplicates::DuplicateCache;
+use super::WINDOW;
+use core::mem::discriminant;
+use hopline_core::{Duration, Instant, Seq16};
+use hopline_wire::dot11::{BlockAckAction, MacAddr};
+use std::collections::VecDeque;
+
+/// How long after the end of a request its response may come: 100 TU. The standard leaves it to the station
+/// (ADDBAFailureTimeout); a response waits for the medium like data.
+const RESPONSE_TIMEOUT: Duration = Duration::from_micros(100 * TU_US);
+/// Requests in a row, each of them repeated like data, before the originator does without.
+const MAX_REQUESTS: u8 = 3;
+/// For how long it then does.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Most action frames that wait; what comes on top is not sent.
+const MAX_WAITING: usize = 64;
+/// A time unit in µs (802.11-2020 §3.1).
+const TU_US: u64 = 1024;
+
+/// Agreements as originator, and action frames to send.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Setup {
+    standings: Vec<(MacAddr, Standing)>,
+    waiting: VecDeque<Outgoing>,
+    last_token: u8,
+    /// Action frames are numbered with data, but may overtake what is repeated: they have a cache of their own.
+    pub(super) heard: DuplicateCache,
+}
+
+/// Where the originator stands with a recipient.
+#[derive(Clone, Copy, Debug)]
+enum Standing {
+    /// There is no agreement.
+    None,
+    /// It was asked for; the response may come until then.
+    Asked {
+        token: u8,
+        requests: u8,
+        until: Instant,
+    },
+    Stands {
+        window: u16,
+        timeout: Option<Duration>,
+        heard: Instant,
+    },
+    /// Refused, or not answered: not asked for again until then.
+    Shunned {
+        until: Instant,
+    },
+}
+
+/// What an originator that has won the medium does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It sends a burst, or asks about one.
+    Burst,
+    /// It asks for an agreement.
+    Ask,
+    /// It sends one MSDU, to be answered by an ACK.
+    Single,
+}
+
+/// Whether the originator owes the recipient a BlockAckReq, under the agreement in which it sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Account {
+    Settled,
+    Open,
+}
+
+/// An action frame to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) to: MacAddr,
+    pub(super) action: BlockAckAction,
+    /// Its number, once it has been sent.
+    pub(super) sequence: Option<Seq16>,
+    pub(super) failures: u8,
+}
+
+impl Setup {
+    /// What to do about MSDUs for `to`.
+    pub(super) fn next(&mut self, now: Instant, to: MacAddr, account: Account) -> Next {
+        let standing = self.standing(to);
+        match *standing {
+            Standing::None => Next::Ask,
+            Standing::Asked { until, .. } | Standing::Shunned { until } if now < until => Next::Single,
+            Standing::Asked { requests: MAX_REQUESTS.., .. } => {
+                *standing = Standing::Shunned { until: now + PAUSE };
+                Next::Single
+            }
+            Standing::Asked { .. } | Standing::Shunned { .. } => Next::Ask,
+            // 802.11-2020 §10.25.5: the originator has an inactivity timer as well. A block is settled first.
+            Standing::Stands { timeout: Some(timeout), heard, .. }
+                if account == Account::Settled && heard + timeout <= now =>
+            {
+                Next::Ask
+            }
+            Standing::Stands { .. } => Next::Burst,
+        }
+    }
+
+    /// Whether there is an agreement with `to`.
+    pub(super) fn stands(&self, to: MacAddr) -> bool {
+        self.standings.iter().any(|(who, s)| *who == to && matches!(s, Standing::Stands { .. }))
+    }
+
+    /// MSDUs that `to` holds.
+    pub(super) fn window(&self, to: MacAddr) -> u16 {
+        self.standings
+            .iter()
+            .find_map(|(who, standing)| match *standing {
+                Standing::Stands { window, .. } if *who == to => Some(window),
+                _ => None,
+            })
+            .unwrap_or(WINDOW)
+    }
+
+    /// Another request is about to go to `to`. Returns its dialog token.
+    pub(super) fn begin_request(&mut self, to: MacAddr) -> u8 {
+        self.last_token = self.last_token.checked_add(1).unwrap_or(1);
+        let token = self.last_token;
+        let standing = self.standing(to);
+        let before = if let Standing::Asked { requests, .. } = *standing { requests } else { 0 };
+        *standing = Standing::Asked { token, requests: before + 1, until: Instant::FAR_FUTURE };
+        token
+    }
+
+    /// The recipient agrees. Returns whether it was asked with this token.
+    pub(super) fn agree(
+        &mut self,
+        now: Instant,
+        to: MacAddr,
+        dialog_token: u8,
+        (window, timeout_tu): (u16, u16),
+    ) -> bool {
+        let timeout = (timeout_tu > 0).then(|| Duration::from_micros(u64::from(timeout_tu) * TU_US));
+        self.conclude(to, dialog_token, Standing::Stands { window: window.min(WINDOW), timeout, heard: now })
+    }
+
+    /// The recipient refuses. Returns whether it was asked with this token.
+    pub(super) fn refuse(&mut self, now: Instant, to: MacAddr, dialog_token: u8) -> bool {
+        self.conclude(to, dialog_token, Standing::Shunned { until: now + PAUSE })
+    }
+
+    fn conclude(&mut self, to: MacAddr, dialog_token: u8, outcome: Standing) -> bool {
+        let standing = self.standing(to);
+        let is_awaited = matches!(*standing, Standing::Asked { token, .. } if token == dialog_token);
+        if is_awaited {
+            *standing = outcome;
+            // It came although the ACK of the request did not.
+            self.waiting.retain(|o| o.to != to || !matches!(o.action, BlockAckAction::AddbaRequest { .. }));
+        }
+        is_awaited
+    }
+
+    /// The recipient ends the agreement. Returns whether there was one.
+    pub(super) fn end(&mut self, to: MacAddr) -> bool {
+        let stood = self.stands(to);
+        if stood {
+            *self.standing(to) = Standing::None;
+        }
+        stood
+    }
+
+    /// A BlockAck came.
+    pub(super) fn note_heard(&mut self, now: Instant, from: MacAddr) {
+        if let Standing::Stands { heard, .. } = self.standing(from) {
+            *heard = now;
+        }
+    }
+
+    /// The next action frame.
+    pub(super) fn front(&mut self) -> Option<&mut Outgoing> {
+        self.waiting.front_mut()
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Adds an action frame; it replaces one of its kind to the same station that has not been sent yet.
+    pub(super) fn push(&mut self, to: MacAddr, action: BlockAckAction) {
+        let kind = discriminant(&action);
+        let is_replaced =
+            |o: &&mut Outgoing| o.to == to && o.sequence.is_none() && discriminant(&o.action) == kind;
+        if let Some(earlier) = self.waiting.iter_mut().find(is_replaced) {
+            earlier.action = action;
+        } else if self.waiting.len() < MAX_WAITING {
+            self.waiting.push_back(Outgoing { to, action, sequence: None, failures: 0 });
+        }
+    }
+
+    /// The next action frame has been acknowledged, or given up. From now on the response to a request is waited for.
+    pub(super) fn finish_front(&mut self, now: Instant) {
+        let Some(Outgoing { to, action: BlockAckAction::AddbaRequest { .. }, .. }) = self.waiting.pop_front()
+        else {
+            return;
+        };
+        if let Standing::Asked { until, .. } = self.standing(to) {
+            *until = now + RESPONSE_TIMEOUT;
+        }
+    }
+
+    fn standing(&mut self, to: MacAddr) -> &mut Standing {
+        let known = self.standings.iter().position(|(who, _)| *who == to);
+        let index = known.unwrap_or_else(|| {
+            self.standings.push((to, Standing::None));
+            self.standings.len() - 1
+        });
+        &mut self.standings[index].1
+    }
+}
+
+/// A Block Ack Timeout Value, in whole TU, rounded up; 0: never.
+pub(super) fn timeout_tu(timeout: Option<Duration>) -> u16 {
+    timeout.map_or(0, |t| t.as_nanos().div_ceil(1_000 * TU_US).min(u64::from(u16::MAX)) as u16)
+}
