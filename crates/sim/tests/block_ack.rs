@@ -3,7 +3,10 @@
 mod support;
 
 use hopline_core::Duration;
-use hopline_radio::mac::{self, config::AckPolicy};
+use hopline_radio::mac::{
+    self,
+    config::{AckPolicy, BlockAckSetup},
+};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::outcome::Drops;
 use hopline_sim::spec::RadioSpec;
@@ -17,6 +20,10 @@ const SATURATING: Duration = Duration::from_micros(200);
 
 fn in_blocks(mac: mac::Config) -> mac::Config {
     mac::Config { ack_policy: AckPolicy::block_ack(), ..mac }
+}
+
+fn set_up(mac: mac::Config) -> mac::Config {
+    mac::Config { block_ack_setup: BlockAckSetup::Addba, ..in_blocks(mac) }
 }
 
 /// Nodes that hear their neighbours only.
@@ -80,6 +87,31 @@ fn a_saturated_sender_asks_once_for_every_block() {
     // The first block goes with the one packet there is.
     assert!(asked.abs_diff(data / 12) <= 3 && asked.abs_diff(answered) <= 1, "{data} {asked} {answered}");
     assert_eq!((notes.count(What::DataSent { retry: true }), notes.count(What::AckSent)), (0, 0));
+}
+
+#[test]
+fn an_agreement_costs_two_action_frames_once() {
+    let spec = network(1, set_up(mac::Config::dot11a())).cbr(0, 1, 1000, SATURATING / 2).seconds(1);
+    let (outcome, notes) = record(&spec, 1);
+    assert_eq!(notes.count(What::ActionSent), 2);
+    let actions: Vec<_> = outcome.nodes.iter().map(|node| node.frames.action).collect();
+    assert_eq!(actions, [1, 1]);
+    let data = notes.count(What::DataSent { retry: false });
+    let (singly, asked) = (notes.count(What::AckSent) - 2, notes.count(What::BlockAckReqSent));
+    assert!(singly <= 3 && asked.abs_diff(data / 12) <= 3, "{data} {singly} {asked}");
+}
+
+#[test]
+fn agreements_are_reached_on_lossy_links_and_tcp_notices_nothing() {
+    for mac in [mac::Config::dot11b(), mac::Config::dot11a(), mac::Config::ns2_wavelan()] {
+        let forgetful = mac::Config { block_ack_timeout: Some(Duration::from_secs(1)), ..set_up(mac) };
+        let spec = lossy(1, forgetful).transfer(0, 1, patient_tcp(), 2_000_000).seconds(120);
+        let outcome = simulate(&spec, 1);
+        let flow = &outcome.flows[0];
+        assert_eq!(flow.bytes_received, 2_000_000);
+        assert_eq!((flow.retransmissions, flow.timeouts), (0, 0));
+        assert!(outcome.nodes.iter().all(|node| node.frames.action >= 2 && node.frames.block_ack > 100));
+    }
 }
 
 /// A node out of reach: the block fails, and routing hears of it.

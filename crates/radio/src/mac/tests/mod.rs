@@ -12,6 +12,7 @@ mod lifetime;
 mod nav;
 mod retry;
 mod saturation;
+mod setup;
 
 use super::config::{BackoffRange, Config};
 use super::{Activity, Event, Mac, Msdu, Reception, Signal, Transmission};
