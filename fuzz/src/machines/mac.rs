@@ -11,7 +11,7 @@ use hopline_radio::mac::config::{
 };
 use hopline_radio::mac::{Activity, Config, Event, Mac, Msdu, Reception, Signal};
 use hopline_radio::rate::{Preamble, Rate};
-use hopline_wire::dot11::{Frame, MacAddr};
+use hopline_wire::dot11::{BlockAckAction, BlockAckKind, BlockAckSide, Frame, MacAddr};
 
 const ME: MacAddr = MacAddr::of_node(NodeId(0));
 const PEER: MacAddr = MacAddr::of_node(NodeId(1));
@@ -229,6 +229,10 @@ fn frame(choices: &mut Choices<'_>) -> Frame<u32> {
     // Mostly short reservations, now and then any.
     let duration_us = if kind & 4 == 0 { u16::from(choices.byte()) * 8 } else { choices.u16() };
     let (ra, ta) = (address(choices), address(choices));
+    if kind & 0xc0 == 0xc0 {
+        let (sequence, retry) = (Seq16(u16::from(choices.byte()) % 3), kind & 8 != 0);
+        return Frame::Action { duration_us, ra, ta, sequence, retry, action: action(choices) };
+    }
     match kind % 4 {
         0 => Frame::Rts { duration_us, ra, ta },
         1 => Frame::Cts { duration_us, ra },
@@ -242,6 +246,17 @@ fn frame(choices: &mut Choices<'_>) -> Frame<u32> {
             body: u32::MAX,
         },
     }
+}
+
+fn action(choices: &mut Choices<'_>) -> BlockAckAction {
+    let (dialog_token, kind, tid) = (choices.byte(), BlockAckKind::Immediate, choices.byte() % 16);
+    let (buffer_size, timeout_tu, status) = (choices.u16() % 1024, choices.u16(), choices.u16());
+    let start = Seq16(status % 4096);
+    choices.pick(&[
+        BlockAckAction::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start },
+        BlockAckAction::AddbaResponse { dialog_token, status, kind, tid, buffer_size, timeout_tu },
+        BlockAckAction::Delba { side: BlockAckSide::Originator, tid, reason: status },
+    ])
 }
 
 fn address(choices: &mut Choices<'_>) -> MacAddr {
