@@ -164,6 +164,7 @@ fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
         outages: Vec::new(),
         notice_floods: Vec::new(),
         proxies: Vec::new(),
+        pairs: Vec::new(),
         cells: None,
         taps: Default::default(),
         routing: RoutingSpec::Static,
