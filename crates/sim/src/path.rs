@@ -4,7 +4,7 @@ use crate::event::Event;
 use crate::neighborhood::channel_time;
 use crate::node::Interface;
 use crate::packet::{Account, Arrival, Body, Handle, Packet};
-use crate::seat::{Sending, Wish};
+use crate::seat::{Drain, Sending, Wish};
 use crate::trace::{DropReason, Tracer};
 use crate::world::World;
 use hopline_core::NodeId;
@@ -23,6 +23,10 @@ impl<T: Tracer> World<T> {
     /// Drains a machine in the path, and arms its wake-up.
     pub(crate) fn drive_seat(&mut self, node: NodeId, seat: usize) {
         let now = self.kernel.now;
+        let drain = &mut self.nodes[node.index()].path[seat].drain;
+        if core::mem::replace(drain, Drain::UnderWay) == Drain::UnderWay {
+            return;
+        }
         while let Some(wish) = self.nodes[node.index()].path[seat].machine.in_path().poll(now) {
             match wish {
                 Wish::ChannelTime => self.tell_channel_time(node, seat),
@@ -43,6 +47,7 @@ impl<T: Tracer> World<T> {
             }
         }
         let state = &mut self.nodes[node.index()].path[seat];
+        state.drain = Drain::Idle;
         let wanted = state.machine.in_path().next_wake();
         let event = Event::InPath { node: node.0, seat: seat as u32 };
         state.alarm.set(now, wanted, &mut self.kernel.scheduler, event);

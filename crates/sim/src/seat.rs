@@ -182,8 +182,16 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
 pub(crate) struct Seat {
     pub(crate) machine: Sitter,
     pub(crate) alarm: Alarm,
+    pub(crate) drain: Drain,
     /// What it had done before it counted.
     before: ProxyCounts,
+}
+
+/// Whether a machine's wishes are being granted. What is granted may lead back to the machine; the wishes behind it wait all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drain {
+    Idle,
+    UnderWay,
 }
 
 /// The machine in a seat.
@@ -205,7 +213,7 @@ pub(crate) enum Sitter {
 
 impl Seat {
     pub(crate) fn new(machine: Sitter) -> Self {
-        Self { machine, alarm: Alarm::OFF, before: ProxyCounts::default() }
+        Self { machine, alarm: Alarm::OFF, drain: Drain::Idle, before: ProxyCounts::default() }
     }
 
     /// Counts anew.

@@ -283,3 +283,13 @@ fn pairs_stand_at_both_ends_of_the_air_too() {
         assert!(outcome.flows[0].retransmissions < far.requests / 2, "{far:?}");
     }
 }
+
+#[test]
+fn what_a_pair_lets_go_on_goes_on_in_order_at_a_node_that_passes_it_on() {
+    let kind = PairKind::DProxy(d_proxy());
+    let outcome = simulate(&over_the_air(kind).transfer(2, 3, linux(), TOTAL), 1);
+    let flow = &outcome.flows[0];
+    assert!(outcome.nodes[1].proxies.held > 500, "{:?}", outcome.nodes[1].proxies);
+    // Of each hole the receiver would tell with what waited, were it not in order.
+    assert!(flow.retransmissions < 20, "{} retransmissions", flow.retransmissions);
+}

@@ -2,14 +2,15 @@
 
 mod support;
 
-use hopline_core::{Duration, Instant};
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_radio::mac::config::AckPolicy;
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
 use hopline_radio::phy::propagation::{LogDistance, Propagation, RangeDisk, Shadowing, ShadowingDraw};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{Rate, mac};
 use hopline_routing::aodv;
-use hopline_sim::spec::{Draw, Exchange, Interface, RoutingSpec, Traffic};
+use hopline_sim::spec::{Draw, Exchange, Interface, LossSpec, RoutingSpec, Traffic};
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use proptest::prelude::*;
@@ -88,9 +89,50 @@ fn medium_access() -> impl Strategy<Value = mac::Config> {
     let tap = prop_oneof![Just(mac::config::Tap::Off), Just(mac::config::Tap::Promiscuous)];
     let nav_reset =
         prop_oneof![Just(mac::config::NavReset::Never), Just(mac::config::NavReset::AfterSilentRts)];
-    (config, threshold, tap, nav_reset).prop_map(|(config, rts_threshold_bytes, tap, nav_reset)| {
-        mac::Config { rts_threshold_bytes, tap, nav_reset, ..config }
-    })
+    (config, threshold, tap, nav_reset, acknowledgment()).prop_map(
+        |(config, rts_threshold_bytes, tap, nav_reset, waits)| {
+            let Acknowledgment { policy: ack_policy, least, burst_limit, msdu_lifetime, block_ack_timeout } =
+                waits;
+            let no_ack_bytes = least..=u32::MAX;
+            let config = mac::Config {
+                ack_policy,
+                no_ack_bytes,
+                burst_limit,
+                msdu_lifetime,
+                block_ack_timeout,
+                ..config
+            };
+            mac::Config { rts_threshold_bytes, tap, nav_reset, ..config }
+        },
+    )
+}
+
+/// How frames are acknowledged, and for how long anybody waits for that.
+#[derive(Clone, Debug)]
+struct Acknowledgment {
+    policy: AckPolicy,
+    least: u32,
+    burst_limit: Option<Duration>,
+    msdu_lifetime: Option<Duration>,
+    block_ack_timeout: Option<Duration>,
+}
+
+fn acknowledgment() -> impl Strategy<Value = Acknowledgment> {
+    let policy = prop_oneof![
+        3 => Just(AckPolicy::Normal),
+        1 => Just(AckPolicy::NoAck),
+        2 => (1u8..=64).prop_map(|block_size| AckPolicy::BlockAck { block_size, txop_limit: None }),
+    ];
+    let time = || prop::option::weighted(0.3, (100u64..50_000).prop_map(Duration::from_micros));
+    (policy, 0u32..1500, time(), time(), time()).prop_map(
+        |(policy, least, burst_limit, msdu_lifetime, block_ack_timeout)| Acknowledgment {
+            policy,
+            least,
+            burst_limit,
+            msdu_lifetime,
+            block_ack_timeout,
+        },
+    )
 }
 
 fn transport() -> impl Strategy<Value = tcp::Config> {
@@ -176,7 +218,7 @@ prop_compose! {
     fn network()(
         trajectories in prop::collection::vec(trajectory(), 2..=12),
         (propagation, reception, medium_access) in (propagation(), reception(), medium_access()),
-        (radio_errors, wire_errors) in (errors(), prop::array::uniform2(errors())),
+        (radio_errors, pair_errors, wire_errors) in (errors(), errors(), prop::array::uniform2(errors())),
         routing in routing(),
         hosts in 0usize..=2,
         link_layer_us in prop_oneof![Just(0u64), Just(25)],
@@ -189,6 +231,7 @@ prop_compose! {
             radio.phy.reception = reception;
             radio.mac = medium_access;
             radio.errors = radio_errors;
+            radio.losses = vec![LossSpec { from: NodeId(0), to: NodeId(1), errors: pair_errors }];
             radio.link_layer_delay = Duration::from_micros(link_layer_us);
         });
         // AODV is for wireless networks only.
@@ -235,6 +278,9 @@ fn check(spec: &Spec, outcome: &Outcome) -> Result<(), TestCaseError> {
         let expected =
             if declared.interface() == Interface::Wireless { spec.duration } else { Duration::ZERO };
         prop_assert_eq!(total, expected);
+        for frames in [node.data_frames, node.ack_frames] {
+            prop_assert!(frames.collided <= frames.sent, "{frames:?}");
+        }
     }
     Ok(())
 }
@@ -252,6 +298,10 @@ proptest! {
     fn when_datagrams_have_stopped_no_packet_is_left(spec in network(), run in any::<u64>()) {
         prop_assume!(!matches!(&spec.routing, RoutingSpec::Aodv(config) if config.link_sensing.hello().is_some()));
         let spec = spec.change(|spec| {
+            // What waits at a receiver for a block that its sender has given up.
+            if let Some(radio) = &mut spec.radio {
+                radio.mac.block_ack_timeout.get_or_insert(Duration::from_millis(100));
+            }
             for flow in &mut spec.flows {
                 let interval = Duration::from_millis(7);
                 flow.traffic = Traffic::Cbr { packet_bytes: 700, interval };

@@ -709,6 +709,19 @@ fn where_nobody_is_at_the_other_end_packets_soon_wait_for_nothing_until_somebody
 }
 
 #[test]
+fn a_connection_of_which_nothing_passes_for_long_is_forgotten() {
+    let mut link = Link::begun_with(|config| config.bounds.idle = Duration::from_secs(5));
+    link.is_lost(1);
+    link.crosses(2);
+    link.waits(4_999);
+    assert_eq!((&link.arrived[..], link.far.connections()), (&[2][..], 1));
+    link.waits(5_000);
+    link.near.handle_timeout(Instant::from_secs(5));
+    assert_eq!((link.near.connections(), link.far.connections(), link.near.cached()), (0, 0, 0));
+    assert_eq!((link.far.stats().flows_expired, link.far.poll_timeout()), (1, None));
+}
+
+#[test]
 fn a_flood_of_flows_is_bounded_and_what_waits_in_them_goes_on() {
     let bounds = Bounds { connections: 100, ..Bounds::default() };
     let mut config = Config { bounds, held_in_all: 50, ..config(NEAR, FAR) };

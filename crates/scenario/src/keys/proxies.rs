@@ -193,7 +193,7 @@ pub const PROXY: &[Key] = &[
         "tail_probe_ms",
         0.001,
         60_000.0,
-        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: 1",
+        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: 4",
     ),
     proxy::PARITY.key,
     Key::word(

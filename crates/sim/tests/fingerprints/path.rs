@@ -16,10 +16,10 @@ pub(super) const PINNED: [(&str, u64); 9] = [
     ("Snoop as published", 0xbc84_926b_6ab5_72e7),
     ("Snoop of ns-2", 0xd007_aae4_9756_89e5),
     ("Snoop for today's senders", 0x7a42_16d3_c4d0_76a4),
-    ("split connections", 0xd96f_1e11_44f1_73d9),
-    ("split over TPA", 0x6130_94b6_c5e0_a6e6),
+    ("split connections", 0x5917_1f4f_7a2d_6912),
+    ("split over TPA", 0x5c55_8aa0_4213_7cfa),
     ("a supervisor host", 0x1c17_1cc2_759d_8cae),
-    ("a link that repairs its losses", 0xab2a_5aa1_00d2_fd81),
+    ("a link that repairs its losses", 0xae4b_90d9_32bf_ebec),
     ("Snoop at stations, packets kept at the next", 0x42a5_d281_4728_d1f0),
     ("registration, asking again", 0x0e80_0f7f_c53b_464d),
 ];

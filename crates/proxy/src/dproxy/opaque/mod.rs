@@ -41,7 +41,8 @@ pub struct Config {
     /// A packet that was sent again is not sent once more within this time. Default 250 µs.
     pub replay_interval: Duration,
     /// After half a round trip of the link without a packet, and so long at least, the other end is told of the last one; twice more, a
-    /// round trip apart, if it does not answer. Default 1 ms. `None`: never.
+    /// round trip apart, if it does not answer. Default 4 ms: over 802.11 shorter silences are those between bursts, and probes cost 4 % of
+    /// the goodput at 1 ms. `None`: never.
     pub tail_probe: Option<Duration>,
     /// What makes lost packets again without asking. Default nothing.
     pub parity: Parity,
@@ -57,7 +58,7 @@ impl Default for Config {
             age: Duration::from_millis(500),
             replays: 16,
             replay_interval: Duration::from_micros(250),
-            tail_probe: Some(Duration::from_millis(1)),
+            tail_probe: Some(Duration::from_millis(4)),
             parity: Parity::Off,
         }
     }

@@ -229,8 +229,10 @@ fn a_silent_link_is_told_of_its_last_packet_once_if_it_answers_and_then_rests() 
     assert_eq!((link.probes(), link.ends[0].poll_timeout()), (1, None));
     assert_eq!(link.held[0].values().sum::<i32>(), 0, "what has arrived is not kept");
     link.send(4..5, &mut loses);
-    link.run_ms(102, &mut loses);
-    assert_eq!(link.probes(), 2, "after half a round trip of 4 ms");
+    link.run_ms(103, &mut loses);
+    assert_eq!(link.probes(), 1);
+    link.run_ms(104, &mut loses);
+    assert_eq!(link.probes(), 2, "half a round trip would be 2 ms");
 }
 
 #[test]
@@ -244,6 +246,17 @@ fn what_nobody_answers_is_given_up_and_holds_up_nobody() {
     link.run_ms(52, &mut loses);
     assert_eq!(link.delivered, [0, 2, 3]);
     assert_eq!(link.ends[1].recovery().given_up, 1);
+}
+
+#[test]
+fn an_end_that_nobody_answers_tells_three_times_and_keeps_nothing_for_ever() {
+    let mut link = Link::new(Config::default());
+    let mut loses = |_, _: &Frame<u32>| true;
+    link.send(0..4, &mut loses);
+    link.run_ms(499, &mut loses);
+    assert_eq!((link.probes(), link.held[0].values().sum::<i32>()), (3, 4));
+    link.run_ms(500, &mut loses);
+    assert_eq!((link.ends[0].poll_timeout(), link.held[0].values().sum::<i32>()), (None, 0));
 }
 
 #[test]
