@@ -132,8 +132,10 @@ impl<K> AckPacing<K> {
         if news > 0 || news < -FAR {
             paced.acked = segment.ack;
         }
-        if is_bare_ack(segment) && (1..FAR).contains(&news) {
-            self.space(now, place, keep)
+        // Those of a recovery keep the rhythm, and do not wait.
+        let heard = is_ack(segment).then(|| paced.rhythm.hear(now, &self.config));
+        if let Some(heard) = heard.filter(|_| segment.options.sack.is_empty() && (1..FAR).contains(&news)) {
+            self.space(now, place, heard, keep)
         } else {
             self.stats.flushed += self.flush(place);
             self.at_once(keep)
@@ -199,7 +201,7 @@ impl<K> AckPacing<K> {
     fn begin<P: Payload>(&mut self, now: Instant, connection: Connection, segment: &Segment<P>) {
         let rhythm = Rhythm::default();
         let mut paced = Paced { acked: segment.ack, rhythm, gone: now, crowd: 1, held: VecDeque::new() };
-        if is_bare_ack(segment) {
+        if is_ack(segment) {
             paced.rhythm.hear(now, &self.config);
         }
         let (_, evicted) = self.table.insert(now, connection, paced);
@@ -216,9 +218,8 @@ impl<K> AckPacing<K> {
     }
 
     /// An ACK that may wait: it goes if its turn has come.
-    fn space(&mut self, now: Instant, place: Place, keep: impl FnOnce() -> K) -> Verdict {
+    fn space(&mut self, now: Instant, place: Place, heard: Heard, keep: impl FnOnce() -> K) -> Verdict {
         let paced = self.table.at(place);
-        let heard = paced.rhythm.hear(now, &self.config);
         if paced.held.is_empty() {
             paced.crowd = 1;
             if heard == Heard::First || paced.turn() <= now {
@@ -299,9 +300,9 @@ fn is_beginning_or_end<P>(segment: &Segment<P>) -> bool {
     segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST)
 }
 
-/// Whether a segment acknowledges, and nothing else.
-fn is_bare_ack<P: Payload>(segment: &Segment<P>) -> bool {
-    segment.flags == Flags::ACK && segment.payload.is_empty() && segment.options.sack.is_empty()
+/// Whether a segment acknowledges, and does nothing else.
+fn is_ack<P: Payload>(segment: &Segment<P>) -> bool {
+    segment.flags == Flags::ACK && segment.payload.is_empty()
 }
 
 #[cfg(test)]

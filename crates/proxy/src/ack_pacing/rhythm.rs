@@ -34,7 +34,7 @@ pub(super) enum Heard {
 /// Averages count ACKs in parts of one.
 const ONE: u64 = 256;
 /// How much a new burst counts: one of this many.
-const GAIN: u64 = 8;
+const GAIN: u64 = 4;
 
 impl Rhythm {
     /// An ACK comes.
