@@ -129,7 +129,7 @@ impl<K> AckPacing<K> {
         };
         let paced = self.table.at(place);
         let news = segment.ack.distance_from(paced.acked);
-        if news > 0 || news < -FAR {
+        if !(-FAR..=0).contains(&news) {
             paced.acked = segment.ack;
         }
         // Those of a recovery keep the rhythm, and do not wait.
