@@ -6,7 +6,7 @@ use core::num::NonZeroU16;
 use hopline_core::{Duration, Instant};
 use hopline_proxy::Packet;
 use hopline_proxy::ack_pacing::{AckPacing, Config, Verdict};
-use hopline_testkit::transfer::{Course, Transfer};
+use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Middle, Side, Station};
 use hopline_wire::tcp::Segment;
 use proptest::prelude::*;
