@@ -155,7 +155,8 @@ fn mobile(
 ) -> Result<MobileSide, Problem> {
     let of = &nodes[node.index()];
     let listed = section.texts("mobile");
-    if listed.is_empty() && of.interface() == Interface::Wireless {
+    let is_there = section.get(keys::proxy::KIND) != keys::ProxyKind::None;
+    if listed.is_empty() && (of.interface() == Interface::Wireless || !is_there) {
         return Ok(MobileSide::Radios);
     }
     if listed.is_empty() {

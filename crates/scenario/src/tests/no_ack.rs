@@ -1,6 +1,5 @@
 //! Bursts, and which packets go unacknowledged.
 
-use super::errors::first_problem;
 use super::*;
 use hopline_radio::mac::config as mac;
 
