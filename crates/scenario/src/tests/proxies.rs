@@ -5,7 +5,9 @@ use super::*;
 use core::num::NonZeroU8;
 use hopline_core::NodeId;
 use hopline_sim::spec::dproxy::opaque;
-use hopline_sim::spec::{MobileSide, PairKind, PairSpec, ProxyKind, arq, dproxy, mtcp, nack, snoop};
+use hopline_sim::spec::{
+    MobileSide, PairKind, PairSpec, ProxyKind, ack_pacing, arq, dproxy, mtcp, nack, snoop,
+};
 
 /// A server, a base station and a mobile host, all wired, with a proxy that says `rest`.
 fn last_hop(rest: &str) -> String {
@@ -78,6 +80,21 @@ fn a_station_asks_as_often_as_it_is_told() {
     let of = of("local_limit = 3\nmin_timer_ms = 9\nidle_s = 5\n");
     assert_eq!((of.attempts, of.min_timer), (3, Duration::from_millis(9)));
     assert_eq!(of.bounds.idle, Duration::from_secs(5));
+}
+
+#[test]
+fn acks_wait_as_long_as_they_are_told_and_as_many() {
+    let of = |rest: &str| match served(&format!("kind = \"ack-pacing\"\n{rest}")).proxies.remove(0).kind {
+        ProxyKind::AckPacing(config) => config,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(""), ack_pacing::Config::default());
+    let of = of(
+        "max_hold_ms = 5\nburst_gap_ms = 1\nheld_packets = 7\nhigh_water_packets = 9\nidle_s = 3\nconnections = 2\n",
+    );
+    assert_eq!((of.max_hold, of.burst_gap), (Duration::from_millis(5), Duration::from_millis(1)));
+    assert_eq!((of.held_packets.get(), of.held_in_all), (7, 9));
+    assert_eq!((of.bounds.idle, of.bounds.connections), (Duration::from_secs(3), 2));
 }
 
 #[test]
@@ -158,6 +175,7 @@ fn mistakes_are_named() {
         ("kind = \"snoop\"\nmobile = [\"x\"]\n", "there is no node `x`"),
         ("kind = \"snoop\"\nmobile = [\"bs\"]\n", "`bs` is its own mobile host"),
         ("kind = \"snoop\"\nmobile = [\"m\"]\npersist_ms = 9\n", "`persist_ms` with preset = \"modern\""),
+        ("kind = \"ack-pacing\"\nmobile = [\"m\"]\nmax_hold_ms = 0\n", "`proxy.0.max_hold_ms`"),
         ("kind = \"snop\"\n", "`proxy.0.kind` does not know \"snop\""),
         ("kind = \"none\"\nmobile = [\"m\"]\n[link.arq]\nattempts = 0\n", "`link.1.arq.attempts`"),
         ("kind = \"none\"\nmobile = [\"m\"]\n[link.arq]\norder = \"some\"\n", "does not know \"some\""),
