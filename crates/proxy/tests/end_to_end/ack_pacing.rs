@@ -44,7 +44,7 @@ impl Paced {
         while let Some(kept) = self.machine.poll() {
             self.go_on(now, kept);
         }
-        assert_eq!(self.came - self.gone, self.machine.held().into());
+        assert_eq!(self.came - self.gone, u64::from(self.machine.held()));
     }
 }
 
