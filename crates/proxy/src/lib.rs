@@ -6,6 +6,7 @@
 //!
 //! | machine | what it does | source |
 //! |---|---|---|
+//! | [`ack_pacing`] | spreads bursts of ACKs out | a question of Murray, Koziniec, Dixon 2009, §II-A.2 |
 //! | [`arq`] | has a link repair its own losses | link-level retransmission and FEC |
 //! | [`dproxy`] | has both ends of a lossy link repair what it loses of TCP, or of anything | D-Proxy: Murray, Koziniec, Dixon 2009 |
 //! | [`fast_retransmit`] | has a mobile host ask again at once for what a handoff lost | Caceres, Iftode 1995 |
@@ -15,6 +16,7 @@
 //! | [`split`] | ends the connection at the border and begins another one beyond, over whatever transport suits the last hop | I-TCP: Bakre, Badrinath 1995 |
 //! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
+pub mod ack_pacing;
 pub mod arq;
 pub mod dproxy;
 pub mod fast_retransmit;

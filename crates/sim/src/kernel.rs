@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::fingerprint::{Fingerprint, Observed};
-use crate::outcome::{Addressed, Drops, Frames};
+use crate::outcome::{Addressed, Drops, Frames, QueueLog};
 use crate::packet::{Account, Body, Handle, Packet, Slab};
 use crate::scheduler::Scheduler;
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
@@ -37,6 +37,7 @@ pub(crate) struct Ledger {
     pub(crate) drops: Drops,
     /// Packets marked by its queues.
     pub(crate) marks: u64,
+    pub(crate) queues: QueueLog,
     pub(crate) frames: Frames,
     pub(crate) data_frames: Addressed,
     pub(crate) ack_frames: Addressed,
@@ -106,11 +107,23 @@ impl<T: Tracer> Kernel<T> {
         self.packets.release(handle);
     }
 
+    /// A queue of `node` had `before` packets, and has `after`.
+    pub(crate) fn note_waiting(&mut self, node: NodeId, before: usize, after: usize) {
+        self.ledger[node.index()].queues.change(self.now, before, after);
+    }
+
     /// The machines of a node, if it has any, are to know that a packet is lost to a queue.
     pub(crate) fn tell_refused(&mut self, node: NodeId, handle: Handle) {
         if self.watched.get(node.index()) == Some(&true) {
             self.refused.push((node, self.packets.get(handle).clone()));
         }
+    }
+}
+
+impl Ledger {
+    /// Counts anew from `now` on.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        *self = Self { queues: self.queues.restarted(now), ..Self::default() };
     }
 }
 

@@ -10,7 +10,9 @@ use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet};
-use crate::proxy::{self, Crossing, DProxySeat, FastRetransmitSeat, FilterSeat, Kept, LinkSeat, SplitSeat};
+use crate::proxy::{
+    self, AckPacingSeat, Crossing, DProxySeat, FastRetransmitSeat, FilterSeat, Kept, LinkSeat, SplitSeat,
+};
 use crate::spec::Spec;
 use crate::trace::{DropReason, PacketView};
 use hopline_core::{Instant, Length, NodeId};
@@ -201,6 +203,7 @@ pub(crate) enum Sitter {
     Snoop(Box<FilterSeat<Snoop<Kept>>>),
     Mtcp(Box<FilterSeat<Mtcp<Kept>>>),
     Nacks(Box<FilterSeat<Nacks<Kept>>>),
+    AckPacing(Box<AckPacingSeat>),
     Split(Box<SplitSeat>),
     Arq(Box<LinkSeat<Arq<Crossing>>>),
     Opaque(Box<LinkSeat<Opaque<Crossing>>>),
@@ -234,6 +237,7 @@ impl Sitter {
             Self::Snoop(machine) => machine.as_mut(),
             Self::Mtcp(machine) => machine.as_mut(),
             Self::Nacks(machine) => machine.as_mut(),
+            Self::AckPacing(machine) => machine.as_mut(),
             Self::Split(machine) => machine.as_mut(),
             Self::Arq(machine) => machine.as_mut(),
             Self::Opaque(machine) => machine.as_mut(),

@@ -89,9 +89,11 @@ impl Wires {
         class: Class,
     ) {
         let direction = self.direction(end);
+        let before = direction.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let enqueued = direction.queue.enqueue(kernel.now, (handle, class), &mut owner);
         let told = owner.told();
+        kernel.note_waiting(direction.from, before, direction.queue.len());
         kernel.note_enqueued((Place::Wire, direction.from), enqueued, told);
         self.start(kernel, end);
     }
@@ -142,9 +144,11 @@ impl Wires {
             return;
         }
         let from = direction.from;
+        let before = direction.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let next = direction.queue.dequeue(kernel.now, &mut owner);
         let told = owner.told();
+        kernel.note_waiting(from, before, direction.queue.len());
         kernel.note_told((Place::Wire, from), told);
         let Some((handle, _)) = next else { return };
         direction.sending = Some(handle);

@@ -163,6 +163,7 @@ impl<T: Tracer> World<T> {
             drops: ledger.drops,
             proxies: state.path.iter_mut().map(Seat::counts).fold(ProxyCounts::default(), |sum, of| sum + of),
             handoffs: state.handoff_log().map_or(Handoffs::default(), |log| log.handoffs()),
+            queues: ledger.queues.lengths(now),
             marks: ledger.marks,
             frames: ledger.frames,
             data_frames: ledger.data_frames,
@@ -192,7 +193,7 @@ impl<T: Tracer> World<T> {
     fn warmed_up(&mut self) {
         let now = self.kernel.now;
         self.flows.restart(now, &self.held());
-        self.kernel.ledger.fill_with(Default::default);
+        self.kernel.ledger.iter_mut().for_each(|ledger| ledger.restart(now));
         if let Some(air) = &mut self.air {
             air.restart_airtime(now);
         }

@@ -4,18 +4,19 @@ mod support;
 
 use core::num::NonZeroU8;
 use hopline_core::{Duration, NodeId};
-use hopline_radio::mac::config::AckPolicy;
+use hopline_queue::drop_tail::Service;
+use hopline_radio::mac::{self, config::AckPolicy};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::spec::dproxy::opaque;
 use hopline_sim::spec::{
-    Blocks, MobileSide, OutageSpec, PairKind, PairSpec, ProxyKind, ProxySpec, Transport, arq, dproxy, mtcp,
-    nack, snoop, split,
+    Blocks, MobileSide, OutageSpec, PairKind, PairSpec, ProxyKind, ProxySpec, RadioSpec, Transport,
+    ack_pacing, arq, dproxy, mtcp, nack, snoop, split,
 };
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::{tcp, tpa};
 use std::net::Ipv4Addr;
 use support::last_hop::{last_hop, linux};
-use support::{Build, at, chain, link};
+use support::{Build, at, chain, disk, link, queue};
 
 const TOTAL: u64 = 3_000_000;
 
@@ -286,10 +287,47 @@ fn pairs_stand_at_both_ends_of_the_air_too() {
 
 #[test]
 fn what_a_pair_lets_go_on_goes_on_in_order_at_a_node_that_passes_it_on() {
-    let kind = PairKind::DProxy(d_proxy());
-    let outcome = simulate(&over_the_air(kind).transfer(2, 3, linux(), TOTAL), 1);
+    let spec = over_the_air(PairKind::DProxy(d_proxy())).change(|spec| {
+        let radio = spec.radio.as_mut().expect("there are radios");
+        radio.errors = ErrorModel::PacketLoss(Probability::new(0.02).expect("a probability"));
+    });
+    // No queue overflows.
+    let sender = tcp::Config { receive_buffer: 40_000, ..linux() };
+    let outcome = simulate(&spec.transfer(2, 3, sender, TOTAL), 1);
     let flow = &outcome.flows[0];
-    assert!(outcome.nodes[1].proxies.held > 500, "{:?}", outcome.nodes[1].proxies);
+    assert!(outcome.nodes[1].proxies.held > 100, "{:?}", outcome.nodes[1].proxies);
     // Of each hole the receiver would tell with what waited, were it not in order.
     assert!(flow.retransmissions < 20, "{} retransmissions", flow.retransmissions);
+}
+
+/// Two bridges 10 m apart over 802.11a with blocks of 32 frames, and a host on a wire behind each. Nodes: sender, bridge, bridge,
+/// receiver.
+fn bridged_in_blocks(pacing: Option<ack_pacing::Config>) -> Spec {
+    let ack_policy = AckPolicy::BlockAck { block_size: 32, txop_limit: None };
+    let mac = mac::Config { ack_policy, ..mac::Config::dot11a() };
+    let radio = RadioSpec { mac, queue: queue(3000, Service::Fifo), ..disk(250.0) };
+    let wire = |a, b| link(a, b, 100_000_000, Duration::from_millis(5), 1000);
+    let spec = chain(1).change(|spec| spec.radio = Some(radio)).wired_node().wired_node();
+    let spec = spec.link(wire(2, 0)).link(wire(1, 3)).transfer(2, 3, linux(), TOTAL).seconds(60);
+    let paced = |config| ProxySpec {
+        node: NodeId(0),
+        mobile: MobileSide::Radios,
+        kind: ProxyKind::AckPacing(config),
+    };
+    spec.change(|spec| spec.proxies = pacing.map(paced).into_iter().collect())
+}
+
+#[test]
+fn bursts_of_acks_from_a_link_that_sends_blocks_are_spread_out_and_none_is_lost_sight_of() {
+    let (plain, lost) = transferred(&bridged_in_blocks(None));
+    assert_eq!((lost, plain.nodes[0].proxies.held), (0, 0));
+    let bursts = &plain.flows[0].ack_bursts;
+    assert!(bursts.quantile(0.95) >= Some(8), "{bursts:?}");
+    let (paced, lost) = transferred(&bridged_in_blocks(Some(ack_pacing::Config::default())));
+    assert_eq!(lost, 0);
+    let counts = paced.nodes[0].proxies;
+    assert!(counts.held > 100 && counts.acks_absorbed + counts.acks_made == 0, "{counts:?}");
+    let spread = &paced.flows[0].ack_bursts;
+    assert!(spread.mean() < bursts.mean().map(|mean| mean / 2.0), "{spread:?}");
+    assert_eq!(paced.flows[0].back.received, paced.flows[0].back.sent);
 }

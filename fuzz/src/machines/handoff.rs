@@ -5,7 +5,7 @@ use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_proxy::handoff::{
     Decide, Does, HomeAgent, Identity, Key, Mobile, MobileConfig, Scheme, Station, StationConfig,
 };
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, Says, Tagged};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, Past, Says, Tagged};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -100,6 +100,9 @@ fn any_request(choices: &mut Choices<'_>, kind: Kind) -> Asks {
         }
         Kind::Buffer => Asks::Buffer,
         Kind::Stop => Asks::Stop,
-        Kind::Register => Asks::Register { care_of: choices.address(8) },
+        Kind::Register => Asks::Register {
+            care_of: choices.address(8),
+            past: if choices.byte() % 2 == 0 { Past::None } else { Past::Some },
+        },
     }
 }

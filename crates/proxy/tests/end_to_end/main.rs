@@ -1,5 +1,6 @@
 //! Two TCP endpoints with real bytes and a machine between them: every byte arrives once and in order, whatever both links do.
 
+mod ack_pacing;
 mod dproxy;
 mod filters;
 mod moved;

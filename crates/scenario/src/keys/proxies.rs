@@ -20,6 +20,8 @@ pub enum Kind {
     Mtcp,
     /// What asks for what mobile hosts have sent.
     Nack,
+    /// What spreads bursts of ACKs out.
+    AckPacing,
     /// Connections split in two.
     Split,
     /// D-Proxy, at both ends of a link.
@@ -47,10 +49,11 @@ pub mod proxy {
             "split" => Kind::Split,
             "mtcp" => Kind::Mtcp,
             "nack" => Kind::Nack,
+            "ack-pacing" => Kind::AckPacing,
             "d-proxy" => Kind::DProxy,
             "opaque" => Kind::Opaque,
         },
-        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come; d-proxy: node and peer repair what the link between them loses of TCP; opaque: the same of whatever crosses it",
+        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come; ack-pacing: bursts of ACKs from mobile hosts are spread out; d-proxy: node and peer repair what the link between them loses of TCP; opaque: the same of whatever crosses it",
     )
     .required();
     /// `timeouts`.
@@ -136,7 +139,7 @@ pub const PROXY: &[Key] = &[
         "high_water_packets",
         1,
         65_535,
-        "of snoop and d-proxy: packets kept of a connection, of opaque: of all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 256 (C6), of opaque: 1024",
+        "of snoop and d-proxy: packets kept of a connection, of opaque: of all, of ack-pacing: ACKs that wait, of all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 256 (C6), of opaque: 1024, of ack-pacing: 4096",
     ),
     Key::integer(
         "local_limit",
@@ -175,7 +178,19 @@ pub const PROXY: &[Key] = &[
         "held_packets",
         1,
         65_535,
-        "of d-proxy: packets of a flow that wait for others (C5); default: 64",
+        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait; default: 64, of ack-pacing: 256",
+    ),
+    Key::number(
+        "max_hold_ms",
+        0.001,
+        60_000.0,
+        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over; default: 20",
+    ),
+    Key::number(
+        "burst_gap_ms",
+        0.001,
+        60_000.0,
+        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst; default: 0.2",
     ),
     Key::number(
         "patience_ms",

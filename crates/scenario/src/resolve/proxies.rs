@@ -9,7 +9,7 @@ use hopline_sim::spec::dproxy::opaque::{self, Order};
 use hopline_sim::spec::snoop::{self, Config, LocalTimer, Modern, Rules};
 use hopline_sim::spec::{
     FlowSpec, Interface, LinkSpec, MobileSide, NodeSpec, PairKind, PairSpec, ProxyKind, ProxySpec, Transport,
-    dproxy, mtcp, nack, split,
+    ack_pacing, dproxy, mtcp, nack, split,
 };
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -42,6 +42,10 @@ pub(super) fn resolve(
             }
             keys::ProxyKind::Nack => {
                 proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Nack(nack(&section)) });
+            }
+            keys::ProxyKind::AckPacing => {
+                let kind = ProxyKind::AckPacing(ack_pacing(&section));
+                proxies.push(ProxySpec { node, mobile, kind });
             }
             keys::ProxyKind::Split => {
                 let kind = ProxyKind::Split(Box::new(split(scenario, section, &mobile)?));
@@ -151,7 +155,8 @@ fn mobile(
 ) -> Result<MobileSide, Problem> {
     let of = &nodes[node.index()];
     let listed = section.texts("mobile");
-    if listed.is_empty() && of.interface() == Interface::Wireless {
+    let is_there = section.get(keys::proxy::KIND) != keys::ProxyKind::None;
+    if listed.is_empty() && (of.interface() == Interface::Wireless || !is_there) {
         return Ok(MobileSide::Radios);
     }
     if listed.is_empty() {
@@ -216,6 +221,18 @@ fn nack(section: &Section<'_>) -> nack::Config {
     let mut config = nack::Config::default();
     config.attempts = section.narrow("local_limit").unwrap_or(config.attempts);
     config.min_timer = milliseconds(section, "min_timer_ms").unwrap_or(config.min_timer);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    config
+}
+
+fn ack_pacing(section: &Section<'_>) -> ack_pacing::Config {
+    let mut config = ack_pacing::Config::default();
+    config.max_hold = milliseconds(section, "max_hold_ms").unwrap_or(config.max_hold);
+    config.burst_gap = milliseconds(section, "burst_gap_ms").unwrap_or(config.burst_gap);
+    config.held_packets =
+        section.narrow("held_packets").and_then(NonZeroU16::new).unwrap_or(config.held_packets);
+    config.held_in_all = section.small("high_water_packets").unwrap_or(config.held_in_all);
     config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
     config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
     config

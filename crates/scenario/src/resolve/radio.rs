@@ -225,12 +225,9 @@ fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Pr
         .help("carrier_sense_range_m is at least range_m"))
 }
 
-/// The keys of each way to acknowledge. Those of no-ack are no error with normal, so that the two can be compared, and
-/// `burst_limit_us` is none with any: block-ack makes nothing of it.
-const ACK_POLICY_KEYS: [Owned; 2] = [
-    (&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms", "block_ack_setup"]),
-    (&["normal", "no-ack"], &["no_ack_min_bytes", "no_ack_max_bytes"]),
-];
+/// The keys of each way to acknowledge. Those of no-ack and of bursts are no error with others, so that all can be compared.
+const ACK_POLICY_KEYS: [Owned; 1] =
+    [(&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms", "block_ack_setup"])];
 
 fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Problem> {
     if let Some(rate) = rate(&section, "data_rate_mbps")? {

@@ -50,12 +50,10 @@ fn agreements_stand_from_the_start_unless_they_are_to_be_set_up() {
 }
 
 #[test]
-fn keys_of_another_policy_are_refused() {
+fn keys_of_no_ack_and_of_bursts_have_no_effect_with_other_policies_and_are_no_error() {
     assert_eq!(mac(&["mac.no_ack_min_bytes=200"]).ack_policy, mac::AckPolicy::Normal);
-    assert_eq!(
-        first_problem(&(CHAIN.to_owned() + "[mac]\nack_policy = \"block-ack\"\nno_ack_min_bytes = 200\n")),
-        "12:20 `no_ack_min_bytes` is used with ack_policy = \"normal\" or \"no-ack\", not \"block-ack\" | set ack_policy = \"normal\" or \"no-ack\", or remove it"
-    );
+    let blocks = mac(&["mac.ack_policy=block-ack", "mac.burst_limit_us=2000"]);
+    assert!(matches!(blocks.ack_policy, mac::AckPolicy::BlockAck { .. }), "{blocks:?}");
 }
 
 #[test]

@@ -4,7 +4,10 @@ use super::errors::first_problem;
 use super::*;
 use core::num::NonZeroU8;
 use hopline_core::NodeId;
-use hopline_sim::spec::{MobileSide, ProxyKind, arq, mtcp, nack, snoop};
+use hopline_sim::spec::dproxy::opaque;
+use hopline_sim::spec::{
+    MobileSide, PairKind, PairSpec, ProxyKind, ack_pacing, arq, dproxy, mtcp, nack, snoop,
+};
 
 /// A server, a base station and a mobile host, all wired, with a proxy that says `rest`.
 fn last_hop(rest: &str) -> String {
@@ -80,6 +83,21 @@ fn a_station_asks_as_often_as_it_is_told() {
 }
 
 #[test]
+fn acks_wait_as_long_as_they_are_told_and_as_many() {
+    let of = |rest: &str| match served(&format!("kind = \"ack-pacing\"\n{rest}")).proxies.remove(0).kind {
+        ProxyKind::AckPacing(config) => config,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(""), ack_pacing::Config::default());
+    let of = of(
+        "max_hold_ms = 5\nburst_gap_ms = 1\nheld_packets = 7\nhigh_water_packets = 9\nidle_s = 3\nconnections = 2\n",
+    );
+    assert_eq!((of.max_hold, of.burst_gap), (Duration::from_millis(5), Duration::from_millis(1)));
+    assert_eq!((of.held_packets.get(), of.held_in_all), (7, 9));
+    assert_eq!((of.bounds.idle, of.bounds.connections), (Duration::from_secs(3), 2));
+}
+
+#[test]
 fn a_link_repairs_its_losses_where_it_says_so() {
     let of = |rest: &str| served(&format!("kind = \"none\"\n[link.arq]\n{rest}")).links.remove(1).arq;
     // `[link.arq]` belongs to the last link.
@@ -92,6 +110,63 @@ fn a_link_repairs_its_losses_where_it_says_so() {
     assert_eq!((of.parity_every.map(NonZeroU8::get), of.min_timer), (Some(8), Duration::from_millis(2)));
 }
 
+/// The only pair of this scenario.
+fn pair(rest: &str) -> PairSpec {
+    let mut spec = served(rest);
+    assert!(spec.proxies.is_empty());
+    assert_eq!(spec.pairs.len(), 1);
+    spec.pairs.remove(0)
+}
+
+#[test]
+fn d_proxy_stands_at_both_ends_of_a_link_and_each_mechanism_can_be_told() {
+    let of = |rest: &str| match pair(&format!("kind = \"d-proxy\"\npeer = \"m\"\n{rest}")).kind {
+        PairKind::DProxy(config) => config,
+        other @ PairKind::Opaque(_) => panic!("{other:?}"),
+    };
+    let default = of("");
+    assert_eq!((default.recovery, default.held_packets), (dproxy::Recovery::default(), 64));
+    assert_eq!((default.tail_probe, default.overflow), (None, dproxy::Overflow::LeftToSender));
+    let told = of(
+        "order_rule = \"off\"\ntimeouts = \"cumulative\"\nexpansion = \"off\"\norder = \"any\"\nlocal_limit = 7\nhigh_water_packets = 9\nheld_packets = 5\ngrace_packets = 2\npatience_ms = 30\nmin_timer_ms = 1\ntail_probe_ms = 8\noverflow = \"kept\"\nconnections = 3\n",
+    );
+    let recovery = dproxy::Recovery {
+        attempts: NonZeroU8::new(7).expect("not zero"),
+        timeouts: dproxy::Timeouts::Cumulative,
+        order_rule: dproxy::OrderRule::Off,
+        floor: Duration::from_millis(1),
+        patience: Duration::from_millis(30),
+        grace: 2,
+        ..dproxy::Recovery::default()
+    };
+    assert_eq!((told.recovery, told.expansion), (recovery, dproxy::Expansion::Off));
+    assert_eq!((told.holding, told.held_packets), (dproxy::Holding::AsTheyCome, 5));
+    assert_eq!((told.caching.packets_per_flow, told.bounds.connections), (9, 3));
+    assert_eq!(
+        (told.tail_probe, told.overflow),
+        (Some(Duration::from_millis(8)), dproxy::Overflow::Repaired)
+    );
+}
+
+#[test]
+fn an_opaque_pair_keeps_order_unless_told_otherwise() {
+    let of = |rest: &str| match pair(&format!("kind = \"opaque\"\npeer = \"m\"\n{rest}")).kind {
+        PairKind::Opaque(config) => config,
+        other @ PairKind::DProxy(_) => panic!("{other:?}"),
+    };
+    assert_eq!(of(""), opaque::Config::default());
+    let told = of("order = \"any\"\nparity = \"adaptive\"\nhigh_water_packets = 50\ntail_probe_ms = 2\n");
+    assert_eq!((told.order, told.kept_packets), (opaque::Order::Any, 50));
+    assert!(matches!(told.parity, opaque::Parity::Adaptive { .. }));
+    assert_eq!(told.tail_probe, Some(Duration::from_millis(2)));
+}
+
+#[test]
+fn where_nothing_stands_nobody_needs_to_be_named() {
+    let spec = served("kind = \"none\"\npeer = \"m\"\n");
+    assert!(spec.proxies.is_empty() && spec.pairs.is_empty());
+}
+
 #[test]
 fn mistakes_are_named() {
     let wrong = |rest: &str| first_problem(&last_hop(rest));
@@ -100,10 +175,14 @@ fn mistakes_are_named() {
         ("kind = \"snoop\"\nmobile = [\"x\"]\n", "there is no node `x`"),
         ("kind = \"snoop\"\nmobile = [\"bs\"]\n", "`bs` is its own mobile host"),
         ("kind = \"snoop\"\nmobile = [\"m\"]\npersist_ms = 9\n", "`persist_ms` with preset = \"modern\""),
+        ("kind = \"ack-pacing\"\nmobile = [\"m\"]\nmax_hold_ms = 0\n", "`proxy.0.max_hold_ms`"),
         ("kind = \"snop\"\n", "`proxy.0.kind` does not know \"snop\""),
         ("kind = \"none\"\nmobile = [\"m\"]\n[link.arq]\nattempts = 0\n", "`link.1.arq.attempts`"),
         ("kind = \"none\"\nmobile = [\"m\"]\n[link.arq]\norder = \"some\"\n", "does not know \"some\""),
         ("mobile = [\"m\"]\n", "`proxy.0` has no `kind`"),
+        ("kind = \"d-proxy\"\n", "a pair of machines, and only one end of its link"),
+        ("kind = \"opaque\"\npeer = \"x\"\n", "there is no node `x`"),
+        ("kind = \"opaque\"\npeer = \"bs\"\n", "no link leads from `bs` to `bs`"),
     ] {
         assert!(wrong(rest).contains(message), "{rest}: {}", wrong(rest));
     }

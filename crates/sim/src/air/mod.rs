@@ -199,19 +199,22 @@ impl Air {
     }
 
     /// Takes the packets for `next_hop` out of the queue of a station.
-    pub(crate) fn purge_queue<T>(
+    pub(crate) fn purge_queue<T: Tracer>(
         &mut self,
-        kernel: &Kernel<T>,
+        kernel: &mut Kernel<T>,
         at: StationId,
         next_hop: MacAddr,
     ) -> Vec<Handle> {
         let mut purged = Vec::new();
-        self.stations[at.index()].queue.remove_matching(
+        let station = &mut self.stations[at.index()];
+        let before = station.queue.len();
+        station.queue.remove_matching(
             kernel.now,
             |q| q.to == next_hop,
             |q| purged.push(q.handle),
             |q| kernel.packets.len(q.handle),
         );
+        kernel.note_waiting(station.node, before, station.queue.len());
         purged
     }
 
@@ -391,9 +394,11 @@ impl Air {
 
     fn feed_mac<T: Tracer>(&mut self, kernel: &mut Kernel<T>, at: StationId) -> bool {
         let station = &mut self.stations[at.index()];
+        let before = station.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let queued = station.queue.dequeue(kernel.now, &mut owner);
         let told = owner.told();
+        kernel.note_waiting(station.node, before, station.queue.len());
         kernel.note_told((Place::Radio, station.node), told);
         let Some(queued) = queued else { return false };
         let len_bytes = kernel.packets.len(queued.handle);
@@ -403,9 +408,11 @@ impl Air {
 
     fn enqueue<T: Tracer>(&mut self, kernel: &mut Kernel<T>, at: StationId, queued: Queued) -> Sent {
         let station = &mut self.stations[at.index()];
+        let before = station.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let enqueued = station.queue.enqueue(kernel.now, queued, &mut owner);
         let told = owner.told();
+        kernel.note_waiting(station.node, before, station.queue.len());
         kernel.note_enqueued((Place::Radio, station.node), enqueued, told);
         if station.mac.is_ready() { Sent::Queued } else { Sent::Waits }
     }

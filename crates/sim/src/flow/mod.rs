@@ -8,7 +8,7 @@ mod gaps;
 mod needless;
 
 use crate::kernel::Kernel;
-use crate::outcome::{Connected, Detected, FlowOutcome, FlowSample, Packets};
+use crate::outcome::{AckBursts, Connected, Detected, FlowOutcome, FlowSample, Packets};
 use crate::packet::{Account, Arrival, Body, Handle, Packet, header};
 use crate::spec::{FlowSpec, Series, Spec, Traffic, Transport};
 use crate::trace::Tracer;
@@ -90,6 +90,8 @@ struct Flow {
     silence: Duration,
     /// By the side that sends.
     packets: [Packets; 2],
+    /// At the source.
+    ack_bursts: AckBursts,
     series: VecDeque<FlowSample>,
     /// Most samples in it.
     most_samples: usize,
@@ -165,6 +167,7 @@ impl Flow {
             last_delivery: spec.start,
             silence: Duration::ZERO,
             packets: Default::default(),
+            ack_bursts: AckBursts::default(),
             series: VecDeque::new(),
             most_samples: match series {
                 Series::Whole => usize::MAX,
@@ -201,6 +204,7 @@ impl Flow {
         for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
             packets.restart(held, held_bytes);
         }
+        self.ack_bursts = AckBursts::default();
         if let Kind::Connection(connection) = &mut self.kind
             && let App::Exchange(exchange) = &mut connection.app
         {
@@ -213,6 +217,7 @@ impl Flow {
         for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
             packets.settle(held, held_bytes);
         }
+        self.ack_bursts.end();
     }
 
     /// The result at the end of the run, `now`.
@@ -249,6 +254,7 @@ impl Flow {
             ..FlowOutcome::default()
         };
         [outcome.data, outcome.back] = self.packets;
+        outcome.ack_bursts = self.ack_bursts;
         if let Kind::Connection(connection) = self.kind
             && let App::Exchange(exchange) = connection.app
         {
@@ -448,6 +454,9 @@ impl Flows {
         }
         match (&packet.body, &mut state.kind) {
             (Body::Segment(segment), Kind::Connection(connection)) => {
+                if from == Side::Sink && arrival == Arrival::First && segment.data_len() == 0 {
+                    state.ack_bursts.record(now);
+                }
                 let segment = segment.with_ecn(kernel.packets.ecn(handle));
                 connection.handle_packet(now, from.other(), segment, packet.made, forwarded + 1);
                 return Some(from.other());

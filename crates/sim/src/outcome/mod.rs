@@ -1,17 +1,22 @@
 //! What a run yields.
 
+mod ack_bursts;
 mod delays;
 mod handoffs;
 mod neighborhood;
 mod packets;
 mod proxies;
+mod queues;
 
+pub use ack_bursts::{AckBursts, BURST_GAP};
 pub use delays::Delays;
 pub(crate) use handoffs::HandoffLog;
 pub use handoffs::Handoffs;
 pub use neighborhood::{NeighborhoodSample, NeighborhoodSeries};
 pub use packets::Packets;
 pub use proxies::ProxyCounts;
+pub use queues::QueueLengths;
+pub(crate) use queues::QueueLog;
 
 pub use hopline_transport::any::Detected;
 
@@ -76,6 +81,8 @@ pub struct FlowOutcome {
     pub data: Packets,
     /// IP packets the other way: acknowledgments, requests. Empty for datagrams.
     pub back: Packets,
+    /// Bursts of segments without data that arrive at the source: acknowledgments. Empty for datagrams.
+    pub ack_bursts: AckBursts,
     /// Requests sent.
     pub requests: u64,
     /// How often an end was told that the route to its peer was lost. 0 where nobody tells
@@ -139,6 +146,8 @@ pub struct NodeOutcome {
     pub proxies: ProxyCounts,
     /// Its handoffs, if it is a mobile host.
     pub handoffs: Handoffs,
+    /// How many packets wait in its queues.
+    pub queues: QueueLengths,
     /// Packets that queues of this node marked in place of dropping them (RFC 3168).
     pub marks: u64,
     /// Frames sent over the radio, by kind.

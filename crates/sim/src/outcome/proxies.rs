@@ -2,7 +2,7 @@
 
 use core::ops::{Add, Sub};
 use hopline_proxy::dproxy::{self, RecoveryStats, opaque};
-use hopline_proxy::{arq, fast_retransmit, mtcp, nack, snoop, split};
+use hopline_proxy::{ack_pacing, arq, fast_retransmit, mtcp, nack, snoop, split};
 
 /// What the machines of a node have done, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct ProxyCounts {
     pub windows_closed: u64,
     /// Requests for packets that a link has lost.
     pub requests: u64,
-    /// Packets that waited at the end of a link for others that it had lost.
+    /// Packets that waited at the end of a link for others that it had lost, and ACKs that waited for their turn in a burst.
     pub held: u64,
     /// Bytes of the state of connections that followed mobile hosts to other stations.
     pub state_bytes: u64,
@@ -71,6 +71,12 @@ impl From<&nack::Stats> for ProxyCounts {
     fn from(stats: &nack::Stats) -> Self {
         let nack::Stats { nacks, left_to_sender, .. } = *stats;
         Self { acks_made: nacks, left_to_sender, ..Self::default() }
+    }
+}
+
+impl From<&ack_pacing::Stats> for ProxyCounts {
+    fn from(stats: &ack_pacing::Stats) -> Self {
+        Self { held: stats.held, ..Self::default() }
     }
 }
 

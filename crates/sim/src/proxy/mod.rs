@@ -1,5 +1,6 @@
 //! Machines in the path of TCP, seated: what they see of the packets that pass, and what their verdicts come to.
 
+mod ack_pacing;
 mod d_proxy;
 mod fast_retransmit;
 mod filter;
@@ -12,12 +13,14 @@ use crate::packet::{Account, Body, Handle, Packet, header};
 use crate::seat::{Onward, Passage, Passing, Sending, Sitter, Wish};
 use crate::spec::{CellsSpec, MobileSide, PairKind, PairSpec, ProxyKind, ProxySpec, Spec};
 use crate::wired::WireEnd;
+pub(crate) use ack_pacing::AckPacingSeat;
 pub(crate) use d_proxy::DProxySeat;
 pub(crate) use fast_retransmit::FastRetransmitSeat;
 pub(crate) use filter::{FilterSeat, Kept};
 pub(crate) use handover::Handover;
 use handover::Handovers;
 use hopline_core::{Length, NodeId, Purpose, Stream};
+use hopline_proxy::ack_pacing::AckPacing;
 use hopline_proxy::arq::Arq;
 use hopline_proxy::dproxy::opaque::Opaque;
 use hopline_proxy::dproxy::{self, DProxy};
@@ -47,6 +50,9 @@ pub(crate) fn sitter(
         ProxyKind::Snoop(config) => Sitter::Snoop(Box::new(FilterSeat::new(Snoop::new(*config), border))),
         ProxyKind::Mtcp(config) => Sitter::Mtcp(Box::new(FilterSeat::new(Mtcp::new(*config), border))),
         ProxyKind::Nack(config) => Sitter::Nacks(Box::new(FilterSeat::new(Nacks::new(*config), border))),
+        ProxyKind::AckPacing(config) => {
+            Sitter::AckPacing(Box::new(AckPacingSeat::new(AckPacing::new(*config), border)))
+        }
         ProxyKind::Split(config) => {
             let random = Stream::keyed(seed, run, number, Purpose::Proxy);
             let follows = config.unknown != Unknown::Reset;

@@ -2,7 +2,7 @@
 
 use hopline_core::NodeId;
 use hopline_proxy::dproxy::opaque;
-pub use hopline_proxy::{arq, dproxy, mtcp, nack, snoop, split};
+pub use hopline_proxy::{ack_pacing, arq, dproxy, mtcp, nack, snoop, split};
 use std::collections::BTreeSet;
 
 /// A machine in the path of TCP at a node.
@@ -34,6 +34,8 @@ pub enum ProxyKind {
     Mtcp(mtcp::Config),
     /// What asks mobile hosts for what they have sent and what has not come. They keep it.
     Nack(nack::Config),
+    /// What spreads bursts of ACKs out.
+    AckPacing(ack_pacing::Config),
     /// Connections split in two.
     Split(Box<split::Config>),
 }

@@ -4,15 +4,19 @@ use super::support::Build;
 use super::support::cells::{HOST, SERVER, STATIONS, between, every, the};
 use super::support::last_hop::{last_hop, linux};
 use core::num::NonZeroU8;
+use hopline_core::NodeId;
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::Spec;
+use hopline_sim::spec::dproxy::opaque;
 use hopline_sim::spec::{
-    MobileSide, ProxyKind, ProxySpec, Scheme, Transport, arq, fast_retransmit, mtcp, snoop, split,
+    MobileSide, PairKind, PairSpec, ProxyKind, ProxySpec, Scheme, Transport, arq, dproxy, fast_retransmit,
+    mtcp, snoop, split,
 };
 use hopline_transport::{tcp, tpa};
+use std::net::Ipv4Addr;
 
 /// As in `main.rs`.
-pub(super) const PINNED: [(&str, u64); 9] = [
+pub(super) const PINNED: [(&str, u64); 11] = [
     ("Snoop as published", 0xbc84_926b_6ab5_72e7),
     ("Snoop of ns-2", 0xd007_aae4_9756_89e5),
     ("Snoop for today's senders", 0x7a42_16d3_c4d0_76a4),
@@ -20,6 +24,8 @@ pub(super) const PINNED: [(&str, u64); 9] = [
     ("split over TPA", 0x5c55_8aa0_4213_7cfa),
     ("a supervisor host", 0x1c17_1cc2_759d_8cae),
     ("a link that repairs its losses", 0xae4b_90d9_32bf_ebec),
+    ("D-Proxy at both ends", 0xef5b_e82b_38cf_0f5e),
+    ("a link whose ends ask for what is missing", 0x2a68_d63e_156e_5e7a),
     ("Snoop at stations, packets kept at the next", 0x42a5_d281_4728_d1f0),
     ("registration, asking again", 0x0e80_0f7f_c53b_464d),
 ];
@@ -39,6 +45,15 @@ pub(super) fn scenarios() -> Vec<Spec> {
             let parity_every = NonZeroU8::new(8);
             spec.links[1].arq = Some(arq::Config { parity_every, ..arq::Config::default() });
         }),
+        paired(PairKind::DProxy(dproxy::Config::new(
+            Ipv4Addr::UNSPECIFIED,
+            Ipv4Addr::UNSPECIFIED,
+            dproxy::Key::new([7; 32]),
+        ))),
+        paired(PairKind::Opaque(opaque::Config {
+            parity: opaque::Parity::Adaptive { least: two(), most: two() },
+            ..opaque::Config::default()
+        })),
         moving(Scheme::Multicast).change(|spec| {
             let kind = ProxyKind::Snoop(snoop::Config::modern());
             let at = |node| ProxySpec { node, mobile: MobileSide::Radios, kind: kind.clone() };
@@ -47,6 +62,15 @@ pub(super) fn scenarios() -> Vec<Spec> {
         moving(Scheme::Registration)
             .change(|spec| the(spec).mobiles[0].fast_retransmit = Some(fast_retransmit::Config::default())),
     ]
+}
+
+fn two() -> NonZeroU8 {
+    NonZeroU8::new(2).expect("not zero")
+}
+
+fn paired(kind: PairKind) -> Spec {
+    let spec = last_hop(None).seconds(10).bulk(0, 2, linux());
+    spec.change(|spec| spec.pairs = vec![PairSpec { ends: [NodeId(1), NodeId(2)], kind }])
 }
 
 fn moving(scheme: Scheme) -> Spec {

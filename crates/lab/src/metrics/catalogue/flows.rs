@@ -275,6 +275,19 @@ pub(super) const FLOWS: &[MetricInfo] = &[
     flow("back_delay_mean_s", "s", Lower, "one-way delay from dst to src: mean", |_, f| {
         f.back.delays.mean_s()
     }),
+    flow(
+        "ack_burst_mean",
+        "1",
+        Lower,
+        "segments without data that arrive at src within 100 µs of the one before: length of such a burst, mean over bursts; connections only",
+        |_, f| f.ack_bursts.mean(),
+    ),
+    flow("ack_burst_p95", "1", Lower, "length of such a burst: 95th percentile", |_, f| {
+        f.ack_bursts.quantile(0.95).map(|acks| acks as f64)
+    }),
+    flow("ack_burst_max", "1", Lower, "length of such a burst: longest", |_, f| {
+        f.ack_bursts.max().map(|acks| acks as f64)
+    }),
 ];
 
 /// Those of two flows.

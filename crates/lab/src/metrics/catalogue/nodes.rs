@@ -27,6 +27,12 @@ pub(super) const NODES: &[MetricInfo] = &[
     node("routing_bytes", "B", Lower, "bytes of routing messages sent, IP headers included", |n| {
         count(n.routing_bytes)
     }),
+    node("queue_max_packets", "1", Lower, "packets in the longest of its queues when it was longest", |n| {
+        Some(n.queues.most_packets.into())
+    }),
+    node("queue_mean_packets", "1", Lower, "packets in all its queues, mean over time", |n| {
+        Some(n.queues.mean_packets)
+    }),
     node("drops", "1", Lower, "packets dropped, any reason", |n| count(n.drops.total())),
     node("drops_queue_full", "1", Lower, "packets dropped: interface queue full", |n| {
         dropped(n, |d| d.queue_full)

@@ -175,7 +175,7 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "proxy_held",
         "1",
         Neither,
-        "packets that waited at the end of a link for others that it had lost",
+        "packets that waited in machines in the path: at the end of a link for others that it had lost, or for their turn in a burst of ACKs",
         |o| Some(over_nodes(o, |n| n.proxies.held)),
     ),
     run(
