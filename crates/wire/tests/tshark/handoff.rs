@@ -92,12 +92,14 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
                 ("6", number(to).to_owned(), lifetime, mobile, vec![], None)
             }
             Says::Request { mobile, lifetime, asks } => {
-                let (ids, care_of) = match asks {
-                    Asks::Forward(latest) => (latest.as_slice().to_vec(), None),
-                    Asks::Register { care_of, .. } => (vec![], Some(care_of)),
-                    Asks::Buffer | Asks::Stop => (vec![], None),
+                let (about, ids, care_of) = match asks {
+                    Asks::Forward(latest) => (latest.as_slice().len(), latest.as_slice().to_vec(), None),
+                    Asks::Register { care_of, past } => {
+                        (usize::from(past == Past::Some), vec![], Some(care_of))
+                    }
+                    Asks::Buffer | Asks::Stop => (0, vec![], None),
                 };
-                (number(asks.kind()), ids.len().to_string(), lifetime, mobile, ids, care_of)
+                (number(asks.kind()), about.to_string(), lifetime, mobile, ids, care_of)
             }
         };
         let ids: Vec<_> = ids.iter().map(u16::to_string).collect();
