@@ -102,7 +102,7 @@ fn any_request(choices: &mut Choices<'_>, kind: Kind) -> Asks {
         Kind::Stop => Asks::Stop,
         Kind::Register => Asks::Register {
             care_of: choices.address(8),
-            past: if choices.byte() % 2 == 0 { Past::None } else { Past::Some },
+            past: if choices.byte().is_multiple_of(2) { Past::None } else { Past::Some },
         },
     }
 }
