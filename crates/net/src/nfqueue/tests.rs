@@ -224,6 +224,16 @@ fn said(mut bytes: &[u8]) -> Vec<Said> {
     said
 }
 
+fn taken(verdicts: &mut Verdicts) -> Vec<u8> {
+    let mut taken = Vec::new();
+    let send = |messages: &[u8]| {
+        taken.extend_from_slice(messages);
+        Ok(())
+    };
+    verdicts.take(send).unwrap();
+    taken
+}
+
 #[test]
 fn settings_are_as_the_header_has_them() {
     let attributes = |setting: Setting| {
@@ -250,8 +260,7 @@ fn verdicts_in_a_row_are_one_message() {
     verdicts.pass(5);
     assert_eq!(verdicts.replace(6, b"other"), Replaced::Yes);
     (7..=9).for_each(|id| verdicts.pass(id));
-    let mut sent = Vec::new();
-    verdicts.take(|messages| Ok(sent.extend_from_slice(messages))).unwrap();
+    let sent = taken(&mut verdicts);
     let (verdict, batch) = (0x0301, 0x0303);
     let header = |verdict: u8, id: u8| (2, vec![0, 0, 0, verdict, 0, 0, 0, id]);
     assert_eq!(
@@ -271,7 +280,7 @@ fn verdicts_in_a_row_are_one_message() {
 fn what_is_too_long_for_a_message_goes_on_unchanged() {
     let mut verdicts = Verdicts::new(QUEUE);
     assert_eq!(verdicts.replace(1, &[7; 65_532]), Replaced::TooLong);
-    verdicts.take(|messages| Ok(assert_eq!(said(messages)[0].0, 0x0303))).unwrap();
+    assert_eq!(said(&taken(&mut verdicts))[0].0, 0x0303);
     assert_eq!(verdicts.replace(2, &[7; 65_531]), Replaced::Yes);
     assert!(verdicts.held() > ENOUGH - 5);
 }
