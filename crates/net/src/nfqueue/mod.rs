@@ -8,6 +8,11 @@
 //! With `--queue-bypass` packets pass while nobody has the queue. The facts are those of linux/netfilter/nfnetlink_queue.h; the messages
 //! are made and read here, without a library. One system call brings up to 64 packets, and one takes the verdicts on them: packets that
 //! pass in a row are one message (`NFQNL_MSG_VERDICT_BATCH`).
+//!
+//! What is sent again goes out by a raw socket, with a mark, and does not pass the rules of `FORWARD` again. What has its turn first has
+//! the priority of interactive traffic: it is first where the interface's queue knows priorities (`pfifo_fast`, `prio`), and where that
+//! queue is the one in which packets wait. Limits: IPv4 only; the machine is not told what the interface's queue drops
+//! ([`Filter::refused`](hopline_proxy::Filter::refused)), and takes it for lost on the way.
 
 mod inject;
 mod message;

@@ -26,7 +26,10 @@ fn main() -> ExitCode {
         transfer::what_a_lossy_link_loses_is_repaired_at_its_border,
         transfer::a_connection_outlives_the_machine,
     );
-    let measured = Test::new("goodput", NEEDS, transfer::goodput).long();
+    let measured = {
+        let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
+        Test::new("goodput", needs, transfer::goodput).long()
+    };
     run(cases.into_iter().chain(own).chain([measured]), Some(2))
 }
 

@@ -29,6 +29,11 @@ pub(crate) fn ip(host: &Namespace, what: &str) {
     succeed(host, "ip", what);
 }
 
+/// Asks tc(8) for something on a host.
+pub(crate) fn tc(host: &Namespace, what: &str) {
+    succeed(host, "tc", what);
+}
+
 fn succeed(host: &Namespace, program: &str, arguments: &str) {
     let mut command = Command::new(program);
     command.args(arguments.split(' ')).stdout(Stdio::null());
