@@ -1,5 +1,5 @@
-//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, scheduling, sockets; and [TPA over
-//! UDP](tpa).
+//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), scheduling,
+//! sockets; and [TPA over UDP](tpa).
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
@@ -8,9 +8,12 @@
 
 pub mod bench;
 mod error;
+pub mod in_path;
 pub mod interface;
 pub mod link;
+mod netlink;
 pub mod netns;
+pub mod nfqueue;
 mod printable;
 pub mod sched;
 mod sys;

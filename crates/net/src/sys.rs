@@ -1,6 +1,9 @@
 //! System calls that no crate wraps safely. All the `unsafe` there is.
 
-#![allow(unsafe_code, reason = "ioctl, unshare, sched_setscheduler, getsockopt and getrusage are C")]
+#![allow(
+    unsafe_code,
+    reason = "ioctl, unshare, sched_setscheduler, getsockopt, recvmmsg and getrusage are C"
+)]
 
 use libc::{c_char, c_int, ifreq, rtentry, sockaddr};
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -106,17 +109,53 @@ pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<libc::tcp_info> {
 
 /// Has the kernel forget what other hosts say by ICMP of datagrams that `socket` sent.
 pub(crate) fn ignore_icmp_errors(socket: impl AsFd) -> io::Result<()> {
-    let off: c_int = 0;
-    let set = |level, option| {
-        let len = size_of::<c_int>() as libc::socklen_t;
-        // SAFETY: the descriptor is open, and the kernel reads `len` bytes, the size of `off`.
-        answer(unsafe {
-            libc::setsockopt(socket.as_fd().as_raw_fd(), level, option, (&raw const off).cast(), len)
-        })
-    };
     // A socket of IPv4 has no such option of IPv6.
-    let _ = set(libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
-    set(libc::IPPROTO_IP, libc::IP_RECVERR)
+    let _ = set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 0);
+    set_option(&socket, libc::IPPROTO_IP, libc::IP_RECVERR, 0)
+}
+
+/// Sets an option of a socket that is a number.
+pub(crate) fn set_option(socket: impl AsFd, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
+    let len = size_of::<c_int>() as libc::socklen_t;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the descriptor is open, and the kernel reads `len` bytes, the size of `value`.
+    answer(unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), len) })
+}
+
+/// A datagram that was received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram {
+    /// Bytes of it that stand in the buffer.
+    pub(crate) len: usize,
+    /// Whether there were more.
+    pub(crate) cut: bool,
+}
+
+/// Receives the datagrams that wait, as many as there are buffers at most, one into each. Does not block: none is an error.
+pub(crate) fn receive_many(socket: impl AsFd, buffers: &mut [Box<[u8]>]) -> io::Result<Vec<Datagram>> {
+    let mut parts: Vec<libc::iovec> = buffers
+        .iter_mut()
+        .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() })
+        .collect();
+    let message = |part: &mut libc::iovec| {
+        // SAFETY: a C structure of numbers and pointers, for which all zeros are a value.
+        let mut message: libc::mmsghdr = unsafe { mem::zeroed() };
+        message.msg_hdr.msg_iov = part;
+        message.msg_hdr.msg_iovlen = 1;
+        message
+    };
+    let mut messages: Vec<libc::mmsghdr> = parts.iter_mut().map(message).collect();
+    let (fd, count) = (socket.as_fd().as_raw_fd(), messages.len() as libc::c_uint);
+    let (first, no_limit) = (messages.as_mut_ptr(), std::ptr::null_mut());
+    // SAFETY: the descriptor is open; `messages` has `count` elements, each with one part that is a buffer of ours alone; all of them
+    // outlive the call.
+    let received = unsafe { libc::recvmmsg(fd, first, count, libc::MSG_DONTWAIT, no_limit) };
+    answer(received)?;
+    let datagram = |message: &libc::mmsghdr| Datagram {
+        len: message.msg_len as usize,
+        cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+    };
+    Ok(messages[..received as usize].iter().map(datagram).collect())
 }
 
 /// Bytes written to a TCP socket that the peer has not confirmed (`SIOCOUTQ`).

@@ -1,6 +1,7 @@
 //! Two namespaces joined by a cable: a pair of `veth` interfaces, asked for by rtnetlink(7).
 
 use crate::error::Error;
+use crate::netlink::attribute;
 use crate::netns::Namespace;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, Read};
@@ -67,24 +68,9 @@ fn request(name: &str, trains: Trains, there: i32) -> Vec<u8> {
     message
 }
 
-/// Length, kind and value, filled up to a multiple of four.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::from(((4 + value.len()) as u16).to_ne_bytes());
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn attributes_are_filled_up_but_say_how_long_they_are() {
-        assert_eq!(attribute(3, b"ab\0"), [&7u16.to_ne_bytes()[..], &3u16.to_ne_bytes(), b"ab\0\0"].concat());
-        assert_eq!(attribute(40, &1u32.to_ne_bytes()).len(), 8);
-    }
 
     #[test]
     fn a_request_says_how_long_it_is() {

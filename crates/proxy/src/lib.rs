@@ -19,17 +19,21 @@
 pub mod ack_pacing;
 pub mod arq;
 pub mod dproxy;
+pub mod driver;
 pub mod fast_retransmit;
 mod filter;
 pub mod handoff;
 pub mod mtcp;
 pub mod nack;
 mod packet;
+mod packet_io;
 pub mod snoop;
 pub mod split;
 mod table;
 mod window;
 
+pub use driver::Driver;
 pub use filter::{Filter, Transmit, Turn};
 pub use packet::{BareAck, Connection, Nack, Packet, Says, Side, Verdict};
+pub use packet_io::{Arrival, Fate, Injected, PacketIo};
 pub use table::Bounds;

@@ -2,9 +2,10 @@
 //!
 //! [`Pair`] drives two machines of any kind in virtual time over an emulated link; [`oracle`] says what must hold
 //! whatever the link does; [`cases`] over `NamespaceLink` (feature `namespaces`) are the same in real time, for
-//! real sockets; [`cases`] are test bodies for both.
+//! real sockets; [`cases`] are test bodies for both. [`in_path`] has those for whatever brings packets to a machine in the path.
 
 pub mod cases;
+pub mod in_path;
 pub mod middle;
 #[cfg(all(target_os = "linux", feature = "namespaces"))]
 pub mod namespace;

@@ -4,7 +4,7 @@ use super::damage::Damage;
 use super::lateness::Recorder;
 use super::narrow;
 use super::nat::{Nat, Passage};
-use super::{LinkStats, NamespaceLink, Setup};
+use super::{LinkStats, NamespaceLink, Reach, Setup};
 use crate::{Error, Tun, sched};
 use hopline_core::Instant;
 use hopline_link::{Direction, Fate, OldPorts, Side};
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
@@ -53,12 +54,14 @@ struct Link {
 
 impl Forwarder {
     pub(super) fn start(ends: [Tun; 2], setup: Setup) -> Result<Self, Error> {
+        let reach = setup.reach;
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| system("making an eventfd", e.into()))?;
         let shared = Arc::new(Shared { clock: Clock::start(), stop, link: Mutex::new(Link::new(setup)) });
         let seen = Arc::clone(&shared);
+        let carrier = Carrier { ends, reach, shared: seen, under_way: BTreeMap::new(), taken: 0 };
         let thread = thread::Builder::new()
             .name("link".into())
-            .spawn(move || Carrier { ends, shared: seen, under_way: BTreeMap::new(), taken: 0 }.run())
+            .spawn(move || carrier.run())
             .map_err(|e| system("starting a thread", e))?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -139,6 +142,7 @@ impl Clock {
 
 struct Carrier {
     ends: [Tun; 2],
+    reach: Reach,
     shared: Arc<Shared>,
     /// Packets by time of arrival and order of sending, with whom they are for.
     under_way: BTreeMap<(Instant, u64), (Side, Vec<u8>)>,
@@ -177,7 +181,7 @@ impl Carrier {
             // An interface that fails sends nothing more; its host sees a dead link.
             let Ok(Some(len)) = self.ends[from as usize].receive(buffer) else { return };
             let packet = &mut buffer[..len];
-            if is_for(packet, from.other()) {
+            if is_for(packet, from.other(), self.reach) {
                 self.carry(from, packet);
             }
         }
@@ -221,8 +225,13 @@ impl Carrier {
     }
 }
 
-/// Whether this is IPv4 for the host on `side`. The kernel also speaks IPv6 to whoever may be there.
-fn is_for(packet: &[u8], side: Side) -> bool {
-    let to = NamespaceLink::address(side).octets();
-    packet.first().is_some_and(|first| first >> 4 == 4) && packet.get(16..20) == Some(&to)
+/// Whether this is IPv4 for the host on `side`, or for somebody beyond. The kernel also speaks IPv6, and to groups, to whoever may be there.
+fn is_for(packet: &[u8], side: Side, reach: Reach) -> bool {
+    let Some(&[a, b, c, d]) = packet.get(16..20) else { return false };
+    let to = Ipv4Addr::new(a, b, c, d);
+    let reached = match reach {
+        Reach::Ends => to == NamespaceLink::address(side),
+        Reach::Beyond => !to.is_multicast() && !to.is_broadcast(),
+    };
+    packet[0] >> 4 == 4 && reached
 }

@@ -34,13 +34,25 @@ pub struct Setup {
     pub path_mtu: Option<u16>,
     /// What corruption does. Default: what the kernel's checksums notice.
     pub damage: Damage,
+    /// Whose packets it carries. Default: those of the two hosts.
+    pub reach: Reach,
+}
+
+/// Whose packets a link carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Those for the host at the far end.
+    #[default]
+    Ends,
+    /// Those for whoever is beyond, too: the hosts may be routers, and have other addresses.
+    Beyond,
 }
 
 impl Setup {
     /// The usual MTU and damage.
     #[must_use]
     pub fn new(forth: Emulation, back: Emulation, seed: u64) -> Self {
-        Self { forth, back, seed, mtu: 1500, path_mtu: None, damage: Damage::default() }
+        Self { forth, back, seed, mtu: 1500, path_mtu: None, damage: Damage::default(), reach: Reach::Ends }
     }
 }
 

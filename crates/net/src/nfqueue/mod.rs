@@ -1,0 +1,281 @@
+//! NFQUEUE: packets that the kernel forwards wait for a verdict of this process. A rule of iptables or nftables says which.
+//!
+//! ```text
+//! iptables -A FORWARD -o wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
+//! iptables -A FORWARD -i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
+//! ```
+//!
+//! With `--queue-bypass` packets pass while nobody has the queue. The facts are those of linux/netfilter/nfnetlink_queue.h; the messages
+//! are made and read here, without a library. One system call brings up to 64 packets, and one takes the verdicts on them: packets that
+//! pass in a row are one message (`NFQNL_MSG_VERDICT_BATCH`).
+//!
+//! What is sent again goes out by a raw socket, with a mark, and does not pass the rules of `FORWARD` again. What has its turn first has
+//! the priority of interactive traffic: it is first where the interface's queue knows priorities (`pfifo_fast`, `prio`), and where that
+//! queue is the one in which packets wait. Limits: IPv4 only; the machine is not told what the interface's queue drops
+//! ([`Filter::refused`](hopline_proxy::Filter::refused)), and takes it for lost on the way.
+
+mod inject;
+mod message;
+mod parse;
+mod socket;
+mod state;
+mod verdicts;
+
+pub use inject::Injector;
+pub use state::{InKernel, in_kernel};
+
+use crate::error::Error;
+use crate::veth::Trains;
+use bytes::Bytes;
+use hopline_proxy::{Arrival, Fate, Injected, PacketIo, Side, Turn};
+use message::Setting;
+use parse::{Queued, Shape};
+use rustix::net::netdevice::name_to_index;
+use socket::QueueSocket;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use verdicts::{Replaced, Verdicts};
+
+/// What a [`Queue`] is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Its number, as in the rule: 0 to 65,535.
+    pub number: u16,
+    /// The interface that leads to the mobile hosts. What passes it neither in nor out, and what comes in and leaves by it, passes.
+    pub mobile: String,
+    /// Mark of packets that are injected; 0: none. Default 0x686f.
+    pub mark: u32,
+    /// Most packets that wait, 1 or more. Default 4096.
+    pub length: u32,
+    /// What becomes of packets that find it full. Default [`WhenFull::Pass`].
+    pub when_full: WhenFull,
+    /// What comes as one packet. Default [`Trains::Never`]: a machine sees segments as they are on the wire. Those of
+    /// [`Trains::Allowed`], and packets whose checksums a card is to write, pass unseen.
+    pub trains: Trains,
+    /// Receive buffer of the socket, in bytes. Default 16 MB, some 10,000 packets with what the kernel keeps beside them.
+    pub receive_buffer: usize,
+}
+
+/// What becomes of a packet that finds the queue full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It passes (`NFQA_CFG_F_FAIL_OPEN`).
+    Pass,
+    /// It is dropped.
+    Drop,
+}
+
+impl Config {
+    /// The defaults, for a queue with this number before this interface.
+    #[must_use]
+    pub fn new(number: u16, mobile: impl Into<String>) -> Self {
+        Self {
+            number,
+            mobile: mobile.into(),
+            mark: 0x686f,
+            length: 4096,
+            when_full: WhenFull::Pass,
+            trains: Trains::Never,
+            receive_buffer: 16 << 20,
+        }
+    }
+
+    fn flags(&self) -> Setting {
+        let mut set = 0;
+        if self.when_full == WhenFull::Pass {
+            set |= libc::NFQA_CFG_F_FAIL_OPEN;
+        }
+        if self.trains == Trains::Allowed {
+            set |= libc::NFQA_CFG_F_GSO;
+        }
+        let mask = (libc::NFQA_CFG_F_FAIL_OPEN | libc::NFQA_CFG_F_GSO) as u32;
+        Setting::Flags { mask, set: set as u32 }
+    }
+}
+
+/// What a [`Queue`] has met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that the kernel brought.
+    pub packets: u64,
+    /// Of those, passed because neither or both of their interfaces lead to mobile hosts.
+    pub on_one_side: u64,
+    /// Of those, passed because their end was missing.
+    pub cut: u64,
+    /// Of those, passed because their checksums had not been written, or they were trains.
+    pub unfinished: u64,
+    /// Changed packets that were too long for a message: they passed unchanged.
+    pub too_long: u64,
+    /// Messages that were none.
+    pub malformed: u64,
+    /// Verdicts that the kernel did not take: the packet was gone, with its interface for example.
+    pub refused_verdicts: u64,
+}
+
+/// Bytes of verdicts after which they are sent though more packets wait: a good deal less than the kernel takes at once.
+const ENOUGH: usize = 64 << 10;
+
+/// A queue that this process has. It goes with the value, and packets that wait in it are dropped then.
+#[derive(Debug)]
+pub struct Queue {
+    socket: QueueSocket,
+    incoming: Incoming,
+    verdicts: Verdicts,
+    injector: Injector,
+    too_long: u64,
+}
+
+impl Queue {
+    /// Takes the queue, in the calling thread's namespace. Packets wait for verdicts from now on.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, where there is no such interface, or
+    /// if somebody else has the queue.
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        let Config { number, mobile, .. } = config;
+        let injector = Injector::new(config.mark)?;
+        let mobile = name_to_index(&injector, mobile)
+            .map_err(|e| Error::new(format!("looking for the interface {mobile}"), e))?;
+        let mut socket = QueueSocket::open(config.receive_buffer)?;
+        let mut incoming = Incoming::new(*number, mobile);
+        let steps = [
+            (Setting::Bind, "taking (does somebody else have it?)"),
+            (Setting::CopyAll, "having packets copied from"),
+            (Setting::Length(config.length.max(1)), "setting the length of"),
+            (config.flags(), "setting the flags of"),
+        ];
+        for (setting, doing) in steps {
+            socket
+                .ask(*number, setting, |packet| incoming.take(packet))
+                .map_err(|e| Error::new(format!("{doing} NFQUEUE {number}"), e))?;
+        }
+        Ok(Self { socket, incoming, verdicts: Verdicts::new(*number), injector, too_long: 0 })
+    }
+
+    /// What it has met.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        let (malformed, refused_verdicts) = (self.socket.malformed, self.socket.refused);
+        Counts { malformed, refused_verdicts, too_long: self.too_long, ..self.incoming.counts }
+    }
+
+    fn flush_if_much(&mut self) -> io::Result<()> {
+        if self.verdicts.held() < ENOUGH { Ok(()) } else { self.flush() }
+    }
+}
+
+impl PacketIo for Queue {
+    type Error = io::Error;
+
+    fn receive(&mut self) -> io::Result<Option<Arrival>> {
+        if self.incoming.is_empty() {
+            let incoming = &mut self.incoming;
+            self.socket.receive(|packet| incoming.take(packet))?;
+        }
+        while let Some(waiting) = self.incoming.next() {
+            match waiting {
+                Waiting::For(arrival) => return Ok(Some(arrival)),
+                Waiting::Nothing { id } => self.verdicts.pass(id),
+            }
+        }
+        Ok(None)
+    }
+
+    fn conclude(&mut self, arrival: Arrival, fate: Fate) -> io::Result<()> {
+        // It came as 32 bits.
+        let id = arrival.id as u32;
+        match fate {
+            Fate::Pass => self.verdicts.pass(id),
+            Fate::Drop => self.verdicts.drop(id),
+            Fate::Replace(packet) => {
+                let replaced = self.verdicts.replace(id, &packet);
+                self.too_long += u64::from(replaced == Replaced::TooLong);
+            }
+        }
+        self.flush_if_much()
+    }
+
+    fn inject(&mut self, _to: Side, turn: Turn, packet: &[u8]) -> io::Result<Injected> {
+        self.flush()?;
+        Ok(self.injector.send(turn, packet))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let socket = &self.socket;
+        self.verdicts.take(|messages| socket.send(messages))
+    }
+}
+
+impl AsFd for Queue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Packets that were received and not asked for yet.
+#[derive(Debug)]
+struct Incoming {
+    queue: u16,
+    /// Number of the interface that leads to the mobile hosts.
+    mobile: u32,
+    waiting: VecDeque<Waiting>,
+    counts: Counts,
+}
+
+/// What a packet waits for.
+#[derive(Debug)]
+enum Waiting {
+    /// What the machine says.
+    For(Arrival),
+    /// Nothing, but that its turn comes.
+    Nothing {
+        /// What the kernel knows it by.
+        id: u32,
+    },
+}
+
+impl Incoming {
+    fn new(queue: u16, mobile: u32) -> Self {
+        Self { queue, mobile, waiting: VecDeque::new(), counts: Counts::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn next(&mut self) -> Option<Waiting> {
+        self.waiting.pop_front()
+    }
+
+    fn take(&mut self, queued: Queued<'_>) {
+        if queued.queue != self.queue {
+            return;
+        }
+        self.counts.packets += 1;
+        let from = match (self.leads(queued.came_by), self.leads(queued.leaves_by)) {
+            (false, true) => Some(Side::Fixed),
+            (true, false) => Some(Side::Mobile),
+            _ => None,
+        };
+        let passed = match (queued.shape, from) {
+            (Shape::Whole, Some(from)) => {
+                let packet = Bytes::copy_from_slice(queued.packet);
+                self.waiting.push_back(Waiting::For(Arrival { id: queued.id.into(), from, packet }));
+                return;
+            }
+            (Shape::Cut, _) => &mut self.counts.cut,
+            (Shape::Unfinished, _) => &mut self.counts.unfinished,
+            (Shape::Whole, None) => &mut self.counts.on_one_side,
+        };
+        *passed += 1;
+        self.waiting.push_back(Waiting::Nothing { id: queued.id });
+    }
+
+    fn leads(&self, interface: Option<u32>) -> bool {
+        interface == Some(self.mobile)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! What the kernel says about a queue. Nothing is believed: a length that does not fit ends the datagram, an attribute that is not as it
+//! must be spoils its message alone.
+
+use super::message::{GENERAL, HEADER, kind};
+use crate::netlink::ATTRIBUTE_HEADER;
+
+/// A message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Message<'a> {
+    /// A packet waits.
+    Packet(Queued<'a>),
+    /// The answer to the request with this number, or what is wrong with a verdict, whose number is 0.
+    Answer {
+        /// Of the request.
+        sequence: u32,
+        /// 0: done; else as errno(3) has them.
+        error: i32,
+    },
+    /// Something else.
+    Other,
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Queued<'a> {
+    /// In this queue.
+    pub(super) queue: u16,
+    /// What the kernel knows it by.
+    pub(super) id: u32,
+    /// Number of the interface through which it came.
+    pub(super) came_by: Option<u32>,
+    /// Number of the interface through which it will leave.
+    pub(super) leaves_by: Option<u32>,
+    /// The packet.
+    pub(super) packet: &'a [u8],
+    /// Whether that is all of it, and as it will be on the wire.
+    pub(super) shape: Shape,
+}
+
+/// How a packet stands in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// As it will be on the wire.
+    Whole,
+    /// Its end is missing.
+    Cut,
+    /// Its checksums have not been written yet, or it will be cut up into several.
+    Unfinished,
+}
+
+/// Why something is no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Malformed {
+    /// A message longer than what is left, or shorter than its header.
+    Length,
+    /// An attribute longer than what is left, or shorter than its header.
+    AttributeLength,
+    /// An attribute whose value has another length than its kind demands.
+    Value,
+    /// The same attribute twice.
+    Twice,
+    /// Another version of nfnetlink.
+    Version,
+    /// A packet without a header.
+    NoHeader,
+}
+
+/// The messages of a datagram, up to the first that has no end.
+pub(super) fn messages(datagram: &[u8]) -> Messages<'_> {
+    Messages { rest: datagram }
+}
+
+/// What is left of a datagram.
+#[derive(Clone, Debug)]
+pub(super) struct Messages<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Result<Message<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let len = ne32(self.rest, 0).map_or(0, |len| len as usize);
+        if len < HEADER || len > self.rest.len() {
+            self.rest = &[];
+            return Some(Err(Malformed::Length));
+        }
+        let message = &self.rest[..len];
+        self.rest = self.rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        Some(message_of(message))
+    }
+}
+
+/// `message` has a whole header.
+fn message_of(message: &[u8]) -> Result<Message<'_>, Malformed> {
+    const PACKET: u16 = kind(libc::NFQNL_MSG_PACKET);
+    const ANSWER: u16 = libc::NLMSG_ERROR as u16;
+    let body = &message[HEADER..];
+    match ne16(message, 4) {
+        Some(ANSWER) => {
+            let sequence = ne32(message, 8).ok_or(Malformed::Length)?;
+            let error = ne32(body, 0).ok_or(Malformed::Length)? as i32;
+            // The kernel has them negative; the least number has no opposite.
+            Ok(Message::Answer { sequence, error: error.saturating_neg() })
+        }
+        Some(PACKET) => queued(body).map(Message::Packet),
+        _ => Ok(Message::Other),
+    }
+}
+
+fn queued(body: &[u8]) -> Result<Queued<'_>, Malformed> {
+    let (&[_family, version, high, low], attributes) =
+        body.split_first_chunk::<GENERAL>().ok_or(Malformed::Length)?;
+    if i32::from(version) != libc::NFNETLINK_V0 {
+        return Err(Malformed::Version);
+    }
+    let mut said = Said::default();
+    for attribute in (Attributes { rest: attributes }) {
+        said.take(attribute?)?;
+    }
+    let id = said.id.ok_or(Malformed::NoHeader)?;
+    let unfinished = (libc::NFQA_SKB_CSUMNOTREADY | libc::NFQA_SKB_GSO) as u32;
+    let shape = if said.whole_len.is_some() {
+        Shape::Cut
+    } else if said.state.unwrap_or(0) & unfinished != 0 {
+        Shape::Unfinished
+    } else {
+        Shape::Whole
+    };
+    Ok(Queued {
+        queue: u16::from_be_bytes([high, low]),
+        id,
+        came_by: said.came_by,
+        leaves_by: said.leaves_by,
+        packet: said.packet.unwrap_or(&[]),
+        shape,
+    })
+}
+
+/// The attributes of a packet that matter here.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said<'a> {
+    id: Option<u32>,
+    came_by: Option<u32>,
+    leaves_by: Option<u32>,
+    packet: Option<&'a [u8]>,
+    /// Only where the packet was cut.
+    whole_len: Option<u32>,
+    state: Option<u32>,
+}
+
+impl<'a> Said<'a> {
+    fn take(&mut self, (kind, value): (u16, &'a [u8])) -> Result<(), Malformed> {
+        match i32::from(kind) {
+            // The number, the protocol of the link layer (16 bits), the hook.
+            libc::NFQA_PACKET_HDR => match *value {
+                [a, b, c, d, _, _, _hook] => once(&mut self.id, u32::from_be_bytes([a, b, c, d])),
+                _ => Err(Malformed::Value),
+            },
+            libc::NFQA_IFINDEX_INDEV => once(&mut self.came_by, number(value)?),
+            libc::NFQA_IFINDEX_OUTDEV => once(&mut self.leaves_by, number(value)?),
+            libc::NFQA_CAP_LEN => once(&mut self.whole_len, number(value)?),
+            libc::NFQA_SKB_INFO => once(&mut self.state, number(value)?),
+            libc::NFQA_PAYLOAD => once(&mut self.packet, value),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Malformed> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Malformed::Twice),
+    }
+}
+
+fn number(value: &[u8]) -> Result<u32, Malformed> {
+    value.try_into().map(u32::from_be_bytes).map_err(|_| Malformed::Value)
+}
+
+/// Kinds and values of what is left.
+#[derive(Clone, Debug)]
+struct Attributes<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = Result<(u16, &'a [u8]), Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // The two highest bits say how the value is made (nested, byte order), not what it is.
+        const KIND: u16 = 0x3fff;
+        if self.rest.is_empty() {
+            return None;
+        }
+        let header = ne16(self.rest, 0).zip(ne16(self.rest, 2));
+        let (len, kind) = header.map_or((0, 0), |(len, kind)| (usize::from(len), kind & KIND));
+        if len < ATTRIBUTE_HEADER || len > self.rest.len() {
+            self.rest = &[];
+            return Some(Err(Malformed::AttributeLength));
+        }
+        let value = &self.rest[ATTRIBUTE_HEADER..len];
+        self.rest = self.rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        Some(Ok((kind, value)))
+    }
+}
+
+fn ne16(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().map(u16::from_ne_bytes).ok()
+}
+
+fn ne32(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().map(u32::from_ne_bytes).ok()
+}

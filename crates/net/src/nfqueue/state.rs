@@ -1,0 +1,45 @@
+//! What the kernel counts of its queues.
+
+use std::fs;
+
+/// A queue as the kernel sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InKernel {
+    /// Packets that wait for a verdict.
+    pub waiting: u32,
+    /// Packets that found the queue full, and were dropped or passed.
+    pub found_full: u32,
+    /// Packets that found the socket's receive buffer full, and were dropped or passed.
+    pub found_no_room: u32,
+}
+
+/// The queue `number` of the calling thread's namespace; `None` if nobody has it, or the kernel does not say.
+#[must_use]
+pub fn in_kernel(number: u16) -> Option<InKernel> {
+    let text = fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").ok()?;
+    find(&text, number)
+}
+
+/// A line a queue: its number, whose it is, waiting, mode and range of copies, full, no room, last packet, 1.
+fn find(text: &str, number: u16) -> Option<InKernel> {
+    text.lines().find_map(|line| {
+        let fields: Vec<u32> = line.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+        let &[queue, _, waiting, _, _, found_full, found_no_room, ..] = &fields[..] else { return None };
+        (queue == u32::from(number)).then_some(InKernel { waiting, found_full, found_no_room })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_found_among_others() {
+        let text = "    6  -7402     0 2 65531     0     0        0  1\n    7   7401     3 2 65531     4     5      312  1\n";
+        assert_eq!(find(text, 7), Some(InKernel { waiting: 3, found_full: 4, found_no_room: 5 }));
+        for number in [8, 3] {
+            assert_eq!(find(text, number), None);
+        }
+        assert_eq!(find("nonsense\n7 1\n", 7), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Packets of the kernel in a queue: the bodies for whatever brings packets to a machine, and Snoop before a lossy link.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+mod path;
+mod router;
+mod transfer;
+
+use hopline_harness::{Need, Test, run};
+use hopline_net::Namespace;
+use hopline_net::nfqueue::{Config, Queue};
+use hopline_testkit::in_path::CASES;
+use hopline_testkit::namespace::LINK;
+use path::RealPlace;
+use std::process::ExitCode;
+
+/// What all of them need.
+const NEEDS: [Need; 4] = [LINK, Need::Program("iptables"), Need::Program("ip"), Need::Of(why_no_queue)];
+
+fn main() -> ExitCode {
+    let cases = CASES.map(|(name, body)| Test::new(name, NEEDS, move || body(&mut RealPlace::new())));
+    let own = hopline_harness::tests!(NEEDS;
+        path::who_has_a_queue_has_it_alone,
+        path::mistakes_are_named,
+        path::what_does_not_cross_the_border_passes,
+        transfer::what_a_lossy_link_loses_is_repaired_at_its_border,
+        transfer::a_connection_outlives_the_machine,
+    );
+    let measured = {
+        let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
+        Test::new("goodput", needs, transfer::goodput).long()
+    };
+    run(cases.into_iter().chain(own).chain([measured]), Some(2))
+}
+
+/// Why there is no NFQUEUE here; tried.
+fn why_no_queue() -> Option<String> {
+    let tried = || Namespace::new()?.run(|| Queue::open(&Config::new(0, "lo")).map(drop))?;
+    tried().err().map(|error| error.to_string())
+}

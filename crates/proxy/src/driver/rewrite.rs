@@ -1,0 +1,206 @@
+//! What an ACK says, changed in its bytes: everything else, options that nobody here knows among it, stays as it was.
+
+use crate::packet::Says;
+use hopline_wire::checksum::Sum;
+use hopline_wire::ipv4::Header;
+use hopline_wire::tcp::{HEADER_LEN, SackBlock};
+
+/// Where things are in the TCP header, in bytes.
+const ACK: usize = 8;
+const DATA_OFFSET: usize = 12;
+const CHECKSUM: usize = 16;
+/// Kinds of options (RFC 9293 §3.1, RFC 2018 §3).
+const END: u8 = 0;
+const NOP: u8 = 1;
+const SACK: u8 = 5;
+/// Of a block of the SACK option, in bytes.
+const BLOCK_LEN: usize = 8;
+
+/// The packet, saying this. Blocks that are no longer said leave NOPs behind, so that nothing moves. `packet` has been parsed: `ip` is its
+/// header, a segment is behind it, and every option is as long as it says.
+pub(super) fn saying(says: Says, ip: &Header, packet: &[u8]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    let header = usize::from(packet[0] & 0xf) * 4;
+    let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+    let segment = &mut packet[header..total];
+    segment[ACK..ACK + 4].copy_from_slice(&says.ack.0.to_be_bytes());
+    let data = usize::from(segment[DATA_OFFSET] >> 4) * 4;
+    put_blocks(&mut segment[HEADER_LEN..data], says.sack.as_slice());
+    segment[CHECKSUM..CHECKSUM + 2].fill(0);
+    let mut sum = Sum::pseudo_header(ip, segment.len());
+    sum.add(segment);
+    segment[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.finish().to_be_bytes());
+    packet
+}
+
+/// Puts the blocks where others are, in order; what has no place is left out.
+fn put_blocks(mut options: &mut [u8], mut blocks: &[SackBlock]) {
+    loop {
+        let len = match *options {
+            [] | [END, ..] | [_] => return,
+            [NOP, ..] => 1,
+            [_, len, ..] => usize::from(len),
+        };
+        let Some((option, rest)) = options.split_at_mut_checked(len.max(1)) else { return };
+        if option[0] == SACK {
+            let places = len.saturating_sub(2) / BLOCK_LEN;
+            let (here, later) = blocks.split_at(blocks.len().min(places));
+            put_into(option, here);
+            blocks = later;
+        }
+        options = rest;
+    }
+}
+
+fn put_into(option: &mut [u8], blocks: &[SackBlock]) {
+    let len = if blocks.is_empty() { 0 } else { 2 + BLOCK_LEN * blocks.len() };
+    let (said, left) = option.split_at_mut(len);
+    left.fill(NOP);
+    if said.is_empty() {
+        return;
+    }
+    said[1] = len as u8;
+    for (to, block) in said[2..].chunks_exact_mut(BLOCK_LEN).zip(blocks) {
+        to[..4].copy_from_slice(&block.left.0.to_be_bytes());
+        to[4..].copy_from_slice(&block.right.0.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::parse;
+    use bytes::Bytes;
+    use hopline_core::Seq32;
+    use hopline_wire::tcp::{SackBlocks, Segment};
+    use proptest::prelude::*;
+
+    fn block(left: u32) -> SackBlock {
+        SackBlock { left: Seq32(left), right: Seq32(left.wrapping_add(10)) }
+    }
+
+    fn blocks(lefts: &[u32]) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for &left in lefts {
+            assert!(blocks.push(block(left)));
+        }
+        blocks
+    }
+
+    /// An ACK with these option bytes, behind an IP header with options, and before padding of the link.
+    fn packet(options: &[u8], data: &[u8]) -> Bytes {
+        assert!(options.len().is_multiple_of(4));
+        let total = 24 + HEADER_LEN + options.len() + data.len();
+        let mut packet = vec![0x46, 0x28, 0, total as u8, 0x12, 0x34, 0x40, 0, 63, 6, 0, 0];
+        packet.extend([10, 0, 0, 2, 10, 0, 0, 1, 1, 1, 1, 0]);
+        let sum = hopline_wire::checksum::internet(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet.extend([0, 9, 0, 80, 0, 0, 0, 77, 0, 0, 1, 0]);
+        packet.extend([((HEADER_LEN + options.len()) / 4 * 16) as u8, 0x10, 2, 0, 0, 0, 0, 0]);
+        packet.extend(options);
+        packet.extend(data);
+        let (ip, _) = Header::parse(&packet.clone().into()).unwrap();
+        let mut sum = Sum::pseudo_header(&ip, total - 24);
+        sum.add(&packet[24..]);
+        packet[24 + CHECKSUM..26 + CHECKSUM].copy_from_slice(&sum.finish().to_be_bytes());
+        packet.extend([0xee; 6]);
+        packet.into()
+    }
+
+    /// What the packet says after it was made to say this, and its bytes; the checksums are right.
+    fn said(packet: &Bytes, ack: u32, lefts: &[u32]) -> (Segment<Bytes>, Vec<u8>) {
+        let (ip, _) = parse(packet).unwrap();
+        let bytes = saying(Says { ack: Seq32(ack), sack: blocks(lefts) }, &ip, packet);
+        assert_eq!(bytes.len(), packet.len());
+        let (_, segment) = parse(&bytes.clone().into()).expect("it is a packet with right checksums");
+        (segment, bytes)
+    }
+
+    /// Two NOPs and SACK with these blocks.
+    fn sack(lefts: &[u32]) -> Vec<u8> {
+        let mut option = vec![NOP, NOP, SACK, 2 + 8 * lefts.len() as u8];
+        for &left in lefts {
+            option.extend(left.to_be_bytes());
+            option.extend(block(left).right.0.to_be_bytes());
+        }
+        option
+    }
+
+    /// An option that nobody here knows.
+    const UNKNOWN: [u8; 4] = [30, 4, 0xab, 0xcd];
+
+    #[test]
+    fn blocks_are_replaced_and_those_left_over_become_nops() {
+        let options = [&UNKNOWN[..], &sack(&[500, 700])].concat();
+        let packet = packet(&options, b"data");
+        let (segment, bytes) = said(&packet, u32::MAX, &[600]);
+        assert_eq!((segment.ack, segment.options.sack), (Seq32(u32::MAX), blocks(&[600])));
+        assert_eq!((&segment.payload[..], segment.window, segment.seq), (&b"data"[..], 512, Seq32(77)));
+        let options = &bytes[44..68];
+        assert_eq!(options[..16], [&UNKNOWN[..], &sack(&[600])].concat());
+        assert_eq!(options[16..], [NOP; 8]);
+    }
+
+    #[test]
+    fn only_acknowledgment_blocks_and_checksum_change() {
+        let packet = packet(&sack(&[500]), b"odd");
+        let (_, bytes) = said(&packet, 0x0102_0304, &[0x0a0b_0c0d]);
+        let changed: Vec<usize> = (0..packet.len()).filter(|&at| packet[at] != bytes[at]).collect();
+        let allowed = |at: &usize| matches!(at - 24, 8..12 | 16..18 | 24..32);
+        assert!(changed.iter().all(allowed), "{changed:?}");
+    }
+
+    #[test]
+    fn no_blocks_are_left_where_none_are_said() {
+        let (segment, bytes) = said(&packet(&sack(&[1, 2, 3]), b""), 9, &[]);
+        assert!(segment.options.sack.is_empty());
+        assert_eq!(bytes[44..72], [NOP; 28]);
+    }
+
+    #[test]
+    fn blocks_without_a_place_are_left_out() {
+        let (segment, _) = said(&packet(&sack(&[1]), b""), 9, &[4, 5, 6]);
+        assert_eq!(segment.options.sack, blocks(&[4]));
+        let (segment, _) = said(&packet(&[], b""), 9, &[4]);
+        assert!(segment.options.sack.is_empty());
+    }
+
+    #[test]
+    fn what_stands_in_two_options_is_filled_in_order() {
+        let packet = packet(&[sack(&[1]), sack(&[2])].concat(), b"");
+        assert_eq!(said(&packet, 9, &[7, 8]).0.options.sack, blocks(&[7, 8]));
+        assert_eq!(said(&packet, 9, &[7]).0.options.sack, blocks(&[7]));
+    }
+
+    /// Options, or bytes that may be some, up to 40 bytes.
+    fn options() -> impl Strategy<Value = Vec<u8>> {
+        let clocks = vec![NOP, NOP, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        let known = vec![vec![NOP; 4], UNKNOWN.to_vec(), clocks, sack(&[1]), sack(&[2, 3]), vec![END; 4]];
+        let piece = prop_oneof![
+            9 => prop::sample::select(known),
+            1 => prop::array::uniform4(any::<u8>()).prop_map(|bytes| bytes.to_vec()),
+        ];
+        prop::collection::vec(piece, 0..=4).prop_map(|pieces| {
+            let mut options = pieces.concat();
+            options.truncate(40);
+            options
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        /// Whatever options a packet has: if it can be parsed, it can be changed, and says what it was told to.
+        #[test]
+        fn any_options_stand_it(options in options(), ack in any::<u32>()) {
+            let packet = packet(&options, b"data");
+            let Ok((_, before)) = parse(&packet) else { return Ok(()) };
+            let lefts: Vec<u32> = (0..before.options.sack.len() as u32 / 2).collect();
+            let (after, _) = said(&packet, ack, &lefts);
+            prop_assert_eq!(after.ack, Seq32(ack));
+            if !before.options.nack {
+                prop_assert_eq!(after.options.sack, blocks(&lefts));
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Machines on bytes, in the path of a fake.
+
+use bytes::Bytes;
+use hopline_core::Instant;
+use hopline_proxy::driver::{Driver, Pumped};
+use hopline_proxy::mtcp::{self, Mtcp};
+use hopline_proxy::snoop::{self, Snoop};
+use hopline_proxy::{Injected, Side};
+use hopline_testkit::in_path::{Broken, CASES, Fake, FakePlace, ack, connecting, data};
+use proptest::prelude::*;
+
+#[test]
+fn every_case_holds() {
+    for (name, body) in CASES {
+        println!("{name}");
+        body(&mut FakePlace::default());
+    }
+}
+
+fn driver() -> Driver<Snoop<Bytes>> {
+    Driver::new(Snoop::new(snoop::Config::modern()))
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+#[test]
+fn a_flood_leaves_time_for_what_is_due() {
+    let (mut driver, mut io) = (driver(), Fake::default());
+    for _ in 0..100 {
+        io.offer(Side::Fixed, vec![0; 40]);
+    }
+    assert_eq!(driver.pump(Instant::ZERO, &mut io), Ok(Pumped::Batch));
+    assert_eq!((io.waiting(), io.arrived.mobile.len()), (36, 64));
+    assert_eq!(driver.pump(Instant::ZERO, &mut io), Ok(Pumped::All));
+    assert_eq!((io.waiting(), io.arrived.mobile.len()), (0, 100));
+}
+
+/// Packet 1 of four is lost, and the mobile host says so.
+fn lose_one(io: &mut Fake) {
+    for (side, packet) in connecting() {
+        io.offer(side, packet);
+    }
+    for n in 0..4 {
+        io.offer(Side::Fixed, data(n));
+    }
+    io.offer(Side::Mobile, ack(1, &[]));
+    io.offer(Side::Mobile, ack(1, &[(2, 4)]));
+}
+
+#[test]
+fn what_finds_no_way_is_counted_and_nothing_else_happens() {
+    let (mut driver, mut io) = (driver(), Fake::default());
+    io.injected = Some(Injected::Refused);
+    lose_one(&mut io);
+    assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+    assert_eq!((driver.counts().refused, driver.counts().sent_to_mobile), (1, 0));
+    assert_eq!((io.arrived.mobile.len(), io.arrived.fixed.len()), (5, 2));
+}
+
+#[test]
+fn what_the_link_padded_is_not_sent_again() {
+    let (mut driver, mut io) = (driver(), Fake::default());
+    for (side, packet) in connecting() {
+        io.offer(side, packet);
+    }
+    for n in 0..4 {
+        let mut padded = data(n);
+        padded.extend([0xee; 9]);
+        io.offer(Side::Fixed, padded);
+    }
+    io.offer(Side::Mobile, ack(1, &[]));
+    io.offer(Side::Mobile, ack(1, &[(2, 4)]));
+    assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+    assert_eq!(io.arrived.mobile.last(), Some(&data(1)));
+}
+
+#[test]
+fn a_broken_path_is_an_error_and_no_panic() {
+    let (mut driver, mut io) = (driver(), Fake::default());
+    lose_one(&mut io);
+    io.broken = Some(Broken);
+    assert_eq!(driver.pump(at(10), &mut io), Err(Broken));
+    io.broken = None;
+    assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+}
+
+#[test]
+fn another_machine_runs_as_well() {
+    let mut driver = Driver::new(Mtcp::<Bytes>::new(mtcp::Config::default()));
+    let mut io = Fake::default();
+    lose_one(&mut io);
+    assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+    assert_eq!((driver.counts().to_mobile, driver.counts().from_mobile), (5, 3));
+    // It holds back the last byte that was acknowledged.
+    assert!(driver.counts().rewritten > 0, "{:?}", driver.counts());
+}
+
+/// One of the dialogue's packets, with bytes changed.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let packets: Vec<Vec<u8>> = connecting()
+        .into_iter()
+        .map(|(_, packet)| packet)
+        .chain([data(0), data(1), ack(1, &[(2, 4)])])
+        .collect();
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
+    (prop::sample::select(packets), changes, any::<prop::sample::Index>()).prop_map(
+        |(mut packet, changes, cut)| {
+            for (at, byte) in changes {
+                let at = at.index(packet.len());
+                packet[at] = byte;
+            }
+            packet.truncate(packet.len() - cut.index(packet.len()) / 16);
+            packet
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever comes from either side: nothing panics, and every packet has passed, gone on changed, or been absorbed. Equal inputs
+    /// have equal outputs.
+    #[test]
+    fn anything_may_come(
+        packets in prop::collection::vec((any::<bool>(), prop_oneof![mutated(), prop::collection::vec(any::<u8>(), 0..80)]), 0..60),
+    ) {
+        let outcome = || {
+            let (mut driver, mut io) = (driver(), Fake::default());
+            for (n, (forth, packet)) in packets.iter().enumerate() {
+                io.offer(if *forth { Side::Fixed } else { Side::Mobile }, packet.clone());
+                let _ = driver.pump(at(n as u64), &mut io);
+            }
+            (*driver.counts(), io.arrived)
+        };
+        let (counts, arrived) = outcome();
+        let taken = counts.to_mobile + counts.from_mobile + counts.untouched.total();
+        prop_assert_eq!(taken, packets.len() as u64);
+        let sent = counts.sent_to_mobile + counts.sent_to_fixed;
+        let came = (arrived.fixed.len() + arrived.mobile.len()) as u64;
+        prop_assert_eq!(came, taken - counts.absorbed + sent);
+        prop_assert_eq!((counts, arrived), outcome());
+    }
+}

@@ -1,0 +1,123 @@
+//! A path without a kernel: lists of packets.
+
+use super::{Arrived, Place};
+use bytes::Bytes;
+use hopline_core::Instant;
+use hopline_proxy::driver::{Counts, Driver, Pumped};
+use hopline_proxy::snoop::{Config, Snoop, Stats};
+use hopline_proxy::{Arrival, Fate, Filter, Injected, PacketIo, Side, Turn};
+use std::collections::VecDeque;
+
+/// Packets that wait, and what became of others. What is concluded takes effect when it is flushed, as in the kernel.
+#[derive(Debug, Default)]
+pub struct Fake {
+    waiting: VecDeque<Arrival>,
+    received: u64,
+    concluded: u64,
+    held: Vec<(Side, Vec<u8>)>,
+    /// What has come to the two hosts.
+    pub arrived: Arrived,
+    /// What becomes of packets that are injected.
+    pub injected: Option<Injected>,
+    /// Whether it is broken: everything fails.
+    pub broken: Option<Broken>,
+}
+
+/// Why a [`Fake`] does nothing any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken;
+
+impl Fake {
+    /// A packet comes from a side.
+    pub fn offer(&mut self, from: Side, packet: impl Into<Bytes>) {
+        let id = self.received + self.waiting.len() as u64;
+        self.waiting.push_back(Arrival { id, from, packet: packet.into() });
+    }
+
+    /// Packets that wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn works(&self) -> Result<(), Broken> {
+        self.broken.map_or(Ok(()), Err)
+    }
+}
+
+impl PacketIo for Fake {
+    type Error = Broken;
+
+    fn receive(&mut self) -> Result<Option<Arrival>, Broken> {
+        self.works()?;
+        assert_eq!(self.received, self.concluded, "each is concluded before the next one is asked for");
+        let arrival = self.waiting.pop_front();
+        self.received += u64::from(arrival.is_some());
+        Ok(arrival)
+    }
+
+    fn conclude(&mut self, arrival: Arrival, fate: Fate) -> Result<(), Broken> {
+        self.works()?;
+        assert_eq!(arrival.id, self.concluded, "in order, and once");
+        self.concluded += 1;
+        match fate {
+            Fate::Pass => self.held.push((arrival.from.other(), arrival.packet.to_vec())),
+            Fate::Replace(packet) => self.held.push((arrival.from.other(), packet)),
+            Fate::Drop => {}
+        }
+        Ok(())
+    }
+
+    fn inject(&mut self, to: Side, _turn: Turn, packet: &[u8]) -> Result<Injected, Broken> {
+        self.flush()?;
+        let injected = self.injected.unwrap_or(Injected::Sent);
+        if injected == Injected::Sent {
+            self.held.push((to, packet.to_vec()));
+        }
+        Ok(injected)
+    }
+
+    fn flush(&mut self) -> Result<(), Broken> {
+        self.works()?;
+        for (to, packet) in self.held.drain(..) {
+            match to {
+                Side::Fixed => self.arrived.fixed.push(packet),
+                Side::Mobile => self.arrived.mobile.push(packet),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Snoop at a [`Fake`].
+#[derive(Debug)]
+pub struct FakePlace {
+    io: Fake,
+    driver: Driver<Snoop<Bytes>>,
+}
+
+impl Default for FakePlace {
+    fn default() -> Self {
+        Self { io: Fake::default(), driver: Driver::new(Snoop::new(Config::modern())) }
+    }
+}
+
+impl Place for FakePlace {
+    fn take(&mut self, now: Instant, from: Side, packets: &[Vec<u8>], arrivals: usize) -> Arrived {
+        for packet in packets {
+            self.io.offer(from, packet.clone());
+        }
+        while self.driver.pump(now, &mut self.io) == Ok(Pumped::Batch) {}
+        let arrived = std::mem::take(&mut self.io.arrived);
+        assert_eq!(arrived.fixed.len() + arrived.mobile.len(), arrivals, "{:?}", self.driver.counts());
+        arrived
+    }
+
+    fn counts(&self) -> Counts {
+        *self.driver.counts()
+    }
+
+    fn stats(&self) -> Stats {
+        *self.driver.machine().stats()
+    }
+}
