@@ -26,7 +26,7 @@ fn latest(ids: &[u16]) -> Latest {
 }
 
 /// Every type, and its bytes before the tag.
-fn dialogue() -> [(Tagged, &'static str); 6] {
+fn dialogue() -> [(Tagged, &'static str); 7] {
     let request = |asks| Says::Request { mobile: MOBILE, lifetime: LIFETIME, asks };
     let forward = request(Asks::Forward(latest(&[0x0102, 0x0304])));
     [
@@ -36,6 +36,10 @@ fn dialogue() -> [(Tagged, &'static str); 6] {
         (tagged(10, request(Asks::Stop)), "04 00 0bb8 000000000000000a 0a000005"),
         (
             tagged(11, request(Asks::Register { care_of: STATION, past: Past::Some })),
+            "05 01 0bb8 000000000000000b 0a000005 0a000002",
+        ),
+        (
+            tagged(11, request(Asks::Register { care_of: STATION, past: Past::None })),
             "05 00 0bb8 000000000000000b 0a000005 0a000002",
         ),
         (
@@ -73,8 +77,8 @@ fn what_nobody_says_is_refused() {
     let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
     assert_eq!(with(0, 0, 0), unsupported("handoff type", 0));
     assert_eq!(with(0, 7, 0), unsupported("handoff type", 7));
-    assert_eq!(with(1, 1, 5), unsupported("handoff answer", 1));
-    assert_eq!(with(1, 6, 5), unsupported("handoff answer", 6));
+    assert_eq!(with(1, 1, 6), unsupported("handoff answer", 1));
+    assert_eq!(with(1, 6, 6), unsupported("handoff answer", 6));
     assert_eq!(with(1, 4, 1), Err(ParseError::BadLength { what: "identifications", value: 4 }));
 }
 
