@@ -118,11 +118,12 @@ pub enum LinkFrame {
 
 impl LinkFrame {
     /// The packets in it.
-    pub fn packets(&self) -> Vec<Carried> {
-        match self {
-            Self::Arq(frame) => frame.packets().copied().collect(),
-            Self::Opaque(frame) => frame.packets().copied().collect(),
-        }
+    pub fn packets(&self) -> impl Iterator<Item = &Carried> {
+        let (arq, opaque) = match self {
+            Self::Arq(frame) => (Some(frame.packets()), None),
+            Self::Opaque(frame) => (None, Some(frame.packets())),
+        };
+        arq.into_iter().flatten().chain(opaque.into_iter().flatten())
     }
 }
 
@@ -140,7 +141,7 @@ impl Packet {
     pub(crate) fn carried(&self) -> Option<Handle> {
         match self.body {
             Body::Routing { carried: Some(Carried(inner)), .. } | Body::Tunnel(Carried(inner)) => Some(inner),
-            Body::Link(ref frame) => frame.packets().first().map(|&Carried(inner)| inner),
+            Body::Link(ref frame) => frame.packets().next().map(|&Carried(inner)| inner),
             _ => None,
         }
     }
@@ -148,7 +149,7 @@ impl Packet {
     /// All packets that it holds: [`Packet::carried`], or those of a frame.
     pub(crate) fn within(&self) -> Vec<Handle> {
         match &self.body {
-            Body::Link(frame) => frame.packets().into_iter().map(|Carried(inner)| inner).collect(),
+            Body::Link(frame) => frame.packets().map(|&Carried(inner)| inner).collect(),
             _ => self.carried().into_iter().collect(),
         }
     }

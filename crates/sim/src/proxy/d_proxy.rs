@@ -1,5 +1,6 @@
 //! D-Proxy, seated: one end of a link.
 
+use super::class_of;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Handle, Packet, header};
 use crate::seat::{InPath, Onward, Passage, Passing, Sending, Wish};
@@ -44,13 +45,9 @@ impl DProxySeat {
     }
 
     fn telling(&self, turn: Turn, sealed: Sealed) -> Wish {
-        let class = match turn {
-            Turn::First => Class::Urgent,
-            Turn::Last => Class::Data,
-        };
         let ip = header(self.near, self.far.ipv4(), Protocol::Udp);
         let len_bytes = (HEADER_LEN + udp::HEADER_LEN + sealed.wire_len()) as u32;
-        self.send(Account::Control, ip, Body::DProxy(sealed), len_bytes, class)
+        self.send(Account::Control, ip, Body::DProxy(sealed), len_bytes, class_of(turn))
     }
 
     fn send(&self, account: Account, ip: Header, body: Body, len_bytes: u32, class: Class) -> Wish {

@@ -1,11 +1,11 @@
 //! Machines that packets pass, seated: Snoop, M-TCP's supervisor host.
 
-use super::Border;
+use super::{Border, class_of};
 use crate::outcome::ProxyCounts;
 use crate::packet::{Body, Packet};
 use crate::seat::{InPath, Passage, Passing, Wish};
 use hopline_core::{Instant, Length};
-use hopline_proxy::{self as proxy, Filter, Side, Transmit, Turn, Verdict};
+use hopline_proxy::{self as proxy, Filter, Side, Transmit, Verdict};
 use hopline_queue::Class;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::Header;
@@ -85,11 +85,7 @@ where
         }
         Some(match self.machine.poll_transmit()? {
             Transmit::Again { turn, connection, kept: (ip, segment) } => {
-                let class = match turn {
-                    Turn::First => Class::Urgent,
-                    Turn::Last => Class::Data,
-                };
-                self.border.sending_as(connection, Side::Mobile, ip, Segment::Tcp(segment), class)
+                self.border.sending_as(connection, Side::Mobile, ip, Segment::Tcp(segment), class_of(turn))
             }
             Transmit::Nack(nack) => self.border.sending(
                 nack.connection,

@@ -122,8 +122,10 @@ impl Handovers {
                 }
                 Does::Done(id) => drop(self.under_way.remove(&id)),
                 Does::Fails(id) => {
-                    let (state, _) = self.under_way.remove(&id)?;
-                    return state.take().map(Err);
+                    let lost = self.under_way.remove(&id).and_then(|(state, _)| state.take());
+                    if let Some(lost) = lost {
+                        return Some(Err(lost));
+                    }
                 }
             }
         }

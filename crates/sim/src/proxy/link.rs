@@ -1,5 +1,6 @@
 //! A link that repairs its own losses: one end of it, seated.
 
+use super::class_of;
 use crate::node::{Interface, Port};
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, Carried, Handle, LinkFrame, Mark, Packet, header};
@@ -9,7 +10,6 @@ use hopline_core::{Instant, NodeId};
 use hopline_proxy::Turn;
 use hopline_proxy::arq::{self, Arq};
 use hopline_proxy::dproxy::opaque::{self, Opaque};
-use hopline_queue::Class;
 use hopline_wire::ipv4::Protocol;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -93,10 +93,7 @@ impl<M> LinkSeat<M> {
     }
 
     fn sending(&self, turn: Turn, frame: LinkFrame, len_bytes: u32) -> Wish {
-        let class = match turn {
-            Turn::First => Class::Urgent,
-            Turn::Last => Class::Data,
-        };
+        let class = class_of(turn);
         let body = Body::Link(Box::new(frame));
         let ip = header(self.near, self.far.ipv4(), PROTOCOL);
         let next_hop = self.far.ipv4();

@@ -29,7 +29,7 @@ use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
 use hopline_proxy::snoop::{self, Snoop};
 use hopline_proxy::split::{Split, Unknown};
-use hopline_proxy::{Connection, Side};
+use hopline_proxy::{Connection, Side, Turn};
 use hopline_queue::Class;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::{HEADER_LEN, Header};
@@ -124,6 +124,14 @@ pub(crate) fn fast_retransmit(spec: &Spec, node: NodeId) -> Option<Sitter> {
     let mobile = spec.cells.as_ref()?.mobiles.iter().find(|mobile| mobile.node == node)?;
     let machine = FastRetransmit::new(mobile.fast_retransmit?);
     Some(Sitter::FastRetransmit(Box::new(FastRetransmitSeat::new(machine, node.ipv4()))))
+}
+
+/// Where a packet stands in a queue that is to have this turn.
+const fn class_of(turn: Turn) -> Class {
+    match turn {
+        Turn::First => Class::Urgent,
+        Turn::Last => Class::Data,
+    }
 }
 
 /// Where the wired network ends: what a machine there knows of the way of packets, and what it wants done with them.

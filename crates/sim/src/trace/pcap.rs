@@ -160,7 +160,7 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
         out.extend(payload);
     } else if let (Body::Link(frame), Some(carried)) = (&packet.body, carried) {
         // As the packet that it brings, if it brings one.
-        if let Some(Carried(inner)) = frame.packets().first() {
+        if let Some(Carried(inner)) = frame.packets().next() {
             let payload = payload(carried);
             Header { ttl: inner.ttl, ..carried.ip }.emit(payload.len(), out);
             out.extend(payload);
