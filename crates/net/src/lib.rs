@@ -16,6 +16,7 @@ pub mod netns;
 pub mod nfqueue;
 mod printable;
 pub mod sched;
+pub mod service;
 mod sys;
 pub mod tcp;
 pub mod tpa;
