@@ -10,6 +10,7 @@ pub mod document;
 pub mod field;
 pub mod json_schema;
 pub mod keys;
+pub mod machines;
 pub mod movements;
 pub mod parameters;
 mod reference;

@@ -124,6 +124,121 @@ pub mod proxy {
         { "kept" => Overflow::Kept, "left-to-sender" => Overflow::LeftToSender },
         "of snoop, not modern, and of d-proxy: packets that the queue of the last hop, or of the link, refuses; default: kept, of ns2-2.35 and d-proxy: left-to-sender",
     );
+    /// `high_water_packets`.
+    pub const HIGH_WATER_PACKETS: Key = Key::integer(
+        "high_water_packets",
+        1,
+        65_535,
+        "of snoop and d-proxy: packets kept of a connection, of opaque: of all, of ack-pacing: ACKs that wait, of all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 256 (C6), of opaque: 1024, of ack-pacing: 4096",
+    );
+    /// `local_limit`.
+    pub const LOCAL_LIMIT: Key = Key::integer(
+        "local_limit",
+        1,
+        255,
+        "of snoop: retransmissions of a packet from here (S3), of nack, d-proxy and opaque: questions for it; then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
+    );
+    /// `dup_ack_threshold`.
+    pub const DUP_ACK_THRESHOLD: Key = Key::integer(
+        "dup_ack_threshold",
+        1,
+        255,
+        "of snoop, not modern: the duplicate ACK that stands for a loss (S4); default: 1, of ns2-2.35: 2",
+    );
+    /// `min_timer_ms`.
+    pub const MIN_TIMER_MS: Key = Key::number(
+        "min_timer_ms",
+        0.001,
+        60_000.0,
+        "of snoop: least time in which an ACK is waited for (S5), of nack: in which a packet is, of d-proxy and opaque: least average of recoveries; default: 5, of published: 40, of ns2-2.35: 100, of d-proxy and opaque: 2 (C1)",
+    );
+    /// `persist_ms`.
+    pub const PERSIST_MS: Key = Key::number(
+        "persist_ms",
+        0.001,
+        1e6,
+        "of snoop, not modern: silence after which the first packet goes out again; default: 200, of ns2-2.35: never",
+    );
+    /// `held_packets`.
+    pub const HELD_PACKETS: Key = Key::integer(
+        "held_packets",
+        1,
+        65_535,
+        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait; default: 64, of ack-pacing: 256",
+    );
+    /// `max_hold_ms`.
+    pub const MAX_HOLD_MS: Key = Key::number(
+        "max_hold_ms",
+        0.001,
+        60_000.0,
+        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over; default: 20",
+    );
+    /// `burst_gap_ms`.
+    pub const BURST_GAP_MS: Key = Key::number(
+        "burst_gap_ms",
+        0.001,
+        60_000.0,
+        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst; default: 0.2",
+    );
+    /// `patience_ms`.
+    pub const PATIENCE_MS: Key = Key::number(
+        "patience_ms",
+        0.001,
+        60_000.0,
+        "of d-proxy and opaque: how long packets wait for what is missing (C5); default: 200",
+    );
+    /// `grace_packets`.
+    pub const GRACE_PACKETS: Key = Key::integer(
+        "grace_packets",
+        0,
+        2,
+        "of d-proxy and opaque: packets that may overtake one before it is asked for (C11); default: 0",
+    );
+    /// `tail_probe_ms`.
+    pub const TAIL_PROBE_MS: Key = Key::number(
+        "tail_probe_ms",
+        0.001,
+        60_000.0,
+        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: 4",
+    );
+    /// `buffer_bytes`.
+    pub const BUFFER_BYTES: Key = Key::integer(
+        "buffer_bytes",
+        1,
+        1 << 40,
+        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least; default: 1048576",
+    );
+    /// `silence_ms`.
+    pub const SILENCE_MS: Key = Key::number(
+        "silence_ms",
+        0.001,
+        1e6,
+        "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait; default: 200",
+    );
+    /// `handover_s`.
+    pub const HANDOVER_S: Key = Key::number(
+        "handover_s",
+        0.001,
+        1e6,
+        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset; default: 2",
+    );
+    /// `probe_ms`.
+    pub const PROBE_MS: Key = Key::number(
+        "probe_ms",
+        0.001,
+        1e6,
+        "of mtcp: how often it tries whether the host is back; default: 500",
+    );
+    /// `connections`.
+    pub const CONNECTIONS: Key =
+        Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536");
+    /// `idle_s`.
+    pub const IDLE_S: Key = Key::number(
+        "idle_s",
+        0.001,
+        1e6,
+        "silence after which a connection is forgotten; default: 900, of split, which resets it: 7440",
+    );
 }
 
 /// `[[proxy]]`. S1 to S13: see docs/protocols/snoop.md.
@@ -135,36 +250,11 @@ pub const PROXY: &[Key] = &[
         "names of the mobile hosts that it serves, however they are reached; default: whoever is beyond the radios of its node",
     ),
     proxy::PRESET.key,
-    Key::integer(
-        "high_water_packets",
-        1,
-        65_535,
-        "of snoop and d-proxy: packets kept of a connection, of opaque: of all, of ack-pacing: ACKs that wait, of all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 256 (C6), of opaque: 1024, of ack-pacing: 4096",
-    ),
-    Key::integer(
-        "local_limit",
-        1,
-        255,
-        "of snoop: retransmissions of a packet from here (S3), of nack, d-proxy and opaque: questions for it; then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
-    ),
-    Key::integer(
-        "dup_ack_threshold",
-        1,
-        255,
-        "of snoop, not modern: the duplicate ACK that stands for a loss (S4); default: 1, of ns2-2.35: 2",
-    ),
-    Key::number(
-        "min_timer_ms",
-        0.001,
-        60_000.0,
-        "of snoop: least time in which an ACK is waited for (S5), of nack: in which a packet is, of d-proxy and opaque: least average of recoveries; default: 5, of published: 40, of ns2-2.35: 100, of d-proxy and opaque: 2 (C1)",
-    ),
-    Key::number(
-        "persist_ms",
-        0.001,
-        1e6,
-        "of snoop, not modern: silence after which the first packet goes out again; default: 200, of ns2-2.35: never",
-    ),
+    proxy::HIGH_WATER_PACKETS,
+    proxy::LOCAL_LIMIT,
+    proxy::DUP_ACK_THRESHOLD,
+    proxy::MIN_TIMER_MS,
+    proxy::PERSIST_MS,
     proxy::SPURIOUS_ACKS.key,
     proxy::OLD_DATA.key,
     proxy::OVERFLOW.key,
@@ -174,42 +264,12 @@ pub const PROXY: &[Key] = &[
     proxy::ORDER_RULE.key,
     proxy::EXPANSION.key,
     proxy::ORDER.key,
-    Key::integer(
-        "held_packets",
-        1,
-        65_535,
-        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait; default: 64, of ack-pacing: 256",
-    ),
-    Key::number(
-        "max_hold_ms",
-        0.001,
-        60_000.0,
-        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over; default: 20",
-    ),
-    Key::number(
-        "burst_gap_ms",
-        0.001,
-        60_000.0,
-        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst; default: 0.2",
-    ),
-    Key::number(
-        "patience_ms",
-        0.001,
-        60_000.0,
-        "of d-proxy and opaque: how long packets wait for what is missing (C5); default: 200",
-    ),
-    Key::integer(
-        "grace_packets",
-        0,
-        2,
-        "of d-proxy and opaque: packets that may overtake one before it is asked for (C11); default: 0",
-    ),
-    Key::number(
-        "tail_probe_ms",
-        0.001,
-        60_000.0,
-        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: 4",
-    ),
+    proxy::HELD_PACKETS,
+    proxy::MAX_HOLD_MS,
+    proxy::BURST_GAP_MS,
+    proxy::PATIENCE_MS,
+    proxy::GRACE_PACKETS,
+    proxy::TAIL_PROBE_MS,
     proxy::PARITY.key,
     Key::word(
         "transport",
@@ -219,30 +279,10 @@ pub const PROXY: &[Key] = &[
     Key::table("tcp", TCP, "of split: TCP over the last hop, over [tcp]"),
     Key::table("door", DOOR, "of split: TCP-DOOR over the last hop, over [door]"),
     Key::table("tpa", TPA, "of split: TPA over the last hop, over [tpa]"),
-    Key::integer(
-        "buffer_bytes",
-        1,
-        1 << 40,
-        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least; default: 1048576",
-    ),
-    Key::number(
-        "silence_ms",
-        0.001,
-        1e6,
-        "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait; default: 200",
-    ),
-    Key::number(
-        "handover_s",
-        0.001,
-        1e6,
-        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset; default: 2",
-    ),
-    Key::number("probe_ms", 0.001, 1e6, "of mtcp: how often it tries whether the host is back; default: 500"),
-    Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536"),
-    Key::number(
-        "idle_s",
-        0.001,
-        1e6,
-        "silence after which a connection is forgotten; default: 900, of split, which resets it: 7440",
-    ),
+    proxy::BUFFER_BYTES,
+    proxy::SILENCE_MS,
+    proxy::HANDOVER_S,
+    proxy::PROBE_MS,
+    proxy::CONNECTIONS,
+    proxy::IDLE_S,
 ];

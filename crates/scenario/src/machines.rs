@@ -1,0 +1,142 @@
+//! What the keys of a `[[proxy]]` say of its machine, wherever the machine stands: in a scenario, or behind real packets.
+
+use crate::keys;
+use crate::schema::Section;
+use crate::source::Problem;
+use hopline_core::Duration;
+use hopline_sim::spec::dproxy::opaque::{self, Order};
+use hopline_sim::spec::snoop::{self, Config, LocalTimer, Modern, Rules};
+use hopline_sim::spec::{ack_pacing, dproxy, mtcp, nack};
+use std::net::Ipv4Addr;
+use std::num::{NonZeroU8, NonZeroU16};
+
+/// What only the paper's rules and ns-2's have.
+const CLASSIC_KEYS: &[&str] =
+    &["dup_ack_threshold", "persist_ms", "spurious_acks", "old_data", "overflow", "turn"];
+
+/// What a section says of Snoop.
+///
+/// # Errors
+///
+/// A key of the classic rules with the modern ones.
+pub fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
+    let mut config = section.get(keys::proxy::PRESET).unwrap_or(Config::modern)();
+    config.high_water =
+        section.narrow("high_water_packets").and_then(NonZeroU16::new).unwrap_or(config.high_water);
+    config.local_limit = section.narrow("local_limit").unwrap_or(config.local_limit);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    let min_timer = milliseconds(section, "min_timer_ms");
+    match &mut config.rules {
+        Rules::Modern(Modern { min_timer: least, .. }) => {
+            if let Some(key) = CLASSIC_KEYS.iter().find(|key| section.has(key)) {
+                return Err(Problem::new(format!(
+                    "`{key}` with preset = \"modern\", whose rules have no such thing"
+                ))
+                .at(section.origin_of(key))
+                .help("set preset = \"published\" or \"ns2-2.35\", or remove it"));
+            }
+            *least = min_timer.unwrap_or(*least);
+        }
+        Rules::Classic(rules) => {
+            let (LocalTimer::Smoothed { min, .. } | LocalTimer::Deviation { min, .. }) = &mut rules.timer;
+            *min = min_timer.unwrap_or(*min);
+            rules.dup_ack_threshold = section.narrow("dup_ack_threshold").unwrap_or(rules.dup_ack_threshold);
+            rules.persist = milliseconds(section, "persist_ms").or(rules.persist);
+            section.set(keys::proxy::SPURIOUS_ACKS, &mut rules.spurious_acks);
+            section.set(keys::proxy::OLD_DATA, &mut rules.old_data);
+            section.set(keys::proxy::OVERFLOW, &mut rules.overflow);
+            section.set(keys::proxy::TURN, &mut rules.turn);
+        }
+    }
+    Ok(config)
+}
+
+/// What a section says of M-TCP.
+#[must_use]
+pub fn mtcp(section: &Section<'_>) -> mtcp::Config {
+    let mut config = mtcp::Config::default();
+    config.silence = milliseconds(section, "silence_ms").unwrap_or(config.silence);
+    config.probe = milliseconds(section, "probe_ms").unwrap_or(config.probe);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    config
+}
+
+/// What a section says of questions to mobile hosts.
+#[must_use]
+pub fn nack(section: &Section<'_>) -> nack::Config {
+    let mut config = nack::Config::default();
+    config.attempts = section.narrow("local_limit").unwrap_or(config.attempts);
+    config.min_timer = milliseconds(section, "min_timer_ms").unwrap_or(config.min_timer);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    config
+}
+
+/// What a section says of spreading ACKs.
+#[must_use]
+pub fn ack_pacing(section: &Section<'_>) -> ack_pacing::Config {
+    let mut config = ack_pacing::Config::default();
+    config.max_hold = milliseconds(section, "max_hold_ms").unwrap_or(config.max_hold);
+    config.burst_gap = milliseconds(section, "burst_gap_ms").unwrap_or(config.burst_gap);
+    config.held_packets =
+        section.narrow("held_packets").and_then(NonZeroU16::new).unwrap_or(config.held_packets);
+    config.held_in_all = section.small("high_water_packets").unwrap_or(config.held_in_all);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    config
+}
+
+/// What a section says of D-Proxy at `local`, with this peer and key.
+#[must_use]
+pub fn d_proxy(section: &Section<'_>, local: Ipv4Addr, peer: Ipv4Addr, key: dproxy::Key) -> dproxy::Config {
+    let mut config = dproxy::Config::new(local, peer, key);
+    recovery(section, &mut config.recovery);
+    config.caching.packets_per_flow =
+        section.narrow("high_water_packets").unwrap_or(config.caching.packets_per_flow);
+    section.set(keys::proxy::EXPANSION, &mut config.expansion);
+    if section.get(keys::proxy::ORDER) == Some(Order::Any) {
+        config.holding = dproxy::Holding::AsTheyCome;
+    }
+    if section.get(keys::proxy::OVERFLOW) == Some(snoop::Overflow::Kept) {
+        config.overflow = dproxy::Overflow::Repaired;
+    }
+    config.held_packets = section.narrow("held_packets").unwrap_or(config.held_packets);
+    config.tail_probe = milliseconds(section, "tail_probe_ms");
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    config
+}
+
+/// What a section says of D-Proxy's opaque mode.
+#[must_use]
+pub fn opaque(section: &Section<'_>) -> opaque::Config {
+    let mut config = opaque::Config::default();
+    recovery(section, &mut config.recovery);
+    config.kept_packets = section.small("high_water_packets").unwrap_or(config.kept_packets);
+    section.set(keys::proxy::ORDER, &mut config.order);
+    config.tail_probe = milliseconds(section, "tail_probe_ms").or(config.tail_probe);
+    if section.get(keys::proxy::PARITY) == Some(true) {
+        let [least, most] = [2, 32].map(|packets| NonZeroU8::new(packets).expect("not zero"));
+        config.parity = opaque::Parity::Adaptive { least, most };
+    }
+    config
+}
+
+fn recovery(section: &Section<'_>, recovery: &mut dproxy::Recovery) {
+    recovery.attempts = section.narrow("local_limit").and_then(NonZeroU8::new).unwrap_or(recovery.attempts);
+    section.set(keys::proxy::TIMEOUTS, &mut recovery.timeouts);
+    section.set(keys::proxy::ORDER_RULE, &mut recovery.order_rule);
+    recovery.floor = milliseconds(section, "min_timer_ms").unwrap_or(recovery.floor);
+    recovery.patience = milliseconds(section, "patience_ms").unwrap_or(recovery.patience);
+    recovery.grace = section.narrow("grace_packets").unwrap_or(recovery.grace);
+}
+
+fn milliseconds(section: &Section<'_>, key: &str) -> Option<Duration> {
+    section.number(key).map(|ms| Duration::from_secs_f64(ms * 1e-3))
+}
+
+fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
+    section.number(key).map(Duration::from_secs_f64)
+}
