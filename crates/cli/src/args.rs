@@ -2,12 +2,15 @@
 
 mod bench;
 mod link;
+mod proxy;
 mod transfer;
 
 pub(crate) use bench::{Bench, BitRate, Test, Unit};
 pub(crate) use link::{Link, Rate, Share, Time};
+pub(crate) use proxy::{Proxy, ProxyCommand, ProxySetup, ProxyStatus};
 pub(crate) use transfer::{Recv, Send, Show};
 
+use crate::commands;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
@@ -142,6 +145,9 @@ pub(crate) enum Command {
     /// Run a command over a bad link between two hosts on this machine
     #[command(after_help = link::EXAMPLES)]
     Link(Link),
+    /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
+    #[command(after_help = proxy::EXAMPLES)]
+    Proxy(Proxy),
 }
 
 /// A scenario, and what is put over it.
@@ -316,7 +322,7 @@ pub(crate) struct Reproduce {
 pub(crate) struct Schema {
     /// The kind of file
     #[arg(value_name = "KIND", default_value = FILE_KINDS[0].name)]
-    #[arg(value_parser = PossibleValuesParser::new(FILE_KINDS.iter().map(|kind| kind.name)))]
+    #[arg(value_parser = PossibleValuesParser::new(commands::schema::kinds().map(|kind| kind.name)))]
     pub(crate) kind: String,
 }
 

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         args::Command::Send(send) => commands::send::execute(&send),
         args::Command::Recv(recv) => commands::recv::execute(&recv),
         args::Command::Bench(bench) => commands::bench::execute(&bench),
+        args::Command::Proxy(proxy) => commands::proxy::execute(&proxy),
         args::Command::Link(link) => {
             return commands::link::execute(&link).unwrap_or_else(|failure| failure.report());
         }

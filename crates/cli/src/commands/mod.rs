@@ -8,6 +8,7 @@ mod experiment;
 pub(crate) mod link;
 pub(crate) mod man;
 pub(crate) mod movements;
+pub(crate) mod proxy;
 pub(crate) mod recv;
 pub(crate) mod report;
 pub(crate) mod reproduce;

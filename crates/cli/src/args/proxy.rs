@@ -1,0 +1,78 @@
+//! What `hopline proxy` takes.
+
+use clap::{Args as Arguments, Subcommand};
+use std::path::PathBuf;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  hopline proxy check proxy.toml
+  hopline proxy setup proxy.toml --dry-run
+  sudo hopline proxy run proxy.toml
+  hopline proxy status
+  hopline proxy status --follow
+
+A file has a table [[proxy]] for each: docs/proxy.md, and `hopline schema proxy` for editors. `run` sets up what it needs
+and takes it back when it ends, or is killed; SIGHUP has it read its file again without losing a connection.
+Exit codes: 0 done, 1 failed while it ran, 2 wrong usage or wrong input: nothing was set up.";
+
+/// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
+#[derive(Debug, Arguments)]
+pub(crate) struct Proxy {
+    #[command(subcommand)]
+    pub(crate) command: ProxyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProxyCommand {
+    /// Say whether a file of proxies is right, and change nothing
+    Check(ProxyFile),
+    /// Make the rules that a file needs, without running it
+    Setup(ProxySetup),
+    /// Take back the rules that were made
+    Undo(ProxyFile),
+    /// Run the proxies of a file until SIGTERM or Ctrl-C
+    Run(ProxyFile),
+    /// Say how a daemon that runs is
+    Status(ProxyStatus),
+    /// Take the rules of a daemon back when standard input ends
+    #[command(hide = true)]
+    Keep(ProxyKeep),
+}
+
+/// A file of proxies.
+#[derive(Debug, Arguments)]
+pub(crate) struct ProxyFile {
+    /// The file (TOML)
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct ProxySetup {
+    #[command(flatten)]
+    pub(crate) file: ProxyFile,
+    /// Print the commands, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct ProxyStatus {
+    /// Its file, for its name and folder [default: the daemon called hopline in /run/hopline]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show it again every second, with rates, until Ctrl-C
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct ProxyKeep {
+    /// What the daemon is called
+    pub(crate) name: String,
+    /// Its folder
+    pub(crate) folder: PathBuf,
+}

@@ -1,0 +1,64 @@
+//! `hopline proxy`.
+
+mod status;
+
+use crate::args::{Proxy as Args, ProxyCommand, ProxySetup};
+use crate::console;
+use crate::problems::{Failure, say};
+use hopline_daemon::rules::Rules;
+use hopline_daemon::{Config, RunError};
+use hopline_lab::Problem;
+use std::path::Path;
+
+/// Does what is asked of a daemon or its file.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        ProxyCommand::Check(given) => check(&given.file),
+        ProxyCommand::Setup(given) => set_up(given),
+        ProxyCommand::Undo(given) => undo(&given.file),
+        ProxyCommand::Run(given) => hopline_daemon::run(&given.file, keeper).map_err(failure),
+        ProxyCommand::Status(given) => status::execute(given),
+        ProxyCommand::Keep(given) => hopline_daemon::keep(&given.name, &given.folder).map_err(failure),
+    }
+}
+
+fn check(file: &Path) -> Result<(), Failure> {
+    let config = Config::load(file)?;
+    let list: Vec<String> =
+        config.proxies.iter().map(|proxy| format!("{} ({})", proxy.name, proxy.task.kind())).collect();
+    console::print(&format!("{}: right; proxies: {}\n", file.display(), list.join(", ")))
+}
+
+fn set_up(given: &ProxySetup) -> Result<(), Failure> {
+    let config = Config::load(&given.file.file)?;
+    if given.dry_run {
+        return console::print(&Rules::of(&config).to_string());
+    }
+    hopline_daemon::set_up(&config).map_err(failure)?;
+    say(&format!("set up; `hopline proxy undo {}` takes it back", given.file.file.display()));
+    Ok(())
+}
+
+fn undo(file: &Path) -> Result<(), Failure> {
+    let config = Config::load(file)?;
+    let undone = hopline_daemon::undo(&config.name, &config.state_dir).map_err(failure)?;
+    say(match undone.removed {
+        0 => "nothing was there".to_owned(),
+        removed => format!("{removed} removed"),
+    }
+    .as_str());
+    Ok(())
+}
+
+/// How this program is called as a daemon's keeper.
+fn keeper(config: &Config) -> Vec<std::ffi::OsString> {
+    vec!["proxy".into(), "keep".into(), config.name.clone().into(), config.state_dir.clone().into()]
+}
+
+/// Nothing was set up: what is wrong is the input, or the machine that it is given to.
+fn failure(error: RunError) -> Failure {
+    match error {
+        RunError::Config(problems) => problems.into(),
+        error => Problem::new(error.to_string()).into(),
+    }
+}

@@ -1,0 +1,122 @@
+//! `hopline proxy status`.
+
+use crate::args::ProxyStatus as Args;
+use crate::console;
+use crate::problems::Failure;
+use crate::table::{Align, render};
+use hopline_daemon::Config;
+use hopline_daemon::status::{Condition, ProxyStatus, ReadingKind, Status};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// How often `--follow` looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Clears a terminal and goes to its upper left corner.
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    let (name, folder) = whose(args.file.as_deref())?;
+    let ask = || {
+        hopline_daemon::ask(&folder, &name).map_err(|e| {
+            Failure::Other(format!("no daemon called \"{name}\" answers in {}: {e}", folder.display()))
+        })
+    };
+    let status = ask()?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&status).expect("words and numbers");
+        return console::print(&format!("{text}\n"));
+    }
+    if !args.follow {
+        return console::print(&text(&status, None));
+    }
+    console::catch_interrupts()?;
+    let mut before = status;
+    while !console::interrupted() {
+        thread::sleep(INTERVAL);
+        let now = ask()?;
+        console::print(&format!("{CLEAR}{}", text(&now, Some(&before))))?;
+        before = now;
+    }
+    Ok(())
+}
+
+fn whose(file: Option<&Path>) -> Result<(String, PathBuf), Failure> {
+    Ok(match file {
+        Some(file) => {
+            let config = Config::load(file)?;
+            (config.name, config.state_dir)
+        }
+        None => ("hopline".into(), "/run/hopline".into()),
+    })
+}
+
+/// A table for each proxy; with what there was a second ago, how much more it is now.
+fn text(status: &Status, before: Option<&Status>) -> String {
+    let Status { name, version, process, running_s, reloads, proxies } = status;
+    let mut text = format!(
+        "{name}: hopline {version}, process {process}, running for {}, read again {reloads} times\n",
+        time(*running_s)
+    );
+    for proxy in proxies {
+        let before = before.and_then(|before| before.proxies.iter().find(|other| other.name == proxy.name));
+        let _ = write!(text, "\n{}\n{}", heading(proxy), figures(proxy, before));
+    }
+    text
+}
+
+fn heading(proxy: &ProxyStatus) -> String {
+    let ProxyStatus { name, kind, state, why, for_s, restarts, .. } = proxy;
+    let state = match (state, why) {
+        (Condition::Running, _) => format!("running for {}", time(*for_s)),
+        (Condition::Waiting, Some(why)) => format!("NOT RUNNING for {}: {why}", time(*for_s)),
+        (Condition::Waiting, None) => format!("NOT RUNNING for {}", time(*for_s)),
+    };
+    let restarts = if *restarts == 0 { String::new() } else { format!(", started again {restarts} times") };
+    let kind = if kind == name { String::new() } else { format!(" ({kind})") };
+    format!("{name}{kind}: {state}{restarts}")
+}
+
+fn figures(proxy: &ProxyStatus, before: Option<&ProxyStatus>) -> String {
+    let rate = |name: &str, value: u64| {
+        let earlier = before?.figures.iter().find(|figure| figure.name == name)?.value;
+        Some(value.saturating_sub(earlier).to_string())
+    };
+    let rows: Vec<Vec<String>> = proxy
+        .figures
+        .iter()
+        .map(|figure| {
+            let rate = match figure.kind {
+                ReadingKind::Counter => rate(&figure.name, figure.value),
+                ReadingKind::Gauge => None,
+            };
+            vec![
+                format!("  {}", figure.name),
+                figure.value.to_string(),
+                rate.unwrap_or_default(),
+                figure.doc.clone(),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    render(
+        &[
+            ("", Align::Left),
+            ("", Align::Right),
+            (if before.is_some() { "/s" } else { "" }, Align::Right),
+            ("", Align::Left),
+        ],
+        &rows,
+    )
+}
+
+fn time(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}

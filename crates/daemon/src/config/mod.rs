@@ -1,0 +1,161 @@
+//! Files of proxies: TOML in, checked values out, and for everything else an error that points at the place.
+
+pub mod keys;
+mod task;
+mod values;
+
+pub use keys::LogFormat;
+pub use task::{InPath, Task};
+pub use values::Subnet;
+
+use hopline_scenario::document::{self, Node};
+use hopline_scenario::schema::{self, Section};
+use hopline_scenario::source::{Problem, Problems, Source};
+use keys::{file, proxy};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a daemon is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What its rules, sockets and files are called by.
+    pub name: String,
+    /// Folder of its lock, socket and journal.
+    pub state_dir: PathBuf,
+    /// How messages are written.
+    pub log: LogFormat,
+    /// Where Prometheus may read figures.
+    pub metrics: Option<SocketAddr>,
+    /// How packets are brought to its sockets.
+    pub capture: Capture,
+    /// Its proxies, in the order of the file; at least one, no two of the same name.
+    pub proxies: Vec<Proxy>,
+}
+
+/// How packets for others are brought to sockets of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Their mark, in the upper half of 32 bits.
+    pub mark: u16,
+    /// The routing table that says they are for here.
+    pub table: u32,
+}
+
+/// One proxy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proxy {
+    /// What it is called.
+    pub name: String,
+    /// What it does.
+    pub task: Task,
+}
+
+/// Longest name of a daemon: names of iptables' chains have room for it, behind a prefix.
+const LONGEST_NAME: usize = 16;
+
+/// Most proxies of a daemon: each has a thread.
+const MOST_PROXIES: usize = 256;
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn load(path: &Path) -> Result<Self, Problems> {
+        Self::parse(&Source::read(path)?)
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(source: &Arc<Source>) -> Result<Self, Problems> {
+        let document = document::parse(source)?;
+        schema::check_document(&document, "the file", keys::FILE)?;
+        Ok(Self::resolve(&document)?)
+    }
+
+    /// What a daemon keeps as long as it lives.
+    pub(crate) fn of_a_life(&self) -> impl PartialEq + '_ {
+        (&self.name, &self.state_dir, self.log, self.metrics, self.capture)
+    }
+
+    fn resolve(document: &Node) -> Result<Self, Problem> {
+        let section = Section::new(document, keys::FILE);
+        let capture = Capture {
+            mark: section.narrow(file::MARK.key.name).expect("it has a default"),
+            table: section.small(file::ROUTE_TABLE.key.name).expect("it has a default"),
+        };
+        Ok(Self {
+            name: daemon_name(&section)?,
+            state_dir: PathBuf::from(section.get(file::STATE_DIR)),
+            log: section.get(file::LOG),
+            metrics: values::parsed(&section, file::METRICS.name, "address with a port", "127.0.0.1:9464")?,
+            capture,
+            proxies: proxies(&section)?,
+        })
+    }
+}
+
+fn daemon_name(section: &Section<'_>) -> Result<String, Problem> {
+    let name = section.get(file::NAME);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_good = (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_plain);
+    if is_good {
+        return Ok(name.to_owned());
+    }
+    Err(Problem::new(format!("\"{name}\" is no name of a daemon"))
+        .at(section.origin_of(file::NAME.key.name))
+        .help(format!("1 to {LONGEST_NAME} letters, digits, - and _: rules are called by it")))
+}
+
+fn proxies(section: &Section<'_>) -> Result<Vec<Proxy>, Problem> {
+    let sections = section.sections("proxy");
+    if sections.is_empty() {
+        return Err(Problem::new("no proxy").at(section.origin).help("add a table [[proxy]]"));
+    }
+    if sections.len() > MOST_PROXIES {
+        return Err(Problem::new(format!("{} proxies", sections.len()))
+            .at(section.origin_of("proxy"))
+            .help(format!("a daemon has at most {MOST_PROXIES}")));
+    }
+    let mut found = Vec::new();
+    let (mut names, mut queues) = (BTreeSet::new(), BTreeSet::new());
+    for (number, section) in (0..).zip(sections) {
+        let kind = section.get(proxy::KIND);
+        only_what_it_takes(&section, kind)?;
+        let name = section.word(proxy::NAME.name).unwrap_or(kind.word()).to_owned();
+        let task = Task::resolve(kind, &section, number)?;
+        if !names.insert(name.clone()) {
+            return Err(Problem::new(format!("two proxies are called \"{name}\""))
+                .at(section.origin)
+                .help("give one of them another name = \"…\""));
+        }
+        if let Some(queue) = task.queue().filter(|queue| !queues.insert(*queue)) {
+            return Err(Problem::new(format!("two proxies have queue {queue}"))
+                .at(section.origin_of(proxy::QUEUE.name))
+                .help("a queue brings its packets to one of them: give the other one another number"));
+        }
+        found.push(Proxy { name, task });
+    }
+    Ok(found)
+}
+
+/// Proxies are not varied as those of scenarios are: a key of another kind is a mistake.
+fn only_what_it_takes(section: &Section<'_>, kind: keys::KindKey) -> Result<(), Problem> {
+    match section.keys().find(|key| section.has(key.name) && !kind.takes(key.name)) {
+        None => Ok(()),
+        Some(key) => {
+            let takers = keys::KindKey::ALL.iter().filter(|kind| kind.takes(key.name));
+            let takers: Vec<_> = takers.map(|kind| format!("\"{}\"", kind.word())).collect();
+            Err(Problem::new(format!("`{}` in a proxy of kind \"{}\"", key.name, kind.word()))
+                .at(section.origin_of(key.name))
+                .help(format!("it belongs to {}", takers.join(", "))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+
+fn read(text: &str) -> Result<Config, String> {
+    let source = Source { name: "p.toml".into(), text: text.into() };
+    Config::parse(&Arc::new(source)).map_err(|problems| problems.to_string())
+}
+
+const SNOOP: &str = "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0\"\n";
+
+#[test]
+fn the_least_that_can_be_said_has_defaults_for_the_rest() {
+    let config = read(SNOOP).unwrap();
+    assert_eq!(config.name, "hopline");
+    assert_eq!(config.state_dir, Path::new("/run/hopline"));
+    assert_eq!((config.metrics, config.log), (None, LogFormat::Text));
+    let [Proxy { name, task: Task::Snoop(path, machine) }] = config.proxies.as_slice() else {
+        panic!("{config:?}")
+    };
+    assert_eq!(name, "snoop");
+    assert_eq!((path.queue, path.interface.as_str()), (26_735, "wlan0"));
+    assert!(path.subnets.is_empty() && path.ports.is_empty());
+    assert_eq!(*machine, hopline_proxy::snoop::Config::modern());
+}
+
+#[test]
+fn keys_of_machines_are_those_of_scenarios() {
+    let config = read(&format!("{SNOOP}preset = \"published\"\nlocal_limit = 3\n")).unwrap();
+    let Task::Snoop(_, machine) = &config.proxies[0].task else { panic!("{config:?}") };
+    assert_eq!(
+        *machine,
+        hopline_proxy::snoop::Config { local_limit: 3, ..hopline_proxy::snoop::Config::published() }
+    );
+}
+
+#[test]
+fn each_proxy_has_a_queue_of_its_own() {
+    let two = format!("{SNOOP}{SNOOP}name = \"other\"\n");
+    let config = read(&two).unwrap();
+    let queues: Vec<_> = config.proxies.iter().map(|proxy| proxy.task.queue()).collect();
+    assert_eq!(queues, [Some(26_735), Some(26_736)]);
+    let same = read(&format!("{two}queue = 26735\n")).unwrap_err();
+    assert!(same.starts_with("p.toml:8:9: two proxies have queue 26735"), "{same}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place_and_what_would_be_right() {
+    for (text, says) in [
+        ("", "p.toml:1:1: no proxy (add a table [[proxy]])"),
+        (
+            "[[proxy]]\nkind = \"snop\"\n",
+            "p.toml:2:8: `proxy.0.kind` does not know \"snop\" (did you mean \"snoop\"?",
+        ),
+        (
+            "[[proxy]]\nkind = \"snoop\"\n",
+            "p.toml:2:8: a proxy of kind \"snoop\" without `interface` (add interface = \"wlan0\")",
+        ),
+        (
+            "[[proxy]]\nkind = \"mtcp\"\ninterface = \"w\"\nturn = \"last\"\n",
+            "p.toml:4:8: `turn` in a proxy of kind \"mtcp\" (it belongs to \"snoop\")",
+        ),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0 -j DROP\"\n",
+            "p.toml:3:13: \"wlan0 -j DROP\" is no name of an interface",
+        ),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nsubnets = [\"10.1.0/16\"]\n",
+            "p.toml:4:11: \"10.1.0/16\" is no subnet (for example: \"10.1.0.0/16\")",
+        ),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nports = [0]\n",
+            "p.toml:4:10: `proxy.0.ports` takes a list of whole numbers from 1 to 65535",
+        ),
+        (
+            "name = \"a b\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n",
+            "p.toml:1:8: \"a b\" is no name of a daemon",
+        ),
+        (
+            "metrics = \"9464\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n",
+            "p.toml:1:11: \"9464\" is no address with a port",
+        ),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"v\"\n",
+            "p.toml:4:1: two proxies are called \"snoop\"",
+        ),
+    ] {
+        let said = read(text).unwrap_err();
+        assert!(said.starts_with(says), "{text}\n{said}\n{says}");
+    }
+}
+
+#[test]
+fn every_key_belongs_to_some_kind() {
+    let taken = |key: &str| keys::KindKey::ALL.iter().any(|kind| kind.takes(key));
+    let orphans: Vec<_> = keys::PROXY.iter().map(|key| key.name).filter(|key| !taken(key)).collect();
+    assert_eq!(orphans, Vec::<&str>::new());
+}

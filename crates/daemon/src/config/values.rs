@@ -1,0 +1,85 @@
+//! Values that the key tables know as texts: addresses, subnets, durations.
+
+use hopline_scenario::schema::Section;
+use hopline_scenario::source::{Origin, Problem};
+use ipnet::IpNet;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The text of `key` as a `T`, if it is given. `example`: what would be right.
+pub(super) fn parsed<T: FromStr>(
+    section: &Section<'_>,
+    key: &str,
+    what: &str,
+    example: &str,
+) -> Result<Option<T>, Problem> {
+    section.word(key).map(|text| parse(text, section.origin_of(key), what, example)).transpose()
+}
+
+/// The same of a list of texts; empty if it is not given.
+pub(super) fn parsed_list<T: FromStr>(
+    section: &Section<'_>,
+    key: &str,
+    what: &str,
+    example: &str,
+) -> Result<Vec<T>, Problem> {
+    let origin = section.origin_of(key);
+    section.texts(key).into_iter().map(|text| parse(text, origin, what, example)).collect()
+}
+
+/// What must be given for this kind of proxy, and is not.
+pub(super) fn missing(section: &Section<'_>, key: &str, kind: &str, example: &str) -> Problem {
+    Problem::new(format!("a proxy of kind \"{kind}\" without `{key}`"))
+        .at(section.origin_of("kind"))
+        .help(format!("add {key} = {example}"))
+}
+
+/// A subnet; a bare address is one of its own. Bits beyond the prefix are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subnet(pub IpNet);
+
+impl FromStr for Subnet {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let net =
+            text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| ())?;
+        Ok(Self(net.trunc()))
+    }
+}
+
+impl Subnet {
+    /// Whether it is of IPv4.
+    #[must_use]
+    pub const fn is_ipv4(&self) -> bool {
+        matches!(self.0, IpNet::V4(_))
+    }
+}
+
+/// The name of an interface: it stands in rules, so that nothing else may.
+pub(super) fn interface(section: &Section<'_>, key: &str, name: &str) -> Result<String, Problem> {
+    // IFNAMSIZ, with the zero at the end.
+    let fits = (1..16).contains(&name.len());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@".contains(c);
+    if fits && name.chars().all(is_plain) && !name.starts_with('-') {
+        return Ok(name.to_owned());
+    }
+    Err(Problem::new(format!("\"{name}\" is no name of an interface"))
+        .at(section.origin_of(key))
+        .help("`ip link` lists those of this machine"))
+}
+
+/// A time given in seconds.
+pub(super) fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
+    section.number(key).map(Duration::from_secs_f64)
+}
+
+fn parse<T: FromStr>(text: &str, origin: &Origin, what: &str, example: &str) -> Result<T, Problem> {
+    let wrong = |_| {
+        Problem::new(format!("\"{text}\" is no {what}"))
+            .at(origin)
+            .help(format!("for example: \"{example}\""))
+    };
+    text.parse().map_err(wrong)
+}

@@ -1,0 +1,242 @@
+//! The life of a daemon: it opens everything, sets up rules, runs until it is told to end, and leaves nothing behind.
+
+use crate::config::{Config, Proxy};
+use crate::keeper::Keeper;
+use crate::rules::{self, Rules};
+use crate::seat::{Change, Event, Seat};
+use crate::state::State;
+use crate::status::Status;
+use crate::{RunError, control, log, metrics, open, sandbox};
+use hopline_scenario::source::Problems;
+use sd_notify::NotifyState;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+use tracing::{error, info, warn};
+
+/// Runs the daemon that the file at `path` describes until SIGTERM or SIGINT; SIGHUP has it read the file again. `keeper`: the words with
+/// which this program calls [`keep`](crate::keep) for the daemon of that name and folder.
+///
+/// # Errors
+/// Why it did not start; nothing is half set up then.
+pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result<(), RunError> {
+    let config = Config::load(path)?;
+    log::start(config.log);
+    let state = State::take(&config.state_dir, &config.name)?;
+    sandbox::enter(state.folder());
+    // Before the first thread, so that all have them blocked, and before anything is there to be cleaned up.
+    let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
+    let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
+    let (events, incoming) = mpsc::channel();
+    let mut daemon = Daemon::start(path, config, state, keeper, &events)?;
+    forward(signals, events).map_err(RunError::Signals)?;
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
+    daemon.live(&incoming);
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    daemon.end()
+}
+
+/// A daemon that runs.
+struct Daemon {
+    path: PathBuf,
+    state: State,
+    shared: Arc<Shared>,
+    config: Config,
+    events: Sender<Event>,
+    // Dropped last: until then it waits for our end.
+    _keeper: Keeper,
+}
+
+/// What is seen from other threads, too.
+struct Shared {
+    name: String,
+    since: Instant,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    reloads: u64,
+    seats: Vec<Seat>,
+}
+
+impl Daemon {
+    /// Opens everything, then has packets come, so that none comes for nobody.
+    fn start(
+        path: &Path,
+        config: Config,
+        state: State,
+        keeper: Keeper,
+        events: &Sender<Event>,
+    ) -> Result<Self, RunError> {
+        let control = control::listen(&state.socket()).map_err(|e| RunError::Socket(state.socket(), e))?;
+        let metrics = config
+            .metrics
+            .map(|at| TcpListener::bind(at).map_err(|e| RunError::Metrics(at, e)))
+            .transpose()?;
+        let mut seats = Vec::new();
+        for proxy in &config.proxies {
+            let refused = |error| RunError::Open(proxy.name.clone(), error);
+            let opened = open::open(&proxy.task).map_err(refused)?;
+            seats.push(Seat::start(proxy.clone(), opened, events).map_err(RunError::Thread)?);
+        }
+        if let Err(error) = rules::set_up(&Rules::of(&config), state.folder()) {
+            seats.into_iter().for_each(Seat::end);
+            return Err(error.into());
+        }
+        let inner = Mutex::new(Inner { reloads: 0, seats });
+        let shared = Arc::new(Shared { name: config.name.clone(), since: now(), inner });
+        shared.clone().tell(control, metrics).map_err(RunError::Thread)?;
+        let (path, events) = (path.to_owned(), events.clone());
+        Ok(Self { path, state, shared, config, events, _keeper: keeper })
+    }
+
+    /// Does what happens asks for, until it is told to end.
+    fn live(&mut self, incoming: &Receiver<Event>) {
+        loop {
+            match self.await_event(incoming) {
+                Some(Event::Signal(SIGHUP)) => self.reload(),
+                Some(Event::Signal(_)) => return,
+                Some(Event::Ended(ended)) => {
+                    let mut inner = self.shared.lock();
+                    if let Some(seat) = inner.seats.iter_mut().find(|seat| seat.proxy().name == ended.proxy) {
+                        seat.has_ended(&ended);
+                    }
+                }
+                None => {}
+            }
+            self.shared.lock().seats.iter_mut().for_each(|seat| seat.try_again(&self.events));
+        }
+    }
+
+    /// What happens next; `None` if a seat is to be tried again before.
+    fn await_event(&self, incoming: &Receiver<Event>) -> Option<Event> {
+        let due = self.shared.lock().seats.iter().filter_map(Seat::due).min();
+        // `self` has a sender: there is always one.
+        match due {
+            None => incoming.recv().ok(),
+            Some(due) => incoming.recv_timeout(due.saturating_duration_since(now())).ok(),
+        }
+    }
+
+    /// Reads the file again and does what it says now. What did not change goes on; if the file is wrong everything does.
+    fn reload(&mut self) {
+        let _ = sd_notify::NotifyState::monotonic_usec_now()
+            .map(|at| sd_notify::notify(&[NotifyState::Reloading, at]));
+        match Config::load(&self.path) {
+            Ok(config) => self.change_to(config),
+            Err(Problems(problems)) => {
+                for problem in problems {
+                    error!(file = %self.path.display(), %problem, "not read again: everything goes on as before");
+                }
+            }
+        }
+        let _ = sd_notify::notify(&[NotifyState::Ready]);
+    }
+
+    fn change_to(&mut self, config: Config) {
+        if config.of_a_life() != self.config.of_a_life() {
+            warn!(
+                "name, state_dir, log, metrics, mark and route_table are those of the start until the next one"
+            );
+        }
+        // Names of rules stay those of the start.
+        let config = Config { proxies: config.proxies, ..self.config.clone() };
+        let mut inner = self.shared.lock();
+        inner.reloads += 1;
+        let mut before: Vec<Seat> = std::mem::take(&mut inner.seats);
+        let mut kept = Vec::new();
+        for proxy in &config.proxies {
+            let place = before.iter().position(|seat| seat.proxy().name == proxy.name);
+            kept.push(place.and_then(|place| keep(before.remove(place), proxy)));
+        }
+        before.into_iter().for_each(Seat::end);
+        for (proxy, kept) in config.proxies.iter().zip(kept) {
+            inner.seats.push(kept.unwrap_or_else(|| Seat::begin(proxy.clone(), &self.events)));
+        }
+        drop(inner);
+        match rules::change(&Rules::of(&config), self.state.folder()) {
+            Ok(()) => info!("read again"),
+            Err(error) => error!(%error, "the rules are not those of the file"),
+        }
+        self.config = config;
+    }
+
+    /// Ends the seats, then the rules that lead to them.
+    fn end(self) -> Result<(), RunError> {
+        // Rules first: nothing new comes then for what is about to go.
+        let undone = rules::undo(&self.config.name, self.state.folder());
+        std::mem::take(&mut self.shared.lock().seats).into_iter().for_each(Seat::end);
+        let _ = std::fs::remove_file(self.state.socket());
+        info!("ended");
+        Ok(undone.map(drop)?)
+    }
+}
+
+/// A seat that goes on under a changed file, or `None`: it has ended.
+fn keep(mut seat: Seat, proxy: &Proxy) -> Option<Seat> {
+    match seat.change_to(&proxy.task) {
+        Change::None => Some(seat),
+        Change::Tuned => {
+            info!(proxy = proxy.name, "has other parameters");
+            Some(seat)
+        }
+        Change::Another => {
+            seat.end();
+            None
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn status(&self) -> Status {
+        let inner = self.lock();
+        Status {
+            name: self.name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            process: std::process::id(),
+            running_s: self.since.elapsed().as_secs(),
+            reloads: inner.reloads,
+            proxies: inner.seats.iter().map(Seat::status).collect(),
+        }
+    }
+
+    /// Tells whoever asks, from now on.
+    fn tell(self: Arc<Self>, control: UnixListener, metrics: Option<TcpListener>) -> io::Result<()> {
+        if let Some(metrics) = metrics {
+            let shared = self.clone();
+            let serve = move || drop(metrics::serve(&metrics, || shared.status()));
+            thread::Builder::new().name("metrics".into()).spawn(serve)?;
+        }
+        let serve = move || drop(control::serve(&control, || self.status()));
+        thread::Builder::new().name("control".into()).spawn(serve)?;
+        Ok(())
+    }
+}
+
+fn forward(mut signals: Signals, events: Sender<Event>) -> io::Result<()> {
+    let body = move || {
+        for signal in signals.forever() {
+            if events.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("signals".into()).spawn(body).map(drop)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a daemon is in real time")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,87 @@
+//! The proxies, gateways and agents of a machine as one daemon: what its file says, what the machine must be told, how it lives.
+//!
+//! | file | idea |
+//! |---|---|
+//! | [`config`] | the file |
+//! | [`rules`] | what the machine must be told, and how it is taken back |
+//! | `daemon` | the life of a daemon; `seat`: that of a proxy; `open`: what does its work |
+//! | `keeper` | what cleans up behind a daemon that was killed |
+//! | `state` | its folder and its lock |
+//! | `sandbox` | what it gives up |
+//! | `control`, [`status`], `metrics`, `log` | what it says of itself |
+
+#![cfg(target_os = "linux")]
+
+pub mod config;
+mod control;
+mod daemon;
+mod keeper;
+mod log;
+mod metrics;
+mod open;
+pub mod rules;
+mod sandbox;
+mod seat;
+mod state;
+pub mod status;
+
+pub use config::Config;
+pub use control::ask;
+pub use daemon::run;
+pub use keeper::keep;
+pub use state::StateError;
+
+use hopline_scenario::source::Problems;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Why a daemon did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Its file is wrong.
+    #[error(transparent)]
+    Config(#[from] Problems),
+    /// Another one is there, or its folder cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The rules cannot be set up.
+    #[error(transparent)]
+    Rules(#[from] rules::RuleError),
+    /// A proxy cannot be opened.
+    #[error("the proxy \"{0}\": {1}")]
+    Open(String, hopline_net::Error),
+    /// Nobody could ask how it is.
+    #[error("listening at {}: {}", .0.display(), .1)]
+    Socket(PathBuf, io::Error),
+    /// Prometheus could not read its figures.
+    #[error("listening for metrics at {0}: {1}; is the port in use?")]
+    Metrics(SocketAddr, io::Error),
+    /// What cleans up behind it could not be started.
+    #[error("starting what cleans up: {0}")]
+    Keeper(io::Error),
+    /// Signals cannot be caught.
+    #[error("catching signals: {0}")]
+    Signals(io::Error),
+    /// There is no thread for it.
+    #[error("starting a thread: {0}")]
+    Thread(io::Error),
+}
+
+/// Makes the rules that `config` needs, without a daemon.
+///
+/// # Errors
+/// Why there are none; and if a daemon of this name is running, which has its own.
+pub fn set_up(config: &Config) -> Result<(), RunError> {
+    let state = state::State::take(&config.state_dir, &config.name)?;
+    Ok(rules::set_up(&rules::Rules::of(config), state.folder())?)
+}
+
+/// Unmakes the rules of the daemon `name`, if it is not running.
+///
+/// # Errors
+/// What could not be unmade; and if it is running: it takes its rules with it when it ends.
+pub fn undo(name: &str, folder: &Path) -> Result<rules::Undone, RunError> {
+    let state = state::State::take(folder, name)?;
+    Ok(rules::undo(name, state.folder())?)
+}

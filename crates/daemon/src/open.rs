@@ -1,0 +1,55 @@
+//! From what a proxy does to what does it.
+
+use crate::config::{InPath, Task};
+use bytes::Bytes;
+use hopline_net::nfqueue::{self, Queue};
+use hopline_net::service::{Ledger, Service};
+use hopline_net::{Error, in_path};
+use hopline_proxy::mtcp::Mtcp;
+use hopline_proxy::nack::Nacks;
+use hopline_proxy::snoop::Snoop;
+use hopline_proxy::{Driver, Filter};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// What does it, and how it is told of other parameters.
+pub(crate) struct Opened {
+    pub(crate) service: Box<dyn Service>,
+    pub(crate) tuner: Tuner,
+}
+
+/// Tells a service that runs of other parameters.
+pub(crate) struct Tuner(Box<dyn Fn(&Task) -> bool + Send + Sync>);
+
+impl Tuner {
+    /// Has the service do what `task` says; whether it can without ending.
+    pub(crate) fn tune(&self, task: &Task) -> bool {
+        (self.0)(task)
+    }
+}
+
+/// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
+pub(crate) fn open(task: &Task) -> Result<Opened, Error> {
+    match task {
+        Task::Snoop(path, config) => queued(path, Snoop::new(*config)),
+        Task::Mtcp(path, config) => queued(path, Mtcp::new(*config)),
+        Task::Nack(path, config) => queued(path, Nacks::new(*config)),
+    }
+}
+
+fn queued<M: Filter<Bytes> + Send + 'static>(path: &InPath, machine: M) -> Result<Opened, Error> {
+    let queue = Queue::open(&nfqueue::Config::new(path.queue, &path.interface))?;
+    let service = Box::new(Seat { driver: Driver::new(machine), queue });
+    Ok(Opened { service, tuner: Tuner(Box::new(|_| false)) })
+}
+
+struct Seat<M> {
+    driver: Driver<M>,
+    queue: Queue,
+}
+
+impl<M: Filter<Bytes> + Send> Service for Seat<M> {
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, _: &Ledger) -> io::Result<()> {
+        in_path::run(&mut self.driver, &mut self.queue, stop)
+    }
+}

@@ -1,0 +1,89 @@
+//! Making rules, and unmaking them.
+
+use super::Rules;
+use super::journal::Journal;
+use super::program::RuleError;
+use super::steps::Made;
+use std::path::Path;
+
+/// How much was there to be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// Things that were removed.
+    pub removed: usize,
+}
+
+/// Makes all rules, or none. What is left of an earlier daemon of this name, which was killed, goes first. `folder`: where it is written
+/// down; who calls holds the daemon's lock.
+///
+/// # Errors
+/// Why there are none.
+pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
+    undo(&rules.owner, folder)?;
+    let journal = Journal::of(&rules.owner, folder);
+    let steps = rules.steps();
+    for step in &steps {
+        if step.what.is_there()? {
+            return Err(RuleError::Conflict(step.what.name()));
+        }
+    }
+    for step in &steps {
+        let made = journal.add(&step.what).and_then(|()| step.make.run());
+        if let Err(error) = made {
+            // The first error says more than what follows from it.
+            let _ = undo(&rules.owner, folder);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Turns the rules that the daemon has into `rules`. What is in both is changed at once, so that no packet comes between.
+///
+/// # Errors
+/// What could not be done. The rules are those of before, or in part of after.
+pub fn change(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
+    let journal = Journal::of(&rules.owner, folder);
+    let before = journal.read()?;
+    let steps = rules.steps();
+    for step in &steps {
+        if !before.contains(&step.what) {
+            journal.add(&step.what)?;
+            step.make.run()?;
+        } else if let Some(remake) = &step.remake {
+            remake.run()?;
+        }
+    }
+    let goes = |made: &&Made| !steps.iter().any(|step| step.what == **made);
+    for made in before.iter().rev().filter(goes) {
+        unmake(made)?;
+    }
+    journal.rewrite(steps.iter().map(|step| &step.what))
+}
+
+/// Unmakes what the daemon `owner` made, the latest first. What is not there any more is no error, nor is doing it twice.
+///
+/// # Errors
+/// What could not be unmade; everything else was, and what is left is still written down.
+pub fn undo(owner: &str, folder: &Path) -> Result<Undone, RuleError> {
+    let journal = Journal::of(owner, folder);
+    let (mut removed, mut first_error) = (0, None);
+    for made in journal.read()?.iter().rev() {
+        match unmake(made) {
+            Ok(was_there) => removed += usize::from(was_there),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    match first_error {
+        Some(error) => Err(error),
+        None => journal.remove().map(|()| Undone { removed }),
+    }
+}
+
+fn unmake(made: &Made) -> Result<bool, RuleError> {
+    let is_there = made.is_there()?;
+    if is_there {
+        made.unmake()?;
+    }
+    Ok(is_there)
+}

@@ -1,0 +1,110 @@
+//! Programs that tell the kernel of rules.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::process::{Command, Stdio};
+
+/// A program, and what it is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Program {
+    pub(super) name: String,
+    pub(super) arguments: Vec<String>,
+    /// What it reads.
+    pub(super) input: String,
+}
+
+/// Why there is no rule.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    /// A program is missing.
+    #[error("there is no program `{0}`: on Debian, apt-get install {1}")]
+    Absent(String, &'static str),
+    /// A program could not be started or spoken to.
+    #[error("running `{0}`: {1}")]
+    Failed(String, io::Error),
+    /// A program said no.
+    #[error("`{program}` refuses: {why}")]
+    Refused {
+        /// What was run.
+        program: String,
+        /// What it said.
+        why: String,
+    },
+    /// Somebody else has rules of this name.
+    #[error(
+        "{0} is there already, and this daemon did not make it: give the daemon another name, or remove it"
+    )]
+    Conflict(String),
+    /// What was made cannot be written down or read.
+    #[error("the list of rules {0}: {1}")]
+    Journal(String, io::Error),
+}
+
+impl Program {
+    /// `name` with these words.
+    pub(super) fn new(name: &str, arguments: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: arguments.split_whitespace().map(str::to_owned).collect(),
+            input: String::new(),
+        }
+    }
+
+    /// The same, reading `input`.
+    pub(super) fn reading(self, input: String) -> Self {
+        Self { input, ..self }
+    }
+
+    /// Runs it; what it wrote.
+    pub(super) fn run(&self) -> Result<String, RuleError> {
+        let failed = |error: io::Error| match error.kind() {
+            ErrorKind::NotFound => RuleError::Absent(self.name.clone(), self.package()),
+            _ => RuleError::Failed(self.name.clone(), error),
+        };
+        let mut child = Command::new(&self.name)
+            .args(&self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let mut stdin = child.stdin.take().expect("asked for above");
+        // Who does not read says why below.
+        let _ = stdin.write_all(self.input.as_bytes());
+        drop(stdin);
+        let output = child.wait_with_output().map_err(failed)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let why = said.lines().map(str::trim).find(|line| !line.is_empty());
+        Err(RuleError::Refused {
+            program: self.line(),
+            why: why.map_or_else(|| output.status.to_string(), str::to_owned),
+        })
+    }
+
+    /// The Debian package that brings it.
+    fn package(&self) -> &'static str {
+        match self.name.as_str() {
+            "nft" => "nftables",
+            "ip" => "iproute2",
+            _ => "iptables",
+        }
+    }
+
+    fn line(&self) -> String {
+        std::iter::once(&self.name).chain(&self.arguments).map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.line())?;
+        if !self.input.is_empty() {
+            write!(f, " <<'END'\n{}END", self.input)?;
+        }
+        Ok(())
+    }
+}

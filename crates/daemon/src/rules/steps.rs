@@ -1,0 +1,124 @@
+//! What is made, one thing after another, and how each is unmade.
+
+use super::program::{Program, RuleError};
+use super::{Captured, Queued, chain, table};
+use crate::config::Capture;
+use serde::{Deserialize, Serialize};
+
+/// Something that is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) what: Made,
+    pub(super) make: Program,
+    /// Changes what is there already; `None` if that is as it should be.
+    pub(super) remake: Option<Program>,
+}
+
+/// What has been made, or may have been.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Made {
+    /// A chain of iptables with this name, and the jump to it.
+    Chain(String),
+    /// A table of nftables with this name.
+    Table(String),
+    /// A routing rule: these words of ip(8) name it.
+    Rule(Family, String),
+    /// A route of a table: these words of ip(8) name it.
+    Route(Family, String),
+}
+
+/// A version of IP, as ip(8) has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Family {
+    V4,
+    V6,
+}
+
+/// The place of our rule among routing rules: before those of the main table.
+const PREFERENCE: u32 = 1_000;
+
+impl Step {
+    /// The chain of iptables that leads packets to queues.
+    pub(super) fn chain(owner: &str, queued: &[Queued]) -> Self {
+        let name = chain::name(owner);
+        let restore = Program::new("iptables-restore", "--noflush --wait");
+        let make = restore.clone().reading(chain::text(&name, queued, chain::Jump::Made));
+        let remake = Some(restore.reading(chain::text(&name, queued, chain::Jump::Left)));
+        Self { what: Made::Chain(name), make, remake }
+    }
+
+    /// The table of nftables that leads connections to listeners, and the routes behind it.
+    pub(super) fn captured(owner: &str, capture: Capture, captured: &[Captured]) -> Vec<Self> {
+        let name = table::name(owner);
+        let text = table::text(&name, capture, captured);
+        let nft = Program::new("nft", "--file -");
+        let remake = Some(nft.clone().reading(format!("delete table inet {name}\n{text}")));
+        let make = nft.reading(text);
+        let mut steps = Vec::new();
+        for family in [Family::V4, Family::V6] {
+            // A local route to everything: packets with the mark are for this machine.
+            let route = format!("local default dev lo table {}", capture.table);
+            let mark = u32::from(capture.mark) << 16;
+            let rule = format!("fwmark {mark:#x}/0xffff0000 lookup {} pref {PREFERENCE}", capture.table);
+            let make = ip(family, "route add", &route);
+            steps.push(Self { what: Made::Route(family, route), make, remake: None });
+            let make = ip(family, "rule add", &rule);
+            steps.push(Self { what: Made::Rule(family, rule), make, remake: None });
+        }
+        steps.push(Self { what: Made::Table(name), make, remake });
+        steps
+    }
+}
+
+impl Made {
+    /// Whether it is there.
+    pub(super) fn is_there(&self) -> Result<bool, RuleError> {
+        match self {
+            Self::Chain(name) => Ok(chain::is_in(name, &chain::list()?)),
+            Self::Table(name) => Ok(Program::new("nft", "list tables")
+                .run()?
+                .lines()
+                .any(|line| line == format!("table inet {name}"))),
+            Self::Rule(family, rule) => Ok(!ip(*family, "rule show", rule).run()?.trim().is_empty()),
+            // A table that is not there is an error to ip(8).
+            Self::Route(family, route) => {
+                Ok(ip(*family, "route show", route).run().is_ok_and(|listed| !listed.trim().is_empty()))
+            }
+        }
+    }
+
+    /// Unmakes it.
+    pub(super) fn unmake(&self) -> Result<(), RuleError> {
+        let program = match self {
+            Self::Chain(name) => Program::new("iptables-restore", "--noflush --wait")
+                .reading(chain::unmaking(name, &chain::list()?)),
+            Self::Table(name) => Program::new("nft", &format!("delete table inet {name}")),
+            Self::Rule(family, rule) => ip(*family, "rule del", rule),
+            Self::Route(family, route) => ip(*family, "route del", route),
+        };
+        program.run().map(drop)
+    }
+
+    /// As people call it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Chain(name) => format!("the chain {name} of iptables"),
+            Self::Table(name) => format!("the table {name} of nftables"),
+            Self::Rule(family, rule) => format!("the routing rule `{} {rule}`", family.option()),
+            Self::Route(family, route) => format!("the route `{} {route}`", family.option()),
+        }
+    }
+}
+
+impl Family {
+    const fn option(self) -> &'static str {
+        match self {
+            Self::V4 => "-4",
+            Self::V6 => "-6",
+        }
+    }
+}
+
+fn ip(family: Family, what: &str, words: &str) -> Program {
+    Program::new("ip", &format!("{} {what} {words}", family.option()))
+}

@@ -1,0 +1,101 @@
+//! The table of nftables that leads connections to listeners.
+
+use super::{Calls, Captured};
+use crate::config::{Capture, Subnet};
+use std::fmt::Write;
+
+/// The name of the table of a daemon.
+pub(super) fn name(owner: &str) -> String {
+    format!("hopline-{owner}")
+}
+
+/// What nft reads: it does all or nothing.
+pub(super) fn text(table: &str, capture: Capture, captured: &[Captured]) -> String {
+    let mark = u32::from(capture.mark) << 16;
+    let marked = format!("meta mark set meta mark & 0x0000ffff | {mark:#010x} accept");
+    let mut text = format!(
+        "table inet {table} {{\n  chain prerouting {{\n    type filter hook prerouting priority mangle; policy accept;\n"
+    );
+    // What comes back for connections that end here, and ICMP about them.
+    let _ = writeln!(text, "    meta l4proto {{ tcp, icmp, ipv6-icmp }} socket transparent 1 {marked}");
+    for captured in captured {
+        for version in [Version::V4, Version::V6] {
+            if let Some(calls) = calls(&captured.calls, version) {
+                let (family, address) = version.listener();
+                let ports = set(" tcp dport", &captured.ports);
+                // Connections that were there before go on as they were.
+                let _ = writeln!(
+                    text,
+                    "    {calls} meta l4proto tcp{ports} tcp flags & (fin | syn | rst | ack) == syn \
+                     tproxy {family} to {address}:{} {marked}",
+                    captured.port
+                );
+            }
+        }
+    }
+    text.push_str("  }\n}\n");
+    text
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    V4,
+    V6,
+}
+
+impl Version {
+    const fn protocol(self) -> &'static str {
+        match self {
+            Self::V4 => "ipv4",
+            Self::V6 => "ipv6",
+        }
+    }
+
+    /// How nft calls it, and where listeners of this version are.
+    const fn listener(self) -> (&'static str, &'static str) {
+        match self {
+            Self::V4 => ("ip", "127.0.0.1"),
+            Self::V6 => ("ip6", "[::1]"),
+        }
+    }
+
+    /// What a rule says of addresses; `None` if there are some, and none of this version.
+    fn among(self, what: &str, subnets: &[Subnet]) -> Option<String> {
+        let is_ours = |subnet: &&Subnet| subnet.is_ipv4() == (self == Self::V4);
+        let ours: Vec<_> = subnets.iter().filter(is_ours).map(|subnet| subnet.0).collect();
+        let none_is = ours.is_empty() && !subnets.is_empty();
+        (!none_is).then(|| set(&format!(" {} {what}", self.listener().0), &ours))
+    }
+}
+
+/// What a rule says of where calls come from and go to; `None` if no call of this version is meant.
+fn calls(calls: &Calls, version: Version) -> Option<String> {
+    let protocol = version.protocol();
+    Some(match calls {
+        Calls::By { interface, sources, destinations } => {
+            let (sources, destinations) =
+                (version.among("saddr", sources)?, version.among("daddr", destinations)?);
+            // What is for this machine itself is not for a proxy.
+            format!(
+                "iifname \"{interface}\" meta nfproto {protocol}{sources}{destinations} fib daddr type != local"
+            )
+        }
+        Calls::Towards { interface, destinations } => {
+            let destinations = version.among("daddr", destinations)?;
+            format!(
+                "iifname != {{ \"{interface}\", \"lo\" }} meta nfproto {protocol}{destinations} fib daddr oifname \"{interface}\""
+            )
+        }
+    })
+}
+
+/// `what { … }`, or nothing where everything is meant.
+fn set<T: ToString>(what: &str, these: &[T]) -> String {
+    match these {
+        [] => String::new(),
+        these => {
+            let these: Vec<String> = these.iter().map(T::to_string).collect();
+            format!("{what} {{ {} }}", these.join(", "))
+        }
+    }
+}

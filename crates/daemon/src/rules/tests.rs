@@ -1,0 +1,111 @@
+use super::chain::{self, Jump};
+use super::*;
+use std::str::FromStr;
+
+fn queued(subnets: &[&str], ports: &[u16]) -> Queued {
+    let subnets = subnets.iter().map(|subnet| Subnet::from_str(subnet).unwrap()).collect();
+    Queued { queue: 7, interface: "wlan0".into(), subnets, ports: ports.to_vec() }
+}
+
+/// The rules of a chain, without what frames them.
+fn rules(queued: Queued) -> Vec<String> {
+    let text = chain::text("HOPLINE-x", &[queued], Jump::Left);
+    text.lines().filter_map(|line| line.strip_prefix("-A HOPLINE-x ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn both_directions_of_an_interface_wait_and_pass_while_nobody_reads() {
+    assert_eq!(
+        rules(queued(&[], &[])),
+        [
+            "-o wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass",
+            "-i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass"
+        ]
+    );
+}
+
+#[test]
+fn hosts_and_ports_narrow_both_directions() {
+    let rules = rules(queued(&["10.1.0.0/16", "10.2.0.7"], &[80, 443]));
+    assert_eq!(rules.len(), 4);
+    assert!(
+        rules[0].starts_with("-o wlan0 -d 10.1.0.0/16 -p tcp -m multiport --sports 80,443 "),
+        "{rules:?}"
+    );
+    assert!(
+        rules[3].starts_with("-i wlan0 -s 10.2.0.7/32 -p tcp -m multiport --dports 80,443 "),
+        "{rules:?}"
+    );
+}
+
+#[test]
+fn more_ports_than_a_rule_takes_are_several_rules() {
+    let ports: Vec<u16> = (1..=31).collect();
+    let rules = rules(queued(&[], &ports));
+    assert_eq!(rules.len(), 6);
+    assert!(rules[2].contains("--sports 31 "), "{rules:?}");
+}
+
+#[test]
+fn hosts_of_another_version_of_ip_are_none_rather_than_all() {
+    assert_eq!(rules(queued(&["fd00::/8"], &[])), Vec::<String>::new());
+}
+
+#[test]
+fn a_chain_goes_with_every_jump_to_it_and_no_other() {
+    let listing = "-P FORWARD ACCEPT\n-N HOPLINE-x\n-N HOPLINE-xy\n-A FORWARD -j HOPLINE-xy\n-A FORWARD -j HOPLINE-x\n\
+                   -A FORWARD -j HOPLINE-x\n-A HOPLINE-x -o wlan0 -j ACCEPT\n";
+    assert!(chain::is_in("HOPLINE-x", listing) && !chain::is_in("HOPLINE-", listing));
+    assert_eq!(
+        chain::unmaking("HOPLINE-x", listing),
+        "*security\n-D FORWARD -j HOPLINE-x\n-D FORWARD -j HOPLINE-x\n-F HOPLINE-x\n-X HOPLINE-x\nCOMMIT\n"
+    );
+}
+
+#[test]
+fn calls_are_captured_by_where_they_come_from_or_go_to() {
+    let subnets = vec![Subnet::from_str("10.1.0.0/16").unwrap()];
+    let interface = || "wlan0".to_owned();
+    let calls = [
+        Calls::By { interface: interface(), sources: subnets.clone(), destinations: Vec::new() },
+        Calls::Towards { interface: interface(), destinations: Vec::new() },
+    ];
+    let captured = calls.map(|calls| Captured { port: 5000, calls, ports: vec![80] });
+    let text = table::text("hopline-x", Capture { mark: 0x686f, table: 7 }, &captured);
+    let rules: Vec<&str> = text.lines().filter(|line| line.contains("tproxy")).map(str::trim).collect();
+    let tail = |listener: &str| {
+        format!(
+            " meta l4proto tcp tcp dport {{ 80 }} tcp flags & (fin | syn | rst | ack) == syn tproxy {listener}:5000 \
+             meta mark set meta mark & 0x0000ffff | 0x686f0000 accept"
+        )
+    };
+    assert_eq!(
+        rules,
+        [
+            "iifname \"wlan0\" meta nfproto ipv4 ip saddr { 10.1.0.0/16 } fib daddr type != local".to_owned()
+                + &tail("ip to 127.0.0.1"),
+            "iifname != { \"wlan0\", \"lo\" } meta nfproto ipv4 fib daddr oifname \"wlan0\"".to_owned()
+                + &tail("ip to 127.0.0.1"),
+            "iifname != { \"wlan0\", \"lo\" } meta nfproto ipv6 fib daddr oifname \"wlan0\"".to_owned()
+                + &tail("ip6 to [::1]"),
+        ],
+        "subnets of IPv4 alone mean no call of IPv6"
+    );
+}
+
+#[test]
+fn what_was_written_down_is_read_again_and_a_line_without_end_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = journal::Journal::of("x", folder.path());
+    assert_eq!(journal.read().unwrap(), []);
+    let made = [steps::Made::Chain("a".into()), steps::Made::Rule(steps::Family::V6, "pref 1".into())];
+    made.iter().for_each(|made| journal.add(made).unwrap());
+    assert_eq!(journal.read().unwrap(), made);
+    let path = folder.path().join("x.rules");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &text[..text.len() - 4]).unwrap();
+    assert_eq!(journal.read().unwrap(), made[..1]);
+    journal.remove().unwrap();
+    journal.remove().unwrap();
+    assert_eq!(journal.read().unwrap(), []);
+}

@@ -1,0 +1,213 @@
+//! A proxy that runs: its service on a thread, what it has done, and what becomes of it when it ends against its will.
+
+use crate::config::{Proxy, Task};
+use crate::open::{self, Opened, Tuner};
+use crate::status::{Condition, ProxyStatus};
+use hopline_net::Error;
+use hopline_net::service::{Ledger, Service};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tracing::{info, warn};
+
+/// What happens to a daemon.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A signal came.
+    Signal(i32),
+    /// A service has ended.
+    Ended(Ended),
+}
+
+/// Tells the daemon that the service of a seat has ended against its will.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Of which seat.
+    pub(crate) proxy: String,
+    /// Which of its services: an earlier one says nothing of the one that runs.
+    pub(crate) life: u64,
+    /// Why.
+    pub(crate) why: String,
+}
+
+/// A proxy and its service.
+pub(crate) struct Seat {
+    proxy: Proxy,
+    state: State,
+    ledger: Arc<Ledger>,
+    since: Instant,
+    lives: u64,
+    restarts: u64,
+}
+
+enum State {
+    Running {
+        stop: OwnedFd,
+        thread: JoinHandle<()>,
+        tuner: Tuner,
+    },
+    /// Its service is opened again when this time has come; `failures` in a row.
+    Waiting {
+        why: String,
+        until: Instant,
+        failures: u32,
+    },
+}
+
+/// What a change of its file comes to for a seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing.
+    None,
+    /// It goes on with other parameters.
+    Tuned,
+    /// It must end, and another one begin.
+    Another,
+}
+
+/// First and longest time before a service is opened again; it doubles.
+const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+
+impl Seat {
+    /// One that runs, with a service that has been opened.
+    pub(crate) fn start(proxy: Proxy, opened: Opened, events: &Sender<Event>) -> io::Result<Self> {
+        let ledger = Arc::<Ledger>::default();
+        let state = run(&proxy.name, opened, 1, &ledger, events)?;
+        info!(proxy = proxy.name, kind = proxy.task.kind(), "running");
+        Ok(Self { proxy, state, ledger, since: now(), lives: 1, restarts: 0 })
+    }
+
+    /// One that runs, or is tried again in a while.
+    pub(crate) fn begin(proxy: Proxy, events: &Sender<Event>) -> Self {
+        let mut seat = Self {
+            state: State::Waiting { why: String::new(), until: now(), failures: 0 },
+            proxy,
+            ledger: Arc::default(),
+            since: now(),
+            lives: 0,
+            restarts: 0,
+        };
+        seat.try_again(events);
+        seat
+    }
+
+    /// The proxy.
+    pub(crate) const fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    /// Its service has ended.
+    pub(crate) fn has_ended(&mut self, ended: &Ended) {
+        if ended.life != self.lives || !matches!(self.state, State::Running { .. }) {
+            return;
+        }
+        warn!(proxy = self.proxy.name, why = ended.why, "ended; it is started again");
+        self.wait(ended.why.clone(), 0);
+    }
+
+    /// When it wants to be started again.
+    pub(crate) const fn due(&self) -> Option<Instant> {
+        match &self.state {
+            State::Waiting { until, .. } => Some(*until),
+            State::Running { .. } => None,
+        }
+    }
+
+    /// Opens its service again, if that is due.
+    pub(crate) fn try_again(&mut self, events: &Sender<Event>) {
+        let State::Waiting { until, failures, .. } = &self.state else { return };
+        if *until > now() {
+            return;
+        }
+        let failures = *failures;
+        let again = |seat: &Self| -> Result<State, String> {
+            let opened = open::open(&seat.proxy.task).map_err(|e: Error| e.to_string())?;
+            run(&seat.proxy.name, opened, seat.lives + 1, &seat.ledger, events).map_err(|e| e.to_string())
+        };
+        match again(self) {
+            Ok(running) => {
+                info!(proxy = self.proxy.name, "running again");
+                (self.state, self.since) = (running, now());
+                self.restarts += u64::from(self.lives > 0);
+                self.lives += 1;
+            }
+            Err(why) => self.wait(why, failures + 1),
+        }
+    }
+
+    /// What it would take to do what `task` says.
+    pub(crate) fn change_to(&mut self, task: &Task) -> Change {
+        if self.proxy.task == *task {
+            return Change::None;
+        }
+        match &self.state {
+            State::Running { tuner, .. } if tuner.tune(task) => {
+                self.proxy.task = task.clone();
+                Change::Tuned
+            }
+            _ => Change::Another,
+        }
+    }
+
+    /// How it is.
+    pub(crate) fn status(&self) -> ProxyStatus {
+        let (state, why) = match &self.state {
+            State::Running { .. } => (Condition::Running, None),
+            State::Waiting { why, .. } => (Condition::Waiting, Some(why.clone())),
+        };
+        ProxyStatus {
+            name: self.proxy.name.clone(),
+            kind: self.proxy.task.kind().into(),
+            state,
+            why,
+            for_s: self.since.elapsed().as_secs(),
+            restarts: self.restarts,
+            figures: self.ledger.read().into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Ends it, and waits until it has.
+    pub(crate) fn end(self) {
+        if let State::Running { stop, thread, .. } = self.state {
+            let _ = rustix::io::write(&stop, &1u64.to_ne_bytes());
+            let _ = thread.join();
+        }
+    }
+
+    fn wait(&mut self, why: String, failures: u32) {
+        let patience = PATIENCE[0].saturating_mul(1 << failures.min(16)).min(PATIENCE[1]);
+        (self.state, self.since) = (State::Waiting { why, until: now() + patience, failures }, now());
+    }
+}
+
+fn run(
+    name: &str,
+    Opened { service, tuner }: Opened,
+    life: u64,
+    ledger: &Arc<Ledger>,
+    events: &Sender<Event>,
+) -> io::Result<State> {
+    let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
+    let stopped = stop.try_clone()?;
+    let (ledger, events, proxy) = (ledger.clone(), events.clone(), name.to_owned());
+    let body = move || {
+        if let Err(error) = serve(service, &stopped, &ledger) {
+            let _ = events.send(Event::Ended(Ended { proxy, life, why: error.to_string() }));
+        }
+    };
+    let thread = thread::Builder::new().name(format!("proxy {name}")).spawn(body)?;
+    Ok(State::Running { stop, thread, tuner })
+}
+
+fn serve(service: Box<dyn Service>, stop: &OwnedFd, ledger: &Ledger) -> io::Result<()> {
+    service.run(stop.as_fd(), ledger)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a daemon is in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
