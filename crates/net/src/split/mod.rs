@@ -2,7 +2,8 @@
 //! one leads on, under the address of who calls. Each half repairs its own losses, with a congestion control of its own.
 //!
 //! Rules of iptables hand the calls over that pass through this machine (`TPROXY`), and find the packets that come back for the halves
-//! (`socket`). Here for port 7070 and calls by the hosts beyond `wlan0`; for IPv6 the same with `ip6tables`, `ip -6`, `::1` and `::/0`:
+//! (`socket`), ICMP about them included. Here for port 7070 and calls by the hosts beyond `wlan0`; for IPv6 the same with `ip6tables`, `ip -6`,
+//! `ipv6-icmp`, `::1` and `::/0`:
 //!
 //! ```text
 //! ip rule add fwmark 0x686f lookup 26735
@@ -11,12 +12,13 @@
 //! iptables -t mangle -A hopline-divert -j MARK --set-mark 0x686f
 //! iptables -t mangle -A hopline-divert -j ACCEPT
 //! iptables -t mangle -A PREROUTING -p tcp -m socket --transparent -j hopline-divert
+//! iptables -t mangle -A PREROUTING -p icmp -m socket --transparent -j hopline-divert
 //! iptables -t mangle -A PREROUTING -i wlan0 -p tcp --syn -m addrtype ! --dst-type LOCAL \
 //!     -j TPROXY --on-ip 127.0.0.1 --on-port 7070 --tproxy-mark 0x686f
 //! ```
 //!
 //! With `--syn` connections that were there before go on as they were. While nobody listens, the kernel drops what a rule with `TPROXY`
-//! matches: who ends the proxy takes the rules away.
+//! matches: who ends the proxy takes the rules away. Without the one for ICMP a host would be told of the path of the half that is not its own.
 //!
 //! # What hosts notice
 //!
@@ -75,7 +77,7 @@ pub struct Config {
     /// (`net.ipv4.tcp_syn_retries`).
     pub connect_timeout: Duration,
     /// Most connections at once, with those that wait for the server. Each takes two descriptors: `RLIMIT_NOFILE` is raised as
-    /// needed. Default 16,384.
+    /// needed. Default 8192.
     pub max_connections: NonZeroUsize,
     /// Threads that carry. Default: as many as there are processors.
     pub workers: NonZeroUsize,
@@ -97,7 +99,7 @@ impl Default for Config {
             listen: vec![(Ipv4Addr::LOCALHOST, 7070).into(), (Ipv6Addr::LOCALHOST, 7070).into()],
             legs: Legs::default(),
             connect_timeout: Duration::from_secs(30),
-            max_connections: at_least_one(16_384),
+            max_connections: at_least_one(8192),
             workers: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             buffer_bytes: at_least_one(65_536),
             drain: Duration::ZERO,

@@ -137,7 +137,7 @@ impl<'a> Worker<'a> {
             }
             self.give_up_calls();
         }
-        let left = self.links.drain().count() as u64;
+        let left = (self.links.drain().count() + self.inbox.take().0.len()) as u64;
         self.shared.counts.stopped.add(left);
         self.shared.counts.open.subtract(left);
         Ok(())
