@@ -78,7 +78,8 @@ mod tests {
         let first = slots.insert('a');
         assert_eq!(slots.remove(first), Some('a'));
         let second = slots.insert('b');
-        assert_eq!((slots.get(first), slots.remove(first), slots.len()), (None, None, 1));
+        assert_eq!(slots.get(first), None);
+        assert_eq!((slots.remove(first), slots.len()), (None, 1));
         assert_eq!(slots.get(second), Some(&mut 'b'));
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn urgent_data_arrive_in_their_row() {
     let (mut ours, mut theirs) = ground.talk(&listener);
     for round in 0..20u8 {
         ours.write_all(&[b'a', round]).unwrap();
-        assert_eq!(send(&ours, &[b'!'], SendFlags::OOB).unwrap(), 1);
+        assert_eq!(send(&ours, b"!", SendFlags::OOB).unwrap(), 1);
         ours.write_all(b"z").unwrap();
     }
     drop(ours);

@@ -36,7 +36,8 @@ impl Daemon {
     pub(crate) fn start_kind(router: &Namespace, kind: &str, settings: &[(&str, &str)]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env(KIND, kind).envs(settings.iter().map(|(name, value)| (format!("SPLIT_{name}"), value)));
-        let mut process = router.spawn_piped(command);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = router.spawn(command).unwrap();
         let asks = process.stdin.take();
         let mut answers = BufReader::new(process.stdout.take().unwrap());
         let mut ready = String::new();
@@ -96,9 +97,7 @@ impl Daemon {
 
     /// Processor time that it has used, in hundredths of a second.
     pub(crate) fn ticks(&self) -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+        ticks(&self.process)
     }
 
     fn read(&mut self) -> BTreeMap<String, u64> {
@@ -115,15 +114,11 @@ impl Drop for Daemon {
     }
 }
 
-trait Piped {
-    fn spawn_piped(&self, command: Command) -> Child;
-}
-
-impl Piped for Namespace {
-    fn spawn_piped(&self, mut command: Command) -> Child {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        self.spawn(command).unwrap()
-    }
+/// Processor time that a process has used, in hundredths of a second (proc(5)).
+pub(crate) fn ticks(process: &Child) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
 /// What this program does instead of testing, if its environment says so.
@@ -149,10 +144,7 @@ fn run() {
         ready();
         for line in stdin().lines() {
             match line.unwrap().as_str() {
-                "figures" => {
-                    // They are written once a second.
-                    say(&json(&ledger));
-                }
+                "figures" => say(&json(&ledger)),
                 congestion => handle.set_legs(legs(Some(congestion.into()))).unwrap(),
             }
         }
@@ -180,12 +172,14 @@ fn config() -> Config {
     config
 }
 
-/// The mobile hosts' halves have the congestion control that is asked for, all others CUBIC.
+/// The halves of mobile hosts have the congestion control that is asked for, all others theirs; CUBIC where nobody asks.
 fn legs(mobile: Option<String>) -> Legs {
     let base = LegOptions { user_timeout: milliseconds("user_timeout_ms"), ..LegOptions::default() };
-    let fixed = LegOptions { congestion: Some("cubic".into()), ..base.clone() };
-    let mobile = LegOptions { congestion: mobile.or_else(|| Some("cubic".into())), ..base };
-    Legs { mobile_hosts: MobileHosts::Through("mobile".into()), mobile, fixed }
+    let cubic = || Some("cubic".into());
+    let fixed = LegOptions { congestion: setting("fixed").or_else(cubic), ..base.clone() };
+    let mobile = LegOptions { congestion: mobile.or_else(cubic), ..base };
+    let interface = setting("interface").unwrap_or_else(|| "mobile".into());
+    Legs { mobile_hosts: MobileHosts::Through(interface), mobile, fixed }
 }
 
 /// As if the system gave no more than the setting says, beside what is open.

@@ -1,7 +1,7 @@
 //! How connections end.
 
 use crate::daemon::Daemon;
-use crate::hosts::{bytes, echo, fill, is_refused, is_reset, read_to_end, reset};
+use crate::hosts::{bytes, echo, fill, is_refused, is_reset, meanwhile, read_to_end, reset};
 use crate::router::{Ground, Ip, ip, served, succeed};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -20,7 +20,7 @@ pub(crate) fn what_one_host_has_ended_the_other_may_still_answer() {
         assert_eq!(read_to_end(&mut theirs).unwrap(), blake3::hash(&question));
         let written = {
             let answer = answer.clone();
-            std::thread::spawn(move || theirs.write_all(&answer).unwrap())
+            meanwhile(move || theirs.write_all(&answer).unwrap())
         };
         assert_eq!(read_to_end(&mut ours).unwrap(), blake3::hash(&answer));
         written.join().unwrap();

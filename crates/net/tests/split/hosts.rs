@@ -4,7 +4,7 @@ use crate::router::{Ground, Ip, served};
 use socket2::SockRef;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// How long anybody waits for anything.
@@ -50,12 +50,16 @@ pub(crate) fn read_to_end(stream: &mut TcpStream) -> io::Result<blake3::Hash> {
     }
 }
 
+/// A thread for what a host does meanwhile.
+pub(crate) fn meanwhile<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    thread::Builder::new().name("host".into()).spawn(what).unwrap()
+}
+
 /// Sends and ends one end of a connection, in a thread of its own, while it receives.
-pub(crate) fn exchange(mut stream: TcpStream, sent: Vec<u8>) -> thread::JoinHandle<blake3::Hash> {
-    #[expect(clippy::disallowed_methods, reason = "hosts are in real time")]
-    thread::spawn(move || {
+pub(crate) fn exchange(mut stream: TcpStream, sent: Vec<u8>) -> JoinHandle<blake3::Hash> {
+    meanwhile(move || {
         let mut writer = stream.try_clone().unwrap();
-        let writes = thread::spawn(move || {
+        let writes = meanwhile(move || {
             writer.write_all(&sent).unwrap();
             writer.shutdown(std::net::Shutdown::Write).unwrap();
         });
@@ -106,4 +110,11 @@ pub(crate) fn fill(stream: &mut TcpStream, chunk: &[u8]) -> usize {
     }
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     sent
+}
+
+/// A line for people, past the capture of tests' output.
+pub(crate) fn tell(line: &str) {
+    let mut stdout = io::stdout();
+    // Nobody to tell: nothing to do about it.
+    let _ = writeln!(stdout, "{line}");
 }

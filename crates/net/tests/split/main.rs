@@ -7,6 +7,7 @@ mod crossing;
 mod daemon;
 mod ends;
 mod hosts;
+mod lossy;
 mod measured;
 mod peers;
 mod router;
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         ("throughput", measured::throughput as fn()),
         ("latency", measured::latency),
         ("connections", measured::connections),
-        ("lossy_link", measured::lossy_link),
+        ("lossy_link", lossy::lossy_link),
     ];
     let measured = measured.map(|(name, body)| Test::new(name, NEEDS, body).long());
     run(tests.into_iter().chain(measured), Some(4))

@@ -1,13 +1,13 @@
 //! Who is measured beside the proxy: the least that can split a connection, two blocking threads of it, which copy or splice.
 
 use crate::daemon::PORT;
+use crate::hosts::meanwhile;
 use hopline_net::transparent::{Call, LegOptions, TransparentListener, connect_from, end};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{SpliceFlags, pipe, splice};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::os::fd::AsFd;
-use std::thread::spawn;
 
 /// What goes at once.
 const CHUNK: usize = 1 << 16;
@@ -17,11 +17,11 @@ pub(crate) fn run(kind: &str, ready: impl FnOnce()) {
     let carry = if kind == "splice" { splice_all } else { copy_all };
     let listener = TransparentListener::bind((Ipv4Addr::LOCALHOST, PORT).into()).unwrap();
     ready();
-    spawn(move || {
+    meanwhile(move || {
         loop {
             wait(&listener, PollFlags::IN);
             while let Some(call) = listener.accept().unwrap() {
-                spawn(move || serve(call, carry));
+                meanwhile(move || serve(call, carry));
             }
         }
     });
@@ -30,13 +30,13 @@ pub(crate) fn run(kind: &str, ready: impl FnOnce()) {
 }
 
 fn serve(Call { stream, client, server }: Call, carry: fn(&TcpStream, &TcpStream)) {
-    let options = LegOptions { congestion: Some("cubic".into()), ..LegOptions::default() };
+    let options = LegOptions::default();
     options.apply(&stream).unwrap();
     let onward = connect_from(client, server, &options).unwrap();
     wait(&onward, PollFlags::OUT);
     [&stream, &onward].into_iter().for_each(|half| half.set_nonblocking(false).unwrap());
     let [other, other_onward] = [&stream, &onward].map(|half| half.try_clone().unwrap());
-    let back = spawn(move || carry(&other_onward, &other));
+    let back = meanwhile(move || carry(&other_onward, &other));
     carry(&stream, &onward);
     back.join().unwrap();
     [stream, onward].into_iter().for_each(|half| end(half).unwrap());
