@@ -15,12 +15,15 @@ mod netlink;
 pub mod netns;
 pub mod nfqueue;
 mod printable;
+pub mod routes;
 pub mod sched;
 pub mod service;
+pub mod split;
 mod sys;
 pub mod tcp;
 pub mod tpa;
 pub mod transfer;
+pub mod transparent;
 pub mod tun;
 pub mod veth;
 

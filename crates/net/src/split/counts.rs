@@ -1,0 +1,87 @@
+//! What has happened so far, counted by all threads.
+
+use crate::service::Figure;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One number that threads add to.
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Count {
+    pub(super) fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    pub(super) fn subtract(&self, amount: u64) {
+        self.0.fetch_sub(amount, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Taken and not yet ended, waiting for the server among them.
+    pub(super) open: Count,
+    pub(super) accepted: Count,
+    pub(super) ended: Count,
+    pub(super) reset: Count,
+    pub(super) stopped: Count,
+    pub(super) refused_full: Count,
+    pub(super) refused_here: Count,
+    pub(super) refused_descriptors: Count,
+    pub(super) failed_refused: Count,
+    pub(super) failed_unreachable: Count,
+    pub(super) failed_timeout: Count,
+    pub(super) failed_other: Count,
+    /// To the server, and to the client.
+    pub(super) bytes: [Count; 2],
+}
+
+impl Counts {
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        let counter = |name, doc, count: &Count| Figure::counter(name, doc, count.get());
+        vec![
+            Figure::gauge(
+                "connections_open",
+                "connections that are split now, or wait for the server",
+                self.open.get(),
+            ),
+            counter("connections_accepted", "connections that were taken", &self.accepted),
+            counter("connections_ended", "connections that both hosts have ended in order", &self.ended),
+            counter("connections_reset", "connections that a host reset, or did not answer for", &self.reset),
+            counter("connections_stopped", "connections reset because the proxy was stopped", &self.stopped),
+            counter(
+                "refused_full_connections",
+                "calls reset because there were as many as may be",
+                &self.refused_full,
+            ),
+            counter(
+                "refused_here_connections",
+                "calls reset because they were for this machine",
+                &self.refused_here,
+            ),
+            counter(
+                "refused_descriptors_connections",
+                "calls reset because the system had no descriptor or memory left",
+                &self.refused_descriptors,
+            ),
+            counter("failed_refused_connects", "calls that the server reset", &self.failed_refused),
+            counter(
+                "failed_unreachable_connects",
+                "calls to servers that could not be reached",
+                &self.failed_unreachable,
+            ),
+            counter("failed_timeout_connects", "calls that the server did not answer", &self.failed_timeout),
+            counter(
+                "failed_other_connects",
+                "calls that failed otherwise, or that the client gave up",
+                &self.failed_other,
+            ),
+            counter("to_servers_bytes", "bytes handed to the halves towards servers", &self.bytes[0]),
+            counter("to_clients_bytes", "bytes handed to the halves towards clients", &self.bytes[1]),
+        ]
+    }
+}

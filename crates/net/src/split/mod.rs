@@ -1,0 +1,219 @@
+//! Split connections on Linux (I-TCP; Bakre, Badrinath 1995): the kernel's TCP ends here, under the address of the host beyond, and another
+//! one leads on, under the address of who calls. Each half repairs its own losses, with a congestion control of its own.
+//!
+//! Rules of iptables hand the calls over that pass through this machine (`TPROXY`), and find the packets that come back for the halves
+//! (`socket`), ICMP about them included. Here for port 7070 and calls by the hosts beyond `wlan0`; for IPv6 the same with `ip6tables`, `ip -6`,
+//! `ipv6-icmp`, `::1` and `::/0`:
+//!
+//! ```text
+//! ip rule add fwmark 0x686f lookup 26735
+//! ip route add local 0.0.0.0/0 dev lo table 26735
+//! iptables -t mangle -N hopline-divert
+//! iptables -t mangle -A hopline-divert -j MARK --set-mark 0x686f
+//! iptables -t mangle -A hopline-divert -j ACCEPT
+//! iptables -t mangle -A PREROUTING -p tcp -m socket --transparent -j hopline-divert
+//! iptables -t mangle -A PREROUTING -p icmp -m socket --transparent -j hopline-divert
+//! iptables -t mangle -A PREROUTING -i wlan0 -p tcp --syn -m addrtype ! --dst-type LOCAL \
+//!     -j TPROXY --on-ip 127.0.0.1 --on-port 7070 --tproxy-mark 0x686f
+//! ```
+//!
+//! With `--syn` connections that were there before go on as they were. While nobody listens, the kernel drops what a rule with `TPROXY`
+//! matches: who ends the proxy takes the rules away. Without the one for ICMP a host would be told of the path of the half that is not its own.
+//!
+//! # What hosts notice
+//!
+//! * **Who calls is answered before the other host has answered**, unlike in [`hopline_proxy::split`]: the kernel knows no other order. If the
+//!   server refuses, cannot be reached (ICMP), or says nothing for [`Config::connect_timeout`], the client is reset. It has believed
+//!   meanwhile to be connected; nothing that it sent has been acknowledged by anybody else.
+//! * The end of a direction is passed on after the last byte before it. A reset resets the other half at once, before what waits.
+//! * ACKs reach a sender before the data reach the receiver: what was acknowledged is lost if this machine is.
+//! * When the proxy dies, in whatever way, both hosts are reset ([`transparent`](crate::transparent)): a stream that was cut off never looks
+//!   complete. Once both hosts have ended, the kernel alone sends what is left, also after the proxy.
+//! * Urgent data arrive in their row, not as urgent (RFC 6093).
+//!
+//! # Bounds
+//!
+//! [`Config::max_connections`] at once; what comes beyond is reset, and so is a call for this machine itself, by whatever rule or no rule: the
+//! port is nobody's relay. Of each connection at most [`Config::buffer_bytes`] wait here each way, and only while the receiver takes nothing;
+//! beside them the kernel's buffers ([`LegOptions`]).
+//!
+//! Opening and running take `CAP_NET_RAW`, for sockets with addresses of other hosts and for marks; a congestion control that is not in
+//! `net.ipv4.tcp_allowed_congestion_control` takes `CAP_NET_ADMIN`, and clients whose ports are below 1024 `CAP_NET_BIND_SERVICE`.
+
+mod counts;
+mod descriptors;
+mod door;
+mod pair;
+mod side;
+mod slots;
+mod worker;
+
+pub use side::{Legs, MobileHosts, Network, NetworkError};
+
+use crate::error::Error;
+use crate::service::{Ledger, Service};
+use crate::transparent::{LegOptions, TransparentListener};
+use counts::Counts;
+use door::Door;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::os::fd::BorrowedFd;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Builder, ScopedJoinHandle};
+use std::time::Duration;
+use worker::{Inbox, Worker, now};
+
+/// What a [`Split`] is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where rules hand calls over: one address for IPv4, one for IPv6, or either. Default 127.0.0.1 and ::1, port 7070: nobody
+    /// elsewhere can name them.
+    pub listen: Vec<SocketAddr>,
+    /// Who is mobile, and what the halves are told. May be changed later ([`Handle::set_legs`]).
+    pub legs: Legs,
+    /// How long a server may take to answer a call. Default 30 s; more than some two minutes is the system's
+    /// (`net.ipv4.tcp_syn_retries`).
+    pub connect_timeout: Duration,
+    /// Most connections at once, with those that wait for the server. Each takes two descriptors: `RLIMIT_NOFILE` is raised as
+    /// needed. Default 8192.
+    pub max_connections: NonZeroUsize,
+    /// Threads that carry. Default: as many as there are processors.
+    pub workers: NonZeroUsize,
+    /// Bytes that are read at once, and of each connection and direction the most that wait here. Default 65,536.
+    pub buffer_bytes: NonZeroUsize,
+    /// How long connections may go on when the proxy is stopped, before they are reset. Default 0: not at all.
+    pub drain: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        const fn at_least_one(number: usize) -> NonZeroUsize {
+            match NonZeroUsize::new(number) {
+                Some(number) => number,
+                None => NonZeroUsize::MIN,
+            }
+        }
+        Self {
+            listen: vec![(Ipv4Addr::LOCALHOST, 7070).into(), (Ipv6Addr::LOCALHOST, 7070).into()],
+            legs: Legs::default(),
+            connect_timeout: Duration::from_secs(30),
+            max_connections: at_least_one(8192),
+            workers: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            buffer_bytes: at_least_one(65_536),
+            drain: Duration::ZERO,
+        }
+    }
+}
+
+/// Splits the connections that rules hand over.
+#[derive(Debug)]
+pub struct Split {
+    listeners: Vec<TransparentListener>,
+    inboxes: Vec<Inbox>,
+    shared: Arc<Shared>,
+    drain: Duration,
+}
+
+/// Says something to a [`Split`] that runs.
+#[derive(Clone, Debug)]
+pub struct Handle(Arc<Shared>);
+
+/// What all threads know.
+#[derive(Debug)]
+struct Shared {
+    legs: Mutex<Arc<Legs>>,
+    connect_timeout: Duration,
+    max_connections: usize,
+    buffer_bytes: usize,
+    counts: Counts,
+}
+
+impl Split {
+    /// Listens, in the calling thread's namespace; and has the system tell now what it would not take later.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_RAW`; [`Error::NoSuchCongestionControl`]; if a port is taken, or there may not be as many
+    /// descriptors as [`Config::max_connections`] take.
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        let Config { listen, legs, connect_timeout, max_connections, workers, buffer_bytes, drain } = config;
+        legs.check()?;
+        descriptors::allow(max_connections.get())?;
+        let listeners: Result<_, _> =
+            listen.iter().map(|&address| TransparentListener::bind(address)).collect();
+        let inboxes: io::Result<_> = (0..workers.get()).map(|_| Inbox::open()).collect();
+        let shared = Shared {
+            legs: Mutex::new(Arc::new(legs.clone())),
+            connect_timeout: *connect_timeout,
+            max_connections: max_connections.get(),
+            buffer_bytes: buffer_bytes.get(),
+            counts: Counts::default(),
+        };
+        Ok(Self {
+            listeners: listeners?,
+            inboxes: inboxes.map_err(|e| Error::new("opening an eventfd", e))?,
+            shared: Arc::new(shared),
+            drain: *drain,
+        })
+    }
+
+    /// For what may be said to it while it runs.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.shared))
+    }
+}
+
+impl Handle {
+    /// Has connections from now on be told this. Those that are there stay as they are.
+    ///
+    /// # Errors
+    /// As [`Split::open`] has for them; then nothing has changed.
+    pub fn set_legs(&self, legs: Legs) -> Result<(), Error> {
+        legs.check()?;
+        *self.0.legs.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(legs);
+        Ok(())
+    }
+}
+
+impl Legs {
+    fn check(&self) -> Result<(), Error> {
+        [&self.mobile, &self.fixed].into_iter().try_for_each(LegOptions::check)
+    }
+}
+
+impl Shared {
+    fn legs(&self) -> Arc<Legs> {
+        Arc::clone(&self.legs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Service for Split {
+    /// Stopped, it takes no more calls, and resets what is left after [`Config::drain`].
+    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+        let Self { listeners, inboxes, shared, drain } = *self;
+        let shared = &*shared;
+        let ended = thread::scope(|scope| {
+            let start = |inbox| {
+                Builder::new()
+                    .name("split".into())
+                    .spawn_scoped(scope, move || Worker::new(shared, inbox)?.run())
+            };
+            let started: io::Result<Vec<_>> = inboxes.iter().map(start).collect();
+            let came = started.as_ref().map_or(Ok(()), |workers| {
+                let alive = || !workers.iter().any(ScopedJoinHandle::is_finished);
+                Door::new(shared, &listeners, &inboxes).run(stop, ledger, alive)
+            });
+            // From here on the kernel refuses.
+            drop(listeners);
+            inboxes.iter().for_each(|inbox| inbox.end_at(now() + drain));
+            let carried = started?
+                .into_iter()
+                .try_for_each(|worker| worker.join().unwrap_or_else(|p| resume_unwind(p)));
+            came.and(carried)
+        });
+        ledger.write(shared.counts.figures());
+        ended
+    }
+}

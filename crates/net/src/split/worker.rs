@@ -1,0 +1,292 @@
+//! A thread that carries the connections dealt to it.
+
+use super::Shared;
+use super::counts::Count;
+use super::pair::{CLIENT, Pair, SERVER, Turn};
+use super::slots::{Key, Slots};
+use crate::routes::{Route, Routes};
+use crate::transparent::{Call, connect_from};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What is said to a worker, from outside.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    letters: Mutex<Letters>,
+    wake: OwnedFd,
+}
+
+#[derive(Debug, Default)]
+struct Letters {
+    calls: Vec<Call>,
+    /// When to reset whatever is there, and to end.
+    end: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub(super) struct Worker<'a> {
+    shared: &'a Shared,
+    inbox: &'a Inbox,
+    epoll: OwnedFd,
+    routes: Routes,
+    links: Slots<Link>,
+    /// Who has had a turn and needs another one.
+    again: VecDeque<Key>,
+    /// Who has called, in the order in which they are given up.
+    calling: VecDeque<(Instant, Key)>,
+    /// Of all connections: what goes through is in it for the time of a call.
+    buffer: Box<[u8]>,
+}
+
+#[derive(Debug)]
+struct Link {
+    pair: Pair,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The server has not answered.
+    Calling,
+    Open,
+    /// The same, and it is in `again`.
+    InLine,
+}
+
+/// The number that the inbox has among events: no key's, as places are fewer.
+const INBOX: u64 = u64::MAX;
+/// Most events that are taken at once.
+const EVENTS: usize = 256;
+const ALL: EventFlags = EventFlags::IN
+    .union(EventFlags::PRI)
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::OUT)
+    .union(EventFlags::ET);
+
+impl Inbox {
+    pub(super) fn open() -> io::Result<Self> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { letters: Mutex::default(), wake })
+    }
+
+    pub(super) fn deal(&self, call: Call) {
+        self.put(|letters| letters.calls.push(call));
+    }
+
+    /// Ends the worker when it has no connections any more, or at this time.
+    pub(super) fn end_at(&self, deadline: Instant) {
+        self.put(|letters| letters.end = Some(deadline));
+    }
+
+    fn put(&self, letter: impl FnOnce(&mut Letters)) {
+        letter(&mut self.letters.lock().unwrap_or_else(PoisonError::into_inner));
+        // It fails when it has been woken 2^64 - 1 times and not looked: then it will look.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn take(&self) -> (Vec<Call>, Option<Instant>) {
+        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        (std::mem::take(&mut letters.calls), letters.end)
+    }
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(shared: &'a Shared, inbox: &'a Inbox) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &inbox.wake, EventData::new_u64(INBOX), EventFlags::IN)?;
+        Ok(Self {
+            shared,
+            inbox,
+            epoll,
+            routes: Routes::open().map_err(io::Error::other)?,
+            links: Slots::new(),
+            again: VecDeque::new(),
+            calling: VecDeque::new(),
+            buffer: vec![0; shared.buffer_bytes].into(),
+        })
+    }
+
+    /// Runs until it is told to end. What is left then is reset.
+    pub(super) fn run(&mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut end = None;
+        while !end.is_some_and(|end| self.links.len() == 0 || now() >= end) {
+            events.clear();
+            let wait = Timespec::try_from(self.wait(end)).ok();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), wait.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for &Event { data, flags } in &events {
+                match data.u64() {
+                    INBOX => end = self.read_inbox(),
+                    number => self.meet(Key::of(number), flags),
+                }
+            }
+            for _ in 0..self.again.len() {
+                self.take_turn();
+            }
+            self.give_up_calls();
+        }
+        let left = (self.links.drain().count() + self.inbox.take().0.len()) as u64;
+        self.shared.counts.stopped.add(left);
+        self.shared.counts.open.subtract(left);
+        Ok(())
+    }
+
+    /// How long nothing will happen by itself.
+    fn wait(&self, end: Option<Instant>) -> Duration {
+        const LONGEST: Duration = Duration::from_secs(60);
+        if !self.again.is_empty() {
+            return Duration::ZERO;
+        }
+        let due = self.calling.front().map(|(due, _)| *due).into_iter().chain(end).min();
+        due.map_or(LONGEST, |due| due.saturating_duration_since(now()).min(LONGEST))
+    }
+
+    fn read_inbox(&mut self) -> Option<Instant> {
+        let (calls, end) = self.inbox.take();
+        calls.into_iter().for_each(|call| self.answer(call));
+        end
+    }
+
+    /// Calls on: a call that cannot be passed on is reset.
+    fn answer(&mut self, call: Call) {
+        match self.connect(call) {
+            Ok(Some(pair)) => {
+                let key = self.links.insert(Link { pair, stage: Stage::Calling });
+                self.calling.push_back((now() + self.shared.connect_timeout, key));
+                if let Err(error) = self.watch(key) {
+                    self.fail(key, &error);
+                }
+            }
+            Ok(None) => {
+                self.shared.counts.refused_here.add(1);
+                self.shared.counts.open.subtract(1);
+            }
+            Err(error) => {
+                self.reason(&error).add(1);
+                self.shared.counts.open.subtract(1);
+            }
+        }
+    }
+
+    /// `None`: it is for this machine, which no rule has sent here, or which would wait for itself.
+    fn connect(&mut self, Call { stream, client, server }: Call) -> io::Result<Option<Pair>> {
+        let forth = self.routes.towards(server.ip())?;
+        if forth == Some(Route::Here) {
+            return Ok(None);
+        }
+        let back = self.routes.towards(client.ip())?;
+        let legs = self.shared.legs();
+        legs.towards(client.ip(), back, &self.routes).apply(&stream)?;
+        let onward = connect_from(client, server, legs.towards(server.ip(), forth, &self.routes))?;
+        Ok(Some(Pair::new(stream, onward)))
+    }
+
+    fn watch(&mut self, key: Key) -> io::Result<()> {
+        let Some(link) = self.links.get(key) else { return Ok(()) };
+        for half in [CLIENT, SERVER] {
+            let data = EventData::new_u64(key.with_bit(half));
+            epoll::add(&self.epoll, link.pair.stream(half).as_fd(), data, ALL)?;
+        }
+        Ok(())
+    }
+
+    fn meet(&mut self, (key, half): (Key, usize), flags: EventFlags) {
+        // It ended in the course of an event before this one.
+        let Some(link) = self.links.get(key) else { return };
+        if let Err(error) = link.pair.note(half, flags) {
+            return self.fail(key, &error);
+        }
+        match link.stage {
+            Stage::Calling if half == SERVER && flags.contains(EventFlags::OUT) => {
+                link.stage = Stage::Open;
+                self.carry(key);
+            }
+            Stage::Open => self.carry(key),
+            Stage::Calling | Stage::InLine => {}
+        }
+    }
+
+    fn take_turn(&mut self) {
+        let Some(key) = self.again.pop_front() else { return };
+        if let Some(link) = self.links.get(key) {
+            link.stage = Stage::Open;
+            self.carry(key);
+        }
+    }
+
+    fn carry(&mut self, key: Key) {
+        let Some(link) = self.links.get(key) else { return };
+        let bytes = &self.shared.counts.bytes;
+        let turn = link.pair.carry(&mut self.buffer, |half, len| bytes[1 - half].add(len as u64));
+        match turn {
+            Ok(Turn::Wait) => {}
+            Ok(Turn::Again) => {
+                link.stage = Stage::InLine;
+                self.again.push_back(key);
+            }
+            Ok(Turn::Over) => {
+                if let Some(link) = self.links.remove(key) {
+                    link.pair.end();
+                    self.shared.counts.ended.add(1);
+                    self.shared.counts.open.subtract(1);
+                }
+            }
+            Err(error) => self.fail(key, &error),
+        }
+    }
+
+    /// Resets both halves.
+    fn fail(&mut self, key: Key, error: &io::Error) {
+        let Some(link) = self.links.remove(key) else { return };
+        let counts = &self.shared.counts;
+        let count = if link.stage == Stage::Calling { self.reason(error) } else { &counts.reset };
+        count.add(1);
+        counts.open.subtract(1);
+    }
+
+    fn give_up_calls(&mut self) {
+        while let Some(&(due, key)) = self.calling.front() {
+            let waits = self.links.get(key).is_some_and(|link| link.stage == Stage::Calling);
+            if waits && due > now() {
+                return;
+            }
+            self.calling.pop_front();
+            if waits {
+                self.fail(key, &ErrorKind::TimedOut.into());
+            }
+        }
+    }
+
+    /// Under what a call that failed is counted.
+    fn reason(&self, error: &io::Error) -> &'a Count {
+        let counts = &self.shared.counts;
+        match error.kind() {
+            ErrorKind::ConnectionRefused => &counts.failed_refused,
+            ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => &counts.failed_unreachable,
+            ErrorKind::TimedOut => &counts.failed_timeout,
+            _ => match error.raw_os_error() {
+                Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS) => {
+                    &counts.refused_descriptors
+                }
+                _ => &counts.failed_other,
+            },
+        }
+    }
+}
+
+pub(super) fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "connections of the kernel are in real time")]
+    Instant::now()
+}

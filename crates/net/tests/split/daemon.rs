@@ -1,0 +1,209 @@
+//! The proxy as a process of its own, which can be killed, and whose memory is its own: this program once more, told by its environment.
+
+use hopline_net::Namespace;
+use hopline_net::service::{Ledger, Service};
+use hopline_net::split::{Config, Legs, MobileHosts, Split};
+use hopline_net::transparent::LegOptions;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write, stdin, stdout};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+/// Where it listens.
+pub(crate) const PORT: u16 = 7070;
+/// The variable that makes this program a proxy, and says of which kind.
+const KIND: &str = "HOPLINE_SPLIT";
+
+/// A proxy that runs on a router. It is stopped when dropped.
+pub(crate) struct Daemon {
+    process: Child,
+    asks: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Daemon {
+    /// Starts one, with settings such as `[("mobile", "bbr")]`.
+    pub(crate) fn start(router: &Namespace, settings: &[(&str, &str)]) -> Self {
+        Self::start_kind(router, "split", settings)
+    }
+
+    /// Starts one of another kind: see [`run`].
+    pub(crate) fn start_kind(router: &Namespace, kind: &str, settings: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env(KIND, kind).envs(settings.iter().map(|(name, value)| (format!("SPLIT_{name}"), value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = router.spawn(command).unwrap();
+        let asks = process.stdin.take();
+        let mut answers = BufReader::new(process.stdout.take().unwrap());
+        let mut ready = String::new();
+        answers.read_line(&mut ready).unwrap();
+        assert_eq!(ready, "ready\n", "it tells above why not");
+        Self { process, asks, answers }
+    }
+
+    /// Its figures now.
+    pub(crate) fn figures(&mut self) -> BTreeMap<String, u64> {
+        self.ask("figures");
+        self.read()
+    }
+
+    /// Waits until a figure is as wanted.
+    pub(crate) fn wait_for(&mut self, name: &str, wanted: u64) {
+        let mut figures = BTreeMap::new();
+        for _ in 0..500 {
+            figures = self.figures();
+            if figures[name] == wanted {
+                return;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        panic!("{name} is not {wanted}: {figures:?}");
+    }
+
+    pub(crate) fn ask(&mut self, what: &str) {
+        writeln!(self.asks.as_mut().unwrap(), "{what}").unwrap();
+    }
+
+    /// Tells it to stop.
+    pub(crate) fn stop(&mut self) {
+        self.asks = None;
+    }
+
+    /// Waits for its end, with its last figures.
+    pub(crate) fn ended(mut self) -> BTreeMap<String, u64> {
+        self.stop();
+        let figures = self.read();
+        assert!(self.process.wait().unwrap().success());
+        figures
+    }
+
+    /// Ends it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        kill_process(Pid::from_child(&self.process), Signal::KILL).unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Memory that it has, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
+    /// Processor time that it has used, in hundredths of a second.
+    pub(crate) fn ticks(&self) -> u64 {
+        ticks(&self.process)
+    }
+
+    fn read(&mut self) -> BTreeMap<String, u64> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.asks = None;
+        let _ = self.process.wait();
+    }
+}
+
+/// Processor time that a process has used, in hundredths of a second (proc(5)).
+pub(crate) fn ticks(process: &Child) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+/// What this program does instead of testing, if its environment says so.
+pub(crate) fn instead() -> Option<ExitCode> {
+    match std::env::var(KIND).ok()?.as_str() {
+        "split" => run(),
+        kind => crate::peers::run(kind, ready),
+    }
+    Some(ExitCode::SUCCESS)
+}
+
+fn ready() {
+    say("ready");
+}
+
+fn run() {
+    let split = Split::open(&config()).unwrap();
+    limit_descriptors();
+    let handle = split.handle();
+    let (stop, ledger) = (eventfd(0, EventfdFlags::CLOEXEC).unwrap(), Ledger::default());
+    thread::scope(|scope| {
+        let service = scope.spawn(|| Box::new(split).run(stop.as_fd(), &ledger));
+        ready();
+        for line in stdin().lines() {
+            match line.unwrap().as_str() {
+                "figures" => say(&json(&ledger)),
+                congestion => handle.set_legs(legs(Some(congestion.into()))).unwrap(),
+            }
+        }
+        rustix::io::write(&stop, &1u64.to_ne_bytes()).unwrap();
+        service.join().unwrap().unwrap();
+    });
+    say(&json(&ledger));
+}
+
+fn config() -> Config {
+    let mut config = Config { legs: legs(setting("mobile")), ..Config::default() };
+    if let Some(most) = setting("most") {
+        config.max_connections = most.parse().unwrap();
+    }
+    if let Some(address) = setting("listen") {
+        config.listen = vec![address.parse().unwrap()];
+    }
+    if let Some(bytes) = setting("buffer") {
+        config.buffer_bytes = bytes.parse().unwrap();
+    }
+    if let Some(connect) = milliseconds("connect_ms") {
+        config.connect_timeout = connect;
+    }
+    config.drain = milliseconds("drain_ms").unwrap_or_default();
+    config
+}
+
+/// The halves of mobile hosts have the congestion control that is asked for, all others theirs; CUBIC where nobody asks.
+fn legs(mobile: Option<String>) -> Legs {
+    let base = LegOptions { user_timeout: milliseconds("user_timeout_ms"), ..LegOptions::default() };
+    let cubic = || Some("cubic".into());
+    let fixed = LegOptions { congestion: setting("fixed").or_else(cubic), ..base.clone() };
+    let mobile = LegOptions { congestion: mobile.or_else(cubic), ..base };
+    let interface = setting("interface").unwrap_or_else(|| "mobile".into());
+    Legs { mobile_hosts: MobileHosts::Through(interface), mobile, fixed }
+}
+
+/// As if the system gave no more than the setting says, beside what is open.
+fn limit_descriptors() {
+    let Some(more) = setting("descriptors") else { return };
+    let open = fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+    let current = Some(open + more.parse::<u64>().unwrap());
+    setrlimit(Resource::Nofile, Rlimit { current, ..getrlimit(Resource::Nofile) }).unwrap();
+}
+
+fn setting(name: &str) -> Option<String> {
+    std::env::var(format!("SPLIT_{name}")).ok()
+}
+
+fn milliseconds(name: &str) -> Option<Duration> {
+    setting(name).map(|value| Duration::from_millis(value.parse().unwrap()))
+}
+
+fn json(ledger: &Ledger) -> String {
+    let figures: BTreeMap<_, _> = ledger.read().into_iter().map(|f| (f.name, f.value)).collect();
+    serde_json::to_string(&figures).unwrap()
+}
+
+fn say(line: &str) {
+    let mut stdout = stdout();
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+}

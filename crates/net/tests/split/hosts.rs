@@ -1,0 +1,120 @@
+//! What hosts do: connect, serve, send, and see how it ends.
+
+use crate::router::{Ground, Ip, served};
+use socket2::SockRef;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How long anybody waits for anything.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Ground {
+    pub(crate) fn listen(&self, ip: Ip) -> TcpListener {
+        self.server.run(|| TcpListener::bind(served(ip)).unwrap()).unwrap()
+    }
+
+    pub(crate) fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
+        self.client.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap().map(patient)
+    }
+
+    /// A connection through the proxy, from both ends: the client's, and the server's.
+    pub(crate) fn talk(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let client = self.connect(listener.local_addr().unwrap()).unwrap();
+        (client, patient(listener.accept().unwrap().0))
+    }
+}
+
+/// With an end to its patience.
+fn patient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Bytes that nobody else sends.
+pub(crate) fn bytes(seed: &str, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    blake3::Hasher::new_derive_key(seed).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+pub(crate) fn read_to_end(stream: &mut TcpStream) -> io::Result<blake3::Hash> {
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; 1 << 16]);
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize()),
+            len => drop(hasher.update(&buffer[..len])),
+        }
+    }
+}
+
+/// A thread for what a host does meanwhile.
+pub(crate) fn meanwhile<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    thread::Builder::new().name("host".into()).spawn(what).unwrap()
+}
+
+/// Sends and ends one end of a connection, in a thread of its own, while it receives.
+pub(crate) fn exchange(mut stream: TcpStream, sent: Vec<u8>) -> JoinHandle<blake3::Hash> {
+    meanwhile(move || {
+        let mut writer = stream.try_clone().unwrap();
+        let writes = meanwhile(move || {
+            writer.write_all(&sent).unwrap();
+            writer.shutdown(std::net::Shutdown::Write).unwrap();
+        });
+        let hash = read_to_end(&mut stream).unwrap();
+        writes.join().unwrap();
+        hash
+    })
+}
+
+/// Writes and reads a word through the proxy.
+pub(crate) fn echo([from, to]: [&mut TcpStream; 2], word: &[u8]) -> io::Result<()> {
+    from.write_all(word)?;
+    let mut read = vec![0; word.len()];
+    to.read_exact(&mut read)?;
+    assert_eq!(read, word);
+    Ok(())
+}
+
+/// Resets a connection.
+pub(crate) fn reset(stream: TcpStream) {
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+}
+
+/// Whether reading ends with a reset, after whatever comes before it.
+pub(crate) fn is_reset(stream: &mut TcpStream) {
+    let error = read_to_end(stream).expect_err("it was cut off, and looks complete");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+}
+
+/// Whether a call is reset, which may be before it has come back or after.
+pub(crate) fn is_refused(call: io::Result<TcpStream>) {
+    match call {
+        Ok(mut stream) => is_reset(&mut stream),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}"),
+    }
+}
+
+/// Writes until nothing more is taken for a while; how much was.
+pub(crate) fn fill(stream: &mut TcpStream, chunk: &[u8]) -> usize {
+    stream.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut sent = 0;
+    loop {
+        match stream.write(&chunk[sent % chunk.len()..]) {
+            Ok(len) => sent += len,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    sent
+}
+
+/// A line for people, past the capture of tests' output.
+pub(crate) fn tell(line: &str) {
+    let mut stdout = io::stdout();
+    // Nobody to tell: nothing to do about it.
+    let _ = writeln!(stdout, "{line}");
+}

@@ -1,0 +1,70 @@
+//! Split connections between hosts of their own, by the rules of the documentation.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+mod bounds;
+mod crossing;
+mod daemon;
+mod ends;
+mod hosts;
+mod lossy;
+mod measured;
+mod peers;
+mod router;
+
+use hopline_harness::{Need, Test, run};
+use hopline_net::Namespace;
+use hopline_testkit::namespace::LINK;
+use std::process::{Command, ExitCode, Stdio};
+
+/// What all of them need.
+const NEEDS: [Need; 4] =
+    [LINK, Need::Program("iptables"), Need::Program("ip6tables"), Need::Of(why_no_tproxy)];
+
+fn main() -> ExitCode {
+    if let Some(code) = daemon::instead() {
+        return code;
+    }
+    let tests = hopline_harness::tests!(NEEDS;
+        crossing::bytes_cross_both_ways_under_both_addresses_over_ipv4,
+        crossing::bytes_cross_both_ways_under_both_addresses_over_ipv6,
+        crossing::urgent_data_arrive_in_their_row,
+        crossing::many_connections_at_once_do_not_mix,
+        crossing::halves_are_told_by_the_hosts_at_their_ends_and_anew_when_reloaded,
+        ends::what_one_host_has_ended_the_other_may_still_answer,
+        ends::a_server_may_end_first,
+        ends::a_reset_goes_on_to_the_other_host,
+        ends::who_refuses_has_the_caller_reset,
+        ends::who_cannot_be_reached_has_the_caller_reset,
+        ends::who_does_not_answer_has_the_caller_reset,
+        ends::a_caller_that_gives_up_ends_the_call_onward,
+        ends::a_killed_proxy_never_makes_a_stream_look_complete,
+        ends::a_stopped_proxy_resets_what_is_left,
+        ends::a_stopped_proxy_lets_connections_go_on_for_a_while,
+        ends::who_vanishes_is_given_up,
+        bounds::who_does_not_read_stops_who_sends,
+        bounds::calls_beyond_the_limit_are_reset,
+        bounds::without_descriptors_calls_are_reset_and_nothing_spins,
+        bounds::the_port_is_nobodys_relay,
+        bounds::mistakes_are_named,
+    );
+    let measured = [
+        ("throughput", measured::throughput as fn()),
+        ("latency", measured::latency),
+        ("connections", measured::connections),
+        ("lossy_link", lossy::lossy_link),
+    ];
+    let measured = measured.map(|(name, body)| Test::new(name, NEEDS, body).long());
+    run(tests.into_iter().chain(measured), Some(4))
+}
+
+/// Why there is no TPROXY here; tried.
+fn why_no_tproxy() -> Option<String> {
+    let host = Namespace::new().ok()?;
+    let rule =
+        "-w -t mangle -A PREROUTING -p tcp -m socket --transparent -j TPROXY --on-port 1 --tproxy-mark 1";
+    let mut command = Command::new("iptables");
+    command.args(rule.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
+    let taken = host.spawn(command).and_then(|mut tried| tried.wait()).is_ok_and(|tried| tried.success());
+    (!taken).then(|| "iptables has no TPROXY or no socket match here".into())
+}
