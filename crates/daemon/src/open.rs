@@ -1,9 +1,10 @@
 //! From what a proxy does to what does it.
 
-use crate::config::{InPath, Task};
+use crate::config::{InPath, SplitTask, Task};
 use bytes::Bytes;
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::service::{Ledger, Service};
+use hopline_net::split::Split;
 use hopline_net::{Error, in_path};
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
@@ -34,7 +35,18 @@ pub(crate) fn open(task: &Task) -> Result<Opened, Error> {
         Task::Snoop(path, config) => queued(path, Snoop::new(*config)),
         Task::Mtcp(path, config) => queued(path, Mtcp::new(*config)),
         Task::Nack(path, config) => queued(path, Nacks::new(*config)),
+        Task::Split(task) => split(task),
     }
+}
+
+fn split(task: &SplitTask) -> Result<Opened, Error> {
+    let service = Split::open(&task.config)?;
+    let (handle, opened) = (service.handle(), task.clone());
+    let tune = move |task: &Task| match task {
+        Task::Split(task) if task.is_like(&opened) => handle.set_legs(task.config.legs.clone()).is_ok(),
+        _ => false,
+    };
+    Ok(Opened { service: Box::new(service), tuner: Tuner(Box::new(tune)) })
 }
 
 fn queued<M: Filter<Bytes> + Send + 'static>(path: &InPath, machine: M) -> Result<Opened, Error> {

@@ -5,13 +5,13 @@ mod task;
 mod values;
 
 pub use keys::LogFormat;
-pub use task::{InPath, Task};
+pub use task::{InPath, SplitTask, Task};
 pub use values::Subnet;
 
 use hopline_scenario::document::{self, Node};
 use hopline_scenario::schema::{self, Section};
 use hopline_scenario::source::{Problem, Problems, Source};
-use keys::{file, proxy};
+use keys::{file, in_path, proxy};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -135,7 +135,7 @@ fn proxies(section: &Section<'_>) -> Result<Vec<Proxy>, Problem> {
         }
         if let Some(queue) = task.queue().filter(|queue| !queues.insert(*queue)) {
             return Err(Problem::new(format!("two proxies have queue {queue}"))
-                .at(section.origin_of(proxy::QUEUE.name))
+                .at(section.origin_of(in_path::QUEUE.name))
                 .help("a queue brings its packets to one of them: give the other one another number"));
         }
         found.push(Proxy { name, task });

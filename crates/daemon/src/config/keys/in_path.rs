@@ -1,0 +1,49 @@
+//! Keys of machines that see packets pass.
+
+use hopline_scenario::keys::proxy as machine;
+use hopline_scenario::schema::Key;
+
+/// `interface`.
+pub const INTERFACE: Key =
+    Key::text("interface", "the interface that leads to the mobile hosts, such as wlan0");
+/// `subnets`.
+pub const SUBNETS: Key = Key::texts(
+    "subnets",
+    "the mobile hosts that it serves, such as [\"10.1.0.0/16\"]; default: all beyond the interface",
+);
+/// `ports`.
+pub const PORTS: Key = Key::integers(
+    "ports",
+    1,
+    65_535,
+    "the ports of fixed hosts that it serves, of split: the ports that are called, such as [80, 443]; default: all",
+);
+/// `queue`.
+pub const QUEUE: Key = Key::integer(
+    "queue",
+    0,
+    65_535,
+    "number of its NFQUEUE, which no other program may have; default: 26735 for the first proxy of the file, and so on",
+);
+
+/// Whose packets.
+pub(super) const PLACE: &[Key] = &[INTERFACE, SUBNETS, PORTS];
+/// How they come.
+pub(super) const WAITING: &[Key] = &[QUEUE];
+/// What is remembered of connections.
+pub(super) const TABLE: &[Key] = &[machine::CONNECTIONS, machine::IDLE_S];
+/// Snoop's.
+pub(super) const SNOOP: &[Key] = &[
+    machine::PRESET.key,
+    machine::HIGH_WATER_PACKETS,
+    machine::DUP_ACK_THRESHOLD,
+    machine::PERSIST_MS,
+    machine::SPURIOUS_ACKS.key,
+    machine::OLD_DATA.key,
+    machine::OVERFLOW.key,
+    machine::TURN.key,
+];
+/// Local repairs, and questions for them.
+pub(super) const LOCAL: &[Key] = &[machine::LOCAL_LIMIT, machine::MIN_TIMER_MS];
+/// M-TCP's.
+pub(super) const MTCP: &[Key] = &[machine::SILENCE_MS, machine::PROBE_MS];

@@ -1,0 +1,67 @@
+//! Keys of split connections.
+
+use hopline_scenario::schema::Default::{Integer, Number};
+use hopline_scenario::schema::Key;
+
+/// `listen_port`.
+pub const LISTEN_PORT: Key = Key::integer(
+    "listen_port",
+    1,
+    65_535,
+    "the port where it takes connections, on the loopback interface; default: 7070 for the first proxy of the file, and so on",
+);
+/// `mobile_congestion`.
+pub const MOBILE_CONGESTION: Key = Key::text(
+    "mobile_congestion",
+    "congestion control of the kernel towards mobile hosts, such as bbr; default: the system's",
+);
+/// `fixed_congestion`.
+pub const FIXED_CONGESTION: Key =
+    Key::text("fixed_congestion", "the same towards the others; default: the system's");
+/// `user_timeout_s`.
+pub const USER_TIMEOUT_S: Key = Key::number(
+    "user_timeout_s",
+    1.0,
+    86_400.0,
+    "how long a host may leave data unacknowledged before its connections are reset; default: the system's way, a quarter of an hour",
+);
+/// `max_connections`.
+pub const MAX_CONNECTIONS: Key =
+    Key::integer("max_connections", 1, 500_000, "most connections at once; others are reset")
+        .or(Integer(8192));
+/// `buffer_bytes`.
+pub const BUFFER_BYTES: Key = Key::integer(
+    "buffer_bytes",
+    4096,
+    1 << 24,
+    "most bytes of a connection and direction that wait here, beside the kernel's buffers",
+)
+.or(Integer(65_536));
+/// `connect_timeout_s`.
+pub const CONNECT_TIMEOUT_S: Key = Key::number(
+    "connect_timeout_s",
+    0.1,
+    120.0,
+    "how long a server may take to answer a call; then the caller is reset",
+)
+.or(Number(30.0));
+/// `drain_s`.
+pub const DRAIN_S: Key = Key::number(
+    "drain_s",
+    0.0,
+    3600.0,
+    "how long connections may go on when it is stopped, before they are reset",
+)
+.or(Number(0.0));
+
+/// Those of split connections.
+pub(super) const SPLIT: &[Key] = &[
+    LISTEN_PORT,
+    MOBILE_CONGESTION,
+    FIXED_CONGESTION,
+    USER_TIMEOUT_S,
+    MAX_CONNECTIONS,
+    BUFFER_BYTES,
+    CONNECT_TIMEOUT_S,
+    DRAIN_S,
+];

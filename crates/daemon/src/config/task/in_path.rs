@@ -1,0 +1,51 @@
+//! Which packets pass a machine.
+
+use super::super::keys::{KindKey, in_path};
+use super::super::values::{self, Subnet};
+use hopline_scenario::schema::Section;
+use hopline_scenario::source::Problem;
+
+/// Which packets pass a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InPath {
+    /// The queue in which they wait.
+    pub queue: u16,
+    /// The interface that leads to the mobile hosts.
+    pub interface: String,
+    /// The mobile hosts that are served; empty: all.
+    pub subnets: Vec<Subnet>,
+    /// The ports of fixed hosts that are served; empty: all.
+    pub ports: Vec<u16>,
+}
+
+/// Queue of the first proxy of a file.
+const FIRST_QUEUE: u16 = 26_735;
+
+impl InPath {
+    /// Those of the proxy at place `number` of its file, from 0.
+    pub(super) fn resolve(kind: KindKey, section: &Section<'_>, number: u16) -> Result<Self, Problem> {
+        Ok(Self {
+            queue: section.narrow(in_path::QUEUE.name).unwrap_or(FIRST_QUEUE + number),
+            interface: interface(kind, section)?,
+            subnets: subnets(section)?,
+            ports: ports(section),
+        })
+    }
+}
+
+/// The interface that must be named.
+pub(super) fn interface(kind: KindKey, section: &Section<'_>) -> Result<String, Problem> {
+    let key = in_path::INTERFACE.name;
+    let name = section.word(key).ok_or_else(|| values::missing(section, key, kind.word(), "\"wlan0\""))?;
+    values::interface(section, key, name)
+}
+
+/// The hosts that are served; empty: all.
+pub(super) fn subnets(section: &Section<'_>) -> Result<Vec<Subnet>, Problem> {
+    values::parsed_list(section, in_path::SUBNETS.name, "subnet", "10.1.0.0/16")
+}
+
+/// The ports that are served; empty: all.
+pub(super) fn ports(section: &Section<'_>) -> Vec<u16> {
+    section.integers(in_path::PORTS.name).unwrap_or_default().into_iter().map(|(port, _)| port).collect()
+}
