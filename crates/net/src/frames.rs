@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::sys;
 use hopline_wire::dot11::MacAddr;
 use rustix::net::netdevice::name_to_index;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with, sockopt};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,6 +20,8 @@ pub const EVERYONE: MacAddr = MacAddr([0xff; 6]);
 const LOOKED_AT: usize = 192;
 /// Frames received by one system call.
 const AT_ONCE: usize = 64;
+/// Receive buffer, bytes: some thousands of frames with what the kernel keeps beside them.
+const RECEIVE_BUFFER: usize = 4 << 20;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h.
 const IGNORE_OUTGOING: libc::c_int = 23;
 
@@ -38,7 +40,7 @@ impl FrameSocket {
     /// One at the interface called `name`, in the calling thread's namespace.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_RAW`, or where there is no such interface; if it has no IPv4 address or is none of
+    /// [`Error::Unavailable`] without `CAP_NET_RAW` and `CAP_NET_ADMIN`, or where there is no such interface; if it has no IPv4 address or is none of
     /// Ethernet.
     pub fn open(name: &str) -> Result<Self, Error> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -55,6 +57,8 @@ impl FrameSocket {
         let address = sys::ethernet_address(&inet, name)
             .and_then(|address| address.ok_or_else(no_ethernet))
             .map_err(|e| asking("the address of the link layer of", e))?;
+        sockopt::set_socket_recv_buffer_size_force(&fd, RECEIVE_BUFFER)
+            .map_err(|e| Error::new("enlarging the receive buffer (SO_RCVBUFFORCE)", e))?;
         sys::set_option(&fd, libc::SOL_PACKET, IGNORE_OUTGOING, 1)
             .and_then(|()| sys::bind_to_frames(&fd, interface))
             .map_err(|e| asking("frames of", e))?;

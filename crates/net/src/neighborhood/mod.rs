@@ -118,7 +118,7 @@ pub struct Neighborhood {
     start: std::time::Instant,
 }
 
-/// How often figures are written at least while it runs.
+/// How often figures are written while it runs, and the interface is looked for.
 const FIGURES_EVERY: Duration = Duration::from_millis(250);
 
 impl Neighborhood {
@@ -179,8 +179,8 @@ impl Neighborhood {
         let member = &mut self.member;
         match self.frames.receive(|frame| member.hear(now, frame)) {
             Ok(_) => Ok(()),
-            // It is down, and may come up again; or it is gone.
-            Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => self.look_for_interface(),
+            // It is down, and may come up again; or it is about to go, and `look_for_interface` finds that.
+            Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(error),
         }
@@ -248,6 +248,9 @@ impl Service for Neighborhood {
             if self.now() >= figures_due {
                 self.write(ledger);
                 figures_due = self.now() + FIGURES_EVERY;
+                if let Err(gone) = self.look_for_interface() {
+                    break Err(gone);
+                }
             }
             let until = self.member.due().map_or(figures_due, |due| due.min(figures_due));
             match self.wait(stop, until) {

@@ -107,8 +107,8 @@ fn sent(from: &UdpSocket, wire: &mut FrameSocket) -> [u64; 2] {
 fn received(wire: &mut FrameSocket) -> [u64; 2] {
     let [mut arrived, mut marked] = [0; 2];
     let mut quiet = 0;
-    while quiet < 30 {
-        sleep(std::time::Duration::from_millis(10));
+    while quiet < 300 {
+        sleep(std::time::Duration::from_millis(1));
         quiet += 1;
         let mut take = |frame: &[u8]| {
             let packet = &frame[HEADER_LEN..];
