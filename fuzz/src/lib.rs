@@ -4,6 +4,7 @@
 
 pub mod files;
 pub mod machines;
+pub mod neighborhood;
 pub mod scenario;
 pub mod transfer;
 pub mod wire;
@@ -48,6 +49,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "olsr_machine", run: machines::olsr_machine },
     Target { name: "dsr_machine", run: machines::dsr_machine },
     Target { name: "neighborhood_red_machine", run: machines::neighborhood_red_machine },
+    Target { name: "survey", run: neighborhood::survey },
+    Target { name: "notice_frame", run: neighborhood::notice_frame },
     Target { name: "mac", run: machines::mac },
     Target { name: "receiver", run: machines::receiver },
     Target { name: "ns_movements", run: files::ns_movements },

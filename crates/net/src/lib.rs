@@ -8,9 +8,12 @@
 
 pub mod bench;
 mod error;
+pub mod frames;
+mod generic_netlink;
 pub mod in_path;
 pub mod interface;
 pub mod link;
+pub mod neighborhood;
 mod netlink;
 pub mod netns;
 pub mod nfqueue;

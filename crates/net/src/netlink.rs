@@ -1,5 +1,7 @@
-//! Attributes of netlink messages (netlink(7)).
+//! Netlink messages and their attributes (netlink(7)). What is read is not believed: a length that does not fit ends it.
 
+/// Bytes of a message before what it says.
+pub(crate) const HEADER: usize = 16;
 /// Bytes of an attribute before its value.
 pub(crate) const ATTRIBUTE_HEADER: usize = 4;
 /// Longest value of an attribute, in bytes: its length has 16 bits.
@@ -19,6 +21,89 @@ pub(crate) fn put_attribute(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
     out.extend(kind.to_ne_bytes());
     out.extend(value);
     out.resize(out.len().next_multiple_of(4), 0);
+}
+
+/// A message of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Message<'a> {
+    pub(crate) kind: u16,
+    /// That of the request which it answers.
+    pub(crate) sequence: u32,
+    /// What follows its header.
+    pub(crate) body: &'a [u8],
+}
+
+/// A length that is shorter than a header, or longer than what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BadLength;
+
+/// The messages of a datagram, up to the first that has no end.
+pub(crate) const fn messages(datagram: &[u8]) -> Messages<'_> {
+    Messages { rest: datagram }
+}
+
+/// Kinds and values of attributes, up to the first that has no end.
+pub(crate) const fn attributes(bytes: &[u8]) -> Attributes<'_> {
+    Attributes { rest: bytes }
+}
+
+/// What is left of a datagram.
+#[derive(Clone, Debug)]
+pub(crate) struct Messages<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Result<Message<'a>, BadLength>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let whole = ne32(self.rest, 0).and_then(|len| self.rest.get(..len as usize));
+        let parts =
+            whole.and_then(|whole| Some((whole, ne16(whole, 4)?, ne32(whole, 8)?, whole.get(HEADER..)?)));
+        let Some((whole, kind, sequence, body)) = parts else {
+            self.rest = &[];
+            return Some(Err(BadLength));
+        };
+        self.rest = self.rest.get(whole.len().next_multiple_of(4)..).unwrap_or(&[]);
+        Some(Ok(Message { kind, sequence, body }))
+    }
+}
+
+/// What is left of a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Attributes<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = Result<(u16, &'a [u8]), BadLength>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // The two highest bits say how the value is made (nested, byte order), not what it is.
+        const KIND: u16 = 0x3fff;
+        if self.rest.is_empty() {
+            return None;
+        }
+        let whole = ne16(self.rest, 0).and_then(|len| self.rest.get(..usize::from(len)));
+        let parts = whole.and_then(|whole| Some((whole, ne16(whole, 2)?, whole.get(ATTRIBUTE_HEADER..)?)));
+        let Some((whole, kind, value)) = parts else {
+            self.rest = &[];
+            return Some(Err(BadLength));
+        };
+        self.rest = self.rest.get(whole.len().next_multiple_of(4)..).unwrap_or(&[]);
+        Some(Ok((kind & KIND, value)))
+    }
+}
+
+pub(crate) fn ne16(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().map(u16::from_ne_bytes).ok()
+}
+
+pub(crate) fn ne32(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().map(u32::from_ne_bytes).ok()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 #![allow(
     unsafe_code,
-    reason = "ioctl, unshare, sched_setscheduler, getsockopt, recvmmsg and getrusage are C"
+    reason = "ioctl, unshare, sched_setscheduler, bind, getsockopt, recvmmsg and getrusage are C"
 )]
 
 use libc::{c_char, c_int, ifreq, rtentry, sockaddr};
@@ -55,6 +55,38 @@ pub(crate) fn set_netmask(socket: impl AsFd, name: &str, mask: Ipv4Addr) -> io::
     let mut request = request(name)?;
     request.ifr_ifru.ifru_netmask = socket_address(mask);
     ioctl(socket.as_fd(), libc::SIOCSIFNETMASK, &mut request)
+}
+
+/// The address of the interface `name`.
+pub(crate) fn address(socket: impl AsFd, name: &str) -> io::Result<Ipv4Addr> {
+    let mut request = request(name)?;
+    ioctl(socket.as_fd(), libc::SIOCGIFADDR, &mut request)?;
+    // SAFETY: the kernel has written a `sockaddr`, and any bytes are one.
+    let address = unsafe { request.ifr_ifru.ifru_addr };
+    let [_, _, a, b, c, d, ..] = address.sa_data.map(|byte| byte as u8);
+    Ok(Ipv4Addr::new(a, b, c, d))
+}
+
+/// The address of the link layer of the interface `name`; `None` if it is none of Ethernet.
+pub(crate) fn ethernet_address(socket: impl AsFd, name: &str) -> io::Result<Option<[u8; 6]>> {
+    let mut request = request(name)?;
+    ioctl(socket.as_fd(), libc::SIOCGIFHWADDR, &mut request)?;
+    // SAFETY: the kernel has written a `sockaddr`, and any bytes are one.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+    let [a, b, c, d, e, f, ..] = address.sa_data.map(|byte| byte as u8);
+    Ok((address.sa_family == libc::ARPHRD_ETHER).then_some([a, b, c, d, e, f]))
+}
+
+/// Has a packet socket send and receive frames of all kinds at the interface with this number.
+pub(crate) fn bind_to_frames(socket: impl AsFd, interface: u32) -> io::Result<()> {
+    // SAFETY: a C structure of numbers, for which all zeros are a value.
+    let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = interface as c_int;
+    let (fd, len) = (socket.as_fd().as_raw_fd(), size_of::<libc::sockaddr_ll>() as libc::socklen_t);
+    // SAFETY: the descriptor is open, and the kernel reads `len` bytes, the size of `address`.
+    answer(unsafe { libc::bind(fd, (&raw const address).cast(), len) })
 }
 
 pub(crate) fn set_mtu(socket: impl AsFd, name: &str, bytes: u16) -> io::Result<()> {

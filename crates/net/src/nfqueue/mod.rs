@@ -14,6 +14,7 @@
 //! queue is the one in which packets wait. Limits: IPv4 only; the machine is not told what the interface's queue drops
 //! ([`Filter::refused`](hopline_proxy::Filter::refused)), and takes it for lost on the way.
 
+mod gate;
 mod inject;
 mod message;
 mod parse;
@@ -21,6 +22,7 @@ mod socket;
 mod state;
 mod verdicts;
 
+pub(crate) use gate::{Gate, Passing};
 pub use inject::Injector;
 pub use state::{InKernel, in_kernel};
 
@@ -137,19 +139,8 @@ impl Queue {
         let injector = Injector::new(config.mark)?;
         let mobile = name_to_index(&injector, mobile)
             .map_err(|e| Error::new(format!("looking for the interface {mobile}"), e))?;
-        let mut socket = QueueSocket::open(config.receive_buffer)?;
         let mut incoming = Incoming::new(*number, mobile);
-        let steps = [
-            (Setting::Bind, "taking (does somebody else have it?)"),
-            (Setting::CopyAll, "having packets copied from"),
-            (Setting::Length(config.length.max(1)), "setting the length of"),
-            (config.flags(), "setting the flags of"),
-        ];
-        for (setting, doing) in steps {
-            socket
-                .ask(*number, setting, |packet| incoming.take(packet))
-                .map_err(|e| Error::new(format!("{doing} NFQUEUE {number}"), e))?;
-        }
+        let socket = open_socket(config, |packet| incoming.take(packet))?;
         Ok(Self { socket, incoming, verdicts: Verdicts::new(*number), injector, too_long: 0 })
     }
 
@@ -163,6 +154,24 @@ impl Queue {
     fn flush_if_much(&mut self) -> io::Result<()> {
         if self.verdicts.held() < ENOUGH { Ok(()) } else { self.flush() }
     }
+}
+
+/// Takes a queue; packets that come meanwhile are given to `take`.
+fn open_socket(config: &Config, mut take: impl FnMut(Queued<'_>)) -> Result<QueueSocket, Error> {
+    let number = config.number;
+    let mut socket = QueueSocket::open(config.receive_buffer)?;
+    let steps = [
+        (Setting::Bind, "taking (does somebody else have it?)"),
+        (Setting::CopyAll, "having packets copied from"),
+        (Setting::Length(config.length.max(1)), "setting the length of"),
+        (config.flags(), "setting the flags of"),
+    ];
+    for (setting, doing) in steps {
+        socket
+            .ask(number, setting, &mut take)
+            .map_err(|e| Error::new(format!("{doing} NFQUEUE {number}"), e))?;
+    }
+    Ok(socket)
 }
 
 impl PacketIo for Queue {

@@ -1,0 +1,114 @@
+//! What a service of Neighborhood RED says of itself.
+
+use super::member::Member;
+use crate::service::Figure;
+use hopline_core::Instant;
+
+/// What was counted at the sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Traffic {
+    /// Notices that left.
+    pub(super) notices: u64,
+    /// Notices that the interface did not take.
+    pub(super) unsent: u64,
+    /// Packets that were not here as on the wire, or did not pass the radio: they passed.
+    pub(super) not_ours: u64,
+    /// Messages of the kernel that were none, and verdicts that it did not take.
+    pub(super) troubles: [u64; 2],
+}
+
+/// All figures at `now`.
+pub(super) fn figures(now: Instant, member: &Member, traffic: &Traffic) -> Vec<Figure> {
+    let (machine, counts) = (member.machine(), member.counts());
+    let stats = machine.stats();
+    let [malformed_messages, refused_verdicts] = traffic.troubles;
+    let [neighbours, _] = machine.entries();
+    let [down, up] = probabilities_ppm(now, member);
+    vec![
+        Figure::counter("samples", "intervals of channel time that were read", counts.samples),
+        Figure::counter("samples_missing", "times that the source had nothing new to say", counts.missing),
+        Figure::counter("samples_malformed", "readings that were none", counts.malformed),
+        Figure::counter(
+            "samples_incomplete",
+            "readings without the times that the radio received and transmitted",
+            counts.incomplete,
+        ),
+        Figure::counter(
+            "samples_began",
+            "readings that could not be compared with the one before",
+            counts.began,
+        ),
+        Figure::counter(
+            "samples_idle",
+            "intervals that counted as idle, for want of readings",
+            counts.silent,
+        ),
+        Figure::gauge(
+            "source_silent",
+            "1: nothing is read, and the channel counts as idle",
+            member.is_silent().into(),
+        ),
+        Figure::gauge("channel_busy_permille", "busy share of the latest interval", member.busy_permille()),
+        Figure::gauge("average_packets", "estimate of the neighborhood's queue", machine.average() as u64),
+        Figure::gauge("neighbours", "neighbours that are remembered", neighbours as u64),
+        Figure::counter("notices_sent", "notices sent", traffic.notices),
+        Figure::counter("notices_unsent", "notices that the interface did not take", traffic.unsent),
+        Figure::counter("notices_received", "notices that came, heeded or not", stats.notices_received),
+        Figure::counter(
+            "notices_malformed",
+            "what came to the port of notices and was none",
+            counts.no_notices,
+        ),
+        Figure::counter("notices_smaller", "notices not heeded: a larger one held", stats.ignored_smaller),
+        Figure::counter(
+            "notices_too_soon",
+            "notices not heeded: too soon after the last",
+            stats.ignored_too_soon,
+        ),
+        Figure::counter(
+            "notices_own",
+            "notices not heeded: this node's own, or about it",
+            stats.ignored_about_us,
+        ),
+        Figure::counter(
+            "notices_not_for_us",
+            "notices not heeded: passed on for others",
+            stats.ignored_not_for_us,
+        ),
+        Figure::counter("notices_stranger", "notices not heeded: from no neighbour", stats.ignored_strangers),
+        Figure::counter("notices_no_room", "notices not heeded: no room", stats.ignored_no_room),
+        Figure::counter("notices_capped", "notices believed less than they said", stats.capped),
+        Figure::counter("frames_own", "frames of this node that others repeated", counts.own),
+        Figure::counter("packets", "packets that passed the radio", counts.packets),
+        Figure::counter(
+            "packets_exempt",
+            "of these, routing messages and other control, never dropped",
+            counts.exempt,
+        ),
+        Figure::counter("packets_dropped", "of these, dropped", counts.dropped),
+        Figure::counter("packets_marked", "of these, marked: congestion experienced", counts.marked),
+        Figure::counter(
+            "packets_not_ours",
+            "packets passed unseen: of other interfaces, or unfinished",
+            traffic.not_ours,
+        ),
+        Figure::gauge("drop_probability_out_ppm", "drop probability of what leaves, millionths", down),
+        Figure::gauge("drop_probability_in_ppm", "drop probability of what comes, millionths", up),
+        Figure::counter(
+            "kernel_messages_malformed",
+            "messages of the kernel that were none",
+            malformed_messages,
+        ),
+        Figure::counter("verdicts_refused", "verdicts that the kernel did not take", refused_verdicts),
+    ]
+}
+
+/// Algorithm 5.2's pb for both ways, millionths.
+fn probabilities_ppm(now: Instant, member: &Member) -> [u64; 2] {
+    let machine = member.machine();
+    let share = machine.normalized_pb(now).get();
+    machine.own_averages().map(|average| {
+        let pb = if share >= 1.0 { 1.0 } else { (share * average).min(1.0) };
+        (pb * 1e6) as u64
+    })
+}

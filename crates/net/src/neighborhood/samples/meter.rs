@@ -1,0 +1,231 @@
+//! Counters that begin anew, wrap around, change their channel or stand still, made into times that only grow.
+
+use super::Reading;
+use hopline_core::{Duration, Instant};
+use hopline_queue::neighborhood_red::ChannelTime;
+
+/// What the radio has done, as far as is known.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Meter {
+    total: ChannelTime,
+    last: Option<(Instant, Reading)>,
+    /// When a reading last told of time.
+    told: Instant,
+    looked: Instant,
+    patience: Duration,
+}
+
+/// What a look has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Step {
+    /// An interval.
+    Told,
+    /// Where an interval begins: the first reading, or the first after the counters or the channel changed.
+    Began,
+    /// Nothing, for a short time.
+    Waiting,
+    /// Nothing for so long that the channel counts as idle.
+    Silent,
+}
+
+/// Milliseconds in which a counter of 32 bits wraps around, and how near to that it is taken for one.
+const WRAP_MS: u64 = 1 << 32;
+const NEAR_MS: u64 = 60_000;
+/// How much longer than by this host's clock counters may have counted since they began anew: they are read in steps.
+const SLACK_MS: u64 = 100;
+/// Longest interval. What counts faster than that counts no time.
+const LONGEST_MS: u64 = 3_600_000;
+
+impl Meter {
+    /// One that has nothing to tell at `now`. A source may be silent for `patience`.
+    pub(in super::super) fn new(now: Instant, patience: Duration) -> Self {
+        Self { total: ChannelTime::default(), last: None, told: now, looked: now, patience }
+    }
+
+    /// What the radio has done.
+    pub(in super::super) const fn total(&self) -> ChannelTime {
+        self.total
+    }
+
+    /// Takes what there is to read at `now`.
+    pub(in super::super) fn take(&mut self, now: Instant, reading: Option<Reading>) -> Step {
+        let passed = now.since(self.looked);
+        self.looked = now;
+        let Some(reading) = reading else { return self.miss(now, passed) };
+        let step = match self.last.replace((now, reading)) {
+            Some((then, last)) if last.channel == reading.channel => {
+                interval(last, reading, now.since(then).as_millis())
+            }
+            _ => None,
+        };
+        match step {
+            None => Step::Began,
+            // A radio that stands still has not been asked anew.
+            Some(step) if step.elapsed.is_zero() => self.miss(now, passed),
+            Some(step) => {
+                self.add(step);
+                self.told = now;
+                Step::Told
+            }
+        }
+    }
+
+    fn miss(&mut self, now: Instant, passed: Duration) -> Step {
+        if now.since(self.told) <= self.patience {
+            return Step::Waiting;
+        }
+        self.add(ChannelTime { elapsed: passed, ..ChannelTime::default() });
+        Step::Silent
+    }
+
+    fn add(&mut self, step: ChannelTime) {
+        let total = &mut self.total;
+        total.elapsed += step.elapsed;
+        total.busy += step.busy;
+        total.transmitting += step.transmitting;
+        total.receiving += step.receiving;
+    }
+}
+
+/// What was counted from one reading to the next, `passed_ms` later; `None` if they cannot be compared.
+fn interval(last: Reading, reading: Reading, passed_ms: u64) -> Option<ChannelTime> {
+    let grown = |then: u64, now: u64| match now.checked_sub(then) {
+        Some(grown) => Some(grown),
+        None if then < WRAP_MS => Some(now + WRAP_MS - then).filter(|&grown| grown <= NEAR_MS),
+        None => None,
+    };
+    let parts = || {
+        let time = grown(last.time_ms, reading.time_ms)?;
+        let busy = grown(last.busy_ms, reading.busy_ms)?;
+        let receiving = grown(last.receiving_ms, reading.receiving_ms)?;
+        Some([time, busy, receiving, grown(last.transmitting_ms, reading.transmitting_ms)?])
+    };
+    let since_anew = || {
+        let Reading { time_ms, busy_ms, receiving_ms, transmitting_ms, .. } = reading;
+        (time_ms <= passed_ms + SLACK_MS).then_some([time_ms, busy_ms, receiving_ms, transmitting_ms])
+    };
+    let [time, busy, receiving, transmitting] = parts().or_else(since_anew)?;
+    // No part is longer than the whole.
+    let of_time = |ms: u64| Duration::from_millis(ms.min(time));
+    (time <= LONGEST_MS).then(|| ChannelTime {
+        elapsed: of_time(time),
+        busy: of_time(busy),
+        receiving: of_time(receiving),
+        transmitting: of_time(transmitting),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn reading(time_ms: u64, busy_ms: u64) -> Reading {
+        Reading {
+            channel: Some(2412),
+            time_ms,
+            busy_ms,
+            receiving_ms: busy_ms / 4,
+            transmitting_ms: busy_ms / 2,
+        }
+    }
+
+    fn meter() -> Meter {
+        Meter::new(at(0), Duration::from_secs(1))
+    }
+
+    fn total_ms(meter: &Meter) -> [u64; 4] {
+        let ChannelTime { elapsed, busy, receiving, transmitting } = meter.total();
+        [elapsed, busy, receiving, transmitting].map(Duration::as_millis)
+    }
+
+    #[test]
+    fn an_interval_is_what_lies_between_two_readings() {
+        let mut meter = meter();
+        assert_eq!(meter.take(at(100), Some(reading(70_000, 4000))), Step::Began);
+        assert_eq!(meter.take(at(200), Some(reading(70_100, 4060))), Step::Told);
+        assert_eq!(total_ms(&meter), [100, 60, 15, 30]);
+    }
+
+    #[test]
+    fn counters_of_32_bits_wrap_around() {
+        let mut meter = meter();
+        let of = |time_ms, busy_ms, transmitting_ms| Reading {
+            receiving_ms: 7,
+            transmitting_ms,
+            ..reading(time_ms, busy_ms)
+        };
+        meter.take(at(100), Some(of(WRAP_MS - 40, WRAP_MS - 8, 90)));
+        assert_eq!(meter.take(at(200), Some(of(60, 32, 110))), Step::Told);
+        assert_eq!(total_ms(&meter), [100, 40, 0, 20]);
+    }
+
+    #[test]
+    fn counters_that_begin_anew_count_from_there() {
+        let mut meter = meter();
+        meter.take(at(100), Some(reading(70_000, 4000)));
+        assert_eq!(meter.take(at(200), Some(reading(90, 20))), Step::Told, "it has counted since then");
+        assert_eq!(total_ms(&meter)[..2], [90, 20]);
+        assert_eq!(
+            meter.take(at(300), Some(reading(70_000, 10))),
+            Step::Began,
+            "one of them alone tells nothing"
+        );
+        let mut other = self::meter();
+        other.take(at(100), Some(reading(70_000, 4000)));
+        assert_eq!(other.take(at(200), Some(reading(5000, 20))), Step::Began, "nobody knows since when");
+        assert_eq!(total_ms(&other), [0; 4]);
+    }
+
+    #[test]
+    fn another_channel_is_another_beginning() {
+        let mut meter = meter();
+        meter.take(at(100), Some(reading(1000, 100)));
+        let elsewhere = |time, busy| Reading { channel: Some(2437), ..reading(time, busy) };
+        assert_eq!(meter.take(at(200), Some(elsewhere(1100, 200))), Step::Began);
+        assert_eq!(meter.take(at(300), Some(elsewhere(1200, 210))), Step::Told);
+        assert_eq!(total_ms(&meter)[..2], [100, 10]);
+    }
+
+    #[test]
+    fn who_says_nothing_for_long_is_idle() {
+        let mut meter = meter();
+        meter.take(at(100), Some(reading(1000, 100)));
+        meter.take(at(200), Some(reading(1100, 200)));
+        for (now, step) in
+            [(700, Step::Waiting), (1200, Step::Waiting), (1300, Step::Silent), (1400, Step::Silent)]
+        {
+            assert_eq!(meter.take(at(now), None), step, "{now}");
+        }
+        assert_eq!(total_ms(&meter)[..2], [300, 100]);
+        // Nor does one speak who says the same again.
+        assert_eq!(meter.take(at(1500), Some(reading(1100, 200))), Step::Silent);
+        assert_eq!(meter.take(at(1600), Some(reading(2500, 1600))), Step::Told);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_time_only_grows_and_no_part_is_longer_than_the_whole(
+            readings in prop::collection::vec(
+                (0..5000_u64, prop::option::of((any::<[u64; 4]>(), 0..3_u32, 0..64_u32))), 1..40),
+        ) {
+            let (mut meter, mut now) = (meter(), 0);
+            for (passed, read) in readings {
+                now += passed;
+                let read = read.map(|(values, channel, shift)| {
+                    let [time_ms, busy_ms, receiving_ms, transmitting_ms] = values.map(|value| value >> shift);
+                    Reading { channel: Some(channel), time_ms, busy_ms, receiving_ms, transmitting_ms }
+                });
+                let before = total_ms(&meter);
+                meter.take(at(now), read);
+                let after = total_ms(&meter);
+                let grown: Vec<u64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+                prop_assert!(grown.iter().all(|&part| part <= grown[0] && part <= LONGEST_MS), "{grown:?}");
+            }
+        }
+    }
+}

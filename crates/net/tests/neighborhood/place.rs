@@ -1,0 +1,271 @@
+//! Hosts on one Ethernet, some with Neighborhood RED.
+
+use bytes::Bytes;
+use hopline_net::frames::{self, FrameSocket};
+use hopline_net::neighborhood::{Config, Neighborhood, Source};
+use hopline_net::service::{Ledger, Service};
+use hopline_net::veth::{self, Trains};
+use hopline_net::{Interface, Namespace};
+use hopline_wire::dot11::MacAddr;
+use hopline_wire::ipv4::{self, Ecn, Protocol};
+use hopline_wire::ncn::{self, About, NormalizedPb, Notice};
+use hopline_wire::udp;
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// What the hosts call their interface.
+pub(crate) const RADIO: &str = "wlan0";
+/// The queue that the rules name.
+pub(crate) const QUEUE: u16 = 9;
+/// Of the channel: 2 Mb/s.
+pub(crate) const RATE: u64 = 2_000_000;
+
+/// A switch and the hosts behind it.
+pub(crate) struct Place {
+    _switch: Namespace,
+    hosts: Vec<Namespace>,
+}
+
+impl Place {
+    /// One with so many hosts.
+    pub(crate) fn new(hosts: u8) -> Self {
+        let switch = Namespace::new().unwrap();
+        ip(&switch, "link add bridge type bridge");
+        ip(&switch, "link set bridge up");
+        let hosts = (0..hosts).map(|number| host(&switch, number)).collect();
+        Self { _switch: switch, hosts }
+    }
+
+    pub(crate) fn host(&self, number: u8) -> &Namespace {
+        &self.hosts[usize::from(number)]
+    }
+
+    /// Its interface, for frames that nobody else would send.
+    pub(crate) fn frames(&self, number: u8) -> FrameSocket {
+        self.host(number).run(|| FrameSocket::open(RADIO)).unwrap().unwrap()
+    }
+
+    /// A socket for datagrams of a host.
+    pub(crate) fn datagrams(&self, number: u8) -> UdpSocket {
+        let socket = self.host(number).run(|| UdpSocket::bind((address(number), 0))).unwrap().unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        socket
+    }
+
+    /// Has a host run Neighborhood RED as the defaults with `change` have it.
+    pub(crate) fn member(&self, number: u8, change: impl FnOnce(&mut Config)) -> Member {
+        divert(self.host(number));
+        self.member_without_rules(number, change)
+    }
+
+    pub(crate) fn member_without_rules(&self, number: u8, change: impl FnOnce(&mut Config)) -> Member {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = Config::new(RADIO, RATE, QUEUE);
+        config.source = Source::Socket(folder.path().join("radio"));
+        config.seed = Some(u64::from(number) + 1);
+        config.machine.sampling = hopline_core::Duration::from_millis(10);
+        config.machine.notice_interval = hopline_core::Duration::from_millis(50);
+        config.machine.lifetime = hopline_core::Duration::from_millis(400);
+        change(&mut config);
+        let service = self.host(number).run(|| Neighborhood::open(&config)).unwrap().unwrap();
+        Member::new(service, folder)
+    }
+}
+
+fn host(switch: &Namespace, number: u8) -> Namespace {
+    let host = Namespace::new().unwrap();
+    let port = format!("port{number}");
+    veth::join([&host, switch], &port, Trains::Never).unwrap();
+    ip(&host, &format!("link set {port} name {RADIO}"));
+    ip(switch, &format!("link set {port} master bridge"));
+    ip(switch, &format!("link set {port} up"));
+    host.run(|| {
+        let interface = Interface::named(RADIO).unwrap();
+        interface.set_address(address(number), 24).unwrap();
+        interface.up().unwrap();
+    })
+    .unwrap();
+    host
+}
+
+/// The address of a host.
+pub(crate) const fn address(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 90, 0, number + 1)
+}
+
+/// Has what passes the radio of a host wait.
+pub(crate) fn divert(host: &Namespace) {
+    for way in ["PREROUTING -i", "POSTROUTING -o"] {
+        let rule = format!("-w -t mangle -A {way} {RADIO} -j NFQUEUE --queue-num {QUEUE} --queue-bypass");
+        succeed(host, "iptables", &rule);
+    }
+}
+
+/// Asks ip(8) for something on a host.
+pub(crate) fn ip(host: &Namespace, what: &str) {
+    succeed(host, "ip", what);
+}
+
+fn succeed(host: &Namespace, program: &str, arguments: &str) {
+    let mut command = Command::new(program);
+    command.args(arguments.split(' ')).stdout(Stdio::null());
+    let ended = host.spawn(command).unwrap().wait().unwrap();
+    assert!(ended.success(), "{program} {arguments}: {ended}");
+}
+
+/// Neighborhood RED on a thread of its own.
+pub(crate) struct Member {
+    ledger: Arc<Ledger>,
+    stop: Arc<OwnedFd>,
+    thread: JoinHandle<io::Result<()>>,
+    radio: Radio,
+}
+
+impl Member {
+    fn new(service: Neighborhood, folder: TempDir) -> Self {
+        let ledger = Arc::new(Ledger::default());
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let (kept, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
+        let run = move || Box::new(service).run(stopped.as_fd(), &kept);
+        let thread = thread::Builder::new().name("neighborhood".into()).spawn(run).unwrap();
+        Self { ledger, stop, thread, radio: Radio::new(folder) }
+    }
+
+    /// A figure as it was written last.
+    pub(crate) fn figure(&self, name: &str) -> u64 {
+        let figures = self.ledger.read();
+        let Some(figure) = figures.iter().find(|figure| figure.name == name) else {
+            assert!(figures.is_empty(), "there is no figure {name}");
+            return 0;
+        };
+        figure.value
+    }
+
+    /// Waits until a figure is as it should be.
+    pub(crate) fn await_figure(&self, name: &str, is_right: impl Fn(u64) -> bool) -> u64 {
+        for _ in 0..1000 {
+            let value = self.figure(name);
+            if is_right(value) {
+                return value;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        unreachable!("{name} is {}: {:?}", self.figure(name), self.ledger.read())
+    }
+
+    /// Its radio from now on: shares in percent of busy, receiving, transmitting.
+    pub(crate) fn load(&self, percent: [u64; 3]) {
+        *self.radio.load.lock().unwrap() = Some(percent);
+    }
+
+    /// Nothing is heard of its radio any more.
+    pub(crate) fn fall_silent(&self) {
+        *self.radio.load.lock().unwrap() = None;
+    }
+
+    /// Ends it, and waits for that.
+    pub(crate) fn end(self) -> (io::Result<()>, Arc<Ledger>) {
+        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
+        let ended = self.thread.join().unwrap();
+        (ended, self.ledger)
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn wait(self) -> io::Result<()> {
+        self.thread.join().unwrap()
+    }
+}
+
+/// A notice that holds for two seconds.
+pub(crate) fn notice(share: f64) -> Notice {
+    let lifetime = hopline_core::Duration::from_secs(2);
+    Notice { normalized_pb: NormalizedPb::of(share), lifetime, about: About::Sender }
+}
+
+/// A frame with a notice under the address `from`, to whom, and to which port.
+pub(crate) fn notice_frame(
+    sender: &FrameSocket,
+    from: Ipv4Addr,
+    (mac, to): (MacAddr, Ipv4Addr),
+    port: u16,
+    notice: &Notice,
+) -> Vec<u8> {
+    let mut payload = Vec::new();
+    notice.emit(&mut payload);
+    let ip =
+        ipv4::Header { src: from, dst: to, ttl: 1, protocol: Protocol::Udp, ecn: Ecn::NotCapable, id: 0 };
+    let datagram = udp::Datagram { src_port: port, dst_port: port, payload: Bytes::from(payload) };
+    let mut frame = [mac.0, sender.address().0].concat();
+    frame.extend(frames::IPV4.to_be_bytes());
+    ip.emit(datagram.wire_len(), &mut frame);
+    datagram.emit(&ip, &mut frame);
+    frame
+}
+
+/// To whom honest notices go.
+pub(crate) const ALL: (MacAddr, Ipv4Addr) = (frames::EVERYONE, Ipv4Addr::BROADCAST);
+
+/// A neighbour that sends a notice every 210 ms, until it is dropped.
+pub(crate) struct Complaint {
+    _held: Arc<()>,
+}
+
+impl Complaint {
+    pub(crate) fn new(place: &Place, number: u8, share: f64) -> Self {
+        let held = Arc::new(());
+        let (socket, holder) = (place.frames(number), Arc::downgrade(&held));
+        let complain = move || {
+            let frame = notice_frame(&socket, address(number), ALL, ncn::PORT, &notice(share));
+            while holder.upgrade().is_some() {
+                socket.send(&frame).unwrap();
+                sleep(Duration::from_millis(210));
+            }
+        };
+        thread::Builder::new().name("complaint".into()).spawn(complain).unwrap();
+        Self { _held: held }
+    }
+}
+
+/// Says every ten milliseconds what a radio has done, until nobody holds it.
+struct Radio {
+    load: Arc<Mutex<Load>>,
+}
+
+/// Shares in percent of busy, receiving, transmitting; `None`: it says nothing.
+type Load = Option<[u64; 3]>;
+
+impl Radio {
+    fn new(folder: TempDir) -> Self {
+        let load = Arc::new(Mutex::new(Some([0; 3])));
+        let shared = Arc::downgrade(&load);
+        let tell = move || tell(&folder, &shared);
+        thread::Builder::new().name("radio".into()).spawn(tell).unwrap();
+        Self { load }
+    }
+}
+
+fn tell(folder: &TempDir, load: &Weak<Mutex<Load>>) {
+    let socket = UnixDatagram::unbound().unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let path = folder.path().join("radio");
+    let (mut time, mut parts) = (0_u64, [0_u64; 3]);
+    while let Some(load) = load.upgrade() {
+        if let Some(percent) = *load.lock().unwrap() {
+            time += 10;
+            parts.iter_mut().zip(percent).for_each(|(part, percent)| *part += percent);
+            let [busy, receiving, transmitting] = parts.map(|part| part / 10);
+            // It is full, or gone: the next one tells as much.
+            let _ = socket.send_to(format!("{time} {busy} {receiving} {transmitting}").as_bytes(), &path);
+        }
+        drop(load);
+        sleep(Duration::from_millis(10));
+    }
+}

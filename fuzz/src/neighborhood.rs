@@ -1,0 +1,32 @@
+//! What a node with Neighborhood RED hears: its driver, and frames of anybody.
+
+use hopline_net::neighborhood::survey::Survey;
+use hopline_net::neighborhood::{Frame, NoReading, Says};
+use hopline_wire::ncn::{Notice, PORT};
+
+/// A message of nl80211 from its command on: a reading has what the driver counts, and is none where it does not count all.
+pub fn survey(data: &[u8]) {
+    let Ok(survey) = Survey::parse(data) else { return };
+    assert_eq!(Survey::parse(data), Ok(survey));
+    let received = survey.receiving_own_ms.or(survey.receiving_ms);
+    let parts = [survey.time_ms, survey.busy_ms, received, survey.transmitting_ms];
+    match survey.reading() {
+        Ok(reading) => {
+            let read = [reading.time_ms, reading.busy_ms, reading.receiving_ms, reading.transmitting_ms];
+            assert_eq!((read.map(Some), reading.channel), (parts, survey.frequency_mhz));
+        }
+        Err(why) => assert_eq!((why, parts.contains(&None)), (NoReading::Incomplete, true)),
+    }
+}
+
+/// The beginning of an Ethernet frame: who sent it is no group, and a notice in it is one.
+pub fn notice_frame(data: &[u8]) {
+    let Some(Frame { from, says }) = Frame::of(data, PORT) else { return };
+    assert_eq!((&from.0[..], from.0[0] & 1), (&data[6..12], 0));
+    if let Says::Notice { notice, .. } = says {
+        let mut bytes = Vec::new();
+        notice.emit(&mut bytes);
+        assert_eq!(Notice::parse(&bytes), Ok(notice));
+        assert!(data.windows(4).any(|part| part == &bytes[4..8]), "it says what is there");
+    }
+}
