@@ -25,20 +25,26 @@ pub(super) fn findings() -> Vec<Finding> {
         Finding::new(
             "TUN",
             tun(),
-            "the emulated link between them",
+            "the emulated link between them; tunnels of hopline proxy",
             "run as root; modprobe tun; in a container: --device /dev/net/tun",
         ),
         Finding::new(
             "NFQUEUE",
             queue(config.as_deref()),
-            "to come: passing packets shown to a proxy such as Snoop",
+            "passing packets shown to a machine of hopline proxy, such as Snoop",
             "modprobe nfnetlink_queue; the kernel needs CONFIG_NETFILTER_NETLINK_QUEUE",
         ),
         Finding::new(
             "TPROXY",
             target(config.as_deref(), "TPROXY"),
-            "to come: passing TCP connections ended in a proxy, as split TCP does",
+            "passing TCP connections ended in hopline proxy, as split TCP does",
             "modprobe xt_TPROXY; the kernel needs CONFIG_NETFILTER_XT_TARGET_TPROXY",
+        ),
+        Finding::new(
+            "forwarding",
+            forwarding(),
+            "a router, whose packets hopline proxy sees",
+            "sysctl -w net.ipv4.ip_forward=1",
         ),
         Finding::new(
             "congestion control",
@@ -132,6 +138,18 @@ fn target(config: Option<&str>, name: &str) -> Look {
         (true, false) => (State::Present, "by iptables, not by nft".into()),
         (false, true) => (State::Present, "by nft, not by iptables".into()),
         (false, false) => (State::Missing, "not in this kernel".into()),
+    }
+}
+
+/// Whether this host passes packets on.
+fn forwarding() -> Look {
+    let on = |path: &str| read(path).map(|text| text.trim() == "1");
+    match (on("/proc/sys/net/ipv4/ip_forward"), on("/proc/sys/net/ipv6/conf/all/forwarding")) {
+        (Some(true), Some(true)) => (State::Present, "of IPv4 and IPv6".into()),
+        (Some(true), _) => (State::Present, "of IPv4, not of IPv6".into()),
+        (Some(false), Some(true)) => (State::Present, "of IPv6, not of IPv4".into()),
+        (Some(false), _) => (State::Missing, "switched off".into()),
+        (None, _) => (State::Unknown, "the kernel does not say".into()),
     }
 }
 

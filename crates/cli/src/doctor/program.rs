@@ -55,7 +55,7 @@ const PROGRAMS: &[Program] = &[
         names: &["ip"],
         arguments: &["-V"],
         input: "",
-        purpose: "to come: interfaces and routes of emulated networks",
+        purpose: "routes that lead connections to hopline proxy; tests",
         remedy: "apt-get install iproute2",
     },
     Program {
@@ -63,8 +63,16 @@ const PROGRAMS: &[Program] = &[
         names: &["iptables"],
         arguments: &["--version"],
         input: "",
-        purpose: "to come: packets sent to NFQUEUE and TPROXY",
+        purpose: "leads packets to the machines of hopline proxy, and to tests",
         remedy: "apt-get install iptables",
+    },
+    Program {
+        what: "nftables",
+        names: &["nft"],
+        arguments: &["--version"],
+        input: "",
+        purpose: "leads connections to hopline proxy, where they are split or go through a gateway",
+        remedy: "apt-get install nftables",
     },
 ];
 
