@@ -2,6 +2,7 @@
 
 use crate::config::{InPath, SplitTask, Task};
 use bytes::Bytes;
+use hopline_net::neighborhood::Neighborhood;
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::service::{Ledger, Service};
 use hopline_net::split::Split;
@@ -36,7 +37,13 @@ pub(crate) fn open(task: &Task) -> Result<Opened, Error> {
         Task::Mtcp(path, config) => queued(path, Mtcp::new(*config)),
         Task::Nack(path, config) => queued(path, Nacks::new(*config)),
         Task::Split(task) => split(task),
+        Task::NeighborhoodRed(config) => Ok(fixed(Neighborhood::open(config)?)),
     }
+}
+
+/// A service whose parameters stay as they are.
+fn fixed(service: impl Service + 'static) -> Opened {
+    Opened { service: Box::new(service), tuner: Tuner(Box::new(|_| false)) }
 }
 
 fn split(task: &SplitTask) -> Result<Opened, Error> {
@@ -51,8 +58,7 @@ fn split(task: &SplitTask) -> Result<Opened, Error> {
 
 fn queued<M: Filter<Bytes> + Send + 'static>(path: &InPath, machine: M) -> Result<Opened, Error> {
     let queue = Queue::open(&nfqueue::Config::new(path.queue, &path.interface))?;
-    let service = Box::new(Seat { driver: Driver::new(machine), queue });
-    Ok(Opened { service, tuner: Tuner(Box::new(|_| false)) })
+    Ok(fixed(Seat { driver: Driver::new(machine), queue }))
 }
 
 struct Seat<M> {

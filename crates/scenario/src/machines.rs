@@ -4,6 +4,7 @@ use crate::keys;
 use crate::schema::Section;
 use crate::source::Problem;
 use hopline_core::Duration;
+use hopline_queue::neighborhood_red;
 use hopline_sim::spec::dproxy::opaque::{self, Order};
 use hopline_sim::spec::snoop::{self, Config, LocalTimer, Modern, Rules};
 use hopline_sim::spec::{ack_pacing, dproxy, mtcp, nack};
@@ -86,6 +87,18 @@ pub fn ack_pacing(section: &Section<'_>) -> ack_pacing::Config {
     config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
     config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
     config
+}
+
+/// What a section says of Neighborhood RED on a channel of this rate.
+///
+/// # Errors
+///
+/// Keys that do not go together.
+pub fn neighborhood_red(
+    section: &Section<'_>,
+    data_rate_bps: u64,
+) -> Result<neighborhood_red::Config, Problem> {
+    crate::resolve::neighborhood::config(section, data_rate_bps)
 }
 
 /// What a section says of D-Proxy at `local`, with this peer and key.

@@ -1,21 +1,25 @@
-//! The chain of iptables that leads packets to queues.
+//! Chains of iptables that lead packets to queues.
 
-use super::Queued;
 use super::program::{Program, RuleError};
+use super::steps::Family;
+use super::{Offered, Queued};
 use crate::config::Subnet;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// Behind `filter`, and yet with both interfaces known.
-const TABLE: &str = "security";
+/// A chain of ours, and where the jump to it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Chain {
+    family: Family,
+    table: String,
+    name: String,
+    hook: String,
+}
+
 /// Most ports of one rule (xt_multiport).
 const PORTS: usize = 15;
 
-/// The name of the chain of a daemon.
-pub(super) fn name(owner: &str) -> String {
-    format!("HOPLINE-{owner}")
-}
-
-/// What becomes of the jump to the chain.
+/// What becomes of the jump to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Jump {
     /// It is added.
@@ -24,61 +28,103 @@ pub(super) enum Jump {
     Left,
 }
 
-/// What iptables-restore reads: it does all or nothing. A chain that is there is emptied first.
-pub(super) fn text(chain: &str, queued: &[Queued], jump: Jump) -> String {
-    let mut text = format!("*{TABLE}\n:{chain} - [0:0]\n");
-    for queued in queued {
-        add(&mut text, chain, queued);
+impl Chain {
+    /// That of machines in the path: behind the firewall, and yet with both interfaces known.
+    pub(super) fn of_machines(owner: &str) -> Self {
+        Self::new(Family::V4, "security", "FORWARD", format!("HOPLINE-{owner}"))
     }
-    if jump == Jump::Made {
-        let _ = writeln!(text, "-A FORWARD -j {chain}");
+
+    /// That of what comes by interfaces, before it is routed.
+    pub(super) fn of_what_comes(owner: &str, family: Family) -> Self {
+        Self::new(family, "mangle", "PREROUTING", format!("HOPLINE-{owner}-in"))
     }
-    text.push_str("COMMIT\n");
-    text
-}
 
-/// What iptables lists of the table.
-pub(super) fn list() -> Result<String, RuleError> {
-    Program::new("iptables", &format!("--wait --table {TABLE} --list-rules")).run()
-}
-
-/// Whether a listing has the chain.
-pub(super) fn is_in(chain: &str, listing: &str) -> bool {
-    listing.lines().any(|line| line == format!("-N {chain}"))
-}
-
-/// What iptables-restore reads to remove the chain, and every jump to it that there is.
-pub(super) fn unmaking(chain: &str, listing: &str) -> String {
-    let jump = format!("-j {chain}");
-    let jumps = listing.lines().filter(|line| line.starts_with("-A ") && line.ends_with(&jump));
-    let mut text = format!("*{TABLE}\n");
-    for line in jumps {
-        let _ = writeln!(text, "{}", line.replacen("-A", "-D", 1));
+    /// That of what leaves by interfaces, last of all.
+    pub(super) fn of_what_leaves(owner: &str, family: Family) -> Self {
+        Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}-out"))
     }
-    let _ = writeln!(text, "-F {chain}\n-X {chain}\nCOMMIT");
-    text
+
+    fn new(family: Family, table: &str, hook: &str, name: String) -> Self {
+        Self { family, table: table.into(), name, hook: hook.into() }
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What iptables-restore reads: it does all or nothing. A chain that is there is emptied first.
+    pub(super) fn text(&self, rules: &[String], jump: Jump) -> String {
+        let Self { table, name, hook, .. } = self;
+        let mut text = format!("*{table}\n:{name} - [0:0]\n");
+        for rule in rules {
+            let _ = writeln!(text, "-A {name} {rule}");
+        }
+        if jump == Jump::Made {
+            let _ = writeln!(text, "-A {hook} -j {name}");
+        }
+        text.push_str("COMMIT\n");
+        text
+    }
+
+    /// The program that reads it.
+    pub(super) fn restore(&self, text: String) -> Program {
+        Program::new(self.family.restore(), "--noflush --wait").reading(text)
+    }
+
+    /// What iptables lists of its table.
+    pub(super) fn list(&self) -> Result<String, RuleError> {
+        Program::new(self.family.iptables(), &format!("--wait --table {} --list-rules", self.table)).run()
+    }
+
+    /// Whether a listing has it.
+    pub(super) fn is_in(&self, listing: &str) -> bool {
+        listing.lines().any(|line| line == format!("-N {}", self.name))
+    }
+
+    /// What iptables-restore reads to remove it, and every jump to it that there is.
+    pub(super) fn unmaking(&self, listing: &str) -> String {
+        let Self { table, name, .. } = self;
+        let jump = format!("-j {name}");
+        let jumps = listing.lines().filter(|line| line.starts_with("-A ") && line.ends_with(&jump));
+        let mut text = format!("*{table}\n");
+        for line in jumps {
+            let _ = writeln!(text, "{}", line.replacen("-A", "-D", 1));
+        }
+        let _ = writeln!(text, "-F {name}\n-X {name}\nCOMMIT");
+        text
+    }
 }
 
-fn add(text: &mut String, chain: &str, queued: &Queued) {
+/// The rules for packets that a machine sees.
+pub(super) fn rules_of(queued: &Queued) -> Vec<String> {
     let Queued { queue, interface, .. } = queued;
     // Machines read IPv4.
     let subnets: Vec<&Subnet> = queued.subnets.iter().filter(|subnet| subnet.is_ipv4()).collect();
     if subnets.is_empty() != queued.subnets.is_empty() {
-        return;
+        return Vec::new();
     }
     let hosts = |option: &str| either(&subnets, |subnet| format!(" {option} {}", subnet.0));
     let chunks: Vec<&[u16]> = queued.ports.chunks(PORTS).collect();
     let ports = |option: &str| either(&chunks, |ports| format!(" -m multiport {option} {}", list_of(ports)));
+    let mut rules = Vec::new();
     for (way, host, port) in [("-o", "-d", "--sports"), ("-i", "-s", "--dports")] {
         for host in hosts(host) {
-            for port in ports(port) {
-                let _ = writeln!(
-                    text,
-                    "-A {chain} {way} {interface}{host} -p tcp{port} -j NFQUEUE --queue-num {queue} --queue-bypass"
-                );
-            }
+            let rule = |port| format!("{way} {interface}{host} -p tcp{port} {}", to_queue(*queue));
+            rules.extend(ports(port).into_iter().map(rule));
         }
     }
+    rules
+}
+
+/// The rules for packets that come by an interface, and for those that leave.
+pub(super) fn rules_for_all(offered: &Offered) -> [String; 2] {
+    let Offered { interface, queue } = offered;
+    ["-i", "-o"].map(|way| format!("{way} {interface} {}", to_queue(*queue)))
+}
+
+fn to_queue(queue: u16) -> String {
+    format!("-j NFQUEUE --queue-num {queue} --queue-bypass")
 }
 
 /// What is said of each, or nothing, once.

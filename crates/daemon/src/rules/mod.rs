@@ -26,6 +26,7 @@ pub struct Rules {
     owner: String,
     capture: Capture,
     queued: Vec<Queued>,
+    offered: Vec<Offered>,
     captured: Vec<Captured>,
 }
 
@@ -39,6 +40,13 @@ pub(crate) struct Queued {
     pub(crate) subnets: Vec<Subnet>,
     /// The ports of fixed hosts; empty: all.
     pub(crate) ports: Vec<u16>,
+}
+
+/// An interface all of whose packets wait in a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offered {
+    pub(crate) queue: u16,
+    pub(crate) interface: String,
 }
 
 /// Connections that end at a listener of this machine.
@@ -65,26 +73,27 @@ impl Rules {
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let tasks = || config.proxies.iter().map(|proxy| &proxy.task);
-        let queued = tasks().filter_map(|task| task.in_path()).map(|path| Queued {
-            queue: path.queue,
-            interface: path.interface.clone(),
-            subnets: path.subnets.clone(),
-            ports: path.ports.clone(),
-        });
-        let captured = tasks().flat_map(|task| task.captured());
         Self {
             owner: config.name.clone(),
             capture: config.capture,
-            queued: queued.collect(),
-            captured: captured.collect(),
+            queued: tasks().filter_map(|task| task.queued()).collect(),
+            offered: tasks().filter_map(|task| task.offered()).collect(),
+            captured: tasks().flat_map(|task| task.captured()).collect(),
         }
     }
 
     fn steps(&self) -> Vec<Step> {
-        let chain = (!self.queued.is_empty()).then(|| Step::chain(&self.owner, &self.queued));
-        let captured =
-            (!self.captured.is_empty()).then(|| Step::captured(&self.owner, self.capture, &self.captured));
-        chain.into_iter().chain(captured.into_iter().flatten()).collect()
+        let mut steps = Vec::new();
+        if !self.queued.is_empty() {
+            steps.push(Step::queued(&self.owner, &self.queued));
+        }
+        if !self.offered.is_empty() {
+            steps.extend(Step::offered(&self.owner, &self.offered));
+        }
+        if !self.captured.is_empty() {
+            steps.extend(Step::captured(&self.owner, self.capture, &self.captured));
+        }
+        steps
     }
 }
 

@@ -1,7 +1,8 @@
 //! What is made, one thing after another, and how each is unmade.
 
+use super::chain::{Chain, Jump};
 use super::program::{Program, RuleError};
-use super::{Captured, Queued, chain, table};
+use super::{Captured, Offered, Queued, chain, table};
 use crate::config::Capture;
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +18,8 @@ pub(super) struct Step {
 /// What has been made, or may have been.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Made {
-    /// A chain of iptables with this name, and the jump to it.
-    Chain(String),
+    /// A chain of iptables, and the jump to it.
+    Chain(Chain),
     /// A table of nftables with this name.
     Table(String),
     /// A routing rule: these words of ip(8) name it.
@@ -38,13 +39,28 @@ pub(super) enum Family {
 const PREFERENCE: u32 = 1_000;
 
 impl Step {
-    /// The chain of iptables that leads packets to queues.
-    pub(super) fn chain(owner: &str, queued: &[Queued]) -> Self {
-        let name = chain::name(owner);
-        let restore = Program::new("iptables-restore", "--noflush --wait");
-        let make = restore.clone().reading(chain::text(&name, queued, chain::Jump::Made));
-        let remake = Some(restore.reading(chain::text(&name, queued, chain::Jump::Left)));
-        Self { what: Made::Chain(name), make, remake }
+    /// The chain that leads packets to machines.
+    pub(super) fn queued(owner: &str, queued: &[Queued]) -> Self {
+        Self::chain(Chain::of_machines(owner), &queued.iter().flat_map(chain::rules_of).collect::<Vec<_>>())
+    }
+
+    /// The chains that lead everything to who asks for it.
+    pub(super) fn offered(owner: &str, offered: &[Offered]) -> Vec<Self> {
+        let rules: Vec<[String; 2]> = offered.iter().map(chain::rules_for_all).collect();
+        let [coming, leaving] =
+            [0, 1].map(|way| rules.iter().map(|both| both[way].clone()).collect::<Vec<_>>());
+        let of_family = |family| {
+            [
+                Self::chain(Chain::of_what_comes(owner, family), &coming),
+                Self::chain(Chain::of_what_leaves(owner, family), &leaving),
+            ]
+        };
+        [Family::V4, Family::V6].into_iter().flat_map(of_family).collect()
+    }
+
+    fn chain(chain: Chain, rules: &[String]) -> Self {
+        let [make, remake] = [Jump::Made, Jump::Left].map(|jump| chain.restore(chain.text(rules, jump)));
+        Self { what: Made::Chain(chain), make, remake: Some(remake) }
     }
 
     /// The table of nftables that leads connections to listeners, and the routes behind it.
@@ -74,7 +90,7 @@ impl Made {
     /// Whether it is there.
     pub(super) fn is_there(&self) -> Result<bool, RuleError> {
         match self {
-            Self::Chain(name) => Ok(chain::is_in(name, &chain::list()?)),
+            Self::Chain(chain) => Ok(chain.is_in(&chain.list()?)),
             Self::Table(name) => Ok(Program::new("nft", "list tables")
                 .run()?
                 .lines()
@@ -90,8 +106,7 @@ impl Made {
     /// Unmakes it.
     pub(super) fn unmake(&self) -> Result<(), RuleError> {
         let program = match self {
-            Self::Chain(name) => Program::new("iptables-restore", "--noflush --wait")
-                .reading(chain::unmaking(name, &chain::list()?)),
+            Self::Chain(chain) => chain.restore(chain.unmaking(&chain.list()?)),
             Self::Table(name) => Program::new("nft", &format!("delete table inet {name}")),
             Self::Rule(family, rule) => ip(*family, "rule del", rule),
             Self::Route(family, route) => ip(*family, "route del", route),
@@ -102,7 +117,7 @@ impl Made {
     /// As people call it.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Chain(name) => format!("the chain {name} of iptables"),
+            Self::Chain(chain) => format!("the chain {} of iptables", chain.name()),
             Self::Table(name) => format!("the table {name} of nftables"),
             Self::Rule(family, rule) => format!("the routing rule `{} {rule}`", family.option()),
             Self::Route(family, route) => format!("the route `{} {route}`", family.option()),
@@ -115,6 +130,20 @@ impl Family {
         match self {
             Self::V4 => "-4",
             Self::V6 => "-6",
+        }
+    }
+
+    pub(super) const fn iptables(self) -> &'static str {
+        match self {
+            Self::V4 => "iptables",
+            Self::V6 => "ip6tables",
+        }
+    }
+
+    pub(super) const fn restore(self) -> &'static str {
+        match self {
+            Self::V4 => "iptables-restore",
+            Self::V6 => "ip6tables-restore",
         }
     }
 }

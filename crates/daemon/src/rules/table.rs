@@ -17,7 +17,9 @@ pub(super) fn text(table: &str, capture: Capture, captured: &[Captured]) -> Stri
         "table inet {table} {{\n  chain prerouting {{\n    type filter hook prerouting priority mangle; policy accept;\n"
     );
     // What comes back for connections that end here, and ICMP about them.
-    let _ = writeln!(text, "    meta l4proto {{ tcp, icmp, ipv6-icmp }} socket transparent 1 {marked}");
+    // A call is none of them, though its ports may be those of a connection that has just ended.
+    let _ = writeln!(text, "    meta l4proto tcp tcp flags & (fin | syn | rst | ack) != syn socket transparent 1 {marked}");
+    let _ = writeln!(text, "    meta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 {marked}");
     for captured in captured {
         for version in [Version::V4, Version::V6] {
             if let Some(calls) = calls(&captured.calls, version) {

@@ -1,4 +1,4 @@
-use super::chain::{self, Jump};
+use super::chain::{Chain, rules_of};
 use super::*;
 use std::str::FromStr;
 
@@ -7,16 +7,10 @@ fn queued(subnets: &[&str], ports: &[u16]) -> Queued {
     Queued { queue: 7, interface: "wlan0".into(), subnets, ports: ports.to_vec() }
 }
 
-/// The rules of a chain, without what frames them.
-fn rules(queued: Queued) -> Vec<String> {
-    let text = chain::text("HOPLINE-x", &[queued], Jump::Left);
-    text.lines().filter_map(|line| line.strip_prefix("-A HOPLINE-x ")).map(str::to_owned).collect()
-}
-
 #[test]
 fn both_directions_of_an_interface_wait_and_pass_while_nobody_reads() {
     assert_eq!(
-        rules(queued(&[], &[])),
+        rules_of(&queued(&[], &[])),
         [
             "-o wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass",
             "-i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass"
@@ -26,7 +20,7 @@ fn both_directions_of_an_interface_wait_and_pass_while_nobody_reads() {
 
 #[test]
 fn hosts_and_ports_narrow_both_directions() {
-    let rules = rules(queued(&["10.1.0.0/16", "10.2.0.7"], &[80, 443]));
+    let rules = rules_of(&queued(&["10.1.0.0/16", "10.2.0.7"], &[80, 443]));
     assert_eq!(rules.len(), 4);
     assert!(
         rules[0].starts_with("-o wlan0 -d 10.1.0.0/16 -p tcp -m multiport --sports 80,443 "),
@@ -41,23 +35,24 @@ fn hosts_and_ports_narrow_both_directions() {
 #[test]
 fn more_ports_than_a_rule_takes_are_several_rules() {
     let ports: Vec<u16> = (1..=31).collect();
-    let rules = rules(queued(&[], &ports));
+    let rules = rules_of(&queued(&[], &ports));
     assert_eq!(rules.len(), 6);
     assert!(rules[2].contains("--sports 31 "), "{rules:?}");
 }
 
 #[test]
 fn hosts_of_another_version_of_ip_are_none_rather_than_all() {
-    assert_eq!(rules(queued(&["fd00::/8"], &[])), Vec::<String>::new());
+    assert_eq!(rules_of(&queued(&["fd00::/8"], &[])), Vec::<String>::new());
 }
 
 #[test]
 fn a_chain_goes_with_every_jump_to_it_and_no_other() {
     let listing = "-P FORWARD ACCEPT\n-N HOPLINE-x\n-N HOPLINE-xy\n-A FORWARD -j HOPLINE-xy\n-A FORWARD -j HOPLINE-x\n\
                    -A FORWARD -j HOPLINE-x\n-A HOPLINE-x -o wlan0 -j ACCEPT\n";
-    assert!(chain::is_in("HOPLINE-x", listing) && !chain::is_in("HOPLINE-", listing));
+    let chain = Chain::of_machines("x");
+    assert!(chain.is_in(listing) && !Chain::of_machines("").is_in(listing));
     assert_eq!(
-        chain::unmaking("HOPLINE-x", listing),
+        chain.unmaking(listing),
         "*security\n-D FORWARD -j HOPLINE-x\n-D FORWARD -j HOPLINE-x\n-F HOPLINE-x\n-X HOPLINE-x\nCOMMIT\n"
     );
 }
@@ -98,7 +93,8 @@ fn what_was_written_down_is_read_again_and_a_line_without_end_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let journal = journal::Journal::of("x", folder.path());
     assert_eq!(journal.read().unwrap(), []);
-    let made = [steps::Made::Chain("a".into()), steps::Made::Rule(steps::Family::V6, "pref 1".into())];
+    let made =
+        [steps::Made::Chain(Chain::of_machines("a")), steps::Made::Rule(steps::Family::V6, "pref 1".into())];
     made.iter().for_each(|made| journal.add(made).unwrap());
     assert_eq!(journal.read().unwrap(), made);
     let path = folder.path().join("x.rules");

@@ -8,7 +8,7 @@ mod floods;
 mod flows;
 mod links;
 mod mobility;
-mod neighborhood;
+pub(crate) mod neighborhood;
 mod nodes;
 mod outages;
 mod pacing;

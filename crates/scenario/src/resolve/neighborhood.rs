@@ -65,7 +65,8 @@ fn members(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
     Members::Some(drawn.into_iter().take(count).map(|(_, id)| id).collect::<BTreeSet<_>>())
 }
 
-fn config(section: &Section<'_>, data_rate_bps: u64) -> Result<Config, Problem> {
+/// What a section says of the machine.
+pub(crate) fn config(section: &Section<'_>, data_rate_bps: u64) -> Result<Config, Problem> {
     let written_bps = section.number("bandwidth_mbps").map(|mbps| (mbps * 1e6) as u64);
     let mut config = Config::on_channel(written_bps.unwrap_or(data_rate_bps));
     let numbers = [

@@ -4,8 +4,10 @@ use hopline_scenario::keys::proxy as machine;
 use hopline_scenario::schema::Key;
 
 /// `interface`.
-pub const INTERFACE: Key =
-    Key::text("interface", "the interface that leads to the mobile hosts, such as wlan0");
+pub const INTERFACE: Key = Key::text(
+    "interface",
+    "the interface that leads to the mobile hosts, of neighborhood-red: that of the radio, such as wlan0",
+);
 /// `subnets`.
 pub const SUBNETS: Key = Key::texts(
     "subnets",
@@ -26,8 +28,10 @@ pub const QUEUE: Key = Key::integer(
     "number of its NFQUEUE, which no other program may have; default: 26735 for the first proxy of the file, and so on",
 );
 
+/// Where.
+pub(super) const LEADS: &[Key] = &[INTERFACE];
 /// Whose packets.
-pub(super) const PLACE: &[Key] = &[INTERFACE, SUBNETS, PORTS];
+pub(super) const PLACE: &[Key] = &[SUBNETS, PORTS];
 /// How they come.
 pub(super) const WAITING: &[Key] = &[QUEUE];
 /// What is remembered of connections.

@@ -3,6 +3,7 @@
 //! A proxy takes the keys of some groups, by its kind. What several kinds take is declared once.
 
 pub mod in_path;
+pub mod neighborhood;
 pub mod split;
 
 use hopline_scenario::choice;
@@ -92,6 +93,8 @@ pub enum KindKey {
     Nack,
     /// Connections split in two.
     Split,
+    /// Neighborhood RED.
+    NeighborhoodRed,
 }
 
 /// Keys that every kind takes.
@@ -106,8 +109,9 @@ pub mod proxy {
             "mtcp" => KindKey::Mtcp,
             "nack" => KindKey::Nack,
             "split" => KindKey::Split,
+            "neighborhood-red" => KindKey::NeighborhoodRed,
         },
-        "what it is; snoop: what the last hop loses is sent again from here; mtcp: senders wait while a mobile host cannot be reached; nack: mobile hosts are asked for what they have sent and what has not come; split: connections end here, and others lead on",
+        "what it is; snoop: what the last hop loses is sent again from here; mtcp: senders wait while a mobile host cannot be reached; nack: mobile hosts are asked for what they have sent and what has not come; split: connections end here, and others lead on; neighborhood-red: drops or marks when a neighbour suffers",
     )
     .required();
     /// `name`.
@@ -122,6 +126,7 @@ const COMMON: Group = &[proxy::KIND.key, proxy::NAME];
 /// Every group. No two have a key in common.
 const GROUPS: &[Group] = &[
     COMMON,
+    in_path::LEADS,
     in_path::PLACE,
     in_path::WAITING,
     in_path::TABLE,
@@ -129,11 +134,12 @@ const GROUPS: &[Group] = &[
     in_path::LOCAL,
     in_path::MTCP,
     split::SPLIT,
+    neighborhood::NEIGHBORHOOD,
 ];
 
 impl KindKey {
     /// All of them.
-    pub const ALL: &[Self] = &[Self::Snoop, Self::Mtcp, Self::Nack, Self::Split];
+    pub const ALL: &[Self] = &[Self::Snoop, Self::Mtcp, Self::Nack, Self::Split, Self::NeighborhoodRed];
 
     /// As it is written.
     #[must_use]
@@ -143,6 +149,7 @@ impl KindKey {
             Self::Mtcp => "mtcp",
             Self::Nack => "nack",
             Self::Split => "split",
+            Self::NeighborhoodRed => "neighborhood-red",
         }
     }
 
@@ -155,12 +162,23 @@ impl KindKey {
     /// The groups that it takes.
     const fn groups(self) -> &'static [Group] {
         match self {
-            Self::Snoop => {
-                &[COMMON, in_path::PLACE, in_path::WAITING, in_path::TABLE, in_path::SNOOP, in_path::LOCAL]
+            Self::Snoop => &[
+                COMMON,
+                in_path::LEADS,
+                in_path::PLACE,
+                in_path::WAITING,
+                in_path::TABLE,
+                in_path::SNOOP,
+                in_path::LOCAL,
+            ],
+            Self::Mtcp => {
+                &[COMMON, in_path::LEADS, in_path::PLACE, in_path::WAITING, in_path::TABLE, in_path::MTCP]
             }
-            Self::Mtcp => &[COMMON, in_path::PLACE, in_path::WAITING, in_path::TABLE, in_path::MTCP],
-            Self::Nack => &[COMMON, in_path::PLACE, in_path::WAITING, in_path::TABLE, in_path::LOCAL],
-            Self::Split => &[COMMON, in_path::PLACE, split::SPLIT],
+            Self::Nack => {
+                &[COMMON, in_path::LEADS, in_path::PLACE, in_path::WAITING, in_path::TABLE, in_path::LOCAL]
+            }
+            Self::Split => &[COMMON, in_path::LEADS, in_path::PLACE, split::SPLIT],
+            Self::NeighborhoodRed => &[COMMON, in_path::LEADS, in_path::WAITING, neighborhood::NEIGHBORHOOD],
         }
     }
 }

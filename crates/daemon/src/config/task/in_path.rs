@@ -2,6 +2,7 @@
 
 use super::super::keys::{KindKey, in_path};
 use super::super::values::{self, Subnet};
+use crate::rules::Queued;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
 
@@ -25,12 +26,22 @@ impl InPath {
     /// Those of the proxy at place `number` of its file, from 0.
     pub(super) fn resolve(kind: KindKey, section: &Section<'_>, number: u16) -> Result<Self, Problem> {
         Ok(Self {
-            queue: section.narrow(in_path::QUEUE.name).unwrap_or(FIRST_QUEUE + number),
+            queue: queue(section, number),
             interface: interface(kind, section)?,
             subnets: subnets(section)?,
             ports: ports(section),
         })
     }
+
+    pub(super) fn queued(&self) -> Queued {
+        let Self { queue, interface, subnets, ports } = self.clone();
+        Queued { queue, interface, subnets, ports }
+    }
+}
+
+/// The queue of the proxy at place `number`.
+pub(super) fn queue(section: &Section<'_>, number: u16) -> u16 {
+    section.narrow(in_path::QUEUE.name).unwrap_or(FIRST_QUEUE + number)
 }
 
 /// The interface that must be named.

@@ -1,13 +1,15 @@
 //! What a proxy does, by its kind.
 
 mod in_path;
+mod neighborhood;
 mod split;
 
 pub use in_path::InPath;
 pub use split::SplitTask;
 
 use super::keys::KindKey;
-use crate::rules::Captured;
+use crate::rules::{Captured, Offered, Queued};
+use hopline_net::neighborhood as nred;
 use hopline_proxy::{mtcp, nack, snoop};
 use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
@@ -24,6 +26,8 @@ pub enum Task {
     Nack(InPath, nack::Config),
     /// Ends connections, and leads others on.
     Split(SplitTask),
+    /// Takes part in its neighbourhood's queue.
+    NeighborhoodRed(Box<nred::Config>),
 }
 
 impl Task {
@@ -35,6 +39,9 @@ impl Task {
             KindKey::Mtcp => Self::Mtcp(path()?, machines::mtcp(section)),
             KindKey::Nack => Self::Nack(path()?, machines::nack(section)),
             KindKey::Split => Self::Split(SplitTask::resolve(section, number)?),
+            KindKey::NeighborhoodRed => {
+                Self::NeighborhoodRed(Box::new(neighborhood::resolve(section, number)?))
+            }
         })
     }
 
@@ -46,31 +53,40 @@ impl Task {
             Self::Mtcp(..) => KindKey::Mtcp,
             Self::Nack(..) => KindKey::Nack,
             Self::Split(_) => KindKey::Split,
+            Self::NeighborhoodRed(_) => KindKey::NeighborhoodRed,
         };
         kind.word()
     }
 
-    /// The packets that pass it, if packets pass it.
-    #[must_use]
-    pub const fn in_path(&self) -> Option<&InPath> {
+    /// The packets that wait for what it says, if it is a machine in the path.
+    pub(crate) fn queued(&self) -> Option<Queued> {
         match self {
-            Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => Some(path),
-            Self::Split(_) => None,
+            Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => Some(path.queued()),
+            Self::Split(_) | Self::NeighborhoodRed(_) => None,
         }
     }
 
-    /// The connections that end at it, if any do.
-    #[must_use]
+    /// The interface all of whose packets wait for what it says, if there is one.
+    pub(crate) fn offered(&self) -> Option<Offered> {
+        match self {
+            Self::NeighborhoodRed(config) => {
+                Some(Offered { queue: config.queue, interface: config.interface.clone() })
+            }
+            Self::Snoop(..) | Self::Mtcp(..) | Self::Nack(..) | Self::Split(_) => None,
+        }
+    }
+
+    /// The connections that end at it.
     pub(crate) fn captured(&self) -> Vec<Captured> {
         match self {
             Self::Split(task) => task.captured(),
-            Self::Snoop(..) | Self::Mtcp(..) | Self::Nack(..) => Vec::new(),
+            Self::Snoop(..) | Self::Mtcp(..) | Self::Nack(..) | Self::NeighborhoodRed(_) => Vec::new(),
         }
     }
 
     /// The queue of the kernel that it has, if it has one.
     #[must_use]
     pub fn queue(&self) -> Option<u16> {
-        self.in_path().map(|path| path.queue)
+        self.queued().map(|queued| queued.queue).or(self.offered().map(|offered| offered.queue))
     }
 }

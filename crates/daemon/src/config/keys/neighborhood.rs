@@ -1,0 +1,32 @@
+//! Keys of Neighborhood RED.
+
+use hopline_scenario::keys;
+use hopline_scenario::schema::Key;
+
+/// `samples`.
+pub const SAMPLES: Key = Key::text(
+    "samples",
+    "where the times of the radio come from: survey, the driver by nl80211; file:PATH, socket:PATH, lines of somebody else; default: survey",
+);
+/// `silence_s`.
+pub const SILENCE_S: Key = Key::number(
+    "silence_s",
+    0.01,
+    3600.0,
+    "how long that may say nothing before the channel counts as idle; default: 1",
+);
+/// `notice_port`.
+pub const NOTICE_PORT: Key =
+    Key::integer("notice_port", 1, 65_535, "UDP port of notices, the same at all nodes; default: 1022");
+/// `neighborhood_red`.
+pub const NEIGHBORHOOD_RED: Key = Key::table(
+    "neighborhood_red",
+    keys::NEIGHBORHOOD_RED,
+    "the machine, as in scenarios; other defaults: delivery = broadcast, guard = on",
+);
+
+/// What only a world has.
+pub(in crate::config) const OF_SCENARIOS: &[&str] = &["share", "observe"];
+
+/// Those of Neighborhood RED.
+pub(super) const NEIGHBORHOOD: &[Key] = &[SAMPLES, SILENCE_S, NOTICE_PORT, NEIGHBORHOOD_RED];

@@ -1,0 +1,54 @@
+//! Neighborhood RED.
+
+use super::super::keys::{KindKey, neighborhood as keys};
+use super::super::values;
+use super::in_path;
+use hopline_net::neighborhood::{Config, Source};
+use hopline_queue::neighborhood_red::config::{Delivery, Guard, Limits};
+use hopline_scenario::machines;
+use hopline_scenario::schema::Section;
+use hopline_scenario::source::Problem;
+use std::path::PathBuf;
+
+/// What a section says. Other defaults than in scenarios: notices go to all, and are not believed without end.
+pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Config, Problem> {
+    let kind = KindKey::NeighborhoodRed;
+    let interface = in_path::interface(kind, section)?;
+    let inner = section.section(keys::NEIGHBORHOOD_RED.name);
+    if let Some(key) = keys::OF_SCENARIOS.iter().find(|key| inner.has(key)) {
+        return Err(Problem::new(format!("`{key}` is of scenarios alone"))
+            .at(inner.origin_of(key))
+            .help("remove it"));
+    }
+    let Some(mbps) = inner.number("bandwidth_mbps") else {
+        let problem = values::missing(section, "neighborhood_red.bandwidth_mbps", kind.word(), "54");
+        return Err(problem.help("add the rate of the channel: neighborhood_red = { bandwidth_mbps = 54 }"));
+    };
+    let rate_bps = (mbps * 1e6) as u64;
+    let mut config = Config::new(interface, rate_bps, in_path::queue(section, number));
+    config.machine = machines::neighborhood_red(&inner, rate_bps)?;
+    if !inner.has("delivery") {
+        config.machine.delivery = Delivery::Broadcast;
+    }
+    if !inner.has("guard") {
+        config.machine.guard = Guard::On(Limits::DEFAULT);
+    }
+    config.source = source(section)?;
+    config.silence = values::seconds(section, keys::SILENCE_S.name).map_or(config.silence, hopline_core::Duration::from);
+    config.port = section.narrow(keys::NOTICE_PORT.name).unwrap_or(config.port);
+    let wrong = |must| Problem::new(format!("Neighborhood RED wants {must}")).at(section.origin);
+    config.validate().map_err(wrong)?;
+    Ok(config)
+}
+
+fn source(section: &Section<'_>) -> Result<Source, Problem> {
+    let text = section.word(keys::SAMPLES.name).unwrap_or("survey");
+    match text.split_once(':') {
+        None if text == "survey" => Ok(Source::Survey),
+        Some(("file", path)) if !path.is_empty() => Ok(Source::File(PathBuf::from(path))),
+        Some(("socket", path)) if !path.is_empty() => Ok(Source::Socket(PathBuf::from(path))),
+        _ => Err(Problem::new(format!("\"{text}\" is no source of samples"))
+            .at(section.origin_of(keys::SAMPLES.name))
+            .help("\"survey\", \"file:PATH\" or \"socket:PATH\"")),
+    }
+}
