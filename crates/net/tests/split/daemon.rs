@@ -190,7 +190,8 @@ fn limit_descriptors() {
     setrlimit(Resource::Nofile, Rlimit { current, ..getrlimit(Resource::Nofile) }).unwrap();
 }
 
-fn setting(name: &str) -> Option<String> {
+/// What the proxy was told when it was started.
+pub(crate) fn setting(name: &str) -> Option<String> {
     std::env::var(format!("SPLIT_{name}")).ok()
 }
 
