@@ -11,13 +11,14 @@
 //! iptables -t mangle -N hopline-divert
 //! iptables -t mangle -A hopline-divert -j MARK --set-mark 0x686f
 //! iptables -t mangle -A hopline-divert -j ACCEPT
-//! iptables -t mangle -A PREROUTING -p tcp -m socket --transparent -j hopline-divert
+//! iptables -t mangle -A PREROUTING -p tcp ! --syn -m socket --transparent -j hopline-divert
 //! iptables -t mangle -A PREROUTING -p icmp -m socket --transparent -j hopline-divert
 //! iptables -t mangle -A PREROUTING -i wlan0 -p tcp --syn -m addrtype ! --dst-type LOCAL \
 //!     -j TPROXY --on-ip 127.0.0.1 --on-port 7070 --tproxy-mark 0x686f
 //! ```
 //!
-//! With `--syn` connections that were there before go on as they were. While nobody listens, the kernel drops what a rule with `TPROXY`
+//! With `--syn` connections that were there before go on as they were, and a client may call again from a port that it has just used:
+//! `TPROXY` knows what to do with a call for a socket in TIME-WAIT, the `socket` match does not. While nobody listens, the kernel drops what a rule with `TPROXY`
 //! matches: who ends the proxy takes the rules away. Without the one for ICMP a host would be told of the path of the half that is not its own.
 //!
 //! # What hosts notice

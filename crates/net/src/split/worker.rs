@@ -164,7 +164,7 @@ impl<'a> Worker<'a> {
         match self.connect(call) {
             Ok(Some(pair)) => {
                 let key = self.links.insert(Link { pair, stage: Stage::Calling });
-                self.calling.push_back((now() + self.shared.connect_timeout, key));
+                self.call_until(now() + self.shared.connect_timeout, key);
                 if let Err(error) = self.watch(key) {
                     self.fail(key, &error);
                 }
@@ -254,6 +254,15 @@ impl<'a> Worker<'a> {
         let count = if link.stage == Stage::Calling { self.reason(error) } else { &counts.reset };
         count.add(1);
         counts.open.subtract(1);
+    }
+
+    /// Notes when a call is given up. Of calls that were answered behind one that is not, no more are remembered than may be open.
+    fn call_until(&mut self, due: Instant, key: Key) {
+        if self.calling.len() >= 2 * self.shared.max_connections {
+            let links = &mut self.links;
+            self.calling.retain(|&(_, key)| links.get(key).is_some_and(|link| link.stage == Stage::Calling));
+        }
+        self.calling.push_back((due, key));
     }
 
     fn give_up_calls(&mut self) {

@@ -1,6 +1,7 @@
 //! The proxy as a process of its own, which can be killed, and whose memory is its own: this program once more, told by its environment.
 
 use hopline_net::Namespace;
+use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::service::{Ledger, Service};
 use hopline_net::split::{Config, Legs, MobileHosts, Split};
 use hopline_net::transparent::LegOptions;
@@ -123,7 +124,11 @@ pub(crate) fn ticks(process: &Child) -> u64 {
 
 /// What this program does instead of testing, if its environment says so.
 pub(crate) fn instead() -> Option<ExitCode> {
-    match std::env::var(KIND).ok()?.as_str() {
+    let kind = std::env::var(KIND).ok()?;
+    if setting("on_time").is_some() {
+        assert_eq!(be_on_time(), Priority::RealTime);
+    }
+    match kind.as_str() {
         "split" => run(),
         kind => crate::peers::run(kind, ready),
     }
@@ -190,7 +195,8 @@ fn limit_descriptors() {
     setrlimit(Resource::Nofile, Rlimit { current, ..getrlimit(Resource::Nofile) }).unwrap();
 }
 
-fn setting(name: &str) -> Option<String> {
+/// What the proxy was told when it was started.
+pub(crate) fn setting(name: &str) -> Option<String> {
     std::env::var(format!("SPLIT_{name}")).ok()
 }
 

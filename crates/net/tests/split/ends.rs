@@ -3,6 +3,7 @@
 use crate::daemon::Daemon;
 use crate::hosts::{bytes, echo, fill, is_refused, is_reset, meanwhile, read_to_end, reset};
 use crate::router::{Ground, Ip, ip, served, succeed};
+use hopline_net::tcp;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::thread::sleep;
@@ -40,6 +41,24 @@ pub(crate) fn a_server_may_end_first() {
     proxy.wait_for("connections_open", 1);
     drop(ours);
     proxy.wait_for("connections_ended", 1);
+}
+
+/// The proxy's half to the client is in TIME-WAIT then.
+pub(crate) fn a_port_that_was_just_used_may_call_again() {
+    let ground = Ground::diverted();
+    let mut proxy = Daemon::start(&ground.router, &[]);
+    let listeners = [Ip::V4, Ip::V6].map(|ip| (ip, ground.listen(ip)));
+    for (round, (ip, listener)) in [1, 2, 3].into_iter().flat_map(|n| listeners.iter().map(move |l| (n, l))) {
+        let ip = *ip;
+        let mut ours = ground.connect_by(4000, served(ip));
+        let (mut theirs, _) = listener.accept().unwrap();
+        assert_eq!(tcp::info(&ours).unwrap().retransmitted, 0, "round {round}: the call had to be repeated");
+        theirs.write_all(b"bye").unwrap();
+        drop(theirs);
+        assert_eq!(read_to_end(&mut ours).unwrap(), blake3::hash(b"bye"));
+        drop(ours);
+        proxy.wait_for("connections_open", 0);
+    }
 }
 
 pub(crate) fn a_reset_goes_on_to_the_other_host() {

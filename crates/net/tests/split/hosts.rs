@@ -1,9 +1,9 @@
 //! What hosts do: connect, serve, send, and see how it ends.
 
 use crate::router::{Ground, Ip, served};
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -17,6 +17,19 @@ impl Ground {
 
     pub(crate) fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
         self.client.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap().map(patient)
+    }
+
+    /// The same, by a port of the client's that may have been used just now.
+    pub(crate) fn connect_by(&self, port: u16, to: SocketAddr) -> TcpStream {
+        let call = || {
+            let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
+            socket.set_reuse_address(true).unwrap();
+            let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+            socket.bind(&SocketAddr::new(any, port).into()).unwrap();
+            socket.connect(&to.into()).unwrap();
+            patient(socket.into())
+        };
+        self.client.run(call).unwrap()
     }
 
     /// A connection through the proxy, from both ends: the client's, and the server's.

@@ -98,6 +98,7 @@ fn received(listener: &TcpListener, mut sender: TcpStream, start: Instant) -> us
 pub(crate) fn lossy_link() {
     let variants = [
         ("end to end, CUBIC", "none", "cubic", "cubic"),
+        ("bare loop, CUBIC", "copy", "cubic", "cubic"),
         ("split, CUBIC", "split", "cubic", "cubic"),
         ("end to end, BBR", "none", "bbr", "bbr"),
         ("split, BBR", "split", "bbr", "cubic"),

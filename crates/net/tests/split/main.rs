@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         crossing::halves_are_told_by_the_hosts_at_their_ends_and_anew_when_reloaded,
         ends::what_one_host_has_ended_the_other_may_still_answer,
         ends::a_server_may_end_first,
+        ends::a_port_that_was_just_used_may_call_again,
         ends::a_reset_goes_on_to_the_other_host,
         ends::who_refuses_has_the_caller_reset,
         ends::who_cannot_be_reached_has_the_caller_reset,

@@ -5,6 +5,7 @@ use crate::daemon::{Daemon, PORT, ticks};
 use crate::hosts::{echo, meanwhile, tell};
 use crate::router::{Ground, Ip, divert, served};
 use hopline_net::Namespace;
+use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::veth::Trains;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
@@ -59,8 +60,9 @@ pub(crate) fn split(router: &Namespace, name: &str, settings: &[(&str, &str)]) -
     match name {
         "none" => Splitter::Nobody,
         "pepsal" => {
-            let mut command = Command::new(pepsal().unwrap());
-            command.args(["-p", &PORT.to_string(), "-c", "512"]);
+            let mut command = Command::new("chrt");
+            let priority = if settings.contains(&ON_TIME) { ["-f", "1"] } else { ["-o", "0"] };
+            command.args(priority).args([&pepsal().unwrap(), "-p", &PORT.to_string(), "-c", "512"]);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             let child = router.spawn(command).unwrap();
             thread::sleep(Duration::from_millis(500));
@@ -70,8 +72,11 @@ pub(crate) fn split(router: &Namespace, name: &str, settings: &[(&str, &str)]) -
     }
 }
 
+/// Threads that go before those of everybody else on this machine.
+const ON_TIME: (&str, &str) = ("on_time", "yes");
+
 /// A ground on which everybody speaks Reno, which this kernel lets a namespace choose.
-fn ground(trains: Trains, name: &str) -> (Ground, Splitter) {
+fn ground(trains: Trains, name: &str, more: &[(&str, &str)]) -> (Ground, Splitter) {
     let ground = Ground::new(trains);
     for host in [&ground.client, &ground.router, &ground.server] {
         let choice = "/proc/sys/net/ipv4/tcp_congestion_control";
@@ -80,7 +85,7 @@ fn ground(trains: Trains, name: &str) -> (Ground, Splitter) {
     if name != "none" {
         divert(&ground.router, PORT);
     }
-    let splitter = split(&ground.router, name, &[("mobile", "reno"), ("fixed", "reno")]);
+    let splitter = split(&ground.router, name, &[&[("mobile", "reno"), ("fixed", "reno")], more].concat());
     (ground, splitter)
 }
 
@@ -122,7 +127,7 @@ struct Carried {
 }
 
 fn carried(trains: Trains, name: &str, flows: usize) -> Carried {
-    let (ground, splitter) = ground(trains, name);
+    let (ground, splitter) = ground(trains, name, &[]);
     let listener = ground.listen(Ip::V4);
     let pairs: Vec<_> = (0..flows).map(|_| ground.talk(&listener)).collect();
     let each = pairs.into_iter().map(|(ours, theirs)| flow(ours, theirs)).collect::<Vec<_>>();
@@ -149,18 +154,19 @@ fn now() -> Instant {
 }
 
 pub(crate) fn latency() {
-    const QUESTIONS: usize = 20_000;
+    const QUESTIONS: usize = 10_000;
     tell(&format!(
         "microseconds of a question and its answer, 64 bytes each, {QUESTIONS} in a row: median, p99, p99.9"
     ));
     for name in splitters() {
-        let (ground, _splitter) = ground(Trains::Allowed, name);
+        let (ground, _splitter) = ground(Trains::Allowed, name, &[ON_TIME]);
         let listener = ground.listen(Ip::V4);
         let (mut ours, theirs) = ground.talk(&listener);
         ours.set_nodelay(true).unwrap();
         theirs.set_nodelay(true).unwrap();
         answer(theirs);
-        let mut times: Vec<f64> = (0..QUESTIONS).map(|_| question(&mut ours)).collect();
+        let ask = move || (0..QUESTIONS).map(|_| question(&mut ours)).collect::<Vec<f64>>();
+        let mut times = meanwhile(|| on_time(ask)).join().unwrap();
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[(QUESTIONS as f64 * share) as usize];
         tell(&format!("{name:>8} {:>7.1} {:>7.1} {:>7.1}", at(0.5), at(0.99), at(0.999)));
@@ -168,12 +174,19 @@ pub(crate) fn latency() {
 }
 
 fn answer(mut stream: TcpStream) {
-    meanwhile(move || {
+    let answer = move || {
         let mut word = [0; 64];
         while stream.read_exact(&mut word).is_ok() {
             stream.write_all(&word).unwrap();
         }
-    });
+    };
+    meanwhile(|| on_time(answer));
+}
+
+/// Runs `what` before what others on this machine do.
+fn on_time<T>(what: impl FnOnce() -> T) -> T {
+    assert_eq!(be_on_time(), Priority::RealTime);
+    what()
 }
 
 fn question(stream: &mut TcpStream) -> f64 {

@@ -1,6 +1,6 @@
 //! Who is measured beside the proxy: the least that can split a connection, two blocking threads of it, which copy or splice.
 
-use crate::daemon::PORT;
+use crate::daemon::{PORT, setting};
 use crate::hosts::meanwhile;
 use hopline_net::transparent::{Call, LegOptions, TransparentListener, connect_from, end};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -30,7 +30,7 @@ pub(crate) fn run(kind: &str, ready: impl FnOnce()) {
 }
 
 fn serve(Call { stream, client, server }: Call, carry: fn(&TcpStream, &TcpStream)) {
-    let options = LegOptions::default();
+    let options = LegOptions { congestion: setting("mobile"), ..LegOptions::default() };
     options.apply(&stream).unwrap();
     let onward = connect_from(client, server, &options).unwrap();
     wait(&onward, PollFlags::OUT);

@@ -76,7 +76,7 @@ pub(crate) fn divert(router: &Namespace, port: u16) {
             "-N hopline-divert".into(),
             "-A hopline-divert -j MARK --set-mark 0x686f".into(),
             "-A hopline-divert -j ACCEPT".into(),
-            "-A PREROUTING -p tcp -m socket --transparent -j hopline-divert".into(),
+            "-A PREROUTING -p tcp ! --syn -m socket --transparent -j hopline-divert".into(),
             format!("-A PREROUTING -p {icmp} -m socket --transparent -j hopline-divert"),
             format!(
                 "-A PREROUTING -p tcp --syn -m addrtype ! --dst-type LOCAL -j TPROXY --on-ip {here} --on-port {port} --tproxy-mark 0x686f"
