@@ -30,6 +30,7 @@ mod packet_io;
 pub mod snoop;
 pub mod split;
 mod table;
+pub mod tunnel;
 mod window;
 
 pub use driver::Driver;
