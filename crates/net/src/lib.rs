@@ -14,6 +14,8 @@ pub mod link;
 mod netlink;
 pub mod netns;
 pub mod nfqueue;
+pub mod opaque;
+mod pace;
 mod printable;
 pub mod sched;
 pub mod service;

@@ -216,7 +216,10 @@ mod tests {
         for datagram in all {
             assert_eq!(Datagram::parse(&written(&datagram)), Ok(datagram));
         }
-        assert_eq!(&written(&frame(0x0102_0304_0506, b"x"))[..], b"\xd6\x10\x01\x02\x03\x04\x05\x0612345678x");
+        assert_eq!(
+            &written(&frame(0x0102_0304_0506, b"x"))[..],
+            b"\xd6\x10\x01\x02\x03\x04\x05\x0612345678x"
+        );
     }
 
     #[test]
