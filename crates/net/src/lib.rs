@@ -7,6 +7,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod bench;
+pub mod dproxy;
 mod error;
 pub mod in_path;
 pub mod interface;
@@ -16,6 +17,7 @@ pub mod netns;
 pub mod nfqueue;
 pub mod opaque;
 mod pace;
+mod peer_socket;
 mod printable;
 pub mod sched;
 pub mod service;

@@ -13,10 +13,10 @@
 //! other.
 
 mod shaping;
-mod socket;
 
 use crate::error::Error;
 use crate::pace::{Clock, Woken, Written};
+use crate::peer_socket::{PeerSocket, Sent};
 use crate::service::{Figure, Ledger, Service};
 use crate::{Interface, Tun};
 use bytes::Bytes;
@@ -25,7 +25,6 @@ use hopline_proxy::dproxy::Key;
 use hopline_proxy::tunnel::{self, Does, OVERHEAD, Repair, Tunnel};
 use shaping::Shaper;
 pub use shaping::Shaping;
-use socket::{PeerSocket, Sent};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};

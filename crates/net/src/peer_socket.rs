@@ -1,4 +1,4 @@
-//! The UDP socket between the ends of a tunnel.
+//! The UDP socket between the two ends of a link.
 
 use crate::error::Error;
 use crate::sys;
@@ -24,28 +24,34 @@ const LAST: u32 = 0;
 
 /// A socket that hears the other end alone: what has another sender the kernel turns away.
 #[derive(Debug)]
-pub(super) struct PeerSocket {
+pub(crate) struct PeerSocket {
     socket: Socket,
     buffers: Vec<Box<[u8]>>,
     priority: u32,
     /// Datagrams that were longer than any can be here.
-    pub(super) cut: u64,
+    pub(crate) cut: u64,
     /// Times that the network said that the other end is not there.
-    pub(super) unreachable: u64,
+    pub(crate) unreachable: u64,
 }
 
 /// What became of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Sent {
+pub(crate) enum Sent {
     /// It is on its way.
     Yes,
     /// The queue of the interface, or of the socket, has no room; or there is no way.
     Refused,
 }
 
+impl Sent {
+    pub(crate) const fn is_sent(self) -> bool {
+        matches!(self, Self::Yes)
+    }
+}
+
 impl PeerSocket {
-    pub(super) fn open(local: IpAddr, peer: IpAddr, port: u16) -> Result<Self, Error> {
+    pub(crate) fn open(local: IpAddr, peer: IpAddr, port: u16) -> Result<Self, Error> {
         let (local, peer) = (SocketAddr::new(local, port), SocketAddr::new(peer, port));
         let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))
             .map_err(|e| Error::new("opening a UDP socket", e))?;
@@ -62,7 +68,7 @@ impl PeerSocket {
     }
 
     /// Gives the payloads of the datagrams that have come, as many as one system call brings. Whether there may be more.
-    pub(super) fn receive(&mut self, mut take: impl FnMut(Bytes)) -> io::Result<bool> {
+    pub(crate) fn receive(&mut self, mut take: impl FnMut(Bytes)) -> io::Result<bool> {
         let received = match sys::receive_many(&self.socket, &mut self.buffers) {
             Ok(received) => received,
             Err(error) => return self.outlive(error),
@@ -77,7 +83,7 @@ impl PeerSocket {
     }
 
     /// Sends a datagram, ahead of others if it has its turn first.
-    pub(super) fn send(&mut self, turn: Turn, datagram: &[u8]) -> Sent {
+    pub(crate) fn send(&mut self, turn: Turn, datagram: &[u8]) -> Sent {
         let priority = if turn == Turn::First { FIRST } else { LAST };
         // Where it cannot be changed, things have their turn as they come.
         if priority != self.priority && self.socket.set_priority(priority).is_ok() {
