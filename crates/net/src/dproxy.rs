@@ -19,7 +19,7 @@ use crate::peer_socket::PeerSocket;
 use crate::service::{Figure, Ledger, Service};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_proxy::dproxy::{self as machine, Key};
+use hopline_proxy::dproxy::{self as machine, Caching, Key};
 use hopline_proxy::driver::{PairDriver, Pumped};
 use std::io;
 use std::net::Ipv4Addr;
@@ -34,7 +34,9 @@ pub struct Config {
     pub queue: nfqueue::Config,
     /// UDP port of messages at both ends. Default 1022.
     pub port: u16,
-    /// What the machine is to do, with the addresses of both ends and their key. `first_number` is not looked at: it is the clock's.
+    /// What the machine is to do, with the addresses of both ends and their key. `first_number` is not looked at: it is the clock's. Here
+    /// 256 packets of a flow wait at most, and 1024 are kept: what is sent again cannot always go ahead of what waits for the link, and
+    /// comes behind as many packets as that.
     pub machine: machine::Config,
 }
 
@@ -46,7 +48,11 @@ impl Config {
         Self {
             queue: nfqueue::Config { length: 8192, ..nfqueue::Config::new(number, interface) },
             port: hopline_wire::dproxy::PORT,
-            machine: machine::Config::new(local, peer, key),
+            machine: machine::Config {
+                held_packets: 256,
+                caching: Caching { packets_per_flow: 1024, ..Caching::default() },
+                ..machine::Config::new(local, peer, key)
+            },
         }
     }
 }
