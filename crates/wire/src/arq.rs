@@ -128,7 +128,7 @@ fn used(words: &[u64; WORDS]) -> usize {
 fn words(bytes: &[u8]) -> Result<[u64; WORDS], ParseError> {
     let mut words = [0; WORDS];
     let bad = ParseError::BadLength { what: "ARQ acknowledgment", value: bytes.len() };
-    if bytes.len() % 8 != 0 || bytes.len() > 8 * WORDS {
+    if !bytes.len().is_multiple_of(8) || bytes.len() > 8 * WORDS {
         return Err(bad);
     }
     let count = bytes.len() / 8;
