@@ -5,7 +5,7 @@
 //! ```
 //!
 //! What the kernel routes into the interface crosses the link as [`hopline_proxy::tunnel`] says, and comes out of the interface at the
-//! other end: IPv4 and IPv6, whatever is in it. [docs/protocols/d-proxy.md](https://github.com/hopline/hopline) has the rest.
+//! other end: IPv4 and IPv6, whatever is in it. `docs/protocols/d-proxy.md` has the rest.
 //!
 //! What the interface's queue at this end drops the machine is told, and does not repair. A queue elsewhere on the way drops what is taken
 //! for lost and repaired for ever, so that a sender that looks for losses fills it and keeps it full: where the rate is known,
