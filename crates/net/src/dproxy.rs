@@ -6,8 +6,8 @@
 //! iptables -A FORWARD -i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
 //! ```
 //!
-//! Where this host itself is behind the link, the same in `INPUT` (`-i`) and `OUTPUT` (`-o`, with `-m mark ! --mark 0x686f`, so that what is
-//! sent again passes). A packet that waits for what was lost before it waits in the kernel's queue, for its verdict; with this process it
+//! Where this host itself is behind the link, the same in `INPUT` (`-i`) and `OUTPUT` (`-o`, with `-m mark ! --mark 0x686f`, so that what
+//! is sent again passes). A packet that waits for what was lost before it waits in the kernel's queue, for its verdict; with this process it
 //! goes, and TCP repairs that.
 //!
 //! Nobody tells the machine what the queue of the interface drops: that is repaired as what the link has lost.
@@ -72,9 +72,9 @@ impl DProxy {
     /// Takes the queue and the port, in the calling thread's namespace. Packets wait for verdicts from now on.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, where there is no such interface, or
-    /// if somebody else has the queue; [`Error::System`] if the port is taken, if `local` is no address of this host, or there is no route
-    /// to `peer`.
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, where there is no such interface,
+    /// or if somebody else has the queue; [`Error::System`] if the port is taken, if `local` is no address of this host, or if there is no
+    /// route to `peer`.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let machine::Config { local, peer, .. } = config.machine;
         let socket = PeerSocket::open(local.into(), peer.into(), config.port)?;
@@ -98,58 +98,52 @@ impl DProxy {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let (counts, stats) = (self.driver.counts(), self.driver.stats());
-        let (recovery, queue) = (self.driver.recovery(), self.queue.counts());
+        [&self.of_packets()[..], &self.of_holes(), &self.of_messages()].concat()
+    }
+
+    fn of_packets(&self) -> [Figure; 10] {
+        let (driver, counts, queue) = (&self.driver, self.driver.counts(), self.queue.counts());
         let passed = queue.on_one_side + queue.cut + queue.unfinished + counts.untouched.total();
-        vec![
-            Figure::gauge("connections", "Connections that are known", self.driver.connections() as u64),
-            Figure::gauge("packets_held", "Packets that wait for earlier ones", self.driver.held().into()),
-            Figure::gauge("packets_kept", "Packets that could be sent again", self.driver.cached() as u64),
+        [
+            Figure::gauge("connections", "Connections that are known", driver.connections() as u64),
+            Figure::counter(
+                "flows_evicted",
+                "Connections forgotten for others",
+                driver.stats().flows_evicted,
+            ),
+            Figure::gauge("packets_held", "Packets that wait for earlier ones", driver.held().into()),
+            Figure::gauge("packets_kept", "Packets that could be sent again", driver.cached() as u64),
             Figure::counter("segments_out", "Segments that went out over the link", counts.out),
             Figure::counter("segments_in", "Segments that came over the link", counts.come),
             Figure::counter("packets_untouched", "Packets that passed without the machine", passed),
             Figure::counter("packets_postponed", "Packets that waited for earlier ones", counts.postponed),
             Figure::counter("packets_sent_again", "Packets sent over the link again", counts.sent_again),
-            Figure::counter(
-                "packets_refused",
-                "Packets to be sent again that found no room, or no way",
-                counts.refused,
-            ),
+            Figure::counter("packets_refused", "Packets that could not be sent again", counts.refused),
+        ]
+    }
+
+    fn of_holes(&self) -> [Figure; 5] {
+        let (recovery, too_much) = (self.driver.recovery(), self.driver.stats().overflowed);
+        [
             Figure::counter("requests", "Requests made of the other end", recovery.requests),
             Figure::counter("holes_recovered", "Holes filled after they were asked for", recovery.recovered),
-            Figure::counter("holes_given_up", "Holes given up: nobody answered in time", recovery.given_up),
-            Figure::counter(
-                "holes_left_to_sender",
-                "Holes that the other end keeps nothing of",
-                recovery.not_cached,
-            ),
-            Figure::counter("messages_sent", "Messages to the other end", counts.messages - self.unsaid),
+            Figure::counter("holes_given_up", "Holes that nobody filled in time", recovery.given_up),
+            Figure::counter("holes_overflowed", "Holes given up because too much waited", too_much),
+            Figure::counter("holes_left_to_sender", "Holes of what is not kept", recovery.not_cached),
+        ]
+    }
+
+    fn of_messages(&self) -> [Figure; 6] {
+        let (stats, sent) = (self.driver.stats(), self.driver.counts().messages - self.unsaid);
+        let (malformed, gone) = (stats.malformed + self.socket.cut, self.socket.unreachable);
+        [
+            Figure::counter("messages_sent", "Messages to the other end", sent),
             Figure::counter("messages_unsaid", "Messages that found no room, or no way", self.unsaid),
-            Figure::counter(
-                "messages_malformed",
-                "Messages that are none",
-                stats.malformed + self.socket.cut,
-            ),
-            Figure::counter(
-                "messages_forged",
-                "Messages without the right proof: another key, or somebody forges",
-                stats.forged,
-            ),
-            Figure::counter(
-                "messages_replayed",
-                "Messages that had come before, or were too old",
-                stats.replays_refused,
-            ),
-            Figure::counter(
-                "peer_unreachable",
-                "Times that the network said that the other end is not there",
-                self.socket.unreachable,
-            ),
-            Figure::counter(
-                "flows_evicted",
-                "Connections forgotten to make room for others",
-                stats.flows_evicted,
-            ),
+            Figure::counter("messages_malformed", "Messages that are none", malformed),
+            // The other end has another key, or somebody forges.
+            Figure::counter("messages_forged", "Messages without the right proof", stats.forged),
+            Figure::counter("messages_replayed", "Messages that had come before", stats.replays_refused),
+            Figure::counter("peer_unreachable", "Times that the network said that nobody is there", gone),
         ]
     }
 }

@@ -12,12 +12,13 @@
 //! [`Shaping`] has packets wait here, where they can be dropped in time. Marks of congestion (ECN) do not cross from one IP header to the
 //! other.
 
+mod figures;
 mod shaping;
 
 use crate::error::Error;
 use crate::pace::{Clock, Woken, Written};
 use crate::peer_socket::{PeerSocket, Sent};
-use crate::service::{Figure, Ledger, Service};
+use crate::service::{Ledger, Service};
 use crate::{Interface, Tun};
 use bytes::Bytes;
 use hopline_core::Instant;
@@ -103,7 +104,7 @@ pub struct Opaque {
     socket: PeerSocket,
     tunnel: Tunnel,
     shaper: Option<Shaper>,
-    /// What a datagram has beside its payload.
+    /// Bytes that a datagram has beside its payload.
     around: usize,
     counts: Counts,
 }
@@ -223,96 +224,6 @@ impl Opaque {
     fn due(&self) -> Option<Instant> {
         let shaped = self.shaper.as_ref().and_then(Shaper::due);
         self.tunnel.poll_timeout().into_iter().chain(shaped).min()
-    }
-
-    fn figures(&self) -> Vec<Figure> {
-        let (tunnel, counts) = (self.tunnel.stats(), &self.counts);
-        let recovery = self.tunnel.recovery().copied().unwrap_or_default();
-        let mut figures = vec![
-            Figure::gauge(
-                "peer_ready",
-                "Whether both ends know each other: 1 or 0",
-                self.tunnel.is_ready().into(),
-            ),
-            Figure::counter(
-                "sessions",
-                "Lives of the other end that a session was begun with",
-                tunnel.sessions,
-            ),
-            Figure::counter("packets", "Packets that were to cross the link", tunnel.packets),
-            Figure::counter("packets_delivered", "Packets that have come over the link", tunnel.delivered),
-            Figure::counter("packets_sent_again", "Packets sent over the link again", tunnel.sent_again),
-            Figure::counter("packets_restored", "Packets made again from parity", tunnel.restored),
-            Figure::counter(
-                "packets_refused",
-                "Packets that found no room at this end of the link",
-                tunnel.refused,
-            ),
-            Figure::counter(
-                "packets_without_peer",
-                "Packets dropped while the ends did not know each other",
-                tunnel.without_peer,
-            ),
-            Figure::counter(
-                "packets_interface_refused",
-                "Packets that the interface would not take",
-                counts.tun_refused,
-            ),
-            Figure::gauge(
-                "session_holes_given_up",
-                "Missing packets given up in this session",
-                recovery.given_up,
-            ),
-            Figure::counter("datagrams_sent", "Datagrams sent to the other end", counts.datagrams_sent),
-            Figure::counter(
-                "datagrams_sent_bytes",
-                "Bytes of these with their IP headers",
-                counts.bytes_sent,
-            ),
-            Figure::counter(
-                "datagrams_received",
-                "Datagrams that came from the other end's address",
-                counts.datagrams_received,
-            ),
-            Figure::counter(
-                "datagrams_malformed",
-                "Datagrams that are none of this link",
-                tunnel.malformed + self.socket.cut,
-            ),
-            Figure::counter(
-                "datagrams_forged",
-                "Frames without the right proof: forged, or of a former session",
-                tunnel.forged,
-            ),
-            Figure::counter(
-                "datagrams_replayed",
-                "Frames that had come before, or were too old",
-                tunnel.replays_refused,
-            ),
-            Figure::counter("greetings_sent", "Greetings sent", tunnel.greetings),
-            Figure::counter(
-                "greetings_forged",
-                "Greetings without the right proof: the other end has another key, or somebody forges",
-                tunnel.forged_greetings,
-            ),
-            Figure::counter(
-                "peer_unreachable",
-                "Times that the network said that the other end is not there",
-                self.socket.unreachable,
-            ),
-        ];
-        if let Some(shaper) = &self.shaper {
-            figures.extend([
-                Figure::gauge("queue_packets", "Packets that wait for the rate", shaper.len() as u64),
-                Figure::counter("queue_full_dropped", "Packets that found the queue full", shaper.refused),
-                Figure::counter(
-                    "queue_late_dropped",
-                    "Packets dropped because packets waited too long",
-                    shaper.late(),
-                ),
-            ]);
-        }
-        figures
     }
 }
 

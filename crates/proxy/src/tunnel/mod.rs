@@ -1,9 +1,10 @@
 //! A link that repairs its losses between any two hosts: its frames travel in UDP datagrams, each with proof that it comes from the other
 //! end, and comes once. IPv4 and IPv6, TCP and whatever else: nothing looks into the packets.
 //!
-//! One [`Tunnel`] at each end is [`Opaque`] or [`Arq`], and a session around it. Both ends greet each other when they begin. One that begins
-//! again has another life; the other follows as soon as it has met a fresh challenge, and both begin with empty windows. Until the ends
-//! know each other packets are dropped, and counted. A greeting is answered by one as long, a frame by nothing if it proves nothing.
+//! One [`Tunnel`] at each end is [`Opaque`](opaque::Opaque) or [`Arq`](arq::Arq), and a session around it. Both ends greet each other when
+//! they begin. One that begins again has another life; the other follows as soon as it has met a fresh challenge, and both begin with empty
+//! windows. Until the ends know each other packets are dropped, and counted. A greeting is answered by one as long, a frame by nothing if
+//! it proves nothing.
 
 mod link;
 mod session;
