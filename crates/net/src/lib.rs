@@ -1,4 +1,5 @@
-//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), scheduling,
+//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), both ends of
+//! links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)), scheduling,
 //! sockets; and [TPA over UDP](tpa).
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
