@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         opaque::another_key_is_counted,
         opaque::mistakes_are_named,
         opaque::datagrams_up_to_the_mtu_cross_over_ipv4_and_ipv6_and_pings_are_answered,
+        opaque::the_ends_may_have_addresses_of_ipv6,
         opaque::what_somebody_plays_back_brings_nothing,
         opaque::a_flood_of_forgeries_from_100_000_sources_is_counted_or_not_heard,
     );

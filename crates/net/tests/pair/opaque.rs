@@ -1,9 +1,11 @@
 //! Links that number what crosses them, over TUN and UDP.
 
 use crate::world::{Bottleneck, LINK, Losses, Running, World, at, ip, udp, until};
+use hopline_net::Namespace;
 use hopline_net::link::NamespaceLink;
 use hopline_net::nfqueue::Injector;
 use hopline_net::opaque::{Config, Opaque};
+use hopline_net::veth::{self, Trains};
 use hopline_proxy::dproxy::{Key, opaque};
 use hopline_proxy::tunnel::Repair;
 use hopline_proxy::{Injected, Turn, arq};
@@ -181,6 +183,28 @@ pub(crate) fn datagrams_up_to_the_mtu_cross_over_ipv4_and_ipv6_and_pings_are_ans
         }
         (0..10).for_each(|sequence| ping(&world, sequence));
     }
+}
+
+pub(crate) fn the_ends_may_have_addresses_of_ipv6() {
+    let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+    veth::join([&hosts[0], &hosts[1]], "cable", Trains::Never).unwrap();
+    let outer = |n| Ipv6Addr::new(0xfd80, 0, 0, 0, 0, 0, 0, n);
+    for (host, n) in hosts.iter().zip([1, 2]) {
+        ip(host, &format!("-6 addr add {}/64 dev cable nodad", outer(n)));
+        ip(host, "link set cable up");
+    }
+    let ends: Vec<Running> = [(0, 1, 2, NEAR), (1, 2, 1, MOBILE)]
+        .map(|(at, local, peer, own)| {
+            let config = Config::new(outer(local).into(), outer(peer).into(), KEY);
+            let end = hosts[at].run(|| Opaque::open(&config).unwrap()).unwrap();
+            ip(&hosts[at], &format!("addr add {own}/24 dev {TUN}"));
+            Running::new(end)
+        })
+        .into();
+    ends.iter().for_each(|end| until("the ends know each other", || end.figure("peer_ready") == 1));
+    let [from, to] = [(0, NEAR), (1, MOBILE)].map(|(which, own): (usize, _)| udp(&hosts[which], at(own, 7)));
+    from.send_to(&[9; MTU - 20 - 28], at(MOBILE, 7)).unwrap();
+    assert_eq!(to.recv(&mut [0; 2000]).unwrap(), MTU - 20 - 28);
 }
 
 /// An echo of ICMP over the link and back.
