@@ -8,6 +8,7 @@ use hopline_wire::checksum::{self, Sum};
 use hopline_wire::dot11;
 use hopline_wire::dproxy::Sealed;
 use hopline_wire::dproxy::frame::{Body, Frame, Parity};
+use hopline_wire::dproxy::tunnel;
 use hopline_wire::handoff::Tagged;
 use hopline_wire::icmp::Unreachable;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -15,7 +16,9 @@ use hopline_wire::ncn::{NormalizedPb, Notice};
 use hopline_wire::tcp::Segment;
 use hopline_wire::tpa::{self as tpa_wire, Ports};
 use hopline_wire::udp::Datagram;
-use hopline_wire::{ParseError, aodv as routing, arp, dsr as source_routing, olsr as link_state};
+use hopline_wire::{
+    ParseError, aodv as routing, arp, arq as link_arq, dsr as source_routing, olsr as link_state,
+};
 use std::net::Ipv4Addr;
 
 /// IPv4 headers.
@@ -208,6 +211,24 @@ pub fn dproxy_frame(data: &[u8]) {
     {
         assert_eq!(Parity::over(parity.first, [&made[..]].into_iter()).map(|made| made.count), Some(1));
         assert!(made.len() <= parity.bytes.len());
+    }
+}
+
+/// Datagrams between the ends of a tunnel. What is taken is written as it was.
+pub fn dproxy_tunnel(data: &[u8]) {
+    if let Ok(datagram) = tunnel::Datagram::parse(&Bytes::copy_from_slice(data)) {
+        let mut out = Vec::new();
+        datagram.emit(&mut out);
+        assert_eq!((out.as_slice(), out.len()), (data, datagram.wire_len()));
+    }
+}
+
+/// Frames of links that acknowledge each. What is taken is written as it was.
+pub fn arq_frame(data: &[u8]) {
+    if let Ok(frame) = link_arq::Frame::parse(&Bytes::copy_from_slice(data)) {
+        let mut out = Vec::new();
+        frame.emit(&mut out);
+        assert_eq!((out.as_slice(), out.len()), (data, frame.wire_len()));
     }
 }
 

@@ -1,8 +1,8 @@
 -- Wireshark dissector of what the ends of a link with D-Proxy tell each other, as hopline sends it over UDP: messages about TCP flows,
--- and frames of links whose ends number the packets. The first byte tells which. docs/protocols/d-proxy.md has the formats and says how
--- to install this.
+-- and frames of links whose ends number the packets, bare or with proof and greetings. The first byte tells which.
+-- docs/protocols/d-proxy.md has the formats and says how to install this.
 --
--- Layout and rules are those of crates/wire/src/dproxy.rs and dproxy/frame.rs: what the parsers there refuse has a Malformed entry in the
+-- Layout and rules are those of crates/wire/src/dproxy.rs, dproxy/frame.rs, dproxy/tunnel.rs and arq.rs: what the parsers there refuse has a Malformed entry in the
 -- expert information here, and nothing else has. crates/wire/tests/tshark/dproxy.rs compares the two.
 
 local DEFAULT_PORT = 1022
@@ -16,6 +16,12 @@ local KINDS = {
     [F_DATA] = "Data", [F_REPLAY] = "Replay", [F_REQUEST] = "Request", [F_GONE] = "Gone", [F_TAIL] = "Tail",
     [F_REPORT] = "Report", [F_PARITY] = "Parity",
 }
+local TUNNEL_MAGIC, TUNNEL_HEADER_LEN, GREETED_LEN, GREETING_LEN = 0xd6, 16, 36, 52
+local T_FRAME, T_GREETING = 0, 1
+local TUNNEL_KINDS = { [T_FRAME] = "Frame", [T_GREETING] = "Greeting" }
+local ARQ_MAGIC, ARQ_WORDS = 0xd7, 4
+local A_DATA, A_GIVEN_UP, A_ACK = 0, 1, 2
+local ARQ_KINDS = { [A_DATA] = "Data", [A_GIVEN_UP] = "Given up", [A_ACK] = "Ack" }
 
 local dproxy = Proto("hopline_dproxy", "D-Proxy")
 
@@ -38,6 +44,17 @@ local field = {
     count = ProtoField.uint16("hopline_dproxy.count", "Packets", base.DEC),
     lengths = ProtoField.uint16("hopline_dproxy.lengths", "Lengths, exclusive-or", base.HEX),
     bytes = ProtoField.bytes("hopline_dproxy.bytes", "Bytes, exclusive-or"),
+    tunnel_kind = ProtoField.uint8("hopline_dproxy.tunnel_kind", "Kind", base.DEC, TUNNEL_KINDS, 0x0f),
+    datagram = ProtoField.uint64("hopline_dproxy.datagram", "Datagram", base.DEC),
+    wants = ProtoField.uint8("hopline_dproxy.wants", "Wants an answer", base.DEC, { [0] = "No", [1] = "Yes" }),
+    life = ProtoField.uint64("hopline_dproxy.life", "Life", base.HEX),
+    challenge = ProtoField.uint64("hopline_dproxy.challenge", "Challenge", base.HEX),
+    met = ProtoField.uint64("hopline_dproxy.met", "Challenge met", base.HEX),
+    knows = ProtoField.uint64("hopline_dproxy.knows", "Life known", base.HEX),
+    arq_kind = ProtoField.uint8("hopline_dproxy.arq_kind", "Kind", base.DEC, ARQ_KINDS, 0x0f),
+    arq_first = ProtoField.uint16("hopline_dproxy.arq_first", "First", base.DEC),
+    arq_number = ProtoField.uint16("hopline_dproxy.arq_number", "Number", base.DEC),
+    beyond = ProtoField.uint64("hopline_dproxy.beyond", "Arrived beyond", base.HEX),
 }
 
 local function malformed(name, text)
@@ -217,12 +234,154 @@ local function add_frame(tvb, pinfo, tree, root)
     end
 end
 
+-- What has arrived beyond the first that is missing, of an acknowledgment. Returns nil after a complaint.
+local function add_words(tvb, pinfo, tree)
+    local rest = tvb:reported_len() - HEADER_LEN
+    local words = math.floor(rest / 8)
+    if rest % 8 ~= 0 or words > ARQ_WORDS then
+        complain(pinfo, tree, expert_info.numbers, string.format("%d bytes of words", rest))
+        return nil
+    end
+    for at = HEADER_LEN, tvb:len() - 8, 8 do
+        tree:add(field.beyond, tvb(at, 8))
+    end
+    if words > 0 and tvb:len() >= HEADER_LEN + rest and tvb(HEADER_LEN + rest - 8, 8):uint64() == UInt64(0) then
+        complain(pinfo, tree, expert_info.numbers, "a last word of nothing")
+        return nil
+    end
+    return string.format("before %d, %d words", tvb(4, 2):uint(), words)
+end
+
+-- What is in a frame that is acknowledged, in words. Returns nil after a complaint.
+local function add_arq_body(tvb, pinfo, tree, kind)
+    local rest = tvb:reported_len() - HEADER_LEN
+    if kind == A_ACK then
+        if tvb(6, 2):uint() ~= 0 then
+            complain(pinfo, tree, expert_info.longer, "a second number")
+            return nil
+        end
+        return add_words(tvb, pinfo, tree)
+    end
+    if kind == A_GIVEN_UP and rest > 0 then
+        complain(pinfo, tree, expert_info.longer, string.format("%d bytes", tvb:reported_len()))
+        return nil
+    end
+    return string.format("%d of %d on, %d bytes", tvb(6, 2):uint(), tvb(4, 2):uint(), rest)
+end
+
+local function add_arq(tvb, pinfo, tree, root)
+    if not reaches(tvb, pinfo, tree, HEADER_LEN) then
+        return
+    end
+    local kind = bit.band(tvb(1, 1):uint(), 0xf)
+    local magic_item = tree:add(field.magic, tvb(0, 1))
+    local version_item = tree:add(field.frame_version, tvb(1, 1))
+    local kind_item = tree:add(field.arq_kind, tvb(1, 1))
+    tree:add(field.epoch, tvb(2, 2))
+    tree:add(field.arq_first, tvb(4, 2))
+    tree:add(field.arq_number, tvb(6, 2))
+    if tvb(0, 1):uint() ~= ARQ_MAGIC then
+        complain(pinfo, magic_item, expert_info.version, "magic number of frames")
+        return
+    end
+    if bit.rshift(tvb(1, 1):uint(), 4) ~= VERSION then
+        complain(pinfo, version_item, expert_info.version, "version of frames")
+        return
+    end
+    if not ARQ_KINDS[kind] then
+        complain(pinfo, kind_item, expert_info.type, string.format("kind %d", kind))
+        return
+    end
+    local text = add_arq_body(tvb, pinfo, tree, kind)
+    if not text then
+        return
+    end
+    text = string.format("%s %s, epoch %d", ARQ_KINDS[kind]:lower(), text, tvb(2, 2):uint())
+    pinfo.cols.info = text
+    tree:append_text(", " .. text)
+    if kind == A_DATA and tvb:len() > HEADER_LEN then
+        tree:set_len(HEADER_LEN)
+        add_packet(tvb(HEADER_LEN):tvb(), pinfo, root)
+    end
+end
+
+local function add_greeting(tvb, pinfo, tree)
+    if not reaches(tvb, pinfo, tree, GREETING_LEN) then
+        return
+    end
+    if tvb:reported_len() > GREETING_LEN then
+        complain(pinfo, tree, expert_info.longer, string.format("%d bytes", tvb:reported_len()))
+        return
+    end
+    local wants_item = tree:add(field.wants, tvb(2, 1))
+    tree:add(field.life, tvb(4, 8))
+    tree:add(field.challenge, tvb(12, 8))
+    tree:add(field.met, tvb(20, 8))
+    tree:add(field.knows, tvb(28, 8))
+    tree:add(field.tag, tvb(GREETED_LEN, GREETING_LEN - GREETED_LEN))
+    if tvb(2, 1):uint() > 1 or tvb(3, 1):uint() ~= 0 then
+        complain(pinfo, wants_item, expert_info.type, "unknown flags")
+        return
+    end
+    local text = string.format("greeting of life %s, knows %s", tostring(tvb(4, 8):bytes()), tostring(tvb(28, 8):bytes()))
+    if tvb(2, 1):uint() == 1 then
+        text = text .. ", wants an answer"
+    end
+    pinfo.cols.info = text
+    tree:append_text(", " .. text)
+end
+
+-- A frame with its proof.
+local function add_sealed(tvb, pinfo, tree, root)
+    if not reaches(tvb, pinfo, tree, TUNNEL_HEADER_LEN) then
+        return
+    end
+    tree:add(field.datagram, tvb(2, 6), tvb(2, 6):uint64())
+    tree:add(field.tag, tvb(8, 8))
+    if tvb:len() == TUNNEL_HEADER_LEN then
+        if tvb:reported_len() == TUNNEL_HEADER_LEN then
+            complain(pinfo, tree, expert_info.truncated, "truncated: no frame")
+        end
+        return
+    end
+    tree:set_len(TUNNEL_HEADER_LEN)
+    local frame = tvb(TUNNEL_HEADER_LEN):tvb()
+    local inner = root:add(dproxy, frame())
+    if frame(0, 1):uint() == MAGIC then
+        add_frame(frame, pinfo, inner, root)
+    else
+        add_arq(frame, pinfo, inner, root)
+    end
+end
+
+local function add_datagram(tvb, pinfo, tree, root)
+    if not reaches(tvb, pinfo, tree, 2) then
+        return
+    end
+    local kind = bit.band(tvb(1, 1):uint(), 0xf)
+    tree:add(field.magic, tvb(0, 1))
+    local version_item = tree:add(field.frame_version, tvb(1, 1))
+    local kind_item = tree:add(field.tunnel_kind, tvb(1, 1))
+    if bit.rshift(tvb(1, 1):uint(), 4) ~= VERSION then
+        complain(pinfo, version_item, expert_info.version, "version of datagrams")
+    elseif kind == T_FRAME then
+        add_sealed(tvb, pinfo, tree, root)
+    elseif kind == T_GREETING then
+        add_greeting(tvb, pinfo, tree)
+    else
+        complain(pinfo, kind_item, expert_info.type, string.format("kind %d", kind))
+    end
+end
+
 function dproxy.dissector(tvb, pinfo, root)
     pinfo.cols.protocol = "D-PROXY"
     pinfo.cols.info = "D-PROXY"
     local tree = root:add(dproxy, tvb())
-    if tvb:len() > 0 and tvb(0, 1):uint() == MAGIC then
+    local first = tvb:len() > 0 and tvb(0, 1):uint()
+    if first == MAGIC then
         add_frame(tvb, pinfo, tree, root)
+    elseif first == TUNNEL_MAGIC then
+        add_datagram(tvb, pinfo, tree, root)
     else
         add_message(tvb, pinfo, tree)
     end

@@ -1,5 +1,6 @@
-//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), [split
-//! connections](split), scheduling, sockets; and [TPA over UDP](tpa).
+//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), both ends of
+//! links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)), [split connections](split), scheduling,
+//! sockets; and [TPA over UDP](tpa).
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
@@ -7,6 +8,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod bench;
+pub mod dproxy;
 mod error;
 pub mod frames;
 mod generic_netlink;
@@ -17,6 +19,9 @@ pub mod neighborhood;
 mod netlink;
 pub mod netns;
 pub mod nfqueue;
+pub mod opaque;
+mod pace;
+mod peer_socket;
 mod printable;
 pub mod routes;
 pub mod sched;

@@ -30,10 +30,11 @@ mod packet_io;
 pub mod snoop;
 pub mod split;
 mod table;
+pub mod tunnel;
 mod window;
 
 pub use driver::Driver;
 pub use filter::{Filter, Transmit, Turn};
 pub use packet::{BareAck, Connection, Nack, Packet, Says, Side, Verdict};
-pub use packet_io::{Arrival, Fate, Injected, PacketIo};
+pub use packet_io::{Arrival, Fate, Injected, PacketIo, Postpones};
 pub use table::Bounds;

@@ -37,6 +37,15 @@ pub trait PacketIo {
     fn flush(&mut self) -> Result<(), Self::Error>;
 }
 
+/// A [`PacketIo`] where a packet can wait while others are concluded.
+pub trait Postpones: PacketIo {
+    /// What becomes of this packet, which was received last, is said later, after packets that came behind it.
+    ///
+    /// # Errors
+    /// If nothing can be said any more.
+    fn postpone(&mut self, arrival: &Arrival) -> Result<(), Self::Error>;
+}
+
 /// A packet that waits for what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {

@@ -29,6 +29,7 @@
 //! frame.
 
 pub mod frame;
+pub mod tunnel;
 
 use crate::emit::{address, array, be16, be32};
 use crate::error::{ParseError, require};

@@ -9,6 +9,7 @@
 
 pub mod aodv;
 pub mod arp;
+pub mod arq;
 pub mod checksum;
 pub mod dot11;
 pub mod dproxy;

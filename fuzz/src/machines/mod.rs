@@ -15,6 +15,7 @@ mod receiver;
 mod tcp;
 mod tpa;
 mod tpa_listener;
+mod tunnel;
 
 pub use aodv::aodv_machine;
 pub use arq::arq;
@@ -29,6 +30,7 @@ pub use receiver::receiver;
 pub use tcp::tcp_endpoint;
 pub use tpa::tpa_endpoint;
 pub use tpa_listener::tpa_listener;
+pub use tunnel::tunnel;
 
 use hopline_core::{Duration, Instant, NodeId};
 use std::net::Ipv4Addr;

@@ -29,7 +29,7 @@ pub use state::{InKernel, in_kernel};
 use crate::error::Error;
 use crate::veth::Trains;
 use bytes::Bytes;
-use hopline_proxy::{Arrival, Fate, Injected, PacketIo, Side, Turn};
+use hopline_proxy::{Arrival, Fate, Injected, PacketIo, Postpones, Side, Turn};
 use message::Setting;
 use parse::{Queued, Shape};
 use rustix::net::netdevice::name_to_index;
@@ -213,6 +213,14 @@ impl PacketIo for Queue {
     fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;
         self.verdicts.take(|messages| socket.send(messages))
+    }
+}
+
+impl Postpones for Queue {
+    fn postpone(&mut self, arrival: &Arrival) -> io::Result<()> {
+        // It came as 32 bits.
+        self.verdicts.postpone(arrival.id as u32);
+        self.flush_if_much()
     }
 }
 

@@ -277,6 +277,23 @@ fn verdicts_in_a_row_are_one_message() {
 }
 
 #[test]
+fn a_packet_that_waits_does_not_pass_with_those_behind_it() {
+    let mut verdicts = Verdicts::new(QUEUE);
+    verdicts.pass(1);
+    verdicts.postpone(2);
+    verdicts.postpone(3);
+    (4..=5).for_each(|id| verdicts.pass(id));
+    verdicts.pass(3);
+    verdicts.drop(6);
+    verdicts.pass(2);
+    (7..=8).for_each(|id| verdicts.pass(id));
+    let one = |verdict: u8, id: u8| (0x0301, 1, QUEUE, vec![(2, vec![0, 0, 0, verdict, 0, 0, 0, id])]);
+    let up_to = |id: u8| (0x0303, 1, QUEUE, vec![(2, vec![0, 0, 0, 1, 0, 0, 0, id])]);
+    let expected = [up_to(1), one(1, 4), one(1, 5), one(1, 3), one(0, 6), one(1, 2), up_to(8)];
+    assert_eq!(said(&taken(&mut verdicts)), expected);
+}
+
+#[test]
 fn what_is_too_long_for_a_message_goes_on_unchanged() {
     let mut verdicts = Verdicts::new(QUEUE);
     assert_eq!(verdicts.replace(1, &[7; 65_532]), Replaced::TooLong);

@@ -2,11 +2,14 @@
 
 use super::message::{put_pass_up_to, put_verdict};
 use crate::netlink::LONGEST_VALUE;
+use std::collections::BTreeSet;
 
-/// Verdicts on packets of a queue, which come in the order of the packets, one for each.
+/// Verdicts on packets of a queue, which come in the order of the packets, one for each; but for those that are postponed.
 #[derive(Debug)]
 pub(super) struct Verdicts {
     queue: u16,
+    /// Packets whose verdict is to come. While there is one, others pass one by one.
+    postponed: BTreeSet<u32>,
     /// The last one of a row that passes, not written yet.
     passing: Option<u32>,
     messages: Vec<u8>,
@@ -24,16 +27,28 @@ pub(super) enum Replaced {
 
 impl Verdicts {
     pub(super) const fn new(queue: u16) -> Self {
-        Self { queue, passing: None, messages: Vec::new() }
+        Self { queue, postponed: BTreeSet::new(), passing: None, messages: Vec::new() }
     }
 
     /// It passes. So does what the kernel has queued before it and nobody has answered.
     pub(super) fn pass(&mut self, id: u32) {
-        self.passing = Some(id);
+        if self.postponed.is_empty() {
+            self.passing = Some(id);
+            return;
+        }
+        self.postponed.remove(&id);
+        put_verdict(&mut self.messages, self.queue, id, libc::NF_ACCEPT, None);
+    }
+
+    /// What becomes of it is said later.
+    pub(super) fn postpone(&mut self, id: u32) {
+        self.write_passing();
+        self.postponed.insert(id);
     }
 
     pub(super) fn drop(&mut self, id: u32) {
         self.write_passing();
+        self.postponed.remove(&id);
         put_verdict(&mut self.messages, self.queue, id, libc::NF_DROP, None);
     }
 
@@ -44,6 +59,7 @@ impl Verdicts {
             return Replaced::TooLong;
         }
         self.write_passing();
+        self.postponed.remove(&id);
         put_verdict(&mut self.messages, self.queue, id, libc::NF_ACCEPT, Some(packet));
         Replaced::Yes
     }

@@ -8,6 +8,7 @@
 //! up, and so is one that the queue refuses: a frame without content goes in its place, so that nobody waits for it. That the queue is
 //! full remains TCP's business.
 
+mod bytes;
 mod receiver;
 mod sender;
 

@@ -30,6 +30,11 @@ impl Key {
         differs == 0
     }
 
+    /// What follows from the key and these bytes. What is derived for one purpose must have another length than for all others.
+    pub(crate) fn derive(&self, from: &[u8]) -> [u8; 32] {
+        blake3::keyed_hash(&self.0, from).into()
+    }
+
     fn tag(&self, sender: Ipv4Addr, message: &Message) -> blake3::Hash {
         let mut bytes = [0; 4 + hopline_wire::dproxy::MESSAGE_LEN];
         bytes[..4].copy_from_slice(&sender.octets());
@@ -50,14 +55,14 @@ pub const REPLAY_WINDOW: u64 = 1024;
 
 /// Which numbers of the peer have come: a sliding window as that of IPsec (RFC 4303 §3.4.3).
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     highest: Option<u64>,
     bits: [u64; (REPLAY_WINDOW / 64) as usize],
 }
 
 impl Seen {
     /// Whether a number comes for the first time.
-    pub(super) fn is_new(&mut self, number: u64) -> bool {
+    pub(crate) fn is_new(&mut self, number: u64) -> bool {
         match self.highest {
             None => self.highest = Some(number),
             Some(highest) if number > highest => {

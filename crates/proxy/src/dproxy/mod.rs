@@ -27,7 +27,7 @@ pub use holes::{OrderRule, Recovery, RecoveryStats, Timeouts};
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::dproxy::Sealed;
 use hopline_wire::tcp::{Flags, Segment};
-use key::Seen;
+pub(crate) use key::Seen;
 pub use key::{Key, REPLAY_WINDOW};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;

@@ -3,6 +3,7 @@
 //! What is not a whole TCP segment over IPv4 with right checksums passes untouched, and is counted. A packet that the machine changes keeps
 //! every byte but the acknowledgment number, its SACK blocks and the checksum.
 
+mod pair;
 mod rewrite;
 
 use crate::filter::{Filter, Transmit, Turn};
@@ -13,6 +14,7 @@ use hopline_core::Instant;
 use hopline_wire::ParseError;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::tcp::Segment;
+pub use pair::{PairCounts, PairDriver};
 use std::net::Ipv4Addr;
 
 /// Packets taken before what is due has its turn.

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_proxy::driver::{Counts, Driver, Pumped};
 use hopline_proxy::snoop::{Config, Snoop, Stats};
-use hopline_proxy::{Arrival, Fate, Filter, Injected, PacketIo, Side, Turn};
-use std::collections::VecDeque;
+use hopline_proxy::{Arrival, Fate, Filter, Injected, PacketIo, Postpones, Side, Turn};
+use std::collections::{BTreeSet, VecDeque};
 
 /// Packets that wait, and what became of others. What is concluded takes effect when it is flushed, as in the kernel.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Fake {
     waiting: VecDeque<Arrival>,
     received: u64,
     concluded: u64,
+    /// What was postponed, by number.
+    postponed: BTreeSet<u64>,
     held: Vec<(Side, Vec<u8>)>,
     /// What has come to the two hosts.
     pub arrived: Arrived,
@@ -32,6 +34,12 @@ impl Fake {
     pub fn offer(&mut self, from: Side, packet: impl Into<Bytes>) {
         let id = self.received + self.waiting.len() as u64;
         self.waiting.push_back(Arrival { id, from, packet: packet.into() });
+    }
+
+    /// Packets that were postponed and not concluded yet.
+    #[must_use]
+    pub fn postponed(&self) -> usize {
+        self.postponed.len()
     }
 
     /// Packets that wait.
@@ -58,8 +66,10 @@ impl PacketIo for Fake {
 
     fn conclude(&mut self, arrival: Arrival, fate: Fate) -> Result<(), Broken> {
         self.works()?;
-        assert_eq!(arrival.id, self.concluded, "in order, and once");
-        self.concluded += 1;
+        if !self.postponed.remove(&arrival.id) {
+            assert_eq!(arrival.id, self.concluded, "in order, and once");
+            self.concluded += 1;
+        }
         match fate {
             Fate::Pass => self.held.push((arrival.from.other(), arrival.packet.to_vec())),
             Fate::Replace(packet) => self.held.push((arrival.from.other(), packet)),
@@ -85,6 +95,16 @@ impl PacketIo for Fake {
                 Side::Mobile => self.arrived.mobile.push(packet),
             }
         }
+        Ok(())
+    }
+}
+
+impl Postpones for Fake {
+    fn postpone(&mut self, arrival: &Arrival) -> Result<(), Broken> {
+        self.works()?;
+        assert_eq!(arrival.id, self.concluded, "it was received last");
+        self.concluded += 1;
+        self.postponed.insert(arrival.id);
         Ok(())
     }
 }

@@ -2,9 +2,11 @@
 
 use super::{ip_packet, raw_capture};
 use bytes::Bytes;
-use hopline_core::{Purpose, Seq32, Stream};
+use hopline_core::{Purpose, Seq16, Seq32, Stream};
 use hopline_harness::tshark::Reading;
+use hopline_wire::arq;
 use hopline_wire::dproxy::frame::{Body, Frame, MAGIC, Numbers, Parity, Sending};
+use hopline_wire::dproxy::tunnel::{self, Datagram, Greeting, Wants};
 use hopline_wire::dproxy::{self, Flow, Message, Range, Says, Sealed};
 use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;
@@ -74,6 +76,47 @@ fn frames() -> Vec<Frame> {
     (0..200).map(|_| any_frame(&mut stream)).collect()
 }
 
+/// Datagrams of tunnels, with frames of both kinds.
+fn datagrams() -> Vec<Datagram> {
+    let mut stream = Stream::keyed(1, 0, 3, Purpose::Emulation);
+    (0..200).map(|_| any_datagram(&mut stream)).collect()
+}
+
+fn any_datagram(stream: &mut Stream) -> Datagram {
+    let mut frame = Vec::new();
+    match stream.below(3) {
+        0 => {
+            let wants = [Wants::Nothing, Wants::Answer][stream.below(2) as usize];
+            let [life, challenge, met, knows] = core::array::from_fn(|_| stream.bits());
+            let tag = core::array::from_fn(|_| stream.bits() as u8);
+            return Datagram::Greeting(Greeting { life, challenge, met, knows, wants }, tag);
+        }
+        1 => any_frame(stream).emit(&mut frame),
+        _ => any_arq(stream).emit(&mut frame),
+    }
+    let tag = core::array::from_fn(|_| stream.bits() as u8);
+    let number = stream.bits() % tunnel::NUMBERS;
+    Datagram::Frame(tunnel::Sealed { number, tag, frame: frame.into() })
+}
+
+fn any_arq(stream: &mut Stream) -> arq::Frame {
+    let (first, number) = (Seq16(stream.bits() as u16), Seq16(stream.bits() as u16));
+    let content = Some(Bytes::from(vec![0xaa; stream.below(60) as usize])).filter(|_| stream.below(2) == 0);
+    let mut beyond = [0; arq::WORDS];
+    (0..stream.below(5) as usize).for_each(|at| beyond[at] = stream.bits());
+    let body = match stream.below(2) {
+        0 => arq::Body::Data { first, number, content },
+        _ => arq::Body::Ack { next: first, beyond },
+    };
+    arq::Frame { epoch: stream.bits() as u16, body }
+}
+
+fn emit_datagram(datagram: &Datagram) -> Vec<u8> {
+    let mut out = Vec::new();
+    datagram.emit(&mut out);
+    out
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -141,6 +184,51 @@ pub(crate) fn every_field_of_frames_is_shown_as_it_was_written() {
     }
 }
 
+pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
+    let datagrams = datagrams();
+    let payloads: Vec<_> = datagrams.iter().map(emit_datagram).collect();
+    let shown = ["tunnel_kind", "datagram", "wants", "life", "challenge", "met", "knows", "tag"];
+    let of_arq = ["arq_kind", "arq_first", "arq_number", "beyond"];
+    let shown = shown.iter().chain(&of_arq).map(|name| format!("hopline_dproxy.{name}")).collect::<Vec<_>>();
+    let mut names = vec!["_ws.expert.message", "_ws.lua.error"];
+    names.extend(shown.iter().map(String::as_str));
+    let rows = read(&payloads, |reading| reading.fields(&names));
+    assert_eq!(rows.len(), datagrams.len());
+    let none = String::new;
+    for (datagram, row) in datagrams.iter().zip(rows) {
+        let long = |value: &u64| format!("0x{value:016x}");
+        let (head, frame) = match datagram {
+            Datagram::Greeting(Greeting { life, challenge, met, knows, wants }, tag) => {
+                let wants = if *wants == Wants::Answer { "1" } else { "0" };
+                let [life, challenge, met, knows] = [life, challenge, met, knows].map(long);
+                let head = ["1".to_owned(), none(), wants.to_owned(), life, challenge, met, knows, hex(tag)];
+                (head, Bytes::new())
+            }
+            Datagram::Frame(tunnel::Sealed { number, tag, frame }) => {
+                let head = [none(), none(), none(), none(), none()];
+                let [wants, life, challenge, met, knows] = head;
+                let number = number.to_string();
+                (["0".to_owned(), number, wants, life, challenge, met, knows, hex(tag)], frame.clone())
+            }
+        };
+        let of_arq = match arq::Frame::parse(&frame).map(|frame| frame.body) {
+            Err(_) => [none(), none(), none(), none()],
+            Ok(arq::Body::Data { first, number, content }) => {
+                let kind = if content.is_some() { "0" } else { "1" };
+                [kind.to_owned(), first.0.to_string(), number.0.to_string(), none()]
+            }
+            Ok(arq::Body::Ack { next, beyond }) => {
+                let used = (frame.len() - arq::HEADER_LEN) / 8;
+                let words = beyond[..used].iter().map(long).collect::<Vec<_>>().join(",");
+                ["2".to_owned(), next.0.to_string(), "0".to_owned(), words]
+            }
+        };
+        assert_eq!(row[..2], [none(), none()], "{datagram:?}");
+        assert_eq!(row[2..10], head, "{datagram:?}");
+        assert_eq!(row[10..], of_arq, "{datagram:?}");
+    }
+}
+
 pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
     let flow = Flow { src: (Ipv4Addr::new(10, 0, 0, 1), 80), dst: (Ipv4Addr::new(10, 0, 0, 2), 9000) };
     let range = Range { seq: Seq32(5792), len: 1448 };
@@ -200,14 +288,13 @@ pub(crate) fn what_the_parsers_refuse_is_an_error_and_nothing_else_is() {
         }
         bytes
     };
-    let all: Vec<_> =
-        messages().iter().map(emit).chain(frames().iter().map(emit_frame)).map(&mut damaged).collect();
-    let is_refused = |bytes: &Vec<u8>| {
-        if bytes[0] == MAGIC {
-            Frame::parse(&Bytes::copy_from_slice(bytes)).is_err()
-        } else {
-            Sealed::parse(bytes).is_err()
-        }
+    let (messages, frames, datagrams) = (messages(), frames(), datagrams());
+    let both = messages.iter().map(emit).chain(frames.iter().map(emit_frame));
+    let all: Vec<_> = both.chain(datagrams.iter().map(emit_datagram)).map(&mut damaged).collect();
+    let is_refused = |bytes: &Vec<u8>| match bytes[0] {
+        MAGIC => Frame::parse(&Bytes::copy_from_slice(bytes)).is_err(),
+        tunnel::MAGIC => is_refused_datagram(&Bytes::copy_from_slice(bytes)),
+        _ => Sealed::parse(bytes).is_err(),
     };
     // What is found in the packets within frames is not ours to judge.
     let ours = ["truncated", "version", "type", "longer", "range", "numbers", "parity"];
@@ -221,5 +308,17 @@ pub(crate) fn what_the_parsers_refuse_is_an_error_and_nothing_else_is() {
     for (bytes, row) in all.iter().zip(rows) {
         let is_error = row[1..].iter().any(|entry| !entry.is_empty());
         assert_eq!((is_error, row[0].as_str()), (is_refused(bytes), ""), "{bytes:02x?}");
+    }
+}
+
+/// Whether a datagram is none, or what is in it is no frame.
+fn is_refused_datagram(bytes: &Bytes) -> bool {
+    match Datagram::parse(bytes) {
+        Err(_) => true,
+        Ok(Datagram::Greeting(..)) => false,
+        Ok(Datagram::Frame(sealed)) if sealed.frame.first() == Some(&MAGIC) => {
+            Frame::parse(&sealed.frame).is_err()
+        }
+        Ok(Datagram::Frame(sealed)) => arq::Frame::parse(&sealed.frame).is_err(),
     }
 }

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         tshark_is_heard_when_it_objects,
         dproxy::every_field_of_messages_is_shown_as_it_was_written,
         dproxy::every_field_of_frames_is_shown_as_it_was_written,
+        dproxy::every_field_of_datagrams_is_shown_as_it_was_written,
         dproxy::the_info_column_can_be_read_and_says_what_is_wrong,
         dproxy::a_packet_within_a_frame_is_decoded,
         dproxy::what_the_parsers_refuse_is_an_error_and_nothing_else_is,

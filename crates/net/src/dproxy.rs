@@ -1,0 +1,173 @@
+//! D-Proxy that reads TCP, at one end of a lossy link: it sees what the kernel forwards over the link, or sends and receives there itself,
+//! by NFQUEUE, and speaks to the other end by UDP.
+//!
+//! ```text
+//! iptables -A FORWARD -o wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
+//! iptables -A FORWARD -i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
+//! ```
+//!
+//! Where this host itself is behind the link, the same in `INPUT` (`-i`) and `OUTPUT` (`-o`, with `-m mark ! --mark 0x686f`, so that what
+//! is sent again passes). A packet that waits for what was lost before it waits in the kernel's queue, for its verdict; with this process it
+//! goes, and TCP repairs that.
+//!
+//! Nobody tells the machine what the queue of the interface drops: that is repaired as what the link has lost.
+
+use crate::error::Error;
+use crate::nfqueue::{self, Queue};
+use crate::pace::{Clock, Woken, Written};
+use crate::peer_socket::PeerSocket;
+use crate::service::{Figure, Ledger, Service};
+use bytes::Bytes;
+use hopline_core::Instant;
+use hopline_proxy::dproxy::{self as machine, Caching, Key};
+use hopline_proxy::driver::{PairDriver, Pumped};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::SystemTime;
+
+/// One end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The queue; its `mobile` is the interface that leads to the other end. `length` must be above `machine.held_in_all`, or packets that
+    /// wait leave no room for others, which then pass unseen: default 8192.
+    pub queue: nfqueue::Config,
+    /// UDP port of messages at both ends. Default 1022.
+    pub port: u16,
+    /// What the machine is to do, with the addresses of both ends and their key. `first_number` is not looked at: it is the clock's. Here
+    /// 256 packets of a flow wait at most, and 1024 are kept: what is sent again cannot always go ahead of what waits for the link, and
+    /// comes behind as many packets as that.
+    pub machine: machine::Config,
+}
+
+impl Config {
+    /// The defaults: queue `number`, before the interface that leads to `peer`.
+    #[must_use]
+    pub fn new(number: u16, interface: impl Into<String>, ends: [Ipv4Addr; 2], key: Key) -> Self {
+        let [local, peer] = ends;
+        Self {
+            queue: nfqueue::Config { length: 8192, ..nfqueue::Config::new(number, interface) },
+            port: hopline_wire::dproxy::PORT,
+            machine: machine::Config {
+                held_packets: 256,
+                caching: Caching { packets_per_flow: 1024, ..Caching::default() },
+                ..machine::Config::new(local, peer, key)
+            },
+        }
+    }
+}
+
+/// One end of a link, ready to run.
+#[derive(Debug)]
+pub struct DProxy {
+    queue: Queue,
+    socket: PeerSocket,
+    driver: PairDriver,
+    peer: Ipv4Addr,
+    /// Messages that found no room, or no way.
+    unsaid: u64,
+}
+
+impl DProxy {
+    /// Takes the queue and the port, in the calling thread's namespace. Packets wait for verdicts from now on.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, where there is no such interface,
+    /// or if somebody else has the queue; [`Error::System`] if the port is taken, if `local` is no address of this host, or if there is no
+    /// route to `peer`.
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        let machine::Config { local, peer, .. } = config.machine;
+        let socket = PeerSocket::open(local.into(), peer.into(), config.port)?;
+        let queue = Queue::open(&config.queue)?;
+        let driver = PairDriver::new(machine::Config { first_number: nanoseconds(), ..config.machine });
+        Ok(Self { queue, socket, driver, peer, unsaid: 0 })
+    }
+
+    /// Takes what has come and does what is due. Whether more may have come.
+    fn turn(&mut self, now: Instant) -> io::Result<bool> {
+        let (driver, peer) = (&mut self.driver, self.peer);
+        let more = self.socket.receive(|datagram: Bytes| driver.handle_datagram(now, peer, &datagram))?;
+        let (socket, unsaid) = (&mut self.socket, &mut self.unsaid);
+        let mut message = Vec::new();
+        let pumped = self.driver.pump(now, &mut self.queue, |turn, sealed| {
+            message.clear();
+            sealed.emit(&mut message);
+            *unsaid += u64::from(!socket.send(turn, &message).is_sent());
+        })?;
+        Ok(more || pumped == Pumped::Batch)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        [&self.of_packets()[..], &self.of_holes(), &self.of_messages()].concat()
+    }
+
+    fn of_packets(&self) -> [Figure; 10] {
+        let (driver, counts, queue) = (&self.driver, self.driver.counts(), self.queue.counts());
+        let passed = queue.on_one_side + queue.cut + queue.unfinished + counts.untouched.total();
+        [
+            Figure::gauge("connections", "Connections that are known", driver.connections() as u64),
+            Figure::counter(
+                "flows_evicted",
+                "Connections forgotten for others",
+                driver.stats().flows_evicted,
+            ),
+            Figure::gauge("packets_held", "Packets that wait for earlier ones", driver.held().into()),
+            Figure::gauge("packets_kept", "Packets that could be sent again", driver.cached() as u64),
+            Figure::counter("segments_out", "Segments that went out over the link", counts.out),
+            Figure::counter("segments_in", "Segments that came over the link", counts.come),
+            Figure::counter("packets_untouched", "Packets that passed without the machine", passed),
+            Figure::counter("packets_postponed", "Packets that waited for earlier ones", counts.postponed),
+            Figure::counter("packets_sent_again", "Packets sent over the link again", counts.sent_again),
+            Figure::counter("packets_refused", "Packets that could not be sent again", counts.refused),
+        ]
+    }
+
+    fn of_holes(&self) -> [Figure; 5] {
+        let (recovery, too_much) = (self.driver.recovery(), self.driver.stats().overflowed);
+        [
+            Figure::counter("requests", "Requests made of the other end", recovery.requests),
+            Figure::counter("holes_recovered", "Holes filled after they were asked for", recovery.recovered),
+            Figure::counter("holes_given_up", "Holes that nobody filled in time", recovery.given_up),
+            Figure::counter("holes_overflowed", "Holes given up because too much waited", too_much),
+            Figure::counter("holes_left_to_sender", "Holes of what is not kept", recovery.not_cached),
+        ]
+    }
+
+    fn of_messages(&self) -> [Figure; 6] {
+        let (stats, sent) = (self.driver.stats(), self.driver.counts().messages - self.unsaid);
+        let (malformed, gone) = (stats.malformed + self.socket.cut, self.socket.unreachable);
+        [
+            Figure::counter("messages_sent", "Messages to the other end", sent),
+            Figure::counter("messages_unsaid", "Messages that found no room, or no way", self.unsaid),
+            Figure::counter("messages_malformed", "Messages that are none", malformed),
+            // The other end has another key, or somebody forges.
+            Figure::counter("messages_forged", "Messages without the right proof", stats.forged),
+            Figure::counter("messages_replayed", "Messages that had come before", stats.replays_refused),
+            Figure::counter("peer_unreachable", "Times that the network said that nobody is there", gone),
+        ]
+    }
+}
+
+impl Service for DProxy {
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+        let (clock, mut written) = (Clock::start(), Written::default());
+        loop {
+            let now = clock.now();
+            let due = if self.turn(now)? { Some(now) } else { self.driver.poll_timeout() };
+            if written.is_due(now) {
+                ledger.write(self.figures());
+            }
+            if clock.wait([self.queue.as_fd(), self.socket.as_fd()], stop, due)? == Woken::ToStop {
+                ledger.write(self.figures());
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Since 1970: above all numbers of a former life, unless the clock has gone back.
+#[expect(clippy::disallowed_methods, reason = "it must outlast the process")]
+fn nanoseconds() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    since.as_nanos() as u64
+}

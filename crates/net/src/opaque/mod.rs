@@ -1,0 +1,261 @@
+//! A link that repairs its losses, between any two Linux hosts: a TUN interface at each end, and UDP between them.
+//!
+//! ```text
+//! ip route add 10.82.0.0/24 dev dproxy0
+//! ```
+//!
+//! What the kernel routes into the interface crosses the link as [`hopline_proxy::tunnel`] says, and comes out of the interface at the
+//! other end: IPv4 and IPv6, whatever is in it. `docs/protocols/d-proxy.md` has the rest.
+//!
+//! What the interface's queue at this end drops the machine is told, and does not repair. A queue elsewhere on the way drops what is taken
+//! for lost and repaired for ever, so that a sender that looks for losses fills it and keeps it full: where the rate is known,
+//! [`Shaping`] has packets wait here, where they can be dropped in time. Marks of congestion (ECN) do not cross from one IP header to the
+//! other.
+
+mod figures;
+mod shaping;
+
+use crate::error::Error;
+use crate::pace::{Clock, Woken, Written};
+use crate::peer_socket::{PeerSocket, Sent};
+use crate::service::{Ledger, Service};
+use crate::{Interface, Tun};
+use bytes::Bytes;
+use hopline_core::Instant;
+use hopline_proxy::dproxy::Key;
+use hopline_proxy::tunnel::{self, Does, OVERHEAD, Repair, Tunnel};
+use shaping::Shaper;
+pub use shaping::Shaping;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Packets taken from the interface before others have their turn.
+const BATCH: usize = 64;
+/// Longest IP packet there is.
+const LONGEST: usize = 65_535;
+/// Least MTU of the interface: that of IPv6 (RFC 8200 §5).
+const LEAST_MTU: u16 = 1280;
+/// Length of the UDP header.
+const UDP: usize = hopline_wire::udp::HEADER_LEN;
+
+/// One end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What the interface is to be called: 1 to 15 bytes. Default `dproxy0`.
+    pub tun: String,
+    /// This end's own address, at which it hears.
+    pub local: IpAddr,
+    /// The other end's address, of the same version of IP. Nobody else is heard.
+    pub peer: IpAddr,
+    /// UDP port at both ends. Default 1022.
+    pub port: u16,
+    /// What both ends share.
+    pub key: Key,
+    /// How losses are repaired; the same at both ends. Default [`Repair::Asking`].
+    pub repair: Repair,
+    /// Longest IP packet that passes between the ends uncut, in bytes. Default 1500. The interface's MTU is that without what a datagram
+    /// adds: 56 bytes over IPv4, 76 over IPv6. It must leave 1280, for IPv6.
+    pub mtu: u16,
+    /// A queue of our own before the link, for one whose rate is known. Default none: packets go at once.
+    pub shaping: Option<Shaping>,
+}
+
+impl Config {
+    /// The defaults, between these ends.
+    #[must_use]
+    pub fn new(local: IpAddr, peer: IpAddr, key: Key) -> Self {
+        Self {
+            tun: "dproxy0".into(),
+            local,
+            peer,
+            port: hopline_wire::dproxy::PORT,
+            key,
+            repair: Repair::Asking(hopline_proxy::dproxy::opaque::Config::default()),
+            mtu: 1500,
+            shaping: None,
+        }
+    }
+
+    /// The MTU of the interface.
+    ///
+    /// # Errors
+    /// What must be, where something cannot be.
+    pub fn tun_mtu(&self) -> Result<u16, &'static str> {
+        if self.local.is_ipv4() != self.peer.is_ipv4() {
+            return Err("`local` and `peer` must be addresses of the same version of IP");
+        }
+        if let Some(shaping) = &self.shaping {
+            shaping.codel().validate()?;
+        }
+        let mtu = self.mtu.saturating_sub((self.ip_header() + UDP + OVERHEAD) as u16);
+        if mtu < LEAST_MTU { Err("`mtu` must be at least 1336 over IPv4, 1356 over IPv6") } else { Ok(mtu) }
+    }
+
+    const fn ip_header(&self) -> usize {
+        if self.local.is_ipv4() { 20 } else { 40 }
+    }
+}
+
+/// One end of a link, ready to run.
+#[derive(Debug)]
+pub struct Opaque {
+    tun: Tun,
+    socket: PeerSocket,
+    tunnel: Tunnel,
+    shaper: Option<Shaper>,
+    /// Bytes that a datagram has beside its payload.
+    around: usize,
+    counts: Counts,
+}
+
+/// What was done beside the machine.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// Packets that the interface would not take.
+    tun_refused: u64,
+    datagrams_sent: u64,
+    bytes_sent: u64,
+    datagrams_received: u64,
+}
+
+impl Opaque {
+    /// Makes the interface and brings it up, and opens the socket, in the calling thread's namespace. Addresses and routes are for whoever
+    /// calls.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `/dev/net/tun`; [`Error::System`] if the name or the port is taken, if `local` is
+    /// no address of this host, if there is no route to `peer`, or of a configuration that cannot be.
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        let mtu = config.tun_mtu().map_err(|why| {
+            Error::system("setting up a link", io::Error::new(io::ErrorKind::InvalidInput, why))
+        })?;
+        let socket = PeerSocket::open(config.local, config.peer, config.port)?;
+        let tun = Tun::open(&config.tun)?;
+        let interface = Interface::named(tun.name())?;
+        interface.set_mtu(mtu)?;
+        interface.up()?;
+        let life = getrandom::u64()
+            .map_err(|e| Error::system("asking for random numbers", io::Error::other(e.to_string())))?;
+        let machine = tunnel::Config { key: config.key, repair: config.repair };
+        Ok(Self {
+            tun,
+            socket,
+            tunnel: Tunnel::new(machine, life),
+            shaper: config.shaping.map(Shaper::new),
+            around: config.ip_header() + UDP,
+            counts: Counts::default(),
+        })
+    }
+
+    /// What the interface is called.
+    #[must_use]
+    pub fn interface(&self) -> &str {
+        self.tun.name()
+    }
+
+    /// Takes what has come and does what is due. Whether more may have come.
+    fn turn(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<bool> {
+        let from_socket = self.take_from_socket(now)?;
+        let from_tun = self.take_from_tun(now, buffer)?;
+        if self.tunnel.poll_timeout().is_some_and(|due| due <= now) {
+            self.tunnel.handle_timeout(now);
+            self.carry_out(now);
+        }
+        self.release(now);
+        Ok(from_socket || from_tun)
+    }
+
+    fn take_from_socket(&mut self, now: Instant) -> io::Result<bool> {
+        let mut received = Vec::new();
+        let more = self.socket.receive(|datagram| received.push(datagram))?;
+        self.counts.datagrams_received += received.len() as u64;
+        for datagram in received {
+            self.tunnel.handle_datagram(now, &datagram);
+            self.carry_out(now);
+        }
+        Ok(more)
+    }
+
+    fn take_from_tun(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            let Some(len) = self.tun.receive(buffer)? else { return Ok(false) };
+            let packet = Bytes::copy_from_slice(&buffer[..len]);
+            match &mut self.shaper {
+                Some(shaper) => shaper.push(now, packet),
+                None => {
+                    self.tunnel.send(now, packet);
+                    self.carry_out(now);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets go what has its turn at the link.
+    fn release(&mut self, now: Instant) {
+        while let Some(packet) = self.shaper.as_mut().and_then(|shaper| shaper.pop(now)) {
+            self.tunnel.send(now, packet);
+            self.carry_out(now);
+        }
+    }
+
+    /// Does what the machine says.
+    fn carry_out(&mut self, now: Instant) {
+        while let Some(does) = self.tunnel.poll() {
+            match does {
+                Does::Delivers(packet) => {
+                    self.counts.tun_refused += u64::from(self.tun.send(&packet).is_err())
+                }
+                Does::Sends { turn, datagram, packet } => match (self.socket.send(turn, &datagram), packet) {
+                    (Sent::Yes, _) => {
+                        self.counts.datagrams_sent += 1;
+                        let len = datagram.len() + self.around;
+                        self.counts.bytes_sent += len as u64;
+                        self.shaper.iter_mut().for_each(|shaper| shaper.sent(now, len));
+                    }
+                    (Sent::Refused, Some(packet)) => self.tunnel.refused(packet),
+                    (Sent::Refused, None) => {}
+                },
+            }
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let shaped = self.shaper.as_ref().and_then(Shaper::due);
+        self.tunnel.poll_timeout().into_iter().chain(shaped).min()
+    }
+}
+
+impl Service for Opaque {
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+        let (clock, mut written, mut buffer) = (Clock::start(), Written::default(), vec![0; LONGEST]);
+        loop {
+            let now = clock.now();
+            let due = if self.turn(now, &mut buffer)? { Some(now) } else { self.due() };
+            if written.is_due(now) {
+                ledger.write(self.figures());
+            }
+            if clock.wait([self.tun.as_fd(), self.socket.as_fd()], stop, due)? == Woken::ToStop {
+                ledger.write(self.figures());
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interface_takes_what_a_datagram_can_carry() {
+        let [a, b, v6]: [IpAddr; 3] = ["10.0.0.1", "10.0.0.2", "fd00::1"].map(|text| text.parse().unwrap());
+        let config = Config::new(a, b, Key::new([0; 32]));
+        assert_eq!(config.tun_mtu(), Ok(1444));
+        assert_eq!(Config { local: v6, peer: v6, ..config.clone() }.tun_mtu(), Ok(1424));
+        assert!(Config { peer: v6, ..config.clone() }.tun_mtu().is_err());
+        assert_eq!(Config { mtu: 1336, ..config.clone() }.tun_mtu(), Ok(1280));
+        assert!(Config { mtu: 1335, ..config }.tun_mtu().is_err());
+    }
+}

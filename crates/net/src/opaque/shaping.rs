@@ -1,0 +1,237 @@
+//! A queue of our own, before packets are numbered, for a link whose rate is known: what waits, waits here, by flows and with CoDel.
+
+use bytes::Bytes;
+use core::num::{NonZeroU16, NonZeroU64};
+use hopline_core::{Duration, Instant};
+use hopline_queue::{Action, Capability, Class, CoDelConfig, Contents, Enqueued, FqCoDel, FqCoDelConfig};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+
+/// How late the queue may be served and still be on time: what a timer of the system is late by.
+const SLACK: Duration = Duration::from_millis(1);
+
+/// How fast packets go into the link, and where they wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shaping {
+    /// Bits per second of the datagrams with their IP headers. A little less than the link has, so that its own queue stays empty.
+    pub rate: NonZeroU64,
+    /// Most packets that wait. Default 1000.
+    pub packets: NonZeroU16,
+    /// Standing delay that is tolerated (CoDel's target). Default 5 ms (RFC 8289 §4.4).
+    pub target: Duration,
+    /// How long it may stand (CoDel's interval), at least `target`. Default 100 ms (§4.3).
+    pub interval: Duration,
+}
+
+impl Shaping {
+    /// The defaults, at this rate.
+    #[must_use]
+    pub const fn new(rate: NonZeroU64) -> Self {
+        let CoDelConfig { target, interval, .. } = CoDelConfig::RFC8289;
+        Self { rate, packets: NonZeroU16::new(1000).expect("not zero"), target, interval }
+    }
+
+    pub(super) const fn codel(&self) -> CoDelConfig {
+        CoDelConfig { target: self.target, interval: self.interval, ..CoDelConfig::RFC8289 }
+    }
+}
+
+/// Packets that wait for the rate.
+#[derive(Debug)]
+pub(super) struct Shaper {
+    rate: u64,
+    queue: FqCoDel<Waiting>,
+    packets: Packets,
+    /// When everything that was sent has left.
+    free_at: Instant,
+    next: u64,
+    /// Packets that found no room.
+    pub(super) refused: u64,
+    hasher: RandomState,
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Waiting {
+    number: u64,
+    len_bytes: u32,
+    flow: u64,
+}
+
+#[derive(Debug, Default)]
+struct Packets {
+    packets: BTreeMap<u64, Bytes>,
+    /// Packets dropped because packets waited too long.
+    late: u64,
+}
+
+impl Shaper {
+    pub(super) fn new(shaping: Shaping) -> Self {
+        let config = FqCoDelConfig { codel: shaping.codel(), ..FqCoDelConfig::RFC8290 };
+        Self {
+            rate: shaping.rate.get(),
+            queue: FqCoDel::new(config, shaping.packets),
+            packets: Packets::default(),
+            free_at: Instant::ZERO,
+            next: 0,
+            refused: 0,
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// A packet waits from now on.
+    pub(super) fn push(&mut self, now: Instant, packet: Bytes) {
+        let flow = self.hasher.hash_one(flow_of(&packet));
+        let waiting = Waiting { number: self.next, len_bytes: packet.len() as u32, flow };
+        self.packets.packets.insert(self.next, packet);
+        self.next += 1;
+        match self.queue.enqueue(now, waiting, &self.packets) {
+            Enqueued::Accepted => {}
+            Enqueued::Displaced(gone) | Enqueued::Refused(gone) | Enqueued::Early(gone) => {
+                self.refused += 1;
+                self.packets.packets.remove(&gone.number);
+            }
+        }
+    }
+
+    /// The next packet, if the link is free.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<Bytes> {
+        if self.free_at > now {
+            return None;
+        }
+        let waiting = self.queue.dequeue(now, &mut self.packets)?;
+        self.packets.packets.remove(&waiting.number)
+    }
+
+    /// So many bytes go into the link.
+    pub(super) fn sent(&mut self, now: Instant, bytes: usize) {
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(SLACK.as_nanos()));
+        self.free_at = self.free_at.max(earliest) + Duration::of_bits(bytes as u64 * 8, self.rate);
+    }
+
+    /// When the next packet goes.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (!self.queue.is_empty()).then_some(self.free_at)
+    }
+
+    /// Packets that wait.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Packets dropped because packets waited too long.
+    pub(super) const fn late(&self) -> u64 {
+        self.packets.late
+    }
+}
+
+impl Contents<Waiting> for Packets {
+    fn class(&self, _: &Waiting) -> Class {
+        Class::Data
+    }
+
+    fn len_bytes(&self, packet: &Waiting) -> u32 {
+        packet.len_bytes
+    }
+
+    fn capability(&self, _: &Waiting) -> Capability {
+        Capability::NotCapable
+    }
+
+    fn flow(&self, packet: &Waiting) -> u64 {
+        packet.flow
+    }
+
+    // Packets here cannot be marked, and the action is to drop.
+    fn mark(&mut self, _: &mut Waiting) {}
+
+    fn dropped(&mut self, packet: Waiting) {
+        self.late += 1;
+        self.packets.remove(&packet.number);
+    }
+}
+
+const _: () = assert!(matches!(CoDelConfig::RFC8289.action, Action::Drop));
+
+/// What packets of one flow have in common: addresses, protocol and, of TCP and UDP, ports.
+fn flow_of(packet: &[u8]) -> (&[u8], u8, &[u8]) {
+    let (addresses, protocol, ports) = match packet.first().map_or(0, |first| first >> 4) {
+        4 => (12..20, 9, usize::from(packet[0] & 15) * 4),
+        6 => (8..40, 6, 40),
+        _ => return (&[], 0, &[]),
+    };
+    let protocol = packet.get(protocol).copied().unwrap_or(0);
+    let has_ports = matches!(protocol, 6 | 17);
+    let ports = packet.get(ports..ports + 4).filter(|_| has_ports).unwrap_or_default();
+    (packet.get(addresses).unwrap_or_default(), protocol, ports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shaper(packets: u16) -> Shaper {
+        // 1000 bytes a millisecond.
+        let shaping = Shaping::new(NonZeroU64::new(8_000_000).unwrap());
+        Shaper::new(Shaping { packets: NonZeroU16::new(packets).unwrap(), ..shaping })
+    }
+
+    /// A packet of UDP between hosts that end in `host`.
+    fn packet(host: u8, len: usize) -> Bytes {
+        let mut packet = vec![host; len];
+        (packet[0], packet[9]) = (0x45, 17);
+        packet.into()
+    }
+
+    #[test]
+    fn packets_go_at_the_rate() {
+        let mut shaper = shaper(100);
+        let mut sent = Vec::new();
+        (0..20).for_each(|_| shaper.push(Instant::from_millis(10), packet(1, 1000)));
+        for ms in 10..40 {
+            let now = Instant::from_millis(ms);
+            while let Some(packet) = shaper.pop(now) {
+                shaper.sent(now, packet.len());
+                sent.push(ms);
+            }
+        }
+        // One more at first, for what a timer may be late by.
+        let expected: Vec<u64> = [10].into_iter().chain(10..29).collect();
+        assert_eq!((sent, shaper.due()), (expected, None));
+    }
+
+    #[test]
+    fn what_finds_no_room_and_what_waits_too_long_is_dropped_and_forgotten() {
+        let mut shaper = shaper(50);
+        (0..60).for_each(|_| shaper.push(Instant::ZERO, packet(1, 1000)));
+        assert_eq!((shaper.len(), shaper.refused, shaper.packets.packets.len()), (50, 10, 50));
+        let mut now = Instant::ZERO;
+        for _ in 0..1000 {
+            now += Duration::from_millis(1);
+            shaper.push(now, packet(1, 1000));
+            if let Some(packet) = shaper.pop(now) {
+                shaper.sent(now, packet.len());
+            }
+        }
+        assert!(shaper.late() > 0, "the queue stood at 50 ms");
+        assert_eq!(shaper.packets.packets.len(), shaper.len());
+    }
+
+    #[test]
+    fn a_flow_that_sends_little_does_not_wait_behind_one_that_fills_the_queue() {
+        let mut shaper = shaper(100);
+        (0..50).for_each(|_| shaper.push(Instant::ZERO, packet(1, 1000)));
+        assert_eq!(shaper.pop(Instant::ZERO), Some(packet(1, 1000)));
+        shaper.push(Instant::ZERO, packet(2, 100));
+        let next: Vec<_> = core::iter::from_fn(|| shaper.pop(Instant::ZERO)).take(3).collect();
+        assert!(next.contains(&packet(2, 100)));
+    }
+
+    #[test]
+    fn whatever_comes_is_of_some_flow() {
+        for packet in [&[][..], &[0x45], &[0x4f; 20], &[0x60; 10], &[0x60; 41], &[0; 60]] {
+            flow_of(packet);
+        }
+        assert_ne!(flow_of(&packet(1, 40)), flow_of(&packet(2, 40)));
+    }
+}

@@ -1,0 +1,281 @@
+//! The kernel's TCP over 100 Mb/s to one end of a pair, and from there over 20 Mb/s and 2 ms that lose packets to the other end.
+
+use hopline_core::Duration;
+use hopline_net::link::{NamespaceLink, Reach, Setup};
+use hopline_net::service::{Ledger, Service};
+use hopline_net::veth::{self, Trains};
+use hopline_net::{Interface, Namespace, sched, tcp};
+use hopline_testkit::{Emulation, Side};
+use rustix::event::{EventfdFlags, eventfd};
+use socket2::{Domain, Socket, Type};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration as Real;
+
+/// The sender, behind the wired link.
+pub(crate) const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
+/// Where the wired link ends, and the near end's side of the cable from there.
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
+const CABLE: &str = "cable";
+/// What both links call their interfaces.
+pub(crate) const LINK: &str = "link0";
+/// Longer than anything here is silent.
+const PATIENCE: Real = Real::from_secs(60);
+/// How often what is expected is looked for, 5 ms apart.
+const LOOKS: u32 = 2000;
+
+/// What the lossy link does to packets towards the mobile host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Losses {
+    pub(crate) share: f64,
+    /// Mean length of bursts.
+    pub(crate) burst: Option<f64>,
+    /// Whether as much is lost on the way back.
+    pub(crate) back: bool,
+}
+
+impl Losses {
+    pub(crate) const fn of(share: f64) -> Self {
+        Self { share, burst: None, back: false }
+    }
+}
+
+/// Where packets to the mobile host wait for the 20 Mb/s, 100 at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bottleneck {
+    /// In the link: its ends neither see it nor can have anything go first.
+    InLink,
+    /// In the interface of the near end.
+    InNear,
+}
+
+/// A sender, a wired link, a router that is the near end, a lossy link, a mobile host that is the far end.
+pub(crate) struct World {
+    wired: NamespaceLink,
+    pub(crate) lossy: NamespaceLink,
+}
+
+impl World {
+    pub(crate) fn new(wired_ms: u64, losses: Losses, bottleneck: Bottleneck, seed: u64) -> Self {
+        let slow = |rate, ms, queue| Emulation {
+            rate: Some(rate),
+            latency: Duration::from_millis(ms),
+            queue: Some(queue),
+            ..Emulation::default()
+        };
+        let wire = slow(100_000_000, wired_ms, 1000);
+        let air = slow(20_000_000, 2, 100);
+        let lossy = Emulation { loss: losses.share, burst: losses.burst, ..air.clone() };
+        let forth = match bottleneck {
+            Bottleneck::InLink => lossy.clone(),
+            Bottleneck::InNear => Emulation { rate: None, queue: None, ..lossy.clone() },
+        };
+        let back = if losses.back { lossy } else { air };
+        let [wired, lossy] = [Setup::new(wire.clone(), wire, seed), Setup::new(forth, back, seed + 1)]
+            .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+        let world = Self { wired, lossy };
+        world.connect();
+        if bottleneck == Bottleneck::InNear {
+            world.slow_down();
+        }
+        world
+    }
+
+    fn connect(&self) {
+        let (far, near) = (self.wired.host(Side::B), self.near());
+        // Both links have the same addresses at first.
+        self.wired.run_in_a(|| address(LINK, SENDER));
+        self.wired.run_in_b(|| address(LINK, Ipv4Addr::new(10, 81, 0, 2)));
+        veth::join([far, near], CABLE, Trains::Never).unwrap();
+        far.run(|| address(CABLE, FAR)).unwrap();
+        near.run(|| address(CABLE, NEAR)).unwrap();
+        for network in ["10.80.0.0/24", "10.90.0.0/24"] {
+            ip(far, &format!("route add {network} via {NEAR}"));
+        }
+        ip(near, &format!("route add 10.81.0.0/24 via {FAR}"));
+        ip(self.wired.host(Side::A), &format!("route add default dev {LINK}"));
+        ip(self.mobile(), &format!("route add default dev {LINK}"));
+        for router in [far, near] {
+            router.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
+        }
+    }
+
+    /// 20 Mb/s at the near end's interface.
+    fn slow_down(&self) {
+        ip(self.near(), &format!("link set {LINK} txqueuelen 100"));
+        let tc = |what: &str| succeed(self.near(), "tc", what);
+        tc(&format!("qdisc add dev {LINK} root handle 1: tbf rate 20mbit burst 3000 limit 200000"));
+        tc(&format!("qdisc add dev {LINK} parent 1:1 handle 10: pfifo_fast"));
+    }
+
+    pub(crate) fn near(&self) -> &Namespace {
+        self.lossy.host(Side::A)
+    }
+
+    pub(crate) fn mobile(&self) -> &Namespace {
+        self.lossy.host(Side::B)
+    }
+
+    pub(crate) fn sender(&self) -> &Namespace {
+        self.wired.host(Side::A)
+    }
+
+    /// Connects the sender to the mobile host at this address: both ends.
+    pub(crate) fn connection(&self, to: Ipv4Addr, law: &str) -> [TcpStream; 2] {
+        let to = SocketAddr::from((to, 5001));
+        let listener = self.mobile().run(|| TcpListener::bind(to).unwrap()).unwrap();
+        let sender = self.sender().run(|| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            tcp::set_congestion_control(&socket, law).unwrap();
+            socket.connect(&to.into()).unwrap();
+            TcpStream::from(socket)
+        });
+        let (mobile, from) = listener.accept().unwrap();
+        assert_eq!(from.ip(), SENDER, "nobody's address is changed");
+        let sender = sender.unwrap();
+        sender.set_write_timeout(Some(PATIENCE)).unwrap();
+        mobile.set_read_timeout(Some(PATIENCE)).unwrap();
+        [sender, mobile]
+    }
+
+    /// Sends so many bytes by the kernel's CUBIC and compares what arrives; `meanwhile` is told how many have.
+    pub(crate) fn transfer(&self, to: Ipv4Addr, bytes: usize, mut meanwhile: impl FnMut(usize)) {
+        let [mut sender, mut mobile] = self.connection(to, "cubic");
+        let content: Vec<u8> = (0..bytes).map(|i| (i * i / 251) as u8).collect();
+        let sent = blake3::hash(&content);
+        thread::scope(|scope| {
+            scope.spawn(move || sender.write_all(&content).unwrap());
+            let (mut hasher, mut buffer, mut arrived) = (blake3::Hasher::new(), vec![0; 65_536], 0);
+            loop {
+                match mobile.read(&mut buffer).unwrap() {
+                    0 => break,
+                    len => {
+                        hasher.update(&buffer[..len]);
+                        arrived += len;
+                        meanwhile(arrived);
+                    }
+                }
+            }
+            assert_eq!((arrived, hasher.finalize()), (bytes, sent));
+        });
+    }
+
+    /// Bytes that arrive within so long from the connection on.
+    #[expect(clippy::disallowed_methods, reason = "goodput is measured in real time")]
+    pub(crate) fn received_within(&self, to: Ipv4Addr, law: &str, lasts: Real) -> usize {
+        let until = std::time::Instant::now() + lasts;
+        let [mut sender, mut mobile] = self.connection(to, law);
+        mobile.set_read_timeout(Some(Real::from_millis(100))).unwrap();
+        thread::scope(|scope| {
+            // It ends when the mobile host is gone.
+            scope.spawn(move || while sender.write_all(&[7; 65_536]).is_ok() {});
+            let (mut buffer, mut received) = (vec![0; 65_536], 0);
+            while std::time::Instant::now() < until {
+                // Nothing came for a while: there may come more.
+                received += mobile.read(&mut buffer).unwrap_or(0);
+            }
+            drop(mobile);
+            received
+        })
+    }
+}
+
+fn address(interface: &str, address: Ipv4Addr) {
+    let interface = Interface::named(interface).unwrap();
+    interface.set_address(address, 24).unwrap();
+    interface.up().unwrap();
+}
+
+/// Asks ip(8) for something on a host.
+pub(crate) fn ip(host: &Namespace, what: &str) {
+    succeed(host, "ip", what);
+}
+
+/// Runs a program on a host.
+pub(crate) fn succeed(host: &Namespace, program: &str, arguments: &str) {
+    let mut command = Command::new(program);
+    command.args(arguments.split(' ')).stdout(Stdio::null());
+    let ended = host.spawn(command).unwrap().wait().unwrap();
+    assert!(ended.success(), "{program} {arguments}: {ended}");
+}
+
+/// Looks again and again until it is so.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..LOOKS {
+        if is_so() {
+            return;
+        }
+        thread::sleep(Real::from_millis(5));
+    }
+    panic!("not after ten seconds: {what}");
+}
+
+/// A service on a thread of its own.
+pub(crate) struct Running {
+    stop: Arc<OwnedFd>,
+    ledger: Arc<Ledger>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Running {
+    pub(crate) fn new(service: impl Service + 'static) -> Self {
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let ledger = Arc::new(Ledger::default());
+        let (stopped, written) = (Arc::clone(&stop), Arc::clone(&ledger));
+        let run = move || {
+            // As the link is: a busy machine makes neither of them late.
+            let _ = sched::be_on_time();
+            Box::new(service).run(stopped.as_fd(), &written)
+        };
+        let thread = Some(thread::Builder::new().name("service".into()).spawn(run).unwrap());
+        Self { stop, ledger, thread }
+    }
+
+    /// A figure as it was written last; 0 before.
+    pub(crate) fn figure(&self, name: &str) -> u64 {
+        let figures = self.ledger.read();
+        let found = figures.iter().find(|figure| figure.name == name);
+        assert!(figures.is_empty() || found.is_some(), "there is no figure {name}");
+        found.map_or(0, |figure| figure.value)
+    }
+
+    /// Ends it. Its last figures.
+    pub(crate) fn end(mut self) -> impl Fn(&str) -> u64 {
+        self.stop_it();
+        move |name| self.figure(name)
+    }
+
+    fn stop_it(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
+            thread.join().unwrap().unwrap();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            self.stop_it();
+        }
+    }
+}
+
+/// A UDP socket on a host.
+pub(crate) fn udp(host: &Namespace, at: impl Into<SocketAddr>) -> std::net::UdpSocket {
+    let at = at.into();
+    let socket = host.run(|| std::net::UdpSocket::bind(at).unwrap()).unwrap();
+    socket.set_read_timeout(Some(Real::from_secs(5))).unwrap();
+    socket
+}
+
+/// Any port of this address.
+pub(crate) const fn at(address: Ipv4Addr, port: u16) -> SocketAddrV4 {
+    SocketAddrV4::new(address, port)
+}

@@ -1,0 +1,30 @@
+//! Frames as bytes.
+
+use super::Frame;
+use bytes::Bytes;
+use hopline_wire::arq as wire;
+
+impl Frame<Bytes> {
+    /// The frame as it is on the link. `None` of parity, which has no bytes yet.
+    #[must_use]
+    pub fn to_wire(&self) -> Option<wire::Frame> {
+        let (epoch, body) = match self {
+            Self::Data { epoch, first, number, content } => {
+                (epoch, wire::Body::Data { first: *first, number: *number, content: content.clone() })
+            }
+            Self::Ack { epoch, next, beyond } => (epoch, wire::Body::Ack { next: *next, beyond: *beyond }),
+            Self::Parity { .. } => return None,
+        };
+        Some(wire::Frame { epoch: *epoch, body })
+    }
+
+    /// The frame that came over the link as these.
+    #[must_use]
+    pub fn from_wire(frame: wire::Frame) -> Self {
+        let epoch = frame.epoch;
+        match frame.body {
+            wire::Body::Data { first, number, content } => Self::Data { epoch, first, number, content },
+            wire::Body::Ack { next, beyond } => Self::Ack { epoch, next, beyond },
+        }
+    }
+}

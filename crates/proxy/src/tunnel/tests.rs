@@ -1,0 +1,342 @@
+use super::*;
+use crate::arq::Order;
+use core::num::NonZeroU8;
+use hopline_core::{Duration, Purpose, Stream};
+use hopline_wire::dproxy::tunnel::GREETING_LEN;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const KEY: Key = Key::new([7; 32]);
+const DELAY: Duration = Duration::from_millis(2);
+
+fn asking() -> Repair {
+    Repair::Asking(opaque::Config::default())
+}
+
+fn acknowledging() -> Repair {
+    Repair::Acknowledging(arq::Config::default())
+}
+
+/// Two ends, and what is under way between them.
+struct Net {
+    ends: [Tunnel; 2],
+    now: Instant,
+    under_way: BTreeMap<(Instant, u64), (usize, Bytes)>,
+    sent: u64,
+    /// Packets that have crossed, by the end at which they arrived.
+    delivered: [Vec<Bytes>; 2],
+    /// All datagrams ever sent, by the end that they were for.
+    recorded: Vec<(usize, Bytes)>,
+    loss: f64,
+    random: Stream,
+}
+
+impl Net {
+    fn new(repairs: [Repair; 2], keys: [Key; 2]) -> Self {
+        let end = |at: usize| Tunnel::new(Config { key: keys[at], repair: repairs[at] }, 100 + at as u64);
+        Self {
+            ends: [end(0), end(1)],
+            now: Instant::from_secs(1),
+            under_way: BTreeMap::new(),
+            sent: 0,
+            delivered: Default::default(),
+            recorded: Vec::new(),
+            loss: 0.0,
+            random: Stream::keyed(1, 0, 0, Purpose::Emulation),
+        }
+    }
+
+    fn of(repair: Repair) -> Self {
+        let mut net = Self::new([repair; 2], [KEY; 2]);
+        net.run_ms(100);
+        net
+    }
+
+    /// An end begins again, as another life.
+    fn restart(&mut self, at: usize, repair: Repair, life: u64) {
+        self.ends[at] = Tunnel::new(Config { key: KEY, repair }, life);
+    }
+
+    fn send(&mut self, from: usize, packet: impl Into<Bytes>) {
+        self.ends[from].send(self.now, packet.into());
+        self.drain();
+    }
+
+    fn run_ms(&mut self, ms: u64) {
+        self.drain();
+        let until = self.now + Duration::from_millis(ms);
+        loop {
+            let arrival = self.under_way.keys().next().map(|key| key.0);
+            let timers = self.ends.iter().filter_map(Tunnel::poll_timeout);
+            let Some(next) = arrival.into_iter().chain(timers).min().filter(|next| *next <= until) else {
+                break;
+            };
+            self.now = self.now.max(next);
+            while let Some(first) = self.under_way.first_entry().filter(|first| first.key().0 <= self.now) {
+                let (to, datagram) = first.remove();
+                self.ends[to].handle_datagram(self.now, &datagram);
+            }
+            let now = self.now;
+            self.ends.iter_mut().for_each(|end| end.handle_timeout(now));
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    fn drain(&mut self) {
+        for from in [0, 1] {
+            while let Some(does) = self.ends[from].poll() {
+                match does {
+                    Does::Delivers(packet) => self.delivered[from].push(packet),
+                    Does::Sends { datagram, .. } => {
+                        let datagram = Bytes::from(datagram);
+                        self.recorded.push((1 - from, datagram.clone()));
+                        if !self.random.bernoulli(self.loss) {
+                            self.sent += 1;
+                            self.under_way.insert((self.now + DELAY, self.sent), (1 - from, datagram));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.ends.iter().all(Tunnel::is_ready)
+    }
+}
+
+fn packet(n: u32) -> Bytes {
+    Bytes::from(n.to_be_bytes().repeat(1 + n as usize % 300))
+}
+
+#[test]
+fn ends_that_begin_at_the_same_time_know_each_other_after_two_round_trips() {
+    for repair in [asking(), acknowledging()] {
+        let mut net = Net::new([repair; 2], [KEY; 2]);
+        net.run_ms(8);
+        assert!(net.is_ready());
+        assert_eq!(net.ends.each_ref().map(|end| end.stats().sessions), [1, 1]);
+        net.run_ms(10_000);
+        let greetings = net.ends.each_ref().map(|end| end.stats().greetings);
+        assert!(greetings.iter().all(|count| *count <= 4), "and say no more then: {greetings:?}");
+    }
+}
+
+#[test]
+fn an_end_that_is_alone_greets_once_a_second_and_drops_what_is_to_cross() {
+    let mut net = Net::new([asking(); 2], [KEY; 2]);
+    net.loss = 1.0;
+    net.run_ms(10_000);
+    net.send(0, packet(1));
+    let Stats { greetings, without_peer, packets, .. } = net.ends[0].stats();
+    assert_eq!((packets, without_peer), (1, 1));
+    assert!((10..17).contains(&greetings), "{greetings}");
+}
+
+#[test]
+fn what_a_lossy_link_loses_is_repaired_in_both_directions() {
+    for repair in [asking(), acknowledging()] {
+        let mut net = Net::of(repair);
+        net.loss = 0.2;
+        for n in 0..500 {
+            net.send(0, packet(n));
+            net.send(1, packet(n + 1000));
+            net.run_ms(1);
+        }
+        net.loss = 0.0;
+        net.run_ms(1_000);
+        assert_eq!(net.delivered[1], (0..500).map(packet).collect::<Vec<_>>());
+        assert_eq!(net.delivered[0], (1000..1500).map(packet).collect::<Vec<_>>());
+        assert!(net.ends[0].stats().sent_again > 100);
+    }
+}
+
+#[test]
+fn parity_makes_packets_again() {
+    let count = NonZeroU8::new(4).unwrap();
+    let parity = opaque::Parity::Adaptive { least: count, most: count };
+    let mut net = Net::of(Repair::Asking(opaque::Config { parity, ..Default::default() }));
+    net.loss = 0.1;
+    for n in 0..1000 {
+        net.send(0, packet(n));
+        net.run_ms(1);
+    }
+    net.loss = 0.0;
+    net.run_ms(1_000);
+    assert_eq!(net.delivered[1], (0..1000).map(packet).collect::<Vec<_>>());
+    assert!(net.ends[1].stats().restored > 20, "{:?}", net.ends[1].stats());
+}
+
+#[test]
+fn an_end_that_begins_again_is_followed() {
+    for (repair, who) in [(asking(), 0), (asking(), 1), (acknowledging(), 0), (acknowledging(), 1)] {
+        let mut net = Net::of(repair);
+        (0..50).for_each(|n| net.send(0, packet(n)));
+        net.run_ms(100);
+        net.restart(who, repair, 999);
+        net.run_ms(12);
+        assert!(net.is_ready(), "after three round trips");
+        (50..100).for_each(|n| net.send(0, packet(n)));
+        net.run_ms(100);
+        assert_eq!(net.delivered[1], (0..100).map(packet).collect::<Vec<_>>());
+        assert_eq!(net.ends[1 - who].stats().sessions, 2);
+    }
+}
+
+#[test]
+fn what_somebody_has_recorded_brings_nothing_whenever_it_is_played() {
+    for repair in [asking(), acknowledging()] {
+        let mut net = Net::of(repair);
+        for life in [200, 201, 202] {
+            (0..20).for_each(|n| net.send(0, packet(n)));
+            (0..20).for_each(|n| net.send(1, packet(n)));
+            net.run_ms(500);
+            net.restart(life as usize % 2, repair, life);
+            net.run_ms(500);
+        }
+        let (delivered, sessions) =
+            (net.delivered.clone(), net.ends.each_ref().map(|end| end.stats().sessions));
+        let recorded = core::mem::take(&mut net.recorded);
+        for (to, datagram) in recorded.iter().chain(recorded.iter().rev()) {
+            let now = net.now;
+            net.ends[*to].handle_datagram(now, datagram);
+            // And to the end that said it.
+            net.ends[1 - *to].handle_datagram(now, datagram);
+            net.run_ms(1);
+        }
+        assert_eq!(net.delivered, delivered);
+        assert_eq!(net.ends.each_ref().map(|end| end.stats().sessions), sessions);
+        assert!(net.is_ready());
+        net.send(0, packet(7));
+        net.run_ms(100);
+        assert_eq!(net.delivered[1].len(), delivered[1].len() + 1, "and does no harm");
+    }
+}
+
+#[test]
+fn a_greeting_that_was_withheld_from_a_former_life_does_not_bring_it_back() {
+    let mut net = Net::of(asking());
+    // A life that meets the challenge, and is not heard.
+    net.restart(1, asking(), 500);
+    net.run_ms(0);
+    net.recorded.clear();
+    net.run_ms(5);
+    let withheld: Vec<_> = net.recorded.iter().filter(|(to, _)| *to == 0).cloned().collect();
+    assert!(!withheld.is_empty());
+    net.under_way.clear();
+    net.restart(1, asking(), 501);
+    net.run_ms(500);
+    let sessions = net.ends[0].stats().sessions;
+    for (to, datagram) in withheld {
+        let now = net.now;
+        net.ends[to].handle_datagram(now, &datagram);
+        net.run_ms(10);
+    }
+    assert_eq!(net.ends[0].stats().sessions, sessions);
+    net.send(0, packet(1));
+    net.run_ms(100);
+    assert_eq!(net.delivered[1], [packet(1)]);
+}
+
+#[test]
+fn another_key_is_counted_and_brings_nothing() {
+    let mut net = Net::new([asking(); 2], [KEY, Key::new([8; 32])]);
+    net.run_ms(3_000);
+    net.send(0, packet(1));
+    net.run_ms(100);
+    assert!(!net.ends[0].is_ready() && net.delivered[1].is_empty());
+    let stats = net.ends[0].stats();
+    assert!(stats.forged_greetings > 3 && stats.sessions == 0, "{stats:?}");
+}
+
+#[test]
+fn nothing_is_answered_with_more_bytes_than_it_brought_and_what_proves_nothing_with_none() {
+    let mut net = Net::of(asking());
+    (0..20).for_each(|n| net.send(0, packet(n)));
+    net.run_ms(100);
+    let mut random = Stream::keyed(2, 0, 0, Purpose::Emulation);
+    let recorded = net.recorded.clone();
+    for _ in 0..100_000 {
+        let (_, datagram) = &recorded[random.below(recorded.len() as u32) as usize];
+        let mut forged = datagram.to_vec();
+        let at = random.below(forged.len() as u32) as usize;
+        forged[at] ^= 1 << random.below(8);
+        net.ends[1].handle_datagram(net.now, &forged.into());
+        assert_eq!(net.ends[1].poll(), None);
+    }
+    let Stats { malformed, forged, forged_greetings, .. } = net.ends[1].stats();
+    assert!(malformed > 0 && forged > 10_000 && forged_greetings > 1_000);
+    for (_, datagram) in recorded.iter().filter(|(to, datagram)| *to == 1 && datagram.len() == GREETING_LEN) {
+        net.ends[1].handle_datagram(net.now, datagram);
+        while let Some(does) = net.ends[1].poll() {
+            assert!(
+                matches!(&does, Does::Sends { datagram, .. } if datagram.len() == GREETING_LEN),
+                "{does:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_the_queue_refuses_is_not_repaired() {
+    let mut net = Net::of(asking());
+    net.ends[0].send(net.now, packet(1));
+    let Some(Does::Sends { packet: Some(number), .. }) = net.ends[0].poll() else { panic!("a packet goes") };
+    net.ends[0].refused(number);
+    net.send(0, packet(2));
+    net.run_ms(100);
+    assert_eq!((&net.delivered[1][..], net.ends[0].stats().refused), (&[packet(2)][..], 1));
+}
+
+#[test]
+fn ends_that_repair_in_different_ways_count_frames_that_are_none() {
+    let mut net = Net::new([asking(), acknowledging()], [KEY; 2]);
+    net.run_ms(100);
+    net.send(0, packet(1));
+    net.run_ms(100);
+    assert_eq!(net.delivered[1].len(), 0);
+    assert!(net.ends[1].stats().malformed > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_lost_and_whoever_begins_again_the_ends_find_each_other_and_no_packet_comes_twice(
+        loss in 0.0f64..0.6,
+        restarts in prop::collection::vec((0usize..2, 0u64..300), 0..6),
+        asks in any::<bool>(),
+        any_order in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let order = if any_order { Order::Any } else { Order::Kept };
+        let repair = if asks {
+            Repair::Asking(opaque::Config { order, ..Default::default() })
+        } else {
+            Repair::Acknowledging(arq::Config { order, ..Default::default() })
+        };
+        let mut net = Net::new([repair; 2], [KEY; 2]);
+        (net.loss, net.random) = (loss, Stream::keyed(seed, 0, 0, Purpose::Emulation));
+        let mut n = 0;
+        for (life, (who, ms)) in (1000..).zip(restarts) {
+            for _ in 0..ms {
+                net.send(0, packet(n));
+                n += 1;
+                net.run_ms(1);
+            }
+            net.restart(who, repair, life);
+        }
+        net.run_ms(30_000);
+        net.loss = 0.0;
+        net.run_ms(5_000);
+        prop_assert!(net.is_ready());
+        net.send(0, packet(n));
+        net.run_ms(1_000);
+        prop_assert_eq!(net.delivered[1].last(), Some(&packet(n)));
+        let mut all = net.delivered[1].clone();
+        all.sort();
+        all.dedup();
+        prop_assert_eq!(all.len(), net.delivered[1].len());
+    }
+}

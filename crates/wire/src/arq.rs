@@ -1,0 +1,188 @@
+//! Frames of a link that acknowledges each of them and repairs its losses, as they are within datagrams between its ends
+//! ([`tunnel`](crate::dproxy::tunnel)).
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------+-------+-------+-------------------------------+
+//! |  magic = 0xd7 | ver=1 | kind  |             epoch             |
+//! +---------------+-------+-------+-------------------------------+
+//! |  data, given up: the first     |  data, given up: its number  |
+//! |    number that is remembered   |  ack: 0                      |
+//! |  ack: all before this is there |                              |
+//! +--------------------------------+------------------------------+
+//! |  data: the packet                                             |
+//! |  given up: nothing                                            |
+//! |  ack: up to 4 words of 64 bits, of what is there beyond the   |
+//! |    first that is missing; the last one is not 0               |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! `epoch` is the life of the end that sends the packets, whoever sends the frame.
+
+use crate::emit::{array, be16};
+use crate::error::{ParseError, require};
+use bytes::Bytes;
+use hopline_core::Seq16;
+
+/// The first byte of each frame.
+pub const MAGIC: u8 = 0xd7;
+/// Length of what all frames have.
+pub const HEADER_LEN: usize = 8;
+/// Words of an acknowledgment.
+pub const WORDS: usize = 4;
+
+const VERSION: u8 = 1;
+const DATA: u8 = 0;
+const GIVEN_UP: u8 = 1;
+const ACK: u8 = 2;
+
+/// A frame as it is on the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Which life of the end that sends the packets.
+    pub epoch: u16,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// What a [`Frame`] carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// A packet, or none where one was given up.
+    Data {
+        /// The first number that its sender still remembers.
+        first: Seq16,
+        /// Its number.
+        number: Seq16,
+        /// The packet.
+        content: Option<Bytes>,
+    },
+    /// What has arrived.
+    Ack {
+        /// Everything before this.
+        next: Seq16,
+        /// Of what comes after that, from the lowest bit on, these.
+        beyond: [u64; WORDS],
+    },
+}
+
+impl Frame {
+    /// Parses a frame.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` of another magic number, version or kind; `BadLength` of bytes where there are to be none, and of words.
+    pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, HEADER_LEN)?;
+        if bytes[0] != MAGIC || bytes[1] >> 4 != VERSION {
+            return Err(ParseError::Unsupported { what: "ARQ frame", value: be16(bytes, 0).into() });
+        }
+        let (first, second) = (Seq16(be16(bytes, 4)), be16(bytes, 6));
+        let rest = bytes.slice(HEADER_LEN..);
+        let body = match bytes[1] & 0xf {
+            DATA => Body::Data { first, number: Seq16(second), content: Some(rest) },
+            GIVEN_UP if rest.is_empty() => Body::Data { first, number: Seq16(second), content: None },
+            ACK if second == 0 => Body::Ack { next: first, beyond: words(&rest)? },
+            GIVEN_UP | ACK => return Err(ParseError::BadLength { what: "ARQ frame", value: bytes.len() }),
+            other => return Err(ParseError::Unsupported { what: "ARQ kind", value: other.into() }),
+        };
+        Ok(Self { epoch: be16(bytes, 2), body })
+    }
+
+    /// Appends the frame.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let (kind, numbers) = match &self.body {
+            Body::Data { first, number, content } => {
+                (if content.is_some() { DATA } else { GIVEN_UP }, [first.0, number.0])
+            }
+            Body::Ack { next, .. } => (ACK, [next.0, 0]),
+        };
+        out.extend_from_slice(&[MAGIC, VERSION << 4 | kind]);
+        for field in [self.epoch, numbers[0], numbers[1]] {
+            out.extend_from_slice(&field.to_be_bytes());
+        }
+        match &self.body {
+            Body::Data { content, .. } => out.extend_from_slice(content.as_deref().unwrap_or_default()),
+            Body::Ack { beyond, .. } => {
+                beyond[..used(beyond)].iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
+            }
+        }
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        HEADER_LEN
+            + match &self.body {
+                Body::Data { content, .. } => content.as_ref().map_or(0, Bytes::len),
+                Body::Ack { beyond, .. } => 8 * used(beyond),
+            }
+    }
+}
+
+/// Words up to the last that is not 0.
+fn used(words: &[u64; WORDS]) -> usize {
+    words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1)
+}
+
+fn words(bytes: &[u8]) -> Result<[u64; WORDS], ParseError> {
+    let mut words = [0; WORDS];
+    let bad = ParseError::BadLength { what: "ARQ acknowledgment", value: bytes.len() };
+    if !bytes.len().is_multiple_of(8) || bytes.len() > 8 * WORDS {
+        return Err(bad);
+    }
+    let count = bytes.len() / 8;
+    for (at, word) in words[..count].iter_mut().enumerate() {
+        *word = u64::from_be_bytes(array(bytes, 8 * at));
+    }
+    if used(&words) == count { Ok(words) } else { Err(bad) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames() -> Vec<Frame> {
+        let (first, number) = (Seq16(0xfffe), Seq16(3));
+        let ack = |beyond| Body::Ack { next: number, beyond };
+        let content = |bytes: &'static [u8]| Some(Bytes::from_static(bytes));
+        let bodies = [
+            Body::Data { first, number, content: content(b"a packet") },
+            Body::Data { first, number, content: content(b"") },
+            Body::Data { first, number, content: None },
+            ack([0; WORDS]),
+            ack([0, 5, 0, 0]),
+            ack([1, 2, 3, 4]),
+        ];
+        bodies.into_iter().map(|body| Frame { epoch: 7, body }).collect()
+    }
+
+    fn written(frame: &Frame) -> Bytes {
+        let mut out = Vec::new();
+        frame.emit(&mut out);
+        assert_eq!(out.len(), frame.wire_len());
+        out.into()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for frame in frames() {
+            assert_eq!(Frame::parse(&written(&frame)), Ok(frame));
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_none() {
+        let with = |frame: usize, at: usize, value: u8| {
+            let mut bytes = written(&frames()[frame]).to_vec();
+            bytes.resize(bytes.len().max(at + 1), 0);
+            bytes[at] = value;
+            Frame::parse(&bytes.into()).is_err()
+        };
+        assert!(with(0, 0, 0xd6) && with(0, 1, 0x20) && with(0, 1, 0x13), "magic, version, kind");
+        assert!(with(2, 8, 1) && with(3, 7, 1) && with(3, 8, 1), "bytes where there are none");
+        assert!(with(4, 23, 0) && with(5, 40, 1), "words that say nothing, or too many");
+        let whole = written(&frames()[0]);
+        assert!((0..HEADER_LEN).all(|len| Frame::parse(&whole.slice(..len)).is_err()));
+    }
+}

@@ -1,0 +1,240 @@
+//! Frames of a link within UDP datagrams: a link whose ends are any two hosts, with proof that a frame comes from the other end and comes
+//! once. What is in a frame is [`frame`](super::frame) or [`arq`](crate::arq); the first byte tells which.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------+-------+-------+-------------------------------+
+//! |  magic = 0xd6 | ver=1 | kind=0|  number of the datagram:      |   a frame
+//! +---------------+-------+-------+                               |
+//! |  rises from one datagram of a session to the next, 48 bits    |
+//! +---------------------------------------------------------------+
+//! |  tag, 8 bytes: keyed BLAKE3 under the sender's key of the     |
+//! |  session, over the first 8 bytes and the frame                |
+//! +---------------------------------------------------------------+
+//! |  the frame                                                    |
+//! +---------------------------------------------------------------+
+//!
+//! +---------------+-------+-------+---------------+---------------+
+//! |  magic = 0xd6 | ver=1 | kind=1|   1: answer   |       0       |   a greeting, 52 bytes
+//! +---------------+-------+-------+---------------+---------------+
+//! |  life: chosen at random when the sender began (64 bits)       |
+//! |  challenge: to be met by the other end                        |
+//! |  met: the challenge of the other end that was heard last, or 0|
+//! |  knows: the life of the other end in the session, or 0        |
+//! +---------------------------------------------------------------+
+//! |  tag, 16 bytes: keyed BLAKE3 under the key of both ends, over |
+//! |  all before it                                                |
+//! +---------------------------------------------------------------+
+//! ```
+
+use crate::emit::array;
+use crate::error::{ParseError, require};
+use bytes::Bytes;
+
+/// The first byte of each datagram: no version of IP, message or bare frame begins like this.
+pub const MAGIC: u8 = 0xd6;
+/// What a datagram adds to a frame.
+pub const HEADER_LEN: usize = NUMBER_LEN + FRAME_TAG_LEN;
+/// Length of a greeting: all are as long.
+pub const GREETING_LEN: usize = GREETED_LEN + GREETING_TAG_LEN;
+/// Length of the part of a greeting that its tag is over.
+pub const GREETED_LEN: usize = 36;
+/// Length of the tag of a greeting.
+pub const GREETING_TAG_LEN: usize = 16;
+/// Length of the part of a frame's datagram before the tag.
+pub const NUMBER_LEN: usize = 8;
+/// Length of the tag of a frame.
+pub const FRAME_TAG_LEN: usize = 8;
+/// Numbers of datagrams are below this.
+pub const NUMBERS: u64 = 1 << 48;
+
+const VERSION: u8 = 1;
+const FRAME: u8 = 0;
+const GREETING: u8 = 1;
+
+/// What is in a datagram between the ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Datagram {
+    /// A frame of the link.
+    Frame(Sealed),
+    /// What the ends say to find out who lives.
+    Greeting(Greeting, [u8; GREETING_TAG_LEN]),
+}
+
+/// A frame with its proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// Rises from one datagram of its sender to the next, below [`NUMBERS`].
+    pub number: u64,
+    /// What proves that its sender is the other end as it lives now.
+    pub tag: [u8; FRAME_TAG_LEN],
+    /// The frame.
+    pub frame: Bytes,
+}
+
+/// What an end says of itself, and of what it knows of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Greeting {
+    /// Of the sender, since it began.
+    pub life: u64,
+    /// What the other end is to repeat, so that it is seen to be there now.
+    pub challenge: u64,
+    /// The challenge of the other end that was heard last; 0: none.
+    pub met: u64,
+    /// The life of the other end in the session that the sender has; 0: it has none.
+    pub knows: u64,
+    /// Whether the sender waits for an answer.
+    pub wants: Wants,
+}
+
+/// Whether an answer is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wants {
+    /// None is.
+    Nothing,
+    /// One is.
+    Answer,
+}
+
+impl Greeting {
+    /// The bytes before the tag: what the tag is computed over.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; GREETED_LEN] {
+        let mut out = [0; GREETED_LEN];
+        (out[0], out[1]) = (MAGIC, VERSION << 4 | GREETING);
+        out[2] = u8::from(self.wants == Wants::Answer);
+        for (at, value) in (4..).step_by(8).zip([self.life, self.challenge, self.met, self.knows]) {
+            out[at..at + 8].copy_from_slice(&value.to_be_bytes());
+        }
+        out
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Datagram, ParseError> {
+        require(bytes, GREETING_LEN)?;
+        if bytes.len() > GREETING_LEN {
+            return Err(ParseError::BadLength { what: "D-Proxy greeting", value: bytes.len() });
+        }
+        let wants = match (bytes[2], bytes[3]) {
+            (0, 0) => Wants::Nothing,
+            (1, 0) => Wants::Answer,
+            (flags, _) => {
+                return Err(ParseError::Unsupported { what: "D-Proxy greeting", value: flags.into() });
+            }
+        };
+        let [life, challenge, met, knows] = [4, 12, 20, 28].map(|at| u64::from_be_bytes(array(bytes, at)));
+        let greeting = Self { life, challenge, met, knows, wants };
+        Ok(Datagram::Greeting(greeting, array(bytes, GREETED_LEN)))
+    }
+}
+
+impl Sealed {
+    /// The bytes before the tag.
+    #[must_use]
+    pub fn header(number: u64) -> [u8; NUMBER_LEN] {
+        let mut out = (number % NUMBERS).to_be_bytes();
+        (out[0], out[1]) = (MAGIC, VERSION << 4 | FRAME);
+        out
+    }
+}
+
+impl Datagram {
+    /// Parses the payload of a datagram.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` of another magic number, version, kind, or flag; `BadLength` of bytes after a greeting.
+    pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, 2)?;
+        match (bytes[0], bytes[1] >> 4, bytes[1] & 0xf) {
+            (MAGIC, VERSION, FRAME) => {
+                require(bytes, HEADER_LEN)?;
+                let number = u64::from_be_bytes(array(bytes, 0)) % NUMBERS;
+                let frame = bytes.slice(HEADER_LEN..);
+                Ok(Self::Frame(Sealed { number, tag: array(bytes, NUMBER_LEN), frame }))
+            }
+            (MAGIC, VERSION, GREETING) => Greeting::parse(bytes),
+            _ => {
+                let value = u32::from(bytes[0]) << 8 | u32::from(bytes[1]);
+                Err(ParseError::Unsupported { what: "D-Proxy datagram", value })
+            }
+        }
+    }
+
+    /// Appends the datagram.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Frame(sealed) => {
+                out.extend_from_slice(&Sealed::header(sealed.number));
+                out.extend_from_slice(&sealed.tag);
+                out.extend_from_slice(&sealed.frame);
+            }
+            Self::Greeting(greeting, tag) => {
+                out.extend_from_slice(&greeting.to_bytes());
+                out.extend_from_slice(tag);
+            }
+        }
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn wire_len(&self) -> usize {
+        match self {
+            Self::Frame(sealed) => HEADER_LEN + sealed.frame.len(),
+            Self::Greeting(..) => GREETING_LEN,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(datagram: &Datagram) -> Bytes {
+        let mut out = Vec::new();
+        datagram.emit(&mut out);
+        assert_eq!(out.len(), datagram.wire_len());
+        out.into()
+    }
+
+    fn greeting(wants: Wants) -> Datagram {
+        let greeting = Greeting { life: 1, challenge: u64::MAX, met: 3, knows: 4, wants };
+        Datagram::Greeting(greeting, [9; GREETING_TAG_LEN])
+    }
+
+    fn frame(number: u64, frame: &'static [u8]) -> Datagram {
+        Datagram::Frame(Sealed { number, tag: *b"12345678", frame: Bytes::from_static(frame) })
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let all = [
+            greeting(Wants::Answer),
+            greeting(Wants::Nothing),
+            frame(0, b""),
+            frame(NUMBERS - 1, b"a frame"),
+        ];
+        for datagram in all {
+            assert_eq!(Datagram::parse(&written(&datagram)), Ok(datagram));
+        }
+        assert_eq!(
+            &written(&frame(0x0102_0304_0506, b"x"))[..],
+            b"\xd6\x10\x01\x02\x03\x04\x05\x0612345678x"
+        );
+    }
+
+    #[test]
+    fn what_is_cut_short_too_long_or_unknown_is_none() {
+        let whole = written(&greeting(Wants::Answer));
+        for len in 0..whole.len() {
+            assert!(matches!(Datagram::parse(&whole.slice(..len)), Err(ParseError::Truncated { .. })));
+        }
+        let longer = Bytes::from([&whole[..], &[0]].concat());
+        let bad = ParseError::BadLength { what: "D-Proxy greeting", value: GREETING_LEN + 1 };
+        assert_eq!(Datagram::parse(&longer), Err(bad));
+        for (at, value) in [(0, 0xd5), (1, 0x20), (1, 0x12), (2, 2), (3, 1)] {
+            let mut other = whole.to_vec();
+            other[at] = value;
+            assert!(matches!(Datagram::parse(&other.into()), Err(ParseError::Unsupported { .. })));
+        }
+    }
+}
