@@ -18,7 +18,10 @@ pub(super) fn text(table: &str, capture: Capture, captured: &[Captured]) -> Stri
     );
     // What comes back for connections that end here, and ICMP about them.
     // A call is none of them, though its ports may be those of a connection that has just ended.
-    let _ = writeln!(text, "    meta l4proto tcp tcp flags & (fin | syn | rst | ack) != syn socket transparent 1 {marked}");
+    let _ = writeln!(
+        text,
+        "    meta l4proto tcp tcp flags & (fin | syn | rst | ack) != syn socket transparent 1 {marked}"
+    );
     let _ = writeln!(text, "    meta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 {marked}");
     for captured in captured {
         for version in [Version::V4, Version::V6] {

@@ -6,7 +6,7 @@ use hopline_scenario::schema::Key;
 /// `interface`.
 pub const INTERFACE: Key = Key::text(
     "interface",
-    "the interface that leads to the mobile hosts, of neighborhood-red: that of the radio, such as wlan0",
+    "the interface that leads to the mobile hosts, of d-proxy: to the peer, of neighborhood-red and base-station: that of the radio, such as wlan0",
 );
 /// `subnets`.
 pub const SUBNETS: Key = Key::texts(
@@ -18,7 +18,7 @@ pub const PORTS: Key = Key::integers(
     "ports",
     1,
     65_535,
-    "the ports of fixed hosts that it serves, of split: the ports that are called, such as [80, 443]; default: all",
+    "the ports of fixed hosts that it serves, of split and gateway: the ports that are called, such as [80, 443]; default: all",
 );
 /// `queue`.
 pub const QUEUE: Key = Key::integer(
@@ -31,7 +31,9 @@ pub const QUEUE: Key = Key::integer(
 /// Where.
 pub(super) const LEADS: &[Key] = &[INTERFACE];
 /// Whose packets.
-pub(super) const PLACE: &[Key] = &[SUBNETS, PORTS];
+pub(super) const PLACE: &[Key] = &[SUBNETS];
+/// Which servers.
+pub(super) const PORTS_SERVED: &[Key] = &[PORTS];
 /// How they come.
 pub(super) const WAITING: &[Key] = &[QUEUE];
 /// What is remembered of connections.
@@ -39,15 +41,19 @@ pub(super) const TABLE: &[Key] = &[machine::CONNECTIONS, machine::IDLE_S];
 /// Snoop's.
 pub(super) const SNOOP: &[Key] = &[
     machine::PRESET.key,
-    machine::HIGH_WATER_PACKETS,
     machine::DUP_ACK_THRESHOLD,
     machine::PERSIST_MS,
     machine::SPURIOUS_ACKS.key,
     machine::OLD_DATA.key,
-    machine::OVERFLOW.key,
     machine::TURN.key,
 ];
 /// Local repairs, and questions for them.
-pub(super) const LOCAL: &[Key] = &[machine::LOCAL_LIMIT, machine::MIN_TIMER_MS];
+pub(super) const LOCAL: &[Key] = &[machine::LOCAL_LIMIT];
+/// How long they take at least.
+pub(super) const LEAST_TIMER: &[Key] = &[machine::MIN_TIMER_MS];
+/// How much can be sent again.
+pub(super) const KEPT: &[Key] = &[machine::HIGH_WATER_PACKETS];
+/// What becomes of what queues refuse.
+pub(super) const REFUSED: &[Key] = &[machine::OVERFLOW.key];
 /// M-TCP's.
 pub(super) const MTCP: &[Key] = &[machine::SILENCE_MS, machine::PROBE_MS];

@@ -2,8 +2,11 @@
 //!
 //! A proxy takes the keys of some groups, by its kind. What several kinds take is declared once.
 
+pub mod gateway;
+pub mod handoff;
 pub mod in_path;
 pub mod neighborhood;
+pub mod pair;
 pub mod split;
 
 use hopline_scenario::choice;
@@ -95,6 +98,22 @@ pub enum KindKey {
     Split,
     /// Neighborhood RED.
     NeighborhoodRed,
+    /// D-Proxy, reading TCP.
+    DProxy,
+    /// D-Proxy, of whatever crosses.
+    Opaque,
+    /// A link with ARQ.
+    Arq,
+    /// Where connections go over to TPA.
+    Gateway,
+    /// Where they come back to TCP.
+    GatewayExit,
+    /// Where mobile hosts are at home.
+    HomeAgent,
+    /// What serves them.
+    BaseStation,
+    /// One of them.
+    MobileHost,
 }
 
 /// Keys that every kind takes.
@@ -110,36 +129,87 @@ pub mod proxy {
             "nack" => KindKey::Nack,
             "split" => KindKey::Split,
             "neighborhood-red" => KindKey::NeighborhoodRed,
+            "d-proxy" => KindKey::DProxy,
+            "opaque" => KindKey::Opaque,
+            "arq" => KindKey::Arq,
+            "gateway" => KindKey::Gateway,
+            "gateway-exit" => KindKey::GatewayExit,
+            "home-agent" => KindKey::HomeAgent,
+            "base-station" => KindKey::BaseStation,
+            "mobile-host" => KindKey::MobileHost,
         },
-        "what it is; snoop: what the last hop loses is sent again from here; mtcp: senders wait while a mobile host cannot be reached; nack: mobile hosts are asked for what they have sent and what has not come; split: connections end here, and others lead on; neighborhood-red: drops or marks when a neighbour suffers",
+        "what it is; snoop: what the last hop loses is sent again from here; mtcp: senders wait while a mobile host cannot be reached; nack: mobile hosts are asked for what they have sent and what has not come; split: connections end here, and others lead on; neighborhood-red: drops or marks when a neighbour suffers; d-proxy: this host and a peer repair what the link between them loses of TCP; opaque, arq: the same of whatever is routed into an interface; gateway, gateway-exit: connections cross from one to the other over TPA; home-agent, base-station, mobile-host: hosts change their station without loss",
     )
     .required();
     /// `name`.
     pub const NAME: Key = Key::text("name", "what it is called in messages and figures; default: its kind");
+    /// `key_file`.
+    pub const KEY_FILE: Key = Key::text(
+        "key_file",
+        "file with the secret that both ends share: 64 hexadecimal digits, of home-agent, base-station and mobile-host: 32",
+    );
 }
 
 /// A group of keys.
 type Group = &'static [Key];
 
 const COMMON: Group = &[proxy::KIND.key, proxy::NAME];
+const SECRET: Group = &[proxy::KEY_FILE];
 
 /// Every group. No two have a key in common.
 const GROUPS: &[Group] = &[
     COMMON,
+    SECRET,
     in_path::LEADS,
     in_path::PLACE,
+    in_path::PORTS_SERVED,
     in_path::WAITING,
     in_path::TABLE,
     in_path::SNOOP,
     in_path::LOCAL,
+    in_path::LEAST_TIMER,
+    in_path::KEPT,
+    in_path::REFUSED,
     in_path::MTCP,
+    split::LISTENER,
     split::SPLIT,
+    split::CONNECTIONS,
     neighborhood::NEIGHBORHOOD,
+    pair::ENDS,
+    pair::TUNNEL,
+    pair::LONGEST,
+    pair::RECOVERY,
+    pair::READING,
+    pair::OPAQUE,
+    pair::OF_ARQ,
+    gateway::ENTRANCE,
+    gateway::AN_EXIT,
+    gateway::BOTH,
+    handoff::ALL,
+    handoff::FIXED,
+    handoff::HOME,
+    handoff::ENDS,
+    handoff::STATION,
+    handoff::HOST,
 ];
 
 impl KindKey {
     /// All of them.
-    pub const ALL: &[Self] = &[Self::Snoop, Self::Mtcp, Self::Nack, Self::Split, Self::NeighborhoodRed];
+    pub const ALL: &[Self] = &[
+        Self::Snoop,
+        Self::Mtcp,
+        Self::Nack,
+        Self::Split,
+        Self::NeighborhoodRed,
+        Self::DProxy,
+        Self::Opaque,
+        Self::Arq,
+        Self::Gateway,
+        Self::GatewayExit,
+        Self::HomeAgent,
+        Self::BaseStation,
+        Self::MobileHost,
+    ];
 
     /// As it is written.
     #[must_use]
@@ -150,36 +220,70 @@ impl KindKey {
             Self::Nack => "nack",
             Self::Split => "split",
             Self::NeighborhoodRed => "neighborhood-red",
+            Self::DProxy => "d-proxy",
+            Self::Opaque => "opaque",
+            Self::Arq => "arq",
+            Self::Gateway => "gateway",
+            Self::GatewayExit => "gateway-exit",
+            Self::HomeAgent => "home-agent",
+            Self::BaseStation => "base-station",
+            Self::MobileHost => "mobile-host",
         }
     }
 
     /// Whether a proxy of this kind takes `key`.
     #[must_use]
     pub fn takes(self, key: &str) -> bool {
-        self.groups().iter().any(|group| group.iter().any(|of_group| of_group.name == key))
+        self.groups().chain([COMMON]).any(|group| group.iter().any(|of_group| of_group.name == key))
     }
 
-    /// The groups that it takes.
-    const fn groups(self) -> &'static [Group] {
-        match self {
-            Self::Snoop => &[
-                COMMON,
+    /// The groups that it takes beside those that all take.
+    fn groups(self) -> impl Iterator<Item = Group> {
+        let own: &[Group] = match self {
+            Self::Snoop => &[in_path::SNOOP, in_path::LOCAL, in_path::LEAST_TIMER, in_path::KEPT, in_path::REFUSED],
+            Self::Mtcp => &[in_path::MTCP],
+            Self::Nack => &[in_path::LOCAL, in_path::LEAST_TIMER],
+            Self::Split => &[in_path::LEADS, in_path::PLACE, in_path::PORTS_SERVED, split::LISTENER, split::SPLIT, split::CONNECTIONS],
+            Self::NeighborhoodRed => &[in_path::LEADS, in_path::WAITING, neighborhood::NEIGHBORHOOD],
+            Self::DProxy => &[
+                SECRET,
+                pair::ENDS,
+                pair::READING,
+                pair::RECOVERY,
                 in_path::LEADS,
-                in_path::PLACE,
                 in_path::WAITING,
                 in_path::TABLE,
-                in_path::SNOOP,
                 in_path::LOCAL,
+                in_path::LEAST_TIMER,
+                in_path::KEPT,
+                in_path::REFUSED,
             ],
-            Self::Mtcp => {
-                &[COMMON, in_path::LEADS, in_path::PLACE, in_path::WAITING, in_path::TABLE, in_path::MTCP]
+            Self::Opaque => &[
+                SECRET,
+                pair::ENDS,
+                pair::TUNNEL,
+                pair::LONGEST,
+                pair::RECOVERY,
+                pair::OPAQUE,
+                in_path::LOCAL,
+                in_path::LEAST_TIMER,
+                in_path::KEPT,
+            ],
+            Self::Arq => &[SECRET, pair::ENDS, pair::TUNNEL, pair::LONGEST, pair::OF_ARQ],
+            Self::Gateway => {
+                &[SECRET, gateway::ENTRANCE, gateway::BOTH, in_path::PORTS_SERVED, split::LISTENER, split::CONNECTIONS]
             }
-            Self::Nack => {
-                &[COMMON, in_path::LEADS, in_path::PLACE, in_path::WAITING, in_path::TABLE, in_path::LOCAL]
+            Self::GatewayExit => &[gateway::AN_EXIT, gateway::BOTH, split::CONNECTIONS],
+            Self::HomeAgent => {
+                &[SECRET, handoff::ALL, handoff::FIXED, handoff::HOME, handoff::ENDS, pair::LONGEST]
             }
-            Self::Split => &[COMMON, in_path::LEADS, in_path::PLACE, split::SPLIT],
-            Self::NeighborhoodRed => &[COMMON, in_path::LEADS, in_path::WAITING, neighborhood::NEIGHBORHOOD],
-        }
+            Self::BaseStation => &[SECRET, handoff::ALL, handoff::FIXED, handoff::STATION, in_path::LEADS],
+            Self::MobileHost => &[SECRET, handoff::ALL, handoff::ENDS, handoff::HOST],
+        };
+        const IN_PATH: &[Group] =
+            &[in_path::LEADS, in_path::PLACE, in_path::PORTS_SERVED, in_path::WAITING, in_path::TABLE];
+        let sees_packets = matches!(self, Self::Snoop | Self::Mtcp | Self::Nack);
+        own.iter().chain(IN_PATH.iter().filter(move |_| sees_packets)).copied()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Keys of split connections.
 
-use hopline_scenario::schema::Default::{Integer, Number};
 use hopline_scenario::schema::Key;
 
 /// `listen_port`.
@@ -27,41 +26,37 @@ pub const USER_TIMEOUT_S: Key = Key::number(
 );
 /// `max_connections`.
 pub const MAX_CONNECTIONS: Key =
-    Key::integer("max_connections", 1, 500_000, "most connections at once; others are reset")
-        .or(Integer(8192));
+    Key::integer("max_connections", 1, 500_000, "most connections at once; others are reset; default: 8192, of gateways: 1024");
 /// `buffer_bytes`.
 pub const BUFFER_BYTES: Key = Key::integer(
     "buffer_bytes",
     4096,
     1 << 24,
-    "most bytes of a connection and direction that wait here, beside the kernel's buffers",
-)
-.or(Integer(65_536));
+    "most bytes of a connection and direction that wait here, beside the kernel's buffers; of gateways up to 1048576; default: 65536, of gateways: 32768",
+);
 /// `connect_timeout_s`.
 pub const CONNECT_TIMEOUT_S: Key = Key::number(
     "connect_timeout_s",
     0.1,
     120.0,
-    "how long a server may take to answer a call; then the caller is reset",
-)
-.or(Number(30.0));
+    "how long a server may take to answer a call; then the caller is reset; of gateways at most 25; default: 30, of gateways: 10",
+);
 /// `drain_s`.
 pub const DRAIN_S: Key = Key::number(
     "drain_s",
     0.0,
     3600.0,
-    "how long connections may go on when it is stopped, before they are reset",
-)
-.or(Number(0.0));
+    "how long connections may go on when it is stopped, before they are reset; default: 0",
+);
 
+/// Where connections are taken.
+pub(super) const LISTENER: &[Key] = &[LISTEN_PORT];
+/// How many.
+pub(super) const CONNECTIONS: &[Key] = &[MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_TIMEOUT_S];
 /// Those of split connections.
 pub(super) const SPLIT: &[Key] = &[
-    LISTEN_PORT,
     MOBILE_CONGESTION,
     FIXED_CONGESTION,
     USER_TIMEOUT_S,
-    MAX_CONNECTIONS,
-    BUFFER_BYTES,
-    CONNECT_TIMEOUT_S,
     DRAIN_S,
 ];

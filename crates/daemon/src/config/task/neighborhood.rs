@@ -3,6 +3,7 @@
 use super::super::keys::{KindKey, neighborhood as keys};
 use super::super::values;
 use super::in_path;
+use hopline_core::Duration;
 use hopline_net::neighborhood::{Config, Source};
 use hopline_queue::neighborhood_red::config::{Delivery, Guard, Limits};
 use hopline_scenario::machines;
@@ -34,7 +35,7 @@ pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Config, Prob
         config.machine.guard = Guard::On(Limits::DEFAULT);
     }
     config.source = source(section)?;
-    config.silence = values::seconds(section, keys::SILENCE_S.name).map_or(config.silence, hopline_core::Duration::from);
+    config.silence = section.number(keys::SILENCE_S.name).map_or(config.silence, Duration::from_secs_f64);
     config.port = section.narrow(keys::NOTICE_PORT.name).unwrap_or(config.port);
     let wrong = |must| Problem::new(format!("Neighborhood RED wants {must}")).at(section.origin);
     config.validate().map_err(wrong)?;

@@ -1,0 +1,82 @@
+//! Keys of gateways.
+
+use hopline_net::gateway::{Fallback, Sources};
+use hopline_scenario::choice;
+use hopline_scenario::choice::Choice;
+use hopline_scenario::schema::Key;
+
+/// `exit`.
+pub const EXIT: Key = Key::text("exit", "address and UDP port of the other gateway, such as 192.0.2.7:7172");
+/// `identity`.
+pub const IDENTITY: Key = Key::text("identity", "by what name the other gateway knows this one");
+/// `forward`.
+pub const FORWARD: Key = Key::texts(
+    "forward",
+    "who connects here is connected there, such as [\"127.0.0.1:8080 = server.example:80\"]",
+);
+/// `socks`.
+pub const SOCKS: Key = Key::text("socks", "address and port where clients of SOCKS 5 may say where to, such as 127.0.0.1:1080");
+/// `socks_login_file`.
+pub const SOCKS_LOGIN_FILE: Key =
+    Key::text("socks_login_file", "file whose first line, USER:PASSWORD, clients of SOCKS must show; default: nothing");
+/// `divert`.
+pub const DIVERT: Key = Key::text(
+    "divert",
+    "interface by which connections come that go through the gateways without knowing, such as eth1",
+);
+/// `destinations`.
+pub const DESTINATIONS: Key =
+    Key::texts("destinations", "of divert: where those go that are diverted, such as [\"10.1.0.0/16\"]; default: anywhere");
+/// `sources`.
+pub const SOURCES: Choice<Sources> = choice!(
+    "sources",
+    { "gateway" => Sources::Gateway, "client" => Sources::Client },
+    "whose address servers see: the gateway's, or the client's, for which what they answer must come by the gateway; default: gateway",
+);
+/// `fallback`.
+pub const FALLBACK: Choice<Fallback> = choice!(
+    "fallback",
+    { "tcp" => Fallback::Tcp, "refuse" => Fallback::Refuse },
+    "what becomes of connections while the other gateway does not answer; default: tcp",
+);
+/// `fallback_after_s`.
+pub const FALLBACK_AFTER_S: Key =
+    Key::number("fallback_after_s", 0.1, 60.0, "how long it may take to answer before it counts as absent; default: 3");
+/// `retry_after_s`.
+pub const RETRY_AFTER_S: Key =
+    Key::number("retry_after_s", 0.1, 3600.0, "how long it counts as absent before it is tried again; default: 30");
+/// `cwnd_max`.
+pub const CWND_MAX: Key = Key::integer("cwnd_max", 1, 12, "largest window of TPA, in segments; default: 12");
+/// `congestion`.
+pub const CONGESTION: Key =
+    Key::text("congestion", "congestion control of the kernel's TCP to clients and servers; default: the system's");
+/// `listen`.
+pub const LISTEN: Key = Key::text("listen", "UDP address and port where entrances find it; default: 0.0.0.0:7172");
+/// `peers`.
+pub const PEERS: Key = Key::texts(
+    "peers",
+    "whom it serves, and the file with the key of each, such as [\"drone-7 = /etc/hopline/drone-7.key\"]",
+);
+/// `allowed`.
+pub const ALLOWED: Key = Key::texts(
+    "allowed",
+    "where connections may go, such as [\"10.0.0.0/8 80-443\"]; default: anywhere but to this host and its neighbours on the link",
+);
+
+/// Those of an entrance.
+pub(super) const ENTRANCE: &[Key] = &[
+    EXIT,
+    IDENTITY,
+    FORWARD,
+    SOCKS,
+    SOCKS_LOGIN_FILE,
+    DIVERT,
+    DESTINATIONS,
+    FALLBACK.key,
+    FALLBACK_AFTER_S,
+    RETRY_AFTER_S,
+];
+/// Those of an exit.
+pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS, ALLOWED];
+/// Those of both.
+pub(super) const BOTH: &[Key] = &[SOURCES.key, CWND_MAX, CONGESTION];

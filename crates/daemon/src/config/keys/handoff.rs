@@ -1,0 +1,55 @@
+//! Keys of home agents, base stations and mobile hosts.
+
+use hopline_scenario::keys::{cells, mobile};
+use hopline_scenario::schema::Key;
+
+/// `address`.
+pub const ADDRESS: Key =
+    Key::text("address", "the address of this host: where messages come; of mobile-host: its home address");
+/// `network`.
+pub const NETWORK: Key = Key::text("network", "the network of the mobile hosts' home addresses, such as 10.9.0.0/24");
+/// `mobiles`.
+pub const MOBILES: Key = Key::texts("mobiles", "the home addresses of the mobile hosts");
+/// `interfaces`.
+pub const INTERFACES: Key = Key::texts(
+    "interfaces",
+    "of home-agent: those by which stations are reached; of mobile-host: those with radios",
+);
+/// `home_agent`.
+pub const HOME_AGENT: Key = Key::text("home_agent", "address of the home agent");
+/// `wired`.
+pub const WIRED: Key = Key::text("wired", "the interface by which the home agent is reached");
+/// `signals`.
+pub const SIGNALS: Key = Key::text(
+    "signals",
+    "file that says how strongly stations are heard, in each line an address and dBm; default: nobody knows",
+);
+/// `handoff_every_s`.
+pub const HANDOFF_EVERY_S: Key = Key::number(
+    "handoff_every_s",
+    0.001,
+    1e6,
+    "it turns to the strongest other station each time this has passed; default: by hysteresis_db",
+);
+/// `lifetime_s`.
+pub const LIFETIME_S: Key = Key::number(
+    "lifetime_s",
+    0.001,
+    65.535,
+    "how long a station serves a host that says nothing, and is believed to be there; default: 3",
+);
+
+/// Those of all three.
+pub(super) const ALL: &[Key] = &[ADDRESS];
+/// Those of home agents and stations.
+pub(super) const FIXED: &[Key] = &[NETWORK];
+/// Those of home agents.
+pub(super) const HOME: &[Key] = &[MOBILES];
+/// Those of home agents and mobile hosts.
+pub(super) const ENDS: &[Key] = &[INTERFACES, cells::SCHEME.key];
+/// Those of stations.
+pub(super) const STATION: &[Key] =
+    &[HOME_AGENT, WIRED, cells::BUFFER_PACKETS.key, cells::BEACON_S.key, cells::START.key];
+/// Those of mobile hosts.
+pub(super) const HOST: &[Key] =
+    &[SIGNALS, HANDOFF_EVERY_S, LIFETIME_S, mobile::HYSTERESIS_DB.key, mobile::BEACONS.key, mobile::BUFFERING.key];

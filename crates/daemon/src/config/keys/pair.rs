@@ -1,0 +1,77 @@
+//! Keys of both ends of a link that repairs its losses.
+
+use hopline_scenario::choice;
+use hopline_scenario::choice::Choice;
+use hopline_scenario::keys;
+use hopline_scenario::keys::proxy as machine;
+use hopline_scenario::schema::Key;
+
+/// `local`.
+pub const LOCAL: Key = Key::text("local", "this end's own address on the link");
+/// `peer`.
+pub const PEER: Key = Key::text("peer", "the other end's address on the link");
+/// `port`.
+pub const PORT: Key = Key::integer("port", 1, 65_535, "UDP port at both ends; default: 1022");
+/// `stands`.
+pub const STANDS: Choice<Stands> = choice!(
+    "stands",
+    { "router" => Stands::Router, "host" => Stands::Host },
+    "of d-proxy: whether what crosses the link is passed on here, or begins and ends here; default: router",
+);
+/// `tun`.
+pub const TUN: Key = Key::text("tun", "name of the interface into which routes lead what is to cross; default: dproxy0");
+/// `tun_addresses`.
+pub const TUN_ADDRESSES: Key =
+    Key::texts("tun_addresses", "addresses of that interface, such as [\"10.82.0.1/24\", \"fd82::1/64\"]; default: none");
+/// `routes`.
+pub const ROUTES: Key = Key::texts(
+    "routes",
+    "networks beyond the link, such as [\"10.1.0.0/16\"]: they are routed into the interface as long as it is there; default: none",
+);
+/// `rate_mbps`.
+pub const RATE_MBPS: Key = Key::number(
+    "rate_mbps",
+    0.001,
+    100_000.0,
+    "what the link carries, a little less: packets wait here then, in FQ-CoDel, and not where nobody sees them dropped; default: they go at once",
+);
+/// `arq`.
+pub const ARQ: Key = Key::table("arq", keys::ARQ, "how the link repairs its losses, as in scenarios, but for parity_every");
+/// `mtu`.
+pub const MTU: Key = Key::integer(
+    "mtu",
+    68,
+    65_515,
+    "of opaque and arq: longest packet that passes between the ends, 1336 or more (IPv6: 1356); of home-agent: longest that goes into the tunnel; default: 1500, of home-agent: 1480",
+);
+
+/// Where D-Proxy stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stands {
+    /// On the way of packets for others.
+    Router,
+    /// Where they begin and end.
+    Host,
+}
+
+/// The two ends.
+pub(super) const ENDS: &[Key] = &[LOCAL, PEER, PORT];
+/// The interface of a tunnel.
+pub(super) const TUNNEL: &[Key] = &[TUN, TUN_ADDRESSES, ROUTES, RATE_MBPS];
+/// Longest packets.
+pub(super) const LONGEST: &[Key] = &[MTU];
+/// When what is missing is asked for.
+pub(super) const RECOVERY: &[Key] = &[
+    machine::TIMEOUTS.key,
+    machine::ORDER_RULE.key,
+    machine::ORDER.key,
+    machine::PATIENCE_MS,
+    machine::GRACE_PACKETS,
+    machine::TAIL_PROBE_MS,
+];
+/// Of TCP alone.
+pub(super) const READING: &[Key] = &[STANDS.key, machine::EXPANSION.key, machine::HELD_PACKETS];
+/// Of whatever crosses.
+pub(super) const OPAQUE: &[Key] = &[machine::PARITY.key];
+/// Of links with ARQ.
+pub(super) const OF_ARQ: &[Key] = &[ARQ];
