@@ -21,6 +21,7 @@ mod sys;
 pub mod tcp;
 pub mod tpa;
 pub mod transfer;
+pub mod transparent;
 pub mod tun;
 pub mod veth;
 
