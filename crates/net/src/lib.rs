@@ -8,6 +8,7 @@
 
 pub mod bench;
 mod error;
+pub mod gateway;
 pub mod in_path;
 pub mod interface;
 pub mod link;
