@@ -58,13 +58,13 @@ fn bytes_both_ways(loss: f64, len: usize) {
         },
         || {
             let (listener, address) = server(ip);
-            let _exit = Running::start(Exit::open(&exit_at(ip)).unwrap());
+            let exit = Running::start(Exit::open(&exit_at(ip)).unwrap());
             ready.send(address).unwrap();
             let server = accept(&listener);
             assert_eq!(hash_of(&server).unwrap(), hash(there));
             send(&server, back);
-            // Until the client has everything, and has said so.
-            std::thread::sleep(Duration::from_secs(1));
+            // The client has everything, and has said so.
+            exit.await_figure("finished_connections", 1);
         },
     );
     let stats = link.stats();

@@ -61,7 +61,7 @@ fn without_an_exit_connections_go_by_tcp_until_it_is_back() {
         carries(&listener, entry);
         entrance.figure("tpa_connections") > 0
     });
-    assert!(by_tpa && exit.figure("tpa_connections") > 0);
+    assert!(by_tpa && eventually(|| exit.figure("tpa_connections") > 0));
     // It goes, and comes again.
     drop(exit);
     let absent = eventually(|| {
