@@ -219,6 +219,12 @@ impl Claim {
         &self.request.name
     }
 
+    /// What is claimed, by whomever.
+    #[must_use]
+    pub fn unproven(&self) -> &Request {
+        &self.request
+    }
+
     /// The request, made by who has `key` and has seen `challenge`.
     ///
     /// # Errors
