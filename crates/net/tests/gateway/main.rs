@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 mod carried;
+mod diverted;
 mod helpers;
 mod hostile;
 mod killed;
+mod measure;
 mod over_link;
 mod refused;
 mod socks;
@@ -25,6 +27,8 @@ fn main() -> ExitCode {
         hostile::tests(),
         killed::tests(),
         over_link::tests(),
+        diverted::tests(),
+        measure::tests(),
     ];
     run(tests.into_iter().flatten().collect::<Vec<Test>>(), Some(4))
 }
