@@ -22,7 +22,7 @@ pub enum Destination {
     },
 }
 
-/// A name to be resolved: 1 to 255 printable ASCII characters without spaces.
+/// A name to be resolved: 1 to 255 letters and digits of ASCII, hyphens, dots and underscores (RFC 1123 §2.1, and what is in use beside).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(String);
 
@@ -77,10 +77,9 @@ impl Destination {
     /// zero.
     #[must_use]
     pub fn named(host: &[u8], port: u16) -> Option<Self> {
-        let host = HostName::of(host)?;
-        match host.0.parse::<IpAddr>() {
+        match std::str::from_utf8(host).ok()?.parse::<IpAddr>() {
             Ok(ip) => Self::at((ip, port).into()),
-            Err(_) => (port > 0).then_some(Self::Named { host, port }),
+            Err(_) => HostName::of(host).filter(|_| port > 0).map(|host| Self::Named { host, port }),
         }
     }
 }
@@ -117,7 +116,8 @@ impl HostName {
     }
 
     fn of(bytes: &[u8]) -> Option<Self> {
-        let fits = (1..=LONGEST_HOST).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
+        let fits = (1..=LONGEST_HOST).contains(&bytes.len()) && bytes.iter().all(is_of_name);
         let text = std::str::from_utf8(bytes).ok().filter(|_| fits)?;
         Some(Self(text.into()))
     }
@@ -237,9 +237,19 @@ mod tests {
         }
         assert_eq!("[::ffff:10.0.0.1]:80".parse(), "10.0.0.1:80".parse::<Destination>());
         assert_eq!(Destination::named(b"10.0.0.1", 80), "10.0.0.1:80".parse().ok());
-        for wrong in
-            ["", "10.0.0.1", "10.0.0.1:0", "a b:1", ":80", "host:", "host:65536", "2001:db8::1:80", "host:0"]
-        {
+        assert_eq!(Destination::named(b"::1", 80), "[::1]:80".parse().ok());
+        for wrong in [
+            "",
+            "10.0.0.1",
+            "10.0.0.1:0",
+            "a b:1",
+            ":80",
+            "host:",
+            "host:65536",
+            "ho/st:1",
+            "2001:db8::1:80",
+            "host:0",
+        ] {
             assert_eq!(wrong.parse::<Destination>(), Err(Unreadable::Destination), "{wrong}");
         }
     }
