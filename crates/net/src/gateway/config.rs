@@ -6,6 +6,7 @@ use super::key::{Key, Name, Peer};
 use super::socks::Login;
 use crate::tpa;
 use crate::transparent::LegOptions;
+use hopline_core::Duration as Span;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -33,7 +34,8 @@ pub struct EntranceConfig {
     pub name: Name,
     /// The secret shared with the exit.
     pub key: Key,
-    /// TPA over the trunk. Default [`tpa::config`] with a window of 12; a peer that is silent for `silence_limit`, 60 s here, is lost.
+    /// TPA over the trunk, alike at both ends. Default [`tpa::config`] with a window of 12, a least RTO of 20 ms and an ACK timer of 10 ms; a
+    /// peer that is silent for `silence_limit`, 60 s here, is lost.
     pub tpa: tpa::Config,
     /// What becomes of connections while no exit answers. Default [`Fallback::Tcp`].
     pub fallback: Fallback,
@@ -191,9 +193,12 @@ impl ExitConfig {
     }
 }
 
+/// The timers of TPA as published are for hosts far apart: over a short trunk a loss would cost many round trips.
 fn trunk() -> tpa::Config {
-    let silence_limit = Some(hopline_core::Duration::from_secs(60));
-    tpa::Config { silence_limit, ..tpa::config(CWND_MAX) }
+    let mut config = tpa::config(CWND_MAX);
+    config.silence_limit = Some(Span::from_secs(60));
+    (config.rto.min, config.ack.timer) = (Span::from_millis(20), Span::from_millis(10));
+    config
 }
 
 fn check_common(tpa: &tpa::Config, connect: Duration, connections: u32, buffer: u32) -> Result<(), Error> {

@@ -42,11 +42,11 @@ enum By {
     Tcp(&'static str),
     /// Split at the gateways, with this window.
     Tpa(u8),
-    /// The same with timers for a path of this kind.
-    Tuned(u8),
+    /// The same with the parameters that gateways have by themselves.
+    Usual,
 }
 
-const ALL: [By; 5] = [By::Tcp("cubic"), By::Tcp("bbr"), By::Tpa(6), By::Tpa(12), By::Tuned(12)];
+const ALL: [By; 5] = [By::Tcp("cubic"), By::Tcp("bbr"), By::Tpa(6), By::Tpa(12), By::Usual];
 
 /// Client, 100 Mb/s and 25 ms, entrance, 20 Mb/s that lose, exit and server.
 struct World {
@@ -141,12 +141,7 @@ fn trunk_of(by: By) -> Option<tpa::Config> {
     match by {
         By::Tcp(_) => None,
         By::Tpa(cwnd_max) => Some(tpa::config(cwnd_max)),
-        By::Tuned(cwnd_max) => {
-            let mut config = tpa::config(cwnd_max);
-            config.rto.min = Span::from_millis(20);
-            config.ack.timer = Span::from_millis(10);
-            Some(config)
-        }
+        By::Usual => Some(ExitConfig::new(vec![peer()]).tpa),
     }
 }
 
