@@ -12,14 +12,15 @@ use super::leg::{Leg, TcpLeg, TpaLeg};
 use super::onward::{self, From};
 use super::relay::relay;
 use super::service;
+use super::strangers::{Place, Strangers};
 use crate::service::{Ledger, Service};
 use crate::tpa::{AsyncListener, AsyncStream, Host, TpaListener};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// TPA connections that may wait to be accepted.
@@ -63,14 +64,14 @@ impl Service for Exit {
             figures: ExitFigures::default(),
             seats: Arc::new(Semaphore::new(seats)),
             // As many may be strangers as may be connected: they hold little, and not for long.
-            anteroom: Arc::new(Semaphore::new(seats)),
+            strangers: Strangers::new(seats),
             config,
         });
         let work = async {
             let listener = AsyncListener::from(listener);
             loop {
-                let (stream, _) = listener.accept().await?;
-                shared.take(stream);
+                let (stream, peer) = listener.accept().await?;
+                shared.take(stream, peer.ip());
             }
         };
         service::run(work, stop, ledger, || shared.figures.figures())
@@ -84,7 +85,7 @@ struct Shared {
     /// Places of connections.
     seats: Arc<Semaphore>,
     /// Places of those that have not said what they want.
-    anteroom: Arc<Semaphore>,
+    strangers: Arc<Strangers>,
 }
 
 /// A request of who may make it.
@@ -108,19 +109,19 @@ enum Unheard {
 
 impl Shared {
     /// Takes a stream, if there is a place for it; otherwise it is reset.
-    fn take(self: &Arc<Self>, stream: AsyncStream) {
+    fn take(self: &Arc<Self>, stream: AsyncStream, peer: IpAddr) {
         self.figures.accepted_connections.add();
         let leg = TpaLeg::new(stream);
-        match Arc::clone(&self.anteroom).try_acquire_owned() {
-            Ok(waiting) => {
+        match self.strangers.enter(peer) {
+            Some(waiting) => {
                 let shared = Arc::clone(self);
                 tokio::spawn(async move { shared.serve(leg, waiting).await });
             }
-            Err(_) => self.figures.turned_away_connections.add(),
+            None => self.figures.turned_away_connections.add(),
         }
     }
 
-    async fn serve(&self, mut near: TpaLeg, waiting: OwnedSemaphorePermit) {
+    async fn serve(&self, mut near: TpaLeg, waiting: Place) {
         let limit = self.config.request_timeout;
         let heard = timeout(limit, self.hear(near.stream())).await.unwrap_or(Err(Unheard::Silent));
         drop(waiting);

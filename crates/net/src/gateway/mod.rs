@@ -13,7 +13,7 @@
 //! | `key` | names and secrets |
 //! | `config`, `error` | what gateways are told, and what they say when they cannot open |
 //! | `entrance` | takes connections of applications; `doors`: where they come in, `ways`: how they say where to |
-//! | `exit` | serves entrances |
+//! | `exit` | serves entrances; `strangers`: how many may have said nothing yet |
 //! | `trunk` | streams from entrance to exit, and whether there is an exit |
 //! | `onward` | connections onward by TCP |
 //! | `leg`, `relay` | one side of a connection; both sides joined |
@@ -43,6 +43,8 @@ mod relay;
 #[cfg(feature = "gateway")]
 mod service;
 pub mod socks;
+#[cfg(feature = "gateway")]
+mod strangers;
 #[cfg(feature = "gateway")]
 mod trunk;
 #[cfg(feature = "gateway")]

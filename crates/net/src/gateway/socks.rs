@@ -54,7 +54,7 @@ pub enum Step {
     More,
     /// Send this and go on.
     Answer([u8; 2]),
-    /// Connect, and send the [reply](reply).
+    /// Connect, and send the [reply].
     Connect(Destination),
 }
 

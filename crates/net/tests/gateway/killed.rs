@@ -39,7 +39,8 @@ pub(crate) fn play(role: &str) -> ExitCode {
         }
         _ => return ExitCode::FAILURE,
     };
-    writeln!(std::io::stdout(), "{address}").unwrap();
+    let mut out = std::io::stdout();
+    writeln!(out, "{address}").unwrap();
     let (_keep, stop) = UnixStream::pair().unwrap();
     service.run(stop.as_fd(), &Ledger::default()).unwrap();
     ExitCode::SUCCESS
