@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod files;
+pub mod gateway;
 pub mod machines;
 pub mod neighborhood;
 pub mod scenario;
@@ -61,6 +62,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "sumo", run: files::sumo },
     Target { name: "csv_movements", run: files::csv_movements },
     Target { name: "csv", run: files::csv },
+    Target { name: "gateway_messages", run: gateway::gateway_messages },
+    Target { name: "socks", run: gateway::socks },
     Target { name: "transfer_frame", run: transfer::transfer_frame },
     Target { name: "transfer_receiver", run: transfer::transfer_receiver },
     Target { name: "scenario", run: scenario::scenario },

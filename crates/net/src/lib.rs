@@ -12,6 +12,7 @@ pub mod dproxy;
 mod error;
 pub mod frames;
 mod generic_netlink;
+pub mod gateway;
 pub mod in_path;
 pub mod interface;
 pub mod link;

@@ -190,6 +190,14 @@ pub(crate) fn receive_many(socket: impl AsFd, buffers: &mut [Box<[u8]>]) -> io::
     Ok(messages[..received as usize].iter().map(datagram).collect())
 }
 
+/// What tells tasks of the present runtime when `descriptor` can be read.
+#[cfg(feature = "gateway")]
+pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<tokio::io::unix::AsyncFd<OwnedFd>> {
+    use tokio::io::{Interest, unix::AsyncFd};
+    // SAFETY: an `OwnedFd` is open for as long as it lives, and always the same descriptor.
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
+
 /// Bytes written to a TCP socket that the peer has not confirmed (`SIOCOUTQ`).
 pub(crate) fn unsent(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: c_int = 0;

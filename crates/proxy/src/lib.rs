@@ -7,6 +7,7 @@
 //! | machine | what it does | source |
 //! |---|---|---|
 //! | [`ack_pacing`] | spreads bursts of ACKs out | a question of Murray, Koziniec, Dixon 2009, §II-A.2 |
+//! | [`announce`] | finds out by TCP's handshake which hosts speak TPA | Anastasi, Ancillotti, Conti, Passarella 2009, §6 |
 //! | [`arq`] | has a link repair its own losses | link-level retransmission and FEC |
 //! | [`dproxy`] | has both ends of a lossy link repair what it loses of TCP, or of anything | D-Proxy: Murray, Koziniec, Dixon 2009 |
 //! | [`fast_retransmit`] | has a mobile host ask again at once for what a handoff lost | Caceres, Iftode 1995 |
@@ -17,6 +18,7 @@
 //! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
 pub mod ack_pacing;
+pub mod announce;
 pub mod arq;
 pub mod dproxy;
 pub mod driver;

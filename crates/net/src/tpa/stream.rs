@@ -178,7 +178,7 @@ impl TpaStream {
         table.call(io, self.tag, |connection| connection.write(io.now, data)).0
     }
 
-    pub(super) fn push(&self) {
+    pub(crate) fn push(&self) {
         self.call(|connection, io| connection.endpoint.flush(io.now));
     }
 

@@ -60,6 +60,15 @@ impl AsyncStream {
         self.0.shutdown(Shutdown::Both).or(Ok(()))
     }
 
+    /// Whether the peer has everything, the end included, or why it never will. The task is woken when that may have changed.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn poll_delivered(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
+        self.0.call(|connection, _| {
+            connection.notice.wake_later(Who::Writer, context);
+            connection.delivered()
+        })
+    }
+
     /// The stream, for what needs no waiting.
     #[must_use]
     pub fn get_ref(&self) -> &TpaStream {

@@ -1,0 +1,310 @@
+//! Where connections go, and where an exit lets them go.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Most bytes of a host's name (RFC 1928 §5: one byte says how many).
+pub const LONGEST_HOST: usize = 255;
+
+/// Where a connection goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// An address, its port above zero.
+    Address(SocketAddr),
+    /// A name that the exit resolves.
+    Named {
+        /// The name.
+        host: HostName,
+        /// The TCP port, above zero.
+        port: u16,
+    },
+}
+
+/// A name to be resolved: 1 to 255 letters and digits of ASCII, hyphens, dots and underscores (RFC 1123 §2.1, and what is in use beside).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(String);
+
+/// Where an exit lets connections go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Allowed {
+    /// Everywhere but to itself and its neighbours on the link: no loopback, link-local, multicast, broadcast or unspecified
+    /// address.
+    #[default]
+    Beyond,
+    /// To what one of these says, and nowhere else; loopback and the like only where they are named.
+    Listed(Vec<Rule>),
+}
+
+/// Addresses and ports that connections may go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    subnet: Subnet,
+    ports: RangeInclusive<u16>,
+}
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    base: IpAddr,
+    bits: u8,
+}
+
+/// What is not a destination, a subnet or a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// Not a destination.
+    #[error("a destination is ADDRESS:PORT, [IPv6]:PORT or NAME:PORT, the port 1 to 65535")]
+    Destination,
+    /// Not a subnet.
+    #[error("a subnet is ADDRESS or ADDRESS/BITS, all bits behind the first BITS zero")]
+    Subnet,
+    /// Ports that are not.
+    #[error("ports are PORT or FIRST-LAST, 1 to 65535")]
+    Ports,
+}
+
+impl Destination {
+    /// The destination at `address`; `None` if its port is zero. An IPv4 address in IPv6's clothes is one of IPv4.
+    #[must_use]
+    pub fn at(address: SocketAddr) -> Option<Self> {
+        let plain = SocketAddr::new(address.ip().to_canonical(), address.port());
+        (address.port() > 0).then_some(Self::Address(plain))
+    }
+
+    /// The destination behind a name, or at an address that stands as text in a name's place; `None` if it is neither or the port is
+    /// zero.
+    #[must_use]
+    pub fn named(host: &[u8], port: u16) -> Option<Self> {
+        match std::str::from_utf8(host).ok()?.parse::<IpAddr>() {
+            Ok(ip) => Self::at((ip, port).into()),
+            Err(_) => HostName::of(host).filter(|_| port > 0).map(|host| Self::Named { host, port }),
+        }
+    }
+}
+
+impl FromStr for Destination {
+    type Err = Unreadable;
+
+    fn from_str(text: &str) -> Result<Self, Unreadable> {
+        let parsed = match (text.parse::<SocketAddr>(), text.rsplit_once(':')) {
+            (Ok(address), _) => Self::at(address),
+            (Err(_), Some((host, port))) if !host.contains(':') => {
+                port.parse().ok().and_then(|port| Self::named(host.as_bytes(), port))
+            }
+            _ => None,
+        };
+        parsed.ok_or(Unreadable::Destination)
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Named { host, port } => write!(f, "{}:{port}", host.0),
+        }
+    }
+}
+
+impl HostName {
+    /// The name as it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
+        let fits = (1..=LONGEST_HOST).contains(&bytes.len()) && bytes.iter().all(is_of_name);
+        let text = std::str::from_utf8(bytes).ok().filter(|_| fits)?;
+        Some(Self(text.into()))
+    }
+}
+
+impl Allowed {
+    /// Whether a connection may go to `address`.
+    #[must_use]
+    pub fn permits(&self, address: SocketAddr) -> bool {
+        let (ip, port) = (address.ip().to_canonical(), address.port());
+        match self {
+            Self::Beyond => port > 0 && is_beyond(ip),
+            Self::Listed(rules) => {
+                rules.iter().any(|rule| rule.subnet.contains(ip) && rule.ports.contains(&port))
+            }
+        }
+    }
+}
+
+/// Whether `ip` is neither this host nor one that only means something on one of its links.
+fn is_beyond(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            let of_this_network = ip.octets()[0] == 0; // RFC 1122 §3.2.1.3: the unspecified address leads to this host
+            !(of_this_network
+                || ip.is_loopback()
+                || ip.is_link_local()
+                || ip.is_multicast()
+                || ip == Ipv4Addr::BROADCAST)
+        }
+        IpAddr::V6(ip) => {
+            !(ip == Ipv6Addr::UNSPECIFIED
+                || ip.is_loopback()
+                || ip.is_unicast_link_local()
+                || ip.is_multicast())
+        }
+    }
+}
+
+impl Rule {
+    /// Connections to `ports` of `subnet`.
+    #[must_use]
+    pub const fn new(subnet: Subnet, ports: RangeInclusive<u16>) -> Self {
+        Self { subnet, ports }
+    }
+}
+
+impl FromStr for Rule {
+    type Err = Unreadable;
+
+    /// `SUBNET`, for all ports, or `SUBNET PORTS`: `10.0.0.0/8 80-443`.
+    fn from_str(text: &str) -> Result<Self, Unreadable> {
+        let mut words = text.split_ascii_whitespace();
+        let subnet = words.next().ok_or(Unreadable::Subnet)?.parse()?;
+        let ports = match (words.next(), words.next()) {
+            (None, _) => 1..=u16::MAX,
+            (Some(ports), None) => {
+                let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
+                let port = |text: &str| text.parse().ok().filter(|&port: &u16| port > 0);
+                match (port(first), port(last)) {
+                    (Some(first), Some(last)) if first <= last => first..=last,
+                    _ => return Err(Unreadable::Ports),
+                }
+            }
+            _ => return Err(Unreadable::Ports),
+        };
+        Ok(Self { subnet, ports })
+    }
+}
+
+impl Subnet {
+    /// Whether `ip` is one of its addresses.
+    #[must_use]
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        let alike = |a: u128, b: u128, width: u32| {
+            (a ^ b).checked_shr(width - u32::from(self.bits)).unwrap_or(0) == 0
+        };
+        match (self.base, ip) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => alike(a.to_bits().into(), b.to_bits().into(), 32),
+            (IpAddr::V6(a), IpAddr::V6(b)) => alike(a.to_bits(), b.to_bits(), 128),
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Subnet {
+    type Err = Unreadable;
+
+    fn from_str(text: &str) -> Result<Self, Unreadable> {
+        let (base, bits) = text.split_once('/').map_or((text, None), |(base, bits)| (base, Some(bits)));
+        let base: IpAddr = base.parse().map_err(|_| Unreadable::Subnet)?;
+        let (width, value) = match base {
+            IpAddr::V4(ip) => (32, u128::from(ip.to_bits())),
+            IpAddr::V6(ip) => (128, ip.to_bits()),
+        };
+        let bits = bits.map_or(Ok(width), str::parse).map_err(|_| Unreadable::Subnet)?;
+        let behind = |bits: u8| value & !(u128::MAX.checked_shl((width - bits).into()).unwrap_or(0));
+        if bits > width || behind(bits) != 0 {
+            return Err(Unreadable::Subnet);
+        }
+        Ok(Self { base, bits })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permits(allowed: &Allowed, address: &str) -> bool {
+        allowed.permits(address.parse().unwrap())
+    }
+
+    #[test]
+    fn destinations_are_read_as_they_are_written() {
+        for text in ["10.0.0.1:80", "[2001:db8::1]:443", "example.org:22"] {
+            assert_eq!(text.parse::<Destination>().unwrap().to_string(), text);
+        }
+        assert_eq!("[::ffff:10.0.0.1]:80".parse(), "10.0.0.1:80".parse::<Destination>());
+        assert_eq!(Destination::named(b"10.0.0.1", 80), "10.0.0.1:80".parse().ok());
+        assert_eq!(Destination::named(b"::1", 80), "[::1]:80".parse().ok());
+        for wrong in [
+            "",
+            "10.0.0.1",
+            "10.0.0.1:0",
+            "a b:1",
+            ":80",
+            "host:",
+            "host:65536",
+            "ho/st:1",
+            "2001:db8::1:80",
+            "host:0",
+        ] {
+            assert_eq!(wrong.parse::<Destination>(), Err(Unreadable::Destination), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_exit_is_no_way_into_itself_unless_that_is_listed() {
+        let beyond = Allowed::Beyond;
+        for itself in [
+            "127.0.0.1:80",
+            "127.9.9.9:80",
+            "[::1]:80",
+            "[::ffff:127.0.0.1]:80",
+            "0.0.0.0:80",
+            "0.1.2.3:80",
+            "[::]:80",
+            "169.254.169.254:80",
+            "[fe80::1]:80",
+            "224.0.0.1:80",
+            "255.255.255.255:80",
+            "[ff02::1]:80",
+            "10.0.0.1:0",
+        ] {
+            assert!(!permits(&beyond, itself), "{itself}");
+        }
+        assert!(permits(&beyond, "10.0.0.1:80") && permits(&beyond, "[2001:db8::1]:80"));
+        let listed = Allowed::Listed(vec!["127.0.0.1 80".parse().unwrap()]);
+        assert!(permits(&listed, "127.0.0.1:80") && permits(&listed, "[::ffff:127.0.0.1]:80"));
+        assert!(!permits(&listed, "127.0.0.1:81") && !permits(&listed, "10.0.0.1:80"));
+    }
+
+    #[test]
+    fn rules_hold_for_their_subnet_and_ports_and_nothing_else() {
+        let listed = Allowed::Listed(vec![
+            "10.1.0.0/16 80-443".parse().unwrap(),
+            "2001:db8::/32".parse().unwrap(),
+            "0.0.0.0/0 22".parse().unwrap(),
+        ]);
+        for yes in ["10.1.255.255:80", "10.1.0.0:443", "[2001:db8:ffff::1]:9", "8.8.8.8:22"] {
+            assert!(permits(&listed, yes), "{yes}");
+        }
+        for no in ["10.2.0.0:80", "10.1.0.1:79", "10.1.0.1:444", "[2001:db9::1]:9", "[::1]:22"] {
+            assert!(!permits(&listed, no), "{no}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused() {
+        for subnet in
+            ["", "10.0.0.0/33", "10.0.0.1/8", "::/129", "::1/64", "host", "10.0.0.0/", "10.0.0.0/-1"]
+        {
+            assert_eq!(subnet.parse::<Rule>(), Err(Unreadable::Subnet), "{subnet}");
+        }
+        for ports in ["0", "443-80", "80-", "-80", "65536", "80 81", "http"] {
+            assert_eq!(format!("10.0.0.0/8 {ports}").parse::<Rule>(), Err(Unreadable::Ports), "{ports}");
+        }
+        assert!("::/0".parse::<Subnet>().unwrap().contains("::1".parse().unwrap()));
+    }
+}

@@ -1,0 +1,119 @@
+//! Where connections come in.
+
+use super::config::Way;
+use super::error::Error;
+use crate::sys;
+use crate::transparent::TransparentListener;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+/// Connections that the kernel keeps until they are taken; the system may have less.
+const BACKLOG: i32 = 4096;
+/// How long none is taken after one could not be, for want of descriptors or memory.
+const RESPITE: Duration = Duration::from_millis(50);
+
+/// A socket that listens, for one [`Way`] in.
+#[derive(Debug)]
+pub(super) struct Door {
+    listener: Listener,
+    pub(super) way: Way,
+}
+
+#[derive(Debug)]
+enum Listener {
+    Plain(TcpListener),
+    Transparent(TransparentListener),
+}
+
+/// A connection that came in.
+pub(super) struct Call {
+    pub(super) stream: TcpStream,
+    pub(super) client: SocketAddr,
+    /// Whom the client called: us, or, where it was diverted, somebody else.
+    pub(super) called: Called,
+}
+
+/// Whom a client called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Called {
+    Us,
+    Another(SocketAddr),
+}
+
+impl Door {
+    pub(super) fn open(way: &Way) -> Result<Self, Error> {
+        let listener = match way {
+            Way::Transparent { listen } => Listener::Transparent(TransparentListener::bind(*listen)?),
+            Way::Forward { listen, .. } | Way::Socks { listen, .. } => {
+                let doing = format!("listening at TCP address {listen}");
+                Listener::Plain(listen_at(*listen).map_err(|error| crate::Error::new(doing, error))?)
+            }
+        };
+        Ok(Self { listener, way: way.clone() })
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.listener {
+            Listener::Plain(listener) => listener.local_addr(),
+            Listener::Transparent(listener) => listener.local_addr(),
+        }
+    }
+
+    /// Gives each connection to `take`; ends only if the system has no way to wait for them.
+    pub(super) async fn serve(self, take: impl FnMut(Call, &Way)) -> io::Result<()> {
+        let own = self.local_addr()?;
+        match self.listener {
+            Listener::Plain(listener) => serve_plain(listener, &self.way, take).await,
+            Listener::Transparent(listener) => serve_diverted(listener, own, &self.way, take).await,
+        }
+    }
+}
+
+async fn serve_plain(listener: TcpListener, way: &Way, mut take: impl FnMut(Call, &Way)) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    loop {
+        match listener.accept().await {
+            Ok((stream, client)) => take(Call { stream, client, called: Called::Us }, way),
+            Err(_) => sleep(RESPITE).await,
+        }
+    }
+}
+
+async fn serve_diverted(
+    listener: TransparentListener,
+    own: SocketAddr,
+    way: &Way,
+    mut take: impl FnMut(Call, &Way),
+) -> io::Result<()> {
+    let readable = sys::watch(listener.as_fd().try_clone_to_owned()?)?;
+    loop {
+        let mut ready = readable.readable().await?;
+        match listener.accept() {
+            Ok(Some(call)) => {
+                let is_ours = call.server.port() == own.port()
+                    && (own.ip().is_unspecified() || own.ip() == call.server.ip());
+                let called = if is_ours { Called::Us } else { Called::Another(call.server) };
+                if let Ok(stream) = TcpStream::from_std(call.stream) {
+                    take(Call { stream, client: call.client, called }, way);
+                }
+            }
+            Ok(None) => ready.clear_ready(),
+            Err(_) => sleep(RESPITE).await,
+        }
+    }
+}
+
+fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    // What is accepted resets from its first moment when whoever has it dies: it has that from the listener.
+    socket.set_linger(Some(Duration::ZERO))?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}

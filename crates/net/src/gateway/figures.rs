@@ -1,0 +1,106 @@
+//! What gateways count.
+
+use super::relay::Moved;
+use crate::service::Figure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A number that grows.
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Count {
+    pub(super) fn add(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What comes and goes: each lasts as long as its [`Present`].
+#[derive(Debug, Default)]
+pub(super) struct Level(Arc<AtomicU64>);
+
+/// One of those that a [`Level`] counts.
+#[derive(Debug)]
+pub(super) struct Present(Arc<AtomicU64>);
+
+impl Level {
+    pub(super) fn enter(&self) -> Present {
+        self.0.fetch_add(1, Relaxed);
+        Present(Arc::clone(&self.0))
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Counts with their names in the ledger and what they say.
+macro_rules! figures {
+    ($(#[$about:meta])* $name:ident { $($count:ident: $doc:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, Default)]
+        pub(super) struct $name {
+            $(#[doc = $doc] pub(super) $count: Count,)+
+            /// Bytes of applications.
+            pub(super) moved: Moved,
+            /// Connections now.
+            pub(super) open: Level,
+        }
+
+        impl $name {
+            /// What goes into the ledger.
+            pub(super) fn figures(&self) -> Vec<Figure> {
+                vec![
+                    $(Figure::counter(stringify!($count), $doc, self.$count.get()),)+
+                    Figure::counter("out_bytes", "bytes towards destinations", self.moved.out.load(Relaxed)),
+                    Figure::counter("back_bytes", "bytes from destinations", self.moved.back.load(Relaxed)),
+                    Figure::gauge("open_connections", "connections now", self.open.get()),
+                ]
+            }
+        }
+    };
+}
+
+figures! {
+    /// What an entrance counts.
+    EntranceFigures {
+        accepted_connections: "connections that came in",
+        turned_away_connections: "connections reset at once because there were as many as may be",
+        unintelligible_connections: "SOCKS clients that said nothing in time, or nothing that is served here",
+        tpa_connections: "connections carried by TPA",
+        tcp_connections: "connections carried by TCP because no exit answered, or it had too many",
+        refused_connections: "connections that the exit or the destination refused, or nobody could make",
+        rejected_connections: "connections of which the exit would not hear, or whose answer was not its own: wrong key or name",
+        finished_connections: "connections that both sides ended",
+        broken_connections: "connections that one side reset, or that TPA lost: both sides were reset",
+        exit_absences: "times that the exit fell silent",
+    }
+}
+
+figures! {
+    /// What an exit counts.
+    ExitFigures {
+        accepted_connections: "TPA connections that came in",
+        turned_away_connections: "TPA connections reset at once because too many had not yet said what they want",
+        silent_connections: "TPA connections that ended, or took too long, before they asked for anything",
+        malformed_requests: "requests that were none",
+        unknown_peers: "requests under a name that nobody here has",
+        wrong_proofs: "requests by who does not have the key, or that were recorded on another connection",
+        not_allowed_requests: "requests for a destination that is not allowed",
+        too_many_requests: "requests when there were as many connections as may be",
+        failed_requests: "requests whose destination refused, did not answer or could not be reached",
+        tpa_connections: "connections carried",
+        finished_connections: "connections that both sides ended",
+        broken_connections: "connections that one side reset, or that TPA lost: both sides were reset",
+    }
+}

@@ -1,0 +1,61 @@
+//! A pair of gateways: applications speak TCP, unmodified, and TPA carries their bytes over the part of the way that loses packets
+//! (TPA §6: a TPA trunk and a TCP trunk, as Indirect-TCP has two of TCP).
+//!
+//! The entrance takes TCP connections, asks the exit over a TPA stream to connect onward by TCP, and both pass on what comes: bytes,
+//! ends, resets, and the lack of room. Where no exit answers, the entrance connects by TCP alone. `docs/protocols/gateway.md` has
+//! the bytes and who is protected from whom.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `greeting` | what two gateways say to each other, as bytes |
+//! | `socks` | SOCKS version 5, without I/O |
+//! | `destination` | where connections go, and where they may |
+//! | `key` | names and secrets |
+//! | `config`, `error` | what gateways are told, and what they say when they cannot open |
+//! | `entrance` | takes connections of applications; `doors`: where they come in, `ways`: how they say where to |
+//! | `exit` | serves entrances; `strangers`: how many may have said nothing yet |
+//! | `trunk` | streams from entrance to exit, and whether there is an exit |
+//! | `onward` | connections onward by TCP |
+//! | `leg`, `relay` | one side of a connection; both sides joined |
+//! | `service`, `figures` | one thread for all connections, and what they count |
+
+#[cfg(feature = "gateway")]
+mod config;
+pub mod destination;
+#[cfg(feature = "gateway")]
+mod doors;
+#[cfg(feature = "gateway")]
+mod entrance;
+#[cfg(feature = "gateway")]
+mod error;
+#[cfg(feature = "gateway")]
+mod exit;
+#[cfg(feature = "gateway")]
+mod figures;
+pub mod greeting;
+pub mod key;
+#[cfg(feature = "gateway")]
+mod leg;
+#[cfg(feature = "gateway")]
+mod onward;
+#[cfg(feature = "gateway")]
+mod relay;
+#[cfg(feature = "gateway")]
+mod service;
+pub mod socks;
+#[cfg(feature = "gateway")]
+mod strangers;
+#[cfg(feature = "gateway")]
+mod trunk;
+#[cfg(feature = "gateway")]
+mod ways;
+
+#[cfg(feature = "gateway")]
+pub use self::{
+    config::{EntranceConfig, ExitConfig, Fallback, Sources, Way},
+    entrance::Entrance,
+    error::Error,
+    exit::Exit,
+};
+pub use destination::{Allowed, Destination, Rule, Subnet};
+pub use key::{Key, Name, Peer};

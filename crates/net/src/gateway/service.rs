@@ -1,0 +1,46 @@
+//! One thread for all connections.
+
+use crate::service::{Figure, Ledger};
+use crate::sys;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::time::interval;
+
+/// How often the ledger is written.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
+/// Names that are resolved at the same time.
+const RESOLVERS: usize = 16;
+
+/// Runs `work`, and what it spawns, until `stop` can be read; then all connections are reset.
+pub(super) fn run(
+    work: impl Future<Output = io::Result<()>>,
+    stop: BorrowedFd<'_>,
+    ledger: &Ledger,
+    figures: impl Fn() -> Vec<Figure>,
+) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(RESOLVERS).build()?;
+    let ended = runtime.block_on(async {
+        let stop = sys::watch(stop.try_clone_to_owned()?)?;
+        let mut ticks = interval(WRITE_EVERY);
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            while ticks.poll_tick(context).is_ready() {
+                ledger.write(figures());
+            }
+            match stop.poll_read_ready(context) {
+                Poll::Ready(ready) => Poll::Ready(ready.map(drop)),
+                Poll::Pending => work.as_mut().poll(context),
+            }
+        })
+        .await
+    });
+    // Who resolves a name may take long and is not waited for.
+    runtime.shutdown_background();
+    ledger.write(figures());
+    ended
+}

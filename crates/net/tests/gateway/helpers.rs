@@ -1,0 +1,223 @@
+//! Gateways that run, applications, and bytes that tell where they belong.
+
+use hopline_core::Duration as Span;
+use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Key, Name, Peer, Way};
+use hopline_net::service::{Ledger, Service};
+use hopline_net::tpa;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
+/// After this a test is not slow but wrong.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A service on a thread of its own; it is stopped when this goes.
+pub(crate) struct Running {
+    ledger: Arc<Ledger>,
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Running {
+    pub(crate) fn start(service: impl Service + 'static) -> Self {
+        let ledger = Arc::new(Ledger::default());
+        let (stop, stopped) = UnixStream::pair().unwrap();
+        let written = Arc::clone(&ledger);
+        let run = move || Box::new(service).run(stopped.as_fd(), &written);
+        let thread = thread::Builder::new().spawn(run).unwrap();
+        Self { ledger, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// A figure, as the ledger has it.
+    pub(crate) fn figure(&self, name: &str) -> u64 {
+        self.ledger.read().iter().find(|figure| figure.name == name).map_or(0, |figure| figure.value)
+    }
+
+    /// Waits until a figure is what it must become.
+    pub(crate) fn await_figure(&self, name: &str, value: u64) {
+        let becomes = eventually(|| self.figure(name) == value);
+        assert!(becomes, "{name} is {}, not {value}: {:?}", self.figure(name), self.ledger.read());
+    }
+
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap().unwrap();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Whether something is so within a minute.
+pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
+    let step = Duration::from_millis(20);
+    (0..PATIENCE.as_millis() / step.as_millis()).any(|_| {
+        is_so() || {
+            thread::sleep(step);
+            false
+        }
+    })
+}
+
+pub(crate) fn key(of: u8) -> Key {
+    Key::new(&[of; 32])
+}
+
+pub(crate) fn name() -> Name {
+    "entrance".parse().unwrap()
+}
+
+pub(crate) fn peer() -> Peer {
+    Peer { name: name(), key: key(1) }
+}
+
+/// The usual parameters of the trunk, but a peer that is gone is soon missed.
+pub(crate) fn trunk() -> tpa::Config {
+    tpa::Config {
+        keep_alive: Some(Span::from_millis(300)),
+        silence_limit: Some(Span::from_millis(1500)),
+        time_wait: Span::from_millis(20),
+        ..tpa::config(12)
+    }
+}
+
+/// An exit on the loopback interface, which lets connections go there too.
+pub(crate) fn exit_config(ip: IpAddr) -> ExitConfig {
+    ExitConfig {
+        listen: (ip, 0).into(),
+        allowed: Allowed::Listed(vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()]),
+        tpa: trunk(),
+        ..ExitConfig::new(vec![peer()])
+    }
+}
+
+pub(crate) fn entrance_config(way: Way, exit: SocketAddr) -> EntranceConfig {
+    EntranceConfig { tpa: trunk(), ..EntranceConfig::new(way, exit, name(), key(1)) }
+}
+
+pub(crate) fn start_exit(config: &ExitConfig) -> (Running, SocketAddr) {
+    let exit = Exit::open(config).unwrap();
+    let address = exit.local_addr().unwrap();
+    (Running::start(exit), address)
+}
+
+pub(crate) fn start_entrance(config: &EntranceConfig) -> (Running, SocketAddr) {
+    let entrance = Entrance::open(config).unwrap();
+    let address = entrance.local_addrs().unwrap()[0];
+    (Running::start(entrance), address)
+}
+
+/// All that goes to `server` enters at the address that is given.
+pub(crate) struct Pair {
+    pub(crate) exit: Running,
+    pub(crate) exit_address: SocketAddr,
+    pub(crate) entrance: Running,
+    pub(crate) address: SocketAddr,
+}
+
+pub(crate) fn forward(server: SocketAddr) -> Way {
+    Way::Forward { listen: (server.ip(), 0).into(), to: server.to_string().parse().unwrap() }
+}
+
+pub(crate) fn pair_to(server: SocketAddr) -> Pair {
+    pair(forward(server), &exit_config(server.ip()))
+}
+
+pub(crate) fn pair(way: Way, exit: &ExitConfig) -> Pair {
+    let (exit, exit_address) = start_exit(exit);
+    let (entrance, address) = start_entrance(&entrance_config(way, exit_address));
+    Pair { exit, exit_address, entrance, address }
+}
+
+/// A server on `ip`.
+pub(crate) fn server(ip: IpAddr) -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind((ip, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+/// An address where nobody listens.
+pub(crate) fn nobody(ip: IpAddr) -> SocketAddr {
+    server(ip).1
+}
+
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    patient(TcpStream::connect(address).unwrap())
+}
+
+pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
+    patient(listener.accept().unwrap().0)
+}
+
+/// A stream of which nobody waits for ever.
+fn patient(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Bytes that tell where they belong, and of which stream they are.
+pub(crate) fn pattern(seed: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|i| ((i * 31 + i / 251) ^ seed.wrapping_mul(97)) as u8).collect()
+}
+
+/// BLAKE3 of all that comes, and how many bytes it was.
+pub(crate) fn hash_of(mut stream: &TcpStream) -> io::Result<(blake3::Hash, u64)> {
+    let (mut hasher, mut len, mut buffer) = (blake3::Hasher::new(), 0, vec![0; 1 << 16]);
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok((hasher.finalize(), len)),
+            read => {
+                hasher.update(&buffer[..read]);
+                len += read as u64;
+            }
+        }
+    }
+}
+
+pub(crate) fn hash(data: &[u8]) -> (blake3::Hash, u64) {
+    (blake3::hash(data), data.len() as u64)
+}
+
+/// Both ends send at the same time; the client ends first, the server when it has everything.
+pub(crate) fn exchange(client: &TcpStream, server: &TcpStream, len: usize) {
+    let (there, back) = (pattern(1, len), pattern(2, len));
+    thread::scope(|scope| {
+        scope.spawn(|| send(client, &there));
+        scope.spawn(|| {
+            let receiving = scope.spawn(|| hash_of(server).unwrap());
+            (&mut &*server).write_all(&back).unwrap();
+            assert_eq!(receiving.join().unwrap(), hash(&there));
+            server.shutdown(Shutdown::Write).unwrap();
+        });
+        assert_eq!(hash_of(client).unwrap(), hash(&back));
+    });
+}
+
+/// Sends and ends.
+pub(crate) fn send(mut stream: &TcpStream, data: &[u8]) {
+    stream.write_all(data).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+}
+
+/// Closing it from now on is a reset.
+pub(crate) fn resets(stream: &TcpStream) {
+    socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO)).unwrap();
+}
+
+/// Reads to the end, which must be a reset.
+pub(crate) fn is_reset(stream: &TcpStream) {
+    let ended = hash_of(stream);
+    assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+}

@@ -1,0 +1,99 @@
+//! Strangers at the exit.
+
+use crate::helpers::*;
+use hopline_harness::Test;
+use hopline_net::gateway::ExitConfig;
+use hopline_net::gateway::greeting::{CHALLENGE_LEN, Challenge, Nonce, Request};
+use hopline_net::tpa::TpaStream;
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!([]; a_recorded_request_is_good_for_nothing, garbage_is_counted_and_reset,
+        strangers_hear_a_challenge_and_nothing_else_and_not_for_long, strangers_do_not_keep_peers_out)
+    .into()
+}
+
+/// A caller that does as it likes, and what it was challenged with.
+fn caller(exit: SocketAddr) -> (TpaStream, Challenge) {
+    let mut stream = TpaStream::connect(exit, &trunk()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20)));
+    let mut challenge = [0; CHALLENGE_LEN];
+    stream.read_exact(&mut challenge).unwrap();
+    (stream, Challenge::decode(&challenge).unwrap())
+}
+
+fn request(destination: SocketAddr) -> Request {
+    let destination = destination.to_string().parse().unwrap();
+    Request { name: name(), nonce: Nonce([7; 32]), destination, source: None }
+}
+
+fn say(mut stream: &TpaStream, data: &[u8]) {
+    stream.write_all(data).unwrap();
+    stream.flush().unwrap();
+}
+
+/// The exit says nothing more.
+fn is_cut_off(mut stream: &TpaStream) {
+    let heard = stream.read(&mut [0; 100]);
+    assert_eq!(heard.unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+fn a_recorded_request_is_good_for_nothing() {
+    let (listener, address) = server(V4);
+    let (exit, exit_address) = start_exit(&exit_config(V4));
+    let (first, challenge) = caller(exit_address);
+    let recorded = request(address).encode(&key(1), &challenge);
+    say(&first, &recorded);
+    accept(&listener);
+    exit.await_figure("tpa_connections", 1);
+    let (second, other) = caller(exit_address);
+    assert_ne!(challenge, other);
+    say(&second, &recorded);
+    is_cut_off(&second);
+    exit.await_figure("wrong_proofs", 1);
+    assert_eq!(exit.figure("tpa_connections"), 1);
+}
+
+fn garbage_is_counted_and_reset() {
+    let (exit, exit_address) = start_exit(&exit_config(V4));
+    let longest = [b"hgw\x01\xff\xff".to_vec(), vec![0; 1000]].concat();
+    let short = [b"hgw\x01\x00\x20".to_vec(), vec![0; 32]].concat();
+    for garbage in [b"GET / HTTP/1.0\r\n\r\n", &longest[..], &short, b"hgw\x02\x00\x40"] {
+        let (stream, _) = caller(exit_address);
+        say(&stream, garbage);
+        is_cut_off(&stream);
+    }
+    exit.await_figure("malformed_requests", 4);
+}
+
+fn strangers_hear_a_challenge_and_nothing_else_and_not_for_long() {
+    let config = ExitConfig { request_timeout: Duration::from_millis(500), ..exit_config(V4) };
+    let (exit, exit_address) = start_exit(&config);
+    let (silent, _) = caller(exit_address);
+    let (begins, _) = caller(exit_address);
+    say(&begins, b"hgw");
+    is_cut_off(&silent);
+    is_cut_off(&begins);
+    exit.await_figure("silent_connections", 2);
+}
+
+fn strangers_do_not_keep_peers_out() {
+    let (listener, address) = server(V4);
+    let config =
+        ExitConfig { max_connections: 8, request_timeout: Duration::from_millis(1500), ..exit_config(V4) };
+    let pair = pair(forward(address), &config);
+    let client = connect(pair.address);
+    let carried = accept(&listener);
+    let exit_address = pair.exit_address;
+    let strangers: Vec<_> = (0..4).map(|_| caller(exit_address)).collect();
+    // All places that one address may have: one more is reset at once, or hears nothing.
+    let refused =
+        TpaStream::connect(exit_address, &trunk()).and_then(|mut s| s.read_exact(&mut [0; CHALLENGE_LEN]));
+    assert!(refused.is_err());
+    exchange(&client, &carried, 10_000);
+    strangers.iter().for_each(|(stranger, _)| is_cut_off(stranger));
+    pair.exit.await_figure("silent_connections", 4);
+    exchange(&connect(pair.address), &accept(&listener), 10_000);
+}

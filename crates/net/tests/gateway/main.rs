@@ -1,0 +1,34 @@
+//! Gateways between TCP and TPA, with the kernel's sockets as applications: over the loopback interface, and between namespaces over an
+//! emulated link.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+mod carried;
+mod diverted;
+mod helpers;
+mod hostile;
+mod killed;
+mod measure;
+mod over_link;
+mod refused;
+mod socks;
+
+use hopline_harness::{Test, run};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(role) = killed::role() {
+        return killed::play(&role);
+    }
+    let tests = [
+        carried::tests(),
+        refused::tests(),
+        socks::tests(),
+        hostile::tests(),
+        killed::tests(),
+        over_link::tests(),
+        diverted::tests(),
+        measure::tests(),
+    ];
+    run(tests.into_iter().flatten().collect::<Vec<Test>>(), Some(4))
+}

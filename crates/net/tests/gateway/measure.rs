@@ -1,0 +1,189 @@
+//! What gateways carry over bad links, beside the kernel's TCP from end to end; by hand (`--ignored`), in a few minutes.
+
+use crate::helpers::*;
+use hopline_core::Duration as Span;
+use hopline_harness::{Need, Test};
+use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Way};
+use hopline_net::link::{NamespaceLink, Reach, Setup};
+use hopline_net::transparent::LegOptions;
+use hopline_net::veth::{self, Trains};
+use hopline_net::{Interface, tcp, tpa};
+use hopline_testkit::namespace::LINK;
+use hopline_testkit::{Emulation, Side};
+use socket2::{Domain, Socket, Type};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+pub(crate) fn tests() -> Vec<Test> {
+    [("goodput_over_a_lossy_last_hop", 2), ("goodput_over_a_long_lossy_path", 25)]
+        .map(|(name, ms)| Test::new(name, [LINK, Need::Program("ip")], move || goodput(ms)).long())
+        .into()
+}
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
+const ENTRANCE: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
+const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(NamespaceLink::address(Side::B)), 5001);
+const EXIT_PORT: u16 = 7172;
+const SECONDS: u64 = 10;
+const SEEDS: u64 = 2;
+const LOSSES: [f64; 6] = [0.0, 0.01, 0.03, 0.05, 0.1, 0.2];
+/// Worlds at the same time.
+const AT_ONCE: usize = 6;
+
+/// How bytes get from client to server.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// The kernel's TCP from end to end.
+    Tcp(&'static str),
+    /// Split at the gateways, with this window.
+    Tpa(u8),
+    /// The same with the parameters that gateways have by themselves.
+    Usual,
+}
+
+const ALL: [By; 5] = [By::Tcp("cubic"), By::Tcp("bbr"), By::Tpa(6), By::Tpa(12), By::Usual];
+
+/// Client, 100 Mb/s and 25 ms, entrance, 20 Mb/s that lose, exit and server.
+struct World {
+    wired: NamespaceLink,
+    wireless: NamespaceLink,
+}
+
+impl World {
+    fn new(loss: f64, ms: u64, seed: u64) -> Self {
+        let link = |rate, ms, queue| Emulation {
+            rate: Some(rate),
+            latency: Span::from_millis(ms),
+            queue: Some(queue),
+            ..Emulation::default()
+        };
+        // The path is as long in both cases: what the lossy part takes, the other does not.
+        let (wire, air) = (link(100_000_000, 27 - ms, 1000), link(20_000_000, ms, 100));
+        let lossy = Emulation { loss, ..air.clone() };
+        let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
+            .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+        let (far, entrance) = (wired.host(Side::B), wireless.host(Side::A));
+        wired.run_in_a(|| address("link0", CLIENT));
+        wired.run_in_b(|| address("link0", Ipv4Addr::new(10, 81, 0, 2)));
+        veth::join([far, entrance], "cable", Trains::Never).unwrap();
+        far.run(|| address("cable", FAR)).unwrap();
+        entrance.run(|| address("cable", ENTRANCE)).unwrap();
+        for (host, route) in [
+            (far, format!("route add 10.80.0.0/24 via {ENTRANCE}")),
+            (entrance, format!("route add 10.81.0.0/24 via {FAR}")),
+            (wired.host(Side::A), "route add default dev link0".into()),
+            (wireless.host(Side::B), "route add default dev link0".into()),
+        ] {
+            let mut ip = Command::new("ip");
+            ip.args(route.split(' '));
+            assert!(host.spawn(ip).unwrap().wait().unwrap().success(), "{route}");
+        }
+        for host in [far, entrance] {
+            host.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
+        }
+        Self { wired, wireless }
+    }
+
+    /// Mb/s that the server got, and packets put on the lossy link for each full packet's worth.
+    fn measure(&self, by: By) -> (f64, f64) {
+        let listener = self.wireless.run_in_b(|| TcpListener::bind(SERVER)).unwrap();
+        let gateways = trunk_of(by).map(|trunk| self.gateways(trunk));
+        let to = gateways.as_ref().map_or(SERVER, |(_, _, entry)| *entry);
+        let congestion = if let By::Tcp(name) = by { name } else { "cubic" };
+        let mut client = self.wired.run_in_a(|| call(to, congestion));
+        let mut server = accept(&listener);
+        client.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+        server.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let ends = self.wireless.now() + Span::from_secs(SECONDS);
+        let goes_on = || self.wireless.now() < ends;
+        let received = thread::scope(|scope| {
+            scope.spawn(|| {
+                let data = pattern(1, 1 << 16);
+                while goes_on() {
+                    let _ = client.write(&data);
+                }
+            });
+            let mut buffer = vec![0; 1 << 16];
+            let mut received = 0;
+            while goes_on() {
+                received += server.read(&mut buffer).unwrap_or(0);
+            }
+            received as f64
+        });
+        let stats = self.wireless.stats();
+        assert!(!stats.lateness.is_late(), "the link was late: {}", stats.lateness);
+        (received * 8.0 / SECONDS as f64 / 1e6, stats.forth.sent as f64 / (received / 1448.0))
+    }
+
+    fn gateways(&self, trunk: tpa::Config) -> (Running, Running, SocketAddr) {
+        let exit = ExitConfig {
+            listen: (SERVER.ip(), EXIT_PORT).into(),
+            allowed: Allowed::Listed(vec!["10.80.0.2 5001".parse().unwrap()]),
+            tpa: trunk,
+            ..ExitConfig::new(vec![peer()])
+        };
+        let exit = self.wireless.run_in_b(|| Running::start(Exit::open(&exit).unwrap()));
+        let way = Way::Forward { listen: (ENTRANCE, 5000).into(), to: SERVER.to_string().parse().unwrap() };
+        let tcp = LegOptions { congestion: Some("cubic".into()), ..LegOptions::default() };
+        let config = EntranceConfig::new(way, (SERVER.ip(), EXIT_PORT).into(), name(), key(1));
+        let config = EntranceConfig { tpa: trunk, tcp, ..config };
+        let entrance = self.wireless.run_in_a(|| Running::start(Entrance::open(&config).unwrap()));
+        (entrance, exit, (ENTRANCE, 5000).into())
+    }
+}
+
+fn trunk_of(by: By) -> Option<tpa::Config> {
+    match by {
+        By::Tcp(_) => None,
+        By::Tpa(cwnd_max) => Some(tpa::config(cwnd_max)),
+        By::Usual => Some(ExitConfig::new(vec![peer()]).tpa),
+    }
+}
+
+fn address(interface: &str, address: Ipv4Addr) {
+    let interface = Interface::named(interface).unwrap();
+    interface.set_address(address, 24).unwrap();
+    interface.up().unwrap();
+}
+
+fn call(to: SocketAddr, congestion: &str) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    tcp::set_congestion_control(&socket, congestion).unwrap();
+    socket.connect(&to.into()).unwrap();
+    socket.into()
+}
+
+fn goodput(ms: u64) {
+    let cases: Vec<_> = LOSSES.into_iter().flat_map(|loss| ALL.map(|by| (loss, by))).collect();
+    let mut out = std::io::stdout();
+    for case in cases.chunks(AT_ONCE) {
+        thread::scope(|scope| {
+            let runs: Vec<_> = case
+                .iter()
+                .map(|&(loss, by)| {
+                    scope.spawn(move || {
+                        let runs: Vec<_> =
+                            (0..SEEDS).map(|seed| World::new(loss, ms, 2 * seed + 1).measure(by)).collect();
+                        let mean =
+                            |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / SEEDS as f64;
+                        (loss, by, mean(|run| run.0), mean(|run| run.1))
+                    })
+                })
+                .collect();
+            for run in runs {
+                let Ok((loss, by, goodput, packets)) = run.join() else { continue };
+                writeln!(
+                    out,
+                    "{ms} ms, {:>4.1} % lost: {by:?}: {goodput:.2} Mb/s, {packets:.2}",
+                    loss * 100.0
+                )
+                .unwrap();
+            }
+        });
+    }
+}

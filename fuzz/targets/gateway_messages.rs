@@ -1,0 +1,4 @@
+//! Messages of gateways, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::gateway::gateway_messages(data));

@@ -1,0 +1,4 @@
+//! Clients of SOCKS, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::gateway::socks(data));
