@@ -1,5 +1,5 @@
 //! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), scheduling,
-//! sockets; and [TPA over UDP](tpa).
+//! sockets; [TPA over UDP](tpa); [handoff](handoff).
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
@@ -8,6 +8,7 @@
 
 pub mod bench;
 mod error;
+pub mod handoff;
 pub mod in_path;
 pub mod interface;
 pub mod link;
@@ -15,6 +16,7 @@ mod netlink;
 pub mod netns;
 pub mod nfqueue;
 mod printable;
+mod route;
 pub mod sched;
 pub mod service;
 mod sys;

@@ -1,0 +1,121 @@
+//! Routes, and the rules that say which of them count, asked of rtnetlink(7).
+
+use crate::error::Error;
+use crate::netlink::{RouteSocket, attribute, message};
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType, socket};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+
+/// Routes of the namespace in which the value was made. Changing them takes `CAP_NET_ADMIN`, each time.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    socket: RouteSocket,
+    /// Interfaces are looked for by it, in the same namespace.
+    any: OwnedFd,
+}
+
+/// Everything without a better route goes this way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DefaultRoute<'a> {
+    /// Through this interface.
+    pub(crate) interface: &'a str,
+    /// To this router, which is at the other end, whatever its address; `None`: whoever a packet is for is there.
+    pub(crate) via: Option<Ipv4Addr>,
+    /// Source address of what is sent from here.
+    pub(crate) source: Option<Ipv4Addr>,
+    /// The lowest wins.
+    pub(crate) metric: u32,
+    /// In this table, 1 to 2³² − 1.
+    pub(crate) table: u32,
+}
+
+/// What comes by an interface has a table of routes of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule<'a> {
+    /// The interface; whether there is one or not.
+    pub(crate) comes_by: &'a str,
+    /// The table.
+    pub(crate) table: u32,
+    /// The lowest is looked at first.
+    pub(crate) priority: u32,
+}
+
+/// The main table of routes (rtnetlink(7)).
+pub(crate) const MAIN: u32 = 254;
+/// `RTNH_F_ONLINK` of linux/rtnetlink.h.
+const ONLINK: u32 = 4;
+/// `RTPROT_STATIC`: an administrator's.
+const PROTOCOL: u8 = libc::RTPROT_STATIC;
+/// `FR_ACT_TO_TBL` of linux/fib_rules.h.
+const TO_TABLE: u8 = 1;
+/// `FRA_IIFNAME`, `FRA_PRIORITY` and `FRA_TABLE` of linux/fib_rules.h.
+const FRA: [u16; 3] = [3, 6, 15];
+
+impl Routes {
+    pub(crate) fn open() -> Result<Self, Error> {
+        let any = socket(AddressFamily::INET, SocketType::DGRAM, None);
+        let any = any.map_err(|e| Error::new("opening a socket", e))?;
+        let socket = RouteSocket::open().map_err(|e| Error::new("opening a netlink socket of routes", e))?;
+        Ok(Self { socket, any })
+    }
+
+    /// From now on there is this route, in place of one with the same metric and table.
+    pub(crate) fn replace(&mut self, route: &DefaultRoute<'_>) -> io::Result<()> {
+        let request =
+            route.message(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &self.any)?;
+        self.socket.ask(&request)
+    }
+
+    /// The route is no more.
+    pub(crate) fn remove(&mut self, route: &DefaultRoute<'_>) -> io::Result<()> {
+        let request = route.message(libc::RTM_DELROUTE, 0, &self.any)?;
+        self.socket.ask(&request)
+    }
+
+    /// From now on there is this rule, once.
+    pub(crate) fn add_rule(&mut self, rule: &Rule<'_>) -> io::Result<()> {
+        match self.socket.ask(&rule.message(libc::RTM_NEWRULE, libc::NLM_F_CREATE | libc::NLM_F_EXCL)) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The rule is no more.
+    pub(crate) fn remove_rule(&mut self, rule: &Rule<'_>) -> io::Result<()> {
+        self.socket.ask(&rule.message(libc::RTM_DELRULE, 0))
+    }
+}
+
+impl DefaultRoute<'_> {
+    fn message(&self, kind: u16, flags: i32, any: &OwnedFd) -> io::Result<Vec<u8>> {
+        let interface = name_to_index(any, self.interface)?;
+        let scope = if self.via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
+        let flags_of_route = if self.via.is_some() { ONLINK } else { 0 };
+        // `rtmsg`: the table of 8 bits is of no account beside the attribute.
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, PROTOCOL, scope, libc::RTN_UNICAST];
+        body.extend(flags_of_route.to_ne_bytes());
+        body.extend(attribute(libc::RTA_OIF, &interface.to_ne_bytes()));
+        body.extend(attribute(libc::RTA_PRIORITY, &self.metric.to_ne_bytes()));
+        body.extend(attribute(libc::RTA_TABLE, &self.table.to_ne_bytes()));
+        for (kind, address) in [(libc::RTA_GATEWAY, self.via), (libc::RTA_PREFSRC, self.source)] {
+            if let Some(address) = address {
+                body.extend(attribute(kind, &address.octets()));
+            }
+        }
+        Ok(message(kind, flags, &body))
+    }
+}
+
+impl Rule<'_> {
+    fn message(&self, kind: u16, flags: i32) -> Vec<u8> {
+        let [name, priority, table] = FRA;
+        // `fib_rule_hdr`.
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, TO_TABLE, 0, 0, 0, 0];
+        body.extend(attribute(name, &[self.comes_by.as_bytes(), &[0]].concat()));
+        body.extend(attribute(priority, &self.priority.to_ne_bytes()));
+        body.extend(attribute(table, &self.table.to_ne_bytes()));
+        message(kind, flags, &body)
+    }
+}
