@@ -1,10 +1,10 @@
 //! A host that changes its station again and again while something comes for it.
 
 use crate::stream::Stream;
-use crate::world::{All, Radio, World};
+use crate::transfer::transfer;
+use crate::world::{All, Radio, World, say, until};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::Scheme;
-use std::io::Write;
 
 const HANDOFFS: usize = 10;
 
@@ -13,15 +13,10 @@ fn walk(scheme: Scheme, radio: Radio) -> (World, All, Stream) {
     let world = World::new(radio);
     let mut all = world.all(scheme, Span::from_millis(400));
     // The first change is the first station.
-    crate::world::until("a first station", || !world.air.changes().is_empty());
+    until("a first station", || !world.air.changes().is_empty());
     let stream = Stream::run(&world, || world.air.changes().len() > HANDOFFS);
     all.end();
     (world, all, stream)
-}
-
-/// To people, past the capture of tests' output.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 pub(crate) fn nothing_is_lost_where_the_next_station_keeps_packets() {
@@ -36,11 +31,42 @@ pub(crate) fn nothing_is_lost_where_the_next_station_keeps_packets() {
             stream.sent,
             stream.duplicates(),
         ));
-        say(&format!("home {}\nmobile {}\nstations {}\n {}", all.home.show(), all.mobile.show(), all.stations[0].show(), all.stations[1].show()));
+        say(&format!(
+            "home {}\nmobile {}\nstations {}\n {}",
+            all.home.show(),
+            all.mobile.show(),
+            all.stations[0].show(),
+            all.stations[1].show()
+        ));
         if scheme == Scheme::Multicast {
             assert_eq!(stream.lost(), Vec::<u32>::new(), "{}", all.mobile.show());
             assert!(all.of_stations("buffer_sent_packets") > 0);
         }
         medians.push(median);
+    }
+}
+
+pub(crate) fn a_transfer_survives_many_handoffs() {
+    for radio in [Radio::HearsAll, Radio::IsTuned] {
+        for scheme in [Scheme::Multicast, Scheme::Registration] {
+            let world = World::new(radio);
+            let mut all = world.all(scheme, Span::from_secs(1));
+            until("a first station", || !world.air.changes().is_empty());
+            let transfer = transfer(&world, 4_000_000);
+            let handoffs = world.air.changes().len() - 1;
+            all.end();
+            say(&format!(
+                "{radio:?}, {scheme:?}: {:.2} Mb/s, {} segments again, {handoffs} handoffs",
+                transfer.goodput_mbps, transfer.sent_again
+            ));
+            say(&format!(
+                "home {}\nmobile {}\nstations {}\n {}",
+                all.home.show(),
+                all.mobile.show(),
+                all.stations[0].show(),
+                all.stations[1].show()
+            ));
+            assert!(handoffs >= 2, "{handoffs}");
+        }
     }
 }

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+mod failures;
 mod handoffs;
+mod hostile;
 mod hub;
 mod stream;
+mod transfer;
 mod world;
 
 use hopline_harness::{Need, run};
@@ -16,6 +19,13 @@ const NEEDS: [Need; 2] = [LINK, Need::Program("ip")];
 fn main() -> ExitCode {
     let tests = hopline_harness::tests!(NEEDS;
         handoffs::nothing_is_lost_where_the_next_station_keeps_packets,
+        handoffs::a_transfer_survives_many_handoffs,
+        hostile::forged_messages_are_counted_and_change_nothing,
+        hostile::what_was_said_before_is_not_taken_twice,
+        hostile::a_flood_is_counted_while_packets_go_on,
+        failures::a_host_whose_station_dies_turns_to_the_other_one,
+        failures::a_host_that_hears_nobody_waits_for_a_station_to_come_back,
+        failures::after_a_home_agent_has_died_hosts_register_again,
     );
     run(tests, Some(2))
 }

@@ -53,10 +53,18 @@ impl Stream {
         self.arrived.len() - (self.sent as usize - self.lost().len())
     }
 
+    /// The longest time without an arrival, in ms.
+    pub(crate) fn longest_pause(&self) -> f64 {
+        let pauses = self.arrived.windows(2).map(|pair| (pair[1].0 - pair[0].0).as_secs_f64() * 1e3);
+        pauses.fold(0.0, f64::max)
+    }
+
     /// The longest time without an arrival about each of these instants, in ms; its median.
     pub(crate) fn median_pause(&self, changes: &[Instant]) -> f64 {
         let pause = |&change: &Instant| {
-            let about = |at: Instant| at + Duration::from_millis(20) > change && at < change + Duration::from_millis(250);
+            let about = |at: Instant| {
+                at + Duration::from_millis(20) > change && at < change + Duration::from_millis(250)
+            };
             let pairs = self.arrived.windows(2).filter(|pair| about(pair[1].0));
             pairs.map(|pair| (pair[1].0 - pair[0].0).as_secs_f64() * 1e3).fold(0.0, f64::max)
         };

@@ -13,10 +13,11 @@ use hopline_net::service::{Ledger, Service};
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Interface, Namespace, Tun};
 use rustix::event::{EventfdFlags, eventfd};
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -33,9 +34,9 @@ pub(crate) const WIRE: &str = "wire";
 pub(crate) const RADIO: &str = "radio";
 const CABLE: &str = "cable";
 /// UDP port of messages, and the types that say which station is to forward.
-const PORT: u16 = 1021;
-const FORWARD: u8 = 2;
-const REGISTER: u8 = 5;
+pub(crate) const PORT: u16 = 1021;
+pub(crate) const FORWARD: u8 = 2;
+pub(crate) const REGISTER: u8 = 5;
 
 pub(crate) struct World {
     // Dropped in this order.
@@ -64,13 +65,35 @@ pub(crate) struct Air {
     current: AtomicUsize,
     /// When that changed.
     changes: Mutex<Vec<Instant>>,
+    /// Requests of the host, as they were sent.
+    requests: Mutex<Vec<Vec<u8>>>,
     /// Stations out of reach.
     pub(crate) mute: [AtomicBool; 2],
+    /// One of so many packets to the host is lost, messages excepted; 0: none.
+    pub(crate) loses_one_of: AtomicU32,
+    sent: AtomicU32,
 }
 
 impl Air {
     pub(crate) fn changes(&self) -> Vec<Instant> {
         self.changes.lock().unwrap().clone()
+    }
+
+    /// The number of the station that the host has asked last to forward.
+    pub(crate) fn station(&self) -> Option<usize> {
+        Some(self.current.load(Ordering::Relaxed)).filter(|&station| station < STATIONS.len())
+    }
+
+    /// The first request of this type to a station.
+    pub(crate) fn first_request(&self, kind: u8) -> Vec<u8> {
+        self.requests.lock().unwrap().iter().find(|message| message[0] == kind).unwrap().clone()
+    }
+
+    fn is_lost(&self) -> bool {
+        match self.loses_one_of.load(Ordering::Relaxed) {
+            0 => false,
+            n => self.sent.fetch_add(1, Ordering::Relaxed) % n == n - 1,
+        }
     }
 
     /// End 0 is the mobile host, 1 and 2 are the stations.
@@ -81,7 +104,11 @@ impl Air {
                 || message.is_some()
                 || self.current.load(Ordering::Relaxed) == from - 1;
             let reached = audible && !self.mute[from - 1].load(Ordering::Relaxed);
-            return if reached { vec![0] } else { vec![] };
+            let arrives = reached && (message.is_some() || !self.is_lost());
+            return if arrives { vec![0] } else { vec![] };
+        }
+        if message.is_some() {
+            self.requests.lock().unwrap().push(packet[28..].to_vec());
         }
         let named = STATIONS.iter().position(|station| packet[16..20] == station.octets());
         if let (Some(station), Some(FORWARD | REGISTER)) = (named, message)
@@ -131,7 +158,10 @@ impl World {
             radio,
             current: AtomicUsize::new(usize::MAX),
             changes: Mutex::default(),
+            requests: Mutex::default(),
             mute: Default::default(),
+            loses_one_of: AtomicU32::new(0),
+            sent: AtomicU32::new(0),
         });
         let wire = Pace { rate: Some(100_000_000), delay: Duration::from_millis(25) };
         let ether = Pace { rate: Some(10_000_000), delay: Duration::from_millis(1) };
@@ -145,6 +175,15 @@ impl World {
             stations,
             mobile,
         }
+    }
+
+    /// The router to which the mobile host's default route leads.
+    pub(crate) fn default_route(&self) -> Option<String> {
+        let mut command = Command::new("ip");
+        command.args(["route", "show", "default"]).stdout(Stdio::piped());
+        let said = self.mobile.spawn(command).unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        said.split_whitespace().skip_while(|&word| word != "via").nth(1).map(str::to_owned)
     }
 
     pub(crate) fn home_agent(&self, scheme: Scheme) -> Running {
@@ -217,7 +256,8 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new(service: impl Service + 'static) -> Self {
-        let (stop, ledger) = (Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()), Arc::new(Ledger::default()));
+        let (stop, ledger) =
+            (Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()), Arc::new(Ledger::default()));
         let (stopped, written) = (Arc::clone(&stop), Arc::clone(&ledger));
         let run = move || Box::new(service).run(stopped.as_fd(), &written);
         let thread = Some(thread::Builder::new().name("service".into()).spawn(run).unwrap());
@@ -276,6 +316,12 @@ pub(crate) fn ip(host: &Namespace, what: &str) {
     command.args(what.split(' ')).stdout(Stdio::null());
     let ended = host.spawn(command).unwrap().wait().unwrap();
     assert!(ended.success(), "ip {what}: {ended}");
+}
+
+/// To people, past the capture of tests' output.
+pub(crate) fn say(line: &str) {
+    // Nobody to tell: nothing to do about it.
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Waits until something is so.

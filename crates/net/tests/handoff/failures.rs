@@ -1,0 +1,70 @@
+//! Stations and home agents that die.
+
+use crate::stream::Stream;
+use crate::world::{All, BEACON, Radio, STATIONS, World, say, until};
+use hopline_core::Duration as Span;
+use hopline_net::handoff::Scheme;
+use std::time::{Duration, Instant};
+
+pub(crate) fn a_host_whose_station_dies_turns_to_the_other_one() {
+    let world = World::new(Radio::IsTuned);
+    let mut all = world.all(Scheme::Multicast, Span::from_secs(3600));
+    until("a first station", || world.air.station().is_some());
+    let first = world.air.station().unwrap();
+    let (begun, mut killed) = (Instant::now(), None);
+    let stream = Stream::run(&world, || {
+        if killed.is_none() && begun.elapsed() > Duration::from_millis(300) {
+            all.stations[first].end();
+            killed = Some(Instant::now());
+        }
+        begun.elapsed() > Duration::from_millis(1500)
+    });
+    let pause_ms = stream.longest_pause();
+    say(&format!(
+        "a station dies: {pause_ms:.0} ms without a packet, beacons every {} ms",
+        BEACON.as_millis()
+    ));
+    assert_eq!(world.air.station(), Some(1 - first));
+    let last = stream.arrived.last().unwrap().1;
+    assert_eq!(last, stream.sent - 1, "packets come again, to the end");
+    assert_eq!(world.default_route().as_deref(), Some(&*STATIONS[1 - first].to_string()));
+    all.end();
+    assert_eq!(world.default_route(), None, "it goes with the host");
+    assert_eq!(all.stations[1 - first].figure("taken_over"), 1);
+}
+
+pub(crate) fn a_host_that_hears_nobody_waits_for_a_station_to_come_back() {
+    let world = World::new(Radio::IsTuned);
+    let mut all = world.all(Scheme::Multicast, Span::from_secs(3600));
+    until("a first station", || world.default_route().is_some());
+    all.stations.iter_mut().for_each(crate::world::Running::end);
+    until("no station", || world.default_route().is_none());
+    all.stations[1] = world.station(1);
+    until("a station", || world.default_route() == Some(STATIONS[1].to_string()));
+    let stream = Stream::run(&world, crate::hostile::many(100));
+    assert_eq!(stream.lost(), Vec::<u32>::new());
+}
+
+pub(crate) fn after_a_home_agent_has_died_hosts_register_again() {
+    for scheme in [Scheme::Multicast, Scheme::Registration] {
+        let world = World::new(Radio::IsTuned);
+        let All { mut home, stations: _stations, mobile: _mobile } = world.all(scheme, Span::from_secs(3600));
+        until("a first station", || world.air.station().is_some());
+        let (begun, mut back) = (Instant::now(), None);
+        let mut died = None;
+        let stream = Stream::run(&world, || {
+            if died.is_none() && begun.elapsed() > Duration::from_millis(300) {
+                home.end();
+                died = Some(Instant::now());
+            } else if back.is_none() && begun.elapsed() > Duration::from_millis(600) {
+                home = world.home_agent(scheme);
+                back = Some(Instant::now());
+            }
+            begun.elapsed() > Duration::from_millis(1500)
+        });
+        let resumed = stream.arrived.iter().find(|(at, _)| Some(*at) > back).unwrap().0;
+        let took = resumed.duration_since(back.unwrap()).as_secs_f64() * 1e3;
+        say(&format!("a home agent starts again, {scheme:?}: packets come after {took:.0} ms"));
+        assert_eq!(stream.arrived.last().unwrap().1, stream.sent - 1, "packets come again, to the end");
+    }
+}
