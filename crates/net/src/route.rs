@@ -31,15 +31,29 @@ pub(crate) struct DefaultRoute<'a> {
     pub(crate) table: u32,
 }
 
-/// What comes by an interface has a table of routes of its own.
+/// Some packets have a table of routes of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule<'a> {
-    /// The interface; whether there is one or not.
-    pub(crate) comes_by: &'a str,
+    /// Which.
+    pub(crate) concerned: Concerned<'a>,
     /// The table.
     pub(crate) table: u32,
     /// The lowest is looked at first.
     pub(crate) priority: u32,
+}
+
+/// Which packets a [`Rule`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Concerned<'a> {
+    /// What comes by this interface, whether there is one or not.
+    ComesBy(&'a str),
+    /// What has this mark, and goes to a network of which so many bits are common.
+    Marked {
+        /// The mark.
+        mark: u32,
+        /// The network.
+        to: (Ipv4Addr, u8),
+    },
 }
 
 /// The main table of routes (rtnetlink(7)).
@@ -50,8 +64,15 @@ const ONLINK: u32 = 4;
 const PROTOCOL: u8 = libc::RTPROT_STATIC;
 /// `FR_ACT_TO_TBL` of linux/fib_rules.h.
 const TO_TABLE: u8 = 1;
-/// `FRA_IIFNAME`, `FRA_PRIORITY` and `FRA_TABLE` of linux/fib_rules.h.
-const FRA: [u16; 3] = [3, 6, 15];
+
+/// Attributes of rules (linux/fib_rules.h).
+mod fra {
+    pub(super) const DST: u16 = 1;
+    pub(super) const IIFNAME: u16 = 3;
+    pub(super) const PRIORITY: u16 = 6;
+    pub(super) const FWMARK: u16 = 10;
+    pub(super) const TABLE: u16 = 15;
+}
 
 impl Routes {
     pub(crate) fn open() -> Result<Self, Error> {
@@ -110,12 +131,18 @@ impl DefaultRoute<'_> {
 
 impl Rule<'_> {
     fn message(&self, kind: u16, flags: i32) -> Vec<u8> {
-        let [name, priority, table] = FRA;
+        let (prefix, selectors) = match self.concerned {
+            Concerned::ComesBy(name) => (0, attribute(fra::IIFNAME, &[name.as_bytes(), &[0]].concat())),
+            Concerned::Marked { mark, to: (network, prefix) } => {
+                let network = if prefix == 0 { Vec::new() } else { attribute(fra::DST, &network.octets()) };
+                (prefix, [attribute(fra::FWMARK, &mark.to_ne_bytes()), network].concat())
+            }
+        };
         // `fib_rule_hdr`.
-        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, TO_TABLE, 0, 0, 0, 0];
-        body.extend(attribute(name, &[self.comes_by.as_bytes(), &[0]].concat()));
-        body.extend(attribute(priority, &self.priority.to_ne_bytes()));
-        body.extend(attribute(table, &self.table.to_ne_bytes()));
+        let mut body = vec![libc::AF_INET as u8, prefix, 0, 0, 0, 0, 0, TO_TABLE, 0, 0, 0, 0];
+        body.extend(selectors);
+        body.extend(attribute(fra::PRIORITY, &self.priority.to_ne_bytes()));
+        body.extend(attribute(fra::TABLE, &self.table.to_ne_bytes()));
         message(kind, flags, &body)
     }
 }

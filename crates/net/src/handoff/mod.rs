@@ -17,6 +17,7 @@
 mod clock;
 mod groups;
 mod home;
+mod informed;
 mod messenger;
 mod mobile;
 mod signals;
@@ -26,9 +27,10 @@ mod tunnel;
 
 pub use home::{HomeAgent, HomeConfig};
 pub use hopline_proxy::handoff::{Cold, Decide, Key, Scheme};
+pub use informed::Informed;
 pub use mobile::{MobileConfig, MobileHost};
 pub use signals::Signals;
-pub use station::{BaseStation, Seat, StationConfig};
+pub use station::{BaseStation, StationConfig};
 
 /// Messages or packets taken from a socket before others have their turn.
 const BATCH: usize = 64;

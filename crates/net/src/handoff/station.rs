@@ -2,18 +2,20 @@
 
 use super::clock::{Bookkeeping, Clock, Woken, wait_for};
 use super::groups::Groups;
+use super::informed::{Informed, News, Teller, informed};
 use super::messenger::Messenger;
 use super::tunnel::{Decapsulated, Exit, decapsulate};
 use super::{BATCH, LONGEST};
-use crate::route::{DefaultRoute, Routes, Rule};
+use crate::route::{Concerned, DefaultRoute, Routes, Rule};
 use crate::service::{Figure, Ledger, Service};
 use crate::{Error, Interface, Tun};
+use bytes::Bytes;
 use hopline_core::{Duration, Purpose, Stream};
+use hopline_proxy::Filter;
 use hopline_proxy::handoff::{
     BEACON_INTERVAL, BUFFER_PACKETS, Cold, Does, Identity, Key, Station as Machine,
     StationConfig as Behaviour, group_of,
 };
-use hopline_wire::handoff::Past;
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -30,6 +32,8 @@ pub struct StationConfig {
     pub wired: String,
     /// The interface with the radio.
     pub wireless: String,
+    /// The network of the mobile hosts' home addresses, and how many bits of it are common, 0 to 32.
+    pub network: (Ipv4Addr, u8),
     /// The network's key.
     pub key: Key,
     /// Time between two beacons, 1 ms or more. Default 1 s (§4).
@@ -46,9 +50,12 @@ pub struct StationConfig {
     pub receive_buffer: usize,
     /// Name of the TUN interface, 15 bytes at most; `%d` becomes a number. Default `cell%d`.
     pub tun: String,
+    /// Mark of what a machine in the path sends ([`nfqueue::Config::mark`](crate::nfqueue::Config::mark)): with it, what is for mobile
+    /// hosts goes to the radio. 0: there is no such machine. Default 0x686f.
+    pub mark: u32,
     /// Number of the table of routes for what comes out of the tunnel, which leads to the radio alone. Default 1021.
     pub table: u32,
-    /// Priority of the rule that leads to the table. Default 1021.
+    /// Priority of the rules that lead to the table. Default 1021.
     pub rule_priority: u32,
 }
 
@@ -57,13 +64,14 @@ impl StationConfig {
     #[must_use]
     pub fn new(
         [address, home_agent]: [Ipv4Addr; 2],
-        wired: impl Into<String>,
-        wireless: impl Into<String>,
+        network: (Ipv4Addr, u8),
+        [wired, wireless]: [&str; 2],
         key: Key,
     ) -> Self {
         Self {
             address,
             home_agent,
+            network,
             wired: wired.into(),
             wireless: wireless.into(),
             key,
@@ -74,6 +82,7 @@ impl StationConfig {
             cold: Cold::Yes,
             receive_buffer: 1 << 20,
             tun: "cell%d".into(),
+            mark: 0x686f,
             table: 1021,
             rule_priority: 1021,
         }
@@ -91,17 +100,6 @@ impl StationConfig {
     }
 }
 
-/// What stands in the path from a station to mobile hosts, such as Snoop, and is to know what the station knows. Called between packets:
-/// it must not block.
-pub trait Seat: Send {
-    /// From now on the station forwards to a host; `past`: whether the host may have connections already.
-    fn joined(&mut self, mobile: Ipv4Addr, past: Past);
-    /// It does not any more: what was known of the host's connections is no longer true.
-    fn parted(&mut self, mobile: Ipv4Addr);
-    /// A packet that the host has received elsewhere ([`Cold::No`]).
-    fn shown(&mut self, packet: &[u8]);
-}
-
 /// A base station. What it takes out of the tunnel comes into the kernel by a TUN interface of its own, and is forwarded to the radio by a
 /// rule and a table of routes for that interface alone; all three go with the value.
 pub struct BaseStation {
@@ -114,7 +112,7 @@ pub struct BaseStation {
     to_mobiles: Messenger,
     tun: Tun,
     way: Way,
-    seat: Option<Box<dyn Seat>>,
+    in_path: Option<Teller>,
     counts: Counts,
 }
 
@@ -130,6 +128,7 @@ struct Counts {
     congested: u64,
     too_long: u64,
     unjoined: u64,
+    untold: u64,
 }
 
 impl BaseStation {
@@ -155,13 +154,27 @@ impl BaseStation {
         Interface::named(tun.name())?.up()?;
         let way = Way::open(tun.name(), config)?;
         let (config, counts) = (config.clone(), Counts::default());
-        Ok(Self { clock, machine, config, exit, groups, to_home, to_mobiles, tun, way, seat: None, counts })
+        Ok(Self {
+            clock,
+            machine,
+            config,
+            exit,
+            groups,
+            to_home,
+            to_mobiles,
+            tun,
+            way,
+            in_path: None,
+            counts,
+        })
     }
 
-    /// Has a machine in the path be told of hosts that come and go.
+    /// The machine that is to stand in the path from here to mobile hosts, which is told by the station what it is to know.
     #[must_use]
-    pub fn with_seat(self, seat: Box<dyn Seat>) -> Self {
-        Self { seat: Some(seat), ..self }
+    pub fn inform<M: Filter<Bytes>>(&mut self, machine: M) -> Informed<M> {
+        let (teller, informed) = informed(machine);
+        self.in_path = Some(teller);
+        informed
     }
 
     /// What the TUN interface is called.
@@ -221,17 +234,17 @@ impl BaseStation {
                     self.counts.unjoined += u64::from(joined.is_err());
                 }
                 Does::Leaves(mobile) => self.groups.leave(group_of(mobile)),
-                Does::Receives(mobile, past) => self.tell(|seat| seat.joined(mobile, past)),
-                Does::Parts(mobile) => self.tell(|seat| seat.parted(mobile)),
-                Does::Shows(packet) => self.tell(|seat| seat.shown(&packet)),
+                // What a machine in the path knows of connections it learns by itself.
+                Does::Receives(..) => {}
+                Does::Parts(mobile) => self.tell(News::Parted(mobile)),
+                Does::Shows(packet) => self.tell(News::Shown(packet)),
             }
         }
     }
 
-    fn tell(&mut self, what: impl FnOnce(&mut dyn Seat)) {
-        if let Some(seat) = &mut self.seat {
-            what(&mut **seat);
-        }
+    fn tell(&mut self, news: News) {
+        let told = self.in_path.as_ref().is_none_or(|teller| teller.tell(news));
+        self.counts.untold += u64::from(!told);
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -322,6 +335,11 @@ impl BaseStation {
                 home.unsent + mobiles.unsent,
             ),
             Figure::counter("unjoined_groups", "Groups that could not be joined.", counts.unjoined),
+            Figure::counter(
+                "untold",
+                "What a machine in the path was not told, as it took no notice.",
+                counts.untold,
+            ),
         ]
     }
 }
@@ -364,46 +382,49 @@ struct Way {
     ends: Ends,
 }
 
-/// Between what it leads.
+/// Between what it leads, and for whom.
 #[derive(Debug)]
 struct Ends {
     tun: String,
-    wireless: String,
-    table: u32,
-    priority: u32,
+    config: StationConfig,
 }
 
 impl Way {
     fn open(tun: &str, config: &StationConfig) -> Result<Self, Error> {
-        let StationConfig { ref wireless, table, rule_priority: priority, .. } = *config;
-        let ends = Ends { tun: tun.into(), wireless: wireless.clone(), table, priority };
-        let mut routes = Routes::open()?;
-        routes
-            .replace(&ends.route())
-            .map_err(|e| Error::new(format!("adding a route through {wireless} to table {table}"), e))?;
-        // What goes wrong from here on takes the route back.
-        let mut way = Self { routes, ends };
-        way.routes
-            .add_rule(&way.ends.rule())
-            .map_err(|e| Error::new(format!("adding a rule for what comes by {tun}"), e))?;
+        let ends = Ends { tun: tun.into(), config: config.clone() };
+        let mut way = Self { routes: Routes::open()?, ends };
+        // What goes wrong from here on takes all of it back.
+        let Self { routes, ends } = &mut way;
+        let to = format!("to {} by table {}", config.wireless, config.table);
+        routes.replace(&ends.route()).map_err(|e| Error::new(format!("adding a route {to}"), e))?;
+        for rule in ends.rules() {
+            routes.add_rule(&rule).map_err(|e| Error::new(format!("adding a rule that leads {to}"), e))?;
+        }
         Ok(way)
     }
 }
 
 impl Ends {
     fn route(&self) -> DefaultRoute<'_> {
-        DefaultRoute { interface: &self.wireless, via: None, source: None, metric: 0, table: self.table }
+        let StationConfig { wireless, table, .. } = &self.config;
+        DefaultRoute { interface: wireless, via: None, source: None, metric: 0, table: *table }
     }
 
-    fn rule(&self) -> Rule<'_> {
-        Rule { comes_by: &self.tun, table: self.table, priority: self.priority }
+    /// For what comes out of the tunnel, and for what a machine in the path sends to mobile hosts.
+    fn rules(&self) -> impl Iterator<Item = Rule<'_>> {
+        let StationConfig { network, mark, table, rule_priority: priority, .. } = self.config;
+        let sent_here = (mark != 0).then_some(Concerned::Marked { mark, to: network });
+        let concerned = [Concerned::ComesBy(&self.tun)].into_iter().chain(sent_here);
+        concerned.map(move |concerned| Rule { concerned, table, priority })
     }
 }
 
 impl Drop for Way {
     fn drop(&mut self) {
-        // Without the interface the rule is of no effect, and without the rule the table.
-        let _ = self.routes.remove_rule(&self.ends.rule());
+        // Without the interface the rules are of no effect, and without them the table.
+        for rule in self.ends.rules() {
+            let _ = self.routes.remove_rule(&rule);
+        }
         let _ = self.routes.remove(&self.ends.route());
     }
 }

@@ -6,11 +6,14 @@ mod failures;
 mod handoffs;
 mod hostile;
 mod hub;
+mod snoop;
 mod stream;
 mod transfer;
 mod world;
 
 use hopline_harness::{Need, run};
+use hopline_net::Namespace;
+use hopline_net::nfqueue::{Config, Queue};
 use hopline_testkit::namespace::LINK;
 use std::process::ExitCode;
 
@@ -27,5 +30,16 @@ fn main() -> ExitCode {
         failures::a_host_that_hears_nobody_waits_for_a_station_to_come_back,
         failures::after_a_home_agent_has_died_hosts_register_again,
     );
-    run(tests, Some(2))
+    let queued = {
+        let needs: Vec<Need> =
+            NEEDS.into_iter().chain([Need::Program("iptables"), Need::Of(why_no_queue)]).collect();
+        hopline_harness::tests!(needs; snoop::snoop_beside_stations_repairs_what_the_last_hop_loses)
+    };
+    run(tests.into_iter().chain(queued), Some(2))
+}
+
+/// Why there is no NFQUEUE here; tried.
+fn why_no_queue() -> Option<String> {
+    let tried = || Namespace::new()?.run(|| Queue::open(&Config::new(0, "lo")).map(drop))?;
+    tried().err().map(|error| error.to_string())
 }

@@ -27,6 +27,8 @@ pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 70, 0, 1);
 pub(crate) const HOME: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 254);
 pub(crate) const STATIONS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 60, 0, 1), Ipv4Addr::new(10, 60, 0, 2)];
 pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 9);
+/// Of home addresses.
+const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 50, 0, 0), 24);
 pub(crate) const KEY: Key = Key::new([7; 16]);
 pub(crate) const BEACON: Span = Span::from_millis(100);
 /// Names of interfaces.
@@ -191,7 +193,7 @@ impl World {
             mobiles: vec![HOST],
             interfaces: vec![WIRE.into()],
             scheme,
-            ..HomeConfig::new(HOME, (Ipv4Addr::new(10, 50, 0, 0), 24), KEY)
+            ..HomeConfig::new(HOME, NETWORK, KEY)
         };
         Running::new(self.home.run(|| HomeAgent::open(&config)).unwrap().unwrap())
     }
@@ -201,7 +203,7 @@ impl World {
     }
 
     pub(crate) fn open_station(&self, number: usize, change: impl FnOnce(&mut StationConfig)) -> BaseStation {
-        let mut config = StationConfig::new([STATIONS[number], HOME], WIRE, RADIO, KEY);
+        let mut config = StationConfig::new([STATIONS[number], HOME], NETWORK, [WIRE, RADIO], KEY);
         config.beacon_interval = BEACON;
         change(&mut config);
         self.stations[number].run(|| BaseStation::open(&config)).unwrap().unwrap()
