@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+mod cables;
 mod failures;
 mod handoffs;
 mod hostile;
@@ -23,6 +24,11 @@ fn main() -> ExitCode {
     let tests = hopline_harness::tests!(NEEDS;
         handoffs::nothing_is_lost_where_the_next_station_keeps_packets,
         handoffs::a_transfer_survives_many_handoffs,
+        cables::between_two_radios_nothing_is_lost,
+        cables::who_is_no_member_gets_nothing,
+        cables::a_radio_that_goes_down_is_left,
+        cables::the_stronger_station_serves,
+        cables::long_packets_are_made_shorter_by_their_sender,
         hostile::forged_messages_are_counted_and_change_nothing,
         hostile::what_was_said_before_is_not_taken_twice,
         hostile::a_flood_is_counted_while_packets_go_on,

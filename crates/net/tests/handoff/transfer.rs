@@ -16,6 +16,8 @@ pub(crate) struct Transfer {
     pub(crate) goodput_mbps: f64,
     /// Segments that the sender has sent again.
     pub(crate) sent_again: u32,
+    /// Bytes in a full segment, at the end.
+    pub(crate) mss: u32,
 }
 
 /// Sends so many bytes, and compares what arrives.
@@ -44,7 +46,8 @@ pub(crate) fn transfer(world: &World, bytes: usize) -> Transfer {
     });
     assert_eq!(arrived, sent);
     let goodput_mbps = bytes as f64 * 8e-6 / begun.elapsed().as_secs_f64();
-    Transfer { goodput_mbps, sent_again: tcp::info(&sender).unwrap().retransmitted }
+    let info = tcp::info(&sender).unwrap();
+    Transfer { goodput_mbps, sent_again: info.retransmitted, mss: info.mss }
 }
 
 fn connect(to: SocketAddr) -> TcpStream {

@@ -42,13 +42,15 @@ pub(crate) const REGISTER: u8 = 5;
 
 pub(crate) struct World {
     // Dropped in this order.
-    _wire: Hub,
-    _radio: Hub,
+    _hubs: Vec<Hub>,
+    _switch: Option<Namespace>,
     pub(crate) air: Arc<Air>,
     pub(crate) server: Namespace,
     pub(crate) home: Namespace,
     pub(crate) stations: [Namespace; 2],
     pub(crate) mobile: Namespace,
+    /// The interfaces of the mobile host.
+    radios: Vec<String>,
 }
 
 /// Whose packets the mobile host hears.
@@ -77,6 +79,18 @@ pub(crate) struct Air {
 }
 
 impl Air {
+    fn new(radio: Radio) -> Self {
+        Self {
+            radio,
+            current: AtomicUsize::new(usize::MAX),
+            changes: Mutex::default(),
+            requests: Mutex::default(),
+            mute: Default::default(),
+            loses_one_of: AtomicU32::new(0),
+            sent: AtomicU32::new(0),
+        }
+    }
+
     pub(crate) fn changes(&self) -> Vec<Instant> {
         self.changes.lock().unwrap().clone()
     }
@@ -144,39 +158,65 @@ fn along_the_wire(from: usize, packet: &[u8]) -> Vec<usize> {
 
 impl World {
     pub(crate) fn new(radio: Radio) -> Self {
-        let [server, home, near, far, mobile] = std::array::from_fn(|_| Namespace::new().unwrap());
+        let [server, home, near, far, mobile] = hosts();
         let stations = [near, far];
-        veth::join([&server, &home], CABLE, Trains::Never).unwrap();
-        server.run(|| address(CABLE, SERVER, 24)).unwrap();
-        home.run(|| address(CABLE, Ipv4Addr::new(10, 70, 0, 2), 24)).unwrap();
-        ip(&server, "route add default via 10.70.0.2");
         let wire_ends = [(&home, HOME), (&stations[0], STATIONS[0]), (&stations[1], STATIONS[1])];
         let wire_ends = wire_ends.map(|(host, own)| host.run(|| tun(WIRE, Some((own, 24)))).unwrap()).into();
         stations.iter().for_each(|station| ip(station, &format!("route add default dev {WIRE}")));
         let radio_ends = [(&mobile, Some((HOST, 32))), (&stations[0], None), (&stations[1], None)];
         let radio_ends = radio_ends.map(|(host, own)| host.run(|| tun(RADIO, own)).unwrap()).into();
         stations.iter().chain([&home]).for_each(forward);
-        let air = Arc::new(Air {
-            radio,
-            current: AtomicUsize::new(usize::MAX),
-            changes: Mutex::default(),
-            requests: Mutex::default(),
-            mute: Default::default(),
-            loses_one_of: AtomicU32::new(0),
-            sent: AtomicU32::new(0),
-        });
+        let air = Arc::new(Air::new(radio));
         let wire = Pace { rate: Some(100_000_000), delay: Duration::from_millis(25) };
         let ether = Pace { rate: Some(10_000_000), delay: Duration::from_millis(1) };
         let of_air = Arc::clone(&air);
         Self {
-            _wire: Hub::new(wire_ends, wire, along_the_wire),
-            _radio: Hub::new(radio_ends, ether, move |from, packet| of_air.ways(from, packet)),
+            _hubs: vec![
+                Hub::new(wire_ends, wire, along_the_wire),
+                Hub::new(radio_ends, ether, move |from, packet| of_air.ways(from, packet)),
+            ],
+            _switch: None,
+            radios: vec![RADIO.into()],
             air,
             server,
             home,
             stations,
             mobile,
         }
+    }
+
+    /// The same of the kernel's own cables: the wire is a bridge that knows who is a member of which group (IGMP snooping), the mobile host
+    /// has a radio for each station. Nothing takes time, and nobody sees what the host does.
+    pub(crate) fn of_cables() -> Self {
+        let [server, home, near, far, mobile] = hosts();
+        let stations = [near, far];
+        let switch = Namespace::new().unwrap();
+        ip(
+            &switch,
+            "link add br0 type bridge mcast_snooping 1 mcast_querier 1 mcast_query_response_interval 20",
+        );
+        ip(&switch, "link set br0 up");
+        let wired = [(&home, HOME), (&stations[0], STATIONS[0]), (&stations[1], STATIONS[1])];
+        for (number, (host, own)) in wired.into_iter().enumerate() {
+            let port = format!("w{number}");
+            veth::join([host, &switch], &port, Trains::Never).unwrap();
+            ip(&switch, &format!("link set {port} master br0 up"));
+            ip(host, &format!("link set {port} name {WIRE}"));
+            ip(host, &format!("addr add {own}/24 dev {WIRE}"));
+            ip(host, &format!("link set {WIRE} up"));
+        }
+        ip(&mobile, &format!("addr add {HOST}/32 dev lo"));
+        let radios: Vec<_> = (0..stations.len()).map(|number| format!("r{number}")).collect();
+        for (station, radio) in stations.iter().zip(&radios) {
+            ip(station, &format!("route add default via {HOME}"));
+            veth::join([&mobile, station], radio, Trains::Never).unwrap();
+            ip(&mobile, &format!("link set {radio} up"));
+            ip(station, &format!("link set {radio} name {RADIO}"));
+            ip(station, &format!("link set {RADIO} up"));
+        }
+        stations.iter().chain([&home]).for_each(forward);
+        let air = Arc::new(Air::new(Radio::HearsAll));
+        Self { _hubs: Vec::new(), _switch: Some(switch), air, server, home, stations, mobile, radios }
     }
 
     /// The router to which the mobile host's default route leads.
@@ -211,7 +251,7 @@ impl World {
 
     pub(crate) fn mobile_host(&self, change: impl FnOnce(&mut MobileConfig)) -> Running {
         let mut config = MobileConfig {
-            interfaces: vec![RADIO.into()],
+            interfaces: self.radios.clone(),
             lifetime: BEACON.saturating_mul(3),
             ..MobileConfig::new(HOST, KEY)
         };
@@ -290,6 +330,17 @@ impl Drop for Running {
             self.end();
         }
     }
+}
+
+/// A server before a home agent, two stations and a mobile host.
+fn hosts() -> [Namespace; 5] {
+    let hosts: [Namespace; 5] = std::array::from_fn(|_| Namespace::new().unwrap());
+    let [server, home, ..] = &hosts;
+    veth::join([server, home], CABLE, Trains::Never).unwrap();
+    server.run(|| address(CABLE, SERVER, 24)).unwrap();
+    home.run(|| address(CABLE, Ipv4Addr::new(10, 70, 0, 2), 24)).unwrap();
+    ip(server, "route add default via 10.70.0.2");
+    hosts
 }
 
 fn tun(name: &str, own: Option<(Ipv4Addr, u8)>) -> Tun {
