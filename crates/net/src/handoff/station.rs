@@ -16,6 +16,7 @@ use hopline_proxy::handoff::{
     BEACON_INTERVAL, BUFFER_PACKETS, Cold, Does, Identity, Key, Station as Machine,
     StationConfig as Behaviour, group_of,
 };
+use hopline_wire::handoff::{Asks, Says, Tagged};
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -183,17 +184,30 @@ impl BaseStation {
         self.tun.name()
     }
 
-    fn take_messages(&mut self) -> io::Result<()> {
-        let Self { clock, machine, config, counts, .. } = self;
-        self.to_mobiles.receive(|from, tagged| machine.handle_message(clock.now(), from, tagged))?;
-        self.to_home.receive(|from, tagged| {
+    fn take_messages(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        let mut heard = Vec::new();
+        self.to_mobiles.receive(|from, tagged| heard.push((from, *tagged)))?;
+        let Self { config, counts, .. } = self;
+        self.to_home.receive(|from, tagged| match from == config.home_agent {
+            true => heard.push((from, *tagged)),
             // Mobile hosts are heard by the radio alone.
-            if from == config.home_agent {
-                machine.handle_message(clock.now(), from, tagged);
-            } else {
-                counts.foreign_messages += 1;
+            false => counts.foreign_messages += 1,
+        })?;
+        for (from, tagged) in heard {
+            // What came before the host turned to another station goes on before.
+            if self.is_dismissal(&tagged) {
+                self.take_packets(buffer)?;
             }
-        })
+            self.machine.handle_message(self.clock.now(), from, &tagged);
+            self.act();
+        }
+        Ok(())
+    }
+
+    /// Whether a host wants no more of what it gets.
+    fn is_dismissal(&self, tagged: &Tagged) -> bool {
+        let Says::Request { mobile, asks, .. } = tagged.message.says else { return false };
+        matches!(asks, Asks::Buffer | Asks::Stop) && self.machine.forwards_to(mobile)
     }
 
     fn take_packets(&mut self, buffer: &mut [u8]) -> io::Result<()> {
@@ -359,8 +373,7 @@ impl Service for BaseStation {
                 ledger.write(self.figures());
                 return Ok(());
             }
-            self.take_messages()?;
-            self.act();
+            self.take_messages(&mut buffer)?;
             self.take_packets(&mut buffer)?;
         }
     }

@@ -1,6 +1,7 @@
 //! Numbered datagrams from the server to the mobile host, and what of them arrives.
 
 use crate::world::{HOST, World};
+use hopline_net::sched;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 9000;
 /// Time between two datagrams.
-const INTERVAL: Duration = Duration::from_millis(2);
+const INTERVAL: Duration = Duration::from_millis(5);
 const LEN: usize = 200;
 
 /// What arrived.
@@ -28,6 +29,7 @@ impl Stream {
         receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         thread::scope(|scope| {
             let receiving = scope.spawn(|| receive(&receiver, &over));
+            let _ = sched::be_on_time();
             let (begun, mut sent) = (Instant::now(), 0u32);
             while !is_enough() {
                 let mut datagram = [0; LEN];
@@ -76,6 +78,7 @@ impl Stream {
 
 /// Until nothing has come for a while after the sender has finished.
 fn receive(socket: &UdpSocket, over: &AtomicBool) -> Vec<(Instant, u32)> {
+    let _ = sched::be_on_time();
     let (mut arrived, mut buffer) = (Vec::new(), [0; LEN]);
     loop {
         match socket.recv(&mut buffer) {

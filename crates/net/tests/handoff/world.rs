@@ -11,7 +11,7 @@ use hopline_net::handoff::{
 };
 use hopline_net::service::{Ledger, Service};
 use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, Namespace, Tun};
+use hopline_net::{Interface, Namespace, Tun, sched};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -301,7 +301,11 @@ impl Running {
         let (stop, ledger) =
             (Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()), Arc::new(Ledger::default()));
         let (stopped, written) = (Arc::clone(&stop), Arc::clone(&ledger));
-        let run = move || Box::new(service).run(stopped.as_fd(), &written);
+        let run = move || {
+            // Others are busy on the machines of tests.
+            let _ = sched::be_on_time();
+            Box::new(service).run(stopped.as_fd(), &written)
+        };
         let thread = Some(thread::Builder::new().name("service".into()).spawn(run).unwrap());
         Self { stop, ledger, thread }
     }
