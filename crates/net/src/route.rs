@@ -19,16 +19,30 @@ pub(crate) struct Routes {
 /// Everything without a better route goes this way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DefaultRoute<'a> {
-    /// Through this interface.
-    pub(crate) interface: &'a str,
-    /// To this router, which is at the other end, whatever its address; `None`: whoever a packet is for is there.
-    pub(crate) via: Option<Ipv4Addr>,
-    /// Source address of what is sent from here.
-    pub(crate) source: Option<Ipv4Addr>,
+    /// Where it leads.
+    pub(crate) to: To<'a>,
     /// The lowest wins.
     pub(crate) metric: u32,
     /// In this table, 1 to 2³² − 1.
     pub(crate) table: u32,
+}
+
+/// Where a route leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum To<'a> {
+    /// To a router at the other end of an interface, whatever the router's address.
+    Router {
+        /// The interface.
+        interface: &'a str,
+        /// The router.
+        router: Ipv4Addr,
+        /// Source address of what is sent from here.
+        source: Ipv4Addr,
+    },
+    /// To whoever a packet is for: they are at the other end of this interface.
+    Neighbours(&'a str),
+    /// Nowhere: packets are dropped.
+    Nowhere,
 }
 
 /// Some packets have a table of routes of their own.
@@ -82,7 +96,7 @@ impl Routes {
         Ok(Self { socket, any })
     }
 
-    /// From now on there is this route, in place of one with the same metric and table.
+    /// From now on there is this route, in place of one with the same metric and table. If it is there already, nothing happens.
     pub(crate) fn replace(&mut self, route: &DefaultRoute<'_>) -> io::Result<()> {
         let request =
             route.message(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &self.any)?;
@@ -111,19 +125,22 @@ impl Routes {
 
 impl DefaultRoute<'_> {
     fn message(&self, kind: u16, flags: i32, any: &OwnedFd) -> io::Result<Vec<u8>> {
-        let interface = name_to_index(any, self.interface)?;
-        let scope = if self.via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
-        let flags_of_route = if self.via.is_some() { ONLINK } else { 0 };
+        let (scope, of_route, onlink) = match self.to {
+            To::Router { .. } => (libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST, ONLINK),
+            To::Neighbours(_) => (libc::RT_SCOPE_LINK, libc::RTN_UNICAST, 0),
+            To::Nowhere => (libc::RT_SCOPE_UNIVERSE, libc::RTN_BLACKHOLE, 0),
+        };
         // `rtmsg`: the table of 8 bits is of no account beside the attribute.
-        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, PROTOCOL, scope, libc::RTN_UNICAST];
-        body.extend(flags_of_route.to_ne_bytes());
-        body.extend(attribute(libc::RTA_OIF, &interface.to_ne_bytes()));
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, PROTOCOL, scope, of_route];
+        body.extend(onlink.to_ne_bytes());
         body.extend(attribute(libc::RTA_PRIORITY, &self.metric.to_ne_bytes()));
         body.extend(attribute(libc::RTA_TABLE, &self.table.to_ne_bytes()));
-        for (kind, address) in [(libc::RTA_GATEWAY, self.via), (libc::RTA_PREFSRC, self.source)] {
-            if let Some(address) = address {
-                body.extend(attribute(kind, &address.octets()));
-            }
+        if let To::Router { interface, .. } | To::Neighbours(interface) = self.to {
+            body.extend(attribute(libc::RTA_OIF, &name_to_index(any, interface)?.to_ne_bytes()));
+        }
+        if let To::Router { router, source, .. } = self.to {
+            body.extend(attribute(libc::RTA_GATEWAY, &router.octets()));
+            body.extend(attribute(libc::RTA_PREFSRC, &source.octets()));
         }
         Ok(message(kind, flags, &body))
     }

@@ -5,7 +5,7 @@ use super::messenger::Messenger;
 use super::signals::{Meter, Signals};
 use super::tap::Tap;
 use crate::Error;
-use crate::route::{DefaultRoute, MAIN, Routes};
+use crate::route::{DefaultRoute, MAIN, Routes, To};
 use crate::service::{Figure, Ledger, Service};
 use hopline_core::{Duration, Instant};
 use hopline_proxy::handoff::{
@@ -90,6 +90,8 @@ pub struct MobileHost {
     heard: BTreeMap<Ipv4Addr, Heard>,
     routes: Routes,
     route: Option<Route>,
+    /// When the route was looked after last.
+    looked: Instant,
     counts: Counts,
 }
 
@@ -147,6 +149,7 @@ impl MobileHost {
             heard: BTreeMap::new(),
             routes: Routes::open()?,
             route: None,
+            looked: Instant::ZERO,
             counts: Counts::default(),
         })
     }
@@ -203,6 +206,16 @@ impl MobileHost {
     fn send(&mut self, transmit: &Transmit) {
         if let Some(heard) = self.heard.get(&transmit.to) {
             self.radios[heard.by].mouth.send(transmit);
+        }
+    }
+
+    /// Interfaces that go down take their routes with them: while its station is heard, there is one to it.
+    fn keep_route(&mut self) {
+        if let Some(station) = self.machine.station()
+            && self.heard.get(&station).is_some_and(|heard| heard.at > self.looked)
+        {
+            self.looked = self.clock.now();
+            self.turn_to(station);
         }
     }
 
@@ -264,14 +277,9 @@ impl MobileHost {
 
 impl Route {
     fn leading<'a>(&self, config: &MobileConfig, radios: &'a [Radio]) -> DefaultRoute<'a> {
-        let (via, source) = (Some(self.station), Some(config.home));
-        DefaultRoute {
-            interface: &radios[self.radio].interface,
-            via,
-            source,
-            metric: config.metric,
-            table: MAIN,
-        }
+        let interface = &radios[self.radio].interface;
+        let to = To::Router { interface, router: self.station, source: config.home };
+        DefaultRoute { to, metric: config.metric, table: MAIN }
     }
 }
 
@@ -311,6 +319,7 @@ impl Service for MobileHost {
             self.take_received()?;
             self.take_messages()?;
             self.act();
+            self.keep_route();
         }
     }
 }

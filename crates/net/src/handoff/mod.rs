@@ -24,6 +24,7 @@ mod signals;
 mod station;
 mod tap;
 mod tunnel;
+mod way;
 
 pub use home::{HomeAgent, HomeConfig};
 pub use hopline_proxy::handoff::{Cold, Decide, Key, Scheme};

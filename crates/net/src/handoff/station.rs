@@ -5,12 +5,12 @@ use super::groups::Groups;
 use super::informed::{Informed, News, Teller, informed};
 use super::messenger::Messenger;
 use super::tunnel::{Decapsulated, Exit, decapsulate};
+use super::way::Way;
 use super::{BATCH, LONGEST};
-use crate::route::{Concerned, DefaultRoute, Routes, Rule};
 use crate::service::{Figure, Ledger, Service};
 use crate::{Error, Interface, Tun};
 use bytes::Bytes;
-use hopline_core::{Duration, Purpose, Stream};
+use hopline_core::{Duration, Instant, Purpose, Stream};
 use hopline_proxy::Filter;
 use hopline_proxy::handoff::{
     BEACON_INTERVAL, BUFFER_PACKETS, Cold, Does, Identity, Key, Station as Machine,
@@ -130,6 +130,7 @@ struct Counts {
     too_long: u64,
     unjoined: u64,
     untold: u64,
+    unrouted: u64,
 }
 
 impl BaseStation {
@@ -228,6 +229,16 @@ impl BaseStation {
             }
         }
         Ok(())
+    }
+
+    /// With each beacon the way to the radio is looked after: an interface that goes down takes its routes with it.
+    fn do_due(&mut self, now: Instant) {
+        let beacons = self.machine.stats().beacons;
+        self.machine.handle_timeout(now);
+        self.act();
+        if self.machine.stats().beacons > beacons {
+            self.counts.unrouted += u64::from(self.way.keep().is_err());
+        }
     }
 
     /// Does what the machine wants.
@@ -364,8 +375,7 @@ impl Service for BaseStation {
         let mut books = Bookkeeping::new(ledger);
         loop {
             let now = self.clock.now();
-            self.machine.handle_timeout(now);
-            self.act();
+            self.do_due(now);
             books.keep(now, || self.figures());
             let sources = [self.exit.as_fd(), self.to_mobiles.as_fd(), self.to_home.as_fd()];
             let longest = books.wait(now, Some(self.machine.poll_timeout()));
@@ -385,59 +395,5 @@ impl fmt::Debug for BaseStation {
             .field("config", &self.config)
             .field("way", &self.way)
             .finish_non_exhaustive()
-    }
-}
-
-/// The way from the TUN interface to the radio.
-#[derive(Debug)]
-struct Way {
-    routes: Routes,
-    ends: Ends,
-}
-
-/// Between what it leads, and for whom.
-#[derive(Debug)]
-struct Ends {
-    tun: String,
-    config: StationConfig,
-}
-
-impl Way {
-    fn open(tun: &str, config: &StationConfig) -> Result<Self, Error> {
-        let ends = Ends { tun: tun.into(), config: config.clone() };
-        let mut way = Self { routes: Routes::open()?, ends };
-        // What goes wrong from here on takes all of it back.
-        let Self { routes, ends } = &mut way;
-        let to = format!("to {} by table {}", config.wireless, config.table);
-        routes.replace(&ends.route()).map_err(|e| Error::new(format!("adding a route {to}"), e))?;
-        for rule in ends.rules() {
-            routes.add_rule(&rule).map_err(|e| Error::new(format!("adding a rule that leads {to}"), e))?;
-        }
-        Ok(way)
-    }
-}
-
-impl Ends {
-    fn route(&self) -> DefaultRoute<'_> {
-        let StationConfig { wireless, table, .. } = &self.config;
-        DefaultRoute { interface: wireless, via: None, source: None, metric: 0, table: *table }
-    }
-
-    /// For what comes out of the tunnel, and for what a machine in the path sends to mobile hosts.
-    fn rules(&self) -> impl Iterator<Item = Rule<'_>> {
-        let StationConfig { network, mark, table, rule_priority: priority, .. } = self.config;
-        let sent_here = (mark != 0).then_some(Concerned::Marked { mark, to: network });
-        let concerned = [Concerned::ComesBy(&self.tun)].into_iter().chain(sent_here);
-        concerned.map(move |concerned| Rule { concerned, table, priority })
-    }
-}
-
-impl Drop for Way {
-    fn drop(&mut self) {
-        // Without the interface the rules are of no effect, and without them the table.
-        for rule in self.ends.rules() {
-            let _ = self.routes.remove_rule(&rule);
-        }
-        let _ = self.routes.remove(&self.ends.route());
     }
 }

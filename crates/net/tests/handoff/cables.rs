@@ -3,7 +3,7 @@
 use crate::hostile::many;
 use crate::stream::Stream;
 use crate::transfer::transfer;
-use crate::world::{STATIONS, World, ip, say, until};
+use crate::world::{RADIO, STATIONS, World, ip, say, until};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Decide, Scheme, Signals};
 use std::fs;
@@ -92,4 +92,35 @@ pub(crate) fn long_packets_are_made_shorter_by_their_sender() {
     all.end();
     assert_eq!(transfer.mss, 1480 - 52);
     assert_eq!(all.home.figure("too_long_packets"), 0);
+}
+
+/// The kernel drops the routes of an interface that goes down.
+pub(crate) fn interfaces_that_were_down_serve_again() {
+    let world = World::of_cables();
+    let _all = world.all(Scheme::Multicast, Span::from_secs(99));
+    until("a first station", || world.default_route().is_some());
+    let first =
+        STATIONS.iter().position(|station| Some(station.to_string()) == world.default_route()).unwrap();
+    for (host, interface) in [(&world.mobile, format!("r{first}")), (&world.stations[first], RADIO.into())] {
+        ip(host, &format!("link set {interface} down"));
+        ip(host, &format!("link set {interface} up"));
+    }
+    until("a route", || world.default_route().is_some());
+    let begun = Instant::now();
+    let stream = Stream::run(&world, || begun.elapsed() > Duration::from_millis(600));
+    assert_eq!(stream.arrived.last().unwrap().1, stream.sent - 1, "packets come again, to the end");
+}
+
+/// One that was killed has removed neither its rules nor its routes.
+pub(crate) fn what_a_dead_station_left_behind_is_no_hindrance() {
+    let world = World::of_cables();
+    for station in &world.stations {
+        ip(station, "route add blackhole default table 1021 metric 4294967295");
+        ip(station, &format!("route add default dev {RADIO} table 1021"));
+        ip(station, "rule add iif cell0 lookup 1021 priority 1021");
+    }
+    let _all = world.all(Scheme::Multicast, Span::from_secs(99));
+    until("a first station", || world.default_route().is_some());
+    let stream = Stream::run(&world, many(50));
+    assert_eq!(stream.lost(), Vec::<u32>::new());
 }

@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         cables::between_two_radios_nothing_is_lost,
         cables::who_is_no_member_gets_nothing,
         cables::a_radio_that_goes_down_is_left,
+        cables::interfaces_that_were_down_serve_again,
+        cables::what_a_dead_station_left_behind_is_no_hindrance,
         cables::the_stronger_station_serves,
         cables::long_packets_are_made_shorter_by_their_sender,
         hostile::forged_messages_are_counted_and_change_nothing,

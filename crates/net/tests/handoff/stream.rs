@@ -29,15 +29,8 @@ impl Stream {
         receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         thread::scope(|scope| {
             let receiving = scope.spawn(|| receive(&receiver, &over));
-            let _ = sched::be_on_time();
-            let (begun, mut sent) = (Instant::now(), 0u32);
-            while !is_enough() {
-                let mut datagram = [0; LEN];
-                datagram[..4].copy_from_slice(&sent.to_be_bytes());
-                sender.send_to(&datagram, (HOST, PORT)).unwrap();
-                sent += 1;
-                thread::sleep((begun + INTERVAL * sent).saturating_duration_since(Instant::now()));
-            }
+            let sending = scope.spawn(|| send(&sender, &mut is_enough));
+            let sent = sending.join().unwrap();
             over.store(true, Ordering::Relaxed);
             Self { sent, arrived: receiving.join().unwrap() }
         })
@@ -74,6 +67,20 @@ impl Stream {
         pauses.sort_by(f64::total_cmp);
         pauses.get(pauses.len() / 2).copied().unwrap_or(f64::NAN)
     }
+}
+
+/// How many were enough.
+fn send(socket: &UdpSocket, is_enough: &mut impl FnMut() -> bool) -> u32 {
+    let _ = sched::be_on_time();
+    let (begun, mut sent) = (Instant::now(), 0u32);
+    while !is_enough() {
+        let mut datagram = [0; LEN];
+        datagram[..4].copy_from_slice(&sent.to_be_bytes());
+        socket.send_to(&datagram, (HOST, PORT)).unwrap();
+        sent += 1;
+        thread::sleep((begun + INTERVAL * sent).saturating_duration_since(Instant::now()));
+    }
+    sent
 }
 
 /// Until nothing has come for a while after the sender has finished.
