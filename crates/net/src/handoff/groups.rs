@@ -71,3 +71,34 @@ impl Groups {
 fn socket() -> io::Result<Socket> {
     Socket::new(Domain::IPV4, Type::DGRAM, None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn there_are_more_groups_than_a_socket_has_memberships() {
+        let at_once = fs::read_to_string("/proc/sys/net/ipv4/igmp_max_memberships").unwrap();
+        let at_once: u8 = at_once.trim().parse().unwrap();
+        let all = || (0..=at_once).map(|last| Ipv4Addr::new(239, 255, 77, last));
+        let mut groups = Groups::new("lo").unwrap();
+        all().for_each(|group| groups.join(group).unwrap());
+        assert_eq!((groups.members.len(), groups.sockets.len()), (usize::from(at_once) + 1, 2));
+        all().for_each(|group| groups.leave(group));
+        assert!(groups.members.is_empty());
+    }
+
+    #[test]
+    fn a_group_of_two_hosts_is_left_with_the_second() {
+        let mut groups = Groups::new("lo").unwrap();
+        let group = Ipv4Addr::new(239, 255, 77, 1);
+        groups.join(group).unwrap();
+        groups.join(group).unwrap();
+        groups.leave(group);
+        assert!(groups.members.contains_key(&group));
+        groups.leave(group);
+        groups.leave(group);
+        assert!(groups.members.is_empty());
+    }
+}

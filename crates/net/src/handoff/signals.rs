@@ -64,14 +64,16 @@ fn strength(line: &str) -> Option<(Ipv4Addr, f64)> {
 mod tests {
     use super::*;
 
-    const STATIONS: [Ipv4Addr; 4] = [1, 2, 3, 4].map(|last| Ipv4Addr::new(10, 0, 0, last));
+    const fn station(last: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, last)
+    }
 
     #[test]
     fn a_file_says_how_strongly_each_station_is_heard() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, "10.0.0.1 -60\n10.0.0.2   -71.5 \nnonsense\n10.0.0.3 NaN\n").unwrap();
         let mut meter = Meter::new(Signals::File(file.path().into()));
-        let mut all = |ms| STATIONS.map(|station| meter.of(Instant::from_millis(ms), station));
+        let mut all = |ms| [1, 2, 3, 4].map(|last| meter.of(Instant::from_millis(ms), station(last)));
         assert_eq!(all(0), [Some(-60.0), Some(-71.5), None, None]);
         std::fs::write(&file, "10.0.0.4 -50").unwrap();
         assert_eq!(all(19), [Some(-60.0), Some(-71.5), None, None], "a flood of beacons reads no file");
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn without_a_file_nothing_is_known() {
         for source in [Signals::Unknown, Signals::File("/nonexistent/signals".into())] {
-            assert_eq!(Meter::new(source).of(Instant::ZERO, STATIONS[0]), None);
+            assert_eq!(Meter::new(source).of(Instant::ZERO, station(1)), None);
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::stream::Stream;
 use crate::world::{All, BEACON, Radio, STATIONS, World, say, until};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::Scheme;
+use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) fn a_host_whose_station_dies_turns_to_the_other_one() {
@@ -46,25 +47,30 @@ pub(crate) fn a_host_that_hears_nobody_waits_for_a_station_to_come_back() {
 }
 
 pub(crate) fn after_a_home_agent_has_died_hosts_register_again() {
-    for scheme in [Scheme::Multicast, Scheme::Registration] {
-        let world = World::new(Radio::IsTuned);
-        let All { mut home, stations: _stations, mobile: _mobile } = world.all(scheme, Span::from_secs(3600));
-        until("a first station", || world.air.station().is_some());
-        let (begun, mut back) = (Instant::now(), None);
-        let mut died = None;
-        let stream = Stream::run(&world, || {
-            if died.is_none() && begun.elapsed() > Duration::from_millis(300) {
-                home.end();
-                died = Some(Instant::now());
-            } else if back.is_none() && begun.elapsed() > Duration::from_millis(600) {
-                home = world.home_agent(scheme);
-                back = Some(Instant::now());
-            }
-            begun.elapsed() > Duration::from_millis(1500)
-        });
-        let resumed = stream.arrived.iter().find(|(at, _)| Some(*at) > back).unwrap().0;
-        let took = resumed.duration_since(back.unwrap()).as_secs_f64() * 1e3;
-        say(&format!("a home agent starts again, {scheme:?}: packets come after {took:.0} ms"));
-        assert_eq!(stream.arrived.last().unwrap().1, stream.sent - 1, "packets come again, to the end");
-    }
+    thread::scope(|scope| {
+        for scheme in [Scheme::Multicast, Scheme::Registration] {
+            scope.spawn(move || let_home_agent_die(scheme));
+        }
+    });
+}
+
+fn let_home_agent_die(scheme: Scheme) {
+    let world = World::new(Radio::IsTuned);
+    let All { mut home, stations: _stations, mobile: _mobile } = world.all(scheme, Span::from_secs(3600));
+    until("a first station", || world.air.station().is_some());
+    let (begun, mut died, mut back) = (Instant::now(), None, None);
+    let stream = Stream::run(&world, || {
+        if died.is_none() && begun.elapsed() > Duration::from_millis(300) {
+            home.end();
+            died = Some(Instant::now());
+        } else if back.is_none() && begun.elapsed() > Duration::from_millis(600) {
+            home = world.home_agent(scheme);
+            back = Some(Instant::now());
+        }
+        begun.elapsed() > Duration::from_millis(1500)
+    });
+    let resumed = stream.arrived.iter().find(|(at, _)| Some(*at) > back).unwrap().0;
+    let took = resumed.duration_since(back.unwrap()).as_secs_f64() * 1e3;
+    say(&format!("a home agent starts again, {scheme:?}: packets come after {took:.0} ms"));
+    assert_eq!(stream.arrived.last().unwrap().1, stream.sent - 1, "packets come again, to the end");
 }

@@ -7,12 +7,13 @@ mod failures;
 mod handoffs;
 mod hostile;
 mod hub;
+mod programs;
 mod snoop;
 mod stream;
 mod transfer;
 mod world;
 
-use hopline_harness::{Need, run};
+use hopline_harness::{Need, Test, run};
 use hopline_net::Namespace;
 use hopline_net::nfqueue::{Config, Queue};
 use hopline_testkit::namespace::LINK;
@@ -38,12 +39,20 @@ fn main() -> ExitCode {
         failures::a_host_that_hears_nobody_waits_for_a_station_to_come_back,
         failures::after_a_home_agent_has_died_hosts_register_again,
     );
-    let queued = {
-        let needs: Vec<Need> =
-            NEEDS.into_iter().chain([Need::Program("iptables"), Need::Of(why_no_queue)]).collect();
-        hopline_harness::tests!(needs; snoop::snoop_beside_stations_repairs_what_the_last_hop_loses)
-    };
-    run(tests.into_iter().chain(queued), Some(2))
+    let needing = |more: &[Need]| NEEDS.into_iter().chain(more.iter().copied()).collect::<Vec<_>>();
+    let queued = needing(&[Need::Program("iptables"), Need::Of(why_no_queue)]);
+    let others = [
+        Test::new(
+            "programs::iperf3_measures",
+            needing(&[Need::Program("iperf3")]),
+            programs::iperf3_measures,
+        ),
+        Test::new("programs::curl_fetches", needing(&[Need::Program("curl")]), programs::curl_fetches),
+        Test::new("snoop::beside_stations_it_repairs", queued.clone(), snoop::beside_stations_it_repairs),
+        Test::new("handoffs::figures", NEEDS, handoffs::figures).long(),
+        Test::new("snoop::figures", queued, snoop::figures).long(),
+    ];
+    run(tests.into_iter().chain(others), Some(2))
 }
 
 /// Why there is no NFQUEUE here; tried.
