@@ -189,10 +189,13 @@ impl BaseStation {
         let mut heard = Vec::new();
         self.to_mobiles.receive(|from, tagged| heard.push((from, *tagged)))?;
         let Self { config, counts, .. } = self;
-        self.to_home.receive(|from, tagged| match from == config.home_agent {
-            true => heard.push((from, *tagged)),
+        self.to_home.receive(|from, tagged| {
             // Mobile hosts are heard by the radio alone.
-            false => counts.foreign_messages += 1,
+            if from == config.home_agent {
+                heard.push((from, *tagged));
+            } else {
+                counts.foreign_messages += 1;
+            }
         })?;
         for (from, tagged) in heard {
             // What came before the host turned to another station goes on before.

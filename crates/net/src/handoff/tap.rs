@@ -1,5 +1,6 @@
 //! A look at the packets that come for a host: packet(7).
 
+use super::BATCH;
 use crate::error::Error;
 use crate::sys;
 use rustix::net::netdevice::name_to_index;
@@ -10,6 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// Of each packet: its IP header without options.
 const SEEN: usize = 20;
+/// Packets looked at before others have their turn.
+const MOST: usize = 2048;
 
 /// Sees the IP headers of what comes by an interface for one address, before the kernel takes it.
 #[derive(Debug)]
@@ -32,21 +35,31 @@ impl Tap {
         };
         let doing = || format!("looking at what comes by {interface} (CAP_NET_RAW)");
         let socket = open().map_err(|e: io::Error| Error::new(doing(), e))?;
-        Ok(Self { socket, buffers: (0..super::BATCH).map(|_| vec![0; SEEN].into()).collect() })
+        Ok(Self { socket, buffers: (0..BATCH).map(|_| vec![0; SEEN].into()).collect() })
     }
 
-    /// Gives `take` the IP identifications of the packets that have come, oldest first, 64 at most.
+    /// Gives `take` the IP identifications of the packets that have come, oldest first, 2,048 at most.
     pub(super) fn receive(&mut self, mut take: impl FnMut(u16)) -> io::Result<()> {
+        for _ in 0..MOST / BATCH {
+            if self.receive_some(&mut take)? < BATCH {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of what one call of the system brings: so many.
+    fn receive_some(&mut self, take: &mut impl FnMut(u16)) -> io::Result<usize> {
         match sys::receive_many(&self.socket, &mut self.buffers) {
             Ok(datagrams) => {
-                for (buffer, _) in self.buffers.iter().zip(datagrams).filter(|(_, d)| d.len >= SEEN) {
+                for (buffer, _) in self.buffers.iter().zip(&datagrams).filter(|(_, d)| d.len >= SEEN) {
                     take(u16::from_be_bytes([buffer[4], buffer[5]]));
                 }
-                Ok(())
+                Ok(datagrams.len())
             }
             // The interface is down; it may come up again.
-            Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => Ok(()),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(()),
+            Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => Ok(0),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
             Err(e) => Err(e),
         }
     }
