@@ -52,6 +52,23 @@ impl HomeConfig {
             tun: "home%d".into(),
         }
     }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.scheme == Scheme::Multicast && self.interfaces.is_empty() {
+            return Err(no_such_agent("it has no interface by which it could reach stations".into()));
+        }
+        let (network, prefix) = self.network;
+        let common =
+            |address: Ipv4Addr| address.to_bits().checked_shr(32 - u32::from(prefix.min(32))).unwrap_or(0);
+        match self.mobiles.iter().find(|&&mobile| common(mobile) != common(network)) {
+            Some(mobile) => Err(no_such_agent(format!("{mobile} is not in its network {network}/{prefix}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn no_such_agent(why: String) -> Error {
+    Error::system(format!("opening a home agent: {why}"), io::ErrorKind::InvalidInput)
 }
 
 /// A home agent. Its TUN interface, and the route that leads there, go with the value.
@@ -85,8 +102,10 @@ impl HomeAgent {
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_NET_BIND_SERVICE`, or where there is no such interface;
-    /// [`Error::System`] if this host does not have the address, or the network has bits set beyond its prefix.
+    /// [`Error::System`] if this host does not have the address, the network has bits set beyond its prefix, a mobile host is in another
+    /// one, or there is no interface to multicast by.
     pub fn open(config: &HomeConfig) -> Result<Self, Error> {
+        config.check()?;
         let (clock, mobiles) = (Clock::start(), config.mobiles.iter().copied());
         let identity = Identity { address: config.address, key: Some(config.key), epoch_us: clock.epoch_us };
         let messenger = Messenger::open(config.address, None)?;

@@ -136,8 +136,12 @@ impl MobileHost {
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_NET_BIND_SERVICE`, or where there is no such interface;
-    /// [`Error::System`] if this host does not have the home address.
+    /// [`Error::System`] if this host does not have the home address, or no interface is named.
     pub fn open(config: &MobileConfig) -> Result<Self, Error> {
+        if config.interfaces.is_empty() {
+            let doing = "opening a mobile host: it has no interface with a radio";
+            return Err(Error::system(doing, io::ErrorKind::InvalidInput));
+        }
         let clock = Clock::start();
         let radios = config.interfaces.iter().map(|interface| Radio::open(interface, config.home));
         Ok(Self {

@@ -1,12 +1,14 @@
 //! Handoff on real packets, in namespaces: a home agent, two stations and a mobile host.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+#![allow(clippy::disallowed_methods, reason = "real packets are in real time")]
 
 mod cables;
 mod failures;
 mod handoffs;
 mod hostile;
 mod hub;
+mod mistakes;
 mod programs;
 mod snoop;
 mod stream;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         cables::what_a_dead_station_left_behind_is_no_hindrance,
         cables::the_stronger_station_serves,
         cables::long_packets_are_made_shorter_by_their_sender,
+        mistakes::mistakes_are_named,
         hostile::forged_messages_are_counted_and_change_nothing,
         hostile::what_was_said_before_is_not_taken_twice,
         hostile::a_flood_is_counted_while_packets_go_on,
