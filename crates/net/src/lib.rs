@@ -1,5 +1,5 @@
 //! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), scheduling,
-//! sockets; [TPA over UDP](tpa); [handoff](handoff).
+//! sockets; [TPA over UDP](tpa); [`handoff`] on real packets.
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.

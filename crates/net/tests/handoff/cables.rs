@@ -25,7 +25,7 @@ pub(crate) fn between_two_radios_nothing_is_lost() {
         stream.duplicates(),
     ));
     assert!(handoffs >= 8, "{handoffs}");
-    assert_eq!(stream.lost(), Vec::<u32>::new());
+    stream.is_complete("cables");
 }
 
 pub(crate) fn who_is_no_member_gets_nothing() {
@@ -41,7 +41,7 @@ pub(crate) fn who_is_no_member_gets_nothing() {
         station.figure("tunnelled_packets")
     });
     tunnelled.sort_unstable();
-    assert_eq!(stream.lost(), Vec::<u32>::new());
+    stream.is_complete("cables");
     assert_eq!(tunnelled, [0, stream.sent.into()]);
     drop(home);
 }
@@ -59,7 +59,7 @@ pub(crate) fn a_radio_that_goes_down_is_left() {
             ip(&world.mobile, &format!("link set r{first} down"));
             is_down = true;
         }
-        begun.elapsed() > Duration::from_millis(1500)
+        begun.elapsed() > Duration::from_millis(2200)
     });
     assert_eq!(world.default_route(), Some(STATIONS[1 - first].to_string()));
     assert_eq!(stream.arrived.last().unwrap().1, stream.sent - 1, "packets come again, to the end");
@@ -80,7 +80,7 @@ pub(crate) fn the_stronger_station_serves() {
         until("the stronger station", || world.default_route() == Some(STATIONS[station].to_string()));
     }
     let stream = Stream::run(&world, many(50));
-    assert_eq!(stream.lost(), Vec::<u32>::new());
+    stream.is_complete("cables");
 }
 
 /// A segment of 1460 bytes is too long for the tunnel: the home agent's kernel says so to the sender.
@@ -122,5 +122,5 @@ pub(crate) fn what_a_dead_station_left_behind_is_no_hindrance() {
     let _all = world.all(Scheme::Multicast, Span::from_secs(99));
     until("a first station", || world.default_route().is_some());
     let stream = Stream::run(&world, many(50));
-    assert_eq!(stream.lost(), Vec::<u32>::new());
+    stream.is_complete("cables");
 }

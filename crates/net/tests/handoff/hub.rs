@@ -6,6 +6,7 @@ use rustix::time::Timespec;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ const MTU: u64 = 1500;
 pub(crate) struct Hub {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
+    latest_ms: Arc<AtomicU64>,
 }
 
 impl Hub {
@@ -37,10 +39,17 @@ impl Hub {
     ) -> Self {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let free = vec![Instant::now(); ends.len()];
-        let carrier = Carrier { ends, pace, ways, free, under_way: BTreeMap::new(), taken: 0 };
+        let latest_ms = Arc::new(AtomicU64::new(0));
+        let late = Arc::clone(&latest_ms);
+        let carrier = Carrier { ends, pace, ways, free, under_way: BTreeMap::new(), taken: 0, late };
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new().name("hub".into()).spawn(move || carrier.run(&stopped)).unwrap();
-        Self { stop, thread: Some(thread) }
+        Self { stop, thread: Some(thread), latest_ms }
+    }
+
+    /// By how much the latest packet was late, in ms.
+    pub(crate) fn latest_ms(&self) -> u64 {
+        self.latest_ms.load(Ordering::Relaxed)
     }
 }
 
@@ -60,6 +69,7 @@ struct Carrier<W> {
     free: Vec<Instant>,
     under_way: BTreeMap<(Instant, u64), (Vec<usize>, Vec<u8>)>,
     taken: u64,
+    late: Arc<AtomicU64>,
 }
 
 impl<W: FnMut(usize, &[u8]) -> Vec<usize>> Carrier<W> {
@@ -78,6 +88,8 @@ impl<W: FnMut(usize, &[u8]) -> Vec<usize>> Carrier<W> {
             while let Some(next) = self.under_way.first_entry()
                 && next.key().0 <= Instant::now()
             {
+                let late = next.key().0.elapsed().as_millis() as u64;
+                self.late.fetch_max(late, Ordering::Relaxed);
                 let (to, packet) = next.remove();
                 // A host that takes nothing has lost it.
                 to.into_iter().for_each(|end| drop(self.ends[end].send(&packet)));

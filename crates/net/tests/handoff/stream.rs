@@ -1,6 +1,6 @@
 //! Numbered datagrams from the server to the mobile host, and what of them arrives.
 
-use crate::world::{HOST, World};
+use crate::world::{HOST, World, say};
 use hopline_net::sched;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,14 @@ const PORT: u16 = 9000;
 /// Time between two datagrams.
 const INTERVAL: Duration = Duration::from_millis(5);
 const LEN: usize = 200;
+/// What a machine on which nothing else happens never is.
+const TOO_LATE_MS: u64 = 20;
 
 /// What arrived.
 pub(crate) struct Stream {
     pub(crate) sent: u32,
+    /// By how much whoever sent or carried was late at most, in ms.
+    latest_ms: u64,
     /// Numbers, in the order of arrival.
     pub(crate) arrived: Vec<(Instant, u32)>,
 }
@@ -30,10 +34,23 @@ impl Stream {
         thread::scope(|scope| {
             let receiving = scope.spawn(|| receive(&receiver, &over));
             let sending = scope.spawn(|| send(&sender, &mut is_enough));
-            let sent = sending.join().unwrap();
+            let (sent, late) = sending.join().unwrap();
             over.store(true, Ordering::Relaxed);
-            Self { sent, arrived: receiving.join().unwrap() }
+            Self { sent, latest_ms: late.max(world.latest_ms()), arrived: receiving.join().unwrap() }
         })
+    }
+
+    /// Nothing may be lost, unless the machine was too busy: stations keep 60 ms of the stream.
+    pub(crate) fn is_complete(&self, why: &str) {
+        if self.latest_ms > TOO_LATE_MS {
+            say(&format!(
+                "INVALID: {why}: packets were {} ms late, {} lost",
+                self.latest_ms,
+                self.lost().len()
+            ));
+        } else {
+            assert_eq!(self.lost(), Vec::<u32>::new(), "{why}; {} ms late", self.latest_ms);
+        }
     }
 
     /// Numbers that never arrived.
@@ -69,18 +86,20 @@ impl Stream {
     }
 }
 
-/// How many were enough.
-fn send(socket: &UdpSocket, is_enough: &mut impl FnMut() -> bool) -> u32 {
+/// How many were enough, and by how much the latest was late, in ms.
+fn send(socket: &UdpSocket, is_enough: &mut impl FnMut() -> bool) -> (u32, u64) {
     let _ = sched::be_on_time();
-    let (begun, mut sent) = (Instant::now(), 0u32);
+    let (begun, mut sent, mut late) = (Instant::now(), 0u32, Duration::ZERO);
     while !is_enough() {
         let mut datagram = [0; LEN];
         datagram[..4].copy_from_slice(&sent.to_be_bytes());
         socket.send_to(&datagram, (HOST, PORT)).unwrap();
         sent += 1;
-        thread::sleep((begun + INTERVAL * sent).saturating_duration_since(Instant::now()));
+        let due = begun + INTERVAL * sent;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        late = late.max(due.elapsed());
     }
-    sent
+    (sent, late.as_millis() as u64)
 }
 
 /// Until nothing has come for a while after the sender has finished.

@@ -42,7 +42,7 @@ pub(crate) const REGISTER: u8 = 5;
 
 pub(crate) struct World {
     // Dropped in this order.
-    _hubs: Vec<Hub>,
+    hubs: Vec<Hub>,
     _switch: Option<Namespace>,
     pub(crate) air: Arc<Air>,
     pub(crate) server: Namespace,
@@ -171,7 +171,7 @@ impl World {
         let ether = Pace { rate: Some(10_000_000), delay: Duration::from_millis(1) };
         let of_air = Arc::clone(&air);
         Self {
-            _hubs: vec![
+            hubs: vec![
                 Hub::new(wire_ends, wire, along_the_wire),
                 Hub::new(radio_ends, ether, move |from, packet| of_air.ways(from, packet)),
             ],
@@ -216,7 +216,12 @@ impl World {
         }
         stations.iter().chain([&home]).for_each(forward);
         let air = Arc::new(Air::new(Radio::HearsAll));
-        Self { _hubs: Vec::new(), _switch: Some(switch), air, server, home, stations, mobile, radios }
+        Self { hubs: Vec::new(), _switch: Some(switch), air, server, home, stations, mobile, radios }
+    }
+
+    /// By how much packets were late at most, in ms.
+    pub(crate) fn latest_ms(&self) -> u64 {
+        self.hubs.iter().map(Hub::latest_ms).max().unwrap_or(0)
     }
 
     /// The router to which the mobile host's default route leads.
@@ -252,7 +257,7 @@ impl World {
     pub(crate) fn mobile_host(&self, change: impl FnOnce(&mut MobileConfig)) -> Running {
         let mut config = MobileConfig {
             interfaces: self.radios.clone(),
-            lifetime: BEACON.saturating_mul(3),
+            lifetime: BEACON.saturating_mul(10),
             ..MobileConfig::new(HOST, KEY)
         };
         change(&mut config);
