@@ -101,12 +101,14 @@ pub(crate) fn a_flood_is_counted_while_packets_go_on() {
     let mut all = world.all(Scheme::Multicast, LONG);
     until("a first station", || world.air.station().is_some());
     let stop = forged(Says::Request { mobile: HOST, lifetime: Span::from_secs(60), asks: Asks::Stop });
-    let mut rounds = 0;
-    let stream = Stream::run(&world, || {
-        say(&world.server, SERVER, HOME, &stop, 500);
-        say(&world.server, SERVER, HOME, b"nonsense", 500);
-        rounds += 1;
-        rounds >= 20
+    let stream = thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..20 {
+                say(&world.server, SERVER, HOME, &stop, 500);
+                say(&world.server, SERVER, HOME, b"nonsense", 500);
+            }
+        });
+        Stream::run(&world, many(200))
     });
     all.end();
     assert!(all.home.figure("forged") > 1000 && all.home.figure("malformed") > 1000, "{}", all.home.show());
