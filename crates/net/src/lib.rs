@@ -1,6 +1,6 @@
 //! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), both ends of
-//! links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)), [split connections](split), scheduling,
-//! sockets; and [TPA over UDP](tpa).
+//! links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)), [split connections](split), [gateways](gateway),
+//! [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets; and [TPA over UDP](tpa).
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
@@ -11,8 +11,9 @@ pub mod bench;
 pub mod dproxy;
 mod error;
 pub mod frames;
-mod generic_netlink;
 pub mod gateway;
+mod generic_netlink;
+pub mod handoff;
 pub mod in_path;
 pub mod interface;
 pub mod link;
@@ -25,6 +26,7 @@ mod pace;
 mod peer_socket;
 mod printable;
 pub mod routes;
+mod routing;
 pub mod sched;
 pub mod service;
 pub mod split;

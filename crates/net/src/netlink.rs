@@ -1,4 +1,8 @@
-//! Netlink messages and their attributes (netlink(7)). What is read is not believed: a length that does not fit ends it.
+//! Netlink messages and their attributes (netlink(7)), and the socket by which rtnetlink(7) is asked. What is read is not believed: a
+//! length that does not fit ends it.
+
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, Read};
 
 /// Bytes of a message before what it says.
 pub(crate) const HEADER: usize = 16;
@@ -104,6 +108,44 @@ pub(crate) fn ne16(bytes: &[u8], at: usize) -> Option<u16> {
 
 pub(crate) fn ne32(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.try_into().map(u32::from_ne_bytes).ok()
+}
+
+/// A request that the kernel is to confirm. `flags`: beside those that say so; `body`: a multiple of four long.
+pub(crate) fn message(kind: u16, flags: i32, body: &[u8]) -> Vec<u8> {
+    let flags = flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK;
+    let mut message = Vec::from(((HEADER + body.len()) as u32).to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend((flags as u16).to_ne_bytes());
+    message.extend([0; 8]); // sequence number, port: nobody else asks on this socket
+    message.extend(body);
+    message
+}
+
+/// Asks the kernel for interfaces, routes and rules, in the namespace in which it was opened.
+#[derive(Debug)]
+pub(crate) struct RouteSocket(Socket);
+
+impl RouteSocket {
+    pub(crate) fn open() -> io::Result<Self> {
+        let route = Protocol::from(libc::NETLINK_ROUTE);
+        // Not connected, it talks to the kernel (netlink(7)).
+        Socket::new(Domain::from(libc::AF_NETLINK), Type::from(libc::SOCK_RAW), Some(route)).map(Self)
+    }
+
+    /// Asks by a [`message`], and waits for the confirmation.
+    pub(crate) fn ask(&mut self, message: &[u8]) -> io::Result<()> {
+        self.0.send(message)?;
+        let mut answer = [0; 1024];
+        let len = self.0.read(&mut answer)?;
+        // An error of zero is the acknowledgment.
+        match answer[..len].get(HEADER..HEADER + 4) {
+            Some(&[a, b, c, d]) => match i32::from_ne_bytes([a, b, c, d]) {
+                0 => Ok(()),
+                error => Err(io::Error::from_raw_os_error(-error)),
+            },
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
 }
 
 #[cfg(test)]

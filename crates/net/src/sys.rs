@@ -198,6 +198,28 @@ pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<tokio::io::unix::AsyncFd<
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
 }
 
+/// Has a packet socket take what comes by one interface, of one protocol (packet(7)).
+pub(crate) fn bind_to_interface(socket: impl AsFd, index: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: a C structure of numbers, for which all zeros are a value.
+    let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = index as c_int;
+    let (fd, len) = (socket.as_fd().as_raw_fd(), size_of::<libc::sockaddr_ll>() as libc::socklen_t);
+    // SAFETY: the descriptor is open, and the kernel reads `len` bytes, the size of `address`.
+    answer(unsafe { libc::bind(fd, (&raw const address).cast(), len) })
+}
+
+/// Has a socket take only what a program of classic BPF lets through, and so much of it.
+pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
+    let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
+    let (fd, size) = (socket.as_fd().as_raw_fd(), size_of::<libc::sock_fprog>() as libc::socklen_t);
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+    // SAFETY: the descriptor is open; the kernel reads `size` bytes, the size of `program`, and `len` instructions, which outlive the call.
+    answer(unsafe { libc::setsockopt(fd, level, option, (&raw const program).cast(), size) })
+}
+
 /// Bytes written to a TCP socket that the peer has not confirmed (`SIOCOUTQ`).
 pub(crate) fn unsent(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: c_int = 0;

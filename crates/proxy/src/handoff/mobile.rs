@@ -277,7 +277,9 @@ impl Mobile {
         let last = |known: &Known| known.signals.iter().rev().take(beacons).copied().collect::<Vec<_>>();
         let (theirs, ours) = (last(&self.stations[at]), last(present));
         let enough = theirs.len() == beacons && ours.len() == beacons;
-        if enough && other != current && theirs.iter().zip(&ours).all(|(a, b)| *a >= b + by_db) {
+        // Nobody knows of a signal that it is stronger than another one if neither is known.
+        let stronger = |(a, b): (&f64, &f64)| *a > f64::MIN && *a >= b + by_db;
+        if enough && other != current && theirs.iter().zip(&ours).all(stronger) {
             self.change(now, other);
         }
     }

@@ -341,6 +341,21 @@ fn it_turns_to_another_when_two_beacons_on_end_were_so_much_stronger() {
 }
 
 #[test]
+fn where_nobody_measures_signals_it_stays_while_its_station_is_there() {
+    let mut walker = Walker::new(|_| {});
+    for beacon in 0..9 {
+        walker.hears(beacon * 1000, NEAR, f64::MIN);
+        walker.hears(beacon * 1000 + 300, FAR, f64::MIN);
+    }
+    assert_eq!((walker.host.station(), walker.host.stats().handoffs), (Some(NEAR), 0));
+    for beacon in 9..12 {
+        walker.hears(beacon * 1000 + 300, FAR, f64::MIN);
+        walker.host.handle_timeout(ms(beacon * 1000 + 300));
+    }
+    assert_eq!((walker.host.station(), walker.host.stats().handoffs), (Some(FAR), 1));
+}
+
+#[test]
 fn it_says_which_packets_it_received_last_and_how_long_the_change_took() {
     let mut walker = Walker::new(|config| config.decide = Decide::Every(Duration::from_secs(1)));
     walker.hears(0, NEAR, -60.0);

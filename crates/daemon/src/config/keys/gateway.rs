@@ -15,18 +15,23 @@ pub const FORWARD: Key = Key::texts(
     "who connects here is connected there, such as [\"127.0.0.1:8080 = server.example:80\"]",
 );
 /// `socks`.
-pub const SOCKS: Key = Key::text("socks", "address and port where clients of SOCKS 5 may say where to, such as 127.0.0.1:1080");
+pub const SOCKS: Key =
+    Key::text("socks", "address and port where clients of SOCKS 5 may say where to, such as 127.0.0.1:1080");
 /// `socks_login_file`.
-pub const SOCKS_LOGIN_FILE: Key =
-    Key::text("socks_login_file", "file whose first line, USER:PASSWORD, clients of SOCKS must show; default: nothing");
+pub const SOCKS_LOGIN_FILE: Key = Key::text(
+    "socks_login_file",
+    "file whose first line, USER:PASSWORD, clients of SOCKS must show; default: nothing",
+);
 /// `divert`.
 pub const DIVERT: Key = Key::text(
     "divert",
     "interface by which connections come that go through the gateways without knowing, such as eth1",
 );
 /// `destinations`.
-pub const DESTINATIONS: Key =
-    Key::texts("destinations", "of divert: where those go that are diverted, such as [\"10.1.0.0/16\"]; default: anywhere");
+pub const DESTINATIONS: Key = Key::texts(
+    "destinations",
+    "of divert: where those go that are diverted, such as [\"10.1.0.0/16\"]; default: anywhere",
+);
 /// `sources`.
 pub const SOURCES: Choice<Sources> = choice!(
     "sources",
@@ -40,18 +45,29 @@ pub const FALLBACK: Choice<Fallback> = choice!(
     "what becomes of connections while the other gateway does not answer; default: tcp",
 );
 /// `fallback_after_s`.
-pub const FALLBACK_AFTER_S: Key =
-    Key::number("fallback_after_s", 0.1, 60.0, "how long it may take to answer before it counts as absent; default: 3");
+pub const FALLBACK_AFTER_S: Key = Key::number(
+    "fallback_after_s",
+    0.1,
+    60.0,
+    "how long it may take to answer before it counts as absent; default: 3",
+);
 /// `retry_after_s`.
-pub const RETRY_AFTER_S: Key =
-    Key::number("retry_after_s", 0.1, 3600.0, "how long it counts as absent before it is tried again; default: 30");
+pub const RETRY_AFTER_S: Key = Key::number(
+    "retry_after_s",
+    0.1,
+    3600.0,
+    "how long it counts as absent before it is tried again; default: 30",
+);
 /// `cwnd_max`.
 pub const CWND_MAX: Key = Key::integer("cwnd_max", 1, 12, "largest window of TPA, in segments; default: 12");
 /// `congestion`.
-pub const CONGESTION: Key =
-    Key::text("congestion", "congestion control of the kernel's TCP to clients and servers; default: the system's");
+pub const CONGESTION: Key = Key::text(
+    "congestion",
+    "congestion control of the kernel's TCP to clients and servers; default: the system's",
+);
 /// `listen`.
-pub const LISTEN: Key = Key::text("listen", "UDP address and port where entrances find it; default: 0.0.0.0:7172");
+pub const LISTEN: Key =
+    Key::text("listen", "UDP address and port where entrances find it; default: 0.0.0.0:7172");
 /// `peers`.
 pub const PEERS: Key = Key::texts(
     "peers",

@@ -7,7 +7,8 @@ use hopline_scenario::schema::Key;
 pub const ADDRESS: Key =
     Key::text("address", "the address of this host: where messages come; of mobile-host: its home address");
 /// `network`.
-pub const NETWORK: Key = Key::text("network", "the network of the mobile hosts' home addresses, such as 10.9.0.0/24");
+pub const NETWORK: Key =
+    Key::text("network", "the network of the mobile hosts' home addresses, such as 10.9.0.0/24");
 /// `mobiles`.
 pub const MOBILES: Key = Key::texts("mobiles", "the home addresses of the mobile hosts");
 /// `interfaces`.
@@ -51,5 +52,11 @@ pub(super) const ENDS: &[Key] = &[INTERFACES, cells::SCHEME.key];
 pub(super) const STATION: &[Key] =
     &[HOME_AGENT, WIRED, cells::BUFFER_PACKETS.key, cells::BEACON_S.key, cells::START.key];
 /// Those of mobile hosts.
-pub(super) const HOST: &[Key] =
-    &[SIGNALS, HANDOFF_EVERY_S, LIFETIME_S, mobile::HYSTERESIS_DB.key, mobile::BEACONS.key, mobile::BUFFERING.key];
+pub(super) const HOST: &[Key] = &[
+    SIGNALS,
+    HANDOFF_EVERY_S,
+    LIFETIME_S,
+    mobile::HYSTERESIS_DB.key,
+    mobile::BEACONS.key,
+    mobile::BUFFERING.key,
+];

@@ -240,10 +240,19 @@ impl KindKey {
     /// The groups that it takes beside those that all take.
     fn groups(self) -> impl Iterator<Item = Group> {
         let own: &[Group] = match self {
-            Self::Snoop => &[in_path::SNOOP, in_path::LOCAL, in_path::LEAST_TIMER, in_path::KEPT, in_path::REFUSED],
+            Self::Snoop => {
+                &[in_path::SNOOP, in_path::LOCAL, in_path::LEAST_TIMER, in_path::KEPT, in_path::REFUSED]
+            }
             Self::Mtcp => &[in_path::MTCP],
             Self::Nack => &[in_path::LOCAL, in_path::LEAST_TIMER],
-            Self::Split => &[in_path::LEADS, in_path::PLACE, in_path::PORTS_SERVED, split::LISTENER, split::SPLIT, split::CONNECTIONS],
+            Self::Split => &[
+                in_path::LEADS,
+                in_path::PLACE,
+                in_path::PORTS_SERVED,
+                split::LISTENER,
+                split::SPLIT,
+                split::CONNECTIONS,
+            ],
             Self::NeighborhoodRed => &[in_path::LEADS, in_path::WAITING, neighborhood::NEIGHBORHOOD],
             Self::DProxy => &[
                 SECRET,
@@ -270,9 +279,14 @@ impl KindKey {
                 in_path::KEPT,
             ],
             Self::Arq => &[SECRET, pair::ENDS, pair::TUNNEL, pair::LONGEST, pair::OF_ARQ],
-            Self::Gateway => {
-                &[SECRET, gateway::ENTRANCE, gateway::BOTH, in_path::PORTS_SERVED, split::LISTENER, split::CONNECTIONS]
-            }
+            Self::Gateway => &[
+                SECRET,
+                gateway::ENTRANCE,
+                gateway::BOTH,
+                in_path::PORTS_SERVED,
+                split::LISTENER,
+                split::CONNECTIONS,
+            ],
             Self::GatewayExit => &[gateway::AN_EXIT, gateway::BOTH, split::CONNECTIONS],
             Self::HomeAgent => {
                 &[SECRET, handoff::ALL, handoff::FIXED, handoff::HOME, handoff::ENDS, pair::LONGEST]

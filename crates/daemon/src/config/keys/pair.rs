@@ -19,10 +19,13 @@ pub const STANDS: Choice<Stands> = choice!(
     "of d-proxy: whether what crosses the link is passed on here, or begins and ends here; default: router",
 );
 /// `tun`.
-pub const TUN: Key = Key::text("tun", "name of the interface into which routes lead what is to cross; default: dproxy0");
+pub const TUN: Key =
+    Key::text("tun", "name of the interface into which routes lead what is to cross; default: dproxy0");
 /// `tun_addresses`.
-pub const TUN_ADDRESSES: Key =
-    Key::texts("tun_addresses", "addresses of that interface, such as [\"10.82.0.1/24\", \"fd82::1/64\"]; default: none");
+pub const TUN_ADDRESSES: Key = Key::texts(
+    "tun_addresses",
+    "addresses of that interface, such as [\"10.82.0.1/24\", \"fd82::1/64\"]; default: none",
+);
 /// `routes`.
 pub const ROUTES: Key = Key::texts(
     "routes",
@@ -36,7 +39,8 @@ pub const RATE_MBPS: Key = Key::number(
     "what the link carries, a little less: packets wait here then, in FQ-CoDel, and not where nobody sees them dropped; default: they go at once",
 );
 /// `arq`.
-pub const ARQ: Key = Key::table("arq", keys::ARQ, "how the link repairs its losses, as in scenarios, but for parity_every");
+pub const ARQ: Key =
+    Key::table("arq", keys::ARQ, "how the link repairs its losses, as in scenarios, but for parity_every");
 /// `mtu`.
 pub const MTU: Key = Key::integer(
     "mtu",

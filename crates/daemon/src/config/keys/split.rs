@@ -25,8 +25,12 @@ pub const USER_TIMEOUT_S: Key = Key::number(
     "how long a host may leave data unacknowledged before its connections are reset; default: the system's way, a quarter of an hour",
 );
 /// `max_connections`.
-pub const MAX_CONNECTIONS: Key =
-    Key::integer("max_connections", 1, 500_000, "most connections at once; others are reset; default: 8192, of gateways: 1024");
+pub const MAX_CONNECTIONS: Key = Key::integer(
+    "max_connections",
+    1,
+    500_000,
+    "most connections at once; others are reset; default: 8192, of gateways: 1024",
+);
 /// `buffer_bytes`.
 pub const BUFFER_BYTES: Key = Key::integer(
     "buffer_bytes",
@@ -54,9 +58,4 @@ pub(super) const LISTENER: &[Key] = &[LISTEN_PORT];
 /// How many.
 pub(super) const CONNECTIONS: &[Key] = &[MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_TIMEOUT_S];
 /// Those of split connections.
-pub(super) const SPLIT: &[Key] = &[
-    MOBILE_CONGESTION,
-    FIXED_CONGESTION,
-    USER_TIMEOUT_S,
-    DRAIN_S,
-];
+pub(super) const SPLIT: &[Key] = &[MOBILE_CONGESTION, FIXED_CONGESTION, USER_TIMEOUT_S, DRAIN_S];

@@ -1,0 +1,86 @@
+//! Time, and waiting.
+
+use crate::service::{Figure, Ledger};
+use hopline_core::Instant;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, SystemTime};
+
+/// Time between two entries into a ledger, and the longest wait.
+const LEDGER_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The real clock, counted from the making of the value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    start: std::time::Instant,
+    /// When that was, in microseconds of the wall clock: numbers of messages begin there.
+    pub(super) epoch_us: u64,
+}
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "packets are in real time")]
+    pub(super) fn start() -> Self {
+        let epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let epoch_us = epoch.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX));
+        Self { start: std::time::Instant::now(), epoch_us }
+    }
+
+    pub(super) fn now(self) -> Instant {
+        Instant::from_nanos(self.start.elapsed().as_nanos() as u64)
+    }
+}
+
+/// When the ledger has its turn.
+#[derive(Debug)]
+pub(super) struct Bookkeeping<'a> {
+    ledger: &'a Ledger,
+    due: Instant,
+}
+
+impl<'a> Bookkeeping<'a> {
+    pub(super) const fn new(ledger: &'a Ledger) -> Self {
+        Self { ledger, due: Instant::ZERO }
+    }
+
+    /// Writes, if it is time.
+    pub(super) fn keep(&mut self, now: Instant, figures: impl FnOnce() -> Vec<Figure>) {
+        if self.due <= now {
+            self.due = now + hopline_core::Duration::from_nanos(LEDGER_INTERVAL.as_nanos() as u64);
+            self.ledger.write(figures());
+        }
+    }
+
+    /// How long to wait: until the ledger or `due` has its turn.
+    pub(super) fn wait(&self, now: Instant, due: Option<Instant>) -> Duration {
+        let next = due.map_or(self.due, |due| due.min(self.due));
+        Duration::from_nanos(next.as_nanos().saturating_sub(now.as_nanos()))
+    }
+}
+
+/// Why a wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Woken {
+    /// Somebody wants an end.
+    ToStop,
+    /// Something has come, or it is time.
+    ToWork,
+}
+
+/// Waits until something has come to one of `sources` or to `stop`, `longest` at most.
+pub(super) fn wait_for<'a>(
+    sources: impl IntoIterator<Item = BorrowedFd<'a>>,
+    stop: BorrowedFd<'a>,
+    longest: Duration,
+) -> io::Result<Woken> {
+    let all = [stop].into_iter().chain(sources);
+    let mut waited: Vec<_> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let timeout = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
+    match poll(&mut waited, Some(&timeout)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(if waited[0].revents().is_empty() { Woken::ToWork } else { Woken::ToStop })
+}

@@ -1,0 +1,122 @@
+//! What a station tells a machine in the path to its mobile hosts.
+
+use bytes::Bytes;
+use hopline_core::{Instant, Payload};
+use hopline_proxy::{Filter, Packet, Transmit, Verdict};
+use hopline_wire::ipv4::{Header, Protocol};
+use hopline_wire::tcp::Segment;
+use std::net::Ipv4Addr;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Most that a machine has not taken notice of.
+const MOST: usize = 1024;
+
+/// A machine in the path, such as Snoop, that knows what the station beside it knows: it forgets hosts that have gone, and with
+/// [`Cold::No`](super::Cold::No) sees what hosts have received elsewhere. It takes notice at the next packet or timer.
+#[derive(Debug)]
+pub struct Informed<M> {
+    machine: M,
+    news: Receiver<News>,
+}
+
+/// Where a station tells it.
+#[derive(Debug)]
+pub(super) struct Teller(SyncSender<News>);
+
+#[derive(Debug)]
+pub(super) enum News {
+    /// Nothing more is forwarded to the host from here.
+    Parted(Ipv4Addr),
+    /// A packet that the host has.
+    Shown(Vec<u8>),
+}
+
+/// A machine, and who tells it.
+pub(super) fn informed<M>(machine: M) -> (Teller, Informed<M>) {
+    let (teller, news) = sync_channel(MOST);
+    (Teller(teller), Informed { machine, news })
+}
+
+impl Teller {
+    /// False: too much is untold already, or there is nobody any more.
+    pub(super) fn tell(&self, news: News) -> bool {
+        self.0.try_send(news).is_ok()
+    }
+}
+
+impl<M: Filter<Bytes>> Informed<M> {
+    /// The machine.
+    #[must_use]
+    pub const fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    fn take_notice(&mut self, now: Instant) {
+        while let Ok(news) = self.news.try_recv() {
+            match news {
+                News::Parted(mobile) => self.machine.forget_mobile(mobile),
+                News::Shown(packet) => self.look_at(now, packet.into()),
+            }
+        }
+    }
+
+    /// What is no TCP is nothing to look at.
+    fn look_at(&mut self, now: Instant, packet: Bytes) {
+        let Ok((ip, payload)) = Header::parse(&packet) else { return };
+        if ip.protocol == Protocol::Tcp
+            && let Ok(segment) = Segment::parse(&ip, &payload)
+        {
+            // The host has it: whatever becomes of it here.
+            let _ =
+                self.machine.pass_to_mobile(now, Packet { ip: &ip, segment: &segment }, || packet.clone());
+        }
+    }
+}
+
+impl<M: Filter<Bytes>> Filter<Bytes> for Informed<M> {
+    type Stats = M::Stats;
+
+    fn pass_to_mobile<P: Payload>(
+        &mut self,
+        now: Instant,
+        packet: Packet<'_, P>,
+        keep: impl FnOnce() -> Bytes,
+    ) -> Verdict {
+        self.take_notice(now);
+        self.machine.pass_to_mobile(now, packet, keep)
+    }
+
+    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+        self.take_notice(now);
+        self.machine.pass_from_mobile(now, packet)
+    }
+
+    fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
+        self.machine.refused(packet);
+    }
+
+    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+        self.machine.forget_mobile(mobile);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.take_notice(now);
+        self.machine.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit<Bytes>> {
+        self.machine.poll_transmit()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn stats(&self) -> &Self::Stats {
+        self.machine.stats()
+    }
+
+    fn connections(&self) -> usize {
+        self.machine.connections()
+    }
+}

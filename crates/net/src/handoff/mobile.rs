@@ -1,0 +1,335 @@
+//! The mobile host: it hears stations, decides, asks, and sends by the one that it has chosen.
+
+use super::clock::{Bookkeeping, Clock, Woken, wait_for};
+use super::messenger::Messenger;
+use super::signals::{Meter, Signals};
+use super::tap::Tap;
+use crate::Error;
+use crate::routing::{DefaultRoute, MAIN, Routes, To};
+use crate::service::{Figure, Ledger, Service};
+use hopline_core::{Duration, Instant};
+use hopline_proxy::handoff::{
+    Decide, Event, Identity, Key, Mobile as Machine, MobileConfig as Behaviour, Scheme, Transmit,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// What a [`MobileHost`] is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MobileConfig {
+    /// Its home address. This host must have it, on whatever interface, as one of 32 bits.
+    pub home: Ipv4Addr,
+    /// The interfaces with radios: one or more.
+    pub interfaces: Vec<String>,
+    /// The network's key.
+    pub key: Key,
+    /// How packets find this host. Default [`Scheme::Multicast`].
+    pub scheme: Scheme,
+    /// When it changes its station. Default [`Decide::default`].
+    pub decide: Decide,
+    /// How strongly stations are heard. Default nobody knows.
+    pub signals: Signals,
+    /// Stations beside the current one that keep packets for it: the strongest. Default 1.
+    pub buffering: u8,
+    /// How long a station serves it that hears nothing more, and is believed to be there that is heard no more, up to 65.535 s. Default
+    /// 3 s: three beacons.
+    pub lifetime: Duration,
+    /// How long it first waits for an answer; then twice as long. Default 50 ms.
+    pub patience: Duration,
+    /// How often it asks before it takes a station for gone. Default 5.
+    pub tries: u8,
+    /// Most stations that it remembers. Default 16.
+    pub stations: u8,
+    /// Metric of the default route that leads to the current station. Default 10.
+    pub metric: u32,
+}
+
+impl MobileConfig {
+    /// The defaults.
+    #[must_use]
+    pub fn new(home: Ipv4Addr, key: Key) -> Self {
+        let Behaviour { buffering, lifetime, patience, tries, stations, decide, scheme, .. } =
+            Behaviour::new(Identity::new(home), Scheme::Multicast);
+        let (interfaces, signals, metric) = (Vec::new(), Signals::Unknown, 10);
+        Self {
+            home,
+            interfaces,
+            key,
+            scheme,
+            decide,
+            signals,
+            buffering,
+            lifetime,
+            patience,
+            tries,
+            stations,
+            metric,
+        }
+    }
+
+    fn behaviour(&self, clock: Clock) -> Behaviour {
+        let Self { scheme, decide, buffering, lifetime, patience, tries, stations, .. } = *self;
+        let identity = Identity { address: self.home, key: Some(self.key), epoch_us: clock.epoch_us };
+        Behaviour { identity, scheme, decide, buffering, lifetime, patience, tries, stations }
+    }
+}
+
+/// A mobile host. Its default route goes with the value.
+///
+/// Unlike other services it needs a privilege while it runs: `CAP_NET_ADMIN`, to change the route.
+#[derive(Debug)]
+pub struct MobileHost {
+    config: MobileConfig,
+    clock: Clock,
+    machine: Machine,
+    radios: Vec<Radio>,
+    meter: Meter,
+    /// The stations whose word was taken, until they are silent for two lifetimes. As many as have the key.
+    heard: BTreeMap<Ipv4Addr, Heard>,
+    routes: Routes,
+    route: Option<Route>,
+    /// When the route was looked after last.
+    looked: Instant,
+    counts: Counts,
+}
+
+/// An interface with a radio.
+#[derive(Debug)]
+struct Radio {
+    interface: String,
+    /// Hears beacons.
+    ears: Messenger,
+    /// Asks, from the home address, and hears answers.
+    mouth: Messenger,
+    tap: Tap,
+}
+
+/// Of a station.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    /// The number of the radio.
+    by: usize,
+    at: Instant,
+}
+
+/// Where the default route leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Route {
+    station: Ipv4Addr,
+    radio: usize,
+}
+
+/// What a [`MobileHost`] has met beside what its machine counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    served: u64,
+    last_handoff: Duration,
+    received: u64,
+    detached: u64,
+    unrouted: u64,
+}
+
+impl MobileHost {
+    /// Takes UDP port 1021 on each of the interfaces, and begins to look at what comes by them, in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_NET_BIND_SERVICE`, or where there is no such interface;
+    /// [`Error::System`] if this host does not have the home address, or no interface is named.
+    pub fn open(config: &MobileConfig) -> Result<Self, Error> {
+        if config.interfaces.is_empty() {
+            let doing = "opening a mobile host: it has no interface with a radio";
+            return Err(Error::system(doing, io::ErrorKind::InvalidInput));
+        }
+        let clock = Clock::start();
+        let radios = config.interfaces.iter().map(|interface| Radio::open(interface, config.home));
+        Ok(Self {
+            machine: Machine::new(config.behaviour(clock)),
+            radios: radios.collect::<Result<_, _>>()?,
+            config: config.clone(),
+            clock,
+            meter: Meter::new(config.signals.clone()),
+            heard: BTreeMap::new(),
+            routes: Routes::open()?,
+            route: None,
+            looked: Instant::ZERO,
+            counts: Counts::default(),
+        })
+    }
+
+    fn take_received(&mut self) -> io::Result<()> {
+        let Self { machine, counts, radios, .. } = self;
+        for radio in radios {
+            radio.tap.receive(|id| {
+                counts.received += 1;
+                machine.received(id);
+            })?;
+        }
+        Ok(())
+    }
+
+    fn take_messages(&mut self) -> io::Result<()> {
+        let Self { clock, machine, heard, meter, radios, .. } = self;
+        for (number, radio) in radios.iter_mut().enumerate() {
+            let mut take = |from, tagged: &_| {
+                let (now, before) = (clock.now(), refused(machine));
+                machine.handle_message(now, from, tagged, meter.of(now, from));
+                if refused(machine) == before {
+                    heard.insert(from, Heard { by: number, at: now });
+                }
+            };
+            radio.ears.receive(&mut take)?;
+            radio.mouth.receive(&mut take)?;
+        }
+        Ok(())
+    }
+
+    /// Does what the machine wants: the route first, so that what is sent next goes the new way.
+    fn act(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                Event::Attached { station } => self.turn_to(station),
+                Event::Served { took, handoff, .. } => {
+                    self.counts.served += u64::from(handoff);
+                    self.counts.last_handoff = if handoff { took } else { self.counts.last_handoff };
+                }
+                Event::Detached => {
+                    self.counts.detached += 1;
+                    self.drop_route();
+                }
+            }
+        }
+        while let Some(transmit) = self.machine.poll_transmit() {
+            self.send(&transmit);
+        }
+        let (now, lifetime) = (self.clock.now(), self.config.lifetime);
+        self.heard.retain(|_, heard| heard.at + lifetime + lifetime > now);
+    }
+
+    fn send(&mut self, transmit: &Transmit) {
+        if let Some(heard) = self.heard.get(&transmit.to) {
+            self.radios[heard.by].mouth.send(transmit);
+        }
+    }
+
+    /// Interfaces that go down take their routes with them: while its station is heard, there is one to it.
+    fn keep_route(&mut self) {
+        if let Some(station) = self.machine.station()
+            && self.heard.get(&station).is_some_and(|heard| heard.at > self.looked)
+        {
+            self.looked = self.clock.now();
+            self.turn_to(station);
+        }
+    }
+
+    fn turn_to(&mut self, station: Ipv4Addr) {
+        let Some(&Heard { by: radio, .. }) = self.heard.get(&station) else { return };
+        let route = Route { station, radio };
+        match self.routes.replace(&route.leading(&self.config, &self.radios)) {
+            Ok(()) => self.route = Some(route),
+            Err(_) => self.counts.unrouted += 1,
+        }
+    }
+
+    fn drop_route(&mut self) {
+        if let Some(route) = self.route.take() {
+            // If its interface has gone, it has gone already.
+            let _ = self.routes.remove(&route.leading(&self.config, &self.radios));
+        }
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let (counts, stats) = (&self.counts, self.machine.stats());
+        let malformed: u64 =
+            self.radios.iter().map(|r| r.ears.counts.malformed + r.mouth.counts.malformed).sum();
+        let unsent: u64 = self.radios.iter().map(|r| r.mouth.counts.unsent).sum();
+        vec![
+            Figure::gauge("attached", "1 while it has a station.", self.machine.station().is_some().into()),
+            Figure::counter("handoffs", "Changes from one station to another.", stats.handoffs),
+            Figure::counter(
+                "handoffs_served",
+                "Of those, handoffs that the station confirmed.",
+                counts.served,
+            ),
+            Figure::gauge(
+                "last_handoff_microseconds",
+                "Time from the request of the last one to its confirmation.",
+                counts.last_handoff.as_micros(),
+            ),
+            Figure::counter("detached", "Times that it heard no station any more.", counts.detached),
+            Figure::counter("received_packets", "Packets that came for it by its radios.", counts.received),
+            Figure::counter("requests", "Requests, those repeated included.", stats.requests),
+            Figure::counter("unanswered", "Requests to which no answer came.", stats.unanswered),
+            Figure::counter(
+                "forged",
+                "Messages without the right proof, and beacons from another address than they say.",
+                stats.forged,
+            ),
+            Figure::counter(
+                "replayed",
+                "Beacons with a number that is not above the last one.",
+                stats.replayed,
+            ),
+            Figure::counter("foreign", "Messages that are none of its concern.", stats.foreign),
+            Figure::counter("malformed", "Messages that were none.", malformed),
+            Figure::counter("unsent_messages", "Messages that the system did not take.", unsent),
+            Figure::counter("unrouted", "Stations to which the system made no route.", counts.unrouted),
+        ]
+    }
+}
+
+impl Route {
+    fn leading<'a>(&self, config: &MobileConfig, radios: &'a [Radio]) -> DefaultRoute<'a> {
+        let interface = &radios[self.radio].interface;
+        let to = To::Router { interface, router: self.station, source: config.home };
+        DefaultRoute { to, metric: config.metric, table: MAIN }
+    }
+}
+
+/// Messages that changed nothing.
+const fn refused(machine: &Machine) -> u64 {
+    let stats = machine.stats();
+    stats.forged + stats.replayed + stats.foreign
+}
+
+impl Radio {
+    fn open(interface: &str, home: Ipv4Addr) -> Result<Self, Error> {
+        Ok(Self {
+            interface: interface.into(),
+            ears: Messenger::open(Ipv4Addr::UNSPECIFIED, Some(interface))?,
+            mouth: Messenger::open(home, Some(interface))?,
+            tap: Tap::open(interface, home)?,
+        })
+    }
+}
+
+impl Service for MobileHost {
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+        let mut books = Bookkeeping::new(ledger);
+        loop {
+            // What has been received is known before a station is told of it.
+            self.take_received()?;
+            let now = self.clock.now();
+            self.machine.handle_timeout(now);
+            self.act();
+            books.keep(now, || self.figures());
+            let longest = books.wait(now, self.machine.poll_timeout());
+            let sources = self.radios.iter().flat_map(|r| [r.ears.as_fd(), r.mouth.as_fd(), r.tap.as_fd()]);
+            if wait_for(sources, stop, longest)? == Woken::ToStop {
+                ledger.write(self.figures());
+                return Ok(());
+            }
+            self.take_received()?;
+            self.take_messages()?;
+            self.act();
+            self.keep_route();
+        }
+    }
+}
+
+impl Drop for MobileHost {
+    fn drop(&mut self) {
+        self.drop_route();
+    }
+}

@@ -1,0 +1,89 @@
+//! How strongly a mobile host hears stations.
+
+use hopline_core::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+/// Who knows how strongly stations are heard: asked at each beacon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Signals {
+    /// Nobody. A host stays with its station as long as it hears that one, or changes by a timer.
+    #[default]
+    Unknown,
+    /// A file, which somebody else keeps: in each line the address of a station and the strength in dBm, with a space between. Of what is
+    /// no such line nothing is known. The first 64 KiB count. It is best replaced as a whole (rename(2)).
+    File(PathBuf),
+}
+
+/// So much of a file is read.
+const MOST: u64 = 64 << 10;
+/// Time between two looks into a file, whatever comes meanwhile.
+const FRESH: Duration = Duration::from_millis(20);
+
+/// Looks up how strongly stations are heard.
+#[derive(Debug)]
+pub(super) struct Meter {
+    source: Signals,
+    strengths: BTreeMap<Ipv4Addr, f64>,
+    stale: Instant,
+}
+
+impl Meter {
+    pub(super) const fn new(source: Signals) -> Self {
+        Self { source, strengths: BTreeMap::new(), stale: Instant::ZERO }
+    }
+
+    /// In dBm, if it is known.
+    pub(super) fn of(&mut self, now: Instant, station: Ipv4Addr) -> Option<f64> {
+        if let Signals::File(path) = &self.source
+            && self.stale <= now
+        {
+            self.strengths = read(path).unwrap_or_default();
+            self.stale = now + FRESH;
+        }
+        self.strengths.get(&station).copied()
+    }
+}
+
+fn read(path: &Path) -> Option<BTreeMap<Ipv4Addr, f64>> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(MOST).read_to_string(&mut text).ok()?;
+    Some(text.lines().filter_map(strength).collect())
+}
+
+fn strength(line: &str) -> Option<(Ipv4Addr, f64)> {
+    let (station, dbm) = line.trim().split_once(' ')?;
+    let dbm: f64 = dbm.trim().parse().ok()?;
+    Some((station.parse().ok()?, dbm)).filter(|_| dbm.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn station(last: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, last)
+    }
+
+    #[test]
+    fn a_file_says_how_strongly_each_station_is_heard() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "10.0.0.1 -60\n10.0.0.2   -71.5 \nnonsense\n10.0.0.3 NaN\n").unwrap();
+        let mut meter = Meter::new(Signals::File(file.path().into()));
+        let mut all = |ms| [1, 2, 3, 4].map(|last| meter.of(Instant::from_millis(ms), station(last)));
+        assert_eq!(all(0), [Some(-60.0), Some(-71.5), None, None]);
+        std::fs::write(&file, "10.0.0.4 -50").unwrap();
+        assert_eq!(all(19), [Some(-60.0), Some(-71.5), None, None], "a flood of beacons reads no file");
+        assert_eq!(all(20), [None, None, None, Some(-50.0)]);
+    }
+
+    #[test]
+    fn without_a_file_nothing_is_known() {
+        for source in [Signals::Unknown, Signals::File("/nonexistent/signals".into())] {
+            assert_eq!(Meter::new(source).of(Instant::ZERO, station(1)), None);
+        }
+    }
+}
