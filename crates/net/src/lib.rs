@@ -15,6 +15,7 @@ mod netlink;
 pub mod netns;
 pub mod nfqueue;
 mod printable;
+pub mod qdisc;
 pub mod sched;
 pub mod service;
 mod sys;

@@ -2,8 +2,7 @@
 
 use crate::netlink::{attribute, put_attribute};
 
-/// Of a netlink message, and of what all messages of nfnetlink begin with, in bytes.
-pub(super) const HEADER: usize = 16;
+/// What all messages of nfnetlink begin with, in bytes.
 pub(super) const GENERAL: usize = 4;
 
 /// The kind of a message about queues.

@@ -1,8 +1,10 @@
 //! What the kernel says about a queue. Nothing is believed: a length that does not fit ends the datagram, an attribute that is not as it
 //! must be spoils its message alone.
 
-use super::message::{GENERAL, HEADER, kind};
-use crate::netlink::ATTRIBUTE_HEADER;
+use super::message::{GENERAL, kind};
+use crate::netlink::{self, attributes};
+
+pub(super) use crate::netlink::Malformed;
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,77 +50,30 @@ pub(super) enum Shape {
     Unfinished,
 }
 
-/// Why something is no message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Malformed {
-    /// A message longer than what is left, or shorter than its header.
-    Length,
-    /// An attribute longer than what is left, or shorter than its header.
-    AttributeLength,
-    /// An attribute whose value has another length than its kind demands.
-    Value,
-    /// The same attribute twice.
-    Twice,
-    /// Another version of nfnetlink.
-    Version,
-    /// A packet without a header.
-    NoHeader,
-}
-
 /// The messages of a datagram, up to the first that has no end.
-pub(super) fn messages(datagram: &[u8]) -> Messages<'_> {
-    Messages { rest: datagram }
+pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
+    netlink::messages(datagram).map(|message| message.and_then(read))
 }
 
-/// What is left of a datagram.
-#[derive(Clone, Debug)]
-pub(super) struct Messages<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Messages<'a> {
-    type Item = Result<Message<'a>, Malformed>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let len = ne32(self.rest, 0).map_or(0, |len| len as usize);
-        if len < HEADER || len > self.rest.len() {
-            self.rest = &[];
-            return Some(Err(Malformed::Length));
-        }
-        let message = &self.rest[..len];
-        self.rest = self.rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
-        Some(message_of(message))
-    }
-}
-
-/// `message` has a whole header.
-fn message_of(message: &[u8]) -> Result<Message<'_>, Malformed> {
+fn read(message: netlink::Message<'_>) -> Result<Message<'_>, Malformed> {
     const PACKET: u16 = kind(libc::NFQNL_MSG_PACKET);
     const ANSWER: u16 = libc::NLMSG_ERROR as u16;
-    let body = &message[HEADER..];
-    match ne16(message, 4) {
-        Some(ANSWER) => {
-            let sequence = ne32(message, 8).ok_or(Malformed::Length)?;
-            let error = ne32(body, 0).ok_or(Malformed::Length)? as i32;
-            // The kernel has them negative; the least number has no opposite.
-            Ok(Message::Answer { sequence, error: error.saturating_neg() })
-        }
-        Some(PACKET) => queued(body).map(Message::Packet),
+    let netlink::Message { kind, sequence, body } = message;
+    match kind {
+        ANSWER => netlink::answer(body).map(|error| Message::Answer { sequence, error }),
+        PACKET => queued(body).map(Message::Packet),
         _ => Ok(Message::Other),
     }
 }
 
 fn queued(body: &[u8]) -> Result<Queued<'_>, Malformed> {
-    let (&[_family, version, high, low], attributes) =
+    let (&[_family, version, high, low], described) =
         body.split_first_chunk::<GENERAL>().ok_or(Malformed::Length)?;
     if i32::from(version) != libc::NFNETLINK_V0 {
         return Err(Malformed::Version);
     }
     let mut said = Said::default();
-    for attribute in (Attributes { rest: attributes }) {
+    for attribute in attributes(described) {
         said.take(attribute?)?;
     }
     let id = said.id.ok_or(Malformed::NoHeader)?;
@@ -179,39 +134,4 @@ fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Malformed> {
 
 fn number(value: &[u8]) -> Result<u32, Malformed> {
     value.try_into().map(u32::from_be_bytes).map_err(|_| Malformed::Value)
-}
-
-/// Kinds and values of what is left.
-#[derive(Clone, Debug)]
-struct Attributes<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Attributes<'a> {
-    type Item = Result<(u16, &'a [u8]), Malformed>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        // The two highest bits say how the value is made (nested, byte order), not what it is.
-        const KIND: u16 = 0x3fff;
-        if self.rest.is_empty() {
-            return None;
-        }
-        let header = ne16(self.rest, 0).zip(ne16(self.rest, 2));
-        let (len, kind) = header.map_or((0, 0), |(len, kind)| (usize::from(len), kind & KIND));
-        if len < ATTRIBUTE_HEADER || len > self.rest.len() {
-            self.rest = &[];
-            return Some(Err(Malformed::AttributeLength));
-        }
-        let value = &self.rest[ATTRIBUTE_HEADER..len];
-        self.rest = self.rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
-        Some(Ok((kind, value)))
-    }
-}
-
-fn ne16(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2)?.try_into().map(u16::from_ne_bytes).ok()
-}
-
-fn ne32(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().map(u32::from_ne_bytes).ok()
 }

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+mod goodput;
 mod path;
 mod router;
 mod transfer;
+mod world;
 
 use hopline_harness::{Need, Test, run};
 use hopline_net::Namespace;
@@ -26,11 +28,9 @@ fn main() -> ExitCode {
         transfer::what_a_lossy_link_loses_is_repaired_at_its_border,
         transfer::a_connection_outlives_the_machine,
     );
-    let measured = {
-        let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
-        Test::new("goodput", needs, transfer::goodput).long()
-    };
-    run(cases.into_iter().chain(own).chain([measured]), Some(2))
+    let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
+    let measured = hopline_harness::tests!(needs.clone(); goodput::cubic, goodput::bbr).map(Test::long);
+    run(cases.into_iter().chain(own).chain(measured), Some(2))
 }
 
 /// Why there is no NFQUEUE here; tried.

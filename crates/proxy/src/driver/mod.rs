@@ -44,8 +44,10 @@ pub struct Counts {
     pub sent_to_mobile: u64,
     /// ACKs sent to the fixed side.
     pub sent_to_fixed: u64,
-    /// Of what was to be sent: packets for which there was no way, or no room.
+    /// Of what was to be sent: packets for which there was no way.
     pub refused: u64,
+    /// Packets to the mobile side that found the queue there full, as the machine was told: those that passed, and its own.
+    pub dropped: u64,
 }
 
 /// Packets that passed without the machine, by reason.
@@ -100,6 +102,9 @@ impl<M: Filter<Bytes>> Driver<M> {
             self.send(io)?;
         }
         io.flush()?;
+        while let Some(packet) = io.next_dropped() {
+            self.tell_dropped(&packet);
+        }
         Ok(pumped)
     }
 
@@ -160,6 +165,14 @@ impl<M: Filter<Bytes>> Driver<M> {
         Fate::Drop
     }
 
+    /// The queue of the last hop has dropped a packet.
+    fn tell_dropped(&mut self, packet: &Bytes) {
+        if let Ok((ip, segment)) = parse(packet) {
+            self.counts.dropped += 1;
+            self.machine.refused(Packet { ip: &ip, segment: &segment });
+        }
+    }
+
     /// Sends what the machine has to send.
     fn send<Io: PacketIo>(&mut self, io: &mut Io) -> Result<(), Io::Error> {
         while let Some(transmit) = self.machine.poll_transmit() {
@@ -175,7 +188,8 @@ impl<M: Filter<Bytes>> Driver<M> {
                 }
             };
             match (io.inject(to, turn, &packet)?, to) {
-                (Injected::Refused, _) => self.counts.refused += 1,
+                (Injected::NoRoom, Side::Mobile) => self.tell_dropped(&packet),
+                (Injected::Refused | Injected::NoRoom, _) => self.counts.refused += 1,
                 (Injected::Sent, Side::Mobile) => self.counts.sent_to_mobile += 1,
                 (Injected::Sent, Side::Fixed) => self.counts.sent_to_fixed += 1,
             }
