@@ -15,15 +15,19 @@
 //! counters ([`qdisc`](crate::qdisc)) and told to the machine ([`Filter::refused`](hopline_proxy::Filter::refused)). Limits: IPv4 only; what
 //! a queue inside a card or behind the next hop drops nobody tells.
 
+mod figures;
 mod inject;
 mod message;
 mod parse;
 mod refusals;
+mod seat;
 mod socket;
 mod state;
 mod verdicts;
 
+pub use figures::Figures;
 pub use inject::Injector;
+pub use seat::{Replacer, Seat};
 pub use state::{InKernel, in_kernel};
 
 use crate::error::Error;
@@ -127,6 +131,7 @@ const ENOUGH: usize = 64 << 10;
 /// A queue that this process has. It goes with the value, and packets that wait in it are dropped then.
 #[derive(Debug)]
 pub struct Queue {
+    config: Config,
     socket: QueueSocket,
     incoming: Incoming,
     verdicts: Verdicts,
@@ -164,7 +169,8 @@ impl Queue {
         }
         let verdicts = Verdicts::new(*number);
         let refusals = Refusals::default();
-        Ok(Self { socket, incoming, verdicts, injector, qdisc, refusals, looks: 0, too_long: 0 })
+        let config = config.clone();
+        Ok(Self { config, socket, incoming, verdicts, injector, qdisc, refusals, looks: 0, too_long: 0 })
     }
 
     /// What it has met.
@@ -174,6 +180,21 @@ impl Queue {
         let Self { too_long, looks, .. } = *self;
         let queue_drops = self.refusals.drops;
         Counts { malformed, refused_verdicts, too_long, queue_drops, looks, ..self.incoming.counts }
+    }
+
+    /// Whether there still is an interface that leads to the mobile hosts.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if it has gone: nothing will come any more.
+    pub fn check_interface(&self) -> io::Result<()> {
+        let Config { mobile, number, .. } = &self.config;
+        match name_to_index(&self.injector, mobile) {
+            Ok(index) if index == self.incoming.mobile => Ok(()),
+            _ => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("the interface {mobile} behind NFQUEUE {number} has gone"),
+            )),
+        }
     }
 
     fn flush_if_much(&mut self) -> io::Result<()> {

@@ -56,6 +56,12 @@ impl Bottleneck {
 impl World {
     /// One whose wireless link loses this share of the packets to the mobile host.
     pub(crate) fn new(loss: f64, seed: u64, bottleneck: Bottleneck) -> Self {
+        Self::with(Emulation { loss, ..Emulation::default() }, seed, bottleneck)
+    }
+
+    /// One whose wireless link does to packets in both directions what is asked for beside rate and delay, losses excepted: those are of
+    /// packets to the mobile host.
+    pub(crate) fn with(asked: Emulation, seed: u64, bottleneck: Bottleneck) -> Self {
         let slow = |rate, ms, queue| Emulation {
             rate: Some(rate),
             latency: Duration::from_millis(ms),
@@ -63,7 +69,8 @@ impl World {
             ..Emulation::default()
         };
         let wire = slow(100_000_000, 25, 1000);
-        let air = slow(20_000_000, 2, bottleneck.packets());
+        let Emulation { loss, blackouts, .. } = asked;
+        let air = Emulation { blackouts, ..slow(20_000_000, 2, bottleneck.packets()) };
         let lossy = match bottleneck {
             Bottleneck::InLink(_) => Emulation { loss, ..air.clone() },
             Bottleneck::InRouter(_) | Bottleneck::WithPriorities(_) => {
@@ -151,7 +158,7 @@ impl Standing {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let stopped = Arc::clone(&stop);
         let snoop = move || {
-            let mut driver = Driver::new(Snoop::new(Config::modern()));
+            let mut driver = Driver::new(Snoop::new(Config::untold()));
             in_path::run(&mut driver, &mut queue, stopped.as_fd()).unwrap();
             let counts = queue.counts();
             (driver, counts)

@@ -126,6 +126,11 @@ impl<M: Filter<Bytes>> Driver<M> {
         &self.machine
     }
 
+    /// Has another machine stand in its place from now on; gives the old one. The new one picks connections up from what passes.
+    pub fn replace(&mut self, machine: M) -> M {
+        core::mem::replace(&mut self.machine, machine)
+    }
+
     /// What becomes of a packet.
     fn pass(&mut self, now: Instant, arrival: &Arrival) -> Fate {
         let (ip, segment) = match parse(&arrival.packet) {
