@@ -150,7 +150,7 @@ fn measure(cell: &Cell) -> Measured {
     if let Some(standing) = standing {
         let kernel = router.run(|| in_kernel(router::QUEUE)).unwrap().unwrap();
         measured.missed = kernel.found_full + kernel.found_no_room;
-        let (driver, queue) = standing.end();
+        let (driver, _) = standing.end();
         measured.local_retransmissions = driver.machine().stats().local_retransmissions;
         measured.left_to_sender = driver.machine().stats().left_to_sender;
     }
