@@ -49,7 +49,8 @@ pub(super) struct State {
     progress: Instant,
     /// How many packets the mobile host has said selectively that it has.
     sacked: u32,
-    waits: Waits,
+    /// Apart, for it is large, and connections that follow other rules need none.
+    waits: Box<Waits>,
     /// Where packets began that were sent again, latest last.
     sent_again: VecDeque<Seq32>,
 }
@@ -67,7 +68,7 @@ impl State {
             arrived_resent: None,
             progress: Instant::ZERO,
             sacked: 0,
-            waits: Waits::new(rules.untold),
+            waits: Box::new(Waits::new(rules.untold)),
             sent_again: VecDeque::new(),
         }
     }
