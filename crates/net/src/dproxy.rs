@@ -10,7 +10,8 @@
 //! is sent again passes). A packet that waits for what was lost before it waits in the kernel's queue, for its verdict; with this process it
 //! goes, and TCP repairs that.
 //!
-//! Nobody tells the machine what the queue of the interface drops: that is repaired as what the link has lost.
+//! What the queue of the interface drops is left to the sender ([`qdisc`](crate::qdisc)); what a queue further on drops is repaired as what
+//! the link has lost.
 
 use crate::error::Error;
 use crate::nfqueue::{self, Queue};

@@ -11,8 +11,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Longest wait at a time, so that the arithmetic of times cannot overflow.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Longest wait at a time: whoever tends the machine is asked as often.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Brings `driver` what comes by `io` until `stop` can be read. Blocks.
 ///
@@ -23,11 +23,35 @@ where
     M: Filter<Bytes>,
     Io: PacketIo<Error = io::Error> + AsFd,
 {
+    run_tended(driver, io, Fds { stop, wake: None }, |_, _| Ok(()))
+}
+
+/// What ends the waiting for packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fds<'a> {
+    /// It is to end when this can be read.
+    pub(crate) stop: BorrowedFd<'a>,
+    /// It is to be tended when this can be read.
+    pub(crate) wake: Option<BorrowedFd<'a>>,
+}
+
+/// The same; `tend` is called before every wait, once a second at least, and ends it by an error.
+pub(crate) fn run_tended<M, Io>(
+    driver: &mut Driver<M>,
+    io: &mut Io,
+    fds: Fds<'_>,
+    mut tend: impl FnMut(&mut Driver<M>, &mut Io) -> io::Result<()>,
+) -> io::Result<()>
+where
+    M: Filter<Bytes>,
+    Io: PacketIo<Error = io::Error> + AsFd,
+{
     #[expect(clippy::disallowed_methods, reason = "packets are in real time")]
     let start = std::time::Instant::now();
     let now = || Instant::from_nanos(start.elapsed().as_nanos() as u64);
     loop {
         let pumped = driver.pump(now(), io)?;
+        tend(driver, io)?;
         let wait = match (pumped, driver.poll_timeout()) {
             (Pumped::Batch, _) => Duration::ZERO,
             (Pumped::All, None) => LONGEST_WAIT,
@@ -35,7 +59,7 @@ where
                 Duration::from_nanos(due.as_nanos().saturating_sub(now().as_nanos())).min(LONGEST_WAIT)
             }
         };
-        if wait_for(io.as_fd(), stop, wait)? == Woken::ToStop {
+        if wait_for(io.as_fd(), fds, wait)? == Woken::ToStop {
             return Ok(());
         }
     }
@@ -47,13 +71,13 @@ enum Woken {
     ToWork,
 }
 
-fn wait_for(io: BorrowedFd<'_>, stop: BorrowedFd<'_>, wait: Duration) -> io::Result<Woken> {
-    let mut waited =
-        [PollFd::from_borrowed_fd(io, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
+fn wait_for(io: BorrowedFd<'_>, fds: Fds<'_>, wait: Duration) -> io::Result<Woken> {
+    let waiting = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+    let mut waited = [waiting(fds.stop), waiting(io), waiting(fds.wake.unwrap_or(fds.stop))];
     let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
     match poll(&mut waited, Some(&timeout)) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(if waited[1].revents().is_empty() { Woken::ToWork } else { Woken::ToStop })
+    Ok(if waited[0].revents().is_empty() { Woken::ToWork } else { Woken::ToStop })
 }

@@ -25,6 +25,7 @@ pub mod opaque;
 mod pace;
 mod peer_socket;
 mod printable;
+pub mod qdisc;
 pub mod routes;
 mod routing;
 pub mod sched;

@@ -35,6 +35,11 @@ pub trait PacketIo {
     /// # Errors
     /// If nothing can be said any more.
     fn flush(&mut self) -> Result<(), Self::Error>;
+
+    /// The next packet that has passed to the mobile side and found the queue there full. `None` if there is none, or nobody knows.
+    fn next_dropped(&mut self) -> Option<Bytes> {
+        None
+    }
 }
 
 /// A [`PacketIo`] where a packet can wait while others are concluded.
@@ -74,6 +79,8 @@ pub enum Fate {
 pub enum Injected {
     /// It is on its way.
     Sent,
-    /// There was no way, or no room: it is lost.
+    /// The queue of the last hop had no room for it: it is lost, and that is congestion.
+    NoRoom,
+    /// There was no way: it is lost.
     Refused,
 }

@@ -5,9 +5,12 @@ use hopline_core::Instant;
 use hopline_proxy::driver::{Driver, Pumped};
 use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::snoop::{self, Snoop};
-use hopline_proxy::{Injected, Side};
+
+use hopline_proxy::{Bounds, Filter, Injected, Side};
 use hopline_testkit::in_path::{Broken, CASES, Fake, FakePlace, ack, connecting, data};
+use hopline_wire::{ipv4, tcp};
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
 #[test]
 fn every_case_holds() {
@@ -57,6 +60,77 @@ fn what_finds_no_way_is_counted_and_nothing_else_happens() {
     assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
     assert_eq!((driver.counts().refused, driver.counts().sent_to_mobile), (1, 0));
     assert_eq!((io.arrived.mobile.len(), io.arrived.fixed.len()), (5, 2));
+}
+
+/// Of packets 0 to 3 number 1 is dropped by a queue, which says so; the mobile host has the others.
+#[test]
+fn what_the_queue_drops_is_left_to_the_sender_who_sees_it() {
+    let (mut driver, mut io) = (driver(), Fake::default());
+    for (side, packet) in connecting() {
+        io.offer(side, packet);
+    }
+    (0..4).for_each(|n| io.offer(Side::Fixed, data(n)));
+    io.dropped.push_back(data(1).into());
+    assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+    let acks = [ack(1, &[]), ack(1, &[(2, 3)]), ack(1, &[(2, 4)])];
+    acks.iter().for_each(|ack| io.offer(Side::Mobile, ack.clone()));
+    assert_eq!(driver.pump(at(15), &mut io), Ok(Pumped::All));
+    assert_eq!((driver.counts().dropped, driver.counts().sent_to_mobile), (1, 0));
+    assert_eq!(io.arrived.fixed[1..], acks, "SYN-ACK, then every word of the mobile host");
+}
+
+#[test]
+fn what_is_sent_again_and_finds_no_room_is_left_to_the_sender() {
+    let (mut driver, mut io) = (driver(), Fake::default());
+    io.injected = Some(Injected::NoRoom);
+    lose_one(&mut io);
+    assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+    let counts = driver.counts();
+    assert_eq!((counts.dropped, counts.refused, counts.sent_to_mobile), (1, 0, 0));
+    io.offer(Side::Mobile, ack(1, &[(2, 4)]));
+    assert_eq!(driver.pump(at(12), &mut io), Ok(Pumped::All));
+    assert_eq!(io.arrived.fixed.last(), Some(&ack(1, &[(2, 4)])));
+}
+
+#[test]
+fn another_machine_picks_the_connection_up() {
+    let (mut driver, mut io) = (driver(), Fake::default());
+    lose_one(&mut io);
+    assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+    let old = driver.replace(Snoop::new(snoop::Config::published()));
+    assert_eq!((old.stats().kept, old.connections(), driver.machine().connections()), (4, 1, 0));
+    (4..6).for_each(|n| io.offer(Side::Fixed, data(n)));
+    assert_eq!(driver.pump(at(20), &mut io), Ok(Pumped::All));
+    assert_eq!((driver.machine().connections(), driver.machine().stats().kept), (1, 2));
+    assert_eq!(driver.counts().to_mobile, 7, "what was counted stays counted");
+}
+
+#[test]
+fn a_hundred_thousand_forged_flows_keep_memory_bounded() {
+    let bounds = Bounds { connections: 1000, ..Bounds::default() };
+    let config = snoop::Config { bounds, ..snoop::Config::modern() };
+    let (mut driver, mut io) = (Driver::new(Snoop::new(config)), Fake::default());
+    for n in 0..100_000 {
+        io.offer(Side::Fixed, forged(n));
+        assert_eq!(driver.pump(at(1), &mut io), Ok(Pumped::All));
+        io.arrived.mobile.clear();
+    }
+    let machine = driver.machine();
+    assert_eq!((machine.connections(), machine.stats().kept), (1000, 100_000));
+    assert_eq!(machine.stats().evicted, 99_000);
+}
+
+/// Packet 0, as if it were from another host and port.
+fn forged(n: u32) -> Vec<u8> {
+    let (header, segment) = ipv4::Header::parse(&data(0).into()).expect("it is one");
+    let mut segment = tcp::Segment::parse(&header, &segment).expect("it is one");
+    let src = Ipv4Addr::from_bits(0x0a00_0000 + n / 60_000);
+    segment.src_port = (n % 60_000) as u16 + 1;
+    let header = ipv4::Header { src, ..header };
+    let mut packet = Vec::new();
+    header.emit(segment.wire_len(), &mut packet);
+    segment.emit(&header, &mut packet);
+    packet
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Packets of our own, under addresses of others: raw(7).
 
 use crate::error::Error;
+use crate::sys;
 use hopline_proxy::{Injected, Turn};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -29,7 +30,8 @@ impl Injector {
     }
 
     /// Sends a packet; the kernel writes the checksum of its IP header, and an identification where that is 0. What the kernel does not
-    /// take, for want of a route or of room, because it is too long or because a rule forbids it, is refused.
+    /// take for want of a route, because it is too long or because a rule forbids it, is refused; what the interface's queue drops at once
+    /// has found no room.
     pub fn send(&self, turn: Turn, packet: &[u8]) -> Injected {
         let Some(&[a, b, c, d]) = packet.get(16..20) else { return Injected::Refused };
         let to = SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), 0);
@@ -39,6 +41,7 @@ impl Injector {
         };
         match socket.send_to(packet, &to.into()) {
             Ok(_) => Injected::Sent,
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Injected::NoRoom,
             Err(_) => Injected::Refused,
         }
     }
@@ -58,7 +61,9 @@ fn raw_socket(mark: u32, priority: u32) -> Result<Socket, Error> {
         socket.set_nonblocking(true)?;
         socket.set_header_included_v4(true)?;
         socket.set_priority(priority)?;
-        socket.set_mark(mark)
+        socket.set_mark(mark)?;
+        // Without it the kernel does not say what the queue has dropped (raw(7)).
+        sys::set_option(&socket, libc::IPPROTO_IP, libc::IP_RECVERR, 1)
     };
     set_up().map_err(|e| Error::new("setting the options of a raw socket", e))?;
     Ok(socket)

@@ -11,27 +11,35 @@
 //!
 //! What is sent again goes out by a raw socket, with a mark, and does not pass the rules of `FORWARD` again. What has its turn first has
 //! the priority of interactive traffic: it is first where the interface's queue knows priorities (`pfifo_fast`, `prio`), and where that
-//! queue is the one in which packets wait. Limits: IPv4 only; the machine is not told what the interface's queue drops
-//! ([`Filter::refused`](hopline_proxy::Filter::refused)), and takes it for lost on the way.
+//! queue is the one in which packets wait. What the queue of the mobile interface drops of those that have passed is read from its
+//! counters ([`qdisc`](crate::qdisc)) and told to the machine ([`Filter::refused`](hopline_proxy::Filter::refused)). Limits: IPv4 only; what
+//! a queue inside a card or behind the next hop drops nobody tells.
 
+mod figures;
 mod gate;
 mod inject;
 mod message;
 mod parse;
+mod refusals;
+mod seat;
 mod socket;
 mod state;
 mod verdicts;
 
+pub use figures::Figures;
 pub(crate) use gate::{Gate, Passing};
 pub use inject::Injector;
+pub use seat::{Replacer, Seat};
 pub use state::{InKernel, in_kernel};
 
 use crate::error::Error;
+use crate::qdisc::Qdisc;
 use crate::veth::Trains;
 use bytes::Bytes;
 use hopline_proxy::{Arrival, Fate, Injected, PacketIo, Postpones, Side, Turn};
 use message::Setting;
 use parse::{Queued, Shape};
+use refusals::Refusals;
 use rustix::net::netdevice::name_to_index;
 use socket::QueueSocket;
 use std::collections::VecDeque;
@@ -113,6 +121,10 @@ pub struct Counts {
     pub malformed: u64,
     /// Verdicts that the kernel did not take: the packet was gone, with its interface for example.
     pub refused_verdicts: u64,
+    /// Packets that the queue of the mobile interface was seen to drop, whosoever they were.
+    pub queue_drops: u64,
+    /// How often that was looked at.
+    pub looks: u64,
 }
 
 /// Bytes of verdicts after which they are sent though more packets wait: a good deal less than the kernel takes at once.
@@ -121,10 +133,14 @@ const ENOUGH: usize = 64 << 10;
 /// A queue that this process has. It goes with the value, and packets that wait in it are dropped then.
 #[derive(Debug)]
 pub struct Queue {
+    config: Config,
     socket: QueueSocket,
     incoming: Incoming,
     verdicts: Verdicts,
     injector: Injector,
+    qdisc: Qdisc,
+    refusals: Refusals,
+    looks: u64,
     too_long: u64,
 }
 
@@ -137,22 +153,53 @@ impl Queue {
     pub fn open(config: &Config) -> Result<Self, Error> {
         let Config { number, mobile, .. } = config;
         let injector = Injector::new(config.mark)?;
+        let qdisc = Qdisc::of(mobile)?;
         let mobile = name_to_index(&injector, mobile)
             .map_err(|e| Error::new(format!("looking for the interface {mobile}"), e))?;
         let mut incoming = Incoming::new(*number, mobile);
         let socket = open_socket(config, |packet| incoming.take(packet))?;
-        Ok(Self { socket, incoming, verdicts: Verdicts::new(*number), injector, too_long: 0 })
+        let verdicts = Verdicts::new(*number);
+        let refusals = Refusals::default();
+        let config = config.clone();
+        Ok(Self { config, socket, incoming, verdicts, injector, qdisc, refusals, looks: 0, too_long: 0 })
     }
 
     /// What it has met.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         let (malformed, refused_verdicts) = (self.socket.malformed, self.socket.refused);
-        Counts { malformed, refused_verdicts, too_long: self.too_long, ..self.incoming.counts }
+        let Self { too_long, looks, .. } = *self;
+        let queue_drops = self.refusals.drops;
+        Counts { malformed, refused_verdicts, too_long, queue_drops, looks, ..self.incoming.counts }
+    }
+
+    /// Whether there still is an interface that leads to the mobile hosts.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if it has gone: nothing will come any more.
+    pub fn check_interface(&self) -> io::Result<()> {
+        let Config { mobile, number, .. } = &self.config;
+        match name_to_index(&self.injector, mobile) {
+            Ok(index) if index == self.incoming.mobile => Ok(()),
+            _ => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("the interface {mobile} behind NFQUEUE {number} has gone"),
+            )),
+        }
     }
 
     fn flush_if_much(&mut self) -> io::Result<()> {
-        if self.verdicts.held() < ENOUGH { Ok(()) } else { self.flush() }
+        if self.verdicts.held() < ENOUGH && !self.refusals.are_possible() { Ok(()) } else { self.flush() }
+    }
+
+    /// Sees what became of what has passed, if that is in doubt.
+    fn look(&mut self) -> io::Result<()> {
+        if self.refusals.are_possible() {
+            self.looks += 1;
+            let now = self.qdisc.read()?;
+            self.refusals.look(now);
+        }
+        Ok(())
     }
 }
 
@@ -194,6 +241,9 @@ impl PacketIo for Queue {
     fn conclude(&mut self, arrival: Arrival, fate: Fate) -> io::Result<()> {
         // It came as 32 bits.
         let id = arrival.id as u32;
+        if arrival.from == Side::Fixed && fate == Fate::Pass {
+            self.refusals.note(arrival.packet);
+        }
         match fate {
             Fate::Pass => self.verdicts.pass(id),
             Fate::Drop => self.verdicts.drop(id),
@@ -205,14 +255,25 @@ impl PacketIo for Queue {
         self.flush_if_much()
     }
 
-    fn inject(&mut self, _to: Side, turn: Turn, packet: &[u8]) -> io::Result<Injected> {
+    fn inject(&mut self, to: Side, turn: Turn, packet: &[u8]) -> io::Result<Injected> {
         self.flush()?;
-        Ok(self.injector.send(turn, packet))
+        let injected = self.injector.send(turn, packet);
+        match (to, injected) {
+            (Side::Mobile, Injected::Sent) => self.refusals.note_injected(),
+            (Side::Mobile, Injected::NoRoom) => self.refusals.note_no_room(),
+            _ => {}
+        }
+        Ok(injected)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;
-        self.verdicts.take(|messages| socket.send(messages))
+        self.verdicts.take(|messages| socket.send(messages))?;
+        self.look()
+    }
+
+    fn next_dropped(&mut self) -> Option<Bytes> {
+        self.refusals.next()
     }
 }
 

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+mod goodput;
 mod path;
 mod router;
+mod seat;
 mod transfer;
+mod world;
 
 use hopline_harness::{Need, Test, run};
 use hopline_net::Namespace;
@@ -25,12 +28,16 @@ fn main() -> ExitCode {
         path::what_does_not_cross_the_border_passes,
         transfer::what_a_lossy_link_loses_is_repaired_at_its_border,
         transfer::a_connection_outlives_the_machine,
+        seat::another_machine_takes_the_seat_and_the_connection_goes_on,
+        seat::what_is_counted_has_a_name_of_its_own,
+        seat::a_seat_ends_when_its_interface_has_gone,
+        seat::a_connection_outlives_a_reader_that_is_killed,
+        seat::what_finds_the_queue_full_passes_or_is_dropped_as_it_was_asked,
+        seat::a_sender_survives_an_outage_behind_mtcp,
     );
-    let measured = {
-        let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
-        Test::new("goodput", needs, transfer::goodput).long()
-    };
-    run(cases.into_iter().chain(own).chain([measured]), Some(2))
+    let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
+    let measured = hopline_harness::tests!(needs.clone(); goodput::cubic, goodput::bbr).map(Test::long);
+    run(cases.into_iter().chain(own).chain(measured), Some(2))
 }
 
 /// Why there is no NFQUEUE here; tried.

@@ -3,7 +3,7 @@
 use crate::router::{self, divert, forward};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_net::nfqueue::Queue;
+use hopline_net::nfqueue::{self, Queue};
 use hopline_net::{Interface, Namespace, Tun};
 use hopline_proxy::driver::{Counts, Driver, Pumped};
 use hopline_proxy::snoop::{Config, Snoop, Stats};
@@ -27,13 +27,27 @@ const PATIENCE: u32 = 5000;
 
 impl RealPlace {
     pub(crate) fn new() -> Self {
+        Self::with(&nfqueue::Config::new(router::QUEUE, "mobile"))
+    }
+
+    pub(crate) fn with(config: &nfqueue::Config) -> Self {
         let router = Namespace::new().unwrap();
         let [fixed, mobile] = [("fixed", HOSTS.fixed.0), ("mobile", HOSTS.mobile.0)]
             .map(|(name, beyond)| router.run(|| interface(name, beyond)).unwrap());
         forward(&router);
         divert(&router, "mobile");
-        let queue = router::queue(&router, "mobile").unwrap();
+        let queue = router.run(|| Queue::open(config)).unwrap().unwrap();
         Self { router, fixed, mobile, queue, driver: Driver::new(Snoop::new(Config::modern())) }
+    }
+
+    /// Packets come from the fixed side, and nobody reads: how many arrive all the same.
+    pub(crate) fn arrive_unread(&mut self, packets: &[Vec<u8>]) -> usize {
+        packets.iter().for_each(|packet| self.fixed.send(packet).unwrap());
+        let mut arrived = Arrived::default();
+        // The kernel forwards within the call; what it does later is done by then.
+        sleep(Duration::from_millis(50));
+        self.collect(&mut arrived);
+        arrived.mobile.len()
     }
 
     fn pump(&mut self, now: Instant) {
@@ -47,7 +61,7 @@ impl RealPlace {
 }
 
 /// An interface in the network of a host beyond it.
-fn interface(name: &str, beyond: Ipv4Addr) -> Tun {
+pub(crate) fn interface(name: &str, beyond: Ipv4Addr) -> Tun {
     let tun = Tun::open(name).unwrap();
     let interface = Interface::named(name).unwrap();
     let [a, b, c, _] = beyond.octets();

@@ -46,8 +46,10 @@ pub struct Counts {
     pub sent_to_mobile: u64,
     /// ACKs sent to the fixed side.
     pub sent_to_fixed: u64,
-    /// Of what was to be sent: packets for which there was no way, or no room.
+    /// Of what was to be sent: packets for which there was no way.
     pub refused: u64,
+    /// Packets to the mobile side that found the queue there full, as the machine was told: those that passed, and its own.
+    pub dropped: u64,
 }
 
 /// Packets that passed without the machine, by reason.
@@ -102,6 +104,9 @@ impl<M: Filter<Bytes>> Driver<M> {
             self.send(io)?;
         }
         io.flush()?;
+        while let Some(packet) = io.next_dropped() {
+            self.tell_dropped(&packet);
+        }
         Ok(pumped)
     }
 
@@ -121,6 +126,11 @@ impl<M: Filter<Bytes>> Driver<M> {
     #[must_use]
     pub const fn machine(&self) -> &M {
         &self.machine
+    }
+
+    /// Has another machine stand in its place from now on; gives the old one. The new one picks connections up from what passes.
+    pub fn replace(&mut self, machine: M) -> M {
+        core::mem::replace(&mut self.machine, machine)
     }
 
     /// What becomes of a packet.
@@ -162,6 +172,14 @@ impl<M: Filter<Bytes>> Driver<M> {
         Fate::Drop
     }
 
+    /// The queue of the last hop has dropped a packet.
+    fn tell_dropped(&mut self, packet: &Bytes) {
+        if let Ok((ip, segment)) = parse(packet) {
+            self.counts.dropped += 1;
+            self.machine.refused(Packet { ip: &ip, segment: &segment });
+        }
+    }
+
     /// Sends what the machine has to send.
     fn send<Io: PacketIo>(&mut self, io: &mut Io) -> Result<(), Io::Error> {
         while let Some(transmit) = self.machine.poll_transmit() {
@@ -177,7 +195,8 @@ impl<M: Filter<Bytes>> Driver<M> {
                 }
             };
             match (io.inject(to, turn, &packet)?, to) {
-                (Injected::Refused, _) => self.counts.refused += 1,
+                (Injected::NoRoom, Side::Mobile) => self.tell_dropped(&packet),
+                (Injected::Refused | Injected::NoRoom, _) => self.counts.refused += 1,
                 (Injected::Sent, Side::Mobile) => self.counts.sent_to_mobile += 1,
                 (Injected::Sent, Side::Fixed) => self.counts.sent_to_fixed += 1,
             }

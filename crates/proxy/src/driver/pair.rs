@@ -77,6 +77,9 @@ impl PairDriver {
         }
         self.carry_out(io, &mut tell)?;
         io.flush()?;
+        while let Some(packet) = io.next_dropped() {
+            self.refused(&packet);
+        }
         Ok(pumped)
     }
 
@@ -171,6 +174,10 @@ impl PairDriver {
                     Stored::Copy(packet) => match io.inject(Side::Mobile, Turn::First, &packet)? {
                         Injected::Sent => self.counts.sent_again += 1,
                         Injected::Refused => self.counts.refused += 1,
+                        Injected::NoRoom => {
+                            self.counts.refused += 1;
+                            self.refused(&packet);
+                        }
                     },
                 },
                 Does::Sends { turn, sealed, .. } => {

@@ -10,11 +10,12 @@ mod classic;
 mod config;
 mod modern;
 mod rtt;
+mod standing;
 
 pub use crate::filter::{Transmit, Turn};
 pub use config::{
     Classic, Config, Expected, LocalTimer, Modern, NextHole, OldData, Overflow, Passing, Repairs, Repeats,
-    Rules, Sampling,
+    Rules, Sampling, Standing, Untold,
 };
 
 use crate::filter::Filter;
@@ -49,8 +50,10 @@ pub struct Stats {
     pub timeouts: u64,
     /// Packets that came again from the sender, and passed.
     pub sender_retransmissions: u64,
-    /// Packets given up: lost on the last hop more often than the limit, or refused by its queue.
+    /// Packets given up: lost on the last hop more often than the limit, refused by its queue, or lost while packets waited there.
     pub left_to_sender: u64,
+    /// Of those, lost while packets waited for so long that a queue may have dropped them.
+    pub left_as_congestion: u64,
     /// ACKs absorbed.
     pub acks_absorbed: u64,
     /// ACKs whose SACK blocks were cut short.
@@ -200,7 +203,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         };
         let tracked = self.table.at(place);
         let clock = segment.options.timestamps.map_or(0, |timestamps| timestamps.value);
-        let data = Data { seq: segment.seq, end: segment.seq_end(), clock };
+        let echo = segment.options.timestamps.map(|timestamps| timestamps.echo);
+        let data = Data { seq: segment.seq, end: segment.seq_end(), clock, echo };
         let mut hand =
             Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
         let verdict = match &tracked.rules {
@@ -243,6 +247,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             },
             has_data: segment.seq_len() > 0,
             sack: segment.options.sack,
+            clock: segment.options.timestamps.map(|timestamps| timestamps.value),
         };
         if ack.kind != Kind::Old {
             tracked.acked = Some(segment.ack);
@@ -324,6 +329,8 @@ struct Data {
     end: Seq32,
     /// The sender's clock, 0 if he does not say.
     clock: u32,
+    /// The mobile host's, as the sender has heard it last.
+    echo: Option<u32>,
 }
 
 /// An ACK, as the rules see it.
@@ -333,6 +340,8 @@ struct Ack {
     kind: Kind,
     has_data: bool,
     sack: hopline_wire::tcp::SackBlocks,
+    /// The mobile host's clock, if it says so.
+    clock: Option<u32>,
 }
 
 /// What an ACK is beside the last one.
@@ -386,7 +395,7 @@ impl<K> Tracked<K> {
     /// Keeps a packet that is sent now.
     fn keep(&mut self, now: Instant, data: Data, by: Origin, kept: K) {
         let order = next(&mut self.sent);
-        let Data { seq, end, clock } = data;
+        let Data { seq, end, clock, .. } = data;
         self.cache.insert(Cached {
             seq,
             end,

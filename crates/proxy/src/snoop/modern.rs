@@ -16,6 +16,7 @@
 use super::cache::{Cache, Cached, Origin, State as Of};
 use super::config::{Modern, Repairs};
 use super::rtt::Rtt;
+use super::standing::Waits;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::{Says, Verdict};
 use hopline_core::{Duration, Instant, Seq32};
@@ -48,6 +49,8 @@ pub(super) struct State {
     progress: Instant,
     /// How many packets the mobile host has said selectively that it has.
     sacked: u32,
+    /// Apart, for it is large, and connections that follow other rules need none.
+    waits: Box<Waits>,
     /// Where packets began that were sent again, latest last.
     sent_again: VecDeque<Seq32>,
 }
@@ -65,6 +68,7 @@ impl State {
             arrived_resent: None,
             progress: Instant::ZERO,
             sacked: 0,
+            waits: Box::new(Waits::new(rules.untold)),
             sent_again: VecDeque::new(),
         }
     }
@@ -103,6 +107,7 @@ impl State {
         if cached.local == 0 {
             self.first.sample(took);
             self.shortest = self.shortest.min(took);
+            self.waits.sample(now, took - self.shortest, self.shortest);
             self.arrived_first = latest(self.arrived_first, cached.order);
         } else if took >= self.shortest {
             // Sooner than anything can come, it was the transmission before, after all.
@@ -147,6 +152,7 @@ pub(super) fn take_data<K: Clone>(
     data: Data,
     keep: impl FnOnce() -> K,
 ) -> Verdict {
+    state_of(tracked).0.waits.data_comes(hand.now, data.echo);
     if tracked.has_acked(data.end) {
         // The host itself knows what it does.
         if state_of(tracked).0.repairs == Repairs::Told {
@@ -212,6 +218,7 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
             shown.push(*block);
         }
     }
+    state.waits.ack_passes(hand.now, ack.clock);
     if shown.len() == ack.sack.len() {
         Verdict::Forward
     } else {
@@ -278,6 +285,11 @@ fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
         if !state.is_lost(hand.now, cached) {
             continue;
         }
+        if cached.by == Origin::First && state.waits.leave(hand.now, state.shortest) {
+            leave(hand.stats, cached);
+            hand.stats.left_as_congestion += 1;
+            continue;
+        }
         send_or_leave(state, hand, cached, &mut sent, echo);
     }
     tracked.sent = sent;
@@ -298,10 +310,14 @@ fn send_or_leave<K: Clone>(
         hand.send_again(cached, sent);
         state.remember(cached.seq);
     } else {
-        cached.state = Of::LeftToSender;
-        hand.stats.left_to_sender += 1;
+        leave(hand.stats, cached);
     }
     goes
+}
+
+fn leave<K>(stats: &mut Stats, cached: &mut Cached<K>) {
+    cached.state = Of::LeftToSender;
+    stats.left_to_sender += 1;
 }
 
 /// A packet may be overdue.
@@ -315,8 +331,7 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
     }
     if state.repairs == Repairs::Told {
         // It is lost farther on, and that is congestion.
-        cached.state = Of::LeftToSender;
-        hand.stats.left_to_sender += 1;
+        leave(hand.stats, cached);
         return;
     }
     let goes = send_or_leave(state, hand, cached, &mut sent, echo);
@@ -326,11 +341,12 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
 
 /// The queue of the last hop has no room for what begins at `seq`.
 pub(super) fn refused<K>(tracked: &mut Tracked<K>, stats: &mut Stats, seq: Seq32) {
-    if let Some(cached) = tracked.cache.at(seq)
+    let (state, cache) = state_of(tracked);
+    if let Some(cached) = cache.at(seq)
         && cached.state == Of::Sent
     {
-        cached.state = Of::LeftToSender;
-        stats.left_to_sender += 1;
+        state.waits.note_shown(cached.sent);
+        leave(stats, cached);
     }
 }
 

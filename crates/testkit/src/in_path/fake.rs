@@ -21,6 +21,8 @@ pub struct Fake {
     pub arrived: Arrived,
     /// What becomes of packets that are injected.
     pub injected: Option<Injected>,
+    /// Packets that the queue to the mobile side has dropped, not told yet.
+    pub dropped: VecDeque<Bytes>,
     /// Whether it is broken: everything fails.
     pub broken: Option<Broken>,
 }
@@ -96,6 +98,10 @@ impl PacketIo for Fake {
             }
         }
         Ok(())
+    }
+
+    fn next_dropped(&mut self) -> Option<Bytes> {
+        self.dropped.pop_front()
     }
 }
 

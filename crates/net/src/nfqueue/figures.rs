@@ -1,0 +1,113 @@
+//! What machines in the path count, as figures of a ledger.
+
+use crate::service::Figure;
+use hopline_proxy::driver::Counts as Driven;
+use hopline_proxy::{mtcp, nack, snoop};
+
+/// What a machine counts, by name.
+pub trait Figures {
+    /// All of it. The names do not change.
+    fn figures(&self) -> Vec<Figure>;
+}
+
+impl Figures for snoop::Stats {
+    fn figures(&self) -> Vec<Figure> {
+        let count = Figure::counter;
+        vec![
+            count("kept_packets", "packets with data that were kept", self.kept),
+            count("not_kept_packets", "packets with data that came above the high-water mark", self.not_kept),
+            count("local_retransmissions", "packets sent again from here", self.local_retransmissions),
+            count("local_timeouts", "of those, brought about by a timer", self.timeouts),
+            count(
+                "sender_retransmissions",
+                "packets that came again from the sender",
+                self.sender_retransmissions,
+            ),
+            count("left_packets", "lost packets that were left to the sender", self.left_to_sender),
+            count(
+                "left_as_congestion_packets",
+                "of those, lost while a queue stood",
+                self.left_as_congestion,
+            ),
+            count("absorbed_acks", "ACKs absorbed", self.acks_absorbed),
+            count("edited_acks", "ACKs whose SACK blocks were cut short", self.acks_edited),
+            count("made_acks", "ACKs made in the name of mobile hosts", self.acks_made),
+            count("acks_beyond", "ACKs for what was never sent", self.acks_beyond),
+            count("evicted_connections", "connections forgotten to make room", self.evicted),
+            count("expired_connections", "connections forgotten for silence", self.expired),
+        ]
+    }
+}
+
+impl Figures for mtcp::Stats {
+    fn figures(&self) -> Vec<Figure> {
+        let count = Figure::counter;
+        vec![
+            count("withheld_acks", "ACKs from which the last byte was kept back", self.withheld),
+            count("closed_windows", "times that a sender was told to wait", self.closed),
+            count("reopened_windows", "times that a sender got its window back", self.reopened),
+            count("probes", "packets sent to find out whether a host is back", self.probes),
+            count("made_acks", "ACKs made in the name of mobile hosts", self.acks_made),
+            count("acks_beyond", "ACKs for what was never sent", self.acks_beyond),
+            count("evicted_connections", "connections forgotten to make room", self.evicted),
+            count("expired_connections", "connections forgotten for silence", self.expired),
+        ]
+    }
+}
+
+impl Figures for nack::Stats {
+    fn figures(&self) -> Vec<Figure> {
+        let count = Figure::counter;
+        vec![
+            count("questions", "questions sent", self.nacks),
+            count("question_timeouts", "of those, brought about by a timer", self.timeouts),
+            count("repaired_ranges", "ranges that came after they were asked for", self.repaired),
+            count("left_ranges", "ranges that are no longer asked for", self.left_to_sender),
+            count("evicted_connections", "connections forgotten to make room", self.evicted),
+            count("expired_connections", "connections forgotten for silence", self.expired),
+        ]
+    }
+}
+
+impl Figures for Driven {
+    fn figures(&self) -> Vec<Figure> {
+        let count = Figure::counter;
+        let Self { untouched, .. } = self;
+        vec![
+            count("segments_to_mobile", "segments to the mobile side that the machine saw", self.to_mobile),
+            count(
+                "segments_from_mobile",
+                "segments from the mobile side that the machine saw",
+                self.from_mobile,
+            ),
+            count("other_versions", "packets that passed untouched: not IPv4", untouched.other_versions),
+            count("other_protocols", "packets that passed untouched: not TCP", untouched.other_protocols),
+            count("fragments", "packets that passed untouched: fragments", untouched.fragments),
+            count("bad_checksums", "packets that passed untouched: wrong checksums", untouched.bad_checksums),
+            count("malformed_packets", "packets that passed untouched: malformed", untouched.malformed),
+            count("rewritten_packets", "packets that went on changed", self.rewritten),
+            count("absorbed_packets", "packets that went no further", self.absorbed),
+            count("sent_to_mobile_packets", "packets sent from here to the mobile side", self.sent_to_mobile),
+            count("sent_to_fixed_packets", "ACKs sent from here to the fixed side", self.sent_to_fixed),
+            count("refused_packets", "packets from here for which there was no way", self.refused),
+            count("dropped_packets", "packets that found the queue to the mobile side full", self.dropped),
+        ]
+    }
+}
+
+impl Figures for super::Counts {
+    fn figures(&self) -> Vec<Figure> {
+        let count = Figure::counter;
+        vec![
+            count("packets", "packets that the kernel brought", self.packets),
+            count("one_sided_packets", "packets that do not cross the border", self.on_one_side),
+            count("cut_packets", "packets whose end was missing", self.cut),
+            count("unfinished_packets", "trains, and packets without checksums", self.unfinished),
+            count("too_long_packets", "changed packets too long for a message", self.too_long),
+            count("malformed_messages", "messages of the kernel that were none", self.malformed),
+            count("refused_verdicts", "verdicts that the kernel did not take", self.refused_verdicts),
+            count("queue_drops", "packets that the queue of the mobile interface dropped", self.queue_drops),
+            count("queue_looks", "times that its counters were read", self.looks),
+        ]
+    }
+}

@@ -1,0 +1,145 @@
+//! A queue with a machine behind it, as a daemon runs it.
+
+use super::figures::Figures;
+use super::{Config, Queue, in_kernel};
+use crate::error::Error;
+use crate::in_path::{Fds, run_tended};
+use crate::service::{Figure, FigureKind, Ledger, Service};
+use bytes::Bytes;
+use hopline_proxy::Filter;
+use hopline_proxy::driver::Driver;
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A machine's place before an interface.
+#[derive(Debug)]
+pub struct Seat<M> {
+    queue: Queue,
+    driver: Driver<M>,
+    replacement: Arc<Replacement<M>>,
+}
+
+/// Hands a [`Seat`] that runs another machine: other parameters, the same queue.
+#[derive(Debug)]
+pub struct Replacer<M>(Arc<Replacement<M>>);
+
+#[derive(Debug)]
+struct Replacement<M> {
+    /// The latest; those before it that nobody took are forgotten.
+    machine: Mutex<Option<M>>,
+    there_is_one: OwnedFd,
+}
+
+/// Between two looks at the interface and two entries in the ledger.
+const PERIOD: Duration = Duration::from_secs(1);
+
+impl<M> Seat<M> {
+    /// Takes the queue, in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// As [`Queue::open`].
+    pub fn open(config: &Config, machine: M) -> Result<Self, Error>
+    where
+        M: Filter<Bytes>,
+    {
+        let there_is_one = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|e| Error::system("making an eventfd", e))?;
+        let replacement = Arc::new(Replacement { machine: Mutex::new(None), there_is_one });
+        Ok(Self { queue: Queue::open(config)?, driver: Driver::new(machine), replacement })
+    }
+
+    /// What hands it another machine while it runs.
+    #[must_use]
+    pub fn replacer(&self) -> Replacer<M> {
+        Replacer(Arc::clone(&self.replacement))
+    }
+}
+
+impl<M> Clone for Replacer<M> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<M> Replacer<M> {
+    /// Has this machine take the seat at once. What the old one remembers of connections goes; they go on, and the new one picks them up
+    /// from what passes. What was counted stays counted.
+    ///
+    /// # Errors
+    /// If the system does not wake whoever runs the seat.
+    pub fn replace(&self, machine: M) -> io::Result<()> {
+        *self.0.machine.lock().unwrap_or_else(PoisonError::into_inner) = Some(machine);
+        match rustix::io::write(&self.0.there_is_one, &1u64.to_ne_bytes()) {
+            // It can be read already.
+            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl<M> Replacement<M> {
+    fn take(&self) -> Option<M> {
+        // Nothing to be read is no error.
+        let _ = rustix::io::read(&self.there_is_one, &mut [0; 8]);
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<M> Service for Seat<M>
+where
+    M: Filter<Bytes> + Send,
+    M::Stats: Figures,
+{
+    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+        let Self { mut queue, mut driver, replacement } = *self;
+        let fds = Fds { stop, wake: Some(replacement.there_is_one.as_fd()) };
+        let mut retired = Vec::new();
+        let mut written: Option<Instant> = None;
+        let ended = run_tended(&mut driver, &mut queue, fds, |driver, queue| {
+            if let Some(machine) = replacement.take() {
+                retired = summed(driver.replace(machine).stats().figures(), &retired);
+            }
+            if written.is_none_or(|written| written.elapsed() >= PERIOD) {
+                #[expect(clippy::disallowed_methods, reason = "a ledger is in real time")]
+                let now = Instant::now();
+                written = Some(now);
+                ledger.write(figures(queue, driver, &retired));
+                queue.check_interface()?;
+            }
+            Ok(())
+        });
+        ledger.write(figures(&queue, &driver, &retired));
+        ended
+    }
+}
+
+/// Everything. `retired`: what machines before this one have counted.
+fn figures<M>(queue: &Queue, driver: &Driver<M>, retired: &[Figure]) -> Vec<Figure>
+where
+    M: Filter<Bytes>,
+    M::Stats: Figures,
+{
+    let machine = driver.machine();
+    let mut figures = queue.counts().figures();
+    figures.extend(driver.counts().figures());
+    figures.extend(summed(machine.stats().figures(), retired));
+    figures.push(Figure::gauge("connections", "connections that are known", machine.connections() as u64));
+    if let Some(kernel) = in_kernel(queue.config.number) {
+        let (full, no_room) = (kernel.found_full.into(), kernel.found_no_room.into());
+        figures.push(Figure::counter("found_full_packets", "packets that found the queue full", full));
+        figures.push(Figure::counter("found_no_room_packets", "packets that found the socket full", no_room));
+    }
+    figures
+}
+
+/// What has been counted by two.
+fn summed(mut figures: Vec<Figure>, others: &[Figure]) -> Vec<Figure> {
+    for figure in figures.iter_mut().filter(|figure| figure.kind == FigureKind::Counter) {
+        let other = others.iter().find(|other| other.name == figure.name);
+        figure.value += other.map_or(0, |other| other.value);
+    }
+    figures
+}

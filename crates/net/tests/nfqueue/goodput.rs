@@ -1,0 +1,176 @@
+//! Goodput of the kernel's TCP through Snoop: measured, not tested.
+
+use crate::router::{self, divert};
+use crate::world::{Bottleneck, LINK, World};
+use hopline_net::nfqueue::in_kernel;
+use hopline_proxy::Filter;
+use hopline_testkit::Side;
+use std::io::{self, Read, Write};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+/// What stands in the router.
+#[derive(Clone, Copy, Debug)]
+enum Middle {
+    /// Nothing.
+    Plain,
+    /// Snoop `modern`.
+    Snoop,
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    congestion_control: &'static str,
+    loss: f64,
+    middle: Middle,
+    bottleneck: Bottleneck,
+    seed: u64,
+}
+
+impl Cell {
+    /// Whether only the seed is another.
+    fn is_like(&self, other: &Self) -> bool {
+        format!("{:?}", Self { seed: 0, ..*self }) == format!("{:?}", Self { seed: 0, ..*other })
+    }
+}
+
+/// Of a measurement.
+const LASTS: Duration = Duration::from_secs(10);
+/// Measurements at the same time: the links are slow.
+const AT_ONCE: usize = 4;
+const LOSSES: [f64; 6] = [0.0, 0.01, 0.03, 0.05, 0.10, 0.20];
+const SEEDS: [u64; 2] = [11, 23];
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    bytes: usize,
+    /// Packets handed to the wireless link towards the mobile host.
+    sent: u64,
+    /// Of those, packets that found its queue full.
+    queue_drops: u64,
+    local_retransmissions: u64,
+    left_to_sender: u64,
+    /// Packets that the kernel could not give to the reader.
+    missed: u32,
+}
+
+/// The kernel's CUBIC.
+pub(crate) fn cubic() {
+    goodput("cubic");
+}
+
+/// The kernel's BBR.
+pub(crate) fn bbr() {
+    goodput("bbr");
+}
+
+/// Prints goodput over ten seconds from the connection on, by queue and loss, and what it took.
+fn goodput(congestion_control: &'static str) {
+    let queues = [20, 100, 400].into_iter().flat_map(|packets| {
+        [Bottleneck::InLink(packets), Bottleneck::InRouter(packets), Bottleneck::WithPriorities(packets)]
+    });
+    let mut cells = Vec::new();
+    for bottleneck in queues {
+        for middle in [Middle::Plain, Middle::Snoop] {
+            for loss in LOSSES {
+                cells.extend(SEEDS.map(|seed| Cell { congestion_control, loss, middle, bottleneck, seed }));
+            }
+        }
+    }
+    let measured = all(&cells);
+    let mut report = format!(
+        "{congestion_control}: Mb/s, packets sent for each delivered / 1/(1-p), queue drops, again, left\n"
+    );
+    let mut named = String::new();
+    let of_one = |a: &(&Cell, &Measured), b: &(&Cell, &Measured)| a.0.is_like(b.0);
+    let pairs: Vec<_> = cells.iter().zip(&measured).collect();
+    for of_one in pairs.chunk_by(of_one) {
+        let (cell, _) = of_one[0];
+        let name = format!("{:?} {:?}\n", cell.bottleneck, cell.middle);
+        if name != named {
+            report += &name;
+            named = name;
+        }
+        report += &line(cell.loss, &of_one.iter().map(|&(_, measured)| *measured).collect::<Vec<_>>());
+    }
+    io::stderr().write_all(report.as_bytes()).unwrap();
+}
+
+fn line(loss: f64, measured: &[Measured]) -> String {
+    let mean = |of: fn(&Measured) -> f64| measured.iter().map(of).sum::<f64>() / measured.len() as f64;
+    let goodput = mean(|m| m.bytes as f64) * 8.0 / LASTS.as_secs_f64() / 1e6;
+    let cost = mean(|m| m.sent as f64 * 1448.0 / m.bytes as f64) * (1.0 - loss);
+    format!(
+        "  {:3.0} %: {goodput:6.2} (ceiling {:.1})  {cost:.3}  {:6.0} {:6.0} {:6.0}  {}\n",
+        loss * 100.0,
+        20.0 * (1.0 - loss) * 1448.0 / 1500.0,
+        mean(|m| m.queue_drops as f64),
+        mean(|m| m.local_retransmissions as f64),
+        mean(|m| m.left_to_sender as f64),
+        match mean(|m| m.missed.into()) {
+            0.0 => String::new(),
+            missed => format!("{missed} missed by the reader"),
+        }
+    )
+}
+
+/// Measures several at a time.
+fn all(cells: &[Cell]) -> Vec<Measured> {
+    let (next, done) = (Mutex::new(0), Mutex::new(vec![Measured::default(); cells.len()]));
+    let work = || loop {
+        let mut taken = next.lock().unwrap();
+        let index = *taken;
+        *taken += 1;
+        drop(taken);
+        let Some(cell) = cells.get(index) else { return };
+        let measured = measure(cell);
+        done.lock().unwrap()[index] = measured;
+    };
+    thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+    done.into_inner().unwrap()
+}
+
+fn measure(cell: &Cell) -> Measured {
+    let world = World::new(cell.loss, cell.seed, cell.bottleneck);
+    let router = world.wireless.host(Side::A);
+    let standing = match cell.middle {
+        Middle::Plain => None,
+        Middle::Snoop => {
+            divert(router, LINK);
+            Some(world.snoop())
+        }
+    };
+    let bytes = received_meanwhile(&world, cell.congestion_control);
+    let link = world.wireless.stats().forth;
+    let mut measured =
+        Measured { bytes, sent: link.sent, queue_drops: link.queue_drops, ..Measured::default() };
+    if let Some(standing) = standing {
+        let kernel = router.run(|| in_kernel(router::QUEUE)).unwrap().unwrap();
+        measured.missed = kernel.found_full + kernel.found_no_room;
+        let (driver, _) = standing.end();
+        measured.local_retransmissions = driver.machine().stats().local_retransmissions;
+        measured.left_to_sender = driver.machine().stats().left_to_sender;
+    }
+    measured
+}
+
+#[expect(clippy::disallowed_methods, reason = "goodput is measured in real time")]
+fn received_meanwhile(world: &World, congestion_control: &str) -> usize {
+    let until = std::time::Instant::now() + LASTS;
+    let [mut sender, mut mobile] = world.connection(congestion_control);
+    mobile.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    thread::scope(|scope| {
+        // It ends when the mobile host is gone.
+        scope.spawn(move || while sender.write_all(&[7; 65_536]).is_ok() {});
+        let (mut buffer, mut received) = (vec![0; 65_536], 0);
+        while std::time::Instant::now() < until {
+            // Nothing came for a while: there may come more.
+            received += mobile.read(&mut buffer).unwrap_or(0);
+        }
+        drop(mobile);
+        received
+    })
+}

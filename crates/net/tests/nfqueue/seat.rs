@@ -1,0 +1,160 @@
+//! A seat as a daemon has it: another machine while it runs, an interface that goes; and what becomes of packets when nobody reads.
+
+use crate::path::{RealPlace, interface};
+use crate::router::{self, QUEUE, divert};
+use crate::world::{Bottleneck, LINK, World, transfer};
+use bytes::Bytes;
+use hopline_core::Instant;
+use hopline_net::Namespace;
+use hopline_net::nfqueue::{self, Figures, Replacer, Seat, WhenFull};
+use hopline_net::service::{Ledger, Service};
+use hopline_proxy::driver::Driver;
+use hopline_proxy::mtcp::{self, Mtcp};
+use hopline_proxy::snoop::{self, Snoop};
+use hopline_proxy::{Filter, PacketIo, Side as Of};
+use hopline_testkit::in_path::{HOSTS, Place, data};
+use hopline_testkit::{Emulation, Side};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+/// A seat on a thread of its own.
+struct Seated<M> {
+    stop: Arc<OwnedFd>,
+    ledger: Arc<Ledger>,
+    replacer: Replacer<M>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl<M> Seated<M>
+where
+    M: Filter<Bytes> + Send + 'static,
+    M::Stats: Figures,
+{
+    fn new(router: &Namespace, interface: &str, machine: M) -> Self {
+        let config = nfqueue::Config::new(QUEUE, interface);
+        let seat = router.run(|| Seat::open(&config, machine)).unwrap().unwrap();
+        let (replacer, ledger) = (seat.replacer(), Arc::new(Ledger::default()));
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let (stopped, written) = (Arc::clone(&stop), Arc::clone(&ledger));
+        let run = move || Box::new(seat).run(stopped.as_fd(), &written);
+        // In the router's namespace, whose queues it looks at.
+        let thread = router.run(|| thread::Builder::new().name("seat".into()).spawn(run)).unwrap().unwrap();
+        Self { stop, ledger, replacer, thread }
+    }
+
+    fn end(self) -> (io::Result<()>, Ledger) {
+        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
+        let ended = self.thread.join().unwrap();
+        (ended, Arc::into_inner(self.ledger).expect("the thread has ended"))
+    }
+}
+
+fn figure(ledger: &Ledger, name: &str) -> u64 {
+    let figures = ledger.read();
+    let found = figures.iter().find(|figure| figure.name == name);
+    found.unwrap_or_else(|| panic!("no {name} in {figures:?}")).value
+}
+
+pub(crate) fn another_machine_takes_the_seat_and_the_connection_goes_on() {
+    let world = World::new(0.02, 5, Bottleneck::InLink(100));
+    let router = world.wireless.host(Side::A);
+    divert(router, LINK);
+    let seated = Seated::new(router, LINK, Snoop::new(snoop::Config::modern()));
+    let (third, mut replaced) = (400_000, false);
+    transfer(&world, 3 * third, |arrived| {
+        if arrived > third && !replaced {
+            seated.replacer.replace(Snoop::new(snoop::Config::published())).unwrap();
+            replaced = true;
+        }
+    });
+    let (ended, ledger) = seated.end();
+    ended.unwrap();
+    // Of 829 segments the first third has met the first machine alone.
+    let seen = ["kept_packets", "not_kept_packets"].map(|name| figure(&ledger, name)).iter().sum::<u64>();
+    assert!(seen >= 829, "{:?}", ledger.read());
+    assert!(figure(&ledger, "packets") > 829);
+    assert_eq!(figure(&ledger, "found_full_packets"), 0);
+}
+
+pub(crate) fn what_is_counted_has_a_name_of_its_own() {
+    let world = World::new(0.0, 5, Bottleneck::InLink(100));
+    let router = world.wireless.host(Side::A);
+    divert(router, LINK);
+    let (ended, ledger) = Seated::new(router, LINK, Mtcp::new(mtcp::Config::default())).end();
+    ended.unwrap();
+    let mut names: Vec<&str> = ledger.read().iter().map(|figure| figure.name).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+pub(crate) fn a_seat_ends_when_its_interface_has_gone() {
+    let router = Namespace::new().unwrap();
+    let tun = router.run(|| interface("mobile", HOSTS.mobile.0)).unwrap();
+    let seated = Seated::new(&router, "mobile", Snoop::new(snoop::Config::modern()));
+    drop(tun);
+    let error = seated.thread.join().unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "the interface mobile behind NFQUEUE 7 has gone");
+}
+
+/// Its queue goes with the process, and what waits there is dropped.
+pub(crate) fn a_connection_outlives_a_reader_that_is_killed() {
+    let world = World::new(0.0, 7, Bottleneck::InLink(100));
+    let router = world.wireless.host(Side::A);
+    divert(router, LINK);
+    let mut queue = router::queue(router, LINK).unwrap();
+    let reader = move || {
+        let mut driver = Driver::new(Snoop::new(snoop::Config::modern()));
+        for ms in 0.. {
+            if driver.counts().to_mobile >= 200 {
+                break;
+            }
+            // As good a clock as any, while nothing is lost.
+            let _ = driver.pump(Instant::from_millis(ms), &mut queue).unwrap();
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
+        // It takes packets, and dies before it has said anything of them.
+        while queue.receive().unwrap().is_none() {
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
+        drop(queue);
+        driver
+    };
+    let thread = thread::Builder::new().name("reader".into()).spawn(reader).unwrap();
+    transfer(&world, 1_500_000, |_| {});
+    let driver = thread.join().unwrap();
+    assert!(driver.counts().to_mobile < 900, "it saw some of the 1,036 segments: {:?}", driver.counts());
+}
+
+/// Twenty packets find a queue for four.
+fn overflow(when_full: WhenFull) -> [usize; 2] {
+    let config = nfqueue::Config { length: 4, when_full, ..nfqueue::Config::new(QUEUE, "mobile") };
+    let mut place = RealPlace::with(&config);
+    let burst: Vec<Vec<u8>> = (0..20).map(data).collect();
+    let unread = place.arrive_unread(&burst);
+    let all = place.take(Instant::from_millis(1), Of::Fixed, &[], 4).mobile.len();
+    [unread, all]
+}
+
+pub(crate) fn what_finds_the_queue_full_passes_or_is_dropped_as_it_was_asked() {
+    assert_eq!(overflow(WhenFull::Pass), [16, 4]);
+    assert_eq!(overflow(WhenFull::Drop), [0, 4]);
+}
+
+/// M-TCP closes the window of a sender whose mobile host says nothing any more, and opens it when it is back.
+pub(crate) fn a_sender_survives_an_outage_behind_mtcp() {
+    let blackouts = vec![(Instant::from_millis(1500), Instant::from_millis(4500))];
+    let world = World::with(Emulation { blackouts, ..Emulation::default() }, 9, Bottleneck::InLink(100));
+    let router = world.wireless.host(Side::A);
+    divert(router, LINK);
+    let seated = Seated::new(router, LINK, Mtcp::new(mtcp::Config::default()));
+    transfer(&world, 5_000_000, |_| {});
+    let (ended, ledger) = seated.end();
+    ended.unwrap();
+    assert!(figure(&ledger, "closed_windows") >= 1, "{:?}", ledger.read());
+    assert!(figure(&ledger, "reopened_windows") >= 1, "{:?}", ledger.read());
+}

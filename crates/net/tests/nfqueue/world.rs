@@ -1,0 +1,196 @@
+//! A sender, 100 Mb/s and 25 ms to a router, and from there 20 Mb/s and 2 ms that lose packets to a mobile host.
+
+use crate::router::{self, forward, ip, tc};
+use bytes::Bytes;
+use hopline_core::Duration;
+use hopline_net::link::{NamespaceLink, Reach, Setup};
+use hopline_net::nfqueue::{self, Queue};
+use hopline_net::veth::{self, Trains};
+use hopline_net::{Interface, in_path, tcp};
+use hopline_proxy::driver::Driver;
+use hopline_proxy::snoop::{Config, Snoop};
+use hopline_testkit::{Emulation, Side};
+use rustix::event::{EventfdFlags, eventfd};
+use socket2::{Domain, Socket, Type};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+/// The sender, behind the wired link.
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
+/// Where the wired link ends, and the router's end of the cable from there.
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
+const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
+const CABLE: &str = "cable";
+/// What both links call their interfaces.
+pub(crate) const LINK: &str = "link0";
+/// Longer than anything here is silent.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A sender, a wired link, a router, a wireless link, a mobile host.
+pub(crate) struct World {
+    pub(crate) wired: NamespaceLink,
+    pub(crate) wireless: NamespaceLink,
+}
+
+/// Where packets to the mobile host wait for the 20 Mb/s, so many at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bottleneck {
+    /// In the link, first in, first out: the router neither sees it nor can have anything go first.
+    InLink(usize),
+    /// In the router's interface, first in, first out.
+    InRouter(usize),
+    /// In the router's interface, where what has its turn first goes first.
+    WithPriorities(usize),
+}
+
+impl Bottleneck {
+    const fn packets(self) -> usize {
+        let (Self::InLink(packets) | Self::InRouter(packets) | Self::WithPriorities(packets)) = self;
+        packets
+    }
+}
+
+impl World {
+    /// One whose wireless link loses this share of the packets to the mobile host.
+    pub(crate) fn new(loss: f64, seed: u64, bottleneck: Bottleneck) -> Self {
+        Self::with(Emulation { loss, ..Emulation::default() }, seed, bottleneck)
+    }
+
+    /// One whose wireless link does to packets in both directions what is asked for beside rate and delay, losses excepted: those are of
+    /// packets to the mobile host.
+    pub(crate) fn with(asked: Emulation, seed: u64, bottleneck: Bottleneck) -> Self {
+        let slow = |rate, ms, queue| Emulation {
+            rate: Some(rate),
+            latency: Duration::from_millis(ms),
+            queue: Some(queue),
+            ..Emulation::default()
+        };
+        let wire = slow(100_000_000, 25, 1000);
+        let Emulation { loss, blackouts, .. } = asked;
+        let air = Emulation { blackouts, ..slow(20_000_000, 2, bottleneck.packets()) };
+        let lossy = match bottleneck {
+            Bottleneck::InLink(_) => Emulation { loss, ..air.clone() },
+            Bottleneck::InRouter(_) | Bottleneck::WithPriorities(_) => {
+                Emulation { loss, rate: None, queue: None, ..air.clone() }
+            }
+        };
+        let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
+            .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+        let world = Self { wired, wireless };
+        world.connect();
+        match bottleneck {
+            Bottleneck::InLink(_) => {}
+            Bottleneck::InRouter(packets) => world.slow_down("pfifo", packets),
+            Bottleneck::WithPriorities(packets) => world.slow_down("pfifo_fast", packets),
+        }
+        world
+    }
+
+    /// 20 Mb/s at the router's interface.
+    fn slow_down(&self, discipline: &str, packets: usize) {
+        let router = self.wireless.host(Side::A);
+        ip(router, &format!("link set {LINK} txqueuelen {packets}"));
+        // Its own limit, in bytes, is never reached.
+        tc(router, &format!("qdisc add dev {LINK} root handle 1: tbf rate 20mbit burst 3000 limit 2000000"));
+        tc(router, &format!("qdisc add dev {LINK} parent 1:1 handle 10: {discipline}"));
+    }
+
+    fn connect(&self) {
+        let Self { wired, wireless } = self;
+        let (far, router) = (wired.host(Side::B), wireless.host(Side::A));
+        // Both links have the same addresses at first.
+        wired.run_in_a(|| address(LINK, SENDER));
+        wired.run_in_b(|| address(LINK, Ipv4Addr::new(10, 81, 0, 2)));
+        veth::join([far, router], CABLE, Trains::Never).unwrap();
+        far.run(|| address(CABLE, FAR)).unwrap();
+        router.run(|| address(CABLE, ROUTER)).unwrap();
+        ip(far, &format!("route add 10.80.0.0/24 via {ROUTER}"));
+        ip(router, &format!("route add 10.81.0.0/24 via {FAR}"));
+        for host in [wired.host(Side::A), wireless.host(Side::B)] {
+            ip(host, &format!("route add default dev {LINK}"));
+        }
+        [far, router].into_iter().for_each(forward);
+    }
+
+    /// Connects: the sender's end, with this congestion control, and the mobile host's.
+    pub(crate) fn connection(&self, congestion_control: &str) -> [TcpStream; 2] {
+        let to = (NamespaceLink::address(Side::B), 5001);
+        let listener = self.wireless.run_in_b(|| TcpListener::bind(to)).unwrap();
+        let sender = self.wired.run_in_a(|| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            tcp::set_congestion_control(&socket, congestion_control).unwrap();
+            socket.connect(&std::net::SocketAddr::from(to).into()).unwrap();
+            TcpStream::from(socket)
+        });
+        let (mobile, from) = listener.accept().unwrap();
+        assert_eq!(from.ip(), SENDER, "nobody's address is changed");
+        sender.set_write_timeout(Some(PATIENCE)).unwrap();
+        mobile.set_read_timeout(Some(PATIENCE)).unwrap();
+        [sender, mobile]
+    }
+
+    /// Has Snoop stand in the router.
+    pub(crate) fn snoop(&self) -> Standing {
+        let router = self.wireless.host(Side::A);
+        Standing::new(router::queue(router, LINK).unwrap())
+    }
+}
+
+fn address(interface: &str, address: Ipv4Addr) {
+    let interface = Interface::named(interface).unwrap();
+    interface.set_address(address, 24).unwrap();
+    interface.up().unwrap();
+}
+
+pub(crate) type Ended = (Driver<Snoop<Bytes>>, nfqueue::Counts);
+
+/// Snoop on a thread of its own.
+pub(crate) struct Standing {
+    stop: Arc<OwnedFd>,
+    thread: JoinHandle<Ended>,
+}
+
+impl Standing {
+    fn new(mut queue: Queue) -> Self {
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let stopped = Arc::clone(&stop);
+        let snoop = move || {
+            let mut driver = Driver::new(Snoop::new(Config::untold()));
+            in_path::run(&mut driver, &mut queue, stopped.as_fd()).unwrap();
+            let counts = queue.counts();
+            (driver, counts)
+        };
+        let thread = thread::Builder::new().name("snoop".into()).spawn(snoop).unwrap();
+        Self { stop, thread }
+    }
+
+    pub(crate) fn end(self) -> Ended {
+        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
+        self.thread.join().unwrap()
+    }
+}
+
+/// Sends so many bytes and compares what arrives; `meanwhile` is told how many have.
+pub(crate) fn transfer(world: &World, bytes: usize, mut meanwhile: impl FnMut(usize)) {
+    let [mut sender, mut mobile] = world.connection("cubic");
+    let content: Vec<u8> = (0..bytes).map(|i| (i * i / 251) as u8).collect();
+    let sent = blake3::hash(&content);
+    thread::scope(|scope| {
+        scope.spawn(move || sender.write_all(&content).unwrap());
+        let (mut hasher, mut buffer, mut arrived) = (blake3::Hasher::new(), vec![0; 65_536], 0);
+        loop {
+            match mobile.read(&mut buffer).unwrap() {
+                0 => break,
+                len => {
+                    hasher.update(&buffer[..len]);
+                    arrived += len;
+                    meanwhile(arrived);
+                }
+            }
+        }
+        assert_eq!((arrived, hasher.finalize()), (bytes, sent));
+    });
+}
