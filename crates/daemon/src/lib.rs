@@ -29,6 +29,7 @@ pub use config::Config;
 pub use control::ask;
 pub use daemon::run;
 pub use keeper::keep;
+pub use open::OpenError;
 pub use state::StateError;
 
 use hopline_scenario::source::Problems;
@@ -50,7 +51,7 @@ pub enum RunError {
     Rules(#[from] rules::RuleError),
     /// A proxy cannot be opened.
     #[error("the proxy \"{0}\": {1}")]
-    Open(String, hopline_net::Error),
+    Open(String, OpenError),
     /// Nobody could ask how it is.
     #[error("listening at {}: {}", .0.display(), .1)]
     Socket(PathBuf, io::Error),

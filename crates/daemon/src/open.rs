@@ -1,18 +1,21 @@
 //! From what a proxy does to what does it.
 
-use crate::config::{InPath, SplitTask, Task};
-use bytes::Bytes;
+mod routes;
+
+use crate::config::{InPath, SplitTask, Task, TunnelTask};
+use hopline_net::dproxy::DProxy;
+use hopline_net::gateway::{Entrance, Exit};
+use hopline_net::handoff::{BaseStation, HomeAgent, MobileHost};
 use hopline_net::neighborhood::Neighborhood;
-use hopline_net::nfqueue::{self, Queue};
-use hopline_net::service::{Ledger, Service};
+use hopline_net::nfqueue::{self, Figures, Seat};
+use hopline_net::opaque::Opaque;
+use hopline_net::service::Service;
 use hopline_net::split::Split;
-use hopline_net::{Error, in_path};
+use hopline_net::{Error, gateway};
+use hopline_proxy::Filter;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
 use hopline_proxy::snoop::Snoop;
-use hopline_proxy::{Driver, Filter};
-use std::io;
-use std::os::fd::BorrowedFd;
 
 /// What does it, and how it is told of other parameters.
 pub(crate) struct Opened {
@@ -30,20 +33,72 @@ impl Tuner {
     }
 }
 
+/// Why something cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The system does not do what was asked.
+    #[error(transparent)]
+    System(#[from] Error),
+    /// A gateway cannot be opened.
+    #[error(transparent)]
+    Gateway(#[from] gateway::Error),
+    /// A tunnel has no addresses or routes.
+    #[error(transparent)]
+    Routes(#[from] crate::rules::RuleError),
+}
+
 /// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
-pub(crate) fn open(task: &Task) -> Result<Opened, Error> {
-    match task {
-        Task::Snoop(path, config) => queued(path, Snoop::new(*config)),
-        Task::Mtcp(path, config) => queued(path, Mtcp::new(*config)),
-        Task::Nack(path, config) => queued(path, Nacks::new(*config)),
-        Task::Split(task) => split(task),
-        Task::NeighborhoodRed(config) => Ok(fixed(Neighborhood::open(config)?)),
-    }
+pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
+    Ok(match task {
+        Task::Snoop(path, config) => queued(path, Snoop::new(*config), |task| match task {
+            Task::Snoop(path, config) => Some((path, Snoop::new(*config))),
+            _ => None,
+        })?,
+        Task::Mtcp(path, config) => queued(path, Mtcp::new(*config), |task| match task {
+            Task::Mtcp(path, config) => Some((path, Mtcp::new(*config))),
+            _ => None,
+        })?,
+        Task::Nack(path, config) => queued(path, Nacks::new(*config), |task| match task {
+            Task::Nack(path, config) => Some((path, Nacks::new(*config))),
+            _ => None,
+        })?,
+        Task::Split(task) => split(task)?,
+        Task::NeighborhoodRed(config) => fixed(Neighborhood::open(config)?),
+        Task::DProxy(task) => fixed(DProxy::open(&task.config)?),
+        Task::Tunnel(task) => tunnel(task)?,
+        Task::Gateway(task) => gateway(task)?,
+        Task::GatewayExit(config) => fixed(Exit::open(config)?),
+        Task::HomeAgent(config) => fixed(HomeAgent::open(config)?),
+        Task::BaseStation(config) => fixed(BaseStation::open(config)?),
+        Task::MobileHost(config) => fixed(MobileHost::open(config)?),
+    })
 }
 
 /// A service whose parameters stay as they are.
 fn fixed(service: impl Service + 'static) -> Opened {
     Opened { service: Box::new(service), tuner: Tuner(Box::new(|_| false)) }
+}
+
+/// A machine behind a queue. `another`: the machine of a task of the same kind, and whose packets it sees.
+fn queued<M>(
+    path: &InPath,
+    machine: M,
+    another: impl Fn(&Task) -> Option<(&InPath, M)> + Send + Sync + 'static,
+) -> Result<Opened, Error>
+where
+    M: Filter<bytes::Bytes> + Send + 'static,
+    M::Stats: Figures,
+{
+    let seat = Seat::open(&nfqueue::Config::new(path.queue, &path.interface), machine)?;
+    let (replacer, opened) = (seat.replacer(), path.clone());
+    let tune = move |task: &Task| match another(task) {
+        // Hosts and ports are a matter of rules.
+        Some((path, machine)) if (path.queue, &path.interface) == (opened.queue, &opened.interface) => {
+            replacer.replace(machine).is_ok()
+        }
+        _ => false,
+    };
+    Ok(Opened { service: Box::new(seat), tuner: Tuner(Box::new(tune)) })
 }
 
 fn split(task: &SplitTask) -> Result<Opened, Error> {
@@ -56,18 +111,16 @@ fn split(task: &SplitTask) -> Result<Opened, Error> {
     Ok(Opened { service: Box::new(service), tuner: Tuner(Box::new(tune)) })
 }
 
-fn queued<M: Filter<Bytes> + Send + 'static>(path: &InPath, machine: M) -> Result<Opened, Error> {
-    let queue = Queue::open(&nfqueue::Config::new(path.queue, &path.interface))?;
-    Ok(fixed(Seat { driver: Driver::new(machine), queue }))
+fn gateway(task: &crate::config::EntranceTask) -> Result<Opened, gateway::Error> {
+    let service = Entrance::open(&task.config)?;
+    let opened = task.config.clone();
+    // Which connections are diverted is a matter of rules.
+    let tune = move |task: &Task| matches!(task, Task::Gateway(task) if task.config == opened);
+    Ok(Opened { service: Box::new(service), tuner: Tuner(Box::new(tune)) })
 }
 
-struct Seat<M> {
-    driver: Driver<M>,
-    queue: Queue,
-}
-
-impl<M: Filter<Bytes> + Send> Service for Seat<M> {
-    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, _: &Ledger) -> io::Result<()> {
-        in_path::run(&mut self.driver, &mut self.queue, stop)
-    }
+fn tunnel(task: &TunnelTask) -> Result<Opened, OpenError> {
+    let service = Opaque::open(&task.config)?;
+    routes::lead_into(&task.config.tun, &task.addresses, &task.routes)?;
+    Ok(fixed(service))
 }

@@ -3,7 +3,6 @@
 use crate::config::{Proxy, Task};
 use crate::open::{self, Opened, Tuner};
 use crate::status::{Condition, ProxyStatus};
-use hopline_net::Error;
 use hopline_net::service::{Ledger, Service};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -125,7 +124,7 @@ impl Seat {
         }
         let failures = *failures;
         let again = |seat: &Self| -> Result<State, String> {
-            let opened = open::open(&seat.proxy.task).map_err(|e: Error| e.to_string())?;
+            let opened = open::open(&seat.proxy.task).map_err(|e| e.to_string())?;
             run(&seat.proxy.name, opened, seat.lives + 1, &seat.ledger, events).map_err(|e| e.to_string())
         };
         match again(self) {

@@ -7,7 +7,7 @@ use hopline_core::Duration;
 use hopline_queue::neighborhood_red;
 use hopline_sim::spec::dproxy::opaque::{self, Order};
 use hopline_sim::spec::snoop::{self, Config, LocalTimer, Modern, Rules};
-use hopline_sim::spec::{ack_pacing, dproxy, mtcp, nack};
+use hopline_sim::spec::{ack_pacing, arq, dproxy, mtcp, nack};
 use std::net::Ipv4Addr;
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -133,6 +133,19 @@ pub fn opaque(section: &Section<'_>) -> opaque::Config {
     if section.get(keys::proxy::PARITY) == Some(true) {
         let [least, most] = [2, 32].map(|packets| NonZeroU8::new(packets).expect("not zero"));
         config.parity = opaque::Parity::Adaptive { least, most };
+    }
+    config
+}
+
+/// What a section says of a link that acknowledges each frame.
+#[must_use]
+pub fn arq(section: &Section<'_>) -> arq::Config {
+    let mut config = arq::Config::default();
+    config.attempts = section.narrow("attempts").and_then(NonZeroU8::new).unwrap_or(config.attempts);
+    section.set(keys::arq::ORDER, &mut config.order);
+    config.parity_every = section.narrow("parity_every").and_then(NonZeroU8::new);
+    if let Some(ms) = section.number("min_timer_ms") {
+        config.min_timer = Duration::from_secs_f64(ms * 1e-3);
     }
     config
 }

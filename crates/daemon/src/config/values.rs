@@ -70,6 +70,11 @@ pub(super) fn interface(section: &Section<'_>, key: &str, name: &str) -> Result<
         .help("`ip link` lists those of this machine"))
 }
 
+/// Addresses with the length of their network: what stands behind the length stays.
+pub(super) fn interface_addresses(section: &Section<'_>, key: &str) -> Result<Vec<IpNet>, Problem> {
+    parsed_list(section, key, "address with the length of its network", "10.82.0.1/24")
+}
+
 /// A time given in seconds.
 pub(super) fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
     section.number(key).map(Duration::from_secs_f64)

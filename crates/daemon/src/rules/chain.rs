@@ -2,7 +2,7 @@
 
 use super::program::{Program, RuleError};
 use super::steps::Family;
-use super::{Offered, Queued};
+use super::{Hooks, Offered, Queued};
 use crate::config::Subnet;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -19,6 +19,17 @@ pub(super) struct Chain {
 /// Most ports of one rule (xt_multiport).
 const PORTS: usize = 15;
 
+/// Where machines see packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Those that are passed on.
+    Forward,
+    /// Those that end here.
+    Input,
+    /// Those that begin here.
+    Output,
+}
+
 /// What becomes of the jump to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Jump {
@@ -30,8 +41,13 @@ pub(super) enum Jump {
 
 impl Chain {
     /// That of machines in the path: behind the firewall, and yet with both interfaces known.
-    pub(super) fn of_machines(owner: &str) -> Self {
-        Self::new(Family::V4, "security", "FORWARD", format!("HOPLINE-{owner}"))
+    pub(super) fn of_machines(owner: &str, place: Place) -> Self {
+        let (hook, suffix) = match place {
+            Place::Forward => ("FORWARD", ""),
+            Place::Input => ("INPUT", "-in"),
+            Place::Output => ("OUTPUT", "-out"),
+        };
+        Self::new(Family::V4, "security", hook, format!("HOPLINE-{owner}{suffix}"))
     }
 
     /// That of what comes by interfaces, before it is routed.
@@ -96,8 +112,8 @@ impl Chain {
     }
 }
 
-/// The rules for packets that a machine sees.
-pub(super) fn rules_of(queued: &Queued) -> Vec<String> {
+/// The rules for packets that a machine sees at a place.
+pub(super) fn rules_of(queued: &Queued, place: Place) -> Vec<String> {
     let Queued { queue, interface, .. } = queued;
     // Machines read IPv4.
     let subnets: Vec<&Subnet> = queued.subnets.iter().filter(|subnet| subnet.is_ipv4()).collect();
@@ -107,14 +123,27 @@ pub(super) fn rules_of(queued: &Queued) -> Vec<String> {
     let hosts = |option: &str| either(&subnets, |subnet| format!(" {option} {}", subnet.0));
     let chunks: Vec<&[u16]> = queued.ports.chunks(PORTS).collect();
     let ports = |option: &str| either(&chunks, |ports| format!(" -m multiport {option} {}", list_of(ports)));
+    let (ways, but) = ways(queued.hooks, place);
     let mut rules = Vec::new();
-    for (way, host, port) in [("-o", "-d", "--sports"), ("-i", "-s", "--dports")] {
+    for [way, host, port] in ways {
         for host in hosts(host) {
-            let rule = |port| format!("{way} {interface}{host} -p tcp{port} {}", to_queue(*queue));
+            let rule = |port| format!("{way} {interface}{host} -p tcp{port}{but} {}", to_queue(*queue));
             rules.extend(ports(port).into_iter().map(rule));
         }
     }
     rules
+}
+
+/// How directions are named at a place, those of interfaces, of mobile hosts and of the ports of others; and what is left out.
+fn ways(hooks: Hooks, place: Place) -> (Vec<[&'static str; 3]>, String) {
+    const OUT: [&str; 3] = ["-o", "-d", "--sports"];
+    const IN: [&str; 3] = ["-i", "-s", "--dports"];
+    match (hooks, place) {
+        (Hooks::Forward, Place::Forward) => (vec![OUT, IN], String::new()),
+        (Hooks::Local { .. }, Place::Input) => (vec![IN], String::new()),
+        (Hooks::Local { but_mark }, Place::Output) => (vec![OUT], format!(" -m mark ! --mark {but_mark:#x}")),
+        _ => (Vec::new(), String::new()),
+    }
 }
 
 /// The rules for packets that come by an interface, and for those that leave.

@@ -13,9 +13,11 @@ mod steps;
 mod table;
 
 pub use apply::{Undone, change, set_up, undo};
+pub(crate) use program::Program;
 pub use program::RuleError;
 
 use crate::config::{Capture, Config, Subnet};
+use chain::{Chain, Place};
 use std::fmt;
 use steps::Step;
 
@@ -40,6 +42,16 @@ pub(crate) struct Queued {
     pub(crate) subnets: Vec<Subnet>,
     /// The ports of fixed hosts; empty: all.
     pub(crate) ports: Vec<u16>,
+    pub(crate) hooks: Hooks,
+}
+
+/// Where packets are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hooks {
+    /// Where they are passed on.
+    Forward,
+    /// Where they begin and end, but for those that are sent again with this mark.
+    Local { but_mark: u32 },
 }
 
 /// An interface all of whose packets wait in a queue.
@@ -84,8 +96,12 @@ impl Rules {
 
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        if !self.queued.is_empty() {
-            steps.push(Step::queued(&self.owner, &self.queued));
+        for place in [Place::Forward, Place::Input, Place::Output] {
+            let rules: Vec<String> =
+                self.queued.iter().flat_map(|queued| chain::rules_of(queued, place)).collect();
+            if !rules.is_empty() {
+                steps.push(Step::chain(Chain::of_machines(&self.owner, place), &rules));
+            }
         }
         if !self.offered.is_empty() {
             steps.extend(Step::offered(&self.owner, &self.offered));

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// A program, and what it is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Program {
+pub(crate) struct Program {
     pub(super) name: String,
     pub(super) arguments: Vec<String>,
     /// What it reads.
@@ -43,7 +43,7 @@ pub enum RuleError {
 
 impl Program {
     /// `name` with these words.
-    pub(super) fn new(name: &str, arguments: &str) -> Self {
+    pub(crate) fn new(name: &str, arguments: &str) -> Self {
         Self {
             name: name.to_owned(),
             arguments: arguments.split_whitespace().map(str::to_owned).collect(),
@@ -57,7 +57,7 @@ impl Program {
     }
 
     /// Runs it; what it wrote.
-    pub(super) fn run(&self) -> Result<String, RuleError> {
+    pub(crate) fn run(&self) -> Result<String, RuleError> {
         let failed = |error: io::Error| match error.kind() {
             ErrorKind::NotFound => RuleError::Absent(self.name.clone(), self.package()),
             _ => RuleError::Failed(self.name.clone(), error),

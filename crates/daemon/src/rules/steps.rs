@@ -2,7 +2,7 @@
 
 use super::chain::{Chain, Jump};
 use super::program::{Program, RuleError};
-use super::{Captured, Offered, Queued, chain, table};
+use super::{Captured, Offered, chain, table};
 use crate::config::Capture;
 use serde::{Deserialize, Serialize};
 
@@ -39,11 +39,6 @@ pub(super) enum Family {
 const PREFERENCE: u32 = 1_000;
 
 impl Step {
-    /// The chain that leads packets to machines.
-    pub(super) fn queued(owner: &str, queued: &[Queued]) -> Self {
-        Self::chain(Chain::of_machines(owner), &queued.iter().flat_map(chain::rules_of).collect::<Vec<_>>())
-    }
-
     /// The chains that lead everything to who asks for it.
     pub(super) fn offered(owner: &str, offered: &[Offered]) -> Vec<Self> {
         let rules: Vec<[String; 2]> = offered.iter().map(chain::rules_for_all).collect();
@@ -58,7 +53,8 @@ impl Step {
         [Family::V4, Family::V6].into_iter().flat_map(of_family).collect()
     }
 
-    fn chain(chain: Chain, rules: &[String]) -> Self {
+    /// A chain with these rules.
+    pub(super) fn chain(chain: Chain, rules: &[String]) -> Self {
         let [make, remake] = [Jump::Made, Jump::Left].map(|jump| chain.restore(chain.text(rules, jump)));
         Self { what: Made::Chain(chain), make, remake: Some(remake) }
     }

@@ -1,10 +1,14 @@
-use super::chain::{Chain, rules_of};
+use super::chain::{Chain, Place};
 use super::*;
 use std::str::FromStr;
 
 fn queued(subnets: &[&str], ports: &[u16]) -> Queued {
     let subnets = subnets.iter().map(|subnet| Subnet::from_str(subnet).unwrap()).collect();
-    Queued { queue: 7, interface: "wlan0".into(), subnets, ports: ports.to_vec() }
+    Queued { queue: 7, interface: "wlan0".into(), subnets, ports: ports.to_vec(), hooks: Hooks::Forward }
+}
+
+fn rules_of(queued: &Queued) -> Vec<String> {
+    chain::rules_of(queued, Place::Forward)
 }
 
 #[test]
@@ -33,6 +37,16 @@ fn hosts_and_ports_narrow_both_directions() {
 }
 
 #[test]
+fn at_the_end_of_a_link_what_is_sent_again_does_not_wait_again() {
+    let queued = Queued { hooks: Hooks::Local { but_mark: 0x686f }, ..queued(&[], &[]) };
+    let [forward, input, output] =
+        [Place::Forward, Place::Input, Place::Output].map(|place| chain::rules_of(&queued, place));
+    assert_eq!(forward, Vec::<String>::new());
+    assert_eq!(input, ["-i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass"]);
+    assert_eq!(output, ["-o wlan0 -p tcp -m mark ! --mark 0x686f -j NFQUEUE --queue-num 7 --queue-bypass"]);
+}
+
+#[test]
 fn more_ports_than_a_rule_takes_are_several_rules() {
     let ports: Vec<u16> = (1..=31).collect();
     let rules = rules_of(&queued(&[], &ports));
@@ -49,8 +63,8 @@ fn hosts_of_another_version_of_ip_are_none_rather_than_all() {
 fn a_chain_goes_with_every_jump_to_it_and_no_other() {
     let listing = "-P FORWARD ACCEPT\n-N HOPLINE-x\n-N HOPLINE-xy\n-A FORWARD -j HOPLINE-xy\n-A FORWARD -j HOPLINE-x\n\
                    -A FORWARD -j HOPLINE-x\n-A HOPLINE-x -o wlan0 -j ACCEPT\n";
-    let chain = Chain::of_machines("x");
-    assert!(chain.is_in(listing) && !Chain::of_machines("").is_in(listing));
+    let chain = Chain::of_machines("x", Place::Forward);
+    assert!(chain.is_in(listing) && !Chain::of_machines("", Place::Forward).is_in(listing));
     assert_eq!(
         chain.unmaking(listing),
         "*security\n-D FORWARD -j HOPLINE-x\n-D FORWARD -j HOPLINE-x\n-F HOPLINE-x\n-X HOPLINE-x\nCOMMIT\n"
@@ -93,8 +107,10 @@ fn what_was_written_down_is_read_again_and_a_line_without_end_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let journal = journal::Journal::of("x", folder.path());
     assert_eq!(journal.read().unwrap(), []);
-    let made =
-        [steps::Made::Chain(Chain::of_machines("a")), steps::Made::Rule(steps::Family::V6, "pref 1".into())];
+    let made = [
+        steps::Made::Chain(Chain::of_machines("a", Place::Input)),
+        steps::Made::Rule(steps::Family::V6, "pref 1".into()),
+    ];
     made.iter().for_each(|made| journal.add(made).unwrap());
     assert_eq!(journal.read().unwrap(), made);
     let path = folder.path().join("x.rules");

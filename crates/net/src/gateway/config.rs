@@ -21,7 +21,7 @@ const CONNECTIONS: RangeInclusive<u32> = 1..=65_535;
 const BUFFER: RangeInclusive<u32> = 4096..=1 << 20;
 
 /// What an entrance is to do. Start from [`EntranceConfig::new`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EntranceConfig {
     /// How connections come in; at least one way.
     pub ways: Vec<Way>,
@@ -103,7 +103,7 @@ pub enum Sources {
 }
 
 /// What an exit is to do. Start from [`ExitConfig::new`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExitConfig {
     /// UDP address at which entrances find it. Default 0.0.0.0:7172.
     pub listen: SocketAddr,
@@ -151,7 +151,11 @@ impl EntranceConfig {
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), Error> {
+    /// Checks what the types leave open.
+    ///
+    /// # Errors
+    /// The first parameter that is out of its range.
+    pub fn validate(&self) -> Result<(), Error> {
         let second = Duration::from_secs;
         check(!self.ways.is_empty(), "ways", "at least one")?;
         check(self.exit.port() > 0, "exit", "an address with a port")?;
@@ -183,7 +187,11 @@ impl ExitConfig {
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), Error> {
+    /// Checks what the types leave open.
+    ///
+    /// # Errors
+    /// The first parameter that is out of its range.
+    pub fn validate(&self) -> Result<(), Error> {
         check(!self.peers.is_empty(), "peers", "at least one")?;
         let names: BTreeSet<_> = self.peers.iter().map(|peer| &peer.name).collect();
         check(is_within(self.request_timeout, Duration::from_secs(60)), "request_timeout", "100 ms to 60 s")?;

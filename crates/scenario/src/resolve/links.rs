@@ -1,13 +1,14 @@
 //! `[[link]]` and the error models of links and radio.
 
 use super::super::keys::{self, ErrorKind};
+use super::super::machines;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
 use hopline_sim::spec::{LinkSpec, arq};
-use std::num::{NonZeroU8, NonZeroU32};
+use std::num::NonZeroU32;
 
 /// All wired links.
 pub(super) fn resolve(scenario: Section<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
@@ -40,14 +41,7 @@ fn arq(section: &Section<'_>) -> Option<arq::Config> {
     if section.get(keys::arq::KIND) == keys::ArqKind::None {
         return None;
     }
-    let mut config = arq::Config::default();
-    config.attempts = section.narrow("attempts").and_then(NonZeroU8::new).unwrap_or(config.attempts);
-    section.set(keys::arq::ORDER, &mut config.order);
-    config.parity_every = section.narrow("parity_every").and_then(NonZeroU8::new);
-    if let Some(ms) = section.number("min_timer_ms") {
-        config.min_timer = Duration::from_secs_f64(ms * 1e-3);
-    }
-    Some(config)
+    Some(machines::arq(section))
 }
 
 /// The errors on what `a` sends, and on what `b` sends.

@@ -2,7 +2,7 @@
 
 use super::super::keys::{KindKey, in_path};
 use super::super::values::{self, Subnet};
-use crate::rules::Queued;
+use crate::rules::{Hooks, Queued};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
 
@@ -35,7 +35,7 @@ impl InPath {
 
     pub(super) fn queued(&self) -> Queued {
         let Self { queue, interface, subnets, ports } = self.clone();
-        Queued { queue, interface, subnets, ports }
+        Queued { queue, interface, subnets, ports, hooks: Hooks::Forward }
     }
 }
 

@@ -1,14 +1,22 @@
 //! What a proxy does, by its kind.
 
+mod gateway;
+mod handoff;
 mod in_path;
 mod neighborhood;
+mod pair;
+mod secret;
 mod split;
 
+pub use gateway::EntranceTask;
 pub use in_path::InPath;
+pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
 
 use super::keys::KindKey;
 use crate::rules::{Captured, Offered, Queued};
+use hopline_net::gateway::ExitConfig;
+use hopline_net::handoff::{HomeConfig, MobileConfig, StationConfig};
 use hopline_net::neighborhood as nred;
 use hopline_proxy::{mtcp, nack, snoop};
 use hopline_scenario::machines;
@@ -28,6 +36,20 @@ pub enum Task {
     Split(SplitTask),
     /// Takes part in its neighbourhood's queue.
     NeighborhoodRed(Box<nred::Config>),
+    /// Repairs, with a peer, what a link loses of TCP.
+    DProxy(Box<DProxyTask>),
+    /// Repairs, with a peer, what a link loses of whatever crosses it.
+    Tunnel(Box<TunnelTask>),
+    /// Takes connections over to TPA.
+    Gateway(Box<EntranceTask>),
+    /// Takes them back to TCP.
+    GatewayExit(Box<ExitConfig>),
+    /// Sends what is for mobile hosts to where they are.
+    HomeAgent(Box<HomeConfig>),
+    /// Serves mobile hosts.
+    BaseStation(Box<StationConfig>),
+    /// Changes its station.
+    MobileHost(Box<MobileConfig>),
 }
 
 impl Task {
@@ -42,6 +64,13 @@ impl Task {
             KindKey::NeighborhoodRed => {
                 Self::NeighborhoodRed(Box::new(neighborhood::resolve(section, number)?))
             }
+            KindKey::DProxy => Self::DProxy(Box::new(DProxyTask::resolve(section, number)?)),
+            KindKey::Opaque | KindKey::Arq => Self::Tunnel(Box::new(TunnelTask::resolve(kind, section)?)),
+            KindKey::Gateway => Self::Gateway(Box::new(EntranceTask::resolve(section, number)?)),
+            KindKey::GatewayExit => Self::GatewayExit(Box::new(gateway::exit(section)?)),
+            KindKey::HomeAgent => Self::HomeAgent(Box::new(handoff::home_agent(section)?)),
+            KindKey::BaseStation => Self::BaseStation(Box::new(handoff::base_station(section)?)),
+            KindKey::MobileHost => Self::MobileHost(Box::new(handoff::mobile_host(section)?)),
         })
     }
 
@@ -54,6 +83,13 @@ impl Task {
             Self::Nack(..) => KindKey::Nack,
             Self::Split(_) => KindKey::Split,
             Self::NeighborhoodRed(_) => KindKey::NeighborhoodRed,
+            Self::DProxy(_) => KindKey::DProxy,
+            Self::Tunnel(task) => task.kind(),
+            Self::Gateway(_) => KindKey::Gateway,
+            Self::GatewayExit(_) => KindKey::GatewayExit,
+            Self::HomeAgent(_) => KindKey::HomeAgent,
+            Self::BaseStation(_) => KindKey::BaseStation,
+            Self::MobileHost(_) => KindKey::MobileHost,
         };
         kind.word()
     }
@@ -62,7 +98,8 @@ impl Task {
     pub(crate) fn queued(&self) -> Option<Queued> {
         match self {
             Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => Some(path.queued()),
-            Self::Split(_) | Self::NeighborhoodRed(_) => None,
+            Self::DProxy(task) => Some(task.queued()),
+            _ => None,
         }
     }
 
@@ -72,7 +109,7 @@ impl Task {
             Self::NeighborhoodRed(config) => {
                 Some(Offered { queue: config.queue, interface: config.interface.clone() })
             }
-            Self::Snoop(..) | Self::Mtcp(..) | Self::Nack(..) | Self::Split(_) => None,
+            _ => None,
         }
     }
 
@@ -80,7 +117,8 @@ impl Task {
     pub(crate) fn captured(&self) -> Vec<Captured> {
         match self {
             Self::Split(task) => task.captured(),
-            Self::Snoop(..) | Self::Mtcp(..) | Self::Nack(..) | Self::NeighborhoodRed(_) => Vec::new(),
+            Self::Gateway(task) => task.captured(),
+            _ => Vec::new(),
         }
     }
 

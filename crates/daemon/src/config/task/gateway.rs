@@ -1,0 +1,192 @@
+//! Gateways between TCP and TPA.
+
+use super::super::keys::{KindKey, gateway as keys, proxy, split};
+use super::super::values::{self, Subnet};
+use super::{in_path, secret};
+use crate::rules::{Calls, Captured};
+use hopline_net::gateway::destination::{Destination, Rule};
+use hopline_net::gateway::key::{Key, Name, Peer};
+use hopline_net::gateway::socks::Login;
+use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Way};
+use hopline_net::tpa;
+use hopline_net::transparent::LegOptions;
+use hopline_scenario::schema::Section;
+use hopline_scenario::source::Problem;
+use std::fmt::Display;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+/// An entrance, and what is diverted to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntranceTask {
+    /// The interface by which diverted connections come; `None`: none is diverted.
+    pub divert: Option<String>,
+    /// Where these go; empty: anywhere.
+    pub destinations: Vec<Subnet>,
+    /// The ports that they call; empty: all.
+    pub ports: Vec<u16>,
+    /// Where they are taken.
+    pub port: u16,
+    /// What it is.
+    pub config: EntranceConfig,
+}
+
+/// Where diverted connections are taken at the first proxy of a file.
+const FIRST_PORT: u16 = 7070;
+
+impl EntranceTask {
+    pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Self, Problem> {
+        let kind = KindKey::Gateway;
+        let port = section.narrow(split::LISTEN_PORT.name).unwrap_or(FIRST_PORT + number);
+        let divert = section
+            .word(keys::DIVERT.name)
+            .map(|name| values::interface(section, keys::DIVERT.name, name))
+            .transpose()?;
+        let mut ways = forwards(section)?;
+        ways.extend(socks(section)?);
+        if divert.is_some() {
+            let listen = [(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()];
+            ways.extend(listen.map(|listen| Way::Transparent { listen }));
+        }
+        let Some(first) = ways.first().cloned() else {
+            return Err(Problem::new("a gateway by which nothing comes")
+                .at(section.origin)
+                .help("add forward = [\"127.0.0.1:8080 = server.example:80\"], socks = \"127.0.0.1:1080\" or divert = \"eth1\""));
+        };
+        let exit = required(kind, section, keys::EXIT.name, "address with a port", "192.0.2.7:7172")?;
+        let name: Name = required(kind, section, keys::IDENTITY.name, "name", "drone-7")?;
+        let key = Key::new(&secret::key(kind, section)?);
+        let mut config = EntranceConfig { ways, ..EntranceConfig::new(first, exit, name, key) };
+        section.set(keys::FALLBACK, &mut config.fallback);
+        section.set(keys::SOURCES, &mut config.sources);
+        for (key, field) in [
+            (keys::FALLBACK_AFTER_S, &mut config.fallback_after),
+            (keys::RETRY_AFTER_S, &mut config.retry_after),
+            (split::CONNECT_TIMEOUT_S, &mut config.connect_timeout),
+        ] {
+            *field = values::seconds(section, key.name).unwrap_or(*field);
+        }
+        config.tpa = trunk(section, config.tpa);
+        config.tcp = leg(section);
+        config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
+        config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
+        config.validate().map_err(|error| wrong(section, error))?;
+        Ok(Self {
+            divert,
+            destinations: values::parsed_list(section, keys::DESTINATIONS.name, "network", "10.1.0.0/16")?,
+            ports: in_path::ports(section),
+            port,
+            config,
+        })
+    }
+
+    /// The connections that end here without knowing.
+    pub(super) fn captured(&self) -> Vec<Captured> {
+        let Self { divert: Some(interface), destinations, ports, port, .. } = self else { return Vec::new() };
+        let calls = Calls::By {
+            interface: interface.clone(),
+            sources: Vec::new(),
+            destinations: destinations.clone(),
+        };
+        vec![Captured { port: *port, calls, ports: ports.clone() }]
+    }
+}
+
+/// What a section says of an exit.
+pub(super) fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
+    let mut config = ExitConfig::new(peers(section)?);
+    config.listen = values::parsed(section, keys::LISTEN.name, "address with a port", "0.0.0.0:7172")?
+        .unwrap_or(config.listen);
+    let allowed: Vec<Rule> = values::parsed_list(section, keys::ALLOWED.name, "rule", "10.0.0.0/8 80-443")?;
+    if !allowed.is_empty() {
+        config.allowed = Allowed::Listed(allowed);
+    }
+    section.set(keys::SOURCES, &mut config.sources);
+    config.connect_timeout =
+        values::seconds(section, split::CONNECT_TIMEOUT_S.name).unwrap_or(config.connect_timeout);
+    config.tpa = trunk(section, config.tpa);
+    config.tcp = leg(section);
+    config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
+    config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
+    config.validate().map_err(|error| wrong(section, error))?;
+    Ok(config)
+}
+
+fn forwards(section: &Section<'_>) -> Result<Vec<Way>, Problem> {
+    let origin = section.origin_of(keys::FORWARD.name);
+    let forward = |text: &str| {
+        let parsed = text.split_once('=').and_then(|(listen, to)| {
+            Some(Way::Forward {
+                listen: listen.trim().parse().ok()?,
+                to: to.trim().parse::<Destination>().ok()?,
+            })
+        });
+        parsed.ok_or_else(|| {
+            Problem::new(format!("\"{text}\" is no forward"))
+                .at(origin)
+                .help("where it listens = where it leads: \"127.0.0.1:8080 = server.example:80\"")
+        })
+    };
+    section.texts(keys::FORWARD.name).into_iter().map(forward).collect()
+}
+
+fn socks(section: &Section<'_>) -> Result<Option<Way>, Problem> {
+    let listen: Option<SocketAddr> =
+        values::parsed(section, keys::SOCKS.name, "address with a port", "127.0.0.1:1080")?;
+    let Some(listen) = listen else { return Ok(None) };
+    let origin = section.origin_of(keys::SOCKS_LOGIN_FILE.name);
+    let login = |path: &str| {
+        let line = secret::first_line(path, origin)?;
+        line.split_once(':').and_then(|(user, password)| Login::new(user, password)).ok_or_else(|| {
+            Problem::new(format!("{path}: no login")).at(origin).help("its first line is USER:PASSWORD")
+        })
+    };
+    let login = section.word(keys::SOCKS_LOGIN_FILE.name).map(login).transpose()?;
+    Ok(Some(Way::Socks { listen, login }))
+}
+
+fn peers(section: &Section<'_>) -> Result<Vec<Peer>, Problem> {
+    let origin = section.origin_of(keys::PEERS.name);
+    let peer = |text: &str| {
+        let wrong = || {
+            Problem::new(format!("\"{text}\" is no peer"))
+                .at(origin)
+                .help("a name = the file of its key: \"drone-7 = /etc/hopline/drone-7.key\"")
+        };
+        let (name, path) = text.split_once('=').ok_or_else(wrong)?;
+        let name = name.trim().parse().map_err(|_| wrong())?;
+        Ok(Peer { name, key: Key::new(&secret::in_file(path.trim(), origin)?) })
+    };
+    let peers: Vec<Peer> = section.texts(keys::PEERS.name).into_iter().map(peer).collect::<Result<_, _>>()?;
+    if peers.is_empty() {
+        let example = "[\"drone-7 = /etc/hopline/drone-7.key\"]";
+        return Err(values::missing(section, keys::PEERS.name, KindKey::GatewayExit.word(), example));
+    }
+    Ok(peers)
+}
+
+fn required<T: FromStr>(
+    kind: KindKey,
+    section: &Section<'_>,
+    key: &str,
+    what: &str,
+    example: &str,
+) -> Result<T, Problem> {
+    values::parsed(section, key, what, example)?
+        .ok_or_else(|| values::missing(section, key, kind.word(), &format!("\"{example}\"")))
+}
+
+fn trunk(section: &Section<'_>, config: tpa::Config) -> tpa::Config {
+    match section.narrow(keys::CWND_MAX.name) {
+        Some(cwnd_max) => tpa::Config { cwnd_max, ..config },
+        None => config,
+    }
+}
+
+fn leg(section: &Section<'_>) -> LegOptions {
+    LegOptions { congestion: section.word(keys::CONGESTION.name).map(str::to_owned), ..LegOptions::default() }
+}
+
+fn wrong(section: &Section<'_>, error: impl Display) -> Problem {
+    Problem::new(error.to_string()).at(section.origin_of(proxy::KIND.key.name))
+}

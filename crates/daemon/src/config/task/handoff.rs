@@ -1,0 +1,95 @@
+//! Home agents, base stations, mobile hosts.
+
+use super::super::keys::{KindKey, handoff as keys, pair};
+use super::super::values::{self, Subnet};
+use super::{in_path, secret};
+use hopline_core::Duration;
+use hopline_net::handoff::{Decide, HomeConfig, MobileConfig, Signals, StationConfig};
+use hopline_proxy::handoff::Key;
+use hopline_scenario::keys::{cells, mobile};
+use hopline_scenario::schema::Section;
+use hopline_scenario::source::Problem;
+use ipnet::IpNet;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+pub(super) fn home_agent(section: &Section<'_>) -> Result<HomeConfig, Problem> {
+    let kind = KindKey::HomeAgent;
+    let key = Key::new(secret::key(kind, section)?);
+    let mut config =
+        HomeConfig::new(address(kind, section, keys::ADDRESS.name)?, network(kind, section)?, key);
+    config.mobiles = values::parsed_list(section, keys::MOBILES.name, "address", "10.9.0.7")?;
+    config.interfaces = interfaces(kind, section)?;
+    config.scheme = section.get(cells::SCHEME);
+    config.mtu = section.narrow(pair::MTU.name).unwrap_or(config.mtu);
+    Ok(config)
+}
+
+pub(super) fn base_station(section: &Section<'_>) -> Result<StationConfig, Problem> {
+    let kind = KindKey::BaseStation;
+    let ends = [address(kind, section, keys::ADDRESS.name)?, address(kind, section, keys::HOME_AGENT.name)?];
+    let wired = interface(kind, section, keys::WIRED.name, "eth0")?;
+    let wireless = in_path::interface(kind, section)?;
+    let key = Key::new(secret::key(kind, section)?);
+    let mut config = StationConfig::new(ends, network(kind, section)?, [&wired, &wireless], key);
+    config.beacon_interval = Duration::from_secs_f64(section.get(cells::BEACON_S));
+    config.buffer_packets = section.narrow(cells::BUFFER_PACKETS.key.name).unwrap_or(config.buffer_packets);
+    config.cold = section.get(cells::START);
+    Ok(config)
+}
+
+pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem> {
+    let kind = KindKey::MobileHost;
+    let key = Key::new(secret::key(kind, section)?);
+    let mut config = MobileConfig::new(address(kind, section, keys::ADDRESS.name)?, key);
+    config.interfaces = interfaces(kind, section)?;
+    config.scheme = section.get(cells::SCHEME);
+    config.decide = match section.number(keys::HANDOFF_EVERY_S.name) {
+        Some(every) => Decide::Every(Duration::from_secs_f64(every)),
+        None => Decide::Stronger {
+            by_db: section.get(mobile::HYSTERESIS_DB),
+            beacons: section.narrow(mobile::BEACONS.key.name).expect("it has a default"),
+        },
+    };
+    config.buffering = section.narrow(mobile::BUFFERING.key.name).unwrap_or(config.buffering);
+    if let Some(lifetime) = section.number(keys::LIFETIME_S.name) {
+        config.lifetime = Duration::from_secs_f64(lifetime);
+    }
+    if let Some(path) = section.word(keys::SIGNALS.name) {
+        config.signals = Signals::File(PathBuf::from(path));
+    }
+    Ok(config)
+}
+
+fn address(kind: KindKey, section: &Section<'_>, key: &str) -> Result<Ipv4Addr, Problem> {
+    values::parsed(section, key, "IPv4 address", "192.0.2.1")?
+        .ok_or_else(|| values::missing(section, key, kind.word(), "\"192.0.2.1\""))
+}
+
+fn network(kind: KindKey, section: &Section<'_>) -> Result<(Ipv4Addr, u8), Problem> {
+    let key = keys::NETWORK.name;
+    let subnet: Option<Subnet> = values::parsed(section, key, "network", "10.9.0.0/24")?;
+    match subnet.map(|subnet| subnet.0) {
+        Some(IpNet::V4(net)) => Ok((net.addr(), net.prefix_len())),
+        Some(IpNet::V6(net)) => {
+            Err(Problem::new(format!("{net}: handoff is of IPv4")).at(section.origin_of(key)))
+        }
+        None => Err(values::missing(section, key, kind.word(), "\"10.9.0.0/24\"")),
+    }
+}
+
+fn interfaces(kind: KindKey, section: &Section<'_>) -> Result<Vec<String>, Problem> {
+    let key = keys::INTERFACES.name;
+    let named = section.texts(key);
+    if named.is_empty() {
+        return Err(values::missing(section, key, kind.word(), "[\"wlan0\"]"));
+    }
+    named.into_iter().map(|name| values::interface(section, key, name)).collect()
+}
+
+fn interface(kind: KindKey, section: &Section<'_>, key: &str, example: &str) -> Result<String, Problem> {
+    let name = section
+        .word(key)
+        .ok_or_else(|| values::missing(section, key, kind.word(), &format!("\"{example}\"")))?;
+    values::interface(section, key, name)
+}

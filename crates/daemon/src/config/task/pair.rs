@@ -1,0 +1,116 @@
+//! One end of a link that repairs its losses.
+
+use super::super::keys::{KindKey, pair as keys};
+use super::super::values::{self, Subnet};
+use super::{in_path, secret};
+use crate::rules::{Hooks, Queued};
+use hopline_net::opaque::Shaping;
+use hopline_net::{dproxy, opaque};
+use hopline_proxy::dproxy::Key;
+use hopline_proxy::tunnel::Repair;
+use hopline_scenario::machines;
+use hopline_scenario::schema::Section;
+use hopline_scenario::source::Problem;
+use ipnet::IpNet;
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+/// D-Proxy, reading TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DProxyTask {
+    /// Where it stands.
+    pub stands: keys::Stands,
+    /// What it is.
+    pub config: dproxy::Config,
+}
+
+/// A tunnel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunnelTask {
+    kind: KindKey,
+    /// Addresses of its interface.
+    pub addresses: Vec<IpNet>,
+    /// What is routed into it.
+    pub routes: Vec<Subnet>,
+    /// What it is.
+    pub config: opaque::Config,
+}
+
+impl DProxyTask {
+    pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Self, Problem> {
+        let kind = KindKey::DProxy;
+        let ends: [Ipv4Addr; 2] = ends(kind, section, "192.0.2.1")?;
+        let key = Key::new(secret::key(kind, section)?);
+        let interface = in_path::interface(kind, section)?;
+        let mut config = dproxy::Config::new(in_path::queue(section, number), interface, ends, key);
+        let (held_packets, caching) = (config.machine.held_packets, config.machine.caching);
+        config.machine = machines::d_proxy(section, ends[0], ends[1], key);
+        // Behind a real queue more waits than in a simulated one, whose repairs go first.
+        if !section.has("held_packets") {
+            config.machine.held_packets = held_packets;
+        }
+        if !section.has("high_water_packets") {
+            config.machine.caching = caching;
+        }
+        config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
+        let stands = section.get(keys::STANDS).unwrap_or(keys::Stands::Router);
+        Ok(Self { stands, config })
+    }
+
+    /// The packets that wait for what it says.
+    pub(super) fn queued(&self) -> Queued {
+        let queue = &self.config.queue;
+        let hooks = match self.stands {
+            keys::Stands::Router => Hooks::Forward,
+            keys::Stands::Host => Hooks::Local { but_mark: queue.mark },
+        };
+        Queued {
+            queue: queue.number,
+            interface: queue.mobile.clone(),
+            subnets: Vec::new(),
+            ports: Vec::new(),
+            hooks,
+        }
+    }
+}
+
+impl TunnelTask {
+    pub(super) fn resolve(kind: KindKey, section: &Section<'_>) -> Result<Self, Problem> {
+        let [local, peer]: [IpAddr; 2] = ends(kind, section, "192.0.2.1")?;
+        let mut config = opaque::Config::new(local, peer, Key::new(secret::key(kind, section)?));
+        if kind == KindKey::Arq {
+            config.repair = Repair::Acknowledging(machines::arq(&section.section(keys::ARQ.name)));
+        } else {
+            config.repair = Repair::Asking(machines::opaque(section));
+        }
+        if let Some(name) = section.word(keys::TUN.name) {
+            config.tun = values::interface(section, keys::TUN.name, name)?;
+        }
+        config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
+        config.mtu = section.narrow(keys::MTU.name).unwrap_or(config.mtu);
+        let rate = section.number(keys::RATE_MBPS.name).and_then(|mbps| NonZeroU64::new((mbps * 1e6) as u64));
+        config.shaping = rate.map(Shaping::new);
+        config.tun_mtu().map_err(|must| Problem::new(must).at(section.origin))?;
+        Ok(Self {
+            kind,
+            addresses: values::interface_addresses(section, keys::TUN_ADDRESSES.name)?,
+            routes: values::parsed_list(section, keys::ROUTES.name, "network", "10.1.0.0/16")?,
+            config,
+        })
+    }
+}
+
+impl TunnelTask {
+    pub(super) const fn kind(&self) -> KindKey {
+        self.kind
+    }
+}
+
+fn ends<A: FromStr>(kind: KindKey, section: &Section<'_>, example: &str) -> Result<[A; 2], Problem> {
+    let end = |key: &str| {
+        values::parsed(section, key, "address", example)?
+            .ok_or_else(|| values::missing(section, key, kind.word(), &format!("\"{example}\"")))
+    };
+    Ok([end(keys::LOCAL.name)?, end(keys::PEER.name)?])
+}
