@@ -94,3 +94,47 @@ fn every_key_belongs_to_some_kind() {
     let orphans: Vec<_> = keys::PROXY.iter().map(|key| key.name).filter(|key| !taken(key)).collect();
     assert_eq!(orphans, Vec::<&str>::new());
 }
+
+/// Every file that the guide shows, with the keys that it speaks of.
+#[test]
+fn the_files_of_the_guide_are_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = |name: &str, digits: usize| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, "7".repeat(digits)).unwrap();
+        path.display().to_string()
+    };
+    let (link, cells) = (key("link.key", 64), key("cells.key", 32));
+    let guide = include_str!("../../../../docs/proxy.md");
+    let files: Vec<&str> =
+        guide.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let mut kinds = BTreeSet::new();
+    for file in files {
+        let text = file.replace("link.key", &link).replace("cells.key", &cells);
+        let config = read(&text).unwrap_or_else(|said| panic!("{said}\n{text}"));
+        kinds.extend(config.proxies.iter().map(|proxy| proxy.task.kind()));
+    }
+    let unsaid: Vec<_> =
+        keys::KindKey::ALL.iter().map(|kind| kind.word()).filter(|kind| !kinds.contains(kind)).collect();
+    assert_eq!(unsaid, ["mtcp", "nack", "arq"], "their files are as those of snoop and opaque");
+}
+
+#[test]
+fn a_secret_is_told_apart_from_what_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |text: &str| {
+        let path = folder.path().join("key");
+        std::fs::write(&path, text).unwrap();
+        format!(
+            "[[proxy]]\nkind = \"opaque\"\nlocal = \"192.0.2.1\"\npeer = \"192.0.2.2\"\nkey_file = \"{}\"\n",
+            path.display()
+        )
+    };
+    assert!(read(&file(&format!("{}\n", "aF".repeat(32)))).is_ok());
+    for wrong in ["", "7", &"7".repeat(63), &"7".repeat(66), &"g7".repeat(32)] {
+        let said = read(&file(wrong)).unwrap_err();
+        assert!(said.contains("key: not 64 hexadecimal digits (make one: head -c 32 /dev/urandom"), "{said}");
+    }
+    let absent = read(&file("").replace("/key\"", "/other\"")).unwrap_err();
+    assert!(absent.contains("p.toml:5:12") && absent.contains("No such file"), "{absent}");
+}
