@@ -2,11 +2,12 @@
 
 use crate::config::{Config, Proxy};
 use crate::keeper::Keeper;
+use crate::open::{self, Opened};
 use crate::rules::{self, Rules};
 use crate::seat::{Change, Event, Seat};
 use crate::state::State;
 use crate::status::Status;
-use crate::{RunError, control, log, metrics, open, sandbox};
+use crate::{RunError, control, log, metrics, sandbox};
 use hopline_scenario::source::Problems;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -36,7 +37,7 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
     let (events, incoming) = mpsc::channel();
-    let mut daemon = Daemon::start(path, config, state, keeper, &events)?;
+    let mut daemon = Daemon::start(path, config, keeper, state, &events)?;
     forward(signals, events).map_err(RunError::Signals)?;
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     daemon.live(&incoming);
@@ -72,25 +73,23 @@ impl Daemon {
     fn start(
         path: &Path,
         config: Config,
-        state: State,
         keeper: Keeper,
+        state: State,
         events: &Sender<Event>,
     ) -> Result<Self, RunError> {
+        let metrics = config.metrics.map(|at| TcpListener::bind(at).map_err(|e| RunError::Metrics(at, e)));
+        let metrics = metrics.transpose()?;
+        let opened = open_all(&config.proxies)?;
         let control = control::listen(&state.socket()).map_err(|e| RunError::Socket(state.socket(), e))?;
-        let metrics = config
-            .metrics
-            .map(|at| TcpListener::bind(at).map_err(|e| RunError::Metrics(at, e)))
-            .transpose()?;
-        let mut seats = Vec::new();
-        for proxy in &config.proxies {
-            let refused = |error| RunError::Open(proxy.name.clone(), error);
-            let opened = open::open(&proxy.task).map_err(refused)?;
-            seats.push(Seat::start(proxy.clone(), opened, events).map_err(RunError::Thread)?);
-        }
-        if let Err(error) = rules::set_up(&Rules::of(&config), state.folder()) {
-            seats.into_iter().for_each(Seat::end);
-            return Err(error.into());
-        }
+        let rules = rules::set_up(&Rules::of(&config), state.folder());
+        let start = |(proxy, opened): (&Proxy, Opened)| Seat::start(proxy.clone(), opened, events);
+        let started = rules.map_err(RunError::from).and_then(|()| {
+            config.proxies.iter().zip(opened).map(start).collect::<io::Result<_>>().map_err(RunError::Thread)
+        });
+        let seats: Vec<Seat> = started.inspect_err(|_| {
+            let _ = rules::undo(&config.name, state.folder());
+            let _ = std::fs::remove_file(state.socket());
+        })?;
         let inner = Mutex::new(Inner { reloads: 0, seats });
         let shared = Arc::new(Shared { name: config.name.clone(), since: now(), inner });
         shared.clone().tell(control, metrics).map_err(RunError::Thread)?;
@@ -157,7 +156,7 @@ impl Daemon {
             let place = before.iter().position(|seat| seat.proxy().name == proxy.name);
             kept.push(place.and_then(|place| keep(before.remove(place), proxy)));
         }
-        before.into_iter().for_each(Seat::end);
+        drop(before);
         for (proxy, kept) in config.proxies.iter().zip(kept) {
             inner.seats.push(kept.unwrap_or_else(|| Seat::begin(proxy.clone(), &self.events)));
         }
@@ -173,11 +172,17 @@ impl Daemon {
     fn end(self) -> Result<(), RunError> {
         // Rules first: nothing new comes then for what is about to go.
         let undone = rules::undo(&self.config.name, self.state.folder());
-        std::mem::take(&mut self.shared.lock().seats).into_iter().for_each(Seat::end);
+        self.shared.lock().seats.clear();
         let _ = std::fs::remove_file(self.state.socket());
         info!("ended");
         Ok(undone.map(drop)?)
     }
+}
+
+fn open_all(proxies: &[Proxy]) -> Result<Vec<Opened>, RunError> {
+    let open =
+        |proxy: &Proxy| open::open(&proxy.task).map_err(|error| RunError::Open(proxy.name.clone(), error));
+    proxies.iter().map(open).collect()
 }
 
 /// A seat that goes on under a changed file, or `None`: it has ended.
@@ -189,7 +194,7 @@ fn keep(mut seat: Seat, proxy: &Proxy) -> Option<Seat> {
             Some(seat)
         }
         Change::Another => {
-            seat.end();
+            drop(seat);
             None
         }
     }

@@ -169,17 +169,20 @@ impl Seat {
         }
     }
 
-    /// Ends it, and waits until it has.
-    pub(crate) fn end(self) {
-        if let State::Running { stop, thread, .. } = self.state {
-            let _ = rustix::io::write(&stop, &1u64.to_ne_bytes());
-            let _ = thread.join();
-        }
-    }
-
     fn wait(&mut self, why: String, failures: u32) {
         let patience = PATIENCE[0].saturating_mul(1 << failures.min(16)).min(PATIENCE[1]);
         (self.state, self.since) = (State::Waiting { why, until: now() + patience, failures }, now());
+    }
+}
+
+/// Ends its service, and waits until it has.
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let ended = State::Waiting { why: String::new(), until: self.since, failures: 0 };
+        if let State::Running { stop, thread, .. } = std::mem::replace(&mut self.state, ended) {
+            let _ = rustix::io::write(&stop, &1u64.to_ne_bytes());
+            let _ = thread.join();
+        }
     }
 }
 

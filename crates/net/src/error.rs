@@ -19,6 +19,12 @@ pub enum Error {
         /// What there is, separated by spaces.
         offered: String,
     },
+    /// This namespace has no interface of this name, now.
+    #[error("there is no interface `{name}` here")]
+    NoSuchInterface {
+        /// What was looked for.
+        name: String,
+    },
     /// Anything else.
     #[error("{doing}: {source}")]
     System {
@@ -37,6 +43,15 @@ impl Error {
             Self::Unavailable { doing, source }
         } else {
             Self::System { doing, source }
+        }
+    }
+
+    /// What stands in the way of someone who looked for the interface `name` and got `source`.
+    pub(crate) fn of_interface(name: &str, source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        match source.raw_os_error() {
+            Some(libc::ENODEV | libc::ENXIO) => Self::NoSuchInterface { name: name.into() },
+            _ => Self::new(format!("looking for the interface {name}"), source),
         }
     }
 

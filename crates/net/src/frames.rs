@@ -50,7 +50,7 @@ impl FrameSocket {
         let inet = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
             .map_err(|e| Error::new("opening a socket", e))?;
         let asking = |what: &str, error: io::Error| Error::new(format!("looking for {what} {name}"), error);
-        let interface = name_to_index(&inet, name).map_err(|e| asking("the interface", e.into()))?;
+        let interface = name_to_index(&inet, name).map_err(|e| Error::of_interface(name, e))?;
         let ip = sys::address(&inet, name).map_err(|e| asking("the IPv4 address of", e))?;
         let no_ethernet =
             || io::Error::new(io::ErrorKind::Unsupported, "it is no interface of Ethernet or 802.11");

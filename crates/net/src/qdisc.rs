@@ -52,8 +52,7 @@ impl Qdisc {
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)
             .map_err(|e| Error::new("opening a netlink socket of routing", e))?;
         connect(&fd, &SocketAddrNetlink::new(0, 0)).map_err(|e| Error::new("connecting to routing", e))?;
-        let index = name_to_index(&fd, interface)
-            .map_err(|e| Error::new(format!("looking for the interface {interface}"), e))?;
+        let index = name_to_index(&fd, interface).map_err(|e| Error::of_interface(interface, e))?;
         Ok(Self { fd, interface: index, sequence: 0, buffer: vec![0; LONGEST] })
     }
 

@@ -147,8 +147,7 @@ impl BaseStation {
         let mut random = Stream::keyed(seed, 0, 0, Purpose::Handoff);
         let machine = Machine::new(config.behaviour(clock), clock.now(), &mut random);
         let (wired, wireless) = (&config.wired, &config.wireless);
-        let groups =
-            Groups::new(wired).map_err(|e| Error::new(format!("looking for the interface {wired}"), e))?;
+        let groups = Groups::new(wired).map_err(|e| Error::of_interface(wired, e))?;
         let exit = Exit::open(wired, config.receive_buffer)?;
         let to_home = Messenger::open(config.address, Some(wired))?;
         let to_mobiles = Messenger::open(config.address, Some(wireless))?;

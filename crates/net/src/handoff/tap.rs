@@ -34,7 +34,11 @@ impl Tap {
             Ok(socket)
         };
         let doing = || format!("looking at what comes by {interface} (CAP_NET_RAW)");
-        let socket = open().map_err(|e: io::Error| Error::new(doing(), e))?;
+        let refused = |error: io::Error| match error.raw_os_error() {
+            Some(libc::ENODEV) => Error::of_interface(interface, error),
+            _ => Error::new(doing(), error),
+        };
+        let socket = open().map_err(refused)?;
         Ok(Self { socket, buffers: (0..BATCH).map(|_| vec![0; SEEN].into()).collect() })
     }
 

@@ -148,14 +148,13 @@ impl Queue {
     /// Takes the queue, in the calling thread's namespace. Packets wait for verdicts from now on.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, where there is no such interface, or
-    /// if somebody else has the queue.
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, or if somebody else has the queue;
+    /// [`Error::NoSuchInterface`].
     pub fn open(config: &Config) -> Result<Self, Error> {
         let Config { number, mobile, .. } = config;
         let injector = Injector::new(config.mark)?;
         let qdisc = Qdisc::of(mobile)?;
-        let mobile = name_to_index(&injector, mobile)
-            .map_err(|e| Error::new(format!("looking for the interface {mobile}"), e))?;
+        let mobile = name_to_index(&injector, mobile).map_err(|e| Error::of_interface(mobile, e))?;
         let mut incoming = Incoming::new(*number, mobile);
         let socket = open_socket(config, |packet| incoming.take(packet))?;
         let verdicts = Verdicts::new(*number);

@@ -45,7 +45,7 @@ fn stations() {
         let config = StationConfig::new([address, HOME], NETWORK, interfaces, KEY);
         BaseStation::open(&config).unwrap_err().to_string()
     };
-    assert!(said(HOME, ["none", "lo"]).contains("looking for the interface none: No such device"));
+    assert!(said(HOME, ["none", "lo"]).contains("there is no interface `none` here"));
     assert!(said(HOME, ["lo", "none"]).contains("taking UDP port 1021 of 10.60.0.254 on none"));
     assert!(said(STATIONS[0], ["lo", "lo"]).contains("(the host must have this address)"));
 }

@@ -195,7 +195,7 @@ pub(crate) fn mistakes_are_named() {
     assert!(error.contains("NFQUEUE 9"), "{error}");
     drop(held);
     let error = why(&Config { interface: "nothing".into(), ..good.clone() });
-    assert!(error.contains("looking for the interface nothing: No such device"), "{error}");
+    assert!(error.contains("there is no interface `nothing` here"), "{error}");
     let error = why(&Config { interface: "lo".into(), ..good.clone() });
     assert!(error.contains("it is no interface of Ethernet or 802.11"), "{error}");
     let mut relayed = good.clone();

@@ -123,7 +123,7 @@ pub(crate) fn who_has_a_queue_has_it_alone() {
 pub(crate) fn mistakes_are_named() {
     let router = Namespace::new().unwrap();
     let error = router::queue(&router, "nothing").unwrap_err().to_string();
-    assert!(error.contains("looking for the interface nothing: No such device"), "{error}");
+    assert!(error.contains("there is no interface `nothing` here"), "{error}");
 }
 
 /// With the queue before another interface, all packets are on one side.
