@@ -111,7 +111,13 @@ impl Daemon {
                 }
                 None => {}
             }
-            self.shared.lock().seats.iter_mut().for_each(|seat| seat.try_again(&self.events));
+            let mut back = false;
+            for seat in &mut self.shared.lock().seats {
+                back |= seat.try_again(&self.events);
+            }
+            if back {
+                self.renew_rules();
+            }
         }
     }
 
@@ -138,6 +144,13 @@ impl Daemon {
             }
         }
         let _ = sd_notify::notify(&[NotifyState::Ready]);
+    }
+
+    /// An interface that was away has come back without what belonged to it.
+    fn renew_rules(&self) {
+        if let Err(error) = rules::change(&Rules::of(&self.config), self.state.folder()) {
+            error!(%error, "the rules are not those of the file");
+        }
     }
 
     fn change_to(&mut self, config: Config) {

@@ -116,11 +116,11 @@ impl Seat {
         }
     }
 
-    /// Opens its service again, if that is due.
-    pub(crate) fn try_again(&mut self, events: &Sender<Event>) {
-        let State::Waiting { until, failures, .. } = &self.state else { return };
+    /// Opens its service again, if that is due. Whether it runs again.
+    pub(crate) fn try_again(&mut self, events: &Sender<Event>) -> bool {
+        let State::Waiting { until, failures, .. } = &self.state else { return false };
         if *until > now() {
-            return;
+            return false;
         }
         let failures = *failures;
         let again = |seat: &Self| -> Result<State, String> {
@@ -133,8 +133,12 @@ impl Seat {
                 (self.state, self.since) = (running, now());
                 self.restarts += u64::from(self.lives > 0);
                 self.lives += 1;
+                true
             }
-            Err(why) => self.wait(why, failures + 1),
+            Err(why) => {
+                self.wait(why, failures + 1);
+                false
+            }
         }
     }
 

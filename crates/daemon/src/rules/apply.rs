@@ -26,6 +26,9 @@ pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
         if step.what.is_there()? {
             return Err(RuleError::Conflict(step.what.name()));
         }
+        if let Some(other) = step.what.in_its_place() {
+            return Err(RuleError::Conflict(other));
+        }
     }
     for step in &steps {
         let made = journal.add(&step.what).and_then(|()| step.make.run());

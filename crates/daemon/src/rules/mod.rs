@@ -9,6 +9,7 @@ mod apply;
 mod chain;
 mod journal;
 mod program;
+mod shaping;
 mod steps;
 mod table;
 
@@ -30,6 +31,7 @@ pub struct Rules {
     queued: Vec<Queued>,
     offered: Vec<Offered>,
     captured: Vec<Captured>,
+    shaped: Vec<Shaped>,
 }
 
 /// Packets that wait in a queue for what a machine says.
@@ -59,6 +61,13 @@ pub(crate) enum Hooks {
 pub(crate) struct Offered {
     pub(crate) queue: u16,
     pub(crate) interface: String,
+}
+
+/// An interface that sends no faster than this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shaped {
+    pub(crate) interface: String,
+    pub(crate) rate_bps: u64,
 }
 
 /// Connections that end at a listener of this machine.
@@ -91,6 +100,7 @@ impl Rules {
             queued: tasks().filter_map(|task| task.queued()).collect(),
             offered: tasks().filter_map(|task| task.offered()).collect(),
             captured: tasks().flat_map(|task| task.captured()).collect(),
+            shaped: tasks().filter_map(|task| task.shaped()).collect(),
         }
     }
 
@@ -109,6 +119,7 @@ impl Rules {
         if !self.captured.is_empty() {
             steps.extend(Step::captured(&self.owner, self.capture, &self.captured));
         }
+        steps.extend(self.shaped.iter().map(Step::shaped));
         steps
     }
 }

@@ -33,7 +33,7 @@ pub enum RuleError {
     },
     /// Somebody else has rules of this name.
     #[error(
-        "{0} is there already, and this daemon did not make it: give the daemon another name, or remove it"
+        "{0} is there already, and this daemon did not make it: remove it, or give the daemon another name"
     )]
     Conflict(String),
     /// What was made cannot be written down or read.
@@ -89,7 +89,7 @@ impl Program {
     fn package(&self) -> &'static str {
         match self.name.as_str() {
             "nft" => "nftables",
-            "ip" => "iproute2",
+            "ip" | "tc" => "iproute2",
             _ => "iptables",
         }
     }

@@ -2,7 +2,7 @@
 
 use super::chain::{Chain, Jump};
 use super::program::{Program, RuleError};
-use super::{Captured, Offered, chain, table};
+use super::{Captured, Offered, Shaped, chain, shaping, table};
 use crate::config::Capture;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,8 @@ pub(super) enum Made {
     Chain(Chain),
     /// A table of nftables with this name.
     Table(String),
+    /// The queue of an interface.
+    Queue(String),
     /// A routing rule: these words of ip(8) name it.
     Rule(Family, String),
     /// A route of a table: these words of ip(8) name it.
@@ -59,6 +61,12 @@ impl Step {
         Self { what: Made::Chain(chain), make, remake: Some(remake) }
     }
 
+    /// The queue of an interface whose rate is known.
+    pub(super) fn shaped(shaped: &Shaped) -> Self {
+        let make = shaping::program(shaped);
+        Self { what: Made::Queue(shaped.interface.clone()), remake: Some(make.clone()), make }
+    }
+
     /// The table of nftables that leads connections to listeners, and the routes behind it.
     pub(super) fn captured(owner: &str, capture: Capture, captured: &[Captured]) -> Vec<Self> {
         let name = table::name(owner);
@@ -83,6 +91,16 @@ impl Step {
 }
 
 impl Made {
+    /// What of others stands in its place, if anything does.
+    pub(super) fn in_its_place(&self) -> Option<String> {
+        match self {
+            Self::Queue(interface) => {
+                shaping::of_others(interface).map(|kind| format!("{kind} at {interface}"))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it is there.
     pub(super) fn is_there(&self) -> Result<bool, RuleError> {
         match self {
@@ -91,6 +109,7 @@ impl Made {
                 .run()?
                 .lines()
                 .any(|line| line == format!("table inet {name}"))),
+            Self::Queue(interface) => Ok(shaping::is_at(interface)),
             Self::Rule(family, rule) => Ok(!ip(*family, "rule show", rule).run()?.trim().is_empty()),
             // A table that is not there is an error to ip(8).
             Self::Route(family, route) => {
@@ -104,6 +123,7 @@ impl Made {
         let program = match self {
             Self::Chain(chain) => chain.restore(chain.unmaking(&chain.list()?)),
             Self::Table(name) => Program::new("nft", &format!("delete table inet {name}")),
+            Self::Queue(interface) => shaping::unmaking(interface),
             Self::Rule(family, rule) => ip(*family, "rule del", rule),
             Self::Route(family, route) => ip(*family, "route del", route),
         };
@@ -115,6 +135,7 @@ impl Made {
         match self {
             Self::Chain(chain) => format!("the chain {} of iptables", chain.name()),
             Self::Table(name) => format!("the table {name} of nftables"),
+            Self::Queue(interface) => format!("the queue of {interface}"),
             Self::Rule(family, rule) => format!("the routing rule `{} {rule}`", family.option()),
             Self::Route(family, route) => format!("the route `{} {route}`", family.option()),
         }

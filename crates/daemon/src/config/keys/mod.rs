@@ -177,6 +177,7 @@ const GROUPS: &[Group] = &[
     neighborhood::NEIGHBORHOOD,
     pair::ENDS,
     pair::TUNNEL,
+    pair::RATE,
     pair::LONGEST,
     pair::RECOVERY,
     pair::READING,
@@ -258,6 +259,7 @@ impl KindKey {
                 SECRET,
                 pair::ENDS,
                 pair::READING,
+                pair::RATE,
                 pair::RECOVERY,
                 in_path::LEADS,
                 in_path::WAITING,
@@ -271,6 +273,7 @@ impl KindKey {
                 SECRET,
                 pair::ENDS,
                 pair::TUNNEL,
+                pair::RATE,
                 pair::LONGEST,
                 pair::RECOVERY,
                 pair::OPAQUE,
@@ -278,7 +281,7 @@ impl KindKey {
                 in_path::LEAST_TIMER,
                 in_path::KEPT,
             ],
-            Self::Arq => &[SECRET, pair::ENDS, pair::TUNNEL, pair::LONGEST, pair::OF_ARQ],
+            Self::Arq => &[SECRET, pair::ENDS, pair::TUNNEL, pair::RATE, pair::LONGEST, pair::OF_ARQ],
             Self::Gateway => &[
                 SECRET,
                 gateway::ENTRANCE,
@@ -294,8 +297,14 @@ impl KindKey {
             Self::BaseStation => &[SECRET, handoff::ALL, handoff::FIXED, handoff::STATION, in_path::LEADS],
             Self::MobileHost => &[SECRET, handoff::ALL, handoff::ENDS, handoff::HOST],
         };
-        const IN_PATH: &[Group] =
-            &[in_path::LEADS, in_path::PLACE, in_path::PORTS_SERVED, in_path::WAITING, in_path::TABLE];
+        const IN_PATH: &[Group] = &[
+            in_path::LEADS,
+            in_path::PLACE,
+            in_path::PORTS_SERVED,
+            in_path::WAITING,
+            in_path::TABLE,
+            pair::RATE,
+        ];
         let sees_packets = matches!(self, Self::Snoop | Self::Mtcp | Self::Nack);
         own.iter().chain(IN_PATH.iter().filter(move |_| sees_packets)).copied()
     }

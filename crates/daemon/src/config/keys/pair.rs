@@ -36,7 +36,7 @@ pub const RATE_MBPS: Key = Key::number(
     "rate_mbps",
     0.001,
     100_000.0,
-    "what the link carries, a little less: packets wait here then, in FQ-CoDel, and not where nobody sees them dropped; default: they go at once",
+    "what the link carries, a little less: packets wait in this host then, and not where nobody sees them dropped; of opaque and arq: in FQ-CoDel; default: they go at once",
 );
 /// `arq`.
 pub const ARQ: Key =
@@ -61,7 +61,9 @@ pub enum Stands {
 /// The two ends.
 pub(super) const ENDS: &[Key] = &[LOCAL, PEER, PORT];
 /// The interface of a tunnel.
-pub(super) const TUNNEL: &[Key] = &[TUN, TUN_ADDRESSES, ROUTES, RATE_MBPS];
+pub(super) const TUNNEL: &[Key] = &[TUN, TUN_ADDRESSES, ROUTES];
+/// What the link carries.
+pub(super) const RATE: &[Key] = &[RATE_MBPS];
 /// Longest packets.
 pub(super) const LONGEST: &[Key] = &[MTU];
 /// When what is missing is asked for.

@@ -1,8 +1,8 @@
 //! Which packets pass a machine.
 
-use super::super::keys::{KindKey, in_path};
+use super::super::keys::{KindKey, in_path, pair};
 use super::super::values::{self, Subnet};
-use crate::rules::{Hooks, Queued};
+use crate::rules::{Hooks, Queued, Shaped};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
 
@@ -17,6 +17,8 @@ pub struct InPath {
     pub subnets: Vec<Subnet>,
     /// The ports of fixed hosts that are served; empty: all.
     pub ports: Vec<u16>,
+    /// Bits per second that go out by the interface, if they are to wait here.
+    pub rate_bps: Option<u64>,
 }
 
 /// Queue of the first proxy of a file.
@@ -30,13 +32,23 @@ impl InPath {
             interface: interface(kind, section)?,
             subnets: subnets(section)?,
             ports: ports(section),
+            rate_bps: rate_bps(section),
         })
     }
 
+    pub(super) fn shaped(&self) -> Option<Shaped> {
+        self.rate_bps.map(|rate_bps| Shaped { interface: self.interface.clone(), rate_bps })
+    }
+
     pub(super) fn queued(&self) -> Queued {
-        let Self { queue, interface, subnets, ports } = self.clone();
+        let Self { queue, interface, subnets, ports, .. } = self.clone();
         Queued { queue, interface, subnets, ports, hooks: Hooks::Forward }
     }
+}
+
+/// The rate of the link.
+pub(super) fn rate_bps(section: &Section<'_>) -> Option<u64> {
+    section.number(pair::RATE_MBPS.name).map(|mbps| (mbps * 1e6) as u64)
 }
 
 /// The queue of the proxy at place `number`.

@@ -14,7 +14,7 @@ pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
 
 use super::keys::KindKey;
-use crate::rules::{Captured, Offered, Queued};
+use crate::rules::{Captured, Offered, Queued, Shaped};
 use hopline_net::gateway::ExitConfig;
 use hopline_net::handoff::{HomeConfig, MobileConfig, StationConfig};
 use hopline_net::neighborhood as nred;
@@ -109,6 +109,15 @@ impl Task {
             Self::NeighborhoodRed(config) => {
                 Some(Offered { queue: config.queue, interface: config.interface.clone() })
             }
+            _ => None,
+        }
+    }
+
+    /// The interface whose rate it is told, if it is.
+    pub(crate) fn shaped(&self) -> Option<Shaped> {
+        match self {
+            Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => path.shaped(),
+            Self::DProxy(task) => task.shaped(),
             _ => None,
         }
     }

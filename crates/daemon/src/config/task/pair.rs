@@ -3,7 +3,7 @@
 use super::super::keys::{KindKey, pair as keys};
 use super::super::values::{self, Subnet};
 use super::{in_path, secret};
-use crate::rules::{Hooks, Queued};
+use crate::rules::{Hooks, Queued, Shaped};
 use hopline_net::opaque::Shaping;
 use hopline_net::{dproxy, opaque};
 use hopline_proxy::dproxy::Key;
@@ -23,6 +23,8 @@ pub struct DProxyTask {
     pub stands: keys::Stands,
     /// What it is.
     pub config: dproxy::Config,
+    /// Bits per second that go out by the interface, if they are to wait here.
+    pub rate_bps: Option<u64>,
 }
 
 /// A tunnel.
@@ -55,7 +57,12 @@ impl DProxyTask {
         }
         config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
         let stands = section.get(keys::STANDS).unwrap_or(keys::Stands::Router);
-        Ok(Self { stands, config })
+        Ok(Self { stands, config, rate_bps: in_path::rate_bps(section) })
+    }
+
+    pub(super) fn shaped(&self) -> Option<Shaped> {
+        let interface = &self.config.queue.mobile;
+        self.rate_bps.map(|rate_bps| Shaped { interface: interface.clone(), rate_bps })
     }
 
     /// The packets that wait for what it says.
@@ -89,8 +96,7 @@ impl TunnelTask {
         }
         config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
         config.mtu = section.narrow(keys::MTU.name).unwrap_or(config.mtu);
-        let rate = section.number(keys::RATE_MBPS.name).and_then(|mbps| NonZeroU64::new((mbps * 1e6) as u64));
-        config.shaping = rate.map(Shaping::new);
+        config.shaping = in_path::rate_bps(section).and_then(NonZeroU64::new).map(Shaping::new);
         config.tun_mtu().map_err(|must| Problem::new(must).at(section.origin))?;
         Ok(Self {
             kind,
