@@ -40,7 +40,7 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint tshark chromium iperf3 iptables test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
+check: lint tshark chromium iperf3 iptables nft test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
@@ -68,6 +68,10 @@ chromium:
 .PHONY: iptables
 iptables:
 	@.ci/install iptables iptables || echo 'Going on: the test that translates addresses with it is ignored.' >&2
+
+.PHONY: nft
+nft:
+	@.ci/install nft nftables || echo 'Going on: the tests of proxies that need it are ignored.' >&2
 
 .PHONY: iperf3
 iperf3:
