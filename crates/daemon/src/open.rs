@@ -2,14 +2,14 @@
 
 mod routes;
 
-use crate::config::{InPath, SplitTask, Task, TunnelTask};
+use crate::config::{InPath, SplitTask, StationTask, Task, TunnelTask};
 use hopline_net::dproxy::DProxy;
 use hopline_net::gateway::{Entrance, Exit};
 use hopline_net::handoff::{BaseStation, HomeAgent, MobileHost};
 use hopline_net::neighborhood::Neighborhood;
 use hopline_net::nfqueue::{self, Figures, Seat};
 use hopline_net::opaque::Opaque;
-use hopline_net::service::Service;
+use hopline_net::service::{Service, Together};
 use hopline_net::split::Split;
 use hopline_net::{Error, gateway};
 use hopline_proxy::Filter;
@@ -69,7 +69,7 @@ pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
         Task::Gateway(task) => gateway(task)?,
         Task::GatewayExit(config) => fixed(Exit::open(config)?),
         Task::HomeAgent(config) => fixed(HomeAgent::open(config)?),
-        Task::BaseStation(config) => fixed(BaseStation::open(config)?),
+        Task::BaseStation(task) => station(task)?,
         Task::MobileHost(config) => fixed(MobileHost::open(config)?),
     })
 }
@@ -117,6 +117,14 @@ fn gateway(task: &crate::config::EntranceTask) -> Result<Opened, gateway::Error>
     // Which connections are diverted is a matter of rules.
     let tune = move |task: &Task| matches!(task, Task::Gateway(task) if task.config == opened);
     Ok(Opened { service: Box::new(service), tuner: Tuner(Box::new(tune)) })
+}
+
+fn station(task: &StationTask) -> Result<Opened, Error> {
+    let mut station = BaseStation::open(&task.config)?;
+    let Some((queue, snoop)) = task.snoop else { return Ok(fixed(station)) };
+    let machine = station.inform(Snoop::new(snoop));
+    let seat = Seat::open(&nfqueue::Config::new(queue, &task.config.wireless), machine)?;
+    Ok(fixed(Together(Box::new(station), Box::new(seat))))
 }
 
 fn tunnel(task: &TunnelTask) -> Result<Opened, OpenError> {

@@ -1,5 +1,6 @@
 //! Keys of home agents, base stations and mobile hosts.
 
+use super::{Group, in_path, joined, length};
 use hopline_scenario::keys::{cells, mobile};
 use hopline_scenario::schema::Key;
 
@@ -40,6 +41,24 @@ pub const LIFETIME_S: Key = Key::number(
     "how long a station serves a host that says nothing, and is believed to be there; default: 3",
 );
 
+/// `snoop`.
+pub const SNOOP: Key = Key::table(
+    "snoop",
+    &joined::<{ length(OF_SNOOP) }>(OF_SNOOP),
+    "Snoop at this station, which forgets hosts that have gone and with start = warm knows what they have received elsewhere; default: none",
+);
+
+/// The keys of a Snoop that stands at a station.
+const OF_SNOOP: &[Group] = &[
+    in_path::WAITING,
+    in_path::TABLE,
+    in_path::SNOOP,
+    in_path::LOCAL,
+    in_path::LEAST_TIMER,
+    in_path::KEPT,
+    in_path::REFUSED,
+];
+
 /// Those of all three.
 pub(super) const ALL: &[Key] = &[ADDRESS];
 /// Those of home agents and stations.
@@ -50,7 +69,7 @@ pub(super) const HOME: &[Key] = &[MOBILES];
 pub(super) const ENDS: &[Key] = &[INTERFACES, cells::SCHEME.key];
 /// Those of stations.
 pub(super) const STATION: &[Key] =
-    &[HOME_AGENT, WIRED, cells::BUFFER_PACKETS.key, cells::BEACON_S.key, cells::START.key];
+    &[HOME_AGENT, WIRED, SNOOP, cells::BUFFER_PACKETS.key, cells::BEACON_S.key, cells::START.key];
 /// Those of mobile hosts.
 pub(super) const HOST: &[Key] = &[
     SIGNALS,

@@ -3,10 +3,13 @@
 use super::super::keys::{KindKey, handoff as keys, pair};
 use super::super::values::{self, Subnet};
 use super::{in_path, secret};
+use crate::rules::{Hooks, Queued};
 use hopline_core::Duration;
 use hopline_net::handoff::{Decide, HomeConfig, MobileConfig, Signals, StationConfig};
 use hopline_proxy::handoff::Key;
+use hopline_proxy::snoop;
 use hopline_scenario::keys::{cells, mobile};
+use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
 use ipnet::IpNet;
@@ -25,7 +28,30 @@ pub(super) fn home_agent(section: &Section<'_>) -> Result<HomeConfig, Problem> {
     Ok(config)
 }
 
-pub(super) fn base_station(section: &Section<'_>) -> Result<StationConfig, Problem> {
+/// A station, and who stands in the path to its hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StationTask {
+    /// The station.
+    pub config: StationConfig,
+    /// Snoop, and the queue in which packets wait for it.
+    pub snoop: Option<(u16, snoop::Config)>,
+}
+
+impl StationTask {
+    /// The packets that wait for what Snoop says.
+    pub(super) fn queued(&self) -> Option<Queued> {
+        let (queue, _) = self.snoop?;
+        Some(Queued {
+            queue,
+            interface: self.config.wireless.clone(),
+            subnets: Vec::new(),
+            ports: Vec::new(),
+            hooks: Hooks::Forward,
+        })
+    }
+}
+
+pub(super) fn base_station(section: &Section<'_>, number: u16) -> Result<StationTask, Problem> {
     let kind = KindKey::BaseStation;
     let ends = [address(kind, section, keys::ADDRESS.name)?, address(kind, section, keys::HOME_AGENT.name)?];
     let wired = interface(kind, section, keys::WIRED.name, "eth0")?;
@@ -35,7 +61,9 @@ pub(super) fn base_station(section: &Section<'_>) -> Result<StationConfig, Probl
     config.beacon_interval = Duration::from_secs_f64(section.get(cells::BEACON_S));
     config.buffer_packets = section.narrow(cells::BUFFER_PACKETS.key.name).unwrap_or(config.buffer_packets);
     config.cold = section.get(cells::START);
-    Ok(config)
+    let inner = section.section(keys::SNOOP.name);
+    let snoop = inner.is_given().then(|| Ok((in_path::queue(&inner, number), machines::snoop(&inner)?)));
+    Ok(StationTask { config, snoop: snoop.transpose()? })
 }
 
 pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem> {

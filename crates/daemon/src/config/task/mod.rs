@@ -9,6 +9,7 @@ mod secret;
 mod split;
 
 pub use gateway::EntranceTask;
+pub use handoff::StationTask;
 pub use in_path::InPath;
 pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
@@ -16,7 +17,7 @@ pub use split::SplitTask;
 use super::keys::KindKey;
 use crate::rules::{Captured, Offered, Queued, Shaped};
 use hopline_net::gateway::ExitConfig;
-use hopline_net::handoff::{HomeConfig, MobileConfig, StationConfig};
+use hopline_net::handoff::{HomeConfig, MobileConfig};
 use hopline_net::neighborhood as nred;
 use hopline_proxy::{mtcp, nack, snoop};
 use hopline_scenario::machines;
@@ -47,7 +48,7 @@ pub enum Task {
     /// Sends what is for mobile hosts to where they are.
     HomeAgent(Box<HomeConfig>),
     /// Serves mobile hosts.
-    BaseStation(Box<StationConfig>),
+    BaseStation(Box<StationTask>),
     /// Changes its station.
     MobileHost(Box<MobileConfig>),
 }
@@ -69,7 +70,7 @@ impl Task {
             KindKey::Gateway => Self::Gateway(Box::new(EntranceTask::resolve(section, number)?)),
             KindKey::GatewayExit => Self::GatewayExit(Box::new(gateway::exit(section)?)),
             KindKey::HomeAgent => Self::HomeAgent(Box::new(handoff::home_agent(section)?)),
-            KindKey::BaseStation => Self::BaseStation(Box::new(handoff::base_station(section)?)),
+            KindKey::BaseStation => Self::BaseStation(Box::new(handoff::base_station(section, number)?)),
             KindKey::MobileHost => Self::MobileHost(Box::new(handoff::mobile_host(section)?)),
         })
     }
@@ -99,6 +100,7 @@ impl Task {
         match self {
             Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => Some(path.queued()),
             Self::DProxy(task) => Some(task.queued()),
+            Self::BaseStation(task) => task.queued(),
             _ => None,
         }
     }

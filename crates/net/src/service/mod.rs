@@ -1,5 +1,9 @@
 //! What runs until it is told to stop, and says meanwhile what it has done: what a daemon is made of.
 
+mod together;
+
+pub use together::Together;
+
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};

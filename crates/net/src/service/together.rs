@@ -1,0 +1,109 @@
+//! Two services that belong together, run as one.
+
+use super::{Ledger, Service};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+
+/// Two services with one life: when either ends, so does the other. No figure of one has the name of one of the other.
+pub struct Together(pub Box<dyn Service>, pub Box<dyn Service>);
+
+/// Between two looks into their ledgers.
+const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+
+impl Service for Together {
+    fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+        let Self(first, second) = *self;
+        let ledgers = [Ledger::default(), Ledger::default()];
+        let end = eventfd(0, EventfdFlags::CLOEXEC)?;
+        let write = || ledger.write(ledgers.iter().flat_map(Ledger::read).collect());
+        let ended = thread::scope(|scope| {
+            let run = |service: Box<dyn Service>, ledger| {
+                let end = &end;
+                move || {
+                    let ended = service.run(end.as_fd(), ledger);
+                    // The other one, too.
+                    tell(end);
+                    ended
+                }
+            };
+            let (first, second) = (run(first, &ledgers[0]), run(second, &ledgers[1]));
+            let threads = [scope.spawn(first), scope.spawn(second)];
+            while !is_readable([stop, end.as_fd()])? {
+                write();
+            }
+            tell(&end);
+            let ends = threads.map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
+            ends.into_iter().collect()
+        });
+        write();
+        ended
+    }
+}
+
+/// A reader finds it readable from now on.
+fn tell(end: &OwnedFd) {
+    // Full, it is readable all the more.
+    let _ = rustix::io::write(end, &1u64.to_ne_bytes());
+}
+
+fn is_readable(either: [BorrowedFd<'_>; 2]) -> io::Result<bool> {
+    let mut waited = either.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    match poll(&mut waited, Some(&PERIOD)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Figure;
+    use super::*;
+
+    /// Waits for its end, or ends at once with an error.
+    enum Stub {
+        Patient(&'static str),
+        Broken,
+    }
+
+    impl Service for Stub {
+        fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+            match *self {
+                Self::Broken => Err(io::ErrorKind::NotConnected.into()),
+                Self::Patient(name) => {
+                    ledger.write(vec![Figure::counter(name, "", 7)]);
+                    while !is_readable([stop, stop])? {}
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    fn run(first: Stub, second: Stub, stop: &OwnedFd) -> (io::Result<()>, Vec<Figure>) {
+        let ledger = Ledger::default();
+        let ended = Box::new(Together(Box::new(first), Box::new(second))).run(stop.as_fd(), &ledger);
+        (ended, ledger.read())
+    }
+
+    #[test]
+    fn both_end_when_they_are_told_and_both_are_in_the_ledger() {
+        let stop = eventfd(1, EventfdFlags::CLOEXEC).unwrap();
+        let (ended, figures) = run(Stub::Patient("a"), Stub::Patient("b"), &stop);
+        ended.unwrap();
+        assert_eq!(figures.iter().map(|figure| figure.name).collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn when_one_breaks_the_other_ends_and_it_is_said_why() {
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        for stubs in [[Stub::Patient("a"), Stub::Broken], [Stub::Broken, Stub::Patient("a")]] {
+            let [first, second] = stubs;
+            let (ended, _) = run(first, second, &stop);
+            assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::NotConnected);
+        }
+    }
+}
