@@ -2,8 +2,8 @@
 
 use super::Rules;
 use super::journal::Journal;
-use super::program::RuleError;
-use super::steps::Made;
+use super::program::{Program, RuleError};
+use super::steps::{Made, Step};
 use std::path::Path;
 
 /// How much was there to be undone.
@@ -31,7 +31,7 @@ pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
         }
     }
     for step in &steps {
-        let made = journal.add(&step.what).and_then(|()| step.make.run());
+        let made = journal.add(&step.what).and_then(|()| run(&step.make));
         if let Err(error) = made {
             // The first error says more than what follows from it.
             let _ = undo(&rules.owner, folder);
@@ -52,16 +52,18 @@ pub fn change(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
     for step in &steps {
         if !before.contains(&step.what) {
             journal.add(&step.what)?;
-            step.make.run()?;
-        } else if let Some(remake) = &step.remake {
-            remake.run()?;
+            run(&step.make)?;
+        } else {
+            run(&step.remake)?;
         }
     }
     let goes = |made: &&Made| !steps.iter().any(|step| step.what == **made);
     for made in before.iter().rev().filter(goes) {
         unmake(made)?;
     }
-    journal.rewrite(steps.iter().map(|step| &step.what))
+    // What was there before the daemon stands in the older lines.
+    let known = |step: &Step| before.iter().find(|made| **made == step.what).unwrap_or(&step.what).clone();
+    journal.rewrite(steps.iter().map(known))
 }
 
 /// Unmakes what the daemon `owner` made, the latest first. What is not there any more is no error, nor is doing it twice.
@@ -81,6 +83,10 @@ pub fn undo(owner: &str, folder: &Path) -> Result<Undone, RuleError> {
         Some(error) => Err(error),
         None => journal.remove().map(|()| Undone { removed }),
     }
+}
+
+fn run(programs: &[Program]) -> Result<(), RuleError> {
+    programs.iter().try_for_each(|program| program.run().map(drop))
 }
 
 fn unmake(made: &Made) -> Result<bool, RuleError> {

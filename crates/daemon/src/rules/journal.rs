@@ -39,8 +39,8 @@ impl Journal {
     }
 
     /// Has it list these and no others.
-    pub(super) fn rewrite<'a>(&self, made: impl Iterator<Item = &'a Made>) -> Result<(), RuleError> {
-        let text: String = made.map(line).collect();
+    pub(super) fn rewrite(&self, made: impl Iterator<Item = Made>) -> Result<(), RuleError> {
+        let text: String = made.map(|made| line(&made)).collect();
         let other = self.path.with_extension("rules.new");
         fs::write(&other, text).and_then(|()| fs::rename(&other, &self.path)).map_err(|e| self.failed(e))
     }

@@ -127,7 +127,7 @@ impl Rules {
 /// As one would type them.
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.steps().iter().try_for_each(|step| writeln!(f, "{}", step.make))
+        self.steps().iter().flat_map(|step| &step.make).try_for_each(|program| writeln!(f, "{program}"))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::chain::{Chain, Jump};
 use super::program::{Program, RuleError};
-use super::{Captured, Offered, Shaped, chain, shaping, table};
+use super::shaping::{self, Shaper};
+use super::{Captured, Offered, Shaped, chain, table};
 use crate::config::Capture;
 use serde::{Deserialize, Serialize};
 
@@ -10,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) what: Made,
-    pub(super) make: Program,
-    /// Changes what is there already; `None` if that is as it should be.
-    pub(super) remake: Option<Program>,
+    pub(super) make: Vec<Program>,
+    /// Changes what is there already; nothing if that is as it should be.
+    pub(super) remake: Vec<Program>,
 }
 
 /// What has been made, or may have been.
@@ -23,7 +24,7 @@ pub(super) enum Made {
     /// A table of nftables with this name.
     Table(String),
     /// The queue of an interface.
-    Queue(String),
+    Queue(Shaper),
     /// A routing rule: these words of ip(8) name it.
     Rule(Family, String),
     /// A route of a table: these words of ip(8) name it.
@@ -58,13 +59,13 @@ impl Step {
     /// A chain with these rules.
     pub(super) fn chain(chain: Chain, rules: &[String]) -> Self {
         let [make, remake] = [Jump::Made, Jump::Left].map(|jump| chain.restore(chain.text(rules, jump)));
-        Self { what: Made::Chain(chain), make, remake: Some(remake) }
+        Self { what: Made::Chain(chain), make: vec![make], remake: vec![remake] }
     }
 
     /// The queue of an interface whose rate is known.
     pub(super) fn shaped(shaped: &Shaped) -> Self {
-        let make = shaping::program(shaped);
-        Self { what: Made::Queue(shaped.interface.clone()), remake: Some(make.clone()), make }
+        let make = shaping::programs(shaped);
+        Self { what: Made::Queue(Shaper::at(&shaped.interface)), remake: make.clone(), make }
     }
 
     /// The table of nftables that leads connections to listeners, and the routes behind it.
@@ -72,18 +73,18 @@ impl Step {
         let name = table::name(owner);
         let text = table::text(&name, capture, captured);
         let nft = Program::new("nft", "--file -");
-        let remake = Some(nft.clone().reading(format!("delete table inet {name}\n{text}")));
-        let make = nft.reading(text);
+        let remake = vec![nft.clone().reading(format!("delete table inet {name}\n{text}"))];
+        let make = vec![nft.reading(text)];
         let mut steps = Vec::new();
         for family in [Family::V4, Family::V6] {
             // A local route to everything: packets with the mark are for this machine.
             let route = format!("local default dev lo table {}", capture.table);
             let mark = u32::from(capture.mark) << 16;
             let rule = format!("fwmark {mark:#x}/0xffff0000 lookup {} pref {PREFERENCE}", capture.table);
-            let make = ip(family, "route add", &route);
-            steps.push(Self { what: Made::Route(family, route), make, remake: None });
-            let make = ip(family, "rule add", &rule);
-            steps.push(Self { what: Made::Rule(family, rule), make, remake: None });
+            let make = vec![ip(family, "route add", &route)];
+            steps.push(Self { what: Made::Route(family, route), make, remake: Vec::new() });
+            let make = vec![ip(family, "rule add", &rule)];
+            steps.push(Self { what: Made::Rule(family, rule), make, remake: Vec::new() });
         }
         steps.push(Self { what: Made::Table(name), make, remake });
         steps
@@ -94,8 +95,8 @@ impl Made {
     /// What of others stands in its place, if anything does.
     pub(super) fn in_its_place(&self) -> Option<String> {
         match self {
-            Self::Queue(interface) => {
-                shaping::of_others(interface).map(|kind| format!("{kind} at {interface}"))
+            Self::Queue(shaper) => {
+                shaper.in_its_place().map(|kind| format!("{kind} at the interface {}", shaper.interface()))
             }
             _ => None,
         }
@@ -109,7 +110,7 @@ impl Made {
                 .run()?
                 .lines()
                 .any(|line| line == format!("table inet {name}"))),
-            Self::Queue(interface) => Ok(shaping::is_at(interface)),
+            Self::Queue(shaper) => Ok(shaper.is_there()),
             Self::Rule(family, rule) => Ok(!ip(*family, "rule show", rule).run()?.trim().is_empty()),
             // A table that is not there is an error to ip(8).
             Self::Route(family, route) => {
@@ -123,7 +124,9 @@ impl Made {
         let program = match self {
             Self::Chain(chain) => chain.restore(chain.unmaking(&chain.list()?)),
             Self::Table(name) => Program::new("nft", &format!("delete table inet {name}")),
-            Self::Queue(interface) => shaping::unmaking(interface),
+            Self::Queue(shaper) => {
+                return shaper.unmaking().iter().try_for_each(|program| program.run().map(drop));
+            }
             Self::Rule(family, rule) => ip(*family, "rule del", rule),
             Self::Route(family, route) => ip(*family, "route del", route),
         };
@@ -135,7 +138,7 @@ impl Made {
         match self {
             Self::Chain(chain) => format!("the chain {} of iptables", chain.name()),
             Self::Table(name) => format!("the table {name} of nftables"),
-            Self::Queue(interface) => format!("the queue of {interface}"),
+            Self::Queue(shaper) => format!("the queue of {}", shaper.interface()),
             Self::Rule(family, rule) => format!("the routing rule `{} {rule}`", family.option()),
             Self::Route(family, route) => format!("the route `{} {route}`", family.option()),
         }
