@@ -20,14 +20,21 @@ pub(super) fn allow(connections: usize) -> Result<(), Error> {
         return Ok(());
     }
     let maximum = if enough(limit.maximum) { limit.maximum } else { Some(wanted) };
-    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).map_err(|source| {
-        let limit = limit.maximum.map_or_else(|| "unlimited".into(), |limit| limit.to_string());
-        let doing = format!(
-            "allowing {wanted} open files, which {connections} connections take (RLIMIT_NOFILE is {limit}; allow more, or have \
-             fewer connections)"
-        );
-        Error::system(doing, source)
-    })
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
+        .map_err(|source| Error::system(too_many(connections, wanted, limit.maximum), source))
+}
+
+/// What is in the way, and what would be right.
+fn too_many(connections: usize, wanted: u64, maximum: Option<u64>) -> String {
+    let task = format!("{connections} connections take {wanted} open files ({EACH} each, {BESIDE} beside)");
+    let Some(maximum) = maximum else {
+        return format!("{task}, more than the kernel gives a process (fs.nr_open)");
+    };
+    format!(
+        "{task}, and this process may have {maximum} (hard limit of RLIMIT_NOFILE), which do for {} connections: raise it before the \
+         start (LimitNOFILE= of systemd, ulimit -Hn), or have fewer connections",
+        maximum.saturating_sub(BESIDE) / EACH
+    )
 }
 
 /// One descriptor that is kept for when there are no more: given up, it lets a call be taken, and so be refused.
@@ -52,4 +59,23 @@ impl Spare {
 
 fn reserve() -> io::Result<OwnedFd> {
     Ok(open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wants_more_than_the_limit_is_told_for_how_many_it_does() {
+        assert_eq!(
+            too_many(10_000, 20_256, Some(20_000)),
+            "10000 connections take 20256 open files (2 each, 256 beside), and this process may have 20000 (hard limit of \
+             RLIMIT_NOFILE), which do for 9872 connections: raise it before the start (LimitNOFILE= of systemd, ulimit -Hn), or have \
+             fewer connections"
+        );
+        assert!(too_many(10_000, 20_256, Some(100)).contains("which do for 0 connections"));
+        assert!(
+            too_many(10_000, 20_256, None).ends_with("more than the kernel gives a process (fs.nr_open)")
+        );
+    }
 }

@@ -77,8 +77,8 @@ pub struct Config {
     /// How long a server may take to answer a call. Default 30 s; more than some two minutes is the system's
     /// (`net.ipv4.tcp_syn_retries`).
     pub connect_timeout: Duration,
-    /// Most connections at once, with those that wait for the server. Each takes two descriptors: `RLIMIT_NOFILE` is raised as
-    /// needed. Default 8192.
+    /// Most connections at once, with those that wait for the server. Each takes two descriptors, and 256 are kept for the rest:
+    /// `RLIMIT_NOFILE` is raised to that, beyond its hard limit only with `CAP_SYS_RESOURCE`. Default 8192.
     pub max_connections: NonZeroUsize,
     /// Threads that carry. Default: as many as there are processors.
     pub workers: NonZeroUsize,

@@ -289,6 +289,8 @@ impl<'a> Worker<'a> {
                 Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS) => {
                     &counts.refused_descriptors
                 }
+                // What ICMPv6 calls prohibited; of IPv4 the same is EHOSTUNREACH (RFC 4443 §3.1, codes 1, 5 and 6).
+                Some(libc::EACCES) => &counts.failed_unreachable,
                 _ => &counts.failed_other,
             },
         }

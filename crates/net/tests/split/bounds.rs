@@ -6,6 +6,7 @@ use crate::router::{Ground, Ip, served};
 use hopline_net::Namespace;
 use hopline_net::split::{Config, Legs, Split};
 use hopline_net::transparent::LegOptions;
+use rustix::process::{Resource, getrlimit};
 use std::net::{Shutdown, TcpStream};
 use std::num::NonZeroUsize;
 use std::thread::sleep;
@@ -104,5 +105,26 @@ pub(crate) fn mistakes_are_named() {
     assert!(error.starts_with("listening at 192.0.2.1:7070: "), "{error}");
     let too_many = NonZeroUsize::new(1 << 40).unwrap();
     let error = said(&Config { max_connections: too_many, ..Config::default() });
-    assert!(error.contains("which 1099511627776 connections take (RLIMIT_NOFILE is "), "{error}");
+    assert!(error.starts_with("1099511627776 connections take 2199023255808 open files"), "{error}");
+    if let Some(limit) = getrlimit(Resource::Nofile).maximum {
+        assert!(error.contains(&format!("this process may have {limit} ")), "{error}");
+    }
+}
+
+/// What the documentation says that it takes is enough.
+pub(crate) fn it_runs_with_no_capability_that_is_not_documented() {
+    let ground = Ground::diverted();
+    for (capabilities, effective, congestion) in
+        [("net_raw", 1 << 13, "reno"), ("net_admin,net_raw", 1 << 12 | 1 << 13, "bbr")]
+    {
+        let settings = [("capabilities", capabilities), ("mobile", congestion), ("fixed", "reno")];
+        let proxy = Daemon::start(&ground.router, &settings);
+        assert_eq!(proxy.capabilities(), effective);
+        for ip in [Ip::V4, Ip::V6] {
+            let listener = ground.listen(ip);
+            let (mut ours, mut theirs) = ground.talk(&listener);
+            echo([&mut ours, &mut theirs], b"without privileges").unwrap();
+        }
+        assert_eq!(proxy.ended()["connections_accepted"], 2);
+    }
 }

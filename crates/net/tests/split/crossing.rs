@@ -73,15 +73,27 @@ pub(crate) fn halves_are_told_by_the_hosts_at_their_ends_and_anew_when_reloaded(
     let listener = ground.listen(Ip::V4);
     let (mut ours, mut theirs) = ground.talk(&listener);
     echo([&mut ours, &mut theirs], b"one").unwrap();
-    assert_eq!(told(&ground.router), [("10.8.0.1", "cubic"), ("10.9.0.1", "bbr")].map(owned));
+    assert_eq!(told(&ground.router, Ip::V4), [("10.8.0.1", "cubic"), ("10.9.0.1", "bbr")].map(owned));
     proxy.ask("reno");
     // It is asked after it has heard that.
     proxy.figures();
     let (mut next, mut next_theirs) = ground.talk(&listener);
     echo([&mut next, &mut next_theirs], b"two").unwrap();
     let both = [("10.8.0.1", "cubic"), ("10.8.0.1", "cubic"), ("10.9.0.1", "bbr"), ("10.9.0.1", "reno")];
-    assert_eq!(told(&ground.router), both.map(owned));
+    assert_eq!(told(&ground.router, Ip::V4), both.map(owned));
     echo([&mut theirs, &mut ours], b"the old one goes on").unwrap();
+}
+
+pub(crate) fn halves_are_told_by_the_networks_of_the_hosts_at_their_ends() {
+    let ground = Ground::diverted();
+    let settings = [("networks", "10.7.0.0/16,10.9.0.0/24,fd09::1"), ("mobile", "bbr")];
+    let _proxy = Daemon::start(&ground.router, &settings);
+    for (ip, server, client) in [(Ip::V4, "10.8.0.1", "10.9.0.1"), (Ip::V6, "fd08::1", "fd09::1")] {
+        let listener = ground.listen(ip);
+        let (mut ours, mut theirs) = ground.talk(&listener);
+        echo([&mut ours, &mut theirs], b"one").unwrap();
+        assert_eq!(told(&ground.router, ip), [(server, "cubic"), (client, "bbr")].map(owned));
+    }
 }
 
 fn owned((peer, congestion): (&str, &str)) -> (String, String) {
@@ -89,15 +101,17 @@ fn owned((peer, congestion): (&str, &str)) -> (String, String) {
 }
 
 /// Whom the halves on a router lead to, and their congestion control, as ss(8) sees them.
-fn told(router: &Namespace) -> Vec<(String, String)> {
+fn told(router: &Namespace, ip: Ip) -> Vec<(String, String)> {
     let mut command = Command::new("ss");
-    command.args(["-H", "-4tinO", "state", "established"]).stdout(Stdio::piped());
+    let form = if ip == Ip::V4 { "-4tinO" } else { "-6tinO" };
+    command.args(["-H", form, "state", "established"]).stdout(Stdio::piped());
     let output = router.spawn(command).unwrap().wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let half = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let congestion = words.iter().find(|word| ["bbr", "cubic", "reno"].contains(word)).unwrap();
-        (words[3].split(':').next().unwrap().to_owned(), (*congestion).to_owned())
+        let (peer, _port) = words[3].rsplit_once(':').unwrap();
+        (peer.trim_matches(['[', ']']).to_owned(), (*congestion).to_owned())
     };
     let mut halves: Vec<_> = text.lines().map(half).collect();
     halves.sort();

@@ -35,7 +35,8 @@ impl Daemon {
 
     /// Starts one of another kind: see [`run`].
     pub(crate) fn start_kind(router: &Namespace, kind: &str, settings: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let capabilities = settings.iter().find(|(name, _)| *name == "capabilities");
+        let mut command = capabilities.map_or_else(this_program, |(_, names)| confined(names));
         command.env(KIND, kind).envs(settings.iter().map(|(name, value)| (format!("SPLIT_{name}"), value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = router.spawn(command).unwrap();
@@ -91,9 +92,17 @@ impl Daemon {
 
     /// Memory that it has, in bytes.
     pub(crate) fn resident(&self) -> u64 {
+        self.status("VmRSS:").trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
+    /// Capabilities that it has: bits of the numbers of capabilities(7).
+    pub(crate) fn capabilities(&self) -> u64 {
+        u64::from_str_radix(&self.status("CapEff:"), 16).unwrap()
+    }
+
+    fn status(&self, name: &str) -> String {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+        status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().into()
     }
 
     /// Processor time that it has used, in hundredths of a second.
@@ -115,9 +124,31 @@ impl Drop for Daemon {
     }
 }
 
+fn this_program() -> Command {
+    Command::new(std::env::current_exe().unwrap())
+}
+
+/// The same, by root, with these capabilities alone: what it may not inherit nor be bound to, exec takes away (capabilities(7)).
+fn confined(capabilities: &str) -> Command {
+    let all = capabilities.split(',').fold("-all".to_owned(), |all, name| format!("{all},+{name}"));
+    let mut command = Command::new("setpriv");
+    command.args(["--inh-caps=-all", &format!("--bounding-set={all}"), "--"]);
+    command.arg(std::env::current_exe().unwrap());
+    command
+}
+
 /// Processor time that a process has used, in hundredths of a second (proc(5)).
 pub(crate) fn ticks(process: &Child) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
+    ticks_of(&process.id().to_string())
+}
+
+/// The same of this process, in which the hosts are.
+pub(crate) fn own_ticks() -> u64 {
+    ticks_of("self")
+}
+
+fn ticks_of(process: &str) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
@@ -170,6 +201,9 @@ fn config() -> Config {
     if let Some(bytes) = setting("buffer") {
         config.buffer_bytes = bytes.parse().unwrap();
     }
+    if let Some(workers) = setting("workers") {
+        config.workers = workers.parse().unwrap();
+    }
     if let Some(connect) = milliseconds("connect_ms") {
         config.connect_timeout = connect;
     }
@@ -183,8 +217,15 @@ fn legs(mobile: Option<String>) -> Legs {
     let cubic = || Some("cubic".into());
     let fixed = LegOptions { congestion: setting("fixed").or_else(cubic), ..base.clone() };
     let mobile = LegOptions { congestion: mobile.or_else(cubic), ..base };
-    let interface = setting("interface").unwrap_or_else(|| "mobile".into());
-    Legs { mobile_hosts: MobileHosts::Through(interface), mobile, fixed }
+    Legs { mobile_hosts: mobile_hosts(), mobile, fixed }
+}
+
+/// Those in the networks of the setting, or else beyond an interface.
+fn mobile_hosts() -> MobileHosts {
+    if let Some(networks) = setting("networks") {
+        return MobileHosts::Among(networks.split(',').map(|network| network.parse().unwrap()).collect());
+    }
+    MobileHosts::Through(setting("interface").unwrap_or_else(|| "mobile".into()))
 }
 
 /// As if the system gave no more than the setting says, beside what is open.

@@ -106,6 +106,20 @@ pub(crate) fn who_cannot_be_reached_has_the_caller_reset() {
     assert_eq!(proxy.ended()["failed_unreachable_connects"], 2);
 }
 
+pub(crate) fn who_cannot_be_reached_over_ipv6_has_the_caller_reset() {
+    let ground = Ground::diverted();
+    let proxy = Daemon::start(&ground.router, &[]);
+    for reason in ["icmp6-addr-unreachable", "icmp6-no-route", "icmp6-adm-prohibited"] {
+        let rule = format!("INPUT -p tcp -j REJECT --reject-with {reason}");
+        succeed(&ground.server, "ip6tables", &format!("-w -A {rule}"));
+        is_refused(ground.connect(served(Ip::V6)));
+        succeed(&ground.server, "ip6tables", &format!("-w -D {rule}"));
+    }
+    ip(&ground.router, "-6 route add unreachable fd07::/16");
+    is_refused(ground.connect("[fd07::1]:80".parse().unwrap()));
+    assert_eq!(proxy.ended()["failed_unreachable_connects"], 4);
+}
+
 pub(crate) fn who_does_not_answer_has_the_caller_reset() {
     let ground = Ground::diverted();
     let proxy = Daemon::start(&ground.router, &[("connect_ms", "300")]);

@@ -31,12 +31,14 @@ fn main() -> ExitCode {
         crossing::urgent_data_arrive_in_their_row,
         crossing::many_connections_at_once_do_not_mix,
         crossing::halves_are_told_by_the_hosts_at_their_ends_and_anew_when_reloaded,
+        crossing::halves_are_told_by_the_networks_of_the_hosts_at_their_ends,
         ends::what_one_host_has_ended_the_other_may_still_answer,
         ends::a_server_may_end_first,
         ends::a_port_that_was_just_used_may_call_again,
         ends::a_reset_goes_on_to_the_other_host,
         ends::who_refuses_has_the_caller_reset,
         ends::who_cannot_be_reached_has_the_caller_reset,
+        ends::who_cannot_be_reached_over_ipv6_has_the_caller_reset,
         ends::who_does_not_answer_has_the_caller_reset,
         ends::a_caller_that_gives_up_ends_the_call_onward,
         ends::a_killed_proxy_never_makes_a_stream_look_complete,
@@ -49,14 +51,18 @@ fn main() -> ExitCode {
         bounds::the_port_is_nobodys_relay,
         bounds::mistakes_are_named,
     );
+    let confined = hopline_harness::tests!([&NEEDS[..], &[Need::Program("setpriv")]].concat();
+        bounds::it_runs_with_no_capability_that_is_not_documented,
+    );
     let measured = [
-        ("throughput", measured::throughput as fn()),
+        ("throughput_of_trains", measured::throughput_of_trains as fn()),
+        ("throughput_of_single_packets", measured::throughput_of_single_packets),
         ("latency", measured::latency),
         ("connections", measured::connections),
         ("lossy_link", lossy::lossy_link),
     ];
     let measured = measured.map(|(name, body)| Test::new(name, NEEDS, body).long());
-    run(tests.into_iter().chain(measured), Some(4))
+    run(tests.into_iter().chain(confined).chain(measured), Some(4))
 }
 
 /// Why there is no TPROXY here; tried.

@@ -1,7 +1,7 @@
 //! What it costs, beside its peers: by hand (`--ignored`), as it takes minutes and a quiet machine. With `HOPLINE_PEPSAL`, the program that
 //! `bench/pepsal/build.sh` has built, PEPsal is one of them.
 
-use crate::daemon::{Daemon, PORT, ticks};
+use crate::daemon::{Daemon, PORT, own_ticks, ticks};
 use crate::hosts::{echo, meanwhile, tell};
 use crate::router::{Ground, Ip, divert, served};
 use hopline_net::Namespace;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// How long bytes flow in one measurement.
 const SPAN: Duration = Duration::from_secs(2);
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 
 /// Whatever splits connections, or nothing.
 pub(crate) enum Splitter {
@@ -89,10 +89,19 @@ fn ground(trains: Trains, name: &str, more: &[(&str, &str)]) -> (Ground, Splitte
     (ground, splitter)
 }
 
-pub(crate) fn throughput() {
-    for (trains, flows) in [(Trains::Allowed, 1), (Trains::Allowed, 8), (Trains::Never, 1)] {
+pub(crate) fn throughput_of_trains() {
+    throughput([(Trains::Allowed, 1), (Trains::Allowed, 8)]);
+}
+
+pub(crate) fn throughput_of_single_packets() {
+    throughput([(Trains::Never, 1), (Trains::Never, 8)]);
+}
+
+fn throughput(cases: [(Trains, usize); 2]) {
+    for (trains, flows) in cases {
         tell(&format!(
-            "{trains:?}, {flows} flows, {ROUNDS} rounds. Medians: Gb/s, share of the bare loop's in the same round, processor seconds a GB"
+            "{trains:?}, {flows} flows, {ROUNDS} rounds. Gb/s (median), share of the bare loop's in the same round (geometric mean), \
+             processor seconds a GB, of the one in the middle and of all three (medians); shares"
         ));
         let names = splitters();
         let mut runs = vec![Vec::new(); names.len()];
@@ -103,13 +112,19 @@ pub(crate) fn throughput() {
         }
         let bare = runs[0].clone();
         for (name, runs) in names.iter().zip(runs) {
-            let shares = runs.iter().zip(&bare).map(|(run, bare)| run.rate / bare.rate).collect();
-            let text: Vec<String> = runs.iter().map(|run| format!("{:.2}", run.rate)).collect();
-            let [rate, cost] = [|run: &Carried| run.rate, |run: &Carried| run.cost]
-                .map(|of| median(runs.iter().map(of).collect()));
-            tell(&format!("{name:>8} {rate:>7.2} {:>6.3} {cost:>6.3}   {}", median(shares), text.join(" ")));
+            let shares: Vec<f64> = runs.iter().zip(&bare).map(|(run, bare)| run.rate / bare.rate).collect();
+            let text: Vec<String> = shares.iter().map(|share| format!("{share:.2}")).collect();
+            let [rate, cost, all] =
+                [|run: &Carried| run.rate, |run: &Carried| run.cost, |run: &Carried| run.all]
+                    .map(|of| median(runs.iter().map(of).collect()));
+            let mean = geometric_mean(&shares);
+            tell(&format!("{name:>8} {rate:>7.2} {mean:>6.3} {cost:>6.3} {all:>6.3}   {}", text.join(" ")));
         }
     }
+}
+
+fn geometric_mean(values: &[f64]) -> f64 {
+    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -124,16 +139,20 @@ struct Carried {
     rate: f64,
     /// In seconds of the processor for a GB, of the one in the middle alone.
     cost: f64,
+    /// The same, of the hosts at both ends as well.
+    all: f64,
 }
 
 fn carried(trains: Trains, name: &str, flows: usize) -> Carried {
     let (ground, splitter) = ground(trains, name, &[]);
     let listener = ground.listen(Ip::V4);
+    let before = own_ticks();
     let pairs: Vec<_> = (0..flows).map(|_| ground.talk(&listener)).collect();
     let each = pairs.into_iter().map(|(ours, theirs)| flow(ours, theirs)).collect::<Vec<_>>();
     let bytes: usize = each.into_iter().map(|flow| flow.join().unwrap()).sum();
-    let (gigabytes, seconds) = (bytes as f64 / 1e9, splitter.ticks() as f64 / 100.0);
-    Carried { rate: gigabytes * 8.0 / SPAN.as_secs_f64(), cost: seconds / gigabytes }
+    let (gigabytes, ticks) = (bytes as f64 / 1e9, splitter.ticks());
+    let [cost, all] = [ticks, ticks + own_ticks() - before].map(|ticks| ticks as f64 / 100.0 / gigabytes);
+    Carried { rate: gigabytes * 8.0 / SPAN.as_secs_f64(), cost, all }
 }
 
 /// Bytes that arrive within the span.
