@@ -35,8 +35,9 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     // Before the first thread, so that all have them blocked, and before anything is there to be cleaned up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
+    state.share().map_err(RunError::Keeper)?;
     let (events, incoming) = mpsc::channel();
-    let mut daemon = Daemon::start(path, config, state, keeper, &events)?;
+    let mut daemon = Daemon::start(path, config, keeper, state, &events)?;
     forward(signals, events).map_err(RunError::Signals)?;
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     daemon.live(&incoming);
@@ -72,8 +73,9 @@ impl Daemon {
     fn start(
         path: &Path,
         config: Config,
-        state: State,
+        // In this order: if it does not start, the right goes first, and the keeper does not wait for it.
         keeper: Keeper,
+        state: State,
         events: &Sender<Event>,
     ) -> Result<Self, RunError> {
         let control = control::listen(&state.socket()).map_err(|e| RunError::Socket(state.socket(), e))?;
@@ -174,7 +176,6 @@ impl Daemon {
         // Rules first: nothing new comes then for what is about to go.
         let undone = rules::undo(&self.config.name, self.state.folder());
         std::mem::take(&mut self.shared.lock().seats).into_iter().for_each(Seat::end);
-        let _ = std::fs::remove_file(self.state.socket());
         info!("ended");
         Ok(undone.map(drop)?)
     }

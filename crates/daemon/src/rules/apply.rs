@@ -3,7 +3,7 @@
 use super::Rules;
 use super::journal::Journal;
 use super::program::RuleError;
-use super::steps::Made;
+use super::steps::{Made, Step};
 use std::path::Path;
 
 /// How much was there to be undone.
@@ -22,11 +22,7 @@ pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
     undo(&rules.owner, folder)?;
     let journal = Journal::of(&rules.owner, folder);
     let steps = rules.steps();
-    for step in &steps {
-        if step.what.is_there()? {
-            return Err(RuleError::Conflict(step.what.name()));
-        }
-    }
+    steps.iter().try_for_each(must_be_absent)?;
     for step in &steps {
         let made = journal.add(&step.what).and_then(|()| step.make.run());
         if let Err(error) = made {
@@ -46,6 +42,7 @@ pub fn change(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
     let journal = Journal::of(&rules.owner, folder);
     let before = journal.read()?;
     let steps = rules.steps();
+    steps.iter().filter(|step| !before.contains(&step.what)).try_for_each(must_be_absent)?;
     for step in &steps {
         if !before.contains(&step.what) {
             journal.add(&step.what)?;
@@ -78,6 +75,11 @@ pub fn undo(owner: &str, folder: &Path) -> Result<Undone, RuleError> {
         Some(error) => Err(error),
         None => journal.remove().map(|()| Undone { removed }),
     }
+}
+
+/// What is not ours is not emptied, and not removed at the end.
+fn must_be_absent(step: &Step) -> Result<(), RuleError> {
+    if step.what.is_there()? { Err(step.what.conflict()) } else { Ok(()) }
 }
 
 fn unmake(made: &Made) -> Result<bool, RuleError> {

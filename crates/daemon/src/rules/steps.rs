@@ -24,8 +24,8 @@ pub(super) enum Made {
     Table(String),
     /// A routing rule: these words of ip(8) name it.
     Rule(Family, String),
-    /// A route of a table: these words of ip(8) name it.
-    Route(Family, String),
+    /// The route of the table with this number.
+    Route(Family, u32),
 }
 
 /// A version of IP, as ip(8) has it.
@@ -68,12 +68,10 @@ impl Step {
         let make = nft.reading(text);
         let mut steps = Vec::new();
         for family in [Family::V4, Family::V6] {
-            // A local route to everything: packets with the mark are for this machine.
-            let route = format!("local default dev lo table {}", capture.table);
             let mark = u32::from(capture.mark) << 16;
             let rule = format!("fwmark {mark:#x}/0xffff0000 lookup {} pref {PREFERENCE}", capture.table);
-            let make = ip(family, "route add", &route);
-            steps.push(Self { what: Made::Route(family, route), make, remake: None });
+            let make = ip(family, "route add", &route(capture.table));
+            steps.push(Self { what: Made::Route(family, capture.table), make, remake: None });
             let make = ip(family, "rule add", &rule);
             steps.push(Self { what: Made::Rule(family, rule), make, remake: None });
         }
@@ -92,10 +90,7 @@ impl Made {
                 .lines()
                 .any(|line| line == format!("table inet {name}"))),
             Self::Rule(family, rule) => Ok(!ip(*family, "rule show", rule).run()?.trim().is_empty()),
-            // A table that is not there is an error to ip(8).
-            Self::Route(family, route) => {
-                Ok(ip(*family, "route show", route).run().is_ok_and(|listed| !listed.trim().is_empty()))
-            }
+            Self::Route(family, table) => is_routed(*family, *table),
         }
     }
 
@@ -105,18 +100,27 @@ impl Made {
             Self::Chain(chain) => chain.restore(chain.unmaking(&chain.list()?)),
             Self::Table(name) => Program::new("nft", &format!("delete table inet {name}")),
             Self::Rule(family, rule) => ip(*family, "rule del", rule),
-            Self::Route(family, route) => ip(*family, "route del", route),
+            Self::Route(family, table) => ip(*family, "route del", &route(*table)),
         };
         program.run().map(drop)
     }
 
+    /// That it is somebody else's.
+    pub(super) fn conflict(&self) -> RuleError {
+        let instead = match self {
+            Self::Chain(_) | Self::Table(_) => "another name = \"…\"",
+            Self::Rule(..) | Self::Route(..) => "another mark and route_table",
+        };
+        RuleError::Conflict { what: self.name(), instead }
+    }
+
     /// As people call it.
-    pub(super) fn name(&self) -> String {
+    fn name(&self) -> String {
         match self {
             Self::Chain(chain) => format!("the chain {} of iptables", chain.name()),
             Self::Table(name) => format!("the table {name} of nftables"),
             Self::Rule(family, rule) => format!("the routing rule `{} {rule}`", family.option()),
-            Self::Route(family, route) => format!("the route `{} {route}`", family.option()),
+            Self::Route(family, table) => format!("the route `{} {}`", family.option(), route(*table)),
         }
     }
 }
@@ -141,6 +145,23 @@ impl Family {
             Self::V4 => "iptables-restore",
             Self::V6 => "ip6tables-restore",
         }
+    }
+}
+
+/// A local route to everything: packets that come to this table are for this machine.
+fn route(table: u32) -> String {
+    format!("local default dev lo table {table}")
+}
+
+/// Whether a table has it. It is named in other words than where it is made (ip-route(8)).
+fn is_routed(family: Family, table: u32) -> Result<bool, RuleError> {
+    let listed =
+        ip(family, "route show", &format!("table {table} type local exact default dev lo")).run();
+    match listed {
+        Ok(listed) => Ok(!listed.trim().is_empty()),
+        // The kernel has no table of this number yet.
+        Err(RuleError::Refused { why, .. }) if why.contains("does not exist") => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
