@@ -49,7 +49,7 @@ pub(crate) fn what_is_wrong_with_a_file_is_shown_with_its_place_and_help() {
         ("[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nmobile_congestion = \"bbr\"\n", ["mobile_congestion", "belongs to", "split"]),
         ("metrics = \"nowhere\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n", ["nowhere", "127.0.0.1:9464", "2"]),
         ("name = \"../../etc/x\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n", ["no name of a daemon", "16 letters", "2"]),
-        ("[[proxy\n", ["3", "×", "proxy.toml"]),
+        ("[[proxy\n", ["proxy.toml:2", "expected `]]`", "×"]),
     ] {
         let file = ground.write(text);
         for what in ["check", "run", "setup", "undo"] {

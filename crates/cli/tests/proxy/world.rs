@@ -27,7 +27,8 @@ const LISTINGS: [&str; 9] = [
     "iptables -w -S -t security",
     "iptables -w -S -t mangle",
     "ip6tables -w -S -t mangle",
-    "nft list ruleset",
+    // Without what was counted.
+    "nft --stateless list ruleset",
     "ip -4 rule",
     "ip -6 rule",
     "ip -4 route show table all",
