@@ -152,7 +152,6 @@ impl Daemon {
         // Names of rules stay those of the start.
         let config = Config { proxies: config.proxies, ..self.config.clone() };
         let mut inner = self.shared.lock();
-        inner.reloads += 1;
         let mut before: Vec<Seat> = std::mem::take(&mut inner.seats);
         let mut kept = Vec::new();
         for proxy in &config.proxies {
@@ -169,6 +168,8 @@ impl Daemon {
             Err(error) => error!(%error, "the rules are not those of the file"),
         }
         self.config = config;
+        // Counted when it is done: who waits for that finds rules and proxies that belong together.
+        self.shared.lock().reloads += 1;
     }
 
     /// Ends the seats, then the rules that lead to them.

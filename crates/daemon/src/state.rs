@@ -109,7 +109,8 @@ pub(crate) fn socket(folder: &Path, name: &str) -> PathBuf {
 
 fn is_alive(process: &str) -> bool {
     // What has ended and is not yet buried has a folder, and nothing that it runs. What may not be looked at is alive.
-    fs::read_link(format!("/proc/{process}/exe")).map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |_| true)
+    fs::read_link(format!("/proc/{process}/exe"))
+        .map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |_| true)
 }
 
 fn failed(path: &Path, error: io::Error) -> StateError {

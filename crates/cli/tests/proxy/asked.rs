@@ -56,10 +56,17 @@ pub(crate) fn its_status_is_json_and_text() {
     for proxy in proxies {
         assert_eq!((&proxy["state"], &proxy["why"]), (&"running".into(), &serde_json::Value::Null));
     }
-    until_or(|| panic!("no figures: {}", daemon.status()), || {
-        let status = daemon.status();
-        status["proxies"].as_array().unwrap().iter().all(|proxy| !proxy["figures"].as_array().unwrap().is_empty())
-    });
+    until_or(
+        || panic!("no figures: {}", daemon.status()),
+        || {
+            let status = daemon.status();
+            status["proxies"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|proxy| !proxy["figures"].as_array().unwrap().is_empty())
+        },
+    );
     for figure in daemon.status()["proxies"][0]["figures"].as_array().unwrap() {
         assert!(figure["value"].is_u64() && figure["doc"].is_string(), "{figure}");
         assert!(["counter", "gauge"].contains(&figure["kind"].as_str().unwrap()), "{figure}");
@@ -90,8 +97,14 @@ pub(crate) fn its_page_is_what_prometheus_reads() {
             let (name, rest) = line.split_once('{').unwrap_or_else(|| panic!("{line}"));
             let (labels, value) = rest.rsplit_once("} ").unwrap();
             assert_eq!(typed.last(), Some(&name), "samples of a metric stand together");
-            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{name}");
-            assert!(labels.split(',').all(|label| label.split_once("=\"").is_some_and(|(_, v)| v.ends_with('"'))), "{labels}");
+            assert!(
+                name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
+                "{name}"
+            );
+            assert!(
+                labels.split(',').all(|label| label.split_once("=\"").is_some_and(|(_, v)| v.ends_with('"'))),
+                "{labels}"
+            );
             assert!(value.parse::<f64>().is_ok(), "{line}");
             assert!(!samples.contains(&(name, labels)), "{name}{{{labels}}} twice");
             samples.push((name, labels));

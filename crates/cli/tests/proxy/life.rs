@@ -97,14 +97,18 @@ pub(crate) fn killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start() 
 pub(crate) fn an_interface_that_vanishes_is_waited_for() {
     let ground = Ground::new();
     let mut daemon = ground.start(BOTH);
-    let state_is = |state: &'static str| move |status: &serde_json::Value| status["proxies"][0]["state"] == state;
+    let state_is =
+        |state: &'static str| move |status: &serde_json::Value| status["proxies"][0]["state"] == state;
     shell(&ground.router, "ip link del mobile");
     daemon.wait_until("snoop waits", state_is("waiting"));
     let status = daemon.status();
     assert!(status["proxies"][0]["why"].as_str().is_some_and(|why| !why.is_empty()), "{status}");
     veth::join([&ground.mobile, &ground.router], "mobile", Trains::Never).unwrap();
     shell(&ground.router, "ip addr add 10.9.0.254/24 dev mobile; ip link set mobile up");
-    shell(&ground.mobile, "ip addr add 10.9.0.1/24 dev mobile; ip link set mobile up; ip route add default via 10.9.0.254");
+    shell(
+        &ground.mobile,
+        "ip addr add 10.9.0.1/24 dev mobile; ip link set mobile up; ip route add default via 10.9.0.254",
+    );
     daemon.wait_until("snoop runs again", state_is("running"));
     assert_eq!(daemon.status()["proxies"][0]["restarts"], 1);
     let offered = daemon.figure("snoop", "packets");

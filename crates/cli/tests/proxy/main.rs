@@ -4,9 +4,11 @@
 //! | file | tests |
 //! |---|---|
 //! | `start` | what is wrong before a daemon runs |
+//! | `floods` | packets of connections that nobody has |
 //! | `life` | how it ends, and what is left |
 //! | `reload` | SIGHUP |
 //! | `asked` | status, metrics, and who asks badly |
+//! | `schedules` | kills, restarts, reloads, outages and losses, drawn from seeds |
 //! | `world` | a mobile host, a router, a server, a daemon |
 //! | `transfer` | bytes that cross, and how that ends |
 
@@ -14,24 +16,21 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
 
 mod asked;
+mod floods;
 mod life;
 mod reload;
+mod schedules;
 mod start;
 mod transfer;
 mod world;
 
-use hopline_harness::{Need, run, tests};
+use hopline_harness::{Need, Test, run, tests};
 use hopline_testkit::namespace::LINK;
 use std::process::ExitCode;
 
 /// What all of them need.
-const NEEDS: [Need; 5] = [
-    LINK,
-    Need::Program("iptables"),
-    Need::Program("nft"),
-    Need::Program("ip"),
-    Need::Program("setpriv"),
-];
+const NEEDS: [Need; 5] =
+    [LINK, Need::Program("iptables"), Need::Program("nft"), Need::Program("ip"), Need::Program("setpriv")];
 
 fn main() -> ExitCode {
     let tests = tests!(NEEDS;
@@ -58,6 +57,14 @@ fn main() -> ExitCode {
         asked::its_status_is_json_and_text,
         asked::its_page_is_what_prometheus_reads,
         asked::who_asks_badly_gets_nothing_and_keeps_nobody_waiting,
+        floods::forged_flows_are_bounded_and_transfers_go_on,
+        floods::forged_calls_are_bounded_and_transfers_go_on,
+        floods::a_tunnel_answers_strangers_with_no_more_than_they_sent,
+        schedules::some_schedules_lose_nothing,
     );
-    run(tests, Some(4))
+    let long = [
+        ("two_hundred_schedules_lose_nothing", schedules::two_hundred_schedules_lose_nothing as fn()),
+        ("a_hundred_kills_lose_nothing", schedules::a_hundred_kills_lose_nothing),
+    ];
+    run(tests.into_iter().chain(long.map(|(name, body)| Test::new(name, NEEDS, body).long())), Some(4))
 }

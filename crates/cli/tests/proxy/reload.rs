@@ -23,9 +23,11 @@ pub(crate) fn connections_go_on_while_the_file_is_read_again() {
         Transfer::start(hosts, (SERVER, port), 4_000_000, Pace::Chunks(Duration::from_millis(8))).unwrap()
     });
     [&snooped, &split].into_iter().for_each(|under_way| under_way.until_arrived(100_000));
-    let tuned = BOTH
-        .replacen("ports = [5001]", "ports = [5001]\nlocal_limit = 9", 1)
-        .replacen("ports = [5002]", "ports = [5002]\nmobile_congestion = \"reno\"", 1);
+    let tuned = BOTH.replacen("ports = [5001]", "ports = [5001]\nlocal_limit = 9", 1).replacen(
+        "ports = [5002]",
+        "ports = [5002]\nmobile_congestion = \"reno\"",
+        1,
+    );
     read(&ground, &mut daemon, &tuned, 1);
     assert!(daemon.said().contains("has other parameters"), "{}", daemon.said());
     read(&ground, &mut daemon, &format!("{tuned}{MTCP}"), 2);
@@ -73,7 +75,9 @@ pub(crate) fn queues_and_ports_may_change_hands() {
     let before = ground.listing();
     let two = |queues: [u16; 2]| {
         let proxy = |name: &str, queue, port: u16| {
-            format!("[[proxy]]\nkind = \"snoop\"\nname = \"{name}\"\ninterface = \"mobile\"\nqueue = {queue}\nports = [{port}]\n")
+            format!(
+                "[[proxy]]\nkind = \"snoop\"\nname = \"{name}\"\ninterface = \"mobile\"\nqueue = {queue}\nports = [{port}]\n"
+            )
         };
         proxy("a", queues[0], 5001) + &proxy("b", queues[1], 5005)
     };

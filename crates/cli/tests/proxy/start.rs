@@ -44,11 +44,23 @@ pub(crate) fn what_is_wrong_with_a_file_is_shown_with_its_place_and_help() {
         ("", ["no proxy", "[[proxy]]", ""]),
         ("[[proxy]]\nkind = \"snoop\"\n", ["without `interface`", "2", "wlan0"]),
         ("[[proxy]]\nkind = \"snop\"\n", ["snop", "snoop", "2"]),
-        ("[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0; reboot\"\n", ["no name of an interface", "ip link", "4"]),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0; reboot\"\n",
+            ["no name of an interface", "ip link", "4"],
+        ),
         ("[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nports = [70000]\n", ["70000", "65535", "5"]),
-        ("[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nmobile_congestion = \"bbr\"\n", ["mobile_congestion", "belongs to", "split"]),
-        ("metrics = \"nowhere\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n", ["nowhere", "127.0.0.1:9464", "2"]),
-        ("name = \"../../etc/x\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n", ["no name of a daemon", "16 letters", "2"]),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nmobile_congestion = \"bbr\"\n",
+            ["mobile_congestion", "belongs to", "split"],
+        ),
+        (
+            "metrics = \"nowhere\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n",
+            ["nowhere", "127.0.0.1:9464", "2"],
+        ),
+        (
+            "name = \"../../etc/x\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n",
+            ["no name of a daemon", "16 letters", "2"],
+        ),
         ("[[proxy\n", ["proxy.toml:2", "expected `]]`", "×"]),
     ] {
         let file = ground.write(text);
@@ -132,7 +144,8 @@ pub(crate) fn what_is_taken_or_absent_is_named_and_nothing_is_set_up() {
     let ground = Ground::new();
     let before = ground.listing();
     let run = |text: &str| ground.proxy("run", &ground.write(text));
-    let bind = |at: &'static str| ground.router.run(move || std::net::TcpListener::bind(at).unwrap()).unwrap();
+    let bind =
+        |at: &'static str| ground.router.run(move || std::net::TcpListener::bind(at).unwrap()).unwrap();
     let taken = bind("127.0.0.1:7071");
     refuses_and_leaves(&ground, &run(BOTH), &["\"split\"", "127.0.0.1:7071"], &before);
     drop(taken);
@@ -171,7 +184,12 @@ pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
         let mut command = proxy(what, &file);
         command.env("PATH", &empty);
         let refused = ground.ends(command);
-        refuses_and_leaves(&ground, &refused, &["no program `iptables`", "apt-get install iptables"], &before);
+        refuses_and_leaves(
+            &ground,
+            &refused,
+            &["no program `iptables`", "apt-get install iptables"],
+            &before,
+        );
     }
     // With all but the last one: what was made before it goes again.
     let find = |name: &str| {
@@ -190,7 +208,10 @@ pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
 pub(crate) fn a_chain_that_somebody_else_made_is_a_conflict_and_stays() {
     let ground = Ground::new();
     let file = ground.write(BOTH);
-    shell(&ground.router, "iptables -w -t security -N HOPLINE-hopline; iptables -w -t security -A HOPLINE-hopline -j ACCEPT");
+    shell(
+        &ground.router,
+        "iptables -w -t security -N HOPLINE-hopline; iptables -w -t security -A HOPLINE-hopline -j ACCEPT",
+    );
     let before = ground.listing();
     for what in ["run", "setup"] {
         let refused = ground.proxy(what, &file);

@@ -116,7 +116,9 @@ fn accepted(listener: &TcpListener) -> io::Result<TcpStream> {
                 stream.set_read_timeout(Some(3 * PATIENCE))?;
                 return Ok(stream);
             }
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock || since.elapsed() > PATIENCE => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock || since.elapsed() > PATIENCE => {
+                return Err(error);
+            }
             Err(_) => thread::sleep(LOOK),
         }
     }

@@ -73,7 +73,12 @@ impl Ground {
             ("ip6tables", "mangle", "PREROUTING"),
             ("ip6tables", "mangle", "POSTROUTING"),
         ] {
-            shell(&self.router, &format!("{program} -w -t {table} -A {chain} -j ACCEPT && {program} -w -t {table} -D {chain} 1"));
+            shell(
+                &self.router,
+                &format!(
+                    "{program} -w -t {table} -A {chain} -j ACCEPT && {program} -w -t {table} -D {chain} 1"
+                ),
+            );
         }
     }
 
@@ -118,19 +123,24 @@ impl Ground {
 
     /// All that the router's kernel was told.
     pub(crate) fn listing(&self) -> String {
-        let script: Vec<String> = LISTINGS.iter().map(|listing| format!("echo '# {listing}'; {listing}")).collect();
+        let script: Vec<String> =
+            LISTINGS.iter().map(|listing| format!("echo '# {listing}'; {listing}")).collect();
         shell(&self.router, &script.join("; "))
     }
 
     /// Nothing is there that was not there before, soon.
     pub(crate) fn is_as_before(&self, before: &str, what: &str) {
         let mut now = self.listing();
-        until_or(|| panic!("{what}: left behind:\n{}", added(before, &self.listing())), || {
-            now = self.listing();
-            now == *before
-        });
+        until_or(
+            || panic!("{what}: left behind:\n{}", added(before, &self.listing())),
+            || {
+                now = self.listing();
+                sorted(&now) == sorted(before)
+            },
+        );
         assert_eq!(self.processes(), Vec::<u32>::new(), "{what}: processes are left");
-        let state: Vec<_> = names(&self.state()).into_iter().filter(|name| !name.ends_with(".lock")).collect();
+        let state: Vec<_> =
+            names(&self.state()).into_iter().filter(|name| !name.ends_with(".lock")).collect();
         assert_eq!(state, Vec::<String>::new(), "{what}: files are left");
     }
 
@@ -159,6 +169,13 @@ pub(crate) fn processes_told_of(words: &str) -> Vec<u32> {
 fn interface(name: &str, address: &str) -> String {
     // Addresses of IPv6 that come by themselves would come at any time.
     format!("ip link set {name} addrgenmode none; ip addr add {address}/24 dev {name}; ip link set {name} up")
+}
+
+/// Routes change their order when an interface goes down and up.
+fn sorted(listing: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = listing.lines().collect();
+    lines.sort_unstable();
+    lines
 }
 
 fn added(before: &str, after: &str) -> String {
@@ -263,10 +280,13 @@ impl Daemon {
 
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let mut status = None;
-        until_or(|| panic!("it does not end"), || {
-            status = self.process.try_wait().unwrap();
-            status.is_some()
-        });
+        until_or(
+            || panic!("it does not end"),
+            || {
+                status = self.process.try_wait().unwrap();
+                status.is_some()
+            },
+        );
         status.unwrap()
     }
 

@@ -109,7 +109,8 @@ fn wait(listener: &TcpListener, askers: &VecDeque<Asker>) -> io::Result<()> {
     let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(listener, PollFlags::IN)];
     fds.extend(askers.iter().map(|asker| PollFd::new(&asker.stream, asker.flags())));
     // Who came first has the least patience left.
-    let left = askers.front().map(|asker| asker.until.saturating_duration_since(now()) + Duration::from_millis(1));
+    let left =
+        askers.front().map(|asker| asker.until.saturating_duration_since(now()) + Duration::from_millis(1));
     let left = left.map(|left| Timespec::try_from(left).expect("seconds fit"));
     match poll(&mut fds, left.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -123,7 +124,11 @@ fn take(listener: &TcpListener, askers: &mut VecDeque<Asker>) -> io::Result<()> 
         match listener.accept() {
             Ok((stream, _)) => {
                 if stream.set_nonblocking(true).is_ok() {
-                    askers.push_back(Asker { stream, until: now() + PATIENCE, stage: Stage::Asks(Vec::new()) });
+                    askers.push_back(Asker {
+                        stream,
+                        until: now() + PATIENCE,
+                        stage: Stage::Asks(Vec::new()),
+                    });
                 }
                 if askers.len() > MOST {
                     askers.pop_front();

@@ -32,7 +32,9 @@ pub enum RuleError {
         why: String,
     },
     /// Somebody else has rules of this name.
-    #[error("{what} is there already, and this daemon did not make it: give the daemon {instead}, or remove it")]
+    #[error(
+        "{what} is there already, and this daemon did not make it: give the daemon {instead}, or remove it"
+    )]
     Conflict {
         /// What is there.
         what: String,

@@ -155,8 +155,7 @@ fn route(table: u32) -> String {
 
 /// Whether a table has it. It is named in other words than where it is made (ip-route(8)).
 fn is_routed(family: Family, table: u32) -> Result<bool, RuleError> {
-    let listed =
-        ip(family, "route show", &format!("table {table} type local exact default dev lo")).run();
+    let listed = ip(family, "route show", &format!("table {table} type local exact default dev lo")).run();
     match listed {
         Ok(listed) => Ok(!listed.trim().is_empty()),
         // The kernel has no table of this number yet.
