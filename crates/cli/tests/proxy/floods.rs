@@ -25,9 +25,9 @@ struct Flow {
 }
 
 /// Has the server send packets to the mobile host in the names of its neighbours.
-fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut Stream) -> Flow + Send) {
+fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut Stream) -> Flow + Sync) {
     let send = || {
-        let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(libc_raw()))).unwrap();
+        let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(whole_packets()))).unwrap();
         let to: Ipv4Addr = MOBILE.parse().unwrap();
         let address: SockAddr = SocketAddrV4::new(to, 0).into();
         let mut random = Stream::keyed(5, 0, 0, Purpose::Emulation);
@@ -41,7 +41,7 @@ fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut Stream) -> 
 }
 
 /// `IPPROTO_RAW`: the header of IP is ours (raw(7)).
-const fn libc_raw() -> i32 {
+const fn whole_packets() -> i32 {
     255
 }
 
