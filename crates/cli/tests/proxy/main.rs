@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         asked::its_page_is_what_prometheus_reads,
         asked::who_asks_badly_gets_nothing_and_keeps_nobody_waiting,
         floods::forged_flows_are_bounded_and_transfers_go_on,
-        floods::forged_calls_are_bounded_and_transfers_go_on,
+        floods::forged_calls_are_bounded_and_transfers_go_on_when_they_are_given_up,
         floods::a_tunnel_answers_strangers_with_no_more_than_they_sent,
         schedules::some_schedules_lose_nothing,
     );

@@ -1,6 +1,6 @@
 //! Before a daemon runs: what is wrong is one sentence, and nothing is half set up.
 
-use crate::world::{Ground, hopline, proxy, shell};
+use crate::world::{Ground, hopline, proxy, shell, until_or};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -226,7 +226,7 @@ pub(crate) fn a_chain_that_somebody_else_made_is_a_conflict_and_stays() {
     ground.write(BOTH);
     daemon.signal("HUP");
     daemon.wait_until("it has read again", |status| status["reloads"] == 1);
-    crate::world::until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("there already"));
+    until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("there already"));
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "read again");
 }
