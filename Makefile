@@ -127,7 +127,7 @@ must-hold: tools ## Send 10 MB through everything that TPA must stand, over real
 
 .PHONY: drills
 drills: tools ## Kill, restart, cut off, flood and rebind real transfers, and count what is lost (root, ten minutes)
-	cargo test --locked --release --package hopline-cli --test drills -- --ignored --nocapture
+	cargo test --locked --release --package hopline-cli --test drills --test proxy -- --ignored --nocapture
 
 .PHONY: readme
 readme: tools ## Put what the program prints now into README.md

@@ -36,6 +36,7 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     // Before the first thread, so that all have them blocked, and before anything is there to be cleaned up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
+    state.share().map_err(RunError::Keeper)?;
     let (events, incoming) = mpsc::channel();
     let mut daemon = Daemon::start(path, config, keeper, state, &events)?;
     forward(signals, events).map_err(RunError::Signals)?;
@@ -73,6 +74,7 @@ impl Daemon {
     fn start(
         path: &Path,
         config: Config,
+        // In this order: if it does not start, the right goes first, and the keeper does not wait for it.
         keeper: Keeper,
         state: State,
         events: &Sender<Event>,
@@ -88,7 +90,6 @@ impl Daemon {
         });
         let seats: Vec<Seat> = started.inspect_err(|_| {
             let _ = rules::undo(&config.name, state.folder());
-            let _ = std::fs::remove_file(state.socket());
         })?;
         let inner = Mutex::new(Inner { reloads: 0, seats });
         let shared = Arc::new(Shared { name: config.name.clone(), since: now(), inner });
@@ -162,7 +163,6 @@ impl Daemon {
         // Names of rules stay those of the start.
         let config = Config { proxies: config.proxies, ..self.config.clone() };
         let mut inner = self.shared.lock();
-        inner.reloads += 1;
         let mut before: Vec<Seat> = std::mem::take(&mut inner.seats);
         let mut kept = Vec::new();
         for proxy in &config.proxies {
@@ -179,6 +179,8 @@ impl Daemon {
             Err(error) => error!(%error, "the rules are not those of the file"),
         }
         self.config = config;
+        // Counted when it is done: who waits for that finds rules and proxies that belong together.
+        self.shared.lock().reloads += 1;
     }
 
     /// Ends the seats, then the rules that lead to them.
@@ -186,7 +188,6 @@ impl Daemon {
         // Rules first: nothing new comes then for what is about to go.
         let undone = rules::undo(&self.config.name, self.state.folder());
         self.shared.lock().seats.clear();
-        let _ = std::fs::remove_file(self.state.socket());
         info!("ended");
         Ok(undone.map(drop)?)
     }

@@ -51,7 +51,7 @@ impl Drop for Keeper {
 pub fn keep(name: &str, folder: &Path) -> Result<(), RunError> {
     let _ = io::stdin().read(&mut [0]);
     for _ in 0..LOOKS {
-        match State::take(folder, name) {
+        match State::hold(folder, name) {
             Ok(_held) => return Ok(rules::undo(name, folder).map(drop)?),
             Err(StateError::Taken { .. }) => thread::sleep(INTERVAL),
             Err(error) => return Err(error.into()),

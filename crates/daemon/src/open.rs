@@ -27,6 +27,11 @@ pub(crate) struct Opened {
 pub(crate) struct Tuner(Box<dyn Fn(&Task) -> bool + Send + Sync>);
 
 impl Tuner {
+    /// That of a service whose parameters stay as they are.
+    pub(crate) fn never() -> Self {
+        Self(Box::new(|_| false))
+    }
+
     /// Has the service do what `task` says; whether it can without ending.
     pub(crate) fn tune(&self, task: &Task) -> bool {
         (self.0)(task)
@@ -76,7 +81,7 @@ pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
 
 /// A service whose parameters stay as they are.
 fn fixed(service: impl Service + 'static) -> Opened {
-    Opened { service: Box::new(service), tuner: Tuner(Box::new(|_| false)) }
+    Opened { service: Box::new(service), tuner: Tuner::never() }
 }
 
 /// A machine behind a queue. `another`: the machine of a task of the same kind, and whose packets it sees.

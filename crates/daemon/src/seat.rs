@@ -7,6 +7,7 @@ use hopline_net::service::{Ledger, Service};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
@@ -201,19 +202,26 @@ fn run(
     let stopped = stop.try_clone()?;
     let (ledger, events, proxy) = (ledger.clone(), events.clone(), name.to_owned());
     let body = move || {
-        if let Err(error) = serve(service, &stopped, &ledger) {
-            let _ = events.send(Event::Ended(Ended { proxy, life, why: error.to_string() }));
+        if let Err(why) = serve(service, &stopped, &ledger) {
+            let _ = events.send(Event::Ended(Ended { proxy, life, why }));
         }
     };
     let thread = thread::Builder::new().name(format!("proxy {name}")).spawn(body)?;
     Ok(State::Running { stop, thread, tuner })
 }
 
-fn serve(service: Box<dyn Service>, stop: &OwnedFd, ledger: &Ledger) -> io::Result<()> {
-    service.run(stop.as_fd(), ledger)
+/// Runs a service until it is told to stop; else says why it has ended. One that panics takes nothing else with it.
+fn serve(service: Box<dyn Service>, stop: &OwnedFd, ledger: &Ledger) -> Result<(), String> {
+    match catch_unwind(AssertUnwindSafe(|| service.run(stop.as_fd(), ledger))) {
+        Ok(ended) => ended.map_err(|error| error.to_string()),
+        Err(_) => Err("a panic, which is a mistake in hopline; the log says where".into()),
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a daemon is in real time")]
 fn now() -> Instant {
     Instant::now()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,17 +1,24 @@
 //! The folder where a daemon keeps what others must find: its lock, its socket, its list of rules.
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// The folder, and the right to be the daemon of its name. The right goes with the process, however it ends.
 #[derive(Debug)]
 pub(crate) struct State {
     folder: PathBuf,
     name: String,
-    _lock: File,
+    lock: File,
 }
+
+/// How often it is seen whether who cleans up is done, and how often that is done.
+const INTERVAL: Duration = Duration::from_millis(20);
+const LOOKS: u32 = 150;
 
 /// Why there is no right.
 #[derive(Debug, thiserror::Error)]
@@ -32,10 +39,27 @@ pub enum StateError {
 }
 
 impl State {
-    /// Takes the right.
+    /// Takes the right. If the daemon that had it has gone and is being cleaned up after, waits for that.
     pub(crate) fn take(folder: &Path, name: &str) -> Result<Self, StateError> {
-        let failed = |path: &Path, error: io::Error| StateError::Folder(path.display().to_string(), error);
         fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
+        let mut state = Self::await_cleaner(folder, name)?;
+        let written = state.lock.set_len(0).and_then(|()| writeln!(state.lock, "{}", std::process::id()));
+        written.map_err(|e| failed(&state.path_of_lock(), e))?;
+        Ok(state)
+    }
+
+    fn await_cleaner(folder: &Path, name: &str) -> Result<Self, StateError> {
+        for _ in 0..LOOKS {
+            match Self::hold(folder, name) {
+                Err(StateError::Taken { process, .. }) if !is_alive(&process) => thread::sleep(INTERVAL),
+                done => return done,
+            }
+        }
+        Self::hold(folder, name)
+    }
+
+    /// Takes the right for a moment, to clean up: the file goes on to name the daemon that had it.
+    pub(crate) fn hold(folder: &Path, name: &str) -> Result<Self, StateError> {
         let path = folder.join(format!("{name}.lock"));
         // Not cut short: until the lock is ours the file says whose it is.
         let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
@@ -47,10 +71,13 @@ impl State {
             let process = if process.is_empty() { "?" } else { process };
             return Err(StateError::Taken { name: name.to_owned(), process: process.to_owned() });
         }
-        lock.set_len(0)
-            .and_then(|()| writeln!(lock, "{}", std::process::id()))
-            .map_err(|e| failed(&path, e))?;
-        Ok(Self { folder: folder.to_owned(), name: name.to_owned(), _lock: lock })
+        Ok(Self { folder: folder.to_owned(), name: name.to_owned(), lock })
+    }
+
+    /// Has programs that are started from now on share the right until they end: whoever cleans up after us waits for one that was making
+    /// a rule when we were killed.
+    pub(crate) fn share(&self) -> io::Result<()> {
+        Ok(fcntl_setfd(&self.lock, FdFlags::empty())?)
     }
 
     /// The folder.
@@ -62,9 +89,30 @@ impl State {
     pub(crate) fn socket(&self) -> PathBuf {
         socket(&self.folder, &self.name)
     }
+
+    fn path_of_lock(&self) -> PathBuf {
+        self.folder.join(format!("{}.lock", self.name))
+    }
+}
+
+/// The socket goes with the right: nobody answers there any more. The lock's file stays, or two could have the right to two files.
+impl Drop for State {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.socket());
+    }
 }
 
 /// Where the daemon `name` says how it is.
 pub(crate) fn socket(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.sock"))
+}
+
+fn is_alive(process: &str) -> bool {
+    // What has ended and is not yet buried has a folder, and nothing that it runs. What may not be looked at is alive.
+    fs::read_link(format!("/proc/{process}/exe"))
+        .map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |_| true)
+}
+
+fn failed(path: &Path, error: io::Error) -> StateError {
+    StateError::Folder(path.display().to_string(), error)
 }

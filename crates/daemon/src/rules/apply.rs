@@ -22,14 +22,7 @@ pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
     undo(&rules.owner, folder)?;
     let journal = Journal::of(&rules.owner, folder);
     let steps = rules.steps();
-    for step in &steps {
-        if step.what.is_there()? {
-            return Err(RuleError::Conflict(step.what.name()));
-        }
-        if let Some(other) = step.what.in_its_place() {
-            return Err(RuleError::Conflict(other));
-        }
-    }
+    steps.iter().try_for_each(must_be_absent)?;
     for step in &steps {
         let made = journal.add(&step.what).and_then(|()| run(&step.make));
         if let Err(error) = made {
@@ -49,6 +42,7 @@ pub fn change(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
     let journal = Journal::of(&rules.owner, folder);
     let before = journal.read()?;
     let steps = rules.steps();
+    steps.iter().filter(|step| !before.contains(&step.what)).try_for_each(must_be_absent)?;
     for step in &steps {
         if !before.contains(&step.what) {
             journal.add(&step.what)?;
@@ -87,6 +81,14 @@ pub fn undo(owner: &str, folder: &Path) -> Result<Undone, RuleError> {
 
 fn run(programs: &[Program]) -> Result<(), RuleError> {
     programs.iter().try_for_each(|program| program.run().map(drop))
+}
+
+/// What is not ours is not emptied, and not removed at the end.
+fn must_be_absent(step: &Step) -> Result<(), RuleError> {
+    match (step.what.is_there()?, step.what.in_its_place()) {
+        (false, None) => Ok(()),
+        (_, other) => Err(step.what.conflict(other)),
+    }
 }
 
 fn unmake(made: &Made) -> Result<bool, RuleError> {

@@ -33,9 +33,14 @@ pub enum RuleError {
     },
     /// Somebody else has rules of this name.
     #[error(
-        "{0} is there already, and this daemon did not make it: remove it, or give the daemon another name"
+        "{what} is there already, and this daemon did not make it: give the daemon {instead}, or remove it"
     )]
-    Conflict(String),
+    Conflict {
+        /// What is there.
+        what: String,
+        /// What would be right.
+        instead: &'static str,
+    },
     /// What was made cannot be written down or read.
     #[error("the list of rules {0}: {1}")]
     Journal(String, io::Error),

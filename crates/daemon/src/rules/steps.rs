@@ -27,8 +27,8 @@ pub(super) enum Made {
     Queue(Shaper),
     /// A routing rule: these words of ip(8) name it.
     Rule(Family, String),
-    /// A route of a table: these words of ip(8) name it.
-    Route(Family, String),
+    /// The route of the table with this number.
+    Route(Family, u32),
 }
 
 /// A version of IP, as ip(8) has it.
@@ -77,12 +77,10 @@ impl Step {
         let make = vec![nft.reading(text)];
         let mut steps = Vec::new();
         for family in [Family::V4, Family::V6] {
-            // A local route to everything: packets with the mark are for this machine.
-            let route = format!("local default dev lo table {}", capture.table);
             let mark = u32::from(capture.mark) << 16;
             let rule = format!("fwmark {mark:#x}/0xffff0000 lookup {} pref {PREFERENCE}", capture.table);
-            let make = vec![ip(family, "route add", &route)];
-            steps.push(Self { what: Made::Route(family, route), make, remake: Vec::new() });
+            let make = vec![ip(family, "route add", &route(capture.table))];
+            steps.push(Self { what: Made::Route(family, capture.table), make, remake: Vec::new() });
             let make = vec![ip(family, "rule add", &rule)];
             steps.push(Self { what: Made::Rule(family, rule), make, remake: Vec::new() });
         }
@@ -112,10 +110,7 @@ impl Made {
                 .any(|line| line == format!("table inet {name}"))),
             Self::Queue(shaper) => Ok(shaper.is_there()),
             Self::Rule(family, rule) => Ok(!ip(*family, "rule show", rule).run()?.trim().is_empty()),
-            // A table that is not there is an error to ip(8).
-            Self::Route(family, route) => {
-                Ok(ip(*family, "route show", route).run().is_ok_and(|listed| !listed.trim().is_empty()))
-            }
+            Self::Route(family, table) => is_routed(*family, *table),
         }
     }
 
@@ -128,19 +123,29 @@ impl Made {
                 return shaper.unmaking().iter().try_for_each(|program| program.run().map(drop));
             }
             Self::Rule(family, rule) => ip(*family, "rule del", rule),
-            Self::Route(family, route) => ip(*family, "route del", route),
+            Self::Route(family, table) => ip(*family, "route del", &route(*table)),
         };
         program.run().map(drop)
     }
 
+    /// That it is somebody else's, or that `other` is, which stands in its place.
+    pub(super) fn conflict(&self, other: Option<String>) -> RuleError {
+        let instead = match self {
+            Self::Chain(_) | Self::Table(_) => "another name = \"…\"",
+            Self::Queue(_) => "no rate_mbps",
+            Self::Rule(..) | Self::Route(..) => "another mark and route_table",
+        };
+        RuleError::Conflict { what: other.unwrap_or_else(|| self.name()), instead }
+    }
+
     /// As people call it.
-    pub(super) fn name(&self) -> String {
+    fn name(&self) -> String {
         match self {
             Self::Chain(chain) => format!("the chain {} of iptables", chain.name()),
             Self::Table(name) => format!("the table {name} of nftables"),
             Self::Queue(shaper) => format!("the queue of {}", shaper.interface()),
             Self::Rule(family, rule) => format!("the routing rule `{} {rule}`", family.option()),
-            Self::Route(family, route) => format!("the route `{} {route}`", family.option()),
+            Self::Route(family, table) => format!("the route `{} {}`", family.option(), route(*table)),
         }
     }
 }
@@ -165,6 +170,22 @@ impl Family {
             Self::V4 => "iptables-restore",
             Self::V6 => "ip6tables-restore",
         }
+    }
+}
+
+/// A local route to everything: packets that come to this table are for this machine.
+fn route(table: u32) -> String {
+    format!("local default dev lo table {table}")
+}
+
+/// Whether a table has it. It is named in other words than where it is made (ip-route(8)).
+fn is_routed(family: Family, table: u32) -> Result<bool, RuleError> {
+    let listed = ip(family, "route show", &format!("table {table} type local exact default dev lo")).run();
+    match listed {
+        Ok(listed) => Ok(!listed.trim().is_empty()),
+        // The kernel has no table of this number yet.
+        Err(RuleError::Refused { why, .. }) if why.contains("does not exist") => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,0 +1,120 @@
+//! However a daemon ends, nothing is left of it; what it can do without it waits for.
+
+use crate::start::BOTH;
+use crate::transfer::{End, Pace, Transfer, transfer};
+use crate::world::{Ground, MOBILE, SERVER, processes_told_of, shell, signal, until_or};
+use hopline_net::veth::{self, Trains};
+use std::thread;
+use std::time::Duration;
+
+pub(crate) fn told_to_end_it_leaves_no_rule_route_process_or_socket() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    for name in ["TERM", "INT"] {
+        let mut daemon = ground.start(BOTH);
+        transfer([&ground.server, &ground.mobile], (MOBILE, 4000), 100_000);
+        assert_ne!(ground.listing(), before);
+        assert!(daemon.ended_by(name).success(), "{}", daemon.said());
+        ground.is_as_before(&before, name);
+    }
+}
+
+pub(crate) fn told_to_end_it_resets_what_is_split_and_lets_go_on_what_passes() {
+    let ground = Ground::new();
+    let mut daemon = ground.start(BOTH);
+    let [snooped, split] = [5001, 5002].map(|port| slow(&ground, port));
+    [&snooped, &split].into_iter().for_each(|under_way| under_way.until_arrived(200_000));
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_open") > 0);
+    assert!(daemon.ended_by("TERM").success());
+    snooped.arrives("through snoop");
+    let (end, sent) = split.ends();
+    assert!(matches!(end, End::Broken(_)), "{end:?}");
+    assert!(sent.is_err(), "who sends is told, too");
+}
+
+/// 4 MB within two seconds or so, from a port that BOTH serves.
+fn slow(ground: &Ground, port: u16) -> Transfer {
+    let hosts = [&ground.mobile, &ground.server];
+    Transfer::start(hosts, (SERVER, port), 4_000_000, Pace::Chunks(Duration::from_millis(8))).unwrap()
+}
+
+pub(crate) fn killed_it_is_cleaned_up_after_by_its_keeper() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let mut daemon = ground.start(BOTH);
+    daemon.process.kill().unwrap();
+    daemon.process.wait().unwrap();
+    ground.is_as_before(&before, "killed");
+}
+
+pub(crate) fn killed_at_any_moment_of_its_start_it_leaves_nothing() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let file = ground.write(BOTH);
+    for ms in (0..120).step_by(6) {
+        let mut daemon = ground.begin(&file);
+        thread::sleep(Duration::from_millis(ms));
+        daemon.process.kill().unwrap();
+        daemon.process.wait().unwrap();
+        ground.is_as_before(&before, &format!("killed after {ms} ms"));
+    }
+}
+
+pub(crate) fn killed_and_started_again_at_once_it_runs() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let file = ground.write(BOTH);
+    for _ in 0..3 {
+        let mut daemon = ground.start_file(&file);
+        daemon.process.kill().unwrap();
+        daemon.process.wait().unwrap();
+    }
+    let mut daemon = ground.start_file(&file);
+    transfer([&ground.mobile, &ground.server], (SERVER, 5002), 100_000);
+    assert!(daemon.ended_by("TERM").success());
+    ground.is_as_before(&before, "started again");
+}
+
+pub(crate) fn killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let file = ground.write(BOTH);
+    let mut daemon = ground.start_file(&file);
+    for process in processes_told_of(ground.folder.path().to_str().unwrap()) {
+        signal(process, "KILL");
+    }
+    daemon.process.wait().unwrap();
+    assert_ne!(ground.listing(), before, "nobody is there to clean up");
+    // Nobody reads the queue, nobody listens: what crosses passes.
+    for port in [5001, 5002] {
+        transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
+    }
+    let mut daemon = ground.start_file(&file);
+    assert!(daemon.ended_by("TERM").success());
+    ground.is_as_before(&before, "started again");
+}
+
+pub(crate) fn an_interface_that_vanishes_is_waited_for() {
+    let ground = Ground::new();
+    let mut daemon = ground.start(BOTH);
+    let state_is =
+        |state: &'static str| move |status: &serde_json::Value| status["proxies"][0]["state"] == state;
+    shell(&ground.router, "ip link del mobile");
+    daemon.wait_until("snoop waits", state_is("waiting"));
+    let status = daemon.status();
+    assert!(status["proxies"][0]["why"].as_str().is_some_and(|why| !why.is_empty()), "{status}");
+    veth::join([&ground.mobile, &ground.router], "mobile", Trains::Never).unwrap();
+    shell(&ground.router, "ip addr add 10.9.0.254/24 dev mobile; ip link set mobile up");
+    shell(
+        &ground.mobile,
+        "ip addr add 10.9.0.1/24 dev mobile; ip link set mobile up; ip route add default via 10.9.0.254",
+    );
+    daemon.wait_until("snoop runs again", state_is("running"));
+    assert_eq!(daemon.status()["proxies"][0]["restarts"], 1);
+    let offered = daemon.figure("snoop", "packets");
+    for port in [5001, 5002] {
+        transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
+    }
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("snoop", "packets") > offered);
+    assert!(daemon.ended_by("TERM").success());
+}

@@ -1,0 +1,70 @@
+//! `hopline proxy`: the real program on a router between two hosts, in namespaces of its own, and everything that can go wrong with it.
+//! What takes minutes is run by `make drills`.
+//!
+//! | file | tests |
+//! |---|---|
+//! | `start` | what is wrong before a daemon runs |
+//! | `floods` | packets of connections that nobody has |
+//! | `life` | how it ends, and what is left |
+//! | `reload` | SIGHUP |
+//! | `asked` | status, metrics, and who asks badly |
+//! | `schedules` | kills, restarts, reloads, outages and losses, drawn from seeds |
+//! | `world` | a mobile host, a router, a server, a daemon |
+//! | `transfer` | bytes that cross, and how that ends |
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
+
+mod asked;
+mod floods;
+mod life;
+mod reload;
+mod schedules;
+mod start;
+mod transfer;
+mod world;
+
+use hopline_harness::{Need, Test, run, tests};
+use hopline_testkit::namespace::LINK;
+use std::process::ExitCode;
+
+/// What all of them need.
+const NEEDS: [Need; 5] =
+    [LINK, Need::Program("iptables"), Need::Program("nft"), Need::Program("ip"), Need::Program("setpriv")];
+
+fn main() -> ExitCode {
+    let tests = tests!(NEEDS;
+        start::what_is_wrong_with_a_file_is_shown_with_its_place_and_help,
+        start::a_dry_run_pasted_into_a_shell_gives_the_same_rules,
+        start::setup_may_be_repeated_and_undone_twice,
+        start::a_second_daemon_of_a_name_is_refused_and_the_first_goes_on,
+        start::a_daemon_of_another_name_is_told_what_it_shares_with_the_first,
+        start::what_is_taken_or_absent_is_named_and_nothing_is_set_up,
+        start::without_the_right_to_it_one_sentence_says_so,
+        start::without_the_programs_one_sentence_says_what_to_install,
+        start::a_chain_that_somebody_else_made_is_a_conflict_and_stays,
+        start::status_without_a_daemon_says_so,
+        life::told_to_end_it_leaves_no_rule_route_process_or_socket,
+        life::told_to_end_it_resets_what_is_split_and_lets_go_on_what_passes,
+        life::killed_it_is_cleaned_up_after_by_its_keeper,
+        life::killed_at_any_moment_of_its_start_it_leaves_nothing,
+        life::killed_and_started_again_at_once_it_runs,
+        life::killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start,
+        life::an_interface_that_vanishes_is_waited_for,
+        reload::connections_go_on_while_the_file_is_read_again,
+        reload::many_signals_at_once_are_read_again_and_nothing_else,
+        reload::queues_and_ports_may_change_hands,
+        asked::its_status_is_json_and_text,
+        asked::its_page_is_what_prometheus_reads,
+        asked::who_asks_badly_gets_nothing_and_keeps_nobody_waiting,
+        floods::forged_flows_are_bounded_and_transfers_go_on,
+        floods::forged_calls_are_bounded_and_transfers_go_on_when_they_are_given_up,
+        floods::a_tunnel_answers_strangers_with_no_more_than_they_sent,
+        schedules::some_schedules_lose_nothing,
+    );
+    let long = [
+        ("two_hundred_schedules_lose_nothing", schedules::two_hundred_schedules_lose_nothing as fn()),
+        ("a_hundred_kills_lose_nothing", schedules::a_hundred_kills_lose_nothing),
+    ];
+    run(tests.into_iter().chain(long.map(|(name, body)| Test::new(name, NEEDS, body).long())), Some(4))
+}

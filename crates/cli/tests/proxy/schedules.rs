@@ -1,0 +1,227 @@
+//! Seeded schedules of kills, restarts, reloads, outages and losses, with transfers under way. `HOPLINE_PROXY_DRILL=17` runs schedule 17
+//! alone.
+
+use crate::start::BOTH;
+use crate::transfer::{End, Pace, Transfer, in_a_thread};
+use crate::world::{Daemon, Ground, MOBILE, SERVER, now, shell};
+use hopline_core::{Purpose, Stream};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes of a transfer.
+const BYTES: usize = 400_000;
+/// Worlds at the same time: they wait more than they work.
+const WORLDS: u64 = 6;
+/// Memory beyond that of a daemon's first schedule.
+const GROWTH: u64 = 16 << 20;
+/// Where the daemon of the router reaches the mobile host by its tunnel.
+const TUNNELLED: &str = "10.82.0.2";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Kill,
+    Restart,
+    Reload,
+    Outage(Duration),
+}
+
+#[derive(Debug)]
+struct Schedule {
+    /// Of packets to the mobile host.
+    loss_percent: u32,
+    /// Each after so long from the one before.
+    events: Vec<(Duration, Event)>,
+}
+
+impl Schedule {
+    fn draw(number: u64) -> Self {
+        let mut random = Stream::keyed(3, number, 0, Purpose::Emulation);
+        let mut below = |most: u32| random.below(most);
+        let events = (0..1 + below(3))
+            .map(|_| {
+                let event = match below(4) {
+                    0 => Event::Kill,
+                    1 => Event::Restart,
+                    2 => Event::Reload,
+                    _ => Event::Outage(Duration::from_millis(u64::from(50 + below(400)))),
+                };
+                (Duration::from_millis(u64::from(below(250))), event)
+            })
+            .collect();
+        Self { loss_percent: below(4), events }
+    }
+
+    /// One that kills the daemon at a random moment, and no more.
+    fn of_a_kill(number: u64) -> Self {
+        let mut random = Stream::keyed(4, number, 0, Purpose::Emulation);
+        let events = vec![(Duration::from_millis(u64::from(random.below(400))), Event::Kill)];
+        Self { loss_percent: 0, events }
+    }
+
+    fn ends_daemons(&self) -> bool {
+        self.events.iter().any(|(_, event)| matches!(event, Event::Kill | Event::Restart))
+    }
+}
+
+/// A ground whose daemons come and go.
+struct Field {
+    ground: Ground,
+    before: String,
+    near: Daemon,
+    _far: Daemon,
+    /// Memory after the first schedule of the daemon that runs.
+    warm: Option<u64>,
+    reloads: usize,
+}
+
+impl Field {
+    fn new() -> Self {
+        let ground = Ground::new();
+        let before = ground.listing();
+        let folder = ground.folder.path();
+        fs::write(folder.join("link.key"), "5a".repeat(32)).unwrap();
+        let far = folder.join("far.toml");
+        let state = folder.join("far");
+        let tunnel = tunnel(&ground, ["10.9.0.1", "10.9.0.254"], TUNNELLED);
+        fs::write(&far, format!("state_dir = \"{}\"\n{tunnel}", state.display())).unwrap();
+        let mut far = Daemon::begin(&ground.mobile, &far, &state);
+        far.wait_until("the far end runs", |status| status["proxies"][0]["state"] == "running");
+        ground.write(&text(&ground, 0));
+        let near = ground.start_file(&folder.join("proxy.toml"));
+        Self { ground, before, near, _far: far, warm: None, reloads: 0 }
+    }
+
+    fn run(&mut self, schedule: &Schedule) {
+        let ground = &self.ground;
+        shell(&ground.mobile, "iptables -w -F INPUT");
+        if schedule.loss_percent > 0 {
+            let share = f64::from(schedule.loss_percent) / 100.0;
+            shell(
+                &ground.mobile,
+                &format!("iptables -w -A INPUT -m statistic --mode random --probability {share} -j DROP"),
+            );
+        }
+        let pace = Pace::Chunks(Duration::from_millis(15));
+        let down = [&ground.server, &ground.mobile];
+        let transfers = [
+            ("snoop", Transfer::start([&ground.mobile, &ground.server], (SERVER, 5001), BYTES, pace)),
+            ("m-tcp", Transfer::start(down, (MOBILE, 5003), BYTES, pace)),
+            ("split", Transfer::start([&ground.mobile, &ground.server], (SERVER, 5002), BYTES, pace)),
+            ("opaque", Transfer::start([&ground.router, &ground.mobile], (TUNNELLED, 5004), BYTES, pace)),
+        ];
+        for &(after, event) in &schedule.events {
+            thread::sleep(after);
+            self.carry_out(event);
+        }
+        for (what, transfer) in transfers {
+            let (end, sent) = transfer.unwrap_or_else(|error| panic!("{what}: {error}")).ends();
+            match (what, end) {
+                (_, End::Whole) => {}
+                ("split", End::Broken(_)) if schedule.ends_daemons() => {}
+                _ => panic!("{what}: {end:?}, {sent:?}; the daemon: {}", self.near.said()),
+            }
+        }
+        self.check_memory();
+    }
+
+    fn carry_out(&mut self, event: Event) {
+        let file = self.ground.folder.path().join("proxy.toml");
+        match event {
+            Event::Kill | Event::Restart => {
+                if event == Event::Kill {
+                    self.near.process.kill().unwrap();
+                } else {
+                    self.near.signal("TERM");
+                }
+                self.near.process.wait().unwrap();
+                self.near = self.ground.start_file(&file);
+                self.warm = None;
+            }
+            Event::Reload => {
+                self.reloads += 1;
+                self.ground.write(&text(&self.ground, self.reloads));
+                self.near.signal("HUP");
+            }
+            Event::Outage(length) => {
+                shell(&self.ground.router, "ip link set mobile down");
+                thread::sleep(length);
+                shell(&self.ground.router, "ip link set mobile up");
+            }
+        }
+    }
+
+    fn check_memory(&mut self) {
+        let resident = self.near.resident();
+        let warm = *self.warm.get_or_insert(resident);
+        assert!(resident < warm + GROWTH, "{resident} bytes, {warm} at first");
+    }
+
+    fn end(mut self) {
+        assert!(self.near.ended_by("TERM").success());
+        let Self { ground, before, _far: far, .. } = self;
+        drop(far);
+        ground.is_as_before(&before, "at the end");
+    }
+}
+
+/// The near file: its parameters are others every time.
+fn text(ground: &Ground, reloads: usize) -> String {
+    let law = ["cubic", "reno"][reloads % 2];
+    let tunnel = tunnel(ground, ["10.9.0.254", "10.9.0.1"], "10.82.0.1");
+    BOTH.replacen("ports = [5001]", &format!("ports = [5001]\nlocal_limit = {}", 4 + reloads % 8), 1)
+        .replacen("ports = [5002]", &format!("ports = [5002]\nmobile_congestion = \"{law}\""), 1)
+        + "[[proxy]]\nkind = \"mtcp\"\ninterface = \"mobile\"\nports = [5003]\nsubnets = [\"10.9.0.0/24\"]\n"
+        + &tunnel
+}
+
+fn tunnel(ground: &Ground, [local, peer]: [&str; 2], address: &str) -> String {
+    let key = ground.folder.path().join("link.key");
+    format!(
+        "[[proxy]]\nkind = \"opaque\"\nlocal = \"{local}\"\npeer = \"{peer}\"\nkey_file = \"{}\"\ntun_addresses = [\"{address}/30\"]\n",
+        key.display()
+    )
+}
+
+/// Runs schedules, several worlds at a time; a world that fails one goes on with a new one.
+fn all(count: u64, worlds: u64, draw: fn(u64) -> Schedule) {
+    let only: Option<u64> = std::env::var("HOPLINE_PROXY_DRILL").ok().map(|number| number.parse().unwrap());
+    let numbers: Vec<u64> = only.map_or_else(|| (0..count).collect(), |only| vec![only]);
+    let (next, failed, began) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)), now());
+    let many = numbers.len();
+    let workers: Vec<_> = (0..worlds.min(many as u64))
+        .map(|_| {
+            let (next, failed, numbers) = (Arc::clone(&next), Arc::clone(&failed), numbers.clone());
+            in_a_thread(move || {
+                let mut field = Field::new();
+                while let Some(&number) = numbers.get(next.fetch_add(1, Relaxed) as usize) {
+                    let schedule = draw(number);
+                    if catch_unwind(AssertUnwindSafe(|| field.run(&schedule))).is_err() {
+                        failed.fetch_add(1, Relaxed);
+                        eprintln!("FAILED, again by HOPLINE_PROXY_DRILL={number} make drills: {schedule:?}");
+                        field = Field::new();
+                    }
+                }
+                field.end();
+            })
+        })
+        .collect();
+    workers.into_iter().for_each(|worker| worker.join().unwrap());
+    println!("{many} schedules in {:.0} s, {} failed", began.elapsed().as_secs_f64(), failed.load(Relaxed));
+    assert_eq!(failed.load(Relaxed), 0);
+}
+
+pub(crate) fn some_schedules_lose_nothing() {
+    all(4, 2, Schedule::draw);
+}
+
+pub(crate) fn two_hundred_schedules_lose_nothing() {
+    all(200, WORLDS, Schedule::draw);
+}
+
+pub(crate) fn a_hundred_kills_lose_nothing() {
+    all(100, WORLDS, Schedule::of_a_kill);
+}

@@ -1,0 +1,242 @@
+//! Before a daemon runs: what is wrong is one sentence, and nothing is half set up.
+
+use crate::world::{Ground, hopline, proxy, shell, until_or};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Snoop and split connections on the router.
+pub(crate) const BOTH: &str = "\
+[[proxy]]
+kind = \"snoop\"
+interface = \"mobile\"
+ports = [5001]
+[[proxy]]
+kind = \"split\"
+interface = \"mobile\"
+ports = [5002]
+";
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// It says one thing, of which these words are part, and ends with code 2.
+fn refuses(output: &Output, words: &[&str]) {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.matches('×').count(), 1, "one sentence: {said}");
+    for word in words {
+        assert!(said.contains(word), "no \"{word}\": {said}");
+    }
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+/// The same, and leaves the machine as it was.
+fn refuses_and_leaves(ground: &Ground, run: &Output, words: &[&str], before: &str) {
+    refuses(run, words);
+    ground.is_as_before(before, &words.join(" "));
+}
+
+pub(crate) fn what_is_wrong_with_a_file_is_shown_with_its_place_and_help() {
+    let ground = Ground::new();
+    for (text, words) in [
+        ("", ["no proxy", "[[proxy]]", ""]),
+        ("[[proxy]]\nkind = \"snoop\"\n", ["without `interface`", "2", "wlan0"]),
+        ("[[proxy]]\nkind = \"snop\"\n", ["snop", "snoop", "2"]),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0; reboot\"\n",
+            ["no name of an interface", "ip link", "4"],
+        ),
+        ("[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nports = [70000]\n", ["70000", "65535", "5"]),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nmobile_congestion = \"bbr\"\n",
+            ["mobile_congestion", "belongs to", "split"],
+        ),
+        (
+            "metrics = \"nowhere\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n",
+            ["nowhere", "127.0.0.1:9464", "2"],
+        ),
+        (
+            "name = \"../../etc/x\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n",
+            ["no name of a daemon", "16 letters", "2"],
+        ),
+        ("[[proxy\n", ["proxy.toml:2", "expected `]]`", "×"]),
+    ] {
+        let file = ground.write(text);
+        for what in ["check", "run", "setup", "undo"] {
+            refuses(&ground.proxy(what, &file), &words);
+        }
+    }
+    refuses(&ground.proxy("check", Path::new("/nowhere/x.toml")), &["/nowhere/x.toml"]);
+    assert!(!ground.state().exists(), "a file that is wrong makes no folder");
+}
+
+pub(crate) fn a_dry_run_pasted_into_a_shell_gives_the_same_rules() {
+    let ground = Ground::new();
+    let file = ground.write(BOTH);
+    let before = ground.listing();
+    let dry = ground.proxy("setup --dry-run", &file);
+    assert_eq!((dry.status.code(), ground.listing()), (Some(0), before.clone()), "a dry run changes nothing");
+    assert_eq!(ground.proxy("setup", &file).status.code(), Some(0));
+    let set_up = ground.listing();
+    assert_ne!(set_up, before);
+    assert_eq!(ground.proxy("undo", &file).status.code(), Some(0));
+    ground.is_as_before(&before, "undone");
+    shell(&ground.router, &String::from_utf8(dry.stdout).unwrap());
+    assert_eq!(ground.listing(), set_up);
+}
+
+pub(crate) fn setup_may_be_repeated_and_undone_twice() {
+    let ground = Ground::new();
+    let file = ground.write(BOTH);
+    let before = ground.listing();
+    assert_eq!(ground.proxy("setup", &file).status.code(), Some(0));
+    let set_up = ground.listing();
+    let again = ground.proxy("setup", &file);
+    assert_eq!((again.status.code(), ground.listing()), (Some(0), set_up), "{}", said(&again));
+    for words in ["removed", "nothing was there"] {
+        let undone = ground.proxy("undo", &file);
+        assert_eq!(undone.status.code(), Some(0), "{}", said(&undone));
+        assert!(said(&undone).contains(words), "{}", said(&undone));
+    }
+    ground.is_as_before(&before, "undone");
+}
+
+pub(crate) fn a_second_daemon_of_a_name_is_refused_and_the_first_goes_on() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let file = ground.write(BOTH);
+    let mut first = ground.start_file(&file);
+    let running = ground.listing();
+    let process = first.process.id().to_string();
+    for what in ["run", "setup", "undo"] {
+        refuses(&ground.proxy(what, &file), &["running already", &process]);
+    }
+    assert_eq!(ground.listing(), running);
+    assert_eq!(first.status()["process"].to_string(), process);
+    assert!(first.ended_by("TERM").success());
+    ground.is_as_before(&before, "the first one");
+}
+
+pub(crate) fn a_daemon_of_another_name_is_told_what_it_shares_with_the_first() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let mut first = ground.start(BOTH);
+    let running = ground.listing();
+    let other = |text: &str| {
+        let file = ground.folder.path().join("other.toml");
+        let state = ground.folder.path().join("other");
+        fs::write(&file, format!("name = \"other\"\nstate_dir = \"{}\"\n{text}", state.display())).unwrap();
+        ground.proxy("run", &file)
+    };
+    refuses(&other(BOTH), &["\"snoop\"", "26735"]);
+    let queue = BOTH.replacen("ports", "queue = 9\nports", 1);
+    refuses(&other(&queue), &["\"split\"", "7071"]);
+    let port = queue.replace("ports = [5002]", "listen_port = 7077\nports = [5002]");
+    refuses(&other(&port), &["there already", "mark and route_table"]);
+    assert_eq!(ground.listing(), running, "the first one's are untouched");
+    assert!(first.ended_by("TERM").success());
+    ground.is_as_before(&before, "the first one");
+}
+
+pub(crate) fn what_is_taken_or_absent_is_named_and_nothing_is_set_up() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let run = |text: &str| ground.proxy("run", &ground.write(text));
+    let bind =
+        |at: &'static str| ground.router.run(move || std::net::TcpListener::bind(at).unwrap()).unwrap();
+    let taken = bind("127.0.0.1:7071");
+    refuses_and_leaves(&ground, &run(BOTH), &["\"split\"", "127.0.0.1:7071"], &before);
+    drop(taken);
+    let _taken = bind("127.0.0.1:9464");
+    let metrics = format!("metrics = \"127.0.0.1:9464\"\n{BOTH}");
+    refuses_and_leaves(&ground, &run(&metrics), &["127.0.0.1:9464", "in use"], &before);
+    let absent = BOTH.replacen("mobile", "wlan7", 1);
+    refuses_and_leaves(&ground, &run(&absent), &["\"snoop\"", "wlan7"], &before);
+    let law = BOTH.replacen("ports = [5002]", "mobile_congestion = \"nosuchlaw\"", 1);
+    refuses_and_leaves(&ground, &run(&law), &["\"split\"", "nosuchlaw"], &before);
+}
+
+pub(crate) fn without_the_right_to_it_one_sentence_says_so() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let file = ground.write(BOTH);
+    let with = |options: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(options).arg(env!("CARGO_BIN_EXE_hopline")).args(["proxy", "run"]).arg(&file);
+        ground.ends(command)
+    };
+    let no_capabilities = with(&["--bounding-set=-all", "--inh-caps=-all"]);
+    refuses_and_leaves(&ground, &no_capabilities, &["CAP_NET_ADMIN"], &before);
+    // What nobody may not even write.
+    let nobody = with(&["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    refuses_and_leaves(&ground, &nobody, &["state", "ermission denied"], &before);
+}
+
+pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let empty = ground.folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let file = ground.write(BOTH);
+    for what in ["run", "setup"] {
+        let mut command = proxy(what, &file);
+        command.env("PATH", &empty);
+        let refused = ground.ends(command);
+        refuses_and_leaves(
+            &ground,
+            &refused,
+            &["no program `iptables`", "apt-get install iptables"],
+            &before,
+        );
+    }
+    // With all but the last one: what was made before it goes again.
+    let find = |name: &str| {
+        let path = std::env::var_os("PATH").unwrap();
+        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.exists()).unwrap()
+    };
+    for name in ["iptables", "iptables-restore", "ip"] {
+        std::os::unix::fs::symlink(find(name), empty.join(name)).unwrap();
+    }
+    let mut command = proxy("run", &file);
+    command.env("PATH", &empty);
+    let refused = ground.ends(command);
+    refuses_and_leaves(&ground, &refused, &["no program `nft`", "apt-get install nftables"], &before);
+}
+
+pub(crate) fn a_chain_that_somebody_else_made_is_a_conflict_and_stays() {
+    let ground = Ground::new();
+    let file = ground.write(BOTH);
+    shell(
+        &ground.router,
+        "iptables -w -t security -N HOPLINE-hopline; iptables -w -t security -A HOPLINE-hopline -j ACCEPT",
+    );
+    let before = ground.listing();
+    for what in ["run", "setup"] {
+        let refused = ground.proxy(what, &file);
+        refuses_and_leaves(&ground, &refused, &["HOPLINE-hopline", "another name"], &before);
+    }
+    let undone = ground.proxy("undo", &file);
+    assert!(said(&undone).contains("nothing was there"), "{}", said(&undone));
+    ground.is_as_before(&before, "undone");
+    // Nor is it taken later: by a daemon that needs the chain when it reads its file again.
+    let split = &BOTH[BOTH.rfind("[[proxy]]").unwrap()..];
+    let mut daemon = ground.start(split);
+    ground.write(BOTH);
+    daemon.signal("HUP");
+    daemon.wait_until("it has read again", |status| status["reloads"] == 1);
+    until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("there already"));
+    assert!(daemon.ended_by("TERM").success());
+    ground.is_as_before(&before, "read again");
+}
+
+pub(crate) fn status_without_a_daemon_says_so() {
+    let ground = Ground::new();
+    let file = ground.write(BOTH);
+    let mut command = hopline();
+    command.args(["proxy", "status"]).arg(&file);
+    let output = ground.ends(command);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("no daemon called \"hopline\""), "{}", said(&output));
+}

@@ -1,0 +1,164 @@
+//! Transfers of bytes that can be told from all others, and how they end.
+
+use crate::world::{LOOK, PATIENCE, now};
+use hopline_net::Namespace;
+use socket2::{Domain, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How a transfer ended for who receives. A wrong byte is no end, but a panic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// All bytes, and then the end.
+    Whole,
+    /// So many, and then an error.
+    Broken(usize),
+    /// So many, and then the end, as if that were all.
+    Short(usize),
+}
+
+/// How fast it is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pace {
+    AtOnce,
+    /// 16 KiB in this time.
+    Chunks(Duration),
+}
+
+/// A transfer under way.
+pub(crate) struct Transfer {
+    arrived: Arc<AtomicU64>,
+    writer: JoinHandle<io::Result<()>>,
+    reader: JoinHandle<End>,
+}
+
+const CHUNK: usize = 16 << 10;
+
+/// The `i`th byte of a transfer: no two of them are alike for long, and 251 is no multiple of anything.
+fn byte(seed: u64, i: usize) -> u8 {
+    let mixed = (i as u64 ^ seed.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as u8 ^ (i % 251) as u8
+}
+
+pub(crate) fn content(seed: u64, len: usize) -> Vec<u8> {
+    (0..len).map(|i| byte(seed, i)).collect()
+}
+
+impl Transfer {
+    /// Sends so many bytes from one host to another, at its address and port.
+    pub(crate) fn start(hosts: [&Namespace; 2], to: (&str, u16), len: usize, pace: Pace) -> io::Result<Self> {
+        let to = SocketAddr::new(to.0.parse::<IpAddr>().unwrap(), to.1);
+        let listener = hosts[1].run(|| listen(to)).unwrap();
+        let mut sender = hosts[0].run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap()?;
+        sender.set_write_timeout(Some(PATIENCE))?;
+        listener.set_nonblocking(true)?;
+        let mut receiver = accepted(&listener)?;
+        let seed = u64::from(sender.local_addr()?.port());
+        let arrived = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&arrived);
+        Ok(Self {
+            arrived,
+            writer: in_a_thread(move || write(&mut sender, &content(seed, len), pace)),
+            reader: in_a_thread(move || read(&mut receiver, &content(seed, len), &seen)),
+        })
+    }
+
+    /// How many bytes have arrived.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arrived.load(Relaxed)
+    }
+
+    /// Waits until so many have arrived, or it has ended.
+    pub(crate) fn until_arrived(&self, bytes: u64) {
+        let since = now();
+        while self.arrived() < bytes && !self.reader.is_finished() {
+            assert!(since.elapsed() < 3 * PATIENCE, "{} bytes of {bytes}", self.arrived());
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// How it ends for who receives, and for who sends.
+    pub(crate) fn ends(self) -> (End, io::Result<()>) {
+        (self.reader.join().unwrap(), self.writer.join().unwrap())
+    }
+
+    /// It must arrive.
+    pub(crate) fn arrives(self, what: &str) {
+        let (end, sent) = self.ends();
+        assert_eq!(end, End::Whole, "{what}: {sent:?}");
+        sent.unwrap();
+    }
+}
+
+/// A whole transfer.
+pub(crate) fn transfer(hosts: [&Namespace; 2], to: (&str, u16), len: usize) {
+    Transfer::start(hosts, to, len, Pace::AtOnce).unwrap().arrives("a transfer");
+}
+
+fn listen(at: SocketAddr) -> TcpListener {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, None).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&at.into()).unwrap();
+    socket.listen(16).unwrap();
+    socket.into()
+}
+
+fn accepted(listener: &TcpListener) -> io::Result<TcpStream> {
+    let since = now();
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(Some(3 * PATIENCE))?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock || since.elapsed() > PATIENCE => {
+                return Err(error);
+            }
+            Err(_) => thread::sleep(LOOK),
+        }
+    }
+}
+
+fn write(stream: &mut TcpStream, content: &[u8], pace: Pace) -> io::Result<()> {
+    match pace {
+        Pace::AtOnce => stream.write_all(content)?,
+        Pace::Chunks(time) => {
+            for chunk in content.chunks(CHUNK) {
+                stream.write_all(chunk)?;
+                thread::sleep(time);
+            }
+        }
+    }
+    stream.shutdown(Shutdown::Write)?;
+    // Whether all was taken is known when the other one has ended, too.
+    stream.set_read_timeout(Some(3 * PATIENCE))?;
+    match stream.read(&mut [0])? {
+        0 => Ok(()),
+        _ => Err(io::Error::other("the receiver says something")),
+    }
+}
+
+fn read(stream: &mut TcpStream, content: &[u8], arrived: &AtomicU64) -> End {
+    let (mut buffer, mut at) = (vec![0; 1 << 16], 0);
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) if at == content.len() => return End::Whole,
+            Ok(0) => return End::Short(at),
+            Ok(len) => {
+                assert!(content.get(at..at + len) == Some(&buffer[..len]), "wrong bytes after {at}");
+                at += len;
+                arrived.store(at as u64, Relaxed);
+            }
+            Err(_) => return End::Broken(at),
+        }
+    }
+}
+
+pub(crate) fn in_a_thread<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    thread::Builder::new().name("host".into()).spawn(what).unwrap()
+}

@@ -1,0 +1,335 @@
+//! A mobile host, a router and a server, joined by cables; and the daemon on the router.
+
+use hopline_net::Namespace;
+use hopline_net::veth::{self, Trains};
+use serde_json::Value as Json;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+pub(crate) const MOBILE: &str = "10.9.0.1";
+pub(crate) const SERVER: &str = "10.8.0.1";
+/// The router's, towards each.
+pub(crate) const ROUTER: [&str; 2] = ["10.9.0.254", "10.8.0.254"];
+
+/// Longer than anything here takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// How often one looks.
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
+
+/// What tells how the router's kernel was told to treat packets.
+const LISTINGS: [&str; 9] = [
+    "iptables -w -S -t security",
+    "iptables -w -S -t mangle",
+    "ip6tables -w -S -t mangle",
+    // Without what was counted.
+    "nft --stateless list ruleset",
+    "ip -4 rule",
+    "ip -6 rule",
+    "ip -4 route show table all",
+    "ip -6 route show table all",
+    "ip -o link show type tun",
+];
+
+pub(crate) struct Ground {
+    pub(crate) mobile: Namespace,
+    pub(crate) router: Namespace,
+    pub(crate) server: Namespace,
+    pub(crate) folder: TempDir,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        let [mobile, router, server] = [(); 3].map(|()| Namespace::new().unwrap());
+        for (other, name) in [(&mobile, "mobile"), (&server, "fixed")] {
+            veth::join([other, &router], name, Trains::Never).unwrap();
+        }
+        let folder = TempDir::new().unwrap();
+        let ground = Self { mobile, router, server, folder };
+        ground.connect();
+        ground
+    }
+
+    fn connect(&self) {
+        shell(&self.router, "echo 1 > /proc/sys/net/ipv4/ip_forward");
+        for (name, address) in ["mobile", "fixed"].into_iter().zip(ROUTER) {
+            shell(&self.router, &interface(name, address));
+        }
+        for (host, name, address, router) in
+            [(&self.mobile, "mobile", MOBILE, ROUTER[0]), (&self.server, "fixed", SERVER, ROUTER[1])]
+        {
+            shell(host, &format!("{}; ip route add default via {router}", interface(name, address)));
+        }
+        // Tables that iptables makes when it is first asked, and keeps.
+        for (program, table, chain) in [
+            ("iptables", "security", "FORWARD"),
+            ("iptables", "mangle", "PREROUTING"),
+            ("iptables", "mangle", "POSTROUTING"),
+            ("ip6tables", "mangle", "PREROUTING"),
+            ("ip6tables", "mangle", "POSTROUTING"),
+        ] {
+            shell(
+                &self.router,
+                &format!(
+                    "{program} -w -t {table} -A {chain} -j ACCEPT && {program} -w -t {table} -D {chain} 1"
+                ),
+            );
+        }
+    }
+
+    /// Writes a file of proxies; its state is in the same folder.
+    pub(crate) fn write(&self, text: &str) -> PathBuf {
+        let (path, state) = (self.folder.path().join("proxy.toml"), self.state());
+        fs::write(&path, format!("state_dir = \"{}\"\n{text}", state.display())).unwrap();
+        path
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    /// What `hopline proxy` does on the router with a file, to its end.
+    pub(crate) fn proxy(&self, what: &str, file: &Path) -> Output {
+        self.ends(proxy(what, file))
+    }
+
+    /// Waits for the end of a command on the router.
+    pub(crate) fn ends(&self, mut command: Command) -> Output {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.router.spawn(command).unwrap().wait_with_output().unwrap()
+    }
+
+    /// Starts the daemon of a file, and waits until it runs.
+    pub(crate) fn start(&self, text: &str) -> Daemon {
+        let file = self.write(text);
+        self.start_file(&file)
+    }
+
+    pub(crate) fn start_file(&self, file: &Path) -> Daemon {
+        let mut daemon = self.begin(file);
+        daemon.wait_until("it runs", |status| status["proxies"][0]["state"] == "running");
+        daemon
+    }
+
+    /// Starts the daemon and does not wait.
+    pub(crate) fn begin(&self, file: &Path) -> Daemon {
+        Daemon::begin(&self.router, file, &self.state())
+    }
+
+    /// All that the router's kernel was told.
+    pub(crate) fn listing(&self) -> String {
+        let script: Vec<String> =
+            LISTINGS.iter().map(|listing| format!("echo '# {listing}'; {listing}")).collect();
+        shell(&self.router, &script.join("; "))
+    }
+
+    /// Nothing is there that was not there before, soon.
+    pub(crate) fn is_as_before(&self, before: &str, what: &str) {
+        let mut now = self.listing();
+        until_or(
+            || panic!("{what}: left behind:\n{}", added(before, &self.listing())),
+            || {
+                now = self.listing();
+                sorted(&now) == sorted(before)
+            },
+        );
+        assert_eq!(self.processes(), Vec::<u32>::new(), "{what}: processes are left");
+        let state: Vec<_> =
+            names(&self.state()).into_iter().filter(|name| !name.ends_with(".lock")).collect();
+        assert_eq!(state, Vec::<String>::new(), "{what}: files are left");
+    }
+
+    /// Processes that were told of our folder.
+    fn processes(&self) -> Vec<u32> {
+        let of_ours = self.folder.path().to_str().unwrap();
+        let mut found = Vec::new();
+        let looked = until(|| {
+            found = processes_told_of(of_ours);
+            found.is_empty()
+        });
+        if looked { Vec::new() } else { found }
+    }
+}
+
+/// Processes that have `words` among theirs.
+pub(crate) fn processes_told_of(words: &str) -> Vec<u32> {
+    let of = |entry: io::Result<fs::DirEntry>| {
+        let id = entry.ok()?.file_name().to_str()?.parse::<u32>().ok()?;
+        let line = fs::read(format!("/proc/{id}/cmdline")).ok()?;
+        String::from_utf8_lossy(&line).contains(words).then_some(id)
+    };
+    fs::read_dir("/proc").unwrap().filter_map(of).collect()
+}
+
+fn interface(name: &str, address: &str) -> String {
+    // Addresses of IPv6 that come by themselves would come at any time.
+    format!("ip link set {name} addrgenmode none; ip addr add {address}/24 dev {name}; ip link set {name} up")
+}
+
+/// Routes change their order when an interface goes down and up.
+fn sorted(listing: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = listing.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn added(before: &str, after: &str) -> String {
+    after.lines().filter(|line| !before.contains(line)).map(|line| format!("{line}\n")).collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// `hopline proxy` with a file.
+pub(crate) fn proxy(what: &str, file: &Path) -> Command {
+    let mut command = hopline();
+    command.arg("proxy").args(what.split(' ')).arg(file);
+    command
+}
+
+pub(crate) fn hopline() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
+    command.env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+/// What a script prints on a host. It must succeed.
+pub(crate) fn shell(host: &Namespace, script: &str) -> String {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = host.spawn(command).unwrap().wait_with_output().unwrap();
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A daemon that runs. It is killed when dropped, and its keeper cleans up.
+pub(crate) struct Daemon {
+    pub(crate) process: Child,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+impl Daemon {
+    pub(crate) fn begin(host: &Namespace, file: &Path, state: &Path) -> Self {
+        let log = file.with_extension("log");
+        let mut command = proxy("run", file);
+        let said = File::options().create(true).append(true).open(&log).unwrap();
+        command.stdout(Stdio::null()).stderr(said);
+        Self { process: host.spawn(command).unwrap(), socket: state.join("hopline.sock"), log }
+    }
+
+    /// What it says of itself, if it answers.
+    pub(crate) fn asked(&self) -> Option<Json> {
+        let mut stream = UnixStream::connect(&self.socket).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    pub(crate) fn status(&self) -> Json {
+        self.asked().unwrap_or_else(|| panic!("it does not answer; it said: {}", self.said()))
+    }
+
+    /// Waits until its status is as wanted. Not for ever, nor if it has ended.
+    pub(crate) fn wait_until(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) {
+        let since = now();
+        while since.elapsed() < PATIENCE {
+            let id = self.process.id();
+            // One that was killed just now may have left a socket.
+            if self.asked().is_some_and(|status| status["process"] == id && wanted(&status)) {
+                return;
+            }
+            assert_eq!(self.process.try_wait().unwrap(), None, "{what}: {}", self.said());
+            thread::sleep(LOOK);
+        }
+        panic!("not: {what}: {:?}: {}", self.asked(), self.said());
+    }
+
+    /// A figure of one of its proxies; 0 before there is one.
+    pub(crate) fn figure(&self, proxy: &str, name: &str) -> u64 {
+        let status = self.status();
+        let of = |list: &Json, name: &str| {
+            list.as_array().unwrap().iter().find(|entry| entry["name"] == name).cloned()
+        };
+        let proxy = of(&status["proxies"], proxy).unwrap_or_else(|| panic!("no {proxy}: {status}"));
+        of(&proxy["figures"], name).map_or(0, |figure| figure["value"].as_u64().unwrap())
+    }
+
+    /// What it has written so far, and those before it.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(self.process.id(), name);
+    }
+
+    /// Ends it as asked for, and says how it has ended.
+    pub(crate) fn ended_by(&mut self, name: &str) -> ExitStatus {
+        self.signal(name);
+        self.ended()
+    }
+
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        let mut status = None;
+        until_or(
+            || panic!("it does not end"),
+            || {
+                status = self.process.try_wait().unwrap();
+                status.is_some()
+            },
+        );
+        status.unwrap()
+    }
+
+    /// Memory that it has, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+pub(crate) fn signal(process: u32, name: &str) {
+    let kill = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
+    assert!(kill.unwrap().success());
+}
+
+/// Looks again and again; whether it was so at last.
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) -> bool {
+    let since = now();
+    while since.elapsed() < PATIENCE {
+        if is_so() {
+            return true;
+        }
+        thread::sleep(LOOK);
+    }
+    false
+}
+
+/// The same, where it must be so.
+pub(crate) fn until_or(not: impl FnOnce(), is_so: impl FnMut() -> bool) {
+    if !until(is_so) {
+        not();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "drills are in real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
