@@ -10,6 +10,7 @@ mod targets;
 mod world;
 
 use clap::{Parser, Subcommand};
+use hopline_net::sched::be_on_time;
 use middle::Middle;
 use plan::{AIR_MS, BURST, Plan, QUEUE, SENDERS, WIRED_MS, WIRED_RATE};
 use std::fs;
@@ -32,8 +33,8 @@ struct Arguments {
     /// Runs of each proxy and sender over each last hop.
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
-    /// Runs at once.
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    /// Runs at once over a fast last hop; over a slow one three times as many.
+    #[arg(long, value_name = "N", default_value_t = 12)]
     parallel: usize,
     /// Only proxies with this in their name.
     #[arg(long, value_name = "TEXT")]
@@ -72,7 +73,7 @@ enum Role {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.role {
-        Some(Role::Proxy { file }) => hopline_daemon::run(file, standing::keeper).map_err(Failure::from),
+        Some(Role::Proxy { file }) => proxy(file),
         Some(Role::Keep { name, folder }) => hopline_daemon::keep(name, folder).map_err(Failure::from),
         None => compare(&arguments),
     };
@@ -83,6 +84,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Is the daemon, before what the worlds beside it do: a router has its processors for itself.
+fn proxy(file: &Path) -> Result<(), Failure> {
+    // Where it may not be, it is as late as the machine is busy.
+    let _ = be_on_time();
+    Ok(hopline_daemon::run(file, standing::keeper)?)
 }
 
 fn compare(arguments: &Arguments) -> Result<(), Failure> {
@@ -96,25 +104,31 @@ fn compare(arguments: &Arguments) -> Result<(), Failure> {
             && arguments.link.as_deref().is_none_or(|text| condition.name().contains(text))
     });
     let pepsal = arguments.pepsal.as_deref();
-    let is_wanted = |middle: &Middle| arguments.proxy.as_deref().is_none_or(|text| middle.name().contains(text));
+    let is_wanted =
+        |middle: &Middle| arguments.proxy.as_deref().is_none_or(|text| middle.name().contains(text));
     let is_there = |middle: &Middle| *middle != Middle::PepSal || pepsal.is_some();
     let middles: Vec<Middle> = Middle::ALL.into_iter().filter(is_wanted).filter(is_there).collect();
-    let senders: Vec<&str> =
-        SENDERS.into_iter().filter(|name| arguments.sender.as_deref().is_none_or(|only| only == *name)).collect();
+    let senders: Vec<&str> = SENDERS
+        .into_iter()
+        .filter(|name| arguments.sender.as_deref().is_none_or(|only| only == *name))
+        .collect();
     let cells = plan.cells(&middles, &senders);
     let runs = run::all(&cells, plan.seconds, arguments.parallel.max(1), pepsal)?;
     if let Some(folder) = &arguments.out {
         output::write(folder, "runs", &runs)?;
     }
     let about = about(&plan, arguments, pepsal)?;
-    let text = format!("{about}\n{}\n{}{}", table::lateness(&runs), targets::table(&runs), table::tables(&runs));
+    let text =
+        format!("{about}\n{}\n{}{}", table::lateness(&runs), targets::table(&runs), table::tables(&runs));
     let text = text.trim_end();
     println!("{text}");
     arguments.write.as_deref().map_or(Ok(()), |file| write(file, text))
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let page = format!("# Proxies in front of one last hop: the tables\n\nMade by `make versus-proxies`.\n\n{text}\n");
+    let page = format!(
+        "# Proxies in front of one last hop: the tables\n\nMade by `make versus-proxies`.\n\n{text}\n"
+    );
     Ok(fs::write(file, page).map_err(|e| format!("{}: {e}", file.display()))?)
 }
 
@@ -123,13 +137,15 @@ fn about(plan: &Plan, arguments: &Arguments, pepsal: Option<&Path>) -> Result<St
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let default = default_congestion_control()?;
     let pepsal = match pepsal {
-        Some(_) => format!("PEPsal cannot be told a congestion control and uses the kernel's default, {default}."),
+        Some(_) => {
+            format!("PEPsal cannot be told a congestion control and uses the kernel's default, {default}.")
+        }
         None => "PEPsal was not there, and is not counted.".to_owned(),
     };
     Ok(format!(
         "Sender, {} Mb/s and {WIRED_MS} ms, router, last hop of {AIR_MS} ms, mobile host; MTU 1500; {QUEUE} packets wait for the \
          last hop, at the router's interface (tbf over pfifo_fast) or in the link. Losses, alone or in bursts (mean {BURST} \
-         packets), on what goes to the mobile host only. Runs of {} s from connect, {} seeds, {} at once; medians, and the \
+         packets), on what goes to the mobile host only. Links and proxies go before everything else on the machine (SCHED_FIFO). Runs of {} s from connect, {} seeds, {} at once at 20 Mb/s, three times as many at 2; medians, and the \
          range where it exceeds a tenth. Kernel {}; load average at the end {}, on {} processors. {pepsal}\n",
         WIRED_RATE / 1_000_000,
         plan.seconds,

@@ -1,6 +1,7 @@
 //! Who is compared: what stands in the router, and what at the mobile host. The files are those that docs/proxy.md shows.
 
-use crate::world::{Place, CABLE, LINK, MOBILE, MOBILE_BY_TUNNEL, ROUTER, ROUTER_BY_TUNNEL, SENDERS};
+use crate::plan::{Bottleneck, Condition};
+use crate::world::{CABLE, LINK, MOBILE, MOBILE_BY_TUNNEL, Place, ROUTER, ROUTER_BY_TUNNEL, SENDERS};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -68,13 +69,15 @@ impl Middle {
         }
     }
 
-    /// The daemons that do it, the router's first, over a last hop of `mbps`; their secret is in the file `key`.
-    pub(crate) fn daemons(self, mbps: u64, key: &Path) -> Vec<Daemon> {
+    /// The daemons that do it over a last hop, the router's first; their secret is in the file `key`.
+    pub(crate) fn daemons(self, condition: &Condition, key: &Path) -> Vec<Daemon> {
         let key = key.display();
         let near = |file: String| Daemon { name: "near", place: Place::Router, file };
         let far = |file: String| Daemon { name: "far", place: Place::Mobile, file };
         let snoop = |preset: &str| {
-            vec![near(format!("[[proxy]]\nkind = \"snoop\"\ninterface = \"{LINK}\"\npreset = \"{preset}\"\n"))]
+            vec![near(format!(
+                "[[proxy]]\nkind = \"snoop\"\ninterface = \"{LINK}\"\npreset = \"{preset}\"\n"
+            ))]
         };
         match self {
             Self::Plain | Self::PepSal => Vec::new(),
@@ -100,10 +103,14 @@ impl Middle {
                 vec![near(end(ROUTER, MOBILE, "router")), far(end(MOBILE, ROUTER, "host"))]
             }
             Self::Opaque => {
-                let rate = mbps as f64 * SHAPED;
+                // Where the router sees its queue it needs none of its own.
+                let shaped = match condition.bottleneck {
+                    Bottleneck::Router => String::new(),
+                    Bottleneck::Link => format!("rate_mbps = {}\n", condition.mbps as f64 * SHAPED),
+                };
                 let end = |local: Ipv4Addr, peer: Ipv4Addr, own: Ipv4Addr, more: &str| {
                     format!(
-                        "[[proxy]]\nkind = \"opaque\"\nlocal = \"{local}\"\npeer = \"{peer}\"\nkey_file = \"{key}\"\ntun_addresses = [\"{own}/24\"]\nrate_mbps = {rate}\n{more}"
+                        "[[proxy]]\nkind = \"opaque\"\nlocal = \"{local}\"\npeer = \"{peer}\"\nkey_file = \"{key}\"\ntun_addresses = [\"{own}/24\"]\n{shaped}{more}"
                     )
                 };
                 vec![
@@ -121,6 +128,7 @@ const SHAPED: f64 = 0.975;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Plan;
     use hopline_daemon::Config;
     use std::fs;
 
@@ -129,8 +137,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("key");
         fs::write(&key, "5a".repeat(32)).unwrap();
-        for middle in Middle::ALL {
-            for daemon in middle.daemons(20, &key) {
+        let everywhere = Plan::full(10.0, 1).conditions;
+        for (middle, condition) in
+            Middle::ALL.iter().flat_map(|middle| everywhere.iter().map(move |c| (middle, c)))
+        {
+            for daemon in middle.daemons(condition, &key) {
                 let file = folder.path().join("proxy.toml");
                 fs::write(&file, &daemon.file).unwrap();
                 let config = Config::load(&file);

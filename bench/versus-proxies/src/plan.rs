@@ -143,8 +143,9 @@ mod tests {
     fn every_last_hop_is_tried_once() {
         for plan in [Plan::full(10.0, 2), Plan::quick(5.0, 1)] {
             for (index, condition) in plan.conditions.iter().enumerate() {
-                let same =
-                    |other: &Condition| (other.bottleneck, other.mbps) == (condition.bottleneck, condition.mbps);
+                let same = |other: &Condition| {
+                    (other.bottleneck, other.mbps) == (condition.bottleneck, condition.mbps)
+                };
                 let names = plan.conditions[index + 1..].iter().filter(|c| same(c)).map(Condition::name);
                 assert!(names.into_iter().all(|name| name != condition.name()), "{condition:?}");
             }
@@ -156,7 +157,10 @@ mod tests {
         for condition in Plan::full(10.0, 2).conditions {
             let [forth, back] = condition.air();
             assert_eq!((forth.loss, forth.burst), (condition.loss, condition.burst));
-            assert_eq!((back.loss, back.rate, back.queue), (0.0, Some(condition.mbps * 1_000_000), Some(QUEUE)));
+            assert_eq!(
+                (back.loss, back.rate, back.queue),
+                (0.0, Some(condition.mbps * 1_000_000), Some(QUEUE))
+            );
             let waits_in_link = condition.bottleneck == Bottleneck::Link;
             assert_eq!((forth.rate.is_some(), forth.queue.is_some()), (waits_in_link, waits_in_link));
         }

@@ -1,6 +1,7 @@
 //! Proxies that run: each a process of its own, so that what it costs can be told from what everything else does.
 
 use crate::middle::{Daemon, Middle};
+use crate::plan::Condition;
 use crate::world::{Place, World, ip, succeed};
 use hopline_daemon::Config;
 use rustix::process::{Pid, Signal, kill_process};
@@ -35,13 +36,18 @@ pub(crate) struct Used {
 
 impl Standing {
     /// Starts what `middle` is and waits until packets come to it. `pepsal` is that program.
-    pub(crate) fn start(world: &World, middle: Middle, mbps: u64, pepsal: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn start(
+        world: &World,
+        middle: Middle,
+        condition: &Condition,
+        pepsal: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let folder = TempDir::with_prefix("versus-proxies-")?;
         let key = folder.path().join("key");
         fs::write(&key, "5a".repeat(32))?;
         let mut standing = Self { processes: Vec::new(), _folder: folder };
         let folder = standing._folder.path().to_owned();
-        let daemons = middle.daemons(mbps, &key);
+        let daemons = middle.daemons(condition, &key);
         // What the near ends call is there before them.
         for daemon in daemons.iter().rev() {
             let child = start(world, daemon, &folder)?;
@@ -115,15 +121,15 @@ fn wait(daemon: &Daemon, folder: &Path, processes: &mut [(Place, Child)]) -> Res
     Err("the daemon does not say how it is".into())
 }
 
-/// PEPsal, with the rules that its README asks for.
+/// PEPsal, with the rules that its README asks for, before everything else as the daemons are.
 fn start_pepsal(world: &World, program: &Path) -> Result<Child, Failure> {
     let router = world.host(Place::Router);
     ip(router, "rule add fwmark 1 lookup 100")?;
     ip(router, "route add local 0.0.0.0/0 dev lo table 100")?;
     let rule = format!("-m addrtype ! --dst-type LOCAL -j TPROXY --on-port {PEPSAL_PORT} --tproxy-mark 1");
     succeed(router, "iptables", &format!("-w -t mangle -A PREROUTING -p tcp {rule}"))?;
-    let mut command = Command::new(program);
-    command.args(["-p", &PEPSAL_PORT.to_string(), "-c", "512"]);
+    let mut command = Command::new("chrt");
+    command.args(["-f", "1"]).arg(program).args(["-p", &PEPSAL_PORT.to_string(), "-c", "512"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = router.spawn(command).map_err(|e| format!("{}: {e}", program.display()))?;
     // It says nowhere that it listens.

@@ -27,8 +27,7 @@ pub(crate) fn tables(runs: &[Measured]) -> String {
     let mut text = String::new();
     for (place, mbps) in distinct(runs.iter().map(|m| (m.bottleneck, m.mbps))) {
         let _ = writeln!(text, "## {mbps} Mb/s, {place}\n");
-        let here: Vec<&Measured> =
-            runs.iter().filter(|m| (m.bottleneck, m.mbps) == (place, mbps)).collect();
+        let here: Vec<&Measured> = runs.iter().filter(|m| (m.bottleneck, m.mbps) == (place, mbps)).collect();
         for (heading, value, digits) in COLUMNS {
             for sender in distinct(here.iter().map(|m| m.sender)) {
                 let of: Vec<&Measured> = here.iter().filter(|m| m.sender == sender).copied().collect();
@@ -62,7 +61,8 @@ pub(crate) fn lateness(runs: &[Measured]) -> String {
 
 fn table(runs: &[&Measured], value: fn(&Measured) -> Option<f64>, digits: usize) -> String {
     let conditions = distinct(runs.iter().map(|m| m.condition.as_str()));
-    let mut rows = vec![std::iter::once("").chain(conditions.iter().copied()).map(String::from).collect::<Vec<_>>()];
+    let mut rows =
+        vec![std::iter::once("").chain(conditions.iter().copied()).map(String::from).collect::<Vec<_>>()];
     for proxy in distinct(runs.iter().map(|m| m.proxy.as_str())) {
         let mut row = vec![proxy.to_owned()];
         for condition in &conditions {

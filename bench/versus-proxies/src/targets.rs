@@ -43,8 +43,22 @@ pub(crate) fn table(runs: &[Measured]) -> String {
     format!("## Targets: Snoop modern at 20 Mb/s, queue in the router\n\n{}\n", aligned(&rows))
 }
 
-fn row(sender: &str, condition: &str, target: &str, least: Option<f64>, got: Option<f64>) -> Option<Vec<String>> {
+fn row(
+    sender: &str,
+    condition: &str,
+    target: &str,
+    least: Option<f64>,
+    got: Option<f64>,
+) -> Option<Vec<String>> {
     let (least, got) = (least?, got?);
-    let verdict = if got >= least { "met".into() } else { format!("missed by {:.1} %", (1.0 - got / least) * 100.0) };
-    Some(vec![sender.into(), condition.into(), target.into(), format!("{least:.2}"), format!("{got:.2}"), verdict])
+    let verdict =
+        if got >= least { "met".into() } else { format!("missed by {:.1} %", (1.0 - got / least) * 100.0) };
+    Some(vec![
+        sender.into(),
+        condition.into(),
+        target.into(),
+        format!("{least:.2}"),
+        format!("{got:.2}"),
+        verdict,
+    ])
 }

@@ -105,7 +105,8 @@ impl World {
             Bottleneck::Link => Ok(self.air.stats().forth.queue_drops),
             Bottleneck::Router => {
                 let read = || -> Result<_, Failure> { Ok(Qdisc::of(LINK)?.read()?) };
-                let counted = self.host(Place::Router).run(read)??.ok_or("the router's queue says nothing")?;
+                let counted =
+                    self.host(Place::Router).run(read)??.ok_or("the router's queue says nothing")?;
                 Ok(counted.drops.into())
             }
         }

@@ -40,10 +40,7 @@ pub fn all<J: Sync, T: Send>(
 ///
 /// # Errors
 /// Those of `run`.
-pub fn on_time<T>(
-    run: impl Fn() -> Result<T, Failure>,
-    is_late: impl Fn(&T) -> bool,
-) -> Result<T, Failure> {
+pub fn on_time<T>(run: impl Fn() -> Result<T, Failure>, is_late: impl Fn(&T) -> bool) -> Result<T, Failure> {
     let mut result = run()?;
     for _ in 1..TRIES {
         if !is_late(&result) {
