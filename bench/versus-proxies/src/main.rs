@@ -1,5 +1,6 @@
 //! Measures proxies in front of a lossy last hop, in real time between network namespaces. Needs root.
 
+mod memory;
 mod middle;
 mod ping;
 mod plan;
@@ -9,10 +10,11 @@ mod table;
 mod targets;
 mod world;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use hopline_net::sched::be_on_time;
 use middle::Middle;
 use plan::{AIR_MS, BURST, Plan, QUEUE, SENDERS, WIRED_MS, WIRED_RATE};
+use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,15 +50,26 @@ struct Arguments {
     /// Only this rate of the last hop.
     #[arg(long, value_name = "MBPS")]
     rate: Option<u64>,
+    /// Only one part.
+    #[arg(long)]
+    part: Option<Part>,
     /// PEPsal, as bench/pepsal/build.sh has built it; without it PEPsal is left out.
     #[arg(long, value_name = "FILE")]
     pepsal: Option<PathBuf>,
-    /// Where runs.csv and runs.json go.
+    /// Where runs.csv, runs.json, memory.csv and memory.json go.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Also write the tables, with how they were made, to this file.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Goodput, delay and cost over last hops.
+    Hops,
+    /// Memory of many flows.
+    Memory,
 }
 
 /// What this program is started as by itself.
@@ -112,17 +125,29 @@ fn compare(arguments: &Arguments) -> Result<(), Failure> {
         .into_iter()
         .filter(|name| arguments.sender.as_deref().is_none_or(|only| only == *name))
         .collect();
-    let cells = plan.cells(&middles, &senders);
-    let runs = run::all(&cells, plan.seconds, arguments.parallel.max(1), pepsal)?;
-    if let Some(folder) = &arguments.out {
-        output::write(folder, "runs", &runs)?;
+    let parallel = arguments.parallel.max(1);
+    let mut text = String::new();
+    if arguments.part != Some(Part::Memory) {
+        let runs = run::all(&plan.cells(&middles, &senders), plan.seconds, parallel, pepsal)?;
+        keep(arguments, "runs", &runs)?;
+        let about = about(&plan, arguments, pepsal)?;
+        let (lateness, targets, tables) =
+            (table::lateness(&runs), targets::table(&runs), table::tables(&runs));
+        text += &format!("{about}\n{lateness}\n{targets}{tables}");
     }
-    let about = about(&plan, arguments, pepsal)?;
-    let text =
-        format!("{about}\n{}\n{}{}", table::lateness(&runs), targets::table(&runs), table::tables(&runs));
+    if arguments.part != Some(Part::Hops) {
+        let kept = memory::all(&middles, parallel, pepsal)?;
+        keep(arguments, "memory", &kept)?;
+        text += &memory::table(&kept);
+    }
     let text = text.trim_end();
     println!("{text}");
     arguments.write.as_deref().map_or(Ok(()), |file| write(file, text))
+}
+
+/// Every run, where there is a place for it.
+fn keep<T: Serialize>(arguments: &Arguments, name: &str, runs: &[T]) -> Result<(), Failure> {
+    arguments.out.as_deref().map_or(Ok(()), |folder| output::write(folder, name, runs))
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
