@@ -105,7 +105,7 @@ versus-transports: tools ## Measure transports over real links, and write docs/v
 
 # PEPsal is left out where its source cannot be had or built.
 .PHONY: versus-proxies
-versus-proxies: tools iptables ## Measure proxies in front of a lossy last hop, and write docs/versus-proxies-tables.md (root, a quarter of an hour)
+versus-proxies: tools iptables ## Measure proxies in front of a lossy last hop, and write docs/versus-proxies-tables.md (root, half an hour)
 	cargo test --locked --release $(VERSUS) --package versus --package versus-proxies
 	cargo build --locked --release $(VERSUS) --package versus-proxies
 	pepsal=$$(sh bench/pepsal/build.sh | tail -n 1); \

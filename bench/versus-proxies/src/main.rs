@@ -35,8 +35,8 @@ struct Arguments {
     /// Runs of each proxy and sender over each last hop.
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
-    /// Runs at once over a fast last hop; over a slow one three times as many.
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    /// Runs at once over a fast last hop; over a slow one twice as many.
+    #[arg(long, value_name = "N", default_value_t = 8)]
     parallel: usize,
     /// Only proxies with this in their name.
     #[arg(long, value_name = "TEXT")]
@@ -170,7 +170,7 @@ fn about(plan: &Plan, arguments: &Arguments, pepsal: Option<&Path>) -> Result<St
     Ok(format!(
         "Sender, {} Mb/s and {WIRED_MS} ms, router, last hop of {AIR_MS} ms, mobile host; MTU 1500; {QUEUE} packets wait for the \
          last hop, at the router's interface (tbf over pfifo_fast) or in the link. Losses, alone or in bursts (mean {BURST} \
-         packets), on what goes to the mobile host only. Links and proxies go before everything else on the machine (SCHED_FIFO). Runs of {} s from connect, {} seeds, {} at once at 20 Mb/s, three times as many at 2; medians, and the \
+         packets), on what goes to the mobile host only. Links and proxies go before everything else on the machine (SCHED_FIFO). Runs of {} s from connect, {} seeds, {} at once at 20 Mb/s, twice as many at 2; medians, and the \
          range where it exceeds a tenth. Kernel {}; load average at the end {}, on {} processors. {pepsal}\n",
         WIRED_RATE / 1_000_000,
         plan.seconds,

@@ -55,7 +55,7 @@ pub(crate) struct Measured {
 }
 
 /// Worlds of a slow last hop for each of a fast one: they cost the machine as much.
-const SLOW_FOR_FAST: usize = 3;
+const SLOW_FOR_FAST: usize = 2;
 
 /// Does all runs, `parallel` fast last hops at once, then the slow ones.
 pub(crate) fn all(
