@@ -11,7 +11,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 FUZZ_SECONDS ?= 30
-VERSUS := --manifest-path bench/versus-transports/Cargo.toml --target-dir $(TARGET)
+VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
@@ -52,9 +52,9 @@ lint: tools
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
 	cargo fmt --all --check
-	cargo fmt --manifest-path bench/versus-transports/Cargo.toml --check
+	cargo fmt --all --manifest-path bench/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked $(VERSUS) --all-targets -- -D warnings
+	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 
 .PHONY: tshark
@@ -103,9 +103,17 @@ versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validatio
 
 .PHONY: versus-transports
 versus-transports: tools ## Measure transports over real links, and write docs/versus-transports-tables.md (root, 10 minutes)
-	cargo test --locked --release $(VERSUS)
-	cargo build --locked --release $(VERSUS)
+	cargo test --locked --release $(VERSUS) --package versus --package versus-transports
+	cargo build --locked --release $(VERSUS) --package versus-transports
 	$(TARGET)/release/versus-transports --out $(TARGET)/versus-transports --write docs/versus-transports-tables.md
+
+# PEPsal is left out where its source cannot be had or built.
+.PHONY: versus-proxies
+versus-proxies: tools iptables ## Measure proxies in front of a lossy last hop, and write docs/versus-proxies-tables.md (root, half an hour)
+	cargo test --locked --release $(VERSUS) --package versus --package versus-proxies
+	cargo build --locked --release $(VERSUS) --package versus-proxies
+	pepsal=$$(sh bench/pepsal/build.sh | tail -n 1); \
+	$(TARGET)/release/versus-proxies $${pepsal:+--pepsal "$$pepsal"} --out $(TARGET)/versus-proxies --write docs/versus-proxies-tables.md
 
 # Debian's compiler for the web comes with the standard library's source, which is built along. It is called by its path here: it must not
 # stand in for rustup's anywhere else.

@@ -2,13 +2,10 @@
 //! only fast. Needs root.
 
 mod cable;
-mod cpu;
-mod peer;
 mod peers;
 mod plan;
 mod run;
 mod table;
-mod talk;
 
 use cable::Fast;
 use clap::{Parser, ValueEnum};
@@ -18,6 +15,7 @@ use serde::Serialize;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use versus::{cpu, output, peer, talk};
 
 /// Goodput, cost and delay of transports over emulated links, and what they cost where nothing holds them back.
 #[derive(Parser)]
@@ -141,15 +139,5 @@ fn about_cable(seconds: f64, rounds: u32, runs: &[Fast]) -> String {
 
 /// Every run, where there is a place for it.
 fn write_runs<T: Serialize>(arguments: &Arguments, name: &str, runs: &[T]) -> Result<(), Failure> {
-    let Some(directory) = &arguments.out else { return Ok(()) };
-    fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display()))?;
-    let path = directory.join(name).with_extension("csv");
-    let mut csv = csv::Writer::from_path(&path)?;
-    for run in runs {
-        csv.serialize(run)?;
-    }
-    csv.flush()?;
-    fs::write(path.with_extension("json"), serde_json::to_vec_pretty(runs)?)?;
-    eprintln!("every run: {}", path.display());
-    Ok(())
+    arguments.out.as_deref().map_or(Ok(()), |folder| output::write(folder, name, runs))
 }

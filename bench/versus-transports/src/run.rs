@@ -7,12 +7,8 @@ use hopline_testkit::NamespaceLink;
 use hopline_testkit::namespace::LinkStats;
 use serde::Serialize;
 use std::net::Ipv4Addr;
-use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
-
-/// How often a run is tried when the link was late.
-const TRIES: u32 = 3;
+use versus::pool;
 
 /// What one run gave. Everything about packets is counted on the link, from A to B.
 #[derive(Clone, Debug, Serialize)]
@@ -61,41 +57,12 @@ pub(crate) fn all(peers: &[Box<dyn Peer>], plan: &Plan, parallel: usize) -> Resu
         }
     }
     eprintln!("{} runs of {} s, {parallel} at once", jobs.len(), plan.seconds);
-    let next = Mutex::new(0..jobs.len());
-    let results: Mutex<Vec<Option<Measured>>> = Mutex::new(jobs.iter().map(|_| None).collect());
-    thread::scope(|scope| {
-        let worker = || -> Result<(), Failure> {
-            loop {
-                let Some(index) = next.lock().expect("no worker panics").next() else { return Ok(()) };
-                let measured = on_time(&jobs[index], plan.seconds)?;
-                let mut results = results.lock().expect("no worker panics");
-                results[index] = Some(measured);
-                let done = results.iter().flatten().count();
-                eprint!("\r{done} of {} ", jobs.len());
-            }
-        };
-        let workers: Vec<_> = (0..parallel).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a run panicked")?)
-    })?;
-    eprintln!();
-    Ok(results.into_inner().expect("no worker panicked").into_iter().flatten().collect())
-}
-
-/// Tries again if the link was late.
-fn on_time(job: &Job, seconds: f64) -> Result<Measured, Failure> {
-    let mut measured = one(job, seconds)?;
-    for _ in 1..TRIES {
-        if !measured.late {
-            break;
-        }
-        measured = one(job, seconds)?;
-    }
-    Ok(measured)
+    pool::all(&jobs, parallel, |job| pool::on_time(|| one(job, plan.seconds), |measured| measured.late))
 }
 
 fn one(job: &Job, seconds: f64) -> Result<Measured, Failure> {
     let [forth, back] = job.condition.link();
-    let link = NamespaceLink::new(forth, back, job.seed)?;
+    let link = Link(NamespaceLink::new(forth, back, job.seed)?);
     let nature = Nature { rate: RATE, round_trip: Duration::from_millis(2 * job.condition.delay_ms) };
     let talk = talk(&link, job.peer, nature, Duration::from_secs_f64(seconds))
         .map_err(|e| format!("{} at {}: {e}", job.peer.name(), job.condition.name()))?;
@@ -103,23 +70,26 @@ fn one(job: &Job, seconds: f64) -> Result<Measured, Failure> {
     Ok(measured(job, seconds, talk.bytes, talk.srtt, stats))
 }
 
-impl Hosts for NamespaceLink {
+/// Two hosts and the emulated link between them.
+struct Link(NamespaceLink);
+
+impl Hosts for Link {
     type Reading = LinkStats;
 
     fn address_b(&self) -> Ipv4Addr {
-        self.address_b()
+        self.0.address_b()
     }
 
     fn in_a<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
-        self.run_in_a(what)
+        self.0.run_in_a(what)
     }
 
     fn in_b<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
-        self.run_in_b(what)
+        self.0.run_in_b(what)
     }
 
     fn read(&self) -> LinkStats {
-        self.stats()
+        self.0.stats()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::cable::Fast;
 use crate::run::Measured;
 use std::fmt::Write;
+use versus::table::{aligned, cell, distinct, median};
 
 /// One quantity: heading, value, digits.
 type Column = (&'static str, fn(&Measured) -> Option<f64>, usize);
@@ -15,9 +16,6 @@ const COLUMNS: [Column; 6] = [
     ("Smoothed round-trip time at the end, as the transport says, ms", |m| m.srtt_ms, 0),
     ("Mean wait in the queue, ms", |m| Some(m.queue_wait_ms), 0),
 ];
-
-/// Spread, as a share of the median, from which it is shown.
-const SHOWN: f64 = 0.1;
 
 /// All tables, for each delay one of each quantity.
 pub(crate) fn tables(runs: &[Measured]) -> String {
@@ -97,75 +95,4 @@ fn table(runs: &[&Measured], value: fn(&Measured) -> Option<f64>, digits: usize)
         rows.push(row);
     }
     aligned(&rows)
-}
-
-/// The median, and lowest and highest where they differ.
-fn cell(mut values: Vec<f64>, digits: usize) -> String {
-    values.sort_by(f64::total_cmp);
-    let (Some(low), Some(high)) = (values.first().copied(), values.last().copied()) else {
-        return "–".into();
-    };
-    let middle = median(values);
-    if high - low > SHOWN * middle.abs() && format!("{low:.digits$}") != format!("{high:.digits$}") {
-        format!("{middle:.digits$} ({low:.digits$}–{high:.digits$})")
-    } else {
-        format!("{middle:.digits$}")
-    }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let n = values.len();
-    if n == 0 { f64::NAN } else { (values[(n - 1) / 2] + values[n / 2]) / 2.0 }
-}
-
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |c: usize| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for (index, row) in rows.iter().enumerate() {
-        for (c, (value, width)) in row.iter().zip(&widths).enumerate() {
-            let _ =
-                if c == 0 { write!(text, "| {value:<width$} ") } else { write!(text, "| {value:>width$} ") };
-        }
-        text.push_str("|\n");
-        if index == 0 {
-            for (c, width) in widths.iter().enumerate() {
-                let dashes = "-".repeat(*width);
-                let _ = if c == 0 { write!(text, "| {dashes} ") } else { write!(text, "| {dashes}:") };
-            }
-            text.push_str("|\n");
-        }
-    }
-    text
-}
-
-/// Each once, in the order of first appearance.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    values.fold(Vec::new(), |mut seen, value| {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-        seen
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_is_the_median_and_the_range_where_it_matters() {
-        assert_eq!(cell(vec![1.0, 1.02], 2), "1.01");
-        assert_eq!(cell(vec![3.0, 1.0, 2.0], 1), "2.0 (1.0–3.0)");
-        assert_eq!(cell(vec![0.001, 0.002], 2), "0.00");
-        assert_eq!(cell(Vec::new(), 2), "–");
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest() {
-        let rows = [vec![String::new(), "a".into()], vec!["peer".into(), "10.5".into()]];
-        assert_eq!(aligned(&rows), "|      |    a |\n| ---- | ----:|\n| peer | 10.5 |\n");
-    }
 }

@@ -2,18 +2,18 @@
 
 mod kcp;
 mod quic;
-mod tcp;
 mod tpa;
 
 use crate::peer::{Failure, Peer};
 use std::future::Future;
+use versus::Kernel;
 
 /// All of them, in the order of the tables.
 pub(crate) fn all() -> Vec<Box<dyn Peer>> {
     vec![
-        Box::new(tcp::Kernel::new("reno")),
-        Box::new(tcp::Kernel::new("cubic")),
-        Box::new(tcp::Kernel::new("bbr")),
+        Box::new(Kernel::new("reno")),
+        Box::new(Kernel::new("cubic")),
+        Box::new(Kernel::new("bbr")),
         Box::new(quic::Quinn::new(quic::Control::Cubic)),
         Box::new(quic::Quinn::new(quic::Control::Bbr)),
         Box::new(kcp::Fast),
@@ -23,7 +23,7 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
     ]
 }
 
-pub(crate) use tcp::default_congestion_control;
+pub(crate) use versus::kernel::default_congestion_control;
 
 /// Sockets belong to the namespace of the thread that makes them, so everything asynchronous stays on one thread.
 fn block_on<T>(what: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {

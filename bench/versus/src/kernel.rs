@@ -8,21 +8,24 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 /// MTU − IP and TCP headers − timestamps.
-const PAYLOAD: f64 = 1448.0;
+pub const PAYLOAD: f64 = 1448.0;
 
-pub(crate) struct Kernel {
+/// The kernel's TCP.
+pub struct Kernel {
     control: &'static str,
     name: String,
 }
 
 impl Kernel {
-    pub(crate) fn new(control: &'static str) -> Self {
+    /// With this congestion control, such as `cubic`.
+    #[must_use]
+    pub fn new(control: &'static str) -> Self {
         Self { control, name: format!("tcp-{control}") }
     }
 }
 
 /// What this machine does unless told otherwise.
-pub(crate) fn default_congestion_control() -> Result<String, Failure> {
+pub fn default_congestion_control() -> Result<String, Failure> {
     Ok(tcp::congestion_control(&Socket::new(Domain::IPV4, Type::STREAM, None)?)?)
 }
 

@@ -7,13 +7,13 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 /// Why a transport could not be measured.
-pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// How often the two sides look whether it is over.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+pub const LOOK: Duration = Duration::from_millis(50);
 
 /// A transport. Both methods run on a thread of their host, at the same time.
-pub(crate) trait Peer: Send + Sync {
+pub trait Peer: Send + Sync {
     /// What tables call it.
     fn name(&self) -> &str;
 
@@ -36,7 +36,7 @@ pub(crate) trait Peer: Send + Sync {
 
 /// Whether runs of a transport are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Steadiness {
+pub enum Steadiness {
     /// They are.
     Steady,
     /// BBR at 10 % loss and more: some runs reach a multiple of others.
@@ -44,13 +44,13 @@ pub(crate) enum Steadiness {
 }
 
 /// What the two sides of one run share.
-pub(crate) struct Session {
+pub struct Session {
     /// Where B listens.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// Of the link, in bits per second: for transports that must be told.
-    pub(crate) rate: u64,
+    pub rate: u64,
     /// Of the link without queueing: for transports that must be told.
-    pub(crate) round_trip: Duration,
+    pub round_trip: Duration,
     received: AtomicU64,
     over: AtomicBool,
     closed: AtomicBool,
@@ -59,7 +59,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session, and who is told that B listens.
-    pub(crate) fn new(
+    pub fn new(
         address: SocketAddr,
         rate: u64,
         round_trip: Duration,
@@ -70,33 +70,33 @@ impl Session {
     }
 
     /// B says that A may connect. Time counts from now.
-    pub(crate) fn listening(&self) {
+    pub fn listening(&self) {
         // Nobody listens if the run was given up.
         let _ = self.listening.try_send(());
     }
 
     /// B got `n` more bytes, in order.
-    pub(crate) fn received(&self, n: usize) {
+    pub fn received(&self, n: usize) {
         self.received.fetch_add(n as u64, Ordering::Relaxed);
     }
 
     /// Whether A is to stop.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
     /// Whether A has stopped, and B is to.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 
     /// Stops B.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
 
     /// Stops A; gives the bytes received until now.
-    pub(crate) fn end(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         self.over.store(true, Ordering::Relaxed);
         self.received.load(Ordering::Relaxed)
     }

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 /// What a namespace is known by: where `/proc/…/ns/net` leads, such as `net:[4026532281]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name(PathBuf);
+pub struct Name(PathBuf);
 
 /// The namespace of the calling thread.
-pub(crate) fn here() -> Result<Name, Failure> {
+pub fn here() -> Result<Name, Failure> {
     Ok(Name(fs::read_link("/proc/thread-self/ns/net")?))
 }
 
 /// What the threads of this process that are in `namespace` have had of the processors, in user mode and in the kernel, to
 /// the nanosecond (sum_exec_runtime, the first number of `schedstat`). Threads inherit the namespace of the one that
 /// starts them. Those that have ended do not count: ask while they live.
-pub(crate) fn time_of(namespace: &Name) -> Result<Duration, Failure> {
+pub fn time_of(namespace: &Name) -> Result<Duration, Failure> {
     let mut sum = Duration::ZERO;
     for task in fs::read_dir("/proc/self/task")? {
         let task = task?.path();
@@ -29,13 +29,36 @@ pub(crate) fn time_of(namespace: &Name) -> Result<Duration, Failure> {
     Ok(sum)
 }
 
+/// What the threads of process `id` that live have had, in the same way.
+///
+/// # Errors
+/// If there is no such process.
+pub fn time_of_process(id: u32) -> Result<Duration, Failure> {
+    let mut sum = Duration::ZERO;
+    for task in fs::read_dir(format!("/proc/{id}/task"))? {
+        sum += time_of_thread(&task?.path()).unwrap_or_default();
+    }
+    Ok(sum)
+}
+
+/// Bytes of memory that process `id` has resident.
+///
+/// # Errors
+/// If there is no such process.
+pub fn resident(id: u32) -> Result<u64, Failure> {
+    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("it has no memory")?;
+    let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kilobytes * 1024)
+}
+
 /// The threads of the kernel that see to packets when it is too much to be done beside whatever runs (ksoftirqd of each
 /// processor), for everybody on this machine.
 #[derive(Debug)]
-pub(crate) struct SoftInterrupts(Vec<PathBuf>);
+pub struct SoftInterrupts(Vec<PathBuf>);
 
 impl SoftInterrupts {
-    pub(crate) fn find() -> Result<Self, Failure> {
+    pub fn find() -> Result<Self, Failure> {
         let processes = fs::read_dir("/proc")?.flatten().map(|process| process.path());
         let is_it = |path: &PathBuf| {
             fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with("ksoftirqd/"))
@@ -44,7 +67,7 @@ impl SoftInterrupts {
     }
 
     /// What they have had of the processors.
-    pub(crate) fn time(&self) -> Result<Duration, Failure> {
+    pub fn time(&self) -> Result<Duration, Failure> {
         self.0.iter().map(|path| time_of_thread(path)).sum()
     }
 }

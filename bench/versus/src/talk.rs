@@ -10,7 +10,7 @@ const PORT: u16 = 5201;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Two hosts and what joins them.
-pub(crate) trait Hosts: Sync {
+pub trait Hosts: Sync {
     /// What is read of the link at the beginning and at the end.
     type Reading;
 
@@ -28,25 +28,25 @@ pub(crate) trait Hosts: Sync {
 
 /// What a transport may be told of the link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Nature {
+pub struct Nature {
     /// Bits per second.
-    pub(crate) rate: u64,
+    pub rate: u64,
     /// Without queueing.
-    pub(crate) round_trip: Duration,
+    pub round_trip: Duration,
 }
 
 /// What came of it.
-pub(crate) struct Talk<R> {
+pub struct Talk<R> {
     /// What B's application got in the time.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// What A says its smoothed round-trip time was at the end.
-    pub(crate) srtt: Option<Duration>,
+    pub srtt: Option<Duration>,
     /// Of the link, when A began to connect and when its time was over.
-    pub(crate) readings: [R; 2],
+    pub readings: [R; 2],
 }
 
 /// Lets A send to B for `duration`, connecting included.
-pub(crate) fn talk<H: Hosts>(
+pub fn talk<H: Hosts>(
     hosts: &H,
     peer: &dyn Peer,
     nature: Nature,

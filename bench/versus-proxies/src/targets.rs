@@ -1,0 +1,64 @@
+//! What Snoop for today's senders is meant to reach at 20 Mb/s, with random losses and the queue in the router.
+
+use crate::middle::Middle;
+use crate::plan::Bottleneck;
+use crate::run::Measured;
+use versus::table::{aligned, median};
+
+/// Of CUBIC, in Mb/s.
+const GOODPUT: [(&str, f64); 4] =
+    [("loss 3 %", 16.8), ("loss 5 %", 16.5), ("loss 10 %", 15.7), ("loss 20 %", 12.3)];
+/// Of what CUBIC gets plain, without losses.
+const HARMLESS: f64 = 0.99;
+/// Where it must not cost BBR anything.
+const BBR: [&str; 4] = ["loss 0 %", "loss 1 %", "loss 3 %", "loss 5 %"];
+
+/// A table of targets and what came of them; empty if nothing of it was measured.
+pub(crate) fn table(runs: &[Measured]) -> String {
+    let of = |middle: Middle, sender: &str, condition: &str| {
+        let is_it = |m: &&Measured| {
+            (m.bottleneck, m.mbps) == (Bottleneck::Router.name(), 20)
+                && (m.sender, m.condition.as_str()) == (sender, condition)
+                && m.proxy == middle.name()
+        };
+        let goodputs: Vec<f64> = runs.iter().filter(is_it).map(|m| m.goodput_mbps).collect();
+        (!goodputs.is_empty()).then(|| median(goodputs))
+    };
+    let (snoop, plain) = (Middle::SnoopModern, Middle::Plain);
+    let mut rows = Vec::new();
+    let nothing = "loss 0 %";
+    let harmless = of(plain, "cubic", nothing).map(|plain| HARMLESS * plain);
+    rows.extend(row("cubic", nothing, "0.99 of plain", harmless, of(snoop, "cubic", nothing)));
+    for (condition, least) in GOODPUT {
+        rows.extend(row("cubic", condition, "as designed", Some(least), of(snoop, "cubic", condition)));
+    }
+    for condition in BBR {
+        rows.extend(row("bbr", condition, "plain", of(plain, "bbr", condition), of(snoop, "bbr", condition)));
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heading = ["sender", "last hop", "target", "at least, Mb/s", "snoop modern, Mb/s", ""];
+    let rows: Vec<_> = std::iter::once(heading.map(String::from).to_vec()).chain(rows).collect();
+    format!("## Targets: Snoop modern at 20 Mb/s, queue in the router\n\n{}\n", aligned(&rows))
+}
+
+fn row(
+    sender: &str,
+    condition: &str,
+    target: &str,
+    least: Option<f64>,
+    got: Option<f64>,
+) -> Option<Vec<String>> {
+    let (least, got) = (least?, got?);
+    let verdict =
+        if got >= least { "met".into() } else { format!("missed by {:.1} %", (1.0 - got / least) * 100.0) };
+    Some(vec![
+        sender.into(),
+        condition.into(),
+        target.into(),
+        format!("{least:.2}"),
+        format!("{got:.2}"),
+        verdict,
+    ])
+}

@@ -1,0 +1,13 @@
+//! What comparisons over emulated links have in common: who sends, how long, many runs at once, tables.
+
+pub mod cpu;
+pub mod kernel;
+pub mod output;
+pub mod peer;
+pub mod pool;
+pub mod table;
+pub mod talk;
+
+pub use kernel::Kernel;
+pub use peer::{Failure, Peer};
+pub use talk::{Hosts, Nature, Talk, talk};
