@@ -6,6 +6,7 @@ pub mod files;
 pub mod gateway;
 pub mod machines;
 pub mod neighborhood;
+pub mod queues;
 pub mod scenario;
 pub mod transfer;
 pub mod wire;
@@ -55,6 +56,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "neighborhood_red_machine", run: machines::neighborhood_red_machine },
     Target { name: "survey", run: neighborhood::survey },
     Target { name: "notice_frame", run: neighborhood::notice_frame },
+    Target { name: "nfqueue", run: queues::nfqueue },
+    Target { name: "qdisc", run: queues::qdisc },
     Target { name: "mac", run: machines::mac },
     Target { name: "receiver", run: machines::receiver },
     Target { name: "ns_movements", run: files::ns_movements },

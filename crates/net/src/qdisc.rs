@@ -95,14 +95,16 @@ fn request(sequence: u32) -> Vec<u8> {
 
 /// What a datagram says in answer to a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Part {
+pub struct Part {
     /// Of the interface.
-    counted: Option<Counted>,
+    pub counted: Option<Counted>,
     /// Whether no other datagram follows.
-    is_last: bool,
+    pub is_last: bool,
 }
 
-fn parse(datagram: &[u8], sequence: u32, interface: u32) -> Part {
+/// Reads a datagram in answer to the request `sequence`: what the root discipline of `interface` has counted. What is none is skipped.
+#[must_use]
+pub fn parse(datagram: &[u8], sequence: u32, interface: u32) -> Part {
     let mut part = Part::default();
     for message in netlink::messages(datagram) {
         // After a message without an end nothing can be found any more.

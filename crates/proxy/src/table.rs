@@ -163,6 +163,11 @@ impl<T> Table<T> {
         self.take(place.0).map(|(_, tenant)| tenant)
     }
 
+    /// Forgets the connection that was silent for longest, if there is one.
+    pub(crate) fn take_oldest(&mut self) -> Option<(Connection, T)> {
+        self.take(self.oldest)
+    }
+
     /// What is known of each connection.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.tenant.as_ref())

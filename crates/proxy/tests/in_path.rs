@@ -120,6 +120,22 @@ fn a_hundred_thousand_forged_flows_keep_memory_bounded() {
     assert_eq!(machine.stats().evicted, 99_000);
 }
 
+#[test]
+fn a_hundred_thousand_forged_flows_keep_no_more_bytes_than_are_allowed() {
+    let config = snoop::Config { kept_bytes: 1_000_000, ..snoop::Config::modern() };
+    let (mut driver, mut io) = (Driver::new(Snoop::new(config)), Fake::default());
+    for n in 0..100_000 {
+        io.offer(Side::Fixed, forged(n));
+        assert_eq!(driver.pump(at(1), &mut io), Ok(Pumped::All));
+        io.arrived.mobile.clear();
+        assert!(driver.machine().kept_bytes() <= 1_000_000);
+    }
+    let machine = driver.machine();
+    // A packet of 1040 bytes and what is known of it.
+    assert!((500..1000).contains(&machine.connections()), "{}", machine.connections());
+    assert_eq!(machine.stats().evicted_for_bytes, 100_000 - machine.connections() as u64);
+}
+
 /// Packet 0, as if it were from another host and port.
 fn forged(n: u32) -> Vec<u8> {
     let (header, segment) = ipv4::Header::parse(&data(0).into()).expect("it is one");

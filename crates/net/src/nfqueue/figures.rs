@@ -34,6 +34,11 @@ impl Figures for snoop::Stats {
             count("made_acks", "ACKs made in the name of mobile hosts", self.acks_made),
             count("acks_beyond", "ACKs for what was never sent", self.acks_beyond),
             count("evicted_connections", "connections forgotten to make room", self.evicted),
+            count(
+                "evicted_for_bytes_connections",
+                "of those, because all together kept too many bytes",
+                self.evicted_for_bytes,
+            ),
             count("expired_connections", "connections forgotten for silence", self.expired),
         ]
     }

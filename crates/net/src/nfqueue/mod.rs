@@ -19,7 +19,7 @@ mod figures;
 mod gate;
 mod inject;
 mod message;
-mod parse;
+pub mod parse;
 mod refusals;
 mod seat;
 mod socket;

@@ -6,7 +6,7 @@ use crate::netlink::{self, BadLength, attributes, ne32};
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Message<'a> {
+pub enum Message<'a> {
     /// A packet waits.
     Packet(Queued<'a>),
     /// The answer to the request with this number, or what is wrong with a verdict, whose number is 0.
@@ -22,24 +22,24 @@ pub(super) enum Message<'a> {
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Queued<'a> {
+pub struct Queued<'a> {
     /// In this queue.
-    pub(super) queue: u16,
+    pub queue: u16,
     /// What the kernel knows it by.
-    pub(super) id: u32,
+    pub id: u32,
     /// Number of the interface through which it came.
-    pub(super) came_by: Option<u32>,
+    pub came_by: Option<u32>,
     /// Number of the interface through which it will leave.
-    pub(super) leaves_by: Option<u32>,
+    pub leaves_by: Option<u32>,
     /// The packet.
-    pub(super) packet: &'a [u8],
+    pub packet: &'a [u8],
     /// Whether that is all of it, and as it will be on the wire.
-    pub(super) shape: Shape,
+    pub shape: Shape,
 }
 
 /// How a packet stands in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub enum Shape {
     /// As it will be on the wire.
     Whole,
     /// Its end is missing.
@@ -50,7 +50,7 @@ pub(super) enum Shape {
 
 /// Why something is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Malformed {
+pub enum Malformed {
     /// A message longer than what is left, or shorter than its header.
     Length,
     /// An attribute longer than what is left, or shorter than its header.
@@ -66,7 +66,7 @@ pub(super) enum Malformed {
 }
 
 /// The messages of a datagram, up to the first that has no end.
-pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
+pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
     netlink::messages(datagram).map(|message| message_of(message.map_err(|BadLength| Malformed::Length)?))
 }
 

@@ -29,13 +29,6 @@ struct Cell {
     seed: u64,
 }
 
-impl Cell {
-    /// Whether only the seed is another.
-    fn is_like(&self, other: &Self) -> bool {
-        format!("{:?}", Self { seed: 0, ..*self }) == format!("{:?}", Self { seed: 0, ..*other })
-    }
-}
-
 /// Of a measurement.
 const LASTS: Duration = Duration::from_secs(10);
 /// Measurements at the same time: the links are slow.
@@ -51,51 +44,41 @@ struct Measured {
     sent: u64,
     /// Of those, packets that found its queue full.
     queue_drops: u64,
+    /// Packets that the router's own queue has dropped, as Snoop's side has seen.
+    router_drops: u64,
     local_retransmissions: u64,
+    /// Of those, the ones that a timer brought about.
+    timeouts: u64,
     left_to_sender: u64,
     /// Packets that the kernel could not give to the reader.
     missed: u32,
 }
 
-/// The kernel's CUBIC.
-pub(crate) fn cubic() {
-    goodput("cubic");
-}
-
-/// The kernel's BBR.
-pub(crate) fn bbr() {
-    goodput("bbr");
-}
-
-/// Prints goodput over ten seconds from the connection on, by queue and loss, and what it took.
-fn goodput(congestion_control: &'static str) {
+/// A test for each congestion control, queue and loss, that prints what was measured: goodput over ten seconds from the connection on, and
+/// what it took.
+pub(crate) fn tests() -> impl Iterator<Item = (String, impl FnOnce() + Send + 'static)> {
     let queues = [20, 100, 400].into_iter().flat_map(|packets| {
         [Bottleneck::InLink(packets), Bottleneck::InRouter(packets), Bottleneck::WithPriorities(packets)]
     });
-    let mut cells = Vec::new();
-    for bottleneck in queues {
-        for middle in [Middle::Plain, Middle::Snoop] {
-            for loss in LOSSES {
-                cells.extend(SEEDS.map(|seed| Cell { congestion_control, loss, middle, bottleneck, seed }));
-            }
-        }
-    }
+    let of_queue = move |congestion_control: &'static str| {
+        queues.clone().flat_map(move |bottleneck| {
+            LOSSES.into_iter().map(move |loss| (congestion_control, bottleneck, loss))
+        })
+    };
+    ["cubic", "bbr"].into_iter().flat_map(of_queue).map(|(congestion_control, bottleneck, loss)| {
+        let name = format!("goodput::{congestion_control}::{bottleneck:?}::{}%", (loss * 100.0).round());
+        (name.clone(), move || goodput(&name, congestion_control, bottleneck, loss))
+    })
+}
+
+fn goodput(name: &str, congestion_control: &'static str, bottleneck: Bottleneck, loss: f64) {
+    let middles = [Middle::Plain, Middle::Snoop];
+    let cell = |middle, seed| Cell { congestion_control, loss, middle, bottleneck, seed };
+    let cells: Vec<Cell> = middles.iter().flat_map(|&middle| SEEDS.map(|seed| cell(middle, seed))).collect();
     let measured = all(&cells);
-    let mut report = format!(
-        "{congestion_control}: Mb/s, packets sent for each delivered / 1/(1-p), queue drops, again, left\n"
-    );
-    let mut named = String::new();
-    let of_one = |a: &(&Cell, &Measured), b: &(&Cell, &Measured)| a.0.is_like(b.0);
-    let pairs: Vec<_> = cells.iter().zip(&measured).collect();
-    for of_one in pairs.chunk_by(of_one) {
-        let (cell, _) = of_one[0];
-        let name = format!("{:?} {:?}\n", cell.bottleneck, cell.middle);
-        if name != named {
-            report += &name;
-            named = name;
-        }
-        report += &line(cell.loss, &of_one.iter().map(|&(_, measured)| *measured).collect::<Vec<_>>());
-    }
+    let lines = middles.iter().zip(measured.chunks(SEEDS.len()));
+    let report: String =
+        lines.map(|(middle, measured)| format!("{name} {middle:?}: {}", line(loss, measured))).collect();
     io::stderr().write_all(report.as_bytes()).unwrap();
 }
 
@@ -103,17 +86,19 @@ fn line(loss: f64, measured: &[Measured]) -> String {
     let mean = |of: fn(&Measured) -> f64| measured.iter().map(of).sum::<f64>() / measured.len() as f64;
     let goodput = mean(|m| m.bytes as f64) * 8.0 / LASTS.as_secs_f64() / 1e6;
     let cost = mean(|m| m.sent as f64 * 1448.0 / m.bytes as f64) * (1.0 - loss);
+    let missed = match mean(|m| m.missed.into()) {
+        0.0 => String::new(),
+        missed => format!(", {missed} missed by the reader"),
+    };
     format!(
-        "  {:3.0} %: {goodput:6.2} (ceiling {:.1})  {cost:.3}  {:6.0} {:6.0} {:6.0}  {}\n",
-        loss * 100.0,
+        "{goodput:.2} of {:.1} Mb/s, sent for each delivered / 1/(1-p) {cost:.3}, dropped by the link's queue {:.0}, by the router's {:.0}, \
+         again {:.0}, of these by timer {:.0}, left {:.0}{missed}\n",
         20.0 * (1.0 - loss) * 1448.0 / 1500.0,
         mean(|m| m.queue_drops as f64),
+        mean(|m| m.router_drops as f64),
         mean(|m| m.local_retransmissions as f64),
+        mean(|m| m.timeouts as f64),
         mean(|m| m.left_to_sender as f64),
-        match mean(|m| m.missed.into()) {
-            0.0 => String::new(),
-            missed => format!("{missed} missed by the reader"),
-        }
     )
 }
 
@@ -150,7 +135,9 @@ fn measure(cell: &Cell) -> Measured {
     if let Some(standing) = standing {
         let kernel = router.run(|| in_kernel(router::QUEUE)).unwrap().unwrap();
         measured.missed = kernel.found_full + kernel.found_no_room;
-        let (driver, _) = standing.end();
+        let (driver, queue) = standing.end();
+        measured.router_drops = queue.queue_drops;
+        measured.timeouts = driver.machine().stats().timeouts;
         measured.local_retransmissions = driver.machine().stats().local_retransmissions;
         measured.left_to_sender = driver.machine().stats().left_to_sender;
     }

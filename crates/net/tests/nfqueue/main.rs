@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         seat::a_sender_survives_an_outage_behind_mtcp,
     );
     let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
-    let measured = hopline_harness::tests!(needs.clone(); goodput::cubic, goodput::bbr).map(Test::long);
+    let measured = goodput::tests().map(|(name, body)| Test::new(name, needs.clone(), body).long());
     run(cases.into_iter().chain(own).chain(measured), Some(2))
 }
 

@@ -7,7 +7,12 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Cache<K> {
     packets: VecDeque<Cached<K>>,
+    /// Bytes of the packets themselves.
+    held: u64,
 }
+
+/// Longest headers of a packet (IPv4 and TCP with all their options), and what the allocator and whoever shares it add.
+const HEADERS: u64 = 60 + 60 + 40;
 
 /// A packet that was sent over the last hop, and what is known of it.
 #[derive(Debug)]
@@ -55,7 +60,7 @@ const _: () = assert!(size_of::<Cached<()>>() == 32);
 
 impl<K> Default for Cache<K> {
     fn default() -> Self {
-        Self { packets: VecDeque::new() }
+        Self { packets: VecDeque::new(), held: 0 }
     }
 }
 
@@ -66,6 +71,11 @@ impl<K> Cache<K> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
+    }
+
+    /// Memory that it takes, in bytes; room that it has had need of stays its own.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.held + (self.packets.capacity() * size_of::<Cached<K>>()) as u64
     }
 
     pub(crate) fn first(&self) -> Option<&Cached<K>> {
@@ -99,8 +109,12 @@ impl<K> Cache<K> {
     /// Keeps a packet, in place of one with the same number.
     pub(crate) fn insert(&mut self, cached: Cached<K>) {
         let index = self.position(cached.seq);
+        self.held += cached.bytes();
         match self.packets.get_mut(index) {
-            Some(known) if known.seq == cached.seq => *known = cached,
+            Some(known) if known.seq == cached.seq => {
+                self.held -= known.bytes();
+                *known = cached;
+            }
             Some(_) => self.packets.insert(index, cached),
             None => self.packets.push_back(cached),
         }
@@ -110,8 +124,8 @@ impl<K> Cache<K> {
     pub(crate) fn remove(&mut self, seq: Seq32) -> bool {
         let index = self.position(seq);
         let found = self.packets.get(index).is_some_and(|cached| cached.seq == seq);
-        if found {
-            self.packets.remove(index);
+        if let Some(removed) = found.then(|| self.packets.remove(index)).flatten() {
+            self.held -= removed.bytes();
         }
         found
     }
@@ -120,7 +134,15 @@ impl<K> Cache<K> {
     pub(crate) fn acknowledge(&mut self, ack: Seq32, mut sink: impl FnMut(&Cached<K>)) {
         while let Some(first) = self.packets.front().filter(|first| !first.end.after(ack)) {
             sink(first);
+            self.held -= first.bytes();
             self.packets.pop_front();
         }
+    }
+}
+
+impl<K> Cached<K> {
+    /// Of the packet itself, at most.
+    fn bytes(&self) -> u64 {
+        u64::from(self.end.distance_from(self.seq).unsigned_abs()) + HEADERS
     }
 }

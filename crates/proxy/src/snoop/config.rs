@@ -17,6 +17,9 @@ pub struct Config {
     pub local_limit: u8,
     /// How much is remembered of connections.
     pub bounds: Bounds,
+    /// Most bytes of kept packets and of what is known of each, over all connections; more than one of them may keep. Beyond it
+    /// connections are forgotten, the one silent for longest first. Default 256 MiB.
+    pub kept_bytes: u64,
 }
 
 /// By which rules Snoop repairs and hides.
@@ -305,6 +308,6 @@ impl Config {
     }
 
     fn with(rules: Rules, high_water: NonZeroU16) -> Self {
-        Self { rules, high_water, local_limit: 10, bounds: Bounds::default() }
+        Self { rules, high_water, local_limit: 10, bounds: Bounds::default(), kept_bytes: 256 << 20 }
     }
 }

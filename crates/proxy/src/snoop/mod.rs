@@ -35,6 +35,8 @@ pub struct Snoop<K> {
     table: Table<Tracked<K>>,
     out: VecDeque<Transmit<K>>,
     stats: Stats,
+    /// Of all caches together.
+    kept_bytes: u64,
 }
 
 /// What a [`Snoop`] has done.
@@ -64,6 +66,8 @@ pub struct Stats {
     pub acks_beyond: u64,
     /// Connections forgotten to make room for others.
     pub evicted: u64,
+    /// Of those, forgotten because all together kept too many bytes.
+    pub evicted_for_bytes: u64,
     /// Connections forgotten because nothing passed any more.
     pub expired: u64,
 }
@@ -108,7 +112,35 @@ impl<K: Clone> Snoop<K> {
     /// A machine that knows of no connection yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
+        let table = Table::new(config.bounds);
+        Self { config, table, out: VecDeque::new(), stats: Stats::default(), kept_bytes: 0 }
+    }
+
+    /// Memory that all kept packets take together, in bytes: at most [`Config::kept_bytes`].
+    #[must_use]
+    pub const fn kept_bytes(&self) -> u64 {
+        self.kept_bytes
+    }
+
+    /// A connection has been forgotten.
+    fn release(&mut self, tracked: Option<Tracked<K>>) {
+        self.kept_bytes -= tracked.map_or(0, |tracked| tracked.cache.bytes());
+    }
+
+    /// The cache at a place took `before` bytes.
+    fn settle(&mut self, place: Place, before: u64) {
+        self.kept_bytes = self.kept_bytes - before + self.table.at(place).cache.bytes();
+    }
+
+    /// Forgets connections while all of them keep too much.
+    fn make_room(&mut self) {
+        while self.kept_bytes > self.config.kept_bytes
+            && let Some((_, tracked)) = self.table.take_oldest()
+        {
+            self.release(Some(tracked));
+            self.stats.evicted += 1;
+            self.stats.evicted_for_bytes += 1;
+        }
     }
 
     fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) -> Place {
@@ -130,7 +162,9 @@ impl<K: Clone> Snoop<K> {
             rules,
         };
         let (place, evicted) = self.table.insert(now, connection, tracked);
-        self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
+        let (other, forgotten) = evicted.unzip();
+        self.stats.evicted += u64::from(other.is_some_and(|other| other != connection));
+        self.release(forgotten);
         place
     }
 
@@ -183,7 +217,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
     ) -> Verdict {
         let (connection, segment) = (Connection::to_mobile(packet), packet.segment);
         if segment.flags.contains(Flags::RST) {
-            self.table.remove(&connection);
+            let forgotten = self.table.remove(&connection);
+            self.release(forgotten);
             return Verdict::Forward;
         }
         if segment.flags.contains(Flags::SYN) {
@@ -202,6 +237,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             None => self.begin(now, connection, segment.seq),
         };
         let tracked = self.table.at(place);
+        let before = tracked.cache.bytes();
         let clock = segment.options.timestamps.map_or(0, |timestamps| timestamps.value);
         let echo = segment.options.timestamps.map(|timestamps| timestamps.echo);
         let data = Data { seq: segment.seq, end: segment.seq_end(), clock, echo };
@@ -212,6 +248,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             Followed::Modern(_) => modern::take_data(tracked, &mut hand, data, keep),
         };
         self.look(place);
+        self.settle(place, before);
+        self.make_room();
         verdict
     }
 
@@ -219,7 +257,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
         let begins = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         if segment.flags.contains(Flags::RST) || begins {
-            self.table.remove(&connection);
+            let forgotten = self.table.remove(&connection);
+            self.release(forgotten);
             return Verdict::Forward;
         }
         let Some(place) = self.table.hear(now, &connection) else { return self.without_state(segment) };
@@ -254,6 +293,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             tracked.window = segment.window;
         }
         tracked.hear_mobile(segment.seq_end(), segment.options.timestamps);
+        let before = tracked.cache.bytes();
         let mut hand =
             Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
         let verdict = match &tracked.rules {
@@ -268,28 +308,36 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             Verdict::Absorb => self.stats.acks_absorbed += 1,
         }
         self.look(place);
+        self.settle(place, before);
         verdict
     }
 
     fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
         let Some(place) = self.table.find(&Connection::to_mobile(packet)) else { return };
         let tracked = self.table.at(place);
+        let before = tracked.cache.bytes();
         match tracked.rules {
             Followed::Classic(_) => {
                 classic::refused(tracked, &self.config, &mut self.stats, packet.segment.seq)
             }
             Followed::Modern(_) => modern::refused(tracked, &mut self.stats, packet.segment.seq),
         }
+        self.settle(place, before);
     }
 
     fn forget_mobile(&mut self, mobile: Ipv4Addr) {
-        self.table.forget(|connection| connection.mobile.0 == mobile);
+        for (_, tracked) in self.table.take_all(|connection| connection.mobile.0 == mobile) {
+            self.release(Some(tracked));
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(due) = self.table.next_due(now) {
             match due {
-                Err(_) => self.stats.expired += 1,
+                Err((_, tracked)) => {
+                    self.stats.expired += 1;
+                    self.release(Some(tracked));
+                }
                 Ok((place, connection)) => {
                     let heard = self.table.heard(place);
                     let tracked = self.table.at(place);

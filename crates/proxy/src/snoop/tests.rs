@@ -520,3 +520,29 @@ fn silent_connections_expire_and_the_table_is_bounded() {
     }
     assert_eq!((station.snoop.connections(), station.snoop.stats().expired), (0, 2));
 }
+
+/// Packet `n` of the connection from port `port`, at the `ms`th millisecond.
+fn pass_from(snoop: &mut Snoop<u32>, ms: u64, port: u16, n: u32) {
+    let segment = Segment { src_port: port, ..data(n) };
+    let packet = Packet { ip: &header(FIXED.0, MOBILE.0), segment: &segment };
+    snoop.pass_to_mobile(Instant::from_millis(ms), packet, || n);
+}
+
+#[test]
+fn the_connection_silent_for_longest_goes_when_all_keep_too_many_bytes() {
+    let mut snoop = Snoop::new(Config { kept_bytes: 20_000, ..Config::modern() });
+    let counted = |snoop: &Snoop<u32>| snoop.table.iter().map(|tracked| tracked.cache.bytes()).sum::<u64>();
+    for (port, ms) in [(1, 0), (2, 1), (1, 2000)] {
+        (0..4).for_each(|n| pass_from(&mut snoop, ms, port, n));
+    }
+    assert_eq!((snoop.connections(), snoop.stats().evicted), (2, 0));
+    assert_eq!(snoop.kept_bytes(), counted(&snoop));
+    (0..10).for_each(|n| pass_from(&mut snoop, 2001, 3, n));
+    assert!(snoop.kept_bytes() <= 20_000);
+    assert_eq!(snoop.kept_bytes(), counted(&snoop));
+    let knows = |port| snoop.table.find(&Connection { fixed: (FIXED.0, port), mobile: MOBILE }).is_some();
+    assert_eq!([1, 2, 3].map(knows), [true, false, true]);
+    assert_eq!(snoop.stats().evicted_for_bytes, 1);
+    snoop.forget_mobile(MOBILE.0);
+    assert_eq!((snoop.kept_bytes(), snoop.connections()), (0, 0));
+}

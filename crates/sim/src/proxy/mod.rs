@@ -47,7 +47,11 @@ pub(crate) fn sitter(
 ) -> Sitter {
     let border = Border::new(spec, cells);
     match &spec.kind {
-        ProxyKind::Snoop(config) => Sitter::Snoop(Box::new(FilterSeat::new(Snoop::new(*config), border))),
+        ProxyKind::Snoop(config) => {
+            // Packets are lengths here: what real ones would take bounds nothing.
+            let machine = Snoop::new(snoop::Config { kept_bytes: u64::MAX, ..*config });
+            Sitter::Snoop(Box::new(FilterSeat::new(machine, border)))
+        }
         ProxyKind::Mtcp(config) => Sitter::Mtcp(Box::new(FilterSeat::new(Mtcp::new(*config), border))),
         ProxyKind::Nack(config) => Sitter::Nacks(Box::new(FilterSeat::new(Nacks::new(*config), border))),
         ProxyKind::AckPacing(config) => {
