@@ -95,10 +95,11 @@ pub mod proxy {
         "preset",
         {
             "modern" => Config::modern as SnoopPreset,
+            "untold" => Config::untold,
             "published" => Config::published,
             "ns2-2.35" => Config::ns2,
         },
-        "of snoop: starting point; modern: for senders with SACK, RACK and timestamps; published: the paper's; default: modern",
+        "of snoop: starting point; modern: for senders with SACK, RACK and timestamps; untold: the same where a queue drops packets and nobody tells; published: the paper's; default: modern",
     );
     /// `spurious_acks`.
     pub const SPURIOUS_ACKS: Choice<Passing> = choice!(
