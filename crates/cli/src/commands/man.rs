@@ -23,12 +23,11 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 /// Writes the pages of `command` and of everything below it.
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| OutputError::Io { path: folder.to_owned(), error })?;
-    for command in std::iter::once(command).chain(command.get_subcommands()) {
-        let (name, text) = page(command.clone());
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| OutputError::Io { path, error })?;
-    }
-    Ok(())
+    let (name, text) = page(command.clone());
+    let path = folder.join(name);
+    fs::write(&path, text).map_err(|error| OutputError::Io { path, error })?;
+    let mut below = command.get_subcommands().filter(|command| !command.is_hide_set());
+    below.try_for_each(|command| write_all(command, folder))
 }
 
 /// Name and text of a page.

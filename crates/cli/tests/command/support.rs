@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) const COMMANDS: [&str; 14] = [
+pub(crate) const COMMANDS: [&str; 15] = [
     "run",
     "compare",
     "sweep",
@@ -22,7 +22,11 @@ pub(crate) const COMMANDS: [&str; 14] = [
     "send",
     "recv",
     "bench",
+    "proxy",
 ];
+
+/// What comes behind `proxy`.
+pub(crate) const OF_PROXY: [&str; 5] = ["check", "setup", "undo", "run", "status"];
 
 pub(crate) const PLAN: &str = "\
 scenario = \"chain.toml\"
