@@ -127,10 +127,14 @@ fn received(wire: &mut FrameSocket) -> [u64; 2] {
 pub(crate) fn packets_pass_while_nobody_has_the_queue() {
     let place = Place::new(3);
     let sink = place.host(2).run(|| UdpSocket::bind((address(2), PORT))).unwrap().unwrap();
-    sink.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+    sink.set_read_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+    // What waits when the queue goes is dropped with it, a question for an address as well as a datagram: others follow.
     let pass = || {
-        place.datagrams(0).send_to(b"data", (address(2), PORT)).unwrap();
-        sink.recv(&mut [0; 16]).unwrap();
+        let comes = |_| {
+            place.datagrams(0).send_to(b"data", (address(2), PORT)).unwrap();
+            sink.recv(&mut [0; 16]).is_ok()
+        };
+        assert!((0..20).any(comes), "nothing passes");
     };
     let node = place.member(0, |_| {});
     pass();
