@@ -3,14 +3,14 @@
 use crate::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
+use hopline_net::Namespace;
 use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Sources, Way};
 use hopline_net::link::NamespaceLink;
 use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, Namespace};
 use hopline_testkit::namespace::LINK;
+use hopline_testkit::namespace::host::{address as up, succeed};
 use hopline_testkit::{Emulation, Side};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::process::{Command, Stdio};
 
 pub(crate) fn tests() -> Vec<Test> {
     let needs = [LINK, Need::Program("iptables"), Need::Program("ip")];
@@ -44,8 +44,8 @@ impl World {
             [(&client, CLIENT, link.host(Side::A), ENTRANCE), (&server, SERVER, link.host(Side::B), EXIT)]
         {
             veth::join([host, gateway], CABLE, Trains::Never).unwrap();
-            host.run(|| up(address)).unwrap();
-            gateway.run(|| up(its)).unwrap();
+            host.run(|| up(CABLE, address, 24)).unwrap();
+            gateway.run(|| up(CABLE, its, 24)).unwrap();
             succeed(host, "ip", &format!("route add default via {its}"));
             // Packets with the mark are for this machine, whatever address they have.
             succeed(gateway, "ip", "rule add fwmark 1 lookup 100");
@@ -76,19 +76,6 @@ fn exit_config(ip: IpAddr) -> ExitConfig {
 fn entrance_config(exit: SocketAddr) -> EntranceConfig {
     let way = Way::Transparent { listen: (Ipv4Addr::UNSPECIFIED, DIVERTED_TO).into() };
     EntranceConfig { sources: Sources::Client, ..EntranceConfig::new(way, exit, name(), key(1)) }
-}
-
-fn up(address: Ipv4Addr) {
-    let interface = Interface::named(CABLE).unwrap();
-    interface.set_address(address, 24).unwrap();
-    interface.up().unwrap();
-}
-
-fn succeed(host: &Namespace, program: &str, arguments: &str) {
-    let mut command = Command::new(program);
-    command.args(arguments.split(' ')).stdout(Stdio::null());
-    let ended = host.spawn(command).unwrap().wait().unwrap();
-    assert!(ended.success(), "{program} {arguments}: {ended}");
 }
 
 fn both_addresses_stay() {

@@ -6,15 +6,13 @@ use hopline_harness::{Need, Test};
 use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Way};
 use hopline_net::link::{NamespaceLink, Reach, Setup};
 use hopline_net::transparent::LegOptions;
-use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, tcp, tpa};
+use hopline_net::{tcp, tpa};
 use hopline_testkit::namespace::LINK;
+use hopline_testkit::namespace::last_hop;
 use hopline_testkit::{Emulation, Side};
 use socket2::{Domain, Socket, Type};
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -24,8 +22,6 @@ pub(crate) fn tests() -> Vec<Test> {
         .into()
 }
 
-const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
 const ENTRANCE: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(NamespaceLink::address(Side::B)), 5001);
 const EXIT_PORT: u16 = 7172;
@@ -67,25 +63,7 @@ impl World {
         let lossy = Emulation { loss, ..air.clone() };
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
             .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
-        let (far, entrance) = (wired.host(Side::B), wireless.host(Side::A));
-        wired.run_in_a(|| address("link0", CLIENT));
-        wired.run_in_b(|| address("link0", Ipv4Addr::new(10, 81, 0, 2)));
-        veth::join([far, entrance], "cable", Trains::Never).unwrap();
-        far.run(|| address("cable", FAR)).unwrap();
-        entrance.run(|| address("cable", ENTRANCE)).unwrap();
-        for (host, route) in [
-            (far, format!("route add 10.80.0.0/24 via {ENTRANCE}")),
-            (entrance, format!("route add 10.81.0.0/24 via {FAR}")),
-            (wired.host(Side::A), "route add default dev link0".into()),
-            (wireless.host(Side::B), "route add default dev link0".into()),
-        ] {
-            let mut ip = Command::new("ip");
-            ip.args(route.split(' '));
-            assert!(host.spawn(ip).unwrap().wait().unwrap().success(), "{route}");
-        }
-        for host in [far, entrance] {
-            host.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
-        }
+        last_hop::join(&wired, &wireless, &[]);
         Self { wired, wireless }
     }
 
@@ -143,12 +121,6 @@ fn trunk_of(by: By) -> Option<tpa::Config> {
         By::Tpa(cwnd_max) => Some(tpa::config(cwnd_max)),
         By::Usual => Some(ExitConfig::new(vec![peer()]).tpa),
     }
-}
-
-fn address(interface: &str, address: Ipv4Addr) {
-    let interface = Interface::named(interface).unwrap();
-    interface.set_address(address, 24).unwrap();
-    interface.up().unwrap();
 }
 
 fn call(to: SocketAddr, congestion: &str) -> TcpStream {

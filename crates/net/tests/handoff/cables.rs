@@ -3,9 +3,10 @@
 use crate::hostile::many;
 use crate::stream::Stream;
 use crate::transfer::transfer;
-use crate::world::{RADIO, STATIONS, World, ip, say, until};
+use crate::world::{RADIO, STATIONS, World, say, until};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Decide, Scheme, Signals};
+use hopline_testkit::namespace::host::ip;
 use std::fs;
 use std::time::{Duration, Instant};
 

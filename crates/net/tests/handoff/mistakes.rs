@@ -1,8 +1,9 @@
 //! What is wrong with a configuration.
 
-use crate::world::{HOME, HOST, KEY, STATIONS, address};
+use crate::world::{HOME, HOST, KEY, STATIONS};
 use hopline_net::Namespace;
 use hopline_net::handoff::{BaseStation, HomeAgent, HomeConfig, MobileConfig, MobileHost, StationConfig};
+use hopline_testkit::namespace::host::address;
 use std::net::Ipv4Addr;
 
 const NETWORK: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 50, 0, 0), 24);

@@ -12,7 +12,9 @@ use hopline_net::handoff::{
 use hopline_net::service::{Ledger, Service};
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Interface, Namespace, Tun, sched};
+use hopline_testkit::namespace::host::{address, forward, ip};
 use rustix::event::{EventfdFlags, eventfd};
+use std::io;
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,7 +23,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 70, 0, 1);
 pub(crate) const HOME: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 254);
@@ -360,24 +361,6 @@ fn tun(name: &str, own: Option<(Ipv4Addr, u8)>) -> Tun {
     }
     interface.up().unwrap();
     tun
-}
-
-pub(crate) fn address(name: &str, address: Ipv4Addr, prefix: u8) {
-    let interface = Interface::named(name).unwrap();
-    interface.set_address(address, prefix).unwrap();
-    interface.up().unwrap();
-}
-
-pub(crate) fn forward(router: &Namespace) {
-    router.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
-}
-
-/// Asks ip(8) for something on a host.
-pub(crate) fn ip(host: &Namespace, what: &str) {
-    let mut command = Command::new("ip");
-    command.args(what.split(' ')).stdout(Stdio::null());
-    let ended = host.spawn(command).unwrap().wait().unwrap();
-    assert!(ended.success(), "ip {what}: {ended}");
 }
 
 /// To people, past the capture of tests' output.

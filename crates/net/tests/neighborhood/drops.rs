@@ -1,9 +1,10 @@
 //! What becomes of packets when a neighbour suffers.
 
-use crate::place::{Complaint, Member, Place, RADIO, address, ip};
+use crate::place::{Complaint, Member, Place, RADIO, address};
 use hopline_core::Duration;
 use hopline_net::frames::{FrameSocket, HEADER_LEN};
 use hopline_queue::Action;
+use hopline_testkit::namespace::host::ip;
 use hopline_wire::checksum;
 use socket2::SockRef;
 use std::net::UdpSocket;

@@ -1,11 +1,12 @@
 //! Hosts on one Ethernet, some with Neighborhood RED.
 
 use bytes::Bytes;
+use hopline_net::Namespace;
 use hopline_net::frames::{self, FrameSocket};
 use hopline_net::neighborhood::{Config, Neighborhood, Source};
 use hopline_net::service::{Ledger, Service};
 use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, Namespace};
+use hopline_testkit::namespace::host::{ip, succeed};
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::{self, Ecn, Protocol};
 use hopline_wire::ncn::{self, About, NormalizedPb, Notice};
@@ -15,7 +16,6 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::Duration;
@@ -87,12 +87,7 @@ fn host(switch: &Namespace, number: u8) -> Namespace {
     ip(&host, &format!("link set {port} name {RADIO}"));
     ip(switch, &format!("link set {port} master bridge"));
     ip(switch, &format!("link set {port} up"));
-    host.run(|| {
-        let interface = Interface::named(RADIO).unwrap();
-        interface.set_address(address(number), 24).unwrap();
-        interface.up().unwrap();
-    })
-    .unwrap();
+    host.run(|| hopline_testkit::namespace::host::address(RADIO, address(number), 24)).unwrap();
     host
 }
 
@@ -107,18 +102,6 @@ pub(crate) fn divert(host: &Namespace) {
         let rule = format!("-w -t mangle -A {way} {RADIO} -j NFQUEUE --queue-num {QUEUE} --queue-bypass");
         succeed(host, "iptables", &rule);
     }
-}
-
-/// Asks ip(8) for something on a host.
-pub(crate) fn ip(host: &Namespace, what: &str) {
-    succeed(host, "ip", what);
-}
-
-fn succeed(host: &Namespace, program: &str, arguments: &str) {
-    let mut command = Command::new(program);
-    command.args(arguments.split(' ')).stdout(Stdio::null());
-    let ended = host.spawn(command).unwrap().wait().unwrap();
-    assert!(ended.success(), "{program} {arguments}: {ended}");
 }
 
 /// Neighborhood RED on a thread of its own.

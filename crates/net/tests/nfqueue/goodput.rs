@@ -1,11 +1,12 @@
 //! Goodput of the kernel's TCP through Snoop: measured, not tested.
 
 use crate::router::{self, divert};
-use crate::world::{Bottleneck, LINK, World};
+use crate::world::{Bottleneck, World};
 use hopline_net::nfqueue::in_kernel;
 use hopline_proxy::Filter;
 use hopline_testkit::Side;
-use std::io::{self, Read, Write};
+use hopline_testkit::namespace::last_hop::{LINK, received_until};
+use std::io::{self, Write};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
@@ -147,17 +148,7 @@ fn measure(cell: &Cell) -> Measured {
 #[expect(clippy::disallowed_methods, reason = "goodput is measured in real time")]
 fn received_meanwhile(world: &World, congestion_control: &str) -> usize {
     let until = std::time::Instant::now() + LASTS;
-    let [mut sender, mut mobile] = world.connection(congestion_control);
-    mobile.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    thread::scope(|scope| {
-        // It ends when the mobile host is gone.
-        scope.spawn(move || while sender.write_all(&[7; 65_536]).is_ok() {});
-        let (mut buffer, mut received) = (vec![0; 65_536], 0);
-        while std::time::Instant::now() < until {
-            // Nothing came for a while: there may come more.
-            received += mobile.read(&mut buffer).unwrap_or(0);
-        }
-        drop(mobile);
-        received
-    })
+    let ends = world.connection(congestion_control);
+    ends[1].set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    received_until(ends, until)
 }

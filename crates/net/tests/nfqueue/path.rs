@@ -1,6 +1,6 @@
 //! The router's two interfaces end in this process: every packet is ours.
 
-use crate::router::{self, divert, forward};
+use crate::router::{self, divert};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_net::nfqueue::{self, Queue};
@@ -9,6 +9,7 @@ use hopline_proxy::driver::{Counts, Driver, Pumped};
 use hopline_proxy::snoop::{Config, Snoop, Stats};
 use hopline_proxy::{Filter, PacketIo, Side};
 use hopline_testkit::in_path::{Arrived, HOSTS, Place, data};
+use hopline_testkit::namespace::host::forward;
 use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::Duration;

@@ -2,16 +2,10 @@
 
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::{Error, Namespace};
-use std::fs;
-use std::process::{Command, Stdio};
+use hopline_testkit::namespace::host::succeed;
 
 /// The queue that the rules name.
 pub(crate) const QUEUE: u16 = 7;
-
-/// Has a namespace forward.
-pub(crate) fn forward(router: &Namespace) {
-    router.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
-}
 
 /// Has what is forwarded through `mobile` wait.
 pub(crate) fn divert(router: &Namespace, mobile: &str) {
@@ -22,23 +16,6 @@ pub(crate) fn divert(router: &Namespace, mobile: &str) {
 
 fn rule(router: &Namespace, rule: &str) {
     succeed(router, "iptables", &format!("-w {rule}"));
-}
-
-/// Asks ip(8) for something on a host.
-pub(crate) fn ip(host: &Namespace, what: &str) {
-    succeed(host, "ip", what);
-}
-
-/// Asks tc(8) for something on a host.
-pub(crate) fn tc(host: &Namespace, what: &str) {
-    succeed(host, "tc", what);
-}
-
-fn succeed(host: &Namespace, program: &str, arguments: &str) {
-    let mut command = Command::new(program);
-    command.args(arguments.split(' ')).stdout(Stdio::null());
-    let ended = host.spawn(command).unwrap().wait().unwrap();
-    assert!(ended.success(), "{program} {arguments}: {ended}");
 }
 
 /// Takes the queue before `mobile`.

@@ -2,7 +2,7 @@
 
 use crate::path::{RealPlace, interface};
 use crate::router::{self, QUEUE, divert};
-use crate::world::{Bottleneck, LINK, World, transfer};
+use crate::world::{Bottleneck, World, transfer};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_net::Namespace;
@@ -13,6 +13,7 @@ use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::snoop::{self, Snoop};
 use hopline_proxy::{Filter, PacketIo, Side as Of};
 use hopline_testkit::in_path::{HOSTS, Place, data};
+use hopline_testkit::namespace::last_hop::LINK;
 use hopline_testkit::{Emulation, Side};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;

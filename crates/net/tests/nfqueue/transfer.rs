@@ -1,10 +1,11 @@
 //! The kernel's TCP over a link that loses packets, with Snoop before it.
 
 use crate::router::divert;
-use crate::world::{Bottleneck, LINK, Standing, World, transfer};
+use crate::world::{Bottleneck, Standing, World, transfer};
 use hopline_net::nfqueue;
 use hopline_proxy::Filter;
 use hopline_testkit::Side;
+use hopline_testkit::namespace::last_hop::LINK;
 
 pub(crate) fn what_a_lossy_link_loses_is_repaired_at_its_border() {
     let world = World::new(0.03, 1, Bottleneck::InLink(100));

@@ -1,31 +1,23 @@
 //! A sender, 100 Mb/s and 25 ms to a router, and from there 20 Mb/s and 2 ms that lose packets to a mobile host.
 
-use crate::router::{self, forward, ip, tc};
+use crate::router;
 use bytes::Bytes;
 use hopline_core::Duration;
 use hopline_net::link::{NamespaceLink, Reach, Setup};
 use hopline_net::nfqueue::{self, Queue};
-use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, in_path, tcp};
+use hopline_net::{in_path, tcp};
 use hopline_proxy::driver::Driver;
 use hopline_proxy::snoop::{Config, Snoop};
+use hopline_testkit::namespace::host::{ip, tc};
+use hopline_testkit::namespace::last_hop::{self, LINK, SENDER};
 use hopline_testkit::{Emulation, Side};
 use rustix::event::{EventfdFlags, eventfd};
 use socket2::{Domain, Socket, Type};
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-/// The sender, behind the wired link.
-const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
-/// Where the wired link ends, and the router's end of the cable from there.
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
-const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
-const CABLE: &str = "cable";
-/// What both links call their interfaces.
-pub(crate) const LINK: &str = "link0";
 /// Longer than anything here is silent.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
@@ -79,8 +71,8 @@ impl World {
         };
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
             .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+        last_hop::join(&wired, &wireless, &[]);
         let world = Self { wired, wireless };
-        world.connect();
         match bottleneck {
             Bottleneck::InLink(_) => {}
             Bottleneck::InRouter(packets) => world.slow_down("pfifo", packets),
@@ -96,23 +88,6 @@ impl World {
         // Its own limit, in bytes, is never reached.
         tc(router, &format!("qdisc add dev {LINK} root handle 1: tbf rate 20mbit burst 3000 limit 2000000"));
         tc(router, &format!("qdisc add dev {LINK} parent 1:1 handle 10: {discipline}"));
-    }
-
-    fn connect(&self) {
-        let Self { wired, wireless } = self;
-        let (far, router) = (wired.host(Side::B), wireless.host(Side::A));
-        // Both links have the same addresses at first.
-        wired.run_in_a(|| address(LINK, SENDER));
-        wired.run_in_b(|| address(LINK, Ipv4Addr::new(10, 81, 0, 2)));
-        veth::join([far, router], CABLE, Trains::Never).unwrap();
-        far.run(|| address(CABLE, FAR)).unwrap();
-        router.run(|| address(CABLE, ROUTER)).unwrap();
-        ip(far, &format!("route add 10.80.0.0/24 via {ROUTER}"));
-        ip(router, &format!("route add 10.81.0.0/24 via {FAR}"));
-        for host in [wired.host(Side::A), wireless.host(Side::B)] {
-            ip(host, &format!("route add default dev {LINK}"));
-        }
-        [far, router].into_iter().for_each(forward);
     }
 
     /// Connects: the sender's end, with this congestion control, and the mobile host's.
@@ -137,12 +112,6 @@ impl World {
         let router = self.wireless.host(Side::A);
         Standing::new(router::queue(router, LINK).unwrap())
     }
-}
-
-fn address(interface: &str, address: Ipv4Addr) {
-    let interface = Interface::named(interface).unwrap();
-    interface.set_address(address, 24).unwrap();
-    interface.up().unwrap();
 }
 
 pub(crate) type Ended = (Driver<Snoop<Bytes>>, nfqueue::Counts);
@@ -174,23 +143,6 @@ impl Standing {
 }
 
 /// Sends so many bytes and compares what arrives; `meanwhile` is told how many have.
-pub(crate) fn transfer(world: &World, bytes: usize, mut meanwhile: impl FnMut(usize)) {
-    let [mut sender, mut mobile] = world.connection("cubic");
-    let content: Vec<u8> = (0..bytes).map(|i| (i * i / 251) as u8).collect();
-    let sent = blake3::hash(&content);
-    thread::scope(|scope| {
-        scope.spawn(move || sender.write_all(&content).unwrap());
-        let (mut hasher, mut buffer, mut arrived) = (blake3::Hasher::new(), vec![0; 65_536], 0);
-        loop {
-            match mobile.read(&mut buffer).unwrap() {
-                0 => break,
-                len => {
-                    hasher.update(&buffer[..len]);
-                    arrived += len;
-                    meanwhile(arrived);
-                }
-            }
-        }
-        assert_eq!((arrived, hasher.finalize()), (bytes, sent));
-    });
+pub(crate) fn transfer(world: &World, bytes: usize, meanwhile: impl FnMut(usize)) {
+    last_hop::carry(world.connection("cubic"), bytes, meanwhile);
 }

@@ -1,12 +1,14 @@
 //! D-Proxy that reads TCP, behind NFQUEUE at both ends: a router, and the mobile host itself.
 
-use crate::world::{Bottleneck, LINK, Losses, Running, World, succeed, until};
+use crate::world::{Bottleneck, Losses, Running, World, until};
 use hopline_net::Namespace;
 use hopline_net::dproxy::{Config, DProxy};
 use hopline_net::link::NamespaceLink;
 use hopline_net::nfqueue::{Config as QueueConfig, Queue};
 use hopline_proxy::dproxy::{Holding, Key};
 use hopline_testkit::Side;
+use hopline_testkit::namespace::host::succeed;
+use hopline_testkit::namespace::last_hop::LINK;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 

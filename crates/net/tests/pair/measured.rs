@@ -8,6 +8,7 @@ use hopline_proxy::arq;
 use hopline_proxy::dproxy::opaque as asking;
 use hopline_proxy::tunnel::Repair;
 use hopline_testkit::Side;
+use hopline_testkit::namespace::last_hop::SENDER;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::num::NonZeroU64;
@@ -120,7 +121,7 @@ impl RoundTrips {
 /// Datagrams from the sender to the mobile host and back, until it is over.
 #[expect(clippy::disallowed_methods, reason = "round trips are measured in real time")]
 fn pings(world: &World, to: Ipv4Addr, over: &AtomicBool) -> RoundTrips {
-    let own = udp(world.sender(), at(crate::world::SENDER, 0));
+    let own = udp(world.sender(), at(SENDER, 0));
     let echo = udp(world.mobile(), at(to, 7));
     for socket in [&own, &echo] {
         socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();

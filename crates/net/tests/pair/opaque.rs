@@ -1,6 +1,6 @@
 //! Links that number what crosses them, over TUN and UDP.
 
-use crate::world::{Bottleneck, LINK, Losses, Running, World, at, ip, udp, until};
+use crate::world::{Bottleneck, Losses, Running, World, at, udp, until};
 use hopline_net::Namespace;
 use hopline_net::link::NamespaceLink;
 use hopline_net::nfqueue::Injector;
@@ -10,6 +10,8 @@ use hopline_proxy::dproxy::{Key, opaque};
 use hopline_proxy::tunnel::Repair;
 use hopline_proxy::{Injected, Turn, arq};
 use hopline_testkit::Side;
+use hopline_testkit::namespace::host::ip;
+use hopline_testkit::namespace::last_hop::LINK;
 use hopline_wire::dproxy::tunnel::GREETING_LEN;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::udp::Datagram;

@@ -3,28 +3,19 @@
 use hopline_core::Duration;
 use hopline_net::link::{NamespaceLink, Reach, Setup};
 use hopline_net::service::{Ledger, Service};
-use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, Namespace, sched, tcp};
+use hopline_net::{Namespace, sched, tcp};
+use hopline_testkit::namespace::host::{ip, tc};
+use hopline_testkit::namespace::last_hop::{self, LINK, SENDER};
 use hopline_testkit::{Emulation, Side};
 use rustix::event::{EventfdFlags, eventfd};
 use socket2::{Domain, Socket, Type};
-use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration as Real;
 
-/// The sender, behind the wired link.
-pub(crate) const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
-/// Where the wired link ends, and the near end's side of the cable from there.
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
-const NEAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
-const CABLE: &str = "cable";
-/// What both links call their interfaces.
-pub(crate) const LINK: &str = "link0";
 /// Longer than anything here is silent.
 const PATIENCE: Real = Real::from_secs(60);
 /// How often what is expected is looked for, 5 ms apart.
@@ -79,39 +70,20 @@ impl World {
         let back = if losses.back { lossy } else { air };
         let [wired, lossy] = [Setup::new(wire.clone(), wire, seed), Setup::new(forth, back, seed + 1)]
             .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+        last_hop::join(&wired, &lossy, &["10.90.0.0/24"]);
         let world = Self { wired, lossy };
-        world.connect();
         if bottleneck == Bottleneck::InNear {
             world.slow_down();
         }
         world
     }
 
-    fn connect(&self) {
-        let (far, near) = (self.wired.host(Side::B), self.near());
-        // Both links have the same addresses at first.
-        self.wired.run_in_a(|| address(LINK, SENDER));
-        self.wired.run_in_b(|| address(LINK, Ipv4Addr::new(10, 81, 0, 2)));
-        veth::join([far, near], CABLE, Trains::Never).unwrap();
-        far.run(|| address(CABLE, FAR)).unwrap();
-        near.run(|| address(CABLE, NEAR)).unwrap();
-        for network in ["10.80.0.0/24", "10.90.0.0/24"] {
-            ip(far, &format!("route add {network} via {NEAR}"));
-        }
-        ip(near, &format!("route add 10.81.0.0/24 via {FAR}"));
-        ip(self.wired.host(Side::A), &format!("route add default dev {LINK}"));
-        ip(self.mobile(), &format!("route add default dev {LINK}"));
-        for router in [far, near] {
-            router.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
-        }
-    }
-
     /// 20 Mb/s at the near end's interface.
     fn slow_down(&self) {
-        ip(self.near(), &format!("link set {LINK} txqueuelen 100"));
-        let tc = |what: &str| succeed(self.near(), "tc", what);
-        tc(&format!("qdisc add dev {LINK} root handle 1: tbf rate 20mbit burst 3000 limit 200000"));
-        tc(&format!("qdisc add dev {LINK} parent 1:1 handle 10: pfifo_fast"));
+        let near = self.near();
+        ip(near, &format!("link set {LINK} txqueuelen 100"));
+        tc(near, &format!("qdisc add dev {LINK} root handle 1: tbf rate 20mbit burst 3000 limit 200000"));
+        tc(near, &format!("qdisc add dev {LINK} parent 1:1 handle 10: pfifo_fast"));
     }
 
     pub(crate) fn near(&self) -> &Namespace {
@@ -145,64 +117,18 @@ impl World {
     }
 
     /// Sends so many bytes by the kernel's CUBIC and compares what arrives; `meanwhile` is told how many have.
-    pub(crate) fn transfer(&self, to: Ipv4Addr, bytes: usize, mut meanwhile: impl FnMut(usize)) {
-        let [mut sender, mut mobile] = self.connection(to, "cubic");
-        let content: Vec<u8> = (0..bytes).map(|i| (i * i / 251) as u8).collect();
-        let sent = blake3::hash(&content);
-        thread::scope(|scope| {
-            scope.spawn(move || sender.write_all(&content).unwrap());
-            let (mut hasher, mut buffer, mut arrived) = (blake3::Hasher::new(), vec![0; 65_536], 0);
-            loop {
-                match mobile.read(&mut buffer).unwrap() {
-                    0 => break,
-                    len => {
-                        hasher.update(&buffer[..len]);
-                        arrived += len;
-                        meanwhile(arrived);
-                    }
-                }
-            }
-            assert_eq!((arrived, hasher.finalize()), (bytes, sent));
-        });
+    pub(crate) fn transfer(&self, to: Ipv4Addr, bytes: usize, meanwhile: impl FnMut(usize)) {
+        last_hop::carry(self.connection(to, "cubic"), bytes, meanwhile);
     }
 
     /// Bytes that arrive within so long from the connection on.
     #[expect(clippy::disallowed_methods, reason = "goodput is measured in real time")]
     pub(crate) fn received_within(&self, to: Ipv4Addr, law: &str, lasts: Real) -> usize {
         let until = std::time::Instant::now() + lasts;
-        let [mut sender, mut mobile] = self.connection(to, law);
-        mobile.set_read_timeout(Some(Real::from_millis(100))).unwrap();
-        thread::scope(|scope| {
-            // It ends when the mobile host is gone.
-            scope.spawn(move || while sender.write_all(&[7; 65_536]).is_ok() {});
-            let (mut buffer, mut received) = (vec![0; 65_536], 0);
-            while std::time::Instant::now() < until {
-                // Nothing came for a while: there may come more.
-                received += mobile.read(&mut buffer).unwrap_or(0);
-            }
-            drop(mobile);
-            received
-        })
+        let ends = self.connection(to, law);
+        ends[1].set_read_timeout(Some(Real::from_millis(100))).unwrap();
+        last_hop::received_until(ends, until)
     }
-}
-
-fn address(interface: &str, address: Ipv4Addr) {
-    let interface = Interface::named(interface).unwrap();
-    interface.set_address(address, 24).unwrap();
-    interface.up().unwrap();
-}
-
-/// Asks ip(8) for something on a host.
-pub(crate) fn ip(host: &Namespace, what: &str) {
-    succeed(host, "ip", what);
-}
-
-/// Runs a program on a host.
-pub(crate) fn succeed(host: &Namespace, program: &str, arguments: &str) {
-    let mut command = Command::new(program);
-    command.args(arguments.split(' ')).stdout(Stdio::null());
-    let ended = host.spawn(command).unwrap().wait().unwrap();
-    assert!(ended.success(), "{program} {arguments}: {ended}");
 }
 
 /// Looks again and again until it is so.

@@ -2,8 +2,9 @@
 
 use crate::daemon::Daemon;
 use crate::hosts::{bytes, echo, fill, is_refused, is_reset, meanwhile, read_to_end, reset};
-use crate::router::{Ground, Ip, ip, served, succeed};
+use crate::router::{Ground, Ip, served};
 use hopline_net::tcp;
+use hopline_testkit::namespace::host::{ip, succeed};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::thread::sleep;

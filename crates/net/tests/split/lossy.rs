@@ -3,23 +3,18 @@
 use crate::daemon::PORT;
 use crate::hosts::{meanwhile, reset, tell};
 use crate::measured::split;
-use crate::router::{divert, forward, ip};
+use crate::router::divert;
 use hopline_core::Duration;
 use hopline_net::link::{Lateness, NamespaceLink, Reach, Setup};
-use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, tcp};
+use hopline_net::tcp;
+use hopline_testkit::namespace::last_hop::{self, LINK};
 use hopline_testkit::{Emulation, Side};
 use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
-const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
-const CABLE: &str = "cable";
-const LINK: &str = "link0";
 const SPAN: std::time::Duration = std::time::Duration::from_secs(10);
 const SEEDS: u64 = 2;
 
@@ -41,19 +36,7 @@ impl World {
         let lossy = Emulation { loss, ..air.clone() };
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
             .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
-        let (far, router) = (wired.host(Side::B), wireless.host(Side::A));
-        // Both links have the same addresses at first.
-        wired.run_in_a(|| address(LINK, SENDER));
-        wired.run_in_b(|| address(LINK, Ipv4Addr::new(10, 81, 0, 2)));
-        veth::join([far, router], CABLE, Trains::Never).unwrap();
-        far.run(|| address(CABLE, FAR)).unwrap();
-        router.run(|| address(CABLE, ROUTER)).unwrap();
-        ip(far, &format!("route add 10.80.0.0/24 via {ROUTER}"));
-        ip(router, &format!("route add 10.81.0.0/24 via {FAR}"));
-        for host in [wired.host(Side::A), wireless.host(Side::B)] {
-            ip(host, &format!("route add default dev {LINK}"));
-        }
-        [far, router].into_iter().for_each(forward);
+        last_hop::join(&wired, &wireless, &[]);
         Self { wired, wireless }
     }
 
@@ -132,12 +115,6 @@ fn one(splitter: &str, mobile: &str, sender: &str, loss: f64, seed: u64) -> (f64
     }
     let _splitter = split(router, splitter, &[("mobile", mobile), ("interface", LINK)]);
     world.goodput(sender)
-}
-
-fn address(interface: &str, address: Ipv4Addr) {
-    let interface = Interface::named(interface).unwrap();
-    interface.set_address(address, 24).unwrap();
-    interface.up().unwrap();
 }
 
 fn now() -> Instant {

@@ -3,9 +3,9 @@
 use crate::daemon::PORT;
 use hopline_net::Namespace;
 use hopline_net::veth::{self, Trains};
+use hopline_testkit::namespace::host::{ip, succeed};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::process::{Command, Stdio};
 
 pub(crate) const CLIENT: [&str; 2] = ["10.9.0.1", "fd09::1"];
 pub(crate) const SERVER: [&str; 2] = ["10.8.0.1", "fd08::1"];
@@ -97,16 +97,4 @@ fn has(host: &Namespace, interface: &str, addresses: [&str; 2]) {
     ip(host, &format!("addr add {}/24 dev {interface}", addresses[0]));
     ip(host, &format!("addr add {}/64 dev {interface} nodad", addresses[1]));
     ip(host, &format!("link set {interface} up"));
-}
-
-/// Asks ip(8) for something on a host.
-pub(crate) fn ip(host: &Namespace, what: &str) {
-    succeed(host, "ip", what);
-}
-
-pub(crate) fn succeed(host: &Namespace, program: &str, arguments: &str) {
-    let mut command = Command::new(program);
-    command.args(arguments.split(' ')).stdout(Stdio::null());
-    let ended = host.spawn(command).unwrap().wait().unwrap();
-    assert!(ended.success(), "{program} {arguments}: {ended}");
 }

@@ -1,6 +1,8 @@
 //! Tests over the emulated link in real time ([`hopline_net::link`]).
 
 mod harness;
+pub mod host;
+pub mod last_hop;
 mod sockets;
 
 pub use harness::{LINK, Needing, if_on_time, run_long_tests, run_tests, run_tests_needing};
