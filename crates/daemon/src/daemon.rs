@@ -33,7 +33,7 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     log::start(config.log);
     let state = State::take(&config.state_dir, &config.name)?;
     sandbox::enter(state.folder());
-    // Before the first thread, so that all have them blocked, and before anything is there to be cleaned up.
+    // Before anything is there to be cleaned up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
     state.share().map_err(RunError::Keeper)?;
@@ -183,9 +183,8 @@ impl Daemon {
         self.shared.lock().reloads += 1;
     }
 
-    /// Ends the seats, then the rules that lead to them.
+    /// Ends the rules, so that nothing new comes, then the seats that they lead to.
     fn end(self) -> Result<(), RunError> {
-        // Rules first: nothing new comes then for what is about to go.
         let undone = rules::undo(&self.config.name, self.state.folder());
         self.shared.lock().seats.clear();
         info!("ended");

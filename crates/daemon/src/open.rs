@@ -2,7 +2,9 @@
 
 mod routes;
 
-use crate::config::{InPath, SplitTask, StationTask, Task, TunnelTask};
+use crate::config::{EntranceTask, InPath, SplitTask, StationTask, Task, TunnelTask};
+use crate::rules::RuleError;
+use bytes::Bytes;
 use hopline_net::dproxy::DProxy;
 use hopline_net::gateway::{Entrance, Exit};
 use hopline_net::handoff::{BaseStation, HomeAgent, MobileHost};
@@ -49,7 +51,7 @@ pub enum OpenError {
     Gateway(#[from] gateway::Error),
     /// A tunnel has no addresses or routes.
     #[error(transparent)]
-    Routes(#[from] crate::rules::RuleError),
+    Routes(#[from] RuleError),
 }
 
 /// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
@@ -91,7 +93,7 @@ fn queued<M>(
     another: impl Fn(&Task) -> Option<(&InPath, M)> + Send + Sync + 'static,
 ) -> Result<Opened, Error>
 where
-    M: Filter<bytes::Bytes> + Send + 'static,
+    M: Filter<Bytes> + Send + 'static,
     M::Stats: Figures,
 {
     let seat = Seat::open(&nfqueue::Config::new(path.queue, &path.interface), machine)?;
@@ -116,7 +118,7 @@ fn split(task: &SplitTask) -> Result<Opened, Error> {
     Ok(Opened { service: Box::new(service), tuner: Tuner(Box::new(tune)) })
 }
 
-fn gateway(task: &crate::config::EntranceTask) -> Result<Opened, gateway::Error> {
+fn gateway(task: &EntranceTask) -> Result<Opened, gateway::Error> {
     let service = Entrance::open(&task.config)?;
     let opened = task.config.clone();
     // Which connections are diverted is a matter of rules.

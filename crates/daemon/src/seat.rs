@@ -58,14 +58,14 @@ enum State {
     },
 }
 
-/// What a change of its file comes to for a seat.
+/// What a change of its file has come to for a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Nothing.
     None,
     /// It goes on with other parameters.
     Tuned,
-    /// It must end, and another one begin.
+    /// Nothing yet: it must end, and another one begin.
     Another,
 }
 
@@ -143,7 +143,7 @@ impl Seat {
         }
     }
 
-    /// What it would take to do what `task` says.
+    /// Does what `task` says from now on, if it can without ending.
     pub(crate) fn change_to(&mut self, task: &Task) -> Change {
         if self.proxy.task == *task {
             return Change::None;
