@@ -112,11 +112,20 @@ fn packets_pass_that_are_no_segments_and_those_that_need_not_wait() {
 fn what_the_queue_has_dropped_is_left_to_the_sender() {
     let [mut near, mut far] = sent(&[0, 2], [config(0), config(1)]);
     far.gone(Side::Fixed);
-    near.driver.refused(&data(1).into());
+    near.io.dropped.push_back(data(1).into());
+    assert_eq!(near.pump(at(4)), Ok(Pumped::All));
     near.hear(at(5), 1, core::mem::take(&mut far.said));
     assert_eq!((near.gone(Side::Mobile).len(), near.driver.stats().refused), (0, 1));
     far.hear(at(7), 0, core::mem::take(&mut near.said));
     assert_eq!(far.gone(Side::Fixed), [data(2)], "nobody waits for it");
+}
+
+#[test]
+fn what_finds_no_room_when_it_is_sent_again_is_congestion_and_left_to_the_sender() {
+    let [mut near, mut far] = sent(&[0, 2], [config(0), config(1)]);
+    near.io.injected = Some(Injected::NoRoom);
+    near.hear(at(5), 1, core::mem::take(&mut far.said));
+    assert_eq!((near.driver.counts().refused, near.driver.stats().refused), (1, 1));
 }
 
 #[test]
@@ -125,6 +134,7 @@ fn what_finds_no_way_is_counted() {
     near.io.injected = Some(Injected::Refused);
     near.hear(at(5), 1, core::mem::take(&mut far.said));
     assert_eq!((near.driver.counts().refused, near.driver.counts().sent_again), (1, 0));
+    assert_eq!(near.driver.stats().refused, 0, "the link may have room");
 }
 
 #[test]

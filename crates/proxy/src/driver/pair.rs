@@ -89,13 +89,6 @@ impl PairDriver {
         self.machine.handle_datagram(now, from, bytes);
     }
 
-    /// The queue of the link has dropped this packet: it is not repaired. Who cannot know says nothing.
-    pub fn refused(&mut self, packet: &Bytes) {
-        if let Ok((ip, segment)) = parse(packet) {
-            self.machine.refused(Packet { ip: &ip, segment: &segment });
-        }
-    }
-
     /// When to call [`PairDriver::pump`] though no packet waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -136,6 +129,13 @@ impl PairDriver {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.machine.connections()
+    }
+
+    /// The queue of the link has dropped this packet: it is not repaired.
+    fn refused(&mut self, packet: &Bytes) {
+        if let Ok((ip, segment)) = parse(packet) {
+            self.machine.refused(Packet { ip: &ip, segment: &segment });
+        }
     }
 
     fn pass<Io: Postpones>(&mut self, now: Instant, arrival: Arrival, io: &mut Io) -> Result<(), Io::Error> {
