@@ -118,3 +118,41 @@ pub(crate) fn an_interface_that_vanishes_is_waited_for() {
     until_or(|| panic!("{}", daemon.status()), || daemon.figure("snoop", "packets") > offered);
     assert!(daemon.ended_by("TERM").success());
 }
+
+/// Snoop before an interface whose rate it is told.
+const SHAPED: &str = "[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\nrate_mbps = 19.5\n";
+/// What the kernel says of the interface's queue, and of how much it takes.
+const QUEUE: &str = "tc qdisc show dev mobile; ip -o link show dev mobile | grep -o 'qlen [0-9]*'";
+
+pub(crate) fn the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_with_it() {
+    let ground = Ground::new();
+    let before = shell(&ground.router, QUEUE);
+    let mut daemon = ground.start(SHAPED);
+    let during = shell(&ground.router, QUEUE);
+    for part in ["qdisc tbf 686f: root", "rate 19500Kbit", "qdisc pfifo_fast", "parent 686f:1", "qlen 81"] {
+        assert!(during.contains(part), "no {part} in\n{during}");
+    }
+    transfer([&ground.server, &ground.mobile], (MOBILE, 4000), 500_000);
+    // Read again with another rate, it is the same queue, and what was before is not forgotten.
+    ground.write(&SHAPED.replace("19.5", "39"));
+    daemon.signal("HUP");
+    daemon.wait_until("it has read again", |status| status["reloads"] == 1);
+    assert!(shell(&ground.router, QUEUE).contains("rate 39Mbit"), "{}", daemon.said());
+    assert!(daemon.ended_by("TERM").success());
+    assert_eq!(shell(&ground.router, QUEUE), before);
+    let mut daemon = ground.start(SHAPED);
+    daemon.process.kill().unwrap();
+    daemon.process.wait().unwrap();
+    until_or(|| panic!("its keeper leaves it"), || shell(&ground.router, QUEUE) == before);
+}
+
+pub(crate) fn a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays() {
+    let ground = Ground::new();
+    shell(&ground.router, "tc qdisc add dev mobile root pfifo limit 7");
+    let before = shell(&ground.router, QUEUE);
+    let refused = ground.proxy("run", &ground.write(SHAPED));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("pfifo at the interface mobile is there already"), "{said}");
+    assert_eq!(shell(&ground.router, QUEUE), before);
+}

@@ -51,6 +51,8 @@ fn main() -> ExitCode {
         life::killed_and_started_again_at_once_it_runs,
         life::killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start,
         life::an_interface_that_vanishes_is_waited_for,
+        life::the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_with_it,
+        life::a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays,
         reload::connections_go_on_while_the_file_is_read_again,
         reload::many_signals_at_once_are_read_again_and_nothing_else,
         reload::queues_and_ports_may_change_hands,

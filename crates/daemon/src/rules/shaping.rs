@@ -93,7 +93,7 @@ fn root(interface: &str) -> Option<String> {
 }
 
 fn length(interface: &str) -> Option<u32> {
-    let listed = Program::new("ip", &format!("-o link show dev {interface}")).run().ok()?;
+    let listed = Program::new("ip", &format!("link show dev {interface}")).run().ok()?;
     let mut words = listed.split_whitespace().skip_while(|word| *word != "qlen").skip(1);
     words.next()?.parse().ok()
 }
