@@ -12,7 +12,7 @@ use hopline_net::handoff::{
 use hopline_net::service::{Ledger, Service};
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Interface, Namespace, Tun, sched};
-use hopline_testkit::namespace::host::{address, forward, ip};
+use hopline_testkit::namespace::host::{address, forward, ip, opened};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::io::Write;
@@ -241,7 +241,7 @@ impl World {
             scheme,
             ..HomeConfig::new(HOME, NETWORK, KEY)
         };
-        Running::new(self.home.run(|| HomeAgent::open(&config)).unwrap().unwrap())
+        Running::new(opened(&self.home, || HomeAgent::open(&config)))
     }
 
     pub(crate) fn station(&self, number: usize) -> Running {
@@ -252,7 +252,7 @@ impl World {
         let mut config = StationConfig::new([STATIONS[number], HOME], NETWORK, [WIRE, RADIO], KEY);
         config.beacon_interval = BEACON;
         change(&mut config);
-        self.stations[number].run(|| BaseStation::open(&config)).unwrap().unwrap()
+        opened(&self.stations[number], || BaseStation::open(&config))
     }
 
     pub(crate) fn mobile_host(&self, change: impl FnOnce(&mut MobileConfig)) -> Running {
@@ -262,7 +262,7 @@ impl World {
             ..MobileConfig::new(HOST, KEY)
         };
         change(&mut config);
-        Running::new(self.mobile.run(|| MobileHost::open(&config)).unwrap().unwrap())
+        Running::new(opened(&self.mobile, || MobileHost::open(&config)))
     }
 
     /// Everybody, with a host that changes its station every so often.

@@ -6,7 +6,7 @@ use hopline_net::frames::{self, FrameSocket};
 use hopline_net::neighborhood::{Config, Neighborhood, Source};
 use hopline_net::service::{Ledger, Service};
 use hopline_net::veth::{self, Trains};
-use hopline_testkit::namespace::host::{ip, succeed};
+use hopline_testkit::namespace::host::{ip, opened, succeed};
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::{self, Ecn, Protocol};
 use hopline_wire::ncn::{self, About, NormalizedPb, Notice};
@@ -75,7 +75,7 @@ impl Place {
         config.machine.notice_interval = hopline_core::Duration::from_millis(50);
         config.machine.lifetime = hopline_core::Duration::from_millis(400);
         change(&mut config);
-        let service = self.host(number).run(|| Neighborhood::open(&config)).unwrap().unwrap();
+        let service = opened(self.host(number), || Neighborhood::open(&config));
         Member::new(service, folder)
     }
 }

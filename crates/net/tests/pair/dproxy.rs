@@ -7,7 +7,7 @@ use hopline_net::link::NamespaceLink;
 use hopline_net::nfqueue::{Config as QueueConfig, Queue};
 use hopline_proxy::dproxy::{Holding, Key};
 use hopline_testkit::Side;
-use hopline_testkit::namespace::host::succeed;
+use hopline_testkit::namespace::host::{opened, succeed};
 use hopline_testkit::namespace::last_hop::LINK;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(crate) fn divert(world: &World) {
 }
 
 pub(crate) fn stand(world: &World, side: Side, config: &Config) -> Running {
-    Running::new(world.lossy.host(side).run(|| DProxy::open(config).unwrap()).unwrap())
+    Running::new(opened(world.lossy.host(side), || DProxy::open(config)))
 }
 
 pub(crate) fn pair(world: &World, configs: [Config; 2]) -> [Running; 2] {

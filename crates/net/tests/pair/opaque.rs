@@ -10,7 +10,7 @@ use hopline_proxy::dproxy::{Key, opaque};
 use hopline_proxy::tunnel::Repair;
 use hopline_proxy::{Injected, Turn, arq};
 use hopline_testkit::Side;
-use hopline_testkit::namespace::host::ip;
+use hopline_testkit::namespace::host::{ip, opened};
 use hopline_testkit::namespace::last_hop::LINK;
 use hopline_wire::dproxy::tunnel::GREETING_LEN;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -40,7 +40,7 @@ pub(crate) fn config(side: Side, repair: Repair) -> Config {
 /// Has one end stand, with address and routes.
 pub(crate) fn stand(world: &World, side: Side, config: &Config) -> Running {
     let host = world.lossy.host(side);
-    let end = host.run(|| Opaque::open(config).unwrap()).unwrap();
+    let end = opened(host, || Opaque::open(config));
     let (own, v6) = if side == Side::A { (NEAR, "fd90::1") } else { (MOBILE, "fd90::2") };
     ip(host, &format!("addr add {own}/24 dev {TUN}"));
     ip(host, &format!("-6 addr add {v6}/64 dev {TUN} nodad"));
@@ -198,7 +198,7 @@ pub(crate) fn the_ends_may_have_addresses_of_ipv6() {
     let ends: Vec<Running> = [(0, 1, 2, NEAR), (1, 2, 1, MOBILE)]
         .map(|(at, local, peer, own)| {
             let config = Config::new(outer(local).into(), outer(peer).into(), KEY);
-            let end = hosts[at].run(|| Opaque::open(&config).unwrap()).unwrap();
+            let end = opened(&hosts[at], || Opaque::open(&config));
             ip(&hosts[at], &format!("addr add {own}/24 dev {TUN}"));
             Running::new(end)
         })
@@ -256,8 +256,10 @@ pub(crate) fn what_somebody_plays_back_brings_nothing() {
     until("it is written down", || mobile.figure("datagrams_received") >= recorded.len() as u64);
     let delivered = mobile.figure("packets_delivered");
     let injector = world.near().run(|| Injector::new(0).unwrap()).unwrap();
-    for packet in recorded.iter().chain(&recorded) {
-        assert_eq!(injector.send(Turn::Last, packet), Injected::Sent);
+    for some in [&recorded, &recorded].into_iter().flat_map(|all| all.chunks(20)) {
+        some.iter().for_each(|packet| assert_eq!(injector.send(Turn::Last, packet), Injected::Sent));
+        // So few at once find room in the link's queue.
+        thread::sleep(Duration::from_millis(20));
     }
     until("all have come", || mobile.figure("datagrams_received") >= 3 * recorded.len() as u64);
     receiver.set_read_timeout(Some(Duration::from_millis(50))).unwrap();

@@ -1,9 +1,11 @@
 //! What tests ask of a host.
 
-use hopline_net::{Interface, Namespace};
+use hopline_net::{Error, Interface, Namespace};
 use std::fs;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// Runs a program with these words on a host.
 ///
@@ -50,4 +52,28 @@ pub fn address(interface: &str, address: Ipv4Addr, prefix: u8) {
     let interface = Interface::named(interface).expect("a socket to ask by");
     interface.set_address(address, prefix).expect("the interface is there");
     interface.up().expect("the interface is there");
+}
+
+/// How often something is opened, and the time between.
+const TRIES: u32 = 200;
+const BETWEEN: Duration = Duration::from_millis(10);
+
+/// Opens what may have been open a moment ago. A program that another test starts holds all that this process has open, ports and queues
+/// too, until it has become that program.
+///
+/// # Panics
+/// If it does not open within two seconds.
+pub fn opened<T: Send>(host: &Namespace, open: impl Fn() -> Result<T, Error> + Sync) -> T {
+    let again = || {
+        thread::sleep(BETWEEN);
+        host.run(&open).expect("a thread for the host")
+    };
+    let mut last = host.run(&open).expect("a thread for the host");
+    for _ in 0..TRIES {
+        match last {
+            Ok(opened) => return opened,
+            Err(_) => last = again(),
+        }
+    }
+    last.unwrap_or_else(|error| panic!("{error}"))
 }
