@@ -5,6 +5,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::{PoisonError, RwLock};
 
 /// Two of a connection.
 const EACH: u64 = 2;
@@ -38,22 +39,30 @@ fn too_many(connections: usize, wanted: u64, maximum: Option<u64>) -> String {
 }
 
 /// One descriptor that is kept for when there are no more: given up, it lets a call be taken, and so be refused.
+///
+/// Who opens something for as long as a connection lasts does it through [`Spare::beside`]: a spare descriptor that went to them would not
+/// come back, and calls would wait for as long as the connections last.
 #[derive(Debug)]
-pub(super) struct Spare(Option<OwnedFd>);
+pub(super) struct Spare(RwLock<Option<OwnedFd>>);
 
 impl Spare {
     pub(super) fn new() -> Self {
-        Self(reserve().ok())
+        Self(RwLock::new(reserve().ok()))
     }
 
-    /// Runs `what` with one descriptor more. Whether there was one.
-    pub(super) fn lend(&mut self, what: impl FnOnce()) -> bool {
-        let had = self.0.take().is_some();
-        if had {
+    /// Runs `what` while nobody lends the spare.
+    pub(super) fn beside<T>(&self, what: impl FnOnce() -> T) -> T {
+        let _kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        what()
+    }
+
+    /// Runs `what` with one descriptor more, if there is one.
+    pub(super) fn lend(&self, what: impl FnOnce()) {
+        let mut spare = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if spare.take().is_some() {
             what();
         }
-        self.0 = reserve().ok();
-        had
+        *spare = reserve().ok();
     }
 }
 

@@ -1,7 +1,6 @@
 //! Where calls come in: taken and dealt to workers, or reset.
 
 use super::Shared;
-use super::descriptors::Spare;
 use super::worker::{Inbox, now};
 use crate::service::Ledger;
 use crate::transparent::TransparentListener;
@@ -26,7 +25,6 @@ pub(super) struct Door<'a> {
     inboxes: &'a [Inbox],
     /// Whose turn it is.
     next: usize,
-    spare: Spare,
     /// Until when nothing is taken.
     rests: Option<Instant>,
 }
@@ -37,7 +35,7 @@ impl<'a> Door<'a> {
         listeners: &'a [TransparentListener],
         inboxes: &'a [Inbox],
     ) -> Self {
-        Self { shared, listeners, inboxes, next: 0, spare: Spare::new(), rests: None }
+        Self { shared, listeners, inboxes, next: 0, rests: None }
     }
 
     /// Takes calls until `stop` can be read, or `alive` says that nobody carries them.
@@ -103,7 +101,7 @@ impl<'a> Door<'a> {
     fn refuse(&mut self, listener: &TransparentListener) {
         let counts = &self.shared.counts;
         let mut refused = false;
-        self.spare.lend(|| {
+        self.shared.spare.lend(|| {
             refused = matches!(listener.accept(), Ok(Some(_)));
         });
         if refused {

@@ -55,6 +55,7 @@ use crate::error::Error;
 use crate::service::{Ledger, Service};
 use crate::transparent::{LegOptions, TransparentListener};
 use counts::Counts;
+use descriptors::Spare;
 use door::Door;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -129,6 +130,7 @@ struct Shared {
     max_connections: usize,
     buffer_bytes: usize,
     counts: Counts,
+    spare: Spare,
 }
 
 impl Split {
@@ -150,6 +152,7 @@ impl Split {
             max_connections: max_connections.get(),
             buffer_bytes: buffer_bytes.get(),
             counts: Counts::default(),
+            spare: Spare::new(),
         };
         Ok(Self {
             listeners: listeners?,
@@ -195,13 +198,15 @@ impl Service for Split {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
         let Self { listeners, inboxes, shared, drain } = *self;
         let shared = &*shared;
+        // All that is open from the start, before a call can take its place.
+        let workers: io::Result<Vec<_>> = inboxes.iter().map(|inbox| Worker::new(shared, inbox)).collect();
+        let workers = workers?;
         let ended = thread::scope(|scope| {
-            let start = |inbox| {
-                Builder::new()
-                    .name("split".into())
-                    .spawn_scoped(scope, move || Worker::new(shared, inbox)?.run())
-            };
-            let started: io::Result<Vec<_>> = inboxes.iter().map(start).collect();
+            let named = || Builder::new().name("split".into());
+            let started: io::Result<Vec<_>> = workers
+                .into_iter()
+                .map(|mut worker| named().spawn_scoped(scope, move || worker.run()))
+                .collect();
             let came = started.as_ref().map_or(Ok(()), |workers| {
                 let alive = || !workers.iter().any(ScopedJoinHandle::is_finished);
                 Door::new(shared, &listeners, &inboxes).run(stop, ledger, alive)

@@ -189,7 +189,8 @@ impl<'a> Worker<'a> {
         let back = self.routes.towards(client.ip())?;
         let legs = self.shared.legs();
         legs.towards(client.ip(), back, &self.routes).apply(&stream)?;
-        let onward = connect_from(client, server, legs.towards(server.ip(), forth, &self.routes))?;
+        let leg = legs.towards(server.ip(), forth, &self.routes);
+        let onward = self.shared.spare.beside(|| connect_from(client, server, leg))?;
         Ok(Some(Pair::new(stream, onward)))
     }
 
