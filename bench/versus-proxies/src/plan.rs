@@ -111,7 +111,7 @@ impl Plan {
         };
         let mut conditions: Vec<_> = what.iter().map(condition(Bottleneck::Router, 20)).collect();
         conditions.extend(what.iter().map(condition(Bottleneck::Router, 2)));
-        conditions.extend([(0.0, None), (0.05, None)].iter().map(condition(Bottleneck::Link, 20)));
+        conditions.extend(random.iter().map(condition(Bottleneck::Link, 20)));
         Self { conditions, seconds, seeds }
     }
 

@@ -17,7 +17,7 @@ use hopline_net::{Error, gateway};
 use hopline_proxy::Filter;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
-use hopline_proxy::snoop::Snoop;
+use hopline_proxy::snoop;
 
 /// What does it, and how it is told of other parameters.
 pub(crate) struct Opened {
@@ -57,8 +57,8 @@ pub enum OpenError {
 /// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
 pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
     Ok(match task {
-        Task::Snoop(path, config) => queued(path, Snoop::new(*config), |task| match task {
-            Task::Snoop(path, config) => Some((path, Snoop::new(*config))),
+        Task::Snoop(path, config) => queued(path, snoop::windowed(*config), |task| match task {
+            Task::Snoop(path, config) => Some((path, snoop::windowed(*config))),
             _ => None,
         })?,
         Task::Mtcp(path, config) => queued(path, Mtcp::new(*config), |task| match task {
@@ -128,8 +128,8 @@ fn gateway(task: &EntranceTask) -> Result<Opened, gateway::Error> {
 
 fn station(task: &StationTask) -> Result<Opened, Error> {
     let mut station = BaseStation::open(&task.config)?;
-    let Some((queue, snoop)) = task.snoop else { return Ok(fixed(station)) };
-    let machine = station.inform(Snoop::new(snoop));
+    let Some((queue, config)) = task.snoop else { return Ok(fixed(station)) };
+    let machine = station.inform(snoop::windowed(config));
     let seat = Seat::open(&nfqueue::Config::new(queue, &task.config.wireless), machine)?;
     Ok(fixed(Together(Box::new(station), Box::new(seat))))
 }

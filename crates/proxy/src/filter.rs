@@ -1,7 +1,7 @@
 //! What all machines that see packets pass, and change ACKs, have in common.
 
 use crate::packet::{BareAck, Connection, Nack, Packet, Verdict};
-use hopline_core::{Instant, Payload};
+use hopline_core::{Instant, Payload, Seq32};
 use std::net::Ipv4Addr;
 
 /// A machine that packets pass in both directions. It ends no connection; ACKs may be absorbed or changed on the way. `K`: a packet as
@@ -21,9 +21,9 @@ pub trait Filter<K> {
     /// A packet comes from a mobile host.
     fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict;
 
-    /// The queue of the last hop has refused this packet, or dropped it later: that is congestion. Who drives the machine and cannot
-    /// know says nothing.
-    fn refused<P: Payload>(&mut self, packet: Packet<'_, P>);
+    /// What becomes of data that have passed to a mobile host, from `seq` on, before they are on the last hop. Who drives the machine and
+    /// cannot know says nothing.
+    fn note(&mut self, now: Instant, connection: Connection, seq: Seq32, way: OnTheWay);
 
     /// A mobile host has gone elsewhere: what it acknowledges is not seen here any more, so what is kept for it goes.
     fn forget_mobile(&mut self, mobile: Ipv4Addr);
@@ -38,10 +38,21 @@ pub trait Filter<K> {
     fn poll_timeout(&self) -> Option<Instant>;
 
     /// What it has done.
-    fn stats(&self) -> &Self::Stats;
+    fn stats(&self) -> Self::Stats;
 
     /// Connections that it knows of.
     fn connections(&self) -> usize;
+}
+
+/// What becomes of a packet between a machine and the last hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnTheWay {
+    /// It waits, and it will be said when it leaves.
+    Waits,
+    /// It leaves now.
+    Leaves,
+    /// The queue of the last hop has refused it, or dropped it later: that is congestion.
+    Refused,
 }
 
 /// What a [`Filter`] sends.
@@ -55,6 +66,8 @@ pub enum Transmit<K> {
         connection: Connection,
         /// The packet.
         kept: K,
+        /// What its sender's clock is to show (TSval, RFC 7323 §3) in place of what it shows; `None`: that stays.
+        clock: Option<u32>,
     },
     /// An ACK to the fixed host.
     Ack(BareAck),

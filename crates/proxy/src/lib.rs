@@ -12,6 +12,7 @@
 //! | [`dproxy`] | has both ends of a lossy link repair what it loses of TCP, or of anything | D-Proxy: Murray, Koziniec, Dixon 2009 |
 //! | [`fast_retransmit`] | has a mobile host ask again at once for what a handoff lost | Caceres, Iftode 1995 |
 //! | [`handoff`] | brings what comes for a host that moves to the station where it is | Balakrishnan, Seshan, Katz 1995 |
+//! | [`hop_window`] | has packets wait before the last hop, where a machine sees it, and not in a queue that tells nobody | BBR: Cardwell and others 2016 |
 //! | [`mtcp`] | makes the sender wait while the mobile host cannot be reached | M-TCP: Brown, Singh 1997 |
 //! | [`nack`] | has a mobile host send again at once what it has sent and the last hop has lost | Balakrishnan, Seshan, Katz 1995, §3 |
 //! | [`split`] | ends the connection at the border and begins another one beyond, over whatever transport suits the last hop | I-TCP: Bakre, Badrinath 1995 |
@@ -25,6 +26,7 @@ pub mod driver;
 pub mod fast_retransmit;
 mod filter;
 pub mod handoff;
+pub mod hop_window;
 pub mod mtcp;
 pub mod nack;
 mod packet;
@@ -36,7 +38,7 @@ pub mod tunnel;
 mod window;
 
 pub use driver::Driver;
-pub use filter::{Filter, Transmit, Turn};
+pub use filter::{Filter, OnTheWay, Transmit, Turn};
 pub use packet::{BareAck, Connection, Nack, Packet, Says, Side, Verdict};
 pub use packet_io::{Arrival, Fate, Injected, PacketIo, Postpones};
 pub use table::Bounds;

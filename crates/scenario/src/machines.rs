@@ -27,6 +27,7 @@ pub fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
     config.local_limit = section.narrow("local_limit").unwrap_or(config.local_limit);
     config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
     config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    section.set(keys::proxy::HOP_WINDOW, &mut config.hop_window);
     let min_timer = milliseconds(section, "min_timer_ms");
     match &mut config.rules {
         Rules::Modern(Modern { min_timer: least, .. }) => {

@@ -20,7 +20,7 @@ use hopline_proxy::arq::Arq;
 use hopline_proxy::dproxy::opaque::Opaque;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
-use hopline_proxy::snoop::Snoop;
+use hopline_proxy::snoop;
 use hopline_queue::Class;
 use hopline_queue::neighborhood_red::ChannelTime;
 use hopline_transport::any::Segment;
@@ -200,7 +200,7 @@ pub(crate) enum Drain {
 #[derive(Debug)]
 pub(crate) enum Sitter {
     NeighborhoodRed(Box<Neighborhood>),
-    Snoop(Box<FilterSeat<Snoop<Kept>>>),
+    Snoop(Box<FilterSeat<snoop::Windowed<Kept>>>),
     Mtcp(Box<FilterSeat<Mtcp<Kept>>>),
     Nacks(Box<FilterSeat<Nacks<Kept>>>),
     AckPacing(Box<AckPacingSeat>),

@@ -8,7 +8,8 @@ pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme, fast_
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
 pub use proxies::{
-    MobileSide, PairKind, PairSpec, ProxyKind, ProxySpec, ack_pacing, arq, dproxy, mtcp, nack, snoop, split,
+    MobileSide, PairKind, PairSpec, ProxyKind, ProxySpec, ack_pacing, arq, dproxy, hop_window, mtcp, nack,
+    snoop, split,
 };
 
 use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};

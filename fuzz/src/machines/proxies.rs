@@ -3,11 +3,12 @@
 use super::Choices;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Length, Purpose, Seq32, Stream};
+use hopline_proxy::hop_window;
 use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::nack::{self, Nacks};
-use hopline_proxy::snoop::{self, Snoop};
+use hopline_proxy::snoop;
 use hopline_proxy::split::{self, Split};
-use hopline_proxy::{Bounds, Connection, Filter, Packet, Side, Transmit, Verdict};
+use hopline_proxy::{Bounds, Connection, Filter, OnTheWay, Packet, Side, Transmit, Verdict};
 use hopline_transport::any::{self, Transport};
 use hopline_transport::tcp;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -36,24 +37,43 @@ pub fn snoop(data: &[u8]) {
     if which & 64 != 0 {
         config.high_water = 4.try_into().expect("not zero");
     }
-    pass(choices, Snoop::new(config));
+    if which & 128 != 0 {
+        config.hop_window = Some(hop_window::Config::DEFAULT);
+    }
+    let holds = if config.hop_window.is_some() { Holds::New } else { Holds::Nothing };
+    let (mut machine, mut now) = pass(choices, snoop::windowed(config), holds);
+    // What waits goes on, whether anybody says anything or not.
+    while let Some(due) = machine.poll_timeout().filter(|_| machine.waiting_bytes() > 0) {
+        now = now.max(due);
+        machine.handle_timeout(now);
+    }
+    assert_eq!(machine.waiting_bytes(), 0, "it waits for ever");
 }
 
 /// Drives M-TCP's supervisor host in the same way, with the same promises; nor does it absorb anything at all.
 pub fn mtcp(data: &[u8]) {
     let config = mtcp::Config { bounds: bounds(), ..mtcp::Config::default() };
-    pass(Choices(data), Mtcp::new(config));
+    pass(Choices(data), Mtcp::new(config), Holds::Nothing);
 }
 
 /// Drives what asks mobile hosts for what they have sent, in the same way, with the same promises.
 pub fn nack(data: &[u8]) {
     let mut choices = Choices(data);
     let attempts = choices.byte();
-    pass(choices, Nacks::new(nack::Config { attempts, bounds: bounds(), ..nack::Config::default() }));
+    let config = nack::Config { attempts, bounds: bounds(), ..nack::Config::default() };
+    pass(choices, Nacks::new(config), Holds::Nothing);
 }
 
-/// Packets of both directions pass a machine.
-fn pass(mut choices: Choices<'_>, mut machine: impl Filter<Segment<Length>>) {
+/// What a machine takes out, to have it go on later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Nothing,
+    /// New data.
+    New,
+}
+
+/// Packets of both directions pass a machine. Gives it back, and the time.
+fn pass<M: Filter<Segment<Length>>>(mut choices: Choices<'_>, mut machine: M, holds: Holds) -> (M, Instant) {
     let mut told: BTreeMap<u16, Vec<Seq32>> = BTreeMap::new();
     let mut now = Instant::ZERO;
     while !choices.is_over() {
@@ -66,9 +86,12 @@ fn pass(mut choices: Choices<'_>, mut machine: impl Filter<Segment<Length>>) {
             let (ip, segment) = any_packet(&mut choices, from);
             let packet = Packet { ip: &ip, segment: &segment };
             if from == Side::Fixed && operation > 240 {
-                machine.refused(packet);
+                let ways = [OnTheWay::Waits, OnTheWay::Leaves, OnTheWay::Refused];
+                let way = ways[usize::from(operation) % ways.len()];
+                machine.note(now, Connection::to_mobile(packet), segment.seq, way);
             } else if from == Side::Fixed {
-                if machine.pass_to_mobile(now, packet, || segment) == Verdict::Absorb {
+                let verdict = machine.pass_to_mobile(now, packet, || segment);
+                if verdict == Verdict::Absorb && holds == Holds::Nothing {
                     let acked = told.get(&segment.src_port).into_iter().flatten();
                     let is_old = acked.copied().any(|acked| !segment.seq_end().after(acked));
                     assert!(is_old, "new data are absorbed");
@@ -84,6 +107,7 @@ fn pass(mut choices: Choices<'_>, mut machine: impl Filter<Segment<Length>>) {
         drain(&mut machine, &told);
         assert!(machine.connections() <= CONNECTIONS as usize);
     }
+    (machine, now)
 }
 
 /// What the mobile host has acknowledged, in whatever order, by the port of the fixed one.

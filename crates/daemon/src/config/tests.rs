@@ -19,7 +19,16 @@ fn the_least_that_can_be_said_has_defaults_for_the_rest() {
     assert_eq!(name, "snoop");
     assert_eq!((path.queue, path.interface.as_str()), (26_735, "wlan0"));
     assert!(path.subnets.is_empty() && path.ports.is_empty());
-    assert_eq!(*machine, hopline_proxy::snoop::Config::modern());
+    let hop_window = Some(hopline_proxy::hop_window::Config::DEFAULT);
+    assert_eq!(
+        *machine,
+        hopline_proxy::snoop::Config { hop_window, ..hopline_proxy::snoop::Config::modern() }
+    );
+    for said in ["rate_mbps = 20", "hop_window = \"off\""] {
+        let config = read(&format!("{SNOOP}{said}\n")).unwrap();
+        let Task::Snoop(_, machine) = &config.proxies[0].task else { panic!("{config:?}") };
+        assert_eq!(*machine, hopline_proxy::snoop::Config::modern(), "{said}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What a station tells a machine in the path to its mobile hosts.
 
 use bytes::Bytes;
-use hopline_core::{Instant, Payload};
-use hopline_proxy::{Filter, Packet, Transmit, Verdict};
+use hopline_core::{Instant, Payload, Seq32};
+use hopline_proxy::{Connection, Filter, OnTheWay, Packet, Transmit, Verdict};
 use hopline_wire::ipv4::{Header, Protocol};
 use hopline_wire::tcp::Segment;
 use std::net::Ipv4Addr;
@@ -91,8 +91,8 @@ impl<M: Filter<Bytes>> Filter<Bytes> for Informed<M> {
         self.machine.pass_from_mobile(now, packet)
     }
 
-    fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
-        self.machine.refused(packet);
+    fn note(&mut self, now: Instant, connection: Connection, seq: Seq32, way: OnTheWay) {
+        self.machine.note(now, connection, seq, way);
     }
 
     fn forget_mobile(&mut self, mobile: Ipv4Addr) {
@@ -112,7 +112,7 @@ impl<M: Filter<Bytes>> Filter<Bytes> for Informed<M> {
         self.machine.poll_timeout()
     }
 
-    fn stats(&self) -> &Self::Stats {
+    fn stats(&self) -> Self::Stats {
         self.machine.stats()
     }
 

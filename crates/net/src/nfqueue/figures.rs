@@ -2,7 +2,7 @@
 
 use crate::service::Figure;
 use hopline_proxy::driver::Counts as Driven;
-use hopline_proxy::{mtcp, nack, snoop};
+use hopline_proxy::{hop_window, mtcp, nack, snoop};
 
 /// What a machine counts, by name.
 pub trait Figures {
@@ -24,11 +24,6 @@ impl Figures for snoop::Stats {
                 self.sender_retransmissions,
             ),
             count("left_packets", "lost packets that were left to the sender", self.left_to_sender),
-            count(
-                "left_as_congestion_packets",
-                "of those, lost while a queue stood",
-                self.left_as_congestion,
-            ),
             count("absorbed_acks", "ACKs absorbed", self.acks_absorbed),
             count("edited_acks", "ACKs whose SACK blocks were cut short", self.acks_edited),
             count("made_acks", "ACKs made in the name of mobile hosts", self.acks_made),
@@ -41,6 +36,24 @@ impl Figures for snoop::Stats {
             ),
             count("expired_connections", "connections forgotten for silence", self.expired),
         ]
+    }
+}
+
+impl<S: Figures> Figures for hop_window::Stats<S> {
+    fn figures(&self) -> Vec<Figure> {
+        let count = Figure::counter;
+        let Self { machine, window } = self;
+        let mut figures = machine.figures();
+        figures.extend([
+            count("held_packets", "packets that waited here before the last hop", window.held),
+            count("held_too_many_packets", "packets dropped because too many waited here", window.dropped),
+            count(
+                "unheard_packets",
+                "packets on the last hop of which nothing was heard any more",
+                window.unheard,
+            ),
+        ]);
+        figures
     }
 }
 

@@ -73,7 +73,7 @@ fn lossy(with_snoop: Option<Cold>, bytes: usize) -> Vec<snoop::Stats> {
     let transfer = transfer(&world, bytes);
     all.end();
     assert_eq!(all.of_stations("untold"), 0);
-    let stats: Vec<_> = standing.into_iter().map(|standing| *standing.end().machine().stats()).collect();
+    let stats: Vec<_> = standing.into_iter().map(|standing| standing.end().machine().stats()).collect();
     let (goodput, again) = (transfer.goodput_mbps, transfer.sent_again);
     say(&format!(
         "one of {LOSS} packets lost, Snoop {with_snoop:?}: {goodput:.2} Mb/s, {again} segments again by the sender"

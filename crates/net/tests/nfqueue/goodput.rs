@@ -3,7 +3,7 @@
 use crate::router::{self, divert};
 use crate::world::{Bottleneck, World};
 use hopline_net::nfqueue::in_kernel;
-use hopline_proxy::Filter;
+use hopline_proxy::{Filter, hop_window};
 use hopline_testkit::Side;
 use hopline_testkit::namespace::last_hop::{LINK, received_until};
 use std::io::{self, Write};
@@ -47,6 +47,8 @@ struct Measured {
     queue_drops: u64,
     /// Packets that the router's own queue has dropped, as Snoop's side has seen.
     router_drops: u64,
+    /// Packets that the window on the last hop has dropped.
+    window_drops: u64,
     local_retransmissions: u64,
     /// Of those, the ones that a timer brought about.
     timeouts: u64,
@@ -92,11 +94,12 @@ fn line(loss: f64, measured: &[Measured]) -> String {
         missed => format!(", {missed} missed by the reader"),
     };
     format!(
-        "{goodput:.2} of {:.1} Mb/s, sent for each delivered / 1/(1-p) {cost:.3}, dropped by the link's queue {:.0}, by the router's {:.0}, \
-         again {:.0}, of these by timer {:.0}, left {:.0}{missed}\n",
+        "{goodput:.2} of {:.1} Mb/s, sent for each delivered / 1/(1-p) {cost:.3}, dropped by the link's queue {:.0}, by the router's {:.0}, by the \
+         window's {:.0}, again {:.0}, of these by timer {:.0}, left {:.0}{missed}\n",
         20.0 * (1.0 - loss) * 1448.0 / 1500.0,
         mean(|m| m.queue_drops as f64),
         mean(|m| m.router_drops as f64),
+        mean(|m| m.window_drops as f64),
         mean(|m| m.local_retransmissions as f64),
         mean(|m| m.timeouts as f64),
         mean(|m| m.left_to_sender as f64),
@@ -138,9 +141,11 @@ fn measure(cell: &Cell) -> Measured {
         measured.missed = kernel.found_full + kernel.found_no_room;
         let (driver, queue) = standing.end();
         measured.router_drops = queue.queue_drops;
-        measured.timeouts = driver.machine().stats().timeouts;
-        measured.local_retransmissions = driver.machine().stats().local_retransmissions;
-        measured.left_to_sender = driver.machine().stats().left_to_sender;
+        let hop_window::Stats { machine, window } = driver.machine().stats();
+        measured.timeouts = machine.timeouts;
+        measured.local_retransmissions = machine.local_retransmissions;
+        measured.left_to_sender = machine.left_to_sender;
+        measured.window_drops = window.dropped;
     }
     measured
 }

@@ -107,7 +107,7 @@ impl Place for RealPlace {
     }
 
     fn stats(&self) -> Stats {
-        *self.driver.machine().stats()
+        self.driver.machine().stats()
     }
 }
 

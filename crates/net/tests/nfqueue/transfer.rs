@@ -13,7 +13,7 @@ pub(crate) fn what_a_lossy_link_loses_is_repaired_at_its_border() {
     let standing = world.snoop();
     transfer(&world, 3_000_000, |_| {});
     let (driver, queue) = standing.end();
-    let (counts, stats) = (driver.counts(), driver.machine().stats());
+    let (counts, stats) = (driver.counts(), driver.machine().stats().machine);
     let lost = world.wireless.stats().forth.lost;
     // Of 2,072 segments; the seed is fixed, the course of the kernel's TCP is not.
     assert!(lost > 10, "{lost}");

@@ -7,7 +7,8 @@ use hopline_net::link::{NamespaceLink, Reach, Setup};
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::{in_path, tcp};
 use hopline_proxy::driver::Driver;
-use hopline_proxy::snoop::{Config, Snoop};
+use hopline_proxy::hop_window;
+use hopline_proxy::snoop::{Config, Windowed, windowed};
 use hopline_testkit::namespace::host::{ip, tc};
 use hopline_testkit::namespace::last_hop::{self, LINK, SENDER};
 use hopline_testkit::{Emulation, Side};
@@ -114,7 +115,7 @@ impl World {
     }
 }
 
-pub(crate) type Ended = (Driver<Snoop<Bytes>>, nfqueue::Counts);
+pub(crate) type Ended = (Driver<Windowed<Bytes>>, nfqueue::Counts);
 
 /// Snoop on a thread of its own.
 pub(crate) struct Standing {
@@ -126,8 +127,10 @@ impl Standing {
     fn new(mut queue: Queue) -> Self {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let stopped = Arc::clone(&stop);
+        // As `hopline proxy` has it.
+        let config = Config { hop_window: Some(hop_window::Config::DEFAULT), ..Config::modern() };
         let snoop = move || {
-            let mut driver = Driver::new(Snoop::new(Config::untold()));
+            let mut driver = Driver::new(windowed(config));
             in_path::run(&mut driver, &mut queue, stopped.as_fd()).unwrap();
             let counts = queue.counts();
             (driver, counts)

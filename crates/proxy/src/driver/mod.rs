@@ -6,8 +6,8 @@
 mod pair;
 mod rewrite;
 
-use crate::filter::{Filter, Transmit, Turn};
-use crate::packet::{Packet, Side, Verdict};
+use crate::filter::{Filter, OnTheWay, Transmit, Turn};
+use crate::packet::{Connection, Packet, Side, Verdict};
 use crate::packet_io::{Arrival, Fate, Injected, PacketIo};
 use bytes::Bytes;
 use hopline_core::Instant;
@@ -96,16 +96,16 @@ impl<M: Filter<Bytes>> Driver<M> {
             };
             let fate = self.pass(now, &arrival);
             io.conclude(arrival, fate)?;
-            self.send(io)?;
+            self.send(now, io)?;
         }
         // ACKs that were waiting may have made a timer superfluous.
         if self.machine.poll_timeout().is_some_and(|due| due <= now) {
             self.machine.handle_timeout(now);
-            self.send(io)?;
+            self.send(now, io)?;
         }
         io.flush()?;
         while let Some(packet) = io.next_dropped() {
-            self.tell_dropped(&packet);
+            self.tell_dropped(now, &packet);
         }
         Ok(pumped)
     }
@@ -173,18 +173,22 @@ impl<M: Filter<Bytes>> Driver<M> {
     }
 
     /// The queue of the last hop has dropped a packet.
-    fn tell_dropped(&mut self, packet: &Bytes) {
+    fn tell_dropped(&mut self, now: Instant, packet: &Bytes) {
         if let Ok((ip, segment)) = parse(packet) {
             self.counts.dropped += 1;
-            self.machine.refused(Packet { ip: &ip, segment: &segment });
+            let connection = Connection::to_mobile(Packet { ip: &ip, segment: &segment });
+            self.machine.note(now, connection, segment.seq, OnTheWay::Refused);
         }
     }
 
     /// Sends what the machine has to send.
-    fn send<Io: PacketIo>(&mut self, io: &mut Io) -> Result<(), Io::Error> {
+    fn send<Io: PacketIo>(&mut self, now: Instant, io: &mut Io) -> Result<(), Io::Error> {
         while let Some(transmit) = self.machine.poll_transmit() {
             let (to, turn, packet) = match transmit {
-                Transmit::Again { turn, kept, .. } => (Side::Mobile, turn, kept),
+                Transmit::Again { turn, kept, clock: None, .. } => (Side::Mobile, turn, kept),
+                Transmit::Again { turn, kept, clock: Some(clock), .. } => {
+                    (Side::Mobile, turn, showing(clock, kept))
+                }
                 Transmit::Nack(nack) => {
                     let (fixed, mobile) = (nack.connection.fixed.0, nack.connection.mobile.0);
                     (Side::Mobile, Turn::First, made(fixed, mobile, &nack.segment()))
@@ -195,7 +199,7 @@ impl<M: Filter<Bytes>> Driver<M> {
                 }
             };
             match (io.inject(to, turn, &packet)?, to) {
-                (Injected::NoRoom, Side::Mobile) => self.tell_dropped(&packet),
+                (Injected::NoRoom, Side::Mobile) => self.tell_dropped(now, &packet),
                 (Injected::Refused | Injected::NoRoom, _) => self.counts.refused += 1,
                 (Injected::Sent, Side::Mobile) => self.counts.sent_to_mobile += 1,
                 (Injected::Sent, Side::Fixed) => self.counts.sent_to_fixed += 1,
@@ -252,6 +256,14 @@ impl Why {
             ParseError::BadChecksum => Self::BadChecksum,
             _ => Self::Malformed,
         }
+    }
+}
+
+/// The packet with this clock of its sender's.
+fn showing(clock: u32, packet: Bytes) -> Bytes {
+    match parse(&packet) {
+        Ok((ip, _)) => rewrite::showing(clock, &ip, &packet).into(),
+        Err(_) => packet,
     }
 }
 

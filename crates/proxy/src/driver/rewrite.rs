@@ -1,4 +1,4 @@
-//! What an ACK says, changed in its bytes: everything else, options that nobody here knows among it, stays as it was.
+//! What an ACK says, and what a clock shows, changed in its bytes: everything else, options that nobody here knows among it, stays as it was.
 
 use crate::packet::Says;
 use hopline_wire::checksum::Sum;
@@ -13,19 +13,39 @@ const CHECKSUM: usize = 16;
 const END: u8 = 0;
 const NOP: u8 = 1;
 const SACK: u8 = 5;
+/// RFC 7323 §3.2: kind and length.
+const TIMESTAMPS: u8 = 8;
+const TIMESTAMPS_LEN: u8 = 10;
 /// Of a block of the SACK option, in bytes.
 const BLOCK_LEN: usize = 8;
 
 /// The packet, saying this. Blocks that are no longer said leave NOPs behind, so that nothing moves. `packet` has been parsed: `ip` is its
 /// header, a segment is behind it, and every option is as long as it says.
 pub(super) fn saying(says: Says, ip: &Header, packet: &[u8]) -> Vec<u8> {
+    changed(ip, packet, |segment| {
+        segment[ACK..ACK + 4].copy_from_slice(&says.ack.0.to_be_bytes());
+        put_blocks(options_of(segment), says.sack.as_slice());
+    })
+}
+
+/// The packet with its sender's clock showing this (TSval). As [`saying`], it has been parsed; what shows no clock stays as it is.
+pub(super) fn showing(clock: u32, ip: &Header, packet: &[u8]) -> Vec<u8> {
+    changed(ip, packet, |segment| {
+        for_each_option(options_of(segment), |option| {
+            if let [TIMESTAMPS, TIMESTAMPS_LEN, value @ ..] = option {
+                value[..4].copy_from_slice(&clock.to_be_bytes());
+            }
+        });
+    })
+}
+
+/// The packet with its segment changed, and the checksum that is right then.
+fn changed(ip: &Header, packet: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut packet = packet.to_vec();
     let header = usize::from(packet[0] & 0xf) * 4;
     let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
     let segment = &mut packet[header..total];
-    segment[ACK..ACK + 4].copy_from_slice(&says.ack.0.to_be_bytes());
-    let data = usize::from(segment[DATA_OFFSET] >> 4) * 4;
-    put_blocks(&mut segment[HEADER_LEN..data], says.sack.as_slice());
+    change(segment);
     segment[CHECKSUM..CHECKSUM + 2].fill(0);
     let mut sum = Sum::pseudo_header(ip, segment.len());
     sum.add(segment);
@@ -33,8 +53,24 @@ pub(super) fn saying(says: Says, ip: &Header, packet: &[u8]) -> Vec<u8> {
     packet
 }
 
+fn options_of(segment: &mut [u8]) -> &mut [u8] {
+    let data = usize::from(segment[DATA_OFFSET] >> 4) * 4;
+    &mut segment[HEADER_LEN..data]
+}
+
 /// Puts the blocks where others are, in order; what has no place is left out.
-fn put_blocks(mut options: &mut [u8], mut blocks: &[SackBlock]) {
+fn put_blocks(options: &mut [u8], mut blocks: &[SackBlock]) {
+    for_each_option(options, |option| {
+        if option[0] == SACK {
+            let places = option.len().saturating_sub(2) / BLOCK_LEN;
+            let (here, later) = blocks.split_at(blocks.len().min(places));
+            put_into(option, here);
+            blocks = later;
+        }
+    });
+}
+
+fn for_each_option(mut options: &mut [u8], mut what: impl FnMut(&mut [u8])) {
     loop {
         let len = match *options {
             [] | [END, ..] | [_] => return,
@@ -42,12 +78,7 @@ fn put_blocks(mut options: &mut [u8], mut blocks: &[SackBlock]) {
             [_, len, ..] => usize::from(len),
         };
         let Some((option, rest)) = options.split_at_mut_checked(len.max(1)) else { return };
-        if option[0] == SACK {
-            let places = len.saturating_sub(2) / BLOCK_LEN;
-            let (here, later) = blocks.split_at(blocks.len().min(places));
-            put_into(option, here);
-            blocks = later;
-        }
+        what(option);
         options = rest;
     }
 }
@@ -148,6 +179,27 @@ mod tests {
         let changed: Vec<usize> = (0..packet.len()).filter(|&at| packet[at] != bytes[at]).collect();
         let allowed = |at: &usize| matches!(at - 24, 8..12 | 16..18 | 24..32);
         assert!(changed.iter().all(allowed), "{changed:?}");
+    }
+
+    #[test]
+    fn a_clock_shows_what_it_is_told_and_nothing_else_changes() {
+        let clocks = [NOP, NOP, TIMESTAMPS, TIMESTAMPS_LEN, 0, 0, 0, 1, 0, 0, 0, 2];
+        let packet = packet(&[&UNKNOWN[..], &clocks].concat(), b"odd");
+        let (ip, before) = parse(&packet).unwrap();
+        let bytes = showing(0xdead_beef, &ip, &packet);
+        let (_, mut after) = parse(&bytes.clone().into()).expect("it is a packet with right checksums");
+        let clock = after.options.timestamps.as_mut().unwrap();
+        assert_eq!((clock.value, clock.echo), (0xdead_beef, 2));
+        clock.value = 1;
+        assert_eq!(after, before);
+        assert_eq!(bytes[44..48], UNKNOWN);
+    }
+
+    #[test]
+    fn where_no_clock_is_shown_none_comes() {
+        let packet = packet(&sack(&[1]), b"data");
+        let (ip, _) = parse(&packet).unwrap();
+        assert_eq!(showing(7, &ip, &packet), packet);
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //!   packet again from time to time; the paper has the host send a greeting.
 //! * What the sender sends against the closed window is answered from here, so that it does not give up.
 
-use crate::filter::{Filter, Transmit, Turn};
+use crate::filter::{Filter, OnTheWay, Transmit, Turn};
 use crate::packet::{BareAck, Connection, Packet, Says, Verdict};
 use crate::table::{Bounds, Place, Table};
 use hopline_core::{Duration, Instant, Payload, Seq32};
@@ -162,7 +162,7 @@ impl<K: Clone> Mtcp<K> {
                 tracked.state = State::Closed { probe: now + interval };
                 if let Some(kept) = tracked.last.clone() {
                     self.stats.probes += 1;
-                    self.out.push_back(Transmit::Again { turn: Turn::First, connection, kept });
+                    self.out.push_back(Transmit::Again { turn: Turn::First, connection, kept, clock: None });
                 }
             }
             State::Idle | State::Open { .. } | State::Closed { .. } => {}
@@ -247,7 +247,7 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
         Verdict::ForwardWith(Says { ack: tell, ..Says::of(segment) })
     }
 
-    fn refused<P: Payload>(&mut self, _packet: Packet<'_, P>) {}
+    fn note(&mut self, _: Instant, _: Connection, _: Seq32, _: OnTheWay) {}
 
     fn forget_mobile(&mut self, mobile: Ipv4Addr) {
         self.table.forget(|connection| connection.mobile.0 == mobile);
@@ -273,8 +273,8 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
         self.table.next_look()
     }
 
-    fn stats(&self) -> &Stats {
-        &self.stats
+    fn stats(&self) -> Stats {
+        self.stats
     }
 
     fn connections(&self) -> usize {

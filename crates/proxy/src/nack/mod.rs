@@ -12,7 +12,7 @@
 //! * It asks again when what it asked for has not come within the measured round trip of the last hop and four deviations; the wait
 //!   doubles. After some times it leaves the loss to TCP.
 
-use crate::filter::{Filter, Transmit};
+use crate::filter::{Filter, OnTheWay, Transmit};
 use crate::packet::{Connection, Nack, Packet, Verdict};
 use crate::snoop::Rtt;
 use crate::table::{Bounds, Place, Table};
@@ -207,7 +207,7 @@ impl<K> Filter<K> for Nacks<K> {
         Verdict::Forward
     }
 
-    fn refused<P: Payload>(&mut self, _packet: Packet<'_, P>) {}
+    fn note(&mut self, _: Instant, _: Connection, _: Seq32, _: OnTheWay) {}
 
     fn forget_mobile(&mut self, mobile: Ipv4Addr) {
         self.table.forget(|connection| connection.mobile.0 == mobile);
@@ -233,8 +233,8 @@ impl<K> Filter<K> for Nacks<K> {
         self.table.next_look()
     }
 
-    fn stats(&self) -> &Stats {
-        &self.stats
+    fn stats(&self) -> Stats {
+        self.stats
     }
 
     fn connections(&self) -> usize {

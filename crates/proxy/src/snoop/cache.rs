@@ -1,6 +1,7 @@
 //! What is kept of a connection: the packets that the mobile host has not acknowledged.
 
 use hopline_core::{Instant, Seq32};
+use hopline_wire::tcp::SackBlock;
 use std::collections::VecDeque;
 
 /// Packets by sequence number. `K`: a packet as who drives the machine keeps it.
@@ -26,12 +27,13 @@ pub(crate) struct Cached<K> {
     pub(crate) order: u32,
     /// Which the sender's was.
     pub(crate) from_sender: u32,
-    /// The sender's clock when he sent it, if he says so (RFC 7323).
+    /// The sender's clock when he sent it, if he says so (RFC 7323), or what it is to show.
     pub(crate) clock: u32,
     /// How often it was sent again from here since the sender sent it.
     pub(crate) local: u8,
     pub(crate) by: Origin,
     pub(crate) state: State,
+    pub(crate) dated: Dated,
     pub(crate) kept: K,
 }
 
@@ -44,9 +46,20 @@ pub(crate) enum Origin {
     Sender,
 }
 
+/// Which clock a packet shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dated {
+    /// The one with which it came.
+    AsSent,
+    /// [`Cached::clock`]: the mobile host would take its own for old.
+    Anew,
+}
+
 /// What is to be done about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
+    /// It has not left yet.
+    Waiting,
     /// It is under way, as far as is known.
     Sent,
     /// The mobile host has it and has said so selectively.
@@ -104,6 +117,27 @@ impl<K> Cache<K> {
     /// The packets from number `index` on.
     pub(crate) fn range_mut(&mut self, index: usize) -> impl Iterator<Item = &mut Cached<K>> {
         self.packets.range_mut(index.min(self.packets.len())..)
+    }
+
+    /// A block of what the mobile host has said selectively that it has, with all that it has said of what is next to it.
+    pub(crate) fn sacked_around(&self, block: SackBlock) -> SackBlock {
+        let first = self.position(block.left);
+        let SackBlock { mut left, mut right } = block;
+        let before = self.packets.range(..first).rev();
+        for cached in before.take_while(|cached| cached.state == State::Sacked) {
+            if cached.end != left {
+                break;
+            }
+            left = cached.seq;
+        }
+        let after = self.packets.range(self.position(block.right)..);
+        for cached in after.take_while(|cached| cached.state == State::Sacked) {
+            if cached.seq != right {
+                break;
+            }
+            right = cached.end;
+        }
+        SackBlock { left, right }
     }
 
     /// Keeps a packet, in place of one with the same number.

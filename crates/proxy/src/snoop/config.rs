@@ -1,6 +1,7 @@
 //! What a [`Snoop`](super::Snoop) does, and how much it keeps.
 
 use crate::filter::Turn;
+use crate::hop_window;
 use crate::table::Bounds;
 use core::num::NonZeroU16;
 use hopline_core::Duration;
@@ -20,6 +21,9 @@ pub struct Config {
     /// Most bytes of kept packets and of what is known of each, over all connections; more than one of them may keep. Beyond it
     /// connections are forgotten, the one silent for longest first. Default 256 MiB.
     pub kept_bytes: u64,
+    /// Whether packets wait here rather than in a queue that tells nobody what it drops: [`windowed`](super::windowed) heeds it. Default
+    /// not.
+    pub hop_window: Option<hop_window::Config>,
 }
 
 /// By which rules Snoop repairs and hides.
@@ -173,38 +177,9 @@ pub struct Modern {
     pub min_timer: Duration,
     /// The same before the first sample of the last hop. Default 100 ms.
     pub initial_timer: Duration,
-    /// What is taken for congestion though no queue has told of it. Default nothing: [`Untold::None`].
-    pub untold: Untold,
     /// The rules for connections that have not agreed on SACK: without it nothing tells the holes of a window. Default the paper's,
     /// with what the queue refuses left to the sender, and the next hole found by its age as well.
     pub without_sack: Classic,
-}
-
-/// Whether queues drop packets and nobody tells: in a modem, in a driver, behind the next hop.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Untold {
-    /// None does: a loss of which no queue has told is the link's.
-    None,
-    /// A loss that is found while packets wait on the last hop for so long may be that of a queue: one in two round trips
-    /// of the path is left to the sender.
-    Possible(Standing),
-}
-
-/// When packets wait so long on the last hop that a queue may be full. They wait for what their round trip takes beyond the shortest.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
-    /// When they wait for this share of the shortest round trip of the path. From 0.43 on, 1 / 0.7 - 1, a sender who then reduces his
-    /// window to 0.7 of it (CUBIC, RFC 9438 §4.6) still fills the path; while losses are repaired he needs more. Default 1.
-    pub of_path: f64,
-    /// Or when the least of these waits is this share of the greatest: the queue stands at its end. Default 0.9.
-    pub of_peak: f64,
-    /// But not when they wait for less than this share of the shortest round trip of the path. Default 0.1.
-    pub at_least: f64,
-}
-
-impl Standing {
-    /// The defaults.
-    pub const DEFAULT: Self = Self { of_path: 1.0, of_peak: 0.9, at_least: 0.1 };
 }
 
 impl Rules {
@@ -265,7 +240,6 @@ impl Modern {
         repairs: Repairs::Inferred,
         min_timer: Duration::from_millis(5),
         initial_timer: Duration::from_millis(100),
-        untold: Untold::None,
         without_sack: Classic {
             overflow: Overflow::LeftToSender,
             next_hole: NextHole::ByAge,
@@ -300,14 +274,14 @@ impl Config {
         Self::with(Rules::Modern(Modern::DEFAULT), const { NonZeroU16::new(2000).expect("not zero") })
     }
 
-    /// The same where queues may drop packets and tell nobody, as those of modems and drivers do.
-    #[must_use]
-    pub fn untold() -> Self {
-        let rules = Rules::Modern(Modern { untold: Untold::Possible(Standing::DEFAULT), ..Modern::DEFAULT });
-        Self { rules, ..Self::modern() }
-    }
-
     fn with(rules: Rules, high_water: NonZeroU16) -> Self {
-        Self { rules, high_water, local_limit: 10, bounds: Bounds::default(), kept_bytes: 256 << 20 }
+        Self {
+            rules,
+            high_water,
+            local_limit: 10,
+            bounds: Bounds::default(),
+            kept_bytes: 256 << 20,
+            hop_window: None,
+        }
     }
 }

@@ -10,18 +10,18 @@ mod classic;
 mod config;
 mod modern;
 mod rtt;
-mod standing;
 
 pub use crate::filter::{Transmit, Turn};
 pub use config::{
     Classic, Config, Expected, LocalTimer, Modern, NextHole, OldData, Overflow, Passing, Repairs, Repeats,
-    Rules, Sampling, Standing, Untold,
+    Rules, Sampling,
 };
 
-use crate::filter::Filter;
+use crate::filter::{Filter, OnTheWay};
+use crate::hop_window::{HopWindow, Sized};
 use crate::packet::{BareAck, Connection, Packet, Verdict};
 use crate::table::{Place, Table};
-use cache::{Cache, Cached, Origin, State};
+use cache::{Cache, Cached, Dated, Origin, State};
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, SackBlocks, Segment, Timestamps};
 pub(crate) use rtt::Rtt;
@@ -39,6 +39,15 @@ pub struct Snoop<K> {
     kept_bytes: u64,
 }
 
+/// Snoop with a window on the last hop, if its configuration says so.
+pub type Windowed<K> = HopWindow<Snoop<Sized<K>>, K>;
+
+/// A machine that knows of no connection yet, behind the window that [`Config::hop_window`] describes.
+#[must_use]
+pub fn windowed<K: Clone>(config: Config) -> Windowed<K> {
+    HopWindow::new(config.hop_window, config.bounds, Snoop::new(config))
+}
+
 /// What a [`Snoop`] has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -52,10 +61,8 @@ pub struct Stats {
     pub timeouts: u64,
     /// Packets that came again from the sender, and passed.
     pub sender_retransmissions: u64,
-    /// Packets given up: lost on the last hop more often than the limit, refused by its queue, or lost while packets waited there.
+    /// Packets given up: lost on the last hop more often than the limit or refused by its queue.
     pub left_to_sender: u64,
-    /// Of those, lost while packets waited for so long that a queue may have dropped them.
-    pub left_as_congestion: u64,
     /// ACKs absorbed.
     pub acks_absorbed: u64,
     /// ACKs whose SACK blocks were cut short.
@@ -239,8 +246,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         let tracked = self.table.at(place);
         let before = tracked.cache.bytes();
         let clock = segment.options.timestamps.map_or(0, |timestamps| timestamps.value);
-        let echo = segment.options.timestamps.map(|timestamps| timestamps.echo);
-        let data = Data { seq: segment.seq, end: segment.seq_end(), clock, echo };
+        let data = Data { seq: segment.seq, end: segment.seq_end(), clock };
         let mut hand =
             Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
         let verdict = match &tracked.rules {
@@ -286,7 +292,6 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             },
             has_data: segment.seq_len() > 0,
             sack: segment.options.sack,
-            clock: segment.options.timestamps.map(|timestamps| timestamps.value),
         };
         if ack.kind != Kind::Old {
             tracked.acked = Some(segment.ack);
@@ -312,16 +317,19 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         verdict
     }
 
-    fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
-        let Some(place) = self.table.find(&Connection::to_mobile(packet)) else { return };
+    fn note(&mut self, now: Instant, connection: Connection, seq: Seq32, way: OnTheWay) {
+        let Some(place) = self.table.find(&connection) else { return };
         let tracked = self.table.at(place);
         let before = tracked.cache.bytes();
-        match tracked.rules {
-            Followed::Classic(_) => {
-                classic::refused(tracked, &self.config, &mut self.stats, packet.segment.seq)
+        match (way, &tracked.rules) {
+            (OnTheWay::Waits, _) => tracked.waits(seq),
+            (OnTheWay::Leaves, _) => tracked.leaves(now, seq),
+            (OnTheWay::Refused, Followed::Classic(_)) => {
+                classic::refused(tracked, &self.config, &mut self.stats, seq)
             }
-            Followed::Modern(_) => modern::refused(tracked, &mut self.stats, packet.segment.seq),
+            (OnTheWay::Refused, Followed::Modern(_)) => modern::refused(tracked, &mut self.stats, seq),
         }
+        self.look(place);
         self.settle(place, before);
     }
 
@@ -361,8 +369,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         self.table.next_look()
     }
 
-    fn stats(&self) -> &Stats {
-        &self.stats
+    fn stats(&self) -> Stats {
+        self.stats
     }
 
     fn connections(&self) -> usize {
@@ -377,8 +385,6 @@ struct Data {
     end: Seq32,
     /// The sender's clock, 0 if he does not say.
     clock: u32,
-    /// The mobile host's, as the sender has heard it last.
-    echo: Option<u32>,
 }
 
 /// An ACK, as the rules see it.
@@ -388,8 +394,6 @@ struct Ack {
     kind: Kind,
     has_data: bool,
     sack: hopline_wire::tcp::SackBlocks,
-    /// The mobile host's clock, if it says so.
-    clock: Option<u32>,
 }
 
 /// What an ACK is beside the last one.
@@ -440,6 +444,21 @@ impl<K> Tracked<K> {
         self.acked.is_some_and(|acked| !end.after(acked))
     }
 
+    /// What was kept waits before the last hop.
+    fn waits(&mut self, seq: Seq32) {
+        if let Some(cached) = self.cache.at(seq).filter(|cached| cached.state == State::Sent) {
+            cached.state = State::Waiting;
+        }
+    }
+
+    /// It waits no more: it is sent now.
+    fn leaves(&mut self, now: Instant, seq: Seq32) {
+        let Self { cache, sent, .. } = self;
+        if let Some(cached) = cache.at(seq).filter(|cached| cached.state == State::Waiting) {
+            (cached.state, cached.sent, cached.order) = (State::Sent, now, next(sent));
+        }
+    }
+
     /// Keeps a packet that is sent now.
     fn keep(&mut self, now: Instant, data: Data, by: Origin, kept: K) {
         let order = next(&mut self.sent);
@@ -454,6 +473,7 @@ impl<K> Tracked<K> {
             local: 0,
             by,
             state: State::Sent,
+            dated: Dated::AsSent,
             kept,
         });
     }
@@ -470,7 +490,8 @@ impl<K: Clone> Hand<'_, K> {
             Rules::Modern(_) => Turn::First,
         };
         let (connection, kept) = (self.connection, cached.kept.clone());
-        self.out.push_back(Transmit::Again { turn, connection, kept });
+        let clock = (cached.dated == Dated::Anew).then_some(cached.clock);
+        self.out.push_back(Transmit::Again { turn, connection, kept, clock });
     }
 
     /// Tells the sender what the mobile host has said last.

@@ -9,14 +9,13 @@
 //! * The tail of a window is sent again when it is overdue on the last hop, long before the sender's probe.
 //! * What the queue of the last hop has refused is congestion: it is shown, and left to the sender. So is what was sent again too often.
 //! * A report of a duplicate that was made here is taken out (D-SACK): the sender would undo what it never did.
-//! * What the mobile host would take for old by its clock, since the sender has sent something earlier again, is left to the sender.
-//! * ECN and timestamps pass as they are. A packet goes out again with the clock it had, and an ACK is never made up while a hole is
-//!   open: the sender measures what its data really took.
+//! * A packet goes out again with the clock it had, unless the mobile host would take it for old by that, since the sender has sent
+//!   something earlier again: then with the latest that the host has taken.
+//! * ECN and timestamps pass as they are, and an ACK is never made up while a hole is open: the sender measures what its data really took.
 
-use super::cache::{Cache, Cached, Origin, State as Of};
+use super::cache::{Cache, Cached, Dated, Origin, State as Of};
 use super::config::{Modern, Repairs};
 use super::rtt::Rtt;
-use super::standing::Waits;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::{Says, Verdict};
 use hopline_core::{Duration, Instant, Seq32};
@@ -49,8 +48,6 @@ pub(super) struct State {
     progress: Instant,
     /// How many packets the mobile host has said selectively that it has.
     sacked: u32,
-    /// Apart, for it is large, and connections that follow other rules need none.
-    waits: Box<Waits>,
     /// Where packets began that were sent again, latest last.
     sent_again: VecDeque<Seq32>,
 }
@@ -68,7 +65,6 @@ impl State {
             arrived_resent: None,
             progress: Instant::ZERO,
             sacked: 0,
-            waits: Box::new(Waits::new(rules.untold)),
             sent_again: VecDeque::new(),
         }
     }
@@ -107,7 +103,6 @@ impl State {
         if cached.local == 0 {
             self.first.sample(took);
             self.shortest = self.shortest.min(took);
-            self.waits.sample(now, took - self.shortest, self.shortest);
             self.arrived_first = latest(self.arrived_first, cached.order);
         } else if took >= self.shortest {
             // Sooner than anything can come, it was the transmission before, after all.
@@ -152,7 +147,6 @@ pub(super) fn take_data<K: Clone>(
     data: Data,
     keep: impl FnOnce() -> K,
 ) -> Verdict {
-    state_of(tracked).0.waits.data_comes(hand.now, data.echo);
     if tracked.has_acked(data.end) {
         // The host itself knows what it does.
         if state_of(tracked).0.repairs == Repairs::Told {
@@ -190,12 +184,14 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     cache.acknowledge(ack.number, |cached| match cached.state {
         Of::Sacked => state.sacked -= 1,
         Of::Sent | Of::LeftToSender => state.note_arrival(hand.now, cached),
+        // It came before, and waits to come again.
+        Of::Waiting => {}
     });
     let blocks = with_known_duplicates(state, &ack);
     for block in blocks.as_slice().iter().filter(|block| is_of_window(block, ack.number, seen)) {
         let first = cache.position(block.left);
         let covered = cache.range_mut(first).take_while(|cached| !cached.end.after(block.right));
-        for cached in covered.filter(|cached| cached.state != Of::Sacked) {
+        for cached in covered.filter(|cached| [Of::Sent, Of::LeftToSender].contains(&cached.state)) {
             state.note_arrival(hand.now, cached);
             state.sacked += 1;
             cached.state = Of::Sacked;
@@ -212,14 +208,8 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     if repeats_hole || ack.kind != Kind::Other && hole.is_some_and(is_overtaken) {
         return Verdict::Absorb;
     }
-    let mut shown = SackBlocks::default();
-    for block in blocks.as_slice() {
-        if under_repair.is_none_or(|hole| !block.right.after(hole)) {
-            shown.push(*block);
-        }
-    }
-    state.waits.ack_passes(hand.now, ack.clock);
-    if shown.len() == ack.sack.len() {
+    let shown = restated(cache, &ack, &blocks, under_repair);
+    if shown == ack.sack {
         Verdict::Forward
     } else {
         Verdict::ForwardWith(Says { ack: ack.number, sack: shown })
@@ -253,19 +243,39 @@ pub(super) fn take_nack<K: Clone>(
 
 /// The SACK blocks of an ACK without the report of a duplicate that was made here (RFC 2883 §4: it comes first).
 fn with_known_duplicates(state: &mut State, ack: &Ack) -> SackBlocks {
-    let (all, mut blocks) = (ack.sack.as_slice(), ack.sack);
-    let Some((first, others)) = all.split_first() else { return blocks };
-    let within = |outer: &SackBlock| {
-        first.left.at_or_after(outer.left) && !first.right.after(outer.right) && first != outer
-    };
-    let is_report = !first.right.after(ack.number) || others.first().is_some_and(within);
-    if is_report && state.made(first.left) {
+    let mut blocks = ack.sack;
+    let Some((first, others)) = ack.sack.as_slice().split_first() else { return blocks };
+    if is_report(ack, &ack.sack) && state.made(first.left) {
         blocks = SackBlocks::default();
         for block in others {
             blocks.push(*block);
         }
     }
     blocks
+}
+
+/// The blocks below the first hole that is under repair, each with all that the mobile host has said it has around it. It may have said so
+/// while a hole below was under repair, when the sender was not told; it need not say so again, for an ACK has room for few blocks, and
+/// the sender would take for lost what he has not heard of.
+fn restated<K>(cache: &Cache<K>, ack: &Ack, blocks: &SackBlocks, hole: Option<Seq32>) -> SackBlocks {
+    let mut shown = SackBlocks::default();
+    let below = |block: &&SackBlock| hole.is_none_or(|hole| !block.right.after(hole));
+    for (index, block) in blocks.as_slice().iter().enumerate().filter(|(_, block)| below(block)) {
+        let whole = if index == 0 && is_report(ack, blocks) { *block } else { cache.sacked_around(*block) };
+        let is_new =
+            shown.as_slice().iter().skip(usize::from(is_report(ack, blocks))).all(|said| *said != whole);
+        if is_new {
+            shown.push(whole);
+        }
+    }
+    shown
+}
+
+/// Whether the first block reports a duplicate (RFC 2883 §4).
+fn is_report(ack: &Ack, blocks: &SackBlocks) -> bool {
+    let Some((first, others)) = blocks.as_slice().split_first() else { return false };
+    let within = |outer: &SackBlock| first.left.at_or_after(outer.left) && !first.right.after(outer.right);
+    !first.right.after(ack.number) || others.first().is_some_and(within)
 }
 
 /// Whether a block lies within what the sender has sent and the mobile host has not acknowledged. Others are hostile, or reports.
@@ -285,18 +295,15 @@ fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
         if !state.is_lost(hand.now, cached) {
             continue;
         }
-        if cached.by == Origin::First && state.waits.leave(hand.now, state.shortest) {
-            leave(hand.stats, cached);
-            hand.stats.left_as_congestion += 1;
-            continue;
-        }
         send_or_leave(state, hand, cached, &mut sent, echo);
     }
     tracked.sent = sent;
 }
 
-/// Sends a lost packet again, or leaves it to the sender if that was often enough, or if its clock is behind what the mobile host has
-/// seen: there it would be taken for a packet of long ago (RFC 7323 §5.3). Whether it is sent.
+/// Sends a lost packet again, or leaves it to the sender if that was often enough. Whether it is sent.
+///
+/// `echo`: the latest of the sender's clock that the mobile host has taken. What shows an earlier one it would throw away (PAWS, RFC 7323
+/// §5.3): it goes out with that.
 fn send_or_leave<K: Clone>(
     state: &mut State,
     hand: &mut Hand<'_, K>,
@@ -304,9 +311,11 @@ fn send_or_leave<K: Clone>(
     sent: &mut u32,
     echo: Option<u32>,
 ) -> bool {
-    let is_outdated = echo.is_some_and(|echo| Seq32(cached.clock).before(Seq32(echo)));
-    let goes = cached.local < hand.config.local_limit && !is_outdated;
+    let goes = cached.local < hand.config.local_limit;
     if goes {
+        if let Some(echo) = echo.filter(|echo| Seq32(cached.clock).before(Seq32(*echo))) {
+            (cached.clock, cached.dated) = (echo, Dated::Anew);
+        }
         hand.send_again(cached, sent);
         state.remember(cached.seq);
     } else {
@@ -341,11 +350,9 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
 
 /// The queue of the last hop has no room for what begins at `seq`.
 pub(super) fn refused<K>(tracked: &mut Tracked<K>, stats: &mut Stats, seq: Seq32) {
-    let (state, cache) = state_of(tracked);
-    if let Some(cached) = cache.at(seq)
-        && cached.state == Of::Sent
+    if let Some(cached) = tracked.cache.at(seq)
+        && [Of::Sent, Of::Waiting].contains(&cached.state)
     {
-        state.waits.note_shown(cached.sent);
         leave(stats, cached);
     }
 }

@@ -118,7 +118,9 @@ impl Station {
 
     fn refused(&mut self, n: u32) {
         let ip = header(FIXED.0, MOBILE.0);
-        self.snoop.refused(Packet { ip: &ip, segment: &data(n) });
+        let data = data(n);
+        let packet = Packet { ip: &ip, segment: &data };
+        self.snoop.note(self.now(), Connection::to_mobile(packet), data.seq, OnTheWay::Refused);
     }
 
     /// The packets that go out again, in order.
@@ -131,6 +133,16 @@ impl Station {
             }
         }
         again
+    }
+
+    /// The same, and the clocks that they are to show.
+    fn dated(&mut self) -> Vec<(u32, Option<u32>)> {
+        let sent = core::iter::from_fn(|| self.snoop.poll_transmit());
+        sent.map(|transmit| match transmit {
+            Transmit::Again { kept, clock, .. } => (kept, clock),
+            other => panic!("{other:?}"),
+        })
+        .collect()
     }
 
     /// Waits for the next timer, if it is due by `until_ms`: when it was.
@@ -149,7 +161,12 @@ impl Station {
 
 /// An ACK of this number goes on, without SACK blocks.
 fn without_blocks(number: u32) -> Verdict {
-    Verdict::ForwardWith(Says { ack: seq(number), sack: SackBlocks::default() })
+    Verdict::ForwardWith(saying(number, &[]))
+}
+
+/// What an ACK says of packets.
+fn saying(number: u32, sack: &[(u32, u32)]) -> Says {
+    Says::of(&ack(number, sack))
 }
 
 #[test]
@@ -378,12 +395,14 @@ fn modern_without_sack_the_next_hole_is_repaired_as_soon_as_it_is_known_to_be_ov
     assert_eq!(repaired(Config::published()), ((Some(204), vec![1]), vec![]), "by its own duplicates (S7)");
 }
 
+/// A segment that shows this clock, and repeats that one.
+fn clocked(segment: Segment<Length>, value: u32, echo: u32) -> Segment<Length> {
+    let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
+    Segment { options, ..segment }
+}
+
 #[test]
-fn modern_what_the_mobile_host_would_take_for_old_is_left_to_the_sender() {
-    let clocked = |segment: Segment<Length>, value: u32, echo: u32| {
-        let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
-        Segment { options, ..segment }
-    };
+fn modern_what_the_mobile_host_would_take_for_old_shows_the_clock_that_it_has_taken_last() {
     let mut station = Station::new(Config::modern());
     station.call(true);
     for n in 0..=5 {
@@ -393,15 +412,36 @@ fn modern_what_the_mobile_host_would_take_for_old_is_left_to_the_sender() {
     // The sender has timed out, and sends 1 again. It arrives, and with it a clock that those behind it do not have.
     station.pass_on(&clocked(data(1), 900, 1), 1);
     let verdict = station.pass_back(&clocked(ack(2, &[(4, 5)]), 2, 900));
-    assert_eq!((verdict, station.again()), (Verdict::Forward, vec![]), "the holes show");
-    assert_eq!((station.wait(60_000), station.again()), (None, vec![]));
-    station.pass_on(&clocked(data(2), 901, 1), 2);
+    assert_eq!(
+        (verdict, station.dated()),
+        (Verdict::Absorb, vec![(2, Some(900)), (3, Some(900)), (5, Some(900))])
+    );
+    // What is young enough shows what it showed.
     station.pass_on(&clocked(data(6), 902, 1), 6);
-    station.pass_back(&clocked(ack(3, &[(6, 7), (4, 5)]), 3, 901));
-    station.pass_on(&clocked(data(7), 903, 1), 7);
+    station.pass_on(&clocked(data(7), 902, 1), 7);
+    station.pass_back(&clocked(ack(6, &[(7, 8)]), 3, 900));
+    assert_eq!(station.dated(), [(6, None)]);
+    // It goes out again and again with the clock that it was given.
     station.pass_on(&clocked(data(8), 903, 1), 8);
-    station.pass_back(&clocked(ack(3, &[(8, 9), (6, 7), (4, 5)]), 3, 901));
-    assert_eq!(station.again(), [7], "what is young enough is repaired");
+    station.pass_back(&clocked(ack(6, &[(7, 9)]), 3, 902));
+    assert_eq!(station.dated(), [(6, None)]);
+}
+
+#[test]
+fn modern_what_was_hidden_while_a_hole_was_repaired_is_said_when_it_is_not() {
+    let mut station = Station::after(Config::modern(), 9);
+    // The queue has dropped 1, and that shows; the link has lost 3.
+    station.refused(1);
+    assert_eq!(station.ack(1, &[(2, 3)]), Verdict::Forward);
+    assert_eq!(station.ack(1, &[(4, 6), (2, 3)]), Verdict::ForwardWith(saying(1, &[(2, 3)])));
+    assert_eq!(station.again(), [3]);
+    // 3 has come, and the host says so without what it has said before.
+    assert_eq!(station.ack(1, &[(3, 4)]), Verdict::ForwardWith(saying(1, &[(2, 6)])));
+    assert_eq!(
+        station.ack(1, &[(8, 9), (3, 4)]),
+        Verdict::ForwardWith(saying(1, &[(2, 6)])),
+        "7 is repaired"
+    );
 }
 
 #[test]

@@ -1,16 +1,17 @@
 //! Snoop and M-TCP: besides, no ACK is ever sent for what the mobile host has not acknowledged itself.
 
 use crate::pair::Pair;
-use crate::support::{emulations, endpoints, header, transports, wire};
+use crate::support::{emulations, endpoints, header, showing, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Seq32};
+use hopline_proxy::hop_window;
 use hopline_proxy::mtcp::{self, Mtcp};
-use hopline_proxy::snoop::{self, Snoop};
+use hopline_proxy::snoop::{self, windowed};
 use hopline_proxy::{Filter, Packet, Transmit, Verdict};
 use hopline_testkit::transfer::{Course, Transfer};
 use hopline_testkit::{Emulation, Middle, Side, Station};
 use hopline_transport::tcp::{self, ClosedWindow, Endpoint, LossDetection};
-use hopline_wire::tcp::{Flags, Segment};
+use hopline_wire::tcp::{Flags, SackBlock, Segment};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -21,6 +22,8 @@ pub(crate) struct Base<M> {
     out: VecDeque<(Side, Segment<Bytes>)>,
     /// The highest number that the mobile host has sent as an ACK.
     told: Option<Seq32>,
+    /// What it has said that it has beyond that, latest last.
+    said: Vec<SackBlock>,
     /// It forgets everything as often.
     restarts: Option<Duration>,
     restarted: Instant,
@@ -29,7 +32,25 @@ pub(crate) struct Base<M> {
 impl<M> Base<M> {
     pub(crate) fn new(make: impl Fn() -> M + 'static, restarts: Option<Duration>) -> Self {
         let (machine, out) = (make(), VecDeque::new());
-        Self { machine, make: Box::new(make), out, told: None, restarts, restarted: Instant::ZERO }
+        Self {
+            machine,
+            make: Box::new(make),
+            out,
+            told: None,
+            said: Vec::new(),
+            restarts,
+            restarted: Instant::ZERO,
+        }
+    }
+
+    /// Whether the mobile host has said that it has all of a block, in whatever pieces.
+    fn assert_said(&self, block: &SackBlock) {
+        let mut left = block.left;
+        while left.before(block.right) {
+            let mut said = self.said.iter().rev();
+            let around = said.find(|said| !said.left.after(left) && said.right.after(left));
+            left = around.unwrap_or_else(|| panic!("{block:?} was never said, from {left} on")).right;
+        }
     }
 
     fn tell_fixed(&mut self, segment: Segment<Bytes>) {
@@ -56,13 +77,13 @@ impl<M: Filter<Segment<Bytes>>> Station<Segment<Bytes>> for Base<M> {
             Side::B => {
                 if segment.flags.contains(Flags::ACK) {
                     self.told = Some(self.told.map_or(segment.ack, |told| told.max(segment.ack)));
+                    self.said.extend(segment.options.sack.as_slice());
                 }
                 match self.machine.pass_from_mobile(now, packet) {
                     Verdict::Absorb => assert!(segment.payload.is_empty(), "data are never absorbed"),
                     Verdict::Forward => self.tell_fixed(segment),
                     Verdict::ForwardWith(says) => {
-                        let known = segment.options.sack;
-                        assert!(says.sack.as_slice().iter().all(|block| known.as_slice().contains(block)));
+                        says.sack.as_slice().iter().for_each(|block| self.assert_said(block));
                         self.tell_fixed(says.put_into(&segment));
                     }
                 }
@@ -77,7 +98,7 @@ impl<M: Filter<Segment<Bytes>>> Station<Segment<Bytes>> for Base<M> {
     fn poll(&mut self, _now: Instant) -> Option<(Side, Segment<Bytes>)> {
         while let Some(transmit) = self.machine.poll_transmit() {
             match transmit {
-                Transmit::Again { kept, .. } => self.out.push_back((Side::A, kept)),
+                Transmit::Again { kept, clock, .. } => self.out.push_back((Side::A, showing(clock, kept))),
                 Transmit::Ack(ack) => self.tell_fixed(ack.segment()),
                 Transmit::Nack(nack) => self.out.push_back((Side::A, nack.segment())),
             }
@@ -96,7 +117,8 @@ fn snoops() -> impl Strategy<Value = snoop::Config> {
         Just(snoop::Config::ns2()),
         Just(snoop::Config::modern())
     ];
-    (preset, 1u16..64, any::<bool>()).prop_map(|(config, mark, small)| snoop::Config {
+    (preset, 1u16..64, any::<bool>(), any::<bool>()).prop_map(|(config, mark, small, window)| snoop::Config {
+        hop_window: window.then_some(hop_window::Config::DEFAULT),
         high_water: if small { mark.try_into().expect("from 1 on") } else { config.high_water },
         ..config
     })
@@ -117,7 +139,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let (ends, links) = (endpoints(tcp, isns), ([wire(), wire()], wireless));
-        completes(move || Snoop::new(config), restarts.map(Duration::from_millis), ends, links, totals, seed);
+        completes(move || windowed(config), restarts.map(Duration::from_millis), ends, links, totals, seed);
     }
 
     #[test]
@@ -161,7 +183,7 @@ proptest! {
     ) {
         let silence = Duration::from_millis(silence);
         let mtcp = move || Mtcp::new(mtcp::Config { silence, probe: silence, ..mtcp::Config::default() });
-        let snoop = move || Snoop::new(config);
+        let snoop = move || windowed(config);
         let (ends, links) = (endpoints(tcp, isns), ([wire(), wire()], wireless));
         let restarts = restarts.map(Duration::from_millis);
         match which {
@@ -197,7 +219,7 @@ fn time(tcp: tcp::Config, config: snoop::Config, loss: f64) -> Duration {
     let back = Emulation { loss: 0.0, ..forth.clone() };
     let (a, b) = endpoints(tcp, [1, 2]);
     let middle =
-        Middle::new(a, Base::new(move || Snoop::new(config), None), b, [wire(), wire()], [forth, back], 5);
+        Middle::new(a, Base::new(move || windowed(config), None), b, [wire(), wire()], [forth, back], 5);
     let mut transfer = Transfer::of(middle, [TOTAL, 0], |_| {});
     while transfer.received()[0] < TOTAL {
         transfer.act();

@@ -1,7 +1,7 @@
 //! Uploads: the station asks for what the last hop has lost, and a machine in the mobile host answers.
 
 use crate::filters::Base;
-use crate::support::{emulations, endpoints, header, transports, wire};
+use crate::support::{emulations, endpoints, header, showing, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine};
 use hopline_proxy::nack::{self, Nacks};
@@ -36,7 +36,7 @@ impl Host {
     fn drain(&mut self, now: Instant) {
         while let Some(transmit) = self.keeps.as_mut().and_then(Filter::poll_transmit) {
             match transmit {
-                Transmit::Again { kept, .. } => self.out.push_front(kept),
+                Transmit::Again { kept, clock, .. } => self.out.push_front(showing(clock, kept)),
                 Transmit::Ack(ack) => self.tcp.handle_packet(now, LinkId(0), ack.segment()),
                 Transmit::Nack(nack) => panic!("{nack:?}"),
             }

@@ -1,9 +1,9 @@
 //! Two machines at one station, one behind the other.
 
-use crate::support::header;
+use crate::support::{header, showing};
 use bytes::Bytes;
-use hopline_core::{Instant, Payload};
-use hopline_proxy::{BareAck, Filter, Packet, Transmit, Verdict};
+use hopline_core::{Instant, Payload, Seq32};
+use hopline_proxy::{BareAck, Connection, Filter, OnTheWay, Packet, Transmit, Verdict};
 use hopline_testkit::Side;
 use hopline_wire::tcp::Segment;
 use std::net::Ipv4Addr;
@@ -59,9 +59,9 @@ where
         }
     }
 
-    fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
-        self.outer.refused(packet);
-        self.inner.refused(packet);
+    fn note(&mut self, now: Instant, connection: Connection, seq: Seq32, way: OnTheWay) {
+        self.outer.note(now, connection, seq, way);
+        self.inner.note(now, connection, seq, way);
     }
 
     fn forget_mobile(&mut self, mobile: Ipv4Addr) {
@@ -91,11 +91,12 @@ where
                 }
             } else {
                 match self.outer.poll_transmit()? {
-                    Transmit::Again { turn, connection, kept } => {
+                    Transmit::Again { turn, connection, kept, clock } => {
                         let ip = header(Side::A);
+                        let kept = showing(clock, kept);
                         let packet = Packet { ip: &ip, segment: &kept };
                         if self.inner.pass_to_mobile(now, packet, || kept.clone()) != Verdict::Absorb {
-                            return Some(Transmit::Again { turn, connection, kept });
+                            return Some(Transmit::Again { turn, connection, kept, clock: None });
                         }
                     }
                     other @ (Transmit::Ack(_) | Transmit::Nack(_)) => return Some(other),
@@ -108,7 +109,7 @@ where
         self.outer.poll_timeout().into_iter().chain(self.inner.poll_timeout()).min()
     }
 
-    fn stats(&self) -> &Self::Stats {
+    fn stats(&self) -> Self::Stats {
         self.inner.stats()
     }
 

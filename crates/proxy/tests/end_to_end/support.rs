@@ -5,8 +5,17 @@ use hopline_core::{Duration, Instant, Seq32};
 use hopline_testkit::{Emulation, Side};
 use hopline_transport::tcp::{self, Endpoint, Ports};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::Segment;
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
+
+/// What was kept, with the clock that it is to show.
+pub(crate) fn showing(clock: Option<u32>, mut kept: Segment<Bytes>) -> Segment<Bytes> {
+    if let Some(clock) = clock {
+        kept.options.timestamps.as_mut().expect("only a clock that is shown is changed").value = clock;
+    }
+    kept
+}
 
 pub(crate) fn header(from: Side) -> Header {
     let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));

@@ -7,6 +7,7 @@ use crate::field::{self, Field};
 use crate::schema::Key;
 use hopline_sim::spec::dproxy::opaque::Order;
 use hopline_sim::spec::dproxy::{Expansion, OrderRule, Timeouts};
+use hopline_sim::spec::hop_window;
 use hopline_sim::spec::snoop::{Config, OldData, Overflow, Passing, Turn};
 
 /// What a `[[proxy]]` is.
@@ -95,11 +96,16 @@ pub mod proxy {
         "preset",
         {
             "modern" => Config::modern as SnoopPreset,
-            "untold" => Config::untold,
             "published" => Config::published,
             "ns2-2.35" => Config::ns2,
         },
-        "of snoop: starting point; modern: for senders with SACK, RACK and timestamps; untold: the same where a queue drops packets and nobody tells; published: the paper's; default: modern",
+        "of snoop: starting point; modern: for senders with SACK, RACK and timestamps; published: the paper's; default: modern",
+    );
+    /// `hop_window`.
+    pub const HOP_WINDOW: Choice<Option<hop_window::Config>> = choice!(
+        "hop_window",
+        { "off" => None, "on" => Some(hop_window::Config::DEFAULT) },
+        "of snoop: whether packets wait here until the last hop has use for them, and not in a queue beyond, which tells nobody what it drops; default: off, over Linux with preset modern and without rate_mbps: on",
     );
     /// `spurious_acks`.
     pub const SPURIOUS_ACKS: Choice<Passing> = choice!(
@@ -251,6 +257,7 @@ pub const PROXY: &[Key] = &[
         "names of the mobile hosts that it serves, however they are reached; default: whoever is beyond the radios of its node",
     ),
     proxy::PRESET.key,
+    proxy::HOP_WINDOW.key,
     proxy::HIGH_WATER_PACKETS,
     proxy::LOCAL_LIMIT,
     proxy::DUP_ACK_THRESHOLD,

@@ -2,7 +2,7 @@
 
 use core::ops::{Add, Sub};
 use hopline_proxy::dproxy::{self, RecoveryStats, opaque};
-use hopline_proxy::{ack_pacing, arq, fast_retransmit, mtcp, nack, snoop, split};
+use hopline_proxy::{ack_pacing, arq, fast_retransmit, hop_window, mtcp, nack, snoop, split};
 
 /// What the machines of a node have done, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,23 +27,25 @@ pub struct ProxyCounts {
     pub state_bytes: u64,
 }
 
-impl From<&snoop::Stats> for ProxyCounts {
-    fn from(stats: &snoop::Stats) -> Self {
-        let snoop::Stats { left_to_sender, acks_absorbed, acks_edited, acks_made, .. } = *stats;
+impl From<hop_window::Stats<snoop::Stats>> for ProxyCounts {
+    fn from(stats: hop_window::Stats<snoop::Stats>) -> Self {
+        let hop_window::Stats { machine: stats, window } = stats;
+        let snoop::Stats { left_to_sender, acks_absorbed, acks_edited, acks_made, .. } = stats;
         Self {
             sent_again: stats.local_retransmissions,
             left_to_sender,
             acks_absorbed,
             acks_edited,
             acks_made,
+            held: window.held,
             ..Self::default()
         }
     }
 }
 
-impl From<&mtcp::Stats> for ProxyCounts {
-    fn from(stats: &mtcp::Stats) -> Self {
-        let mtcp::Stats { withheld, closed, probes, acks_made, .. } = *stats;
+impl From<mtcp::Stats> for ProxyCounts {
+    fn from(stats: mtcp::Stats) -> Self {
+        let mtcp::Stats { withheld, closed, probes, acks_made, .. } = stats;
         Self {
             sent_again: probes,
             acks_edited: withheld,
@@ -67,9 +69,9 @@ impl From<&arq::Stats> for ProxyCounts {
     }
 }
 
-impl From<&nack::Stats> for ProxyCounts {
-    fn from(stats: &nack::Stats) -> Self {
-        let nack::Stats { nacks, left_to_sender, .. } = *stats;
+impl From<nack::Stats> for ProxyCounts {
+    fn from(stats: nack::Stats) -> Self {
+        let nack::Stats { nacks, left_to_sender, .. } = stats;
         Self { acks_made: nacks, left_to_sender, ..Self::default() }
     }
 }

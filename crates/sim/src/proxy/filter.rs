@@ -5,7 +5,7 @@ use crate::outcome::ProxyCounts;
 use crate::packet::{Body, Packet};
 use crate::seat::{InPath, Passage, Passing, Wish};
 use hopline_core::{Instant, Length};
-use hopline_proxy::{self as proxy, Filter, Side, Transmit, Verdict};
+use hopline_proxy::{self as proxy, Connection, Filter, OnTheWay, Side, Transmit, Verdict};
 use hopline_queue::Class;
 use hopline_transport::any::Segment;
 use hopline_wire::ipv4::Header;
@@ -31,7 +31,7 @@ impl<M> FilterSeat<M> {
 impl<M> InPath for FilterSeat<M>
 where
     M: Filter<Kept> + core::fmt::Debug,
-    for<'a> ProxyCounts: From<&'a M::Stats>,
+    ProxyCounts: From<M::Stats>,
 {
     fn ingress(&mut self, now: Instant, packet: Passing<'_>) -> Passage {
         let Some((_, Side::Mobile, Segment::Tcp(segment))) = self.border.crossing(packet) else {
@@ -57,9 +57,10 @@ where
         }
     }
 
-    fn refused(&mut self, _now: Instant, packet: &Packet) {
+    fn refused(&mut self, now: Instant, packet: &Packet) {
         if let Body::Segment(Segment::Tcp(segment)) = &packet.body {
-            self.machine.refused(proxy::Packet { ip: &packet.ip, segment });
+            let connection = Connection::to_mobile(proxy::Packet { ip: &packet.ip, segment });
+            self.machine.note(now, connection, segment.seq, OnTheWay::Refused);
         }
     }
 
@@ -84,7 +85,10 @@ where
             return Some(wish);
         }
         Some(match self.machine.poll_transmit()? {
-            Transmit::Again { turn, connection, kept: (ip, segment) } => {
+            Transmit::Again { turn, connection, kept: (ip, mut segment), clock } => {
+                if let (Some(clock), Some(timestamps)) = (clock, &mut segment.options.timestamps) {
+                    timestamps.value = clock;
+                }
                 self.border.sending_as(connection, Side::Mobile, ip, Segment::Tcp(segment), class_of(turn))
             }
             Transmit::Nack(nack) => self.border.sending(

@@ -27,7 +27,7 @@ use hopline_proxy::dproxy::{self, DProxy};
 use hopline_proxy::fast_retransmit::FastRetransmit;
 use hopline_proxy::mtcp::Mtcp;
 use hopline_proxy::nack::Nacks;
-use hopline_proxy::snoop::{self, Snoop};
+use hopline_proxy::snoop;
 use hopline_proxy::split::{Split, Unknown};
 use hopline_proxy::{Connection, Side, Turn};
 use hopline_queue::Class;
@@ -49,7 +49,7 @@ pub(crate) fn sitter(
     match &spec.kind {
         ProxyKind::Snoop(config) => {
             // Packets are lengths here: what real ones would take bounds nothing.
-            let machine = Snoop::new(snoop::Config { kept_bytes: u64::MAX, ..*config });
+            let machine = snoop::windowed(snoop::Config { kept_bytes: u64::MAX, ..*config });
             Sitter::Snoop(Box::new(FilterSeat::new(machine, border)))
         }
         ProxyKind::Mtcp(config) => Sitter::Mtcp(Box::new(FilterSeat::new(Mtcp::new(*config), border))),
@@ -119,7 +119,7 @@ pub(crate) fn told(spec: &Spec, node: NodeId) -> Option<Sitter> {
     if spec.proxies.iter().any(stands) || !asking.any(is_served) {
         return None;
     }
-    let machine = Snoop::new(snoop::Config::told());
+    let machine = snoop::windowed(snoop::Config::told());
     Some(Sitter::Snoop(Box::new(FilterSeat::new(machine, Border::of_host(node.ipv4())))))
 }
 

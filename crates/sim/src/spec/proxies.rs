@@ -2,7 +2,7 @@
 
 use hopline_core::NodeId;
 use hopline_proxy::dproxy::opaque;
-pub use hopline_proxy::{ack_pacing, arq, dproxy, mtcp, nack, snoop, split};
+pub use hopline_proxy::{ack_pacing, arq, dproxy, hop_window, mtcp, nack, snoop, split};
 use std::collections::BTreeSet;
 
 /// A machine in the path of TCP at a node.

@@ -144,6 +144,6 @@ impl Place for FakePlace {
     }
 
     fn stats(&self) -> Stats {
-        *self.driver.machine().stats()
+        self.driver.machine().stats()
     }
 }

@@ -41,6 +41,7 @@ pub(super) const TABLE: &[Key] = &[machine::CONNECTIONS, machine::IDLE_S];
 /// Snoop's.
 pub(super) const SNOOP: &[Key] = &[
     machine::PRESET.key,
+    machine::HOP_WINDOW.key,
     machine::DUP_ACK_THRESHOLD,
     machine::PERSIST_MS,
     machine::SPURIOUS_ACKS.key,

@@ -3,6 +3,9 @@
 use super::super::keys::{KindKey, in_path, pair};
 use super::super::values::{self, Subnet};
 use crate::rules::{Hooks, Queued, Shaped};
+use hopline_proxy::{hop_window, snoop};
+use hopline_scenario::keys::proxy as machine;
+use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
 
@@ -44,6 +47,16 @@ impl InPath {
         let Self { queue, interface, subnets, ports, .. } = self.clone();
         Queued { queue, interface, subnets, ports, hooks: Hooks::Forward }
     }
+}
+
+/// Snoop before a link of which nobody knows where its packets wait, unless its rate is told and they wait at this host.
+pub(super) fn snoop(section: &Section<'_>, path: &InPath) -> Result<snoop::Config, Problem> {
+    let mut config = machines::snoop(section)?;
+    let is_modern = matches!(config.rules, snoop::Rules::Modern(_));
+    if is_modern && path.rate_bps.is_none() && !section.has(machine::HOP_WINDOW.key.name) {
+        config.hop_window = Some(hop_window::Config::DEFAULT);
+    }
+    Ok(config)
 }
 
 /// The rate of the link.

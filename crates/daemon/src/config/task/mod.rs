@@ -58,7 +58,11 @@ impl Task {
     pub(super) fn resolve(kind: KindKey, section: &Section<'_>, number: u16) -> Result<Self, Problem> {
         let path = || InPath::resolve(kind, section, number);
         Ok(match kind {
-            KindKey::Snoop => Self::Snoop(path()?, machines::snoop(section)?),
+            KindKey::Snoop => {
+                let path = path()?;
+                let config = in_path::snoop(section, &path)?;
+                Self::Snoop(path, config)
+            }
             KindKey::Mtcp => Self::Mtcp(path()?, machines::mtcp(section)),
             KindKey::Nack => Self::Nack(path()?, machines::nack(section)),
             KindKey::Split => Self::Split(SplitTask::resolve(section, number)?),

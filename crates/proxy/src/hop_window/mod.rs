@@ -1,0 +1,398 @@
+//! A window on the last hop: packets wait here rather than in a queue that tells nobody what it drops.
+//!
+//! Where packets for a mobile host queue inside a modem, in a driver or behind the next hop, a machine in the path cannot tell what that
+//! queue drops from what the link loses, and what it sends again waits behind all that is there. [`HopWindow`] stands around such a
+//! machine, on its side of the last hop, and lets only as much be under way to each mobile host as the hop needs to stay busy. The rest
+//! waits in a queue of its own: what that drops is known and told ([`OnTheWay`]), and what is sent again goes past it.
+//!
+//! How much a hop needs is measured, as BBR does (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control",
+//! ACM Queue 14(5), 2016): the fastest rate at which it served, times the shortest round trip, and something beside it. The last hop is
+//! first in, first out, so an ACK tells of all that left before what it acknowledges: that has arrived or is lost, and is under way no more.
+
+mod host;
+mod rate;
+mod waiting;
+
+use crate::filter::{Filter, OnTheWay, Transmit, Turn};
+use crate::packet::{Connection, Packet, Verdict};
+use crate::table::{Bounds, Place, Table};
+use core::num::NonZeroU16;
+use hopline_core::{Duration, Instant, Payload, Seq32};
+use hopline_queue::codel::CoDelConfig;
+use hopline_queue::fq_codel::FqCoDelConfig;
+use hopline_wire::ipv4::HEADER_LEN;
+use hopline_wire::tcp::Flags;
+use host::{Heard, Host};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// How much may be under way, and how much waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Bytes that may be under way to a host whatever is measured. Default 15,000, ten full packets: delayed ACKs need some.
+    pub least_bytes: u32,
+    /// Beside one and a half products of rate and shortest round trip, what the hop serves in so long may be under way: ACKs come in
+    /// bursts, and radios send in bursts. Default 10 ms.
+    pub slack: Duration,
+    /// How packets wait: a queue for each connection, and what is dropped to tell of congestion. Default FQ-CoDel with 64 queues, a
+    /// target of 20 ms and an interval of 100 ms.
+    pub queue: FqCoDelConfig,
+    /// Packets that wait for a host at most. Default 1,000.
+    pub waiting_packets: NonZeroU16,
+}
+
+impl Config {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        least_bytes: 15_000,
+        slack: Duration::from_millis(4),
+        queue: FqCoDelConfig {
+            codel: CoDelConfig {
+                target: Duration::from_millis(100),
+                interval: Duration::from_millis(200),
+                ..CoDelConfig::RFC8289
+            },
+            flows: NonZeroU16::new(64).expect("not zero"),
+            ..FqCoDelConfig::RFC8290
+        },
+        waiting_packets: NonZeroU16::new(1000).expect("not zero"),
+    };
+}
+
+/// A machine, and the window between it and the last hop.
+#[derive(Debug)]
+pub struct HopWindow<M, K> {
+    /// `None`: everything passes.
+    config: Option<Config>,
+    machine: M,
+    hosts: Table<Host<K>>,
+    /// Where the data of connections end that have come.
+    ends: Table<Seq32>,
+    out: VecDeque<Transmit<K>>,
+    stats: Held,
+    /// Bytes of all packets that wait.
+    waiting_bytes: u64,
+}
+
+/// A packet that the machine keeps, and what of it counts here.
+#[derive(Clone, Debug)]
+pub struct Sized<K> {
+    span: Span,
+    kept: K,
+}
+
+/// What counts of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    connection: Connection,
+    seq: Seq32,
+    end: Seq32,
+    len_bytes: u32,
+    sending: Sending,
+}
+
+/// Which transmission of a packet one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    /// The first.
+    New,
+    /// A later one. Its ACK may be that of an earlier one, and tells nothing (Karn, Partridge, SIGCOMM 1987).
+    Again,
+}
+
+/// What a [`HopWindow`] and its machine have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats<S> {
+    /// The machine.
+    pub machine: S,
+    /// The window.
+    pub window: Held,
+}
+
+/// What a window has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Packets that had to wait.
+    pub held: u64,
+    /// Packets that were dropped because too many waited, or they for too long: that is congestion.
+    pub dropped: u64,
+    /// Packets that were taken for gone because nothing was heard of them.
+    pub unheard: u64,
+}
+
+/// Data of a connection are not farther apart.
+const FAR: i32 = 1 << 30;
+
+/// Most bytes that wait in all: beyond them packets pass.
+const WAITING_IN_ALL: u64 = 64 << 20;
+
+impl<M: Filter<Sized<K>>, K: Clone> HopWindow<M, K> {
+    /// A window around a machine. `None`: there is none, and everything passes.
+    #[must_use]
+    pub fn new(config: Option<Config>, bounds: Bounds, machine: M) -> Self {
+        let (hosts, ends) = (Table::new(bounds), Table::new(bounds));
+        let (out, stats) = (VecDeque::new(), Held::default());
+        Self { config, machine, hosts, ends, out, stats, waiting_bytes: 0 }
+    }
+
+    /// The machine.
+    #[must_use]
+    pub const fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// Bytes of all packets that wait.
+    #[must_use]
+    pub const fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    /// A packet with data that the machine lets pass: whether it goes at once, or waits.
+    fn admit(&mut self, now: Instant, config: &Config, packet: Sized<K>) -> Admitted {
+        let (span, place) = (packet.span, self.place(now, packet.span.connection.mobile.0));
+        let host = self.hosts.at(place);
+        let goes = !host.waits() && host.has_room(config) || self.waiting_bytes >= WAITING_IN_ALL;
+        if goes {
+            host.leaves(now, span);
+            self.look(place);
+            return Admitted::Goes;
+        }
+        let before = host.waiting_bytes();
+        let displaced = host.wait(now, config, packet);
+        self.waiting_bytes = self.waiting_bytes - before + host.waiting_bytes();
+        self.stats.held += 1;
+        self.machine.note(now, span.connection, span.seq, OnTheWay::Waits);
+        self.tell_dropped(now, displaced.map(|packet| packet.span));
+        Admitted::Waits
+    }
+
+    /// Tells the machine what the queue here has dropped.
+    fn tell_dropped(&mut self, now: Instant, dropped: impl IntoIterator<Item = Span>) {
+        for Span { connection, seq, .. } in dropped {
+            self.stats.dropped += 1;
+            self.machine.note(now, connection, seq, OnTheWay::Refused);
+        }
+    }
+
+    /// Takes what the machine sends, and lets go what there is room for.
+    fn settle(&mut self, now: Instant, mobile: Option<Ipv4Addr>) {
+        let Some(config) = self.config else { return };
+        while let Some(transmit) = self.machine.poll_transmit() {
+            if let Transmit::Again { kept: Sized { span, .. }, .. } = transmit {
+                let place = self.place(now, span.connection.mobile.0);
+                self.hosts.at(place).leaves(now, Span { sending: Sending::Again, ..span });
+                self.look(place);
+            }
+            self.out.push_back(as_kept(transmit));
+        }
+        if let Some(place) = mobile.and_then(|mobile| self.hosts.find(&key(mobile))) {
+            self.release(now, &config, place);
+        }
+    }
+
+    /// Lets go what waits for a host and has room now.
+    fn release(&mut self, now: Instant, config: &Config, place: Place) {
+        let (host, mut dropped) = (self.hosts.at(place), Vec::new());
+        let before = host.waiting_bytes();
+        while let Some(Sized { span, kept }) = host.next(now, config, &mut dropped) {
+            self.machine.note(now, span.connection, span.seq, OnTheWay::Leaves);
+            self.out.push_back(Transmit::Again {
+                turn: Turn::Last,
+                connection: span.connection,
+                kept,
+                clock: None,
+            });
+        }
+        self.waiting_bytes = self.waiting_bytes - before + host.waiting_bytes();
+        self.tell_dropped(now, dropped.into_iter().map(|packet| packet.span));
+        self.look(place);
+    }
+
+    fn place(&mut self, now: Instant, mobile: Ipv4Addr) -> Place {
+        if let Some(place) = self.hosts.hear(now, &key(mobile)) {
+            return place;
+        }
+        let (place, evicted) = self.hosts.insert(now, key(mobile), Host::new(now));
+        if let Some((_, host)) = evicted {
+            self.waiting_bytes -= host.waiting_bytes();
+        }
+        place
+    }
+
+    fn look(&mut self, place: Place) {
+        let due = self.hosts.at(place).due();
+        self.hosts.look(place, due);
+    }
+
+    /// Which transmission data are: new, if they are beyond all others.
+    fn sending(&mut self, now: Instant, connection: Connection, seq: Seq32, end: Seq32) -> Sending {
+        let Some(place) = self.ends.hear(now, &connection) else {
+            let _ = self.ends.insert(now, connection, end);
+            return Sending::New;
+        };
+        let known = self.ends.at(place);
+        // Numbers farther back are another connection's on the same ports.
+        if (-FAR..0).contains(&seq.distance_from(*known)) {
+            return Sending::Again;
+        }
+        *known = end;
+        Sending::New
+    }
+
+    /// What waits of a connection goes no further: it has ended.
+    fn forget(&mut self, connection: Connection) {
+        self.ends.remove(&connection);
+        if let Some(place) = self.hosts.find(&key(connection.mobile.0)) {
+            let host = self.hosts.at(place);
+            let before = host.waiting_bytes();
+            host.forget(connection);
+            self.waiting_bytes = self.waiting_bytes - before + host.waiting_bytes();
+        }
+    }
+}
+
+/// What becomes of a packet that the machine lets pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admitted {
+    Goes,
+    Waits,
+}
+
+impl<M: Filter<Sized<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
+    type Stats = Stats<M::Stats>;
+
+    fn pass_to_mobile<P: Payload>(
+        &mut self,
+        now: Instant,
+        packet: Packet<'_, P>,
+        keep: impl FnOnce() -> K,
+    ) -> Verdict {
+        let (connection, segment) = (Connection::to_mobile(packet), packet.segment);
+        let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
+        let (seq, end) = (segment.seq, segment.seq_end());
+        let span = |sending| Span { connection, seq, end, len_bytes, sending };
+        let is_data = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
+        let Some(config) = self.config.filter(|_| is_data) else {
+            if is_one_of(segment.flags, [Flags::SYN, Flags::RST]) {
+                self.forget(connection);
+            }
+            let keep = || Sized { span: span(Sending::New), kept: keep() };
+            return self.machine.pass_to_mobile(now, packet, keep);
+        };
+        let sized = Sized { span: span(self.sending(now, connection, seq, end)), kept: keep() };
+        let verdict = self.machine.pass_to_mobile(now, packet, || sized.clone());
+        let verdict = match verdict {
+            Verdict::Absorb => Verdict::Absorb,
+            passes => match self.admit(now, &config, sized) {
+                Admitted::Goes => passes,
+                Admitted::Waits => Verdict::Absorb,
+            },
+        };
+        self.settle(now, None);
+        verdict
+    }
+
+    fn pass_from_mobile<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) -> Verdict {
+        if self.config.is_none() {
+            return self.machine.pass_from_mobile(now, packet);
+        }
+        let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
+        if segment.flags.contains(Flags::RST) {
+            self.forget(connection);
+        } else if segment.flags.contains(Flags::ACK)
+            && let Some(place) = self.hosts.hear(now, &key(connection.mobile.0))
+        {
+            let heard = Heard {
+                connection,
+                ack: segment.ack,
+                sack: &segment.options.sack,
+                bare: segment.seq_len() == 0,
+            };
+            self.hosts.at(place).hear(now, &heard);
+        }
+        let verdict = self.machine.pass_from_mobile(now, packet);
+        self.settle(now, Some(connection.mobile.0));
+        verdict
+    }
+
+    fn note(&mut self, now: Instant, connection: Connection, seq: Seq32, way: OnTheWay) {
+        if way == OnTheWay::Refused
+            && let Some(place) = self.hosts.find(&key(connection.mobile.0))
+        {
+            self.hosts.at(place).refused(connection, seq);
+        }
+        self.machine.note(now, connection, seq, way);
+    }
+
+    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+        if let Some(host) = self.hosts.remove(&key(mobile)) {
+            self.waiting_bytes -= host.waiting_bytes();
+        }
+        self.machine.forget_mobile(mobile);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while self.ends.next_due(now).is_some() {}
+        if self.machine.poll_timeout().is_some_and(|due| due <= now) {
+            self.machine.handle_timeout(now);
+        }
+        self.settle(now, None);
+        let Some(config) = self.config else { return };
+        while let Some(due) = self.hosts.next_due(now) {
+            match due {
+                Err((_, host)) => self.waiting_bytes -= host.waiting_bytes(),
+                Ok((place, _)) => {
+                    self.stats.unheard += self.hosts.at(place).give_up(now);
+                    self.release(now, &config, place);
+                }
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit<K>> {
+        if self.config.is_some() {
+            return self.out.pop_front();
+        }
+        self.machine.poll_transmit().map(as_kept)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.machine
+            .poll_timeout()
+            .into_iter()
+            .chain(self.hosts.next_look())
+            .chain(self.ends.next_look())
+            .min()
+    }
+
+    fn stats(&self) -> Self::Stats {
+        Stats { machine: self.machine.stats(), window: self.stats }
+    }
+
+    fn connections(&self) -> usize {
+        self.machine.connections()
+    }
+}
+
+fn is_one_of(flags: Flags, several: [Flags; 2]) -> bool {
+    several.into_iter().any(|flag| flags.contains(flag))
+}
+
+/// What the machine sends, as whoever drives it keeps packets.
+fn as_kept<K>(transmit: Transmit<Sized<K>>) -> Transmit<K> {
+    match transmit {
+        Transmit::Again { turn, connection, kept: Sized { kept, .. }, clock } => {
+            Transmit::Again { turn, connection, kept, clock }
+        }
+        Transmit::Ack(ack) => Transmit::Ack(ack),
+        Transmit::Nack(nack) => Transmit::Nack(nack),
+    }
+}
+
+/// Under what the table knows a host.
+const fn key(mobile: Ipv4Addr) -> Connection {
+    Connection { fixed: (Ipv4Addr::UNSPECIFIED, 0), mobile: (mobile, 0) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,312 @@
+//! Timed dialogues with a window around a machine that lets everything pass.
+
+use super::*;
+use crate::packet::{Says, Side};
+use hopline_core::Length;
+use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::tcp::{SackBlock, SackBlocks, Segment};
+
+const FIXED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// Data of a packet: 1,500 bytes with its headers.
+const FULL: u32 = 1460;
+/// The window before anything is measured, in packets.
+const LEAST: u32 = 10;
+
+/// Lets everything pass, and remembers what it is told of.
+#[derive(Debug, Default)]
+struct Listener {
+    notes: Vec<(u32, OnTheWay)>,
+    out: VecDeque<Transmit<Sized<u32>>>,
+    kept: Vec<Sized<u32>>,
+}
+
+impl Filter<Sized<u32>> for Listener {
+    type Stats = ();
+
+    fn pass_to_mobile<P: Payload>(
+        &mut self,
+        _: Instant,
+        _: Packet<'_, P>,
+        keep: impl FnOnce() -> Sized<u32>,
+    ) -> Verdict {
+        self.kept.push(keep());
+        Verdict::Forward
+    }
+
+    fn pass_from_mobile<P: Payload>(&mut self, _: Instant, _: Packet<'_, P>) -> Verdict {
+        Verdict::Forward
+    }
+
+    fn note(&mut self, _: Instant, _: Connection, seq: Seq32, way: OnTheWay) {
+        self.notes.push((seq.0 / FULL, way));
+    }
+
+    fn forget_mobile(&mut self, _: Ipv4Addr) {}
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn poll_transmit(&mut self) -> Option<Transmit<Sized<u32>>> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn stats(&self) {}
+
+    fn connections(&self) -> usize {
+        0
+    }
+}
+
+struct Station {
+    window: HopWindow<Listener, u32>,
+    now: Instant,
+}
+
+impl Station {
+    fn new() -> Self {
+        let window = HopWindow::new(Some(Config::DEFAULT), Bounds::default(), Listener::default());
+        Self { window, now: Instant::ZERO }
+    }
+
+    fn at(&mut self, micros: u64) {
+        self.now = Instant::from_nanos(micros * 1000);
+        while self.window.poll_timeout().is_some_and(|due| due <= self.now) {
+            self.window.handle_timeout(self.now);
+        }
+    }
+
+    fn pass(&mut self, port: u16, segment: Segment<Length>, kept: u32) -> Verdict {
+        let segment = Segment { src_port: port, dst_port: 80, ..segment };
+        let ip = header(Side::Fixed);
+        self.window.pass_to_mobile(self.now, Packet { ip: &ip, segment: &segment }, || kept)
+    }
+
+    /// Full packet `n` of a connection. Whether it goes at once.
+    fn data_of(&mut self, port: u16, n: u32) -> bool {
+        self.pass(port, data(n), n) == Verdict::Forward
+    }
+
+    fn data(&mut self, n: u32) -> bool {
+        self.data_of(9, n)
+    }
+
+    /// Packets of which it does not matter whether they go at once.
+    fn offer(&mut self, packets: core::ops::Range<u32>) {
+        packets.for_each(|n| {
+            self.data(n);
+        });
+    }
+
+    /// The mobile host has everything before packet `n`, and these.
+    fn ack(&mut self, n: u32, sacked: &[(u32, u32)]) {
+        let mut segment = Segment { src_port: 80, dst_port: 9, ack: seq(n), flags: Flags::ACK, ..data(0) };
+        segment.payload = Length(0);
+        segment.options.sack = SackBlocks::default();
+        for &(left, right) in sacked {
+            segment.options.sack.push(SackBlock { left: seq(left), right: seq(right) });
+        }
+        let ip = header(Side::Mobile);
+        let verdict = self.window.pass_from_mobile(self.now, Packet { ip: &ip, segment: &segment });
+        assert_eq!(verdict, Verdict::Forward);
+        assert_eq!(Says::of(&segment).ack, seq(n));
+    }
+
+    /// The packets that leave now.
+    fn left(&mut self) -> Vec<u32> {
+        core::iter::from_fn(|| self.window.poll_transmit())
+            .map(|transmit| match transmit {
+                Transmit::Again { kept, .. } => kept,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    fn refused(&mut self) -> Vec<u32> {
+        let notes = self.window.machine.notes.iter();
+        notes.filter(|(_, way)| *way == OnTheWay::Refused).map(|(n, _)| *n).collect()
+    }
+}
+
+fn header(from: Side) -> Header {
+    let (src, dst) = if from == Side::Fixed { (FIXED, MOBILE) } else { (MOBILE, FIXED) };
+    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+}
+
+fn seq(n: u32) -> Seq32 {
+    Seq32(n * FULL)
+}
+
+fn data(n: u32) -> Segment<Length> {
+    Segment { seq: seq(n), flags: Flags::ACK, payload: Length(u64::from(FULL)), ..Segment::default() }
+}
+
+/// A hop that serves a packet in 1.2 ms, and from which an ACK for it comes 4 ms later, for so many packets. `ahead`: so many packets are
+/// sent before they are acknowledged. Gives the most that were on the hop at once, later than a second.
+fn serve(station: &mut Station, packets: u32, ahead: u32) -> usize {
+    let (mut offered, mut acked, mut free, mut now, mut most) = (0, 0, 0, 0, 0);
+    let mut on_the_hop = VecDeque::new();
+    while acked < packets {
+        station.at(now);
+        let goes: Vec<u32> = (offered..acked + ahead).filter(|&n| station.data(n)).collect();
+        offered = acked + ahead;
+        for n in station.left().into_iter().chain(goes) {
+            free = now.max(free) + 1200;
+            on_the_hop.push_back((free + 4000, n));
+        }
+        if now > 1_000_000 {
+            most = most.max(on_the_hop.len());
+        }
+        let (at, n) = on_the_hop.pop_front().expect("a hop that is kept busy");
+        station.at(at);
+        (now, acked) = (at, n + 1);
+        station.ack(acked, &[]);
+    }
+    most
+}
+
+#[test]
+fn ten_packets_leave_at_once_and_others_as_acks_come() {
+    let mut station = Station::new();
+    let left: Vec<bool> = (0..14).map(|n| station.data(n)).collect();
+    assert_eq!(left.iter().filter(|goes| **goes).count(), LEAST as usize);
+    assert_eq!(station.window.waiting_bytes(), 4 * 1500);
+    assert_eq!(station.left(), []);
+    station.at(5000);
+    station.ack(1, &[]);
+    assert_eq!(station.left(), [10]);
+    // What came later tells of what left earlier: it has come or is lost.
+    station.ack(1, &[(3, 4)]);
+    assert_eq!(station.left(), [11, 12, 13]);
+    assert_eq!(station.window.waiting_bytes(), 0);
+    let ways: Vec<_> = station.window.machine.notes.iter().filter(|(n, _)| *n == 12).collect();
+    assert_eq!(ways, [&(12, OnTheWay::Waits), &(12, OnTheWay::Leaves)]);
+}
+
+#[test]
+fn what_is_no_data_and_what_the_machine_sends_again_goes_past_those_that_wait() {
+    let mut station = Station::new();
+    station.offer(0..12);
+    let bare = Segment { payload: Length(0), ..data(12) };
+    assert_eq!(station.pass(9, bare, 12), Verdict::Forward);
+    let again = station.window.machine.kept[3].clone();
+    let connection = again.span.connection;
+    let again = Transmit::Again { turn: Turn::First, connection, kept: again, clock: Some(7) };
+    station.window.machine.out.push_back(again);
+    station.at(5000);
+    station.ack(2, &[]);
+    let sent: Vec<_> = core::iter::from_fn(|| station.window.poll_transmit()).collect();
+    let again = Transmit::Again { turn: Turn::First, connection, kept: 3, clock: Some(7) };
+    assert_eq!(sent[0], again);
+    // It is under way too: of the two that waited one leaves.
+    assert_eq!(sent.len(), 2, "{sent:?}");
+}
+
+#[test]
+fn the_ack_of_what_was_sent_twice_tells_nothing() {
+    let mut station = Station::new();
+    (0..LEAST).for_each(|n| assert!(station.data(n)));
+    station.at(6000);
+    // The sender sends the first again just before its ACK comes: that is no round trip of nothing.
+    assert!(!station.data(0));
+    station.ack(1, &[]);
+    assert_eq!(station.left(), [0]);
+    station.at(6001);
+    station.ack(1, &[]);
+    let host = station.window.hosts.find(&key(MOBILE)).unwrap();
+    let window = station.window.hosts.at(host).window(&Config::DEFAULT);
+    assert_eq!(window, 15_000);
+}
+
+#[test]
+fn a_hop_is_kept_busy_and_hardly_more_waits_there() {
+    let mut station = Station::new();
+    let most = serve(&mut station, 2000, 60);
+    // One and a half of 5.2 ms, and 4 ms, at a packet in 1.2 ms.
+    assert!((9..=14).contains(&most), "{most} packets");
+    assert_eq!((station.refused(), station.window.stats.unheard), (vec![], 0));
+}
+
+#[test]
+fn who_has_waited_too_long_for_too_long_is_dropped_at_the_head_and_told() {
+    let mut station = Station::new();
+    // Of these some 140 wait, 168 ms.
+    serve(&mut station, 1500, 150);
+    let refused = station.refused();
+    assert!((3..60).contains(&refused.len()), "{refused:?}");
+    assert_eq!(station.window.stats.dropped as usize, refused.len());
+    assert!(refused[0] > 150, "not before it has been so for a while");
+}
+
+#[test]
+fn connections_that_wait_take_turns() {
+    let mut station = Station::new();
+    station.offer(0..40);
+    (0..3).for_each(|n| assert!(!station.data_of(10, n + 1000)));
+    station.at(5000);
+    station.ack(4, &[]);
+    // Who has sent little goes first.
+    assert_eq!(station.left(), [10, 11, 1000, 1001]);
+}
+
+#[test]
+fn too_many_push_out_the_head_of_who_has_most() {
+    let mut station = Station::new();
+    let most = u32::from(Config::DEFAULT.waiting_packets.get());
+    station.offer(0..LEAST + most);
+    assert_eq!(station.refused(), []);
+    assert!(!station.data_of(10, 5000));
+    assert_eq!(station.refused(), [LEAST]);
+    assert_eq!(station.window.waiting_bytes(), u64::from(most) * 1500);
+}
+
+#[test]
+fn who_is_not_heard_is_given_up_and_after_a_second_nothing_waits_for_it() {
+    let mut station = Station::new();
+    station.offer(0..200);
+    station.at(250_000);
+    let first = station.left().len();
+    assert!((1..=LEAST as usize).contains(&first), "{first}");
+    for step in 3..40 {
+        station.at(step * 100_000);
+    }
+    station.left();
+    assert_eq!(station.window.waiting_bytes(), 0);
+    assert!(station.data(200), "it may answer another way");
+    station.ack(200, &[]);
+    station.offer(201..230);
+    assert!(station.window.waiting_bytes() > 0, "it does not");
+}
+
+#[test]
+fn a_reset_and_a_new_connection_take_nothing_along() {
+    for flag in [Flags::RST, Flags::SYN] {
+        let mut station = Station::new();
+        station.offer(0..14);
+        let end = Segment { flags: flag, payload: Length(0), ..data(14) };
+        assert_eq!(station.pass(9, end, 14), Verdict::Forward);
+        assert_eq!(station.window.waiting_bytes(), 0);
+        station.at(1_000_000);
+        assert_eq!(station.left(), []);
+    }
+}
+
+#[test]
+fn a_host_that_has_gone_leaves_nothing() {
+    let mut station = Station::new();
+    station.offer(0..14);
+    station.window.forget_mobile(MOBILE);
+    assert_eq!((station.window.waiting_bytes(), station.left()), (0, vec![]));
+    assert!(station.data(14));
+}
+
+#[test]
+fn without_a_window_everything_passes() {
+    let mut station = Station::new();
+    station.window.config = None;
+    assert!((0..1000).all(|n| station.data(n)));
+    assert_eq!(station.window.hosts.len(), 0);
+}

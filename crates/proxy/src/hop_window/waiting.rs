@@ -1,0 +1,121 @@
+//! What waits for a mobile host: a queue for each connection, served by turns, whose heads are dropped when they have waited too long for
+//! too long (FQ-CoDel, RFC 8290).
+
+use super::{Config, Sized};
+use crate::packet::Connection;
+use hopline_core::Instant;
+use hopline_queue::contents::{Capability, Contents};
+use hopline_queue::drop_tail::{Class, Enqueued};
+use hopline_queue::fq_codel::FqCoDel;
+
+/// Packets that wait.
+#[derive(Debug)]
+pub(super) struct Waiting<K> {
+    queue: FqCoDel<u32>,
+    packets: Packets<K>,
+}
+
+/// The packets that the queue has the numbers of.
+#[derive(Debug)]
+struct Packets<K> {
+    slots: Vec<Option<Sized<K>>>,
+    free: Vec<u32>,
+    bytes: u64,
+    dropped: Vec<u32>,
+}
+
+impl<K> Waiting<K> {
+    pub(super) fn new(config: &Config) -> Self {
+        let packets = Packets { slots: Vec::new(), free: Vec::new(), bytes: 0, dropped: Vec::new() };
+        Self { queue: FqCoDel::new(config.queue, config.waiting_packets), packets }
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.packets.bytes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// A packet waits. In a full queue another one gives way, or it itself.
+    pub(super) fn push(&mut self, now: Instant, packet: Sized<K>) -> Option<Sized<K>> {
+        let number = self.packets.insert(packet);
+        match self.queue.enqueue(now, number, &self.packets) {
+            Enqueued::Accepted => None,
+            Enqueued::Displaced(number) | Enqueued::Refused(number) | Enqueued::Early(number) => {
+                Some(self.packets.remove(number))
+            }
+        }
+    }
+
+    /// The next, and those that had to go before it.
+    pub(super) fn pop(&mut self, now: Instant, dropped: &mut Vec<Sized<K>>) -> Option<Sized<K>> {
+        let next = self.queue.dequeue(now, &mut self.packets);
+        while let Some(number) = self.packets.dropped.pop() {
+            dropped.push(self.packets.remove(number));
+        }
+        next.map(|number| self.packets.remove(number))
+    }
+
+    /// Everything of a connection goes.
+    pub(super) fn forget(&mut self, connection: Connection) {
+        let Self { queue, packets } = self;
+        let mut gone = Vec::new();
+        let is_of = |number: &u32| packets.at(*number).span.connection == connection;
+        queue.remove_matching(is_of, |number| gone.push(number), |number| packets.at(*number).span.len_bytes);
+        gone.into_iter().for_each(|number| drop(packets.remove(number)));
+    }
+}
+
+impl<K> Packets<K> {
+    fn insert(&mut self, packet: Sized<K>) -> u32 {
+        self.bytes += u64::from(packet.span.len_bytes);
+        match self.free.pop() {
+            Some(number) => {
+                self.slots[number as usize] = Some(packet);
+                number
+            }
+            None => {
+                self.slots.push(Some(packet));
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u32) -> Sized<K> {
+        let packet = self.slots[number as usize].take().expect("a number in the queue is that of a packet");
+        self.bytes -= u64::from(packet.span.len_bytes);
+        self.free.push(number);
+        packet
+    }
+
+    fn at(&self, number: u32) -> &Sized<K> {
+        self.slots[number as usize].as_ref().expect("a number in the queue is that of a packet")
+    }
+}
+
+impl<K> Contents<u32> for Packets<K> {
+    fn class(&self, _: &u32) -> Class {
+        Class::Data
+    }
+
+    fn len_bytes(&self, number: &u32) -> u32 {
+        self.at(*number).span.len_bytes
+    }
+
+    fn capability(&self, _: &u32) -> Capability {
+        Capability::NotCapable
+    }
+
+    fn flow(&self, number: &u32) -> u64 {
+        let Connection { fixed, mobile } = self.at(*number).span.connection;
+        u64::from(u32::from(fixed.0)) << 32 | u64::from(fixed.1) << 16 | u64::from(mobile.1)
+    }
+
+    fn mark(&mut self, _: &mut u32) {}
+
+    fn dropped(&mut self, number: u32) {
+        self.dropped.push(number);
+    }
+}
