@@ -31,6 +31,7 @@ pub mod mtcp;
 pub mod nack;
 mod packet;
 mod packet_io;
+mod rtt;
 pub mod snoop;
 pub mod split;
 mod table;

@@ -2,7 +2,7 @@
 
 use super::{Config, Does, Frame, Stats, WINDOW};
 use crate::filter::Turn;
-use crate::snoop::Rtt;
+use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant, Seq16};
 use std::collections::VecDeque;
 

@@ -4,7 +4,7 @@ use super::rate::{Greatest, Shortest};
 use super::waiting::Waiting;
 use super::{Config, Sending, Sized, Span};
 use crate::packet::Connection;
-use crate::snoop::Rtt;
+use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::tcp::SackBlocks;
 use std::collections::VecDeque;

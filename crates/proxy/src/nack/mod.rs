@@ -14,7 +14,7 @@
 
 use crate::filter::{Filter, OnTheWay, Transmit};
 use crate::packet::{Connection, Nack, Packet, Verdict};
-use crate::snoop::Rtt;
+use crate::rtt::Rtt;
 use crate::table::{Bounds, Place, Table};
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};

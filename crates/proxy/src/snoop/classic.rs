@@ -4,9 +4,9 @@ use super::cache::{Cache, Origin};
 use super::config::{
     Classic, Config, Expected, LocalTimer, NextHole, OldData, Overflow, Passing, Repeats, Rules, Sampling,
 };
-use super::rtt::Rtt;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::Verdict;
+use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant, Seq32};
 
 /// What these rules remember of a connection.

@@ -15,9 +15,9 @@
 
 use super::cache::{Cache, Cached, Dated, Origin, State as Of};
 use super::config::{Modern, Repairs};
-use super::rtt::Rtt;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::{Says, Verdict};
+use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::tcp::{SackBlock, SackBlocks};
 use std::collections::VecDeque;

@@ -4,7 +4,7 @@ use super::frame::in_frames;
 use super::{Config, Does, Frame, Parity, Sending, Stats};
 use crate::dproxy::cache::{Replay, Ring};
 use crate::filter::Turn;
-use crate::snoop::Rtt;
+use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
 

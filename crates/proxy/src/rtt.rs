@@ -1,4 +1,4 @@
-//! The round trip of the last hop.
+//! A smoothed round trip.
 
 use hopline_core::Duration;
 
