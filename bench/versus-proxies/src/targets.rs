@@ -1,4 +1,4 @@
-//! What Snoop for today's senders is meant to reach at 20 Mb/s, with random losses and the queue in the router.
+//! What Snoop for today's senders is meant to reach at 20 Mb/s, with random losses, wherever packets wait.
 
 use crate::middle::Middle;
 use crate::plan::Bottleneck;
@@ -15,9 +15,21 @@ const BBR: [&str; 4] = ["loss 0 %", "loss 1 %", "loss 3 %", "loss 5 %"];
 
 /// A table of targets and what came of them; empty if nothing of it was measured.
 pub(crate) fn table(runs: &[Measured]) -> String {
+    let places = [Bottleneck::Router, Bottleneck::Link];
+    let rows: Vec<_> = places.into_iter().flat_map(|place| rows(place, runs)).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heading =
+        ["sender", "last hop", "", "target", "at least, Mb/s", "snoop modern, Mb/s", ""].map(String::from);
+    let rows: Vec<_> = std::iter::once(heading.to_vec()).chain(rows).collect();
+    format!("## Targets: Snoop modern at 20 Mb/s\n\n{}\n", aligned(&rows))
+}
+
+fn rows(place: Bottleneck, runs: &[Measured]) -> Vec<Vec<String>> {
     let of = |middle: Middle, sender: &str, condition: &str| {
         let is_it = |m: &&Measured| {
-            (m.bottleneck, m.mbps) == (Bottleneck::Router.name(), 20)
+            (m.bottleneck, m.mbps) == (place.name(), 20)
                 && (m.sender, m.condition.as_str()) == (sender, condition)
                 && m.proxy == middle.name()
         };
@@ -25,40 +37,22 @@ pub(crate) fn table(runs: &[Measured]) -> String {
         (!goodputs.is_empty()).then(|| median(goodputs))
     };
     let (snoop, plain) = (Middle::SnoopModern, Middle::Plain);
-    let mut rows = Vec::new();
+    let row = |sender: &str, condition: &str, target: &str, least: Option<f64>| {
+        row([sender, condition, place.name(), target], least, of(snoop, sender, condition))
+    };
     let nothing = "loss 0 %";
     let harmless = of(plain, "cubic", nothing).map(|plain| HARMLESS * plain);
-    rows.extend(row("cubic", nothing, "0.99 of plain", harmless, of(snoop, "cubic", nothing)));
-    for (condition, least) in GOODPUT {
-        rows.extend(row("cubic", condition, "as designed", Some(least), of(snoop, "cubic", condition)));
-    }
-    for condition in BBR {
-        rows.extend(row("bbr", condition, "plain", of(plain, "bbr", condition), of(snoop, "bbr", condition)));
-    }
-    if rows.is_empty() {
-        return String::new();
-    }
-    let heading = ["sender", "last hop", "target", "at least, Mb/s", "snoop modern, Mb/s", ""];
-    let rows: Vec<_> = std::iter::once(heading.map(String::from).to_vec()).chain(rows).collect();
-    format!("## Targets: Snoop modern at 20 Mb/s, queue in the router\n\n{}\n", aligned(&rows))
+    let mut rows: Vec<_> = row("cubic", nothing, "0.99 of plain", harmless).into_iter().collect();
+    rows.extend(GOODPUT.iter().filter_map(|&(on, least)| row("cubic", on, "as designed", Some(least))));
+    rows.extend(BBR.iter().filter_map(|on| row("bbr", on, "plain", of(plain, "bbr", on))));
+    rows
 }
 
-fn row(
-    sender: &str,
-    condition: &str,
-    target: &str,
-    least: Option<f64>,
-    got: Option<f64>,
-) -> Option<Vec<String>> {
+fn row(what: [&str; 4], least: Option<f64>, got: Option<f64>) -> Option<Vec<String>> {
     let (least, got) = (least?, got?);
     let verdict =
         if got >= least { "met".into() } else { format!("missed by {:.1} %", (1.0 - got / least) * 100.0) };
-    Some(vec![
-        sender.into(),
-        condition.into(),
-        target.into(),
-        format!("{least:.2}"),
-        format!("{got:.2}"),
-        verdict,
-    ])
+    let mut row = what.map(String::from).to_vec();
+    row.extend([format!("{least:.2}"), format!("{got:.2}"), verdict]);
+    Some(row)
 }
