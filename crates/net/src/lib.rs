@@ -1,4 +1,4 @@
-//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), both ends of
+//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), [paths without one](tun_pair), both ends of
 //! links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)), [split connections](split), [gateways](gateway),
 //! [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets; and [TPA over UDP](tpa).
 //!
@@ -37,9 +37,11 @@ pub mod tpa;
 pub mod transfer;
 pub mod transparent;
 pub mod tun;
+pub mod tun_pair;
 pub mod veth;
 
 pub use error::Error;
 pub use interface::Interface;
 pub use netns::Namespace;
 pub use tun::Tun;
+pub use tun_pair::TunPair;
