@@ -113,7 +113,7 @@ impl World {
     pub(crate) fn snoop(&self) -> Standing {
         let router = self.wireless.host(Side::A);
         let config = Config { hop_window: Some(hop_window::Config::DEFAULT), ..Config::modern() };
-        Standing::with(router::queue(router, LINK).unwrap(), windowed(config))
+        Standing::with(router::queue_again(router, LINK), windowed(config))
     }
 }
 
