@@ -1,6 +1,7 @@
-//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue), both ends of
-//! links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)), [split connections](split), [gateways](gateway),
-//! [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets; and [TPA over UDP](tpa).
+//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue) and
+//! [paths without one](tun_pair), both ends of links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)),
+//! [split connections](split), [gateways](gateway), [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets; and
+//! [TPA over UDP](tpa).
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
@@ -37,9 +38,11 @@ pub mod tpa;
 pub mod transfer;
 pub mod transparent;
 pub mod tun;
+pub mod tun_pair;
 pub mod veth;
 
 pub use error::Error;
 pub use interface::Interface;
 pub use netns::Namespace;
 pub use tun::Tun;
+pub use tun_pair::TunPair;

@@ -61,13 +61,13 @@ mod tests {
     #[test]
     fn an_outage_begins_at_its_start_and_is_over_at_its_end() {
         assert_eq!(blocked(&[outage(1, 2, 3, 5, Blocks::Frames)]), [3, 4]);
-        assert_eq!(blocked(&[]), []);
+        assert_eq!(blocked(&[]), [0_u64; 0]);
     }
 
     #[test]
     fn it_is_of_one_pair_and_one_direction() {
         let others = [(2, 1), (1, 3), (1, 1), (0, 2)].map(|(a, b)| outage(a, b, 0, 9, Blocks::Frames));
-        assert_eq!(blocked(&others), []);
+        assert_eq!(blocked(&others), [0_u64; 0]);
         let with = [&others[..], &[outage(1, 2, 8, 9, Blocks::Frames)]].concat();
         assert_eq!(blocked(&with), [8]);
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_schedule_has_the_kinds_it_was_made_for() {
         let both = [Blocks::Frames, Blocks::Packets].map(|blocks| outage(1, 2, 0, 2, blocks));
-        assert_eq!(blocked(&both[1..]), []);
+        assert_eq!(blocked(&both[1..]), [0_u64; 0]);
         assert_eq!(blocked(&both), [0, 1]);
         assert!(Schedule::new(&both[1..], |blocks| blocks == Blocks::Frames).is_empty());
         assert!(!Schedule::new(&both[1..], |_| true).is_empty());

@@ -1,5 +1,5 @@
-//! What whatever brings packets to a machine in the path must do, by the example of Snoop: the same bodies for a fake, and for real queues
-//! of the kernel.
+//! What whatever brings packets to a machine in the path must do, by the example of Snoop: the same bodies for a fake, for real queues of
+//! the kernel and pairs of TUN interfaces, and, those that need no bytes, for the simulator's seat.
 
 mod fake;
 

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+mod bare;
+mod beside;
+mod cables;
+mod cost;
 mod goodput;
 mod path;
 mod router;
@@ -34,10 +38,16 @@ fn main() -> ExitCode {
         seat::a_connection_outlives_a_reader_that_is_killed,
         seat::what_finds_the_queue_full_passes_or_is_dropped_as_it_was_asked,
         seat::a_sender_survives_an_outage_behind_mtcp,
+        beside::a_rule_of_ipv4_leaves_ipv6_alone,
+        beside::trains_come_as_single_segments_with_right_checksums,
+        beside::trains_pass_unseen_where_they_are_allowed,
     );
+    let of_ipv6: Vec<Need> = NEEDS.into_iter().chain([Need::Program("ip6tables")]).collect();
+    let of_ipv6 = hopline_harness::tests!(of_ipv6; beside::ipv6_that_a_rule_sends_here_passes_untouched);
     let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
     let measured = goodput::tests().map(|(name, body)| Test::new(name, needs.clone(), body).long());
-    run(cases.into_iter().chain(own).chain(measured), Some(2))
+    let measured = measured.chain([Test::new("throughput", NEEDS, cost::throughput).long()]);
+    run(cases.into_iter().chain(own).chain(of_ipv6).chain(measured), Some(2))
 }
 
 /// Why there is no NFQUEUE here; tried.

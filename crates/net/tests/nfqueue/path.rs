@@ -118,7 +118,7 @@ pub(crate) fn who_has_a_queue_has_it_alone() {
     // When it is given back, another one can have it.
     let RealPlace { router, queue, fixed: _fixed, mobile: _mobile, .. } = place;
     drop(queue);
-    router::queue(&router, "mobile").unwrap();
+    router::queue_again(&router, "mobile");
 }
 
 pub(crate) fn mistakes_are_named() {
@@ -132,7 +132,7 @@ pub(crate) fn what_does_not_cross_the_border_passes() {
     let mut place = RealPlace::new();
     // Given back, the first one can be had again.
     place.queue = place.router.run(other_queue).unwrap();
-    place.queue = router::queue(&place.router, "lo").unwrap();
+    place.queue = router::queue_again(&place.router, "lo");
     place.fixed.send(&data(0)).unwrap();
     let mut arrived = Arrived::default();
     for _ in 0..PATIENCE {

@@ -2,7 +2,7 @@
 
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::{Error, Namespace};
-use hopline_testkit::namespace::host::succeed;
+use hopline_testkit::namespace::host::{opened, succeed};
 
 /// The queue that the rules name.
 pub(crate) const QUEUE: u16 = 7;
@@ -21,4 +21,9 @@ fn rule(router: &Namespace, rule: &str) {
 /// Takes the queue before `mobile`.
 pub(crate) fn queue(router: &Namespace, mobile: &str) -> Result<Queue, Error> {
     router.run(|| Queue::open(&nfqueue::Config::new(QUEUE, mobile))).unwrap()
+}
+
+/// Takes the queue before `mobile` that somebody has just given back.
+pub(crate) fn queue_again(router: &Namespace, mobile: &str) -> Queue {
+    opened(router, || Queue::open(&nfqueue::Config::new(QUEUE, mobile)))
 }

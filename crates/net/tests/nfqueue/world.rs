@@ -7,12 +7,13 @@ use hopline_net::link::{NamespaceLink, Reach, Setup};
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::{in_path, tcp};
 use hopline_proxy::driver::Driver;
-use hopline_proxy::hop_window;
 use hopline_proxy::snoop::{Config, Windowed, windowed};
+use hopline_proxy::{Filter, hop_window};
 use hopline_testkit::namespace::host::{ip, tc};
 use hopline_testkit::namespace::last_hop::{self, LINK, SENDER};
 use hopline_testkit::{Emulation, Side};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use socket2::{Domain, Socket, Type};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 /// Longer than anything here is silent.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A sender, a wired link, a router, a wireless link, a mobile host.
 pub(crate) struct World {
@@ -108,38 +109,42 @@ impl World {
         [sender, mobile]
     }
 
-    /// Has Snoop stand in the router.
+    /// Has Snoop stand in the router, as `hopline proxy` has it.
     pub(crate) fn snoop(&self) -> Standing {
         let router = self.wireless.host(Side::A);
-        Standing::new(router::queue(router, LINK).unwrap())
+        let config = Config { hop_window: Some(hop_window::Config::DEFAULT), ..Config::modern() };
+        Standing::with(router::queue_again(router, LINK), windowed(config))
     }
 }
 
-pub(crate) type Ended = (Driver<Windowed<Bytes>>, nfqueue::Counts);
+pub(crate) type Ended<M> = (Driver<M>, nfqueue::Counts);
 
-/// Snoop on a thread of its own.
-pub(crate) struct Standing {
+/// A machine on a thread of its own.
+pub(crate) struct Standing<M = Windowed<Bytes>> {
     stop: Arc<OwnedFd>,
-    thread: JoinHandle<Ended>,
+    thread: JoinHandle<(Ended<M>, Timespec)>,
 }
 
-impl Standing {
-    fn new(mut queue: Queue) -> Self {
+impl<M: Filter<Bytes> + Send + 'static> Standing<M> {
+    pub(crate) fn with(mut queue: Queue, machine: M) -> Self {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let stopped = Arc::clone(&stop);
-        // As `hopline proxy` has it.
-        let config = Config { hop_window: Some(hop_window::Config::DEFAULT), ..Config::modern() };
-        let snoop = move || {
-            let mut driver = Driver::new(windowed(config));
+        let stand = move || {
+            let mut driver = Driver::new(machine);
             in_path::run(&mut driver, &mut queue, stopped.as_fd()).unwrap();
             let counts = queue.counts();
-            (driver, counts)
+            ((driver, counts), clock_gettime(ClockId::ThreadCPUTime))
         };
-        let thread = thread::Builder::new().name("snoop".into()).spawn(snoop).unwrap();
+        let thread = thread::Builder::new().name("machine".into()).spawn(stand).unwrap();
         Self { stop, thread }
     }
 
-    pub(crate) fn end(self) -> Ended {
+    pub(crate) fn end(self) -> Ended<M> {
+        self.end_timed().0
+    }
+
+    /// And what its thread took of a processor.
+    pub(crate) fn end_timed(self) -> (Ended<M>, Timespec) {
         rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
         self.thread.join().unwrap()
     }

@@ -103,3 +103,6 @@ where
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! The bodies for whatever brings packets to a machine in the path, at the seat. Their bytes become packets of the simulator and back.
+
+use super::FilterSeat;
+use crate::air::StationId;
+use crate::node::{Interface, Port};
+use crate::packet::{Account, Body, Handle, Mark, Packet};
+use crate::proxy::{Kept, sitter};
+use crate::seat::{InPath, Onward, Passage, Passing, Sending, Sitter, Wish};
+use crate::spec::{MobileSide, ProxyKind, ProxySpec};
+use crate::trace::PacketView;
+use bytes::Bytes;
+use hopline_core::{Instant, Length, LinkId, NodeId};
+use hopline_proxy::driver::Counts;
+use hopline_proxy::snoop::{Config, Stats, Windowed};
+use hopline_proxy::{Filter, Side};
+use hopline_queue::Class;
+use hopline_testkit::in_path::{Arrived, CASES, HOSTS, Place};
+use hopline_transport::any::Segment;
+use hopline_wire::checksum::Sum;
+use hopline_wire::dot11::MacAddr;
+use hopline_wire::ipv4::{HEADER_LEN, Header};
+use hopline_wire::tcp;
+use std::collections::BTreeMap;
+
+/// Damaged checksums, fragments, datagrams and segments that are cut short: a packet of the simulator has no bytes that could be wrong.
+const NEEDS_BYTES: [&str; 1] = ["what_is_no_whole_segment_passes_untouched"];
+
+#[test]
+fn every_case_holds_that_needs_no_bytes() {
+    let held = CASES.into_iter().filter(|(name, _)| !NEEDS_BYTES.contains(name)).map(|(name, body)| {
+        println!("{name}");
+        body(&mut SeatPlace::new());
+    });
+    assert_eq!(held.count(), CASES.len() - NEEDS_BYTES.len(), "what is left out is among the cases");
+}
+
+/// Snoop at a seat, as a scenario has it.
+struct SeatPlace {
+    seat: Box<FilterSeat<Windowed<Kept>>>,
+    taken: u32,
+    counts: Counts,
+    arrived: Arrived,
+    /// The data that have come from the fixed host, by their first number: here they are lengths.
+    data: BTreeMap<u32, Bytes>,
+}
+
+impl SeatPlace {
+    fn new() -> Self {
+        let kind = ProxyKind::Snoop(Config::modern());
+        let spec = ProxySpec { node: STATION, mobile: MobileSide::Radios, kind };
+        let Sitter::Snoop(seat) = sitter((0, &spec), None, (0, 0)) else { unreachable!("it is Snoop") };
+        let (counts, arrived) = Default::default();
+        Self { seat, taken: 0, counts, arrived, data: BTreeMap::new() }
+    }
+
+    /// A packet comes from a side.
+    fn come(&mut self, now: Instant, from: Side, bytes: &[u8]) {
+        let packet = self.packet_of(now, bytes);
+        let (ip, len) = (packet.ip, bytes.len());
+        let handle = Handle { id: self.taken, ttl: ip.ttl, mark: Mark::None };
+        self.taken += 1;
+        let view = PacketView { packet: &packet, ttl: ip.ttl, carried: None, ecn: ip.ecn };
+        let passing = |onward| Passing { handle, onward, view };
+        let passage = match from {
+            Side::Fixed => {
+                self.counts.to_mobile += 1;
+                self.seat.egress(now, passing(TO_MOBILE), HOSTS.mobile.0)
+            }
+            Side::Mobile => {
+                self.counts.from_mobile += 1;
+                self.seat.ingress(now, passing(FROM_MOBILE))
+            }
+        };
+        match passage {
+            Passage::Pass => self.arrive(from.other(), bytes.to_vec()),
+            Passage::Rewritten(segment) => {
+                self.counts.rewritten += 1;
+                let rewritten = self.bytes_of(&ip, segment, len);
+                self.arrive(from.other(), rewritten);
+            }
+            // It says by a wish what becomes of it.
+            Passage::Taken => {}
+            Passage::Marked | Passage::Dropped(_) => unreachable!("no machine here does that: {passage:?}"),
+        }
+        self.grant(now);
+    }
+
+    /// Does what the machine wants.
+    fn grant(&mut self, now: Instant) {
+        while let Some(wish) = self.seat.poll(now) {
+            match wish {
+                Wish::Absorb(handle) => {
+                    assert_eq!(handle.id + 1, self.taken, "the packet that came last");
+                    self.counts.absorbed += 1;
+                }
+                Wish::Send(sending) => {
+                    self.counts.sent_to_mobile += 1;
+                    self.send(Side::Mobile, sending);
+                }
+                Wish::Route(sending) => {
+                    self.counts.sent_to_fixed += 1;
+                    self.send(Side::Fixed, sending);
+                }
+                other => unreachable!("no machine here wants that: {other:?}"),
+            }
+        }
+    }
+
+    fn send(&mut self, to: Side, Sending { ip, body, len_bytes, .. }: Sending) {
+        let Body::Segment(segment) = body else { unreachable!("machines here send segments: {body:?}") };
+        let bytes = self.bytes_of(&ip, segment, len_bytes as usize);
+        self.arrive(to, bytes);
+    }
+
+    fn arrive(&mut self, at: Side, bytes: Vec<u8>) {
+        match at {
+            Side::Fixed => self.arrived.fixed.push(bytes),
+            Side::Mobile => self.arrived.mobile.push(bytes),
+        }
+    }
+
+    /// A packet of the simulator for these bytes, whose data are remembered.
+    fn packet_of(&mut self, now: Instant, bytes: &[u8]) -> Packet {
+        let (ip, segment) = Header::parse(&bytes.to_vec().into()).expect("an IPv4 packet");
+        let segment = tcp::Segment::parse(&ip, &segment).expect("a segment with a right checksum");
+        if !segment.payload.is_empty() {
+            self.data.insert(segment.seq.0, segment.payload.clone());
+        }
+        let length = Length(segment.payload.len() as u64);
+        let body = Body::Segment(Segment::Tcp(carrying(length, &segment)));
+        let (len_bytes, serial) = (bytes.len() as u32, self.taken.into());
+        Packet { ip, body, len_bytes, account: Account::Foreign, made: now, serial }
+    }
+
+    /// The bytes of a packet of the simulator that is so long: what is missing there was taken out, and is filled up.
+    fn bytes_of(&self, ip: &Header, segment: Segment<Length>, len: usize) -> Vec<u8> {
+        let Segment::Tcp(segment) = segment else { unreachable!("it is TCP: {segment:?}") };
+        let data = if segment.payload.0 == 0 { Bytes::new() } else { self.data[&segment.seq.0].clone() };
+        assert_eq!(data.len() as u64, segment.payload.0, "packets go out again as they came");
+        let segment = carrying(data, &segment);
+        let filling = len - HEADER_LEN - segment.wire_len();
+        let mut bytes = Vec::new();
+        ip.emit(segment.wire_len() + filling, &mut bytes);
+        segment.emit(ip, &mut bytes);
+        if filling > 0 {
+            assert!(segment.payload.is_empty(), "only ACKs are changed");
+            fill_up(ip, &mut bytes, filling);
+        }
+        bytes
+    }
+}
+
+impl Place for SeatPlace {
+    fn take(&mut self, now: Instant, from: Side, packets: &[Vec<u8>], arrivals: usize) -> Arrived {
+        packets.iter().for_each(|packet| self.come(now, from, packet));
+        if self.seat.next_wake().is_some_and(|due| due <= now) {
+            self.seat.wake(now);
+            self.grant(now);
+        }
+        let arrived = std::mem::take(&mut self.arrived);
+        assert_eq!(arrived.fixed.len() + arrived.mobile.len(), arrivals, "{:?}", self.counts);
+        arrived
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn stats(&self) -> Stats {
+        self.seat.machine.stats().machine
+    }
+}
+
+const STATION: NodeId = NodeId(1);
+const RADIO: Port = Port { link: LinkId(0), interface: Interface::Radio(StationId(0)) };
+const TO_MOBILE: Onward =
+    Onward::Out { at: RADIO, to: MacAddr([2, 0, 0, 0, 0, 2]), class: Class::Data, next_hop: HOSTS.mobile.0 };
+const FROM_MOBILE: Onward = Onward::In { at: RADIO, from: NodeId(2) };
+
+/// The segment with other data.
+fn carrying<P, Q>(payload: P, segment: &tcp::Segment<Q>) -> tcp::Segment<P> {
+    let tcp::Segment { src_port, dst_port, seq, ack, flags, window, urgent, options, ecn, .. } = *segment;
+    tcp::Segment { src_port, dst_port, seq, ack, flags, window, urgent, options, ecn, payload }
+}
+
+/// So many NOPs behind the options of an ACK under this IP header, and the length of its header and its checksum to match.
+fn fill_up(ip: &Header, packet: &mut Vec<u8>, filling: usize) {
+    packet.resize(packet.len() + filling, 1);
+    let segment = &mut packet[HEADER_LEN..];
+    segment[12] = (segment.len() / 4 * 16) as u8;
+    segment[16..18].fill(0);
+    let mut sum = Sum::pseudo_header(ip, segment.len());
+    sum.add(segment);
+    segment[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+}
