@@ -104,9 +104,8 @@ impl Announcements {
         let done = self.known.lock().pass(now, towards, packet);
         self.counts.note(done);
         match done {
-            // A mark may have been taken off, or not: the bytes are the same then.
             Done::Announced | Done::Heard | Done::Answered | Done::Learned(..) => {
-                Fate::Replace(std::mem::take(packet).into())
+                Fate::Replace(std::mem::take(packet))
             }
             Done::Untouched => Fate::Pass,
         }
