@@ -19,10 +19,10 @@ pub(crate) fn what_has_announced_itself_is_reached_over_tpa_from_the_second_conn
     // Nobody answers for the server yet.
     carry(&ground, 8000);
     has_carried(&gateway, [1, 0, 0]);
-    let mut exit = start_exit(&ground, &format!("{AN_EXIT}peers = [\"router = {}\"]\n", key.display()));
     // What was learned is forgotten with the gateway.
     assert!(gateway.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end");
+    let mut exit = start_exit(&ground, &format!("{AN_EXIT}peers = [\"router = {}\"]\n", key.display()));
     let mut gateway = ground.start(&format!("{A_GATEWAY}key_file = \"{}\"\n", key.display()));
     for (port, expected) in [(8001, [1, 0, 0]), (8002, [1, 1, 0]), (8003, [1, 2, 0])] {
         carry(&ground, port);

@@ -69,7 +69,10 @@ impl Ground {
         // Tables that iptables makes when it is first asked, and keeps.
         for (program, table, chain) in [
             ("iptables", "security", "FORWARD"),
-            ("ip6tables", "security", "FORWARD"),
+            ("iptables", "security", "INPUT"),
+            ("iptables", "security", "OUTPUT"),
+            ("ip6tables", "security", "INPUT"),
+            ("ip6tables", "security", "OUTPUT"),
             ("iptables", "mangle", "PREROUTING"),
             ("iptables", "mangle", "POSTROUTING"),
             ("ip6tables", "mangle", "PREROUTING"),
