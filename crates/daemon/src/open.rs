@@ -2,9 +2,10 @@
 
 mod routes;
 
-use crate::config::{EntranceTask, InPath, SplitTask, StationTask, Task, TunnelTask};
+use crate::config::{EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
 use crate::rules::RuleError;
 use bytes::Bytes;
+use hopline_net::announce::Announcements;
 use hopline_net::dproxy::DProxy;
 use hopline_net::gateway::{Entrance, Exit};
 use hopline_net::handoff::{BaseStation, HomeAgent, MobileHost};
@@ -74,7 +75,7 @@ pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
         Task::DProxy(task) => fixed(DProxy::open(&task.config)?),
         Task::Tunnel(task) => tunnel(task)?,
         Task::Gateway(task) => gateway(task)?,
-        Task::GatewayExit(config) => fixed(Exit::open(config)?),
+        Task::GatewayExit(task) => exit(task)?,
         Task::HomeAgent(config) => fixed(HomeAgent::open(config)?),
         Task::BaseStation(task) => station(task)?,
         Task::MobileHost(config) => fixed(MobileHost::open(config)?),
@@ -118,12 +119,31 @@ fn split(task: &SplitTask) -> Result<Opened, Error> {
     Ok(Opened { service: Box::new(service), tuner: Tuner(Box::new(tune)) })
 }
 
-fn gateway(task: &EntranceTask) -> Result<Opened, gateway::Error> {
-    let service = Entrance::open(&task.config)?;
-    let opened = task.config.clone();
+fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
+    let entrance = Entrance::open(&task.config)?;
+    let service: Box<dyn Service> = match &task.announce {
+        None => Box::new(entrance),
+        Some(config) => {
+            let announcements = Announcements::open(config)?;
+            let entrance = entrance.asking(announcements.known());
+            Box::new(Together(Box::new(entrance), Box::new(announcements)))
+        }
+    };
+    let opened = (task.config.clone(), task.announce.clone());
     // Which connections are diverted is a matter of rules.
-    let tune = move |task: &Task| matches!(task, Task::Gateway(task) if task.config == opened);
-    Ok(Opened { service: Box::new(service), tuner: Tuner(Box::new(tune)) })
+    let tune = move |task: &Task| match task {
+        Task::Gateway(task) => (&task.config, &task.announce) == (&opened.0, &opened.1),
+        _ => false,
+    };
+    Ok(Opened { service, tuner: Tuner(Box::new(tune)) })
+}
+
+fn exit(task: &ExitTask) -> Result<Opened, OpenError> {
+    let exit = Exit::open(&task.config)?;
+    Ok(match &task.announce {
+        None => fixed(exit),
+        Some(config) => fixed(Together(Box::new(exit), Box::new(Announcements::open(config)?))),
+    })
 }
 
 fn station(task: &StationTask) -> Result<Opened, Error> {

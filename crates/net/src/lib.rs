@@ -1,13 +1,14 @@
 //! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue) and
 //! [paths without one](tun_pair), both ends of links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)),
-//! [split connections](split), [gateways](gateway), [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets; and
-//! [TPA over UDP](tpa).
+//! [split connections](split), [gateways](gateway), [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets;
+//! [TPA over UDP](tpa), and TPA [announced](announce) in TCP's handshakes.
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
 
 #![cfg(target_os = "linux")]
 
+pub mod announce;
 pub mod bench;
 pub mod dproxy;
 mod error;

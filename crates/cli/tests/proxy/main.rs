@@ -7,6 +7,7 @@
 //! | `floods` | packets of connections that nobody has |
 //! | `life` | how it ends, and what is left |
 //! | `reload` | SIGHUP |
+//! | `gateways` | TPA that is announced |
 //! | `asked` | status, metrics, and who asks badly |
 //! | `schedules` | kills, restarts, reloads, outages and losses, drawn from seeds |
 //! | `world` | a mobile host, a router, a server, a daemon |
@@ -17,6 +18,7 @@
 
 mod asked;
 mod floods;
+mod gateways;
 mod life;
 mod reload;
 mod schedules;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         reload::connections_go_on_while_the_file_is_read_again,
         reload::many_signals_at_once_are_read_again_and_nothing_else,
         reload::queues_and_ports_may_change_hands,
+        gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,
         asked::its_status_is_json_and_text,
         asked::its_page_is_what_prometheus_reads,
         asked::who_asks_badly_gets_nothing_and_keeps_nobody_waiting,

@@ -23,8 +23,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
 /// What tells how the router's kernel was told to treat packets.
-const LISTINGS: [&str; 9] = [
+const LISTINGS: [&str; 10] = [
     "iptables -w -S -t security",
+    "ip6tables -w -S -t security",
     "iptables -w -S -t mangle",
     "ip6tables -w -S -t mangle",
     // Without what was counted.
@@ -68,6 +69,10 @@ impl Ground {
         // Tables that iptables makes when it is first asked, and keeps.
         for (program, table, chain) in [
             ("iptables", "security", "FORWARD"),
+            ("iptables", "security", "INPUT"),
+            ("iptables", "security", "OUTPUT"),
+            ("ip6tables", "security", "INPUT"),
+            ("ip6tables", "security", "OUTPUT"),
             ("iptables", "mangle", "PREROUTING"),
             ("iptables", "mangle", "POSTROUTING"),
             ("ip6tables", "mangle", "PREROUTING"),

@@ -5,7 +5,7 @@ mod task;
 mod values;
 
 pub use keys::LogFormat;
-pub use task::{DProxyTask, EntranceTask, InPath, SplitTask, StationTask, Task, TunnelTask};
+pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
 pub use values::Subnet;
 
 use hopline_scenario::document::{self, Node};

@@ -147,3 +147,24 @@ fn a_secret_is_told_apart_from_what_is_none() {
     let absent = read(&file("").replace("/key\"", "/other\"")).unwrap_err();
     assert!(absent.contains("p.toml:5:12") && absent.contains("No such file"), "{absent}");
 }
+
+#[test]
+fn a_gateway_has_a_queue_where_it_announces_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    std::fs::write(&path, "07".repeat(32)).unwrap();
+    let gateway = format!(
+        "[[proxy]]\nkind = \"gateway\"\nexit = \"192.0.2.7:7172\"\nidentity = \"drone-7\"\nsocks = \"127.0.0.1:1080\"\nkey_file = \"{}\"\n",
+        path.display()
+    );
+    let exit = format!("[[proxy]]\nkind = \"gateway-exit\"\npeers = [\"drone-7 = {}\"]\n", path.display());
+    for text in [gateway, exit] {
+        let task = |said: &str| read(&format!("{text}{said}")).unwrap().proxies[0].task.clone();
+        assert_eq!((task("").queue(), task("").announced()), (None, None));
+        assert_eq!(task("announce = \"wlan0\"\n").queue(), Some(26_735));
+        let announced = task("announce = \"wlan0\"\nqueue = 7\n").announced().unwrap();
+        assert_eq!((announced.queue, announced.interface.as_str()), (7, "wlan0"));
+        let wrong = read(&format!("{text}announce = \"-j\"\n")).unwrap_err();
+        assert!(wrong.contains("\"-j\" is no name of an interface"), "{wrong}");
+    }
+}

@@ -2,8 +2,9 @@
 
 use super::program::{Program, RuleError};
 use super::steps::Family;
-use super::{Hooks, Offered, Queued};
+use super::{Announced, Hooks, Offered, Queued};
 use crate::config::Subnet;
+use hopline_net::announce::Role;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
@@ -41,13 +42,13 @@ pub(super) enum Jump {
 
 impl Chain {
     /// That of machines in the path: behind the firewall, and yet with both interfaces known.
-    pub(super) fn of_machines(owner: &str, place: Place) -> Self {
+    pub(super) fn of_machines(owner: &str, family: Family, place: Place) -> Self {
         let (hook, suffix) = match place {
             Place::Forward => ("FORWARD", ""),
             Place::Input => ("INPUT", "-in"),
             Place::Output => ("OUTPUT", "-out"),
         };
-        Self::new(Family::V4, "security", hook, format!("HOPLINE-{owner}{suffix}"))
+        Self::new(family, "security", hook, format!("HOPLINE-{owner}{suffix}"))
     }
 
     /// That of what comes by interfaces, before it is routed.
@@ -144,6 +145,19 @@ fn ways(hooks: Hooks, place: Place) -> (Vec<[&'static str; 3]>, String) {
         (Hooks::Local { but_mark }, Place::Output) => (vec![OUT], format!(" -m mark ! --mark {but_mark:#x}")),
         _ => (Vec::new(), String::new()),
     }
+}
+
+/// The rules for handshakes of TCP that cross an interface at a place.
+pub(super) fn rules_for_handshakes(announced: &Announced, place: Place) -> Vec<String> {
+    let Announced { queue, interface, role } = announced;
+    let ways: &[&str] = match (place, role) {
+        (Place::Output, _) => &["-o"],
+        (Place::Input, _) => &["-i"],
+        (Place::Forward, Role::Called) => &["-o", "-i"],
+        (Place::Forward, Role::Caller) => &[],
+    };
+    let rule = |way| format!("{way} {interface} -p tcp --tcp-flags SYN SYN {}", to_queue(*queue));
+    ways.iter().map(rule).collect()
 }
 
 /// The rules for packets that come by an interface, and for those that leave.

@@ -19,8 +19,9 @@ pub use program::RuleError;
 
 use crate::config::{Capture, Config, Subnet};
 use chain::{Chain, Place};
+use hopline_net::announce::Role;
 use std::fmt;
-use steps::Step;
+use steps::{Family, Step};
 
 /// The rules of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub struct Rules {
     capture: Capture,
     queued: Vec<Queued>,
     offered: Vec<Offered>,
+    announced: Vec<Announced>,
     captured: Vec<Captured>,
     shaped: Vec<Shaped>,
 }
@@ -61,6 +63,15 @@ pub(crate) enum Hooks {
 pub(crate) struct Offered {
     pub(crate) queue: u16,
     pub(crate) interface: String,
+}
+
+/// An interface whose handshakes of TCP wait in a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Announced {
+    pub(crate) queue: u16,
+    pub(crate) interface: String,
+    /// Of who calls, this host's own wait; of who is called, also those of hosts behind it.
+    pub(crate) role: Role,
 }
 
 /// An interface that sends no faster than this.
@@ -99,6 +110,7 @@ impl Rules {
             capture: config.capture,
             queued: tasks().filter_map(|task| task.queued()).collect(),
             offered: tasks().filter_map(|task| task.offered()).collect(),
+            announced: tasks().filter_map(|task| task.announced()).collect(),
             captured: tasks().flat_map(|task| task.captured()).collect(),
             shaped: tasks().filter_map(|task| task.shaped()).collect(),
         }
@@ -106,11 +118,12 @@ impl Rules {
 
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        for place in [Place::Forward, Place::Input, Place::Output] {
-            let rules: Vec<String> =
-                self.queued.iter().flat_map(|queued| chain::rules_of(queued, place)).collect();
-            if !rules.is_empty() {
-                steps.push(Step::chain(Chain::of_machines(&self.owner, place), &rules));
+        for family in [Family::V4, Family::V6] {
+            for place in [Place::Forward, Place::Input, Place::Output] {
+                let rules = self.rules_at(family, place);
+                if !rules.is_empty() {
+                    steps.push(Step::chain(Chain::of_machines(&self.owner, family, place), &rules));
+                }
             }
         }
         if !self.offered.is_empty() {
@@ -121,6 +134,16 @@ impl Rules {
         }
         steps.extend(self.shaped.iter().map(Step::shaped));
         steps
+    }
+
+    /// Those of machines in the path.
+    fn rules_at(&self, family: Family, place: Place) -> Vec<String> {
+        // Those that repair read IPv4.
+        let queued = self.queued.iter().filter(|_| family == Family::V4);
+        let queued = queued.flat_map(|queued| chain::rules_of(queued, place));
+        let announced =
+            self.announced.iter().flat_map(|announced| chain::rules_for_handshakes(announced, place));
+        queued.chain(announced).collect()
     }
 }
 

@@ -47,6 +47,19 @@ fn at_the_end_of_a_link_what_is_sent_again_does_not_wait_again() {
 }
 
 #[test]
+fn of_who_announces_handshakes_wait_and_of_who_answers_those_of_hosts_behind_it_too() {
+    let at = |role| {
+        let announced = Announced { queue: 7, interface: "wlan0".into(), role };
+        [Place::Forward, Place::Input, Place::Output]
+            .map(|place| chain::rules_for_handshakes(&announced, place))
+    };
+    let rule =
+        |way| format!("{way} wlan0 -p tcp --tcp-flags SYN SYN -j NFQUEUE --queue-num 7 --queue-bypass");
+    assert_eq!(at(Role::Caller), [vec![], vec![rule("-i")], vec![rule("-o")]]);
+    assert_eq!(at(Role::Called), [vec![rule("-o"), rule("-i")], vec![rule("-i")], vec![rule("-o")]]);
+}
+
+#[test]
 fn more_ports_than_a_rule_takes_are_several_rules() {
     let ports: Vec<u16> = (1..=31).collect();
     let rules = rules_of(&queued(&[], &ports));
@@ -63,8 +76,8 @@ fn hosts_of_another_version_of_ip_are_none_rather_than_all() {
 fn a_chain_goes_with_every_jump_to_it_and_no_other() {
     let listing = "-P FORWARD ACCEPT\n-N HOPLINE-x\n-N HOPLINE-xy\n-A FORWARD -j HOPLINE-xy\n-A FORWARD -j HOPLINE-x\n\
                    -A FORWARD -j HOPLINE-x\n-A HOPLINE-x -o wlan0 -j ACCEPT\n";
-    let chain = Chain::of_machines("x", Place::Forward);
-    assert!(chain.is_in(listing) && !Chain::of_machines("", Place::Forward).is_in(listing));
+    let chain = Chain::of_machines("x", Family::V4, Place::Forward);
+    assert!(chain.is_in(listing) && !Chain::of_machines("", Family::V4, Place::Forward).is_in(listing));
     assert_eq!(
         chain.unmaking(listing),
         "*security\n-D FORWARD -j HOPLINE-x\n-D FORWARD -j HOPLINE-x\n-F HOPLINE-x\n-X HOPLINE-x\nCOMMIT\n"
@@ -108,7 +121,7 @@ fn what_was_written_down_is_read_again_and_a_line_without_end_is_not() {
     let journal = journal::Journal::of("x", folder.path());
     assert_eq!(journal.read().unwrap(), []);
     let made = [
-        steps::Made::Chain(Chain::of_machines("a", Place::Input)),
+        steps::Made::Chain(Chain::of_machines("a", Family::V4, Place::Input)),
         steps::Made::Rule(steps::Family::V6, "pref 1".into()),
     ];
     made.iter().for_each(|made| journal.add(made).unwrap());

@@ -11,6 +11,7 @@ use super::onward::{self, From};
 use super::relay::{Side, relay};
 use super::service;
 use super::trunk::{Trunk, Unwilling};
+use crate::announce::{Known, Speaks};
 use crate::service::{Ledger, Service};
 use crate::tpa::Host;
 use std::io::{self, ErrorKind};
@@ -26,6 +27,7 @@ pub struct Entrance {
     config: EntranceConfig,
     doors: Vec<Door>,
     host: Host,
+    known: Option<Known>,
 }
 
 impl Entrance {
@@ -42,7 +44,15 @@ impl Entrance {
         });
         let host = Host::bind(local)
             .map_err(|error| crate::Error::new(format!("taking the UDP address {local}"), error))?;
-        Ok(Self { config: config.clone(), doors, host })
+        Ok(Self { config: config.clone(), doors, host, known: None })
+    }
+
+    /// Has it ask the exit only for hosts that are known to speak TPA. Others, and what the exit does not allow, are connected to by TCP,
+    /// whatever [`EntranceConfig::fallback`] says: their answers teach, and the next connection to them may be TPA's (TPA §6). So `known`
+    /// must be of announcements through which the connections of this entrance pass. Names are not looked up here: they go to the exit.
+    #[must_use]
+    pub fn asking(self, known: Known) -> Self {
+        Self { known: Some(known), ..self }
     }
 
     /// Where it listens, in the order of [`EntranceConfig::ways`].
@@ -56,7 +66,7 @@ impl Entrance {
 
 impl Service for Entrance {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { config, doors, host } = *self;
+        let Self { config, doors, host, known } = *self;
         let figures = Arc::<EntranceFigures>::default();
         let seats = config.max_connections as usize;
         let shared = Arc::new(Shared {
@@ -64,6 +74,7 @@ impl Service for Entrance {
             figures: Arc::clone(&figures),
             seats: Arc::new(Semaphore::new(seats)),
             anteroom: Arc::new(Semaphore::new(seats.div_ceil(2))),
+            known,
             config,
         });
         let work = async {
@@ -91,6 +102,8 @@ struct Shared {
     seats: Arc<Semaphore>,
     /// Places of those that have not said where they want to go.
     anteroom: Arc<Semaphore>,
+    /// What hosts speak; `None`: all are the exit's.
+    known: Option<Known>,
 }
 
 /// How a connection goes on.
@@ -139,8 +152,11 @@ impl Shared {
 
     /// A leg to `destination`: by the exit, or without one.
     async fn reach(self: &Arc<Self>, destination: &Destination, client: SocketAddr) -> Result<Far, Denial> {
+        if !self.is_for_exit(destination) {
+            return self.go_unannounced(destination, client).await;
+        }
         let Some(greeted) = self.trunk.open().await else {
-            return self.go_by_tcp(destination, client).await;
+            return self.fall_back(destination, client).await;
         };
         let source = (self.config.sources == Sources::Client).then_some(client);
         match self.trunk.ask(greeted, destination, source).await {
@@ -148,7 +164,11 @@ impl Shared {
                 self.figures.tpa_connections.add();
                 Ok(Far::Tpa(leg))
             }
-            Err(Unwilling::Denied(Denial::TooMany)) => self.go_by_tcp(destination, client).await,
+            Err(Unwilling::Denied(Denial::TooMany)) => self.fall_back(destination, client).await,
+            // The host speaks TPA, and this port of it does not.
+            Err(Unwilling::Denied(Denial::NotAllowed)) if self.known.is_some() => {
+                self.go_unannounced(destination, client).await
+            }
             Err(Unwilling::Denied(denial)) => Err(denial),
             Err(Unwilling::Rejected) => {
                 self.figures.rejected_connections.add();
@@ -158,18 +178,40 @@ impl Shared {
         }
     }
 
-    async fn go_by_tcp(&self, destination: &Destination, client: SocketAddr) -> Result<Far, Denial> {
+    /// Whether the exit is to be asked for `destination`.
+    fn is_for_exit(&self, destination: &Destination) -> bool {
+        match (&self.known, destination) {
+            (Some(known), Destination::Address(address)) => {
+                known.speaks(address.ip().to_canonical()) == Some(Speaks::Tpa)
+            }
+            (None, _) | (_, Destination::Named { .. }) => true,
+        }
+    }
+
+    /// To who does not speak TPA.
+    async fn go_unannounced(&self, destination: &Destination, client: SocketAddr) -> Result<Far, Denial> {
+        let leg = self.go_by_tcp(destination, client).await?;
+        self.figures.unannounced_connections.add();
+        Ok(Far::Tcp(leg))
+    }
+
+    /// For want of an exit.
+    async fn fall_back(&self, destination: &Destination, client: SocketAddr) -> Result<Far, Denial> {
         if self.config.fallback == Fallback::Refuse {
             return Err(Denial::NetworkUnreachable);
         }
+        let leg = self.go_by_tcp(destination, client).await?;
+        self.figures.tcp_connections.add();
+        Ok(Far::Tcp(leg))
+    }
+
+    async fn go_by_tcp(&self, destination: &Destination, client: SocketAddr) -> Result<TcpLeg, Denial> {
         let from = match self.config.sources {
             Sources::Client => From::Client(client),
             Sources::Gateway => From::Gateway,
         };
         let how = (&self.config.tcp, self.config.connect_timeout);
-        let leg = onward::connect(destination, from, |_| true, how).await?;
-        self.figures.tcp_connections.add();
-        Ok(Far::Tcp(leg))
+        onward::connect(destination, from, |_| true, how).await
     }
 
     async fn pass_on(self: &Arc<Self>, client: TcpLeg, far: Far) {

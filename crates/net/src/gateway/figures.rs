@@ -79,6 +79,7 @@ figures! {
         unintelligible_connections: "SOCKS clients that said nothing in time, or nothing that is served here",
         tpa_connections: "connections carried by TPA",
         tcp_connections: "connections carried by TCP because no exit answered, or it had too many",
+        unannounced_connections: "connections carried by TCP because their host is not known to speak TPA, or not at that port",
         refused_connections: "connections that the exit or the destination refused, or nobody could make",
         rejected_connections: "connections of which the exit would not hear, or whose answer was not its own: wrong key or name",
         finished_connections: "connections that both sides ended",

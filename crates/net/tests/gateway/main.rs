@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+mod announced;
 mod carried;
 mod diverted;
 mod helpers;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         killed::tests(),
         over_link::tests(),
         diverted::tests(),
+        announced::tests(),
         measure::tests(),
     ];
     run(tests.into_iter().flatten().collect::<Vec<Test>>(), Some(4))

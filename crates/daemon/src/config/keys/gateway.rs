@@ -65,6 +65,11 @@ pub const CONGESTION: Key = Key::text(
     "congestion",
     "congestion control of the kernel's TCP to clients and servers; default: the system's",
 );
+/// `announce`.
+pub const ANNOUNCE: Key = Key::text(
+    "announce",
+    "interface that leads to the other gateway and beyond it, such as wlan0: a reserved bit in handshakes of TCP that cross it tells which hosts are reached over TPA, and others are by TCP; default: none, and all are the other gateway's",
+);
 /// `listen`.
 pub const LISTEN: Key =
     Key::text("listen", "UDP address and port where entrances find it; default: 0.0.0.0:7172");
@@ -95,4 +100,4 @@ pub(super) const ENTRANCE: &[Key] = &[
 /// Those of an exit.
 pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS, ALLOWED];
 /// Those of both.
-pub(super) const BOTH: &[Key] = &[SOURCES.key, CWND_MAX, CONGESTION];
+pub(super) const BOTH: &[Key] = &[ANNOUNCE, SOURCES.key, CWND_MAX, CONGESTION];

@@ -287,10 +287,11 @@ impl KindKey {
                 gateway::ENTRANCE,
                 gateway::BOTH,
                 in_path::PORTS_SERVED,
+                in_path::WAITING,
                 split::LISTENER,
                 split::CONNECTIONS,
             ],
-            Self::GatewayExit => &[gateway::AN_EXIT, gateway::BOTH, split::CONNECTIONS],
+            Self::GatewayExit => &[gateway::AN_EXIT, gateway::BOTH, in_path::WAITING, split::CONNECTIONS],
             Self::HomeAgent => {
                 &[SECRET, handoff::ALL, handoff::FIXED, handoff::HOME, handoff::ENDS, pair::LONGEST]
             }

@@ -3,7 +3,8 @@
 use super::super::keys::{KindKey, gateway as keys, proxy, split};
 use super::super::values::{self, Subnet};
 use super::{in_path, secret};
-use crate::rules::{Calls, Captured};
+use crate::rules::{Announced, Calls, Captured};
+use hopline_net::announce::{self, Role};
 use hopline_net::gateway::destination::{Destination, Rule};
 use hopline_net::gateway::key::{Key, Name, Peer};
 use hopline_net::gateway::socks::Login;
@@ -27,8 +28,19 @@ pub struct EntranceTask {
     pub ports: Vec<u16>,
     /// Where they are taken.
     pub port: u16,
+    /// What tells it which hosts speak TPA; `None`: all are the exit's.
+    pub announce: Option<announce::Config>,
     /// What it is.
     pub config: EntranceConfig,
+}
+
+/// An exit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExitTask {
+    /// What answers for its hosts that they speak TPA; `None`: nobody is told.
+    pub announce: Option<announce::Config>,
+    /// What it is.
+    pub config: ExitConfig,
 }
 
 /// Where diverted connections are taken at the first proxy of a file.
@@ -76,8 +88,13 @@ impl EntranceTask {
             destinations: values::parsed_list(section, keys::DESTINATIONS.name, "network", "10.1.0.0/16")?,
             ports: in_path::ports(section),
             port,
+            announce: announce(section, Role::Caller, number)?,
             config,
         })
+    }
+
+    pub(super) fn announced(&self) -> Option<Announced> {
+        self.announce.as_ref().map(announced)
     }
 
     /// The connections that end here without knowing.
@@ -92,8 +109,30 @@ impl EntranceTask {
     }
 }
 
+impl ExitTask {
+    pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Self, Problem> {
+        Ok(Self { announce: announce(section, Role::Called, number)?, config: exit(section)? })
+    }
+
+    pub(super) fn announced(&self) -> Option<Announced> {
+        self.announce.as_ref().map(announced)
+    }
+}
+
+/// What tells, or is told, which hosts speak TPA.
+fn announce(section: &Section<'_>, role: Role, number: u16) -> Result<Option<announce::Config>, Problem> {
+    let Some(name) = section.word(keys::ANNOUNCE.name) else { return Ok(None) };
+    let interface = values::interface(section, keys::ANNOUNCE.name, name)?;
+    Ok(Some(announce::Config::new(role, interface, in_path::queue(section, number))))
+}
+
+/// The handshakes that it sees.
+fn announced(config: &announce::Config) -> Announced {
+    Announced { queue: config.queue, interface: config.interface.clone(), role: config.machine.role }
+}
+
 /// What a section says of an exit.
-pub(super) fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
+fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
     let mut config = ExitConfig::new(peers(section)?);
     config.listen = values::parsed(section, keys::LISTEN.name, "address with a port", "0.0.0.0:7172")?
         .unwrap_or(config.listen);

@@ -8,15 +8,14 @@ mod pair;
 mod secret;
 mod split;
 
-pub use gateway::EntranceTask;
+pub use gateway::{EntranceTask, ExitTask};
 pub use handoff::StationTask;
 pub use in_path::InPath;
 pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
 
 use super::keys::KindKey;
-use crate::rules::{Captured, Offered, Queued, Shaped};
-use hopline_net::gateway::ExitConfig;
+use crate::rules::{Announced, Captured, Offered, Queued, Shaped};
 use hopline_net::handoff::{HomeConfig, MobileConfig};
 use hopline_net::neighborhood as nred;
 use hopline_proxy::{mtcp, nack, snoop};
@@ -44,7 +43,7 @@ pub enum Task {
     /// Takes connections over to TPA.
     Gateway(Box<EntranceTask>),
     /// Takes them back to TCP.
-    GatewayExit(Box<ExitConfig>),
+    GatewayExit(Box<ExitTask>),
     /// Sends what is for mobile hosts to where they are.
     HomeAgent(Box<HomeConfig>),
     /// Serves mobile hosts.
@@ -72,7 +71,7 @@ impl Task {
             KindKey::DProxy => Self::DProxy(Box::new(DProxyTask::resolve(section, number)?)),
             KindKey::Opaque | KindKey::Arq => Self::Tunnel(Box::new(TunnelTask::resolve(kind, section)?)),
             KindKey::Gateway => Self::Gateway(Box::new(EntranceTask::resolve(section, number)?)),
-            KindKey::GatewayExit => Self::GatewayExit(Box::new(gateway::exit(section)?)),
+            KindKey::GatewayExit => Self::GatewayExit(Box::new(ExitTask::resolve(section, number)?)),
             KindKey::HomeAgent => Self::HomeAgent(Box::new(handoff::home_agent(section)?)),
             KindKey::BaseStation => Self::BaseStation(Box::new(handoff::base_station(section, number)?)),
             KindKey::MobileHost => Self::MobileHost(Box::new(handoff::mobile_host(section)?)),
@@ -119,6 +118,15 @@ impl Task {
         }
     }
 
+    /// The handshakes that wait for what it says, if there are some.
+    pub(crate) fn announced(&self) -> Option<Announced> {
+        match self {
+            Self::Gateway(task) => task.announced(),
+            Self::GatewayExit(task) => task.announced(),
+            _ => None,
+        }
+    }
+
     /// The interface whose rate it is told, if it is.
     pub(crate) fn shaped(&self) -> Option<Shaped> {
         match self {
@@ -140,6 +148,11 @@ impl Task {
     /// The queue of the kernel that it has, if it has one.
     #[must_use]
     pub fn queue(&self) -> Option<u16> {
-        self.queued().map(|queued| queued.queue).or(self.offered().map(|offered| offered.queue))
+        let queues = [
+            self.queued().map(|queued| queued.queue),
+            self.offered().map(|offered| offered.queue),
+            self.announced().map(|announced| announced.queue),
+        ];
+        queues.into_iter().flatten().next()
     }
 }

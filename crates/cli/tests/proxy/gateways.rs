@@ -1,0 +1,57 @@
+//! A gateway on the router and an exit on the server, which announce TPA in handshakes of TCP.
+
+use crate::transfer::transfer;
+use crate::world::*;
+use std::fs;
+use std::path::PathBuf;
+
+/// What the server's daemon is told: it is an exit for itself.
+const AN_EXIT: &str = "[[proxy]]\nkind = \"gateway-exit\"\nlisten = \"10.8.0.1:7172\"\nallowed = [\"10.8.0.1\"]\nannounce = \"fixed\"\n";
+/// What the router's is told.
+const A_GATEWAY: &str = "[[proxy]]\nkind = \"gateway\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\ndivert = \"mobile\"\nannounce = \"fixed\"\n";
+
+pub(crate) fn what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let key = ground.folder.path().join("key");
+    fs::write(&key, "07".repeat(32)).unwrap();
+    let mut gateway = ground.start(&format!("{A_GATEWAY}key_file = \"{}\"\n", key.display()));
+    // Nobody answers for the server yet.
+    carry(&ground, 8000);
+    has_carried(&gateway, [1, 0, 0]);
+    // What was learned is forgotten with the gateway.
+    assert!(gateway.ended_by("TERM").success());
+    ground.is_as_before(&before, "told to end");
+    let mut exit = start_exit(&ground, &format!("{AN_EXIT}peers = [\"router = {}\"]\n", key.display()));
+    let mut gateway = ground.start(&format!("{A_GATEWAY}key_file = \"{}\"\n", key.display()));
+    for (port, expected) in [(8001, [1, 0, 0]), (8002, [1, 1, 0]), (8003, [1, 2, 0])] {
+        carry(&ground, port);
+        has_carried(&gateway, expected);
+    }
+    assert_eq!(gateway.figure("gateway", "tpa_answers"), 1);
+    assert_eq!(exit.figure("gateway-exit", "heard_syns"), 1);
+    assert!(exit.ended_by("TERM").success() && gateway.ended_by("TERM").success());
+    ground.is_as_before(&before, "told to end again");
+}
+
+/// The mobile host sends the server something, at this port.
+fn carry(ground: &Ground, port: u16) {
+    transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
+}
+
+/// Waits until it has carried so many connections by TCP for want of an announcement, by TPA, and by TCP for want of an exit.
+fn has_carried(gateway: &Daemon, expected: [u64; 3]) {
+    let names = ["unannounced_connections", "tpa_connections", "tcp_connections"];
+    let carried = || names.map(|name| gateway.figure("gateway", name));
+    until_or(|| panic!("{:?}, not {expected:?}: {}", carried(), gateway.said()), || carried() == expected);
+}
+
+/// The daemon of the server.
+fn start_exit(ground: &Ground, text: &str) -> Daemon {
+    let state: PathBuf = ground.folder.path().join("exit-state");
+    let file = ground.folder.path().join("exit.toml");
+    fs::write(&file, format!("state_dir = \"{}\"\n{text}", state.display())).unwrap();
+    let mut daemon = Daemon::begin(&ground.server, &file, &state);
+    daemon.wait_until("the exit runs", |status| status["proxies"][0]["state"] == "running");
+    daemon
+}

@@ -1,0 +1,45 @@
+//! TPA announced in handshakes of the kernel's TCP: two hosts, and a router between them where one is asked for.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+mod handshakes;
+mod router;
+mod world;
+
+use hopline_harness::{Need, run};
+use hopline_net::Namespace;
+use hopline_net::nfqueue::{Config, Queue};
+use std::process::ExitCode;
+
+/// What all of them need.
+const NEEDS: [Need; 5] = [
+    Need::Program("iptables"),
+    Need::Program("ip6tables"),
+    Need::Program("nft"),
+    Need::Program("ip"),
+    Need::Of(why_no_queue),
+];
+
+fn main() -> ExitCode {
+    let tests = hopline_harness::tests!(NEEDS;
+        handshakes::two_ends_learn_each_other_over_ipv4,
+        handshakes::two_ends_learn_each_other_over_ipv6,
+        handshakes::a_host_that_does_not_answer_is_called_without_a_mark_from_then_on,
+        handshakes::what_is_remembered_is_forgotten_in_its_time,
+        handshakes::a_call_that_nobody_answers_is_marked_once,
+        handshakes::who_drops_marked_calls_costs_one_retransmission,
+        handshakes::handshakes_pass_when_the_service_has_gone,
+        handshakes::what_does_not_cross_the_interface_is_left_alone,
+        handshakes::a_vanished_interface_ends_it,
+        handshakes::mistakes_are_named,
+        router::a_router_answers_for_the_host_behind_it,
+        router::a_router_calls_for_the_host_behind_it,
+    );
+    run(tests, Some(4))
+}
+
+/// Why there is no NFQUEUE here; tried.
+fn why_no_queue() -> Option<String> {
+    let tried = || Namespace::new()?.run(|| Queue::open(&Config::new(0, "lo")).map(drop))?;
+    tried().err().map(|error| error.to_string())
+}

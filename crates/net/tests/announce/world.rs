@@ -1,0 +1,226 @@
+//! Hosts and cables, services on threads of their own, and what nftables sees on the way.
+
+use hopline_net::Namespace;
+use hopline_net::announce::{Announcements, Config, Known, Role};
+use hopline_net::service::{Figure, Ledger, Service};
+use hopline_net::veth::{self, Trains};
+use hopline_testkit::namespace::host::{address, ip, opened, succeed};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle, sleep};
+use std::time::Duration;
+
+/// What hosts call the interface that leads to the other end.
+pub(crate) const CABLE: &str = "cable";
+/// The queue that the rules name.
+pub(crate) const QUEUE: u16 = 7;
+
+/// Two hosts at one cable: who calls, and who is called.
+pub(crate) struct World {
+    pub(crate) caller: Namespace,
+    pub(crate) called: Namespace,
+}
+
+pub(crate) const CALLER: Ipv4Addr = Ipv4Addr::new(10, 93, 0, 1);
+pub(crate) const CALLED: Ipv4Addr = Ipv4Addr::new(10, 93, 0, 2);
+pub(crate) const CALLED_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x93, 0, 0, 0, 0, 0, 2);
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let [caller, called] = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+        veth::join([&caller, &called], CABLE, Trains::Never).unwrap();
+        for (host, v4, last) in [(&caller, CALLER, 1), (&called, CALLED, 2)] {
+            host.run(|| address(CABLE, v4, 24)).unwrap();
+            ip(host, &format!("-6 address add fd00:93::{last}/64 dev {CABLE} nodad"));
+        }
+        Self { caller, called }
+    }
+
+    /// Who calls marks its calls.
+    pub(crate) fn announcing(&self) -> Standing {
+        Standing::at(&self.caller, Role::Caller, Hooks::Local)
+    }
+
+    /// Who is called answers them.
+    pub(crate) fn answering(&self) -> Standing {
+        Standing::at(&self.called, Role::Called, Hooks::Local)
+    }
+}
+
+/// Where handshakes are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hooks {
+    /// Those of the host's own connections.
+    Local,
+    /// Those that it passes on.
+    Forward,
+}
+
+/// Has handshakes that cross the cable wait.
+pub(crate) fn divert(host: &Namespace, hooks: Hooks) {
+    let places = match hooks {
+        Hooks::Local => ["OUTPUT -o", "INPUT -i"],
+        Hooks::Forward => ["FORWARD -o", "FORWARD -i"],
+    };
+    for iptables in ["iptables", "ip6tables"] {
+        for place in places {
+            let rule = format!(
+                "-w -A {place} {CABLE} -p tcp --tcp-flags SYN SYN -j NFQUEUE --queue-num {QUEUE} --queue-bypass"
+            );
+            succeed(host, iptables, &rule);
+        }
+    }
+}
+
+/// Announcements on a thread of their own.
+pub(crate) struct Standing {
+    pub(crate) known: Known,
+    ledger: Arc<Ledger>,
+    stop: Arc<OwnedFd>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Standing {
+    pub(crate) fn at(host: &Namespace, role: Role, hooks: Hooks) -> Self {
+        Self::with(host, &Config::new(role, CABLE, QUEUE), hooks)
+    }
+
+    pub(crate) fn with(host: &Namespace, config: &Config, hooks: Hooks) -> Self {
+        divert(host, hooks);
+        let service = opened(host, || Announcements::open(config));
+        let (known, ledger) = (service.known(), Arc::new(Ledger::default()));
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let (kept, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
+        let run = move || Box::new(service).run(stopped.as_fd(), &kept);
+        let thread = thread::Builder::new().name("announcer".into()).spawn(run).unwrap();
+        Self { known, ledger, stop, thread }
+    }
+
+    /// Ends it, and waits for that.
+    pub(crate) fn end(self) -> Ended {
+        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
+        self.thread.join().unwrap().unwrap();
+        Ended(self.ledger.read())
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn wait(self) -> io::Result<()> {
+        self.thread.join().unwrap()
+    }
+}
+
+/// What a service has counted.
+pub(crate) struct Ended(Vec<Figure>);
+
+impl Ended {
+    pub(crate) fn figure(&self, name: &str) -> u64 {
+        self.0.iter().find(|figure| figure.name == name).expect("it has this name").value
+    }
+}
+
+/// Who is called listens at `ip`, and bytes go both ways of a connection.
+pub(crate) fn talk(world: &World, ip: impl Into<IpAddr>) {
+    talk_between(&world.caller, &world.called, ip.into());
+}
+
+pub(crate) fn talk_between(caller: &Namespace, called: &Namespace, ip: IpAddr) {
+    let listener = called.run(|| TcpListener::bind((ip, 0)).unwrap()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let mut here = connect(caller, to);
+    let (mut there, _) = listener.accept().unwrap();
+    here.write_all(b"ping").unwrap();
+    expect(&mut there, b"ping");
+    there.write_all(b"pong").unwrap();
+    expect(&mut here, b"pong");
+}
+
+pub(crate) fn connect(from: &Namespace, to: SocketAddr) -> TcpStream {
+    from.run(|| TcpStream::connect_timeout(&to, Duration::from_secs(60)).unwrap()).unwrap()
+}
+
+fn expect(from: &mut TcpStream, what: &[u8; 4]) {
+    from.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut bytes = [0; 4];
+    from.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, what);
+}
+
+/// What nftables sees of calls that come to a host, before anything else does: those with reserved bits, and those without.
+pub(crate) struct Sight<'a>(&'a Namespace);
+
+/// What becomes of calls in sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Passes,
+    /// Those with reserved bits, as on a path that knows none.
+    MarkedIsDropped,
+    IsDropped,
+}
+
+impl<'a> Sight<'a> {
+    pub(crate) fn of(host: &'a Namespace, seen: Seen) -> Self {
+        let (marked, plain) = match seen {
+            Seen::Passes => ("accept", "accept"),
+            Seen::MarkedIsDropped => ("drop", "accept"),
+            Seen::IsDropped => ("drop", "drop"),
+        };
+        // The low half of the 13th byte of TCP's header: bits 100 to 103.
+        let table = format!(
+            "table inet sight {{
+               counter marked {{ }}
+               counter plain {{ }}
+               chain prerouting {{
+                 type filter hook prerouting priority -400;
+                 iifname {CABLE} tcp flags & syn == syn @th,100,4 != 0 counter name marked {marked}
+                 iifname {CABLE} tcp flags & syn == syn @th,100,4 == 0 counter name plain {plain}
+               }}
+             }}"
+        );
+        nft(host, &["-f", "-"], &table);
+        Self(host)
+    }
+
+    /// Calls, or answers to them, that came with reserved bits, and without.
+    pub(crate) fn counts(&self) -> [u64; 2] {
+        ["marked", "plain"].map(|counter| {
+            let listed = nft(self.0, &["list", "counter", "inet", "sight", counter], "");
+            let mut words = listed.split_whitespace().skip_while(|&word| word != "packets");
+            words.nth(1).unwrap().parse().unwrap()
+        })
+    }
+
+    /// Waits until it has come to that.
+    pub(crate) fn await_counts(&self, is_right: impl Fn([u64; 2]) -> bool) -> [u64; 2] {
+        for _ in 0..600 {
+            let counts = self.counts();
+            if is_right(counts) {
+                return counts;
+            }
+            sleep(Duration::from_millis(100));
+        }
+        unreachable!("marked, plain: {:?}", self.counts())
+    }
+}
+
+fn nft(host: &Namespace, words: &[&str], input: &str) -> String {
+    let mut command = Command::new("nft");
+    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = host.spawn(command).unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "nft {words:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Segments with a wrong checksum that the kernel of a host has met.
+pub(crate) fn wrong_checksums(host: &Namespace) -> u64 {
+    let text = host.run(|| std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap()).unwrap();
+    let mut lines = text.lines().filter(|line| line.starts_with("Tcp:"));
+    let [names, values] = [lines.next().unwrap(), lines.next().unwrap()];
+    let place = names.split(' ').position(|name| name == "InCsumErrors").unwrap();
+    values.split(' ').nth(place).unwrap().parse().unwrap()
+}
