@@ -17,7 +17,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Lowest real-time priority: above every ordinary thread, below whoever cares more.
-const PRIORITY: c_int = 1;
+pub(crate) const PRIORITY: c_int = 1;
 
 /// Puts the calling thread into a new network namespace.
 pub(crate) fn leave_network_namespace() -> io::Result<()> {
