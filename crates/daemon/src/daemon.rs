@@ -7,7 +7,7 @@ use crate::rules::{self, Rules};
 use crate::seat::{Change, Event, Seat};
 use crate::state::State;
 use crate::status::Status;
-use crate::{RunError, control, log, metrics, sandbox};
+use crate::{RunError, control, log, metrics, sandbox, starter};
 use hopline_scenario::source::Problems;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -32,7 +32,8 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     let config = Config::load(path)?;
     log::start(config.log);
     let state = State::take(&config.state_dir, &config.name)?;
-    sandbox::enter(&[config.folders_written(), vec![state.folder().to_owned()]].concat());
+    let folders = [config.folders_written(), vec![state.folder().to_owned()]].concat();
+    starter::begin(|| sandbox::enter(&folders)).map_err(RunError::Thread)?;
     // Before anything is there to be cleaned up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;

@@ -1,7 +1,6 @@
 //! What a daemon gives up before it meets its first packet.
 
 use caps::{CapSet, Capability, CapsHashSet};
-use hopline_net::sched;
 use landlock::{
     ABI, Access, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
 };
@@ -19,8 +18,6 @@ const WRITTEN: [&str; 2] = ["/dev", "/run"];
 /// Gives up every capability that is not needed, the right to gain others, and writing outside of `folders`, /dev and /run where the
 /// kernel has Landlock. Threads and programs that are started later have no more. What cannot be given up is told.
 pub(crate) fn enter(folders: &[PathBuf]) {
-    // Where it is not permitted threads are as all others; the first one says so.
-    let _ = sched::keep_the_right_to_be_on_time();
     if let Err(error) = drop_capabilities() {
         warn!(%error, "capabilities that are not needed could not be given up");
     }

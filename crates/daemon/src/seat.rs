@@ -1,19 +1,19 @@
 //! A proxy that runs: its service on a thread, what it has done, and what becomes of it when it ends against its will.
 
-use crate::config::{Proxy, Task, Timing};
+use crate::config::{Proxy, Task};
 use crate::open::{self, Opened, Tuner};
+use crate::starter;
 use crate::status::{Condition, ProxyStatus};
-use hopline_net::sched::{self, Priority};
 use hopline_net::service::{Ledger, Service};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Once};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
@@ -228,30 +228,14 @@ fn run(
     let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
     let stopped = stop.try_clone()?;
     let life = LIVES.fetch_add(1, Ordering::Relaxed);
-    let (ledger, events, proxy, timing) = (ledger.clone(), events.clone(), name.clone(), task.timing());
+    let (ledger, events, proxy) = (ledger.clone(), events.clone(), name.clone());
     let body = move || {
-        keep_time(timing);
         if let Err(why) = serve(service, &stopped, &ledger) {
             let _ = events.send(Event::Ended(Ended { proxy, life, why }));
         }
     };
-    let thread = thread::Builder::new().name(format!("proxy {name}")).spawn(body)?;
+    let thread = starter::spawn(task.timing(), format!("proxy {name}"), body)?;
     Ok(State::Running { life, ending: Ending { stop, thread: Some(thread) }, tuner })
-}
-
-/// Has the calling thread, and those that it starts, run when they must. The first one tells whether that is permitted.
-fn keep_time(timing: Timing) {
-    static TOLD: Once = Once::new();
-    if timing == Timing::Fair {
-        return;
-    }
-    let priority = sched::be_on_time();
-    TOLD.call_once(|| match priority {
-        Priority::RealTime => info!("packets are served in real time"),
-        Priority::Ordinary => {
-            info!("packets are served as others run: real time needs CAP_SYS_RESOURCE at the start, or LimitRTPRIO=1")
-        }
-    });
 }
 
 /// Runs a service until it is told to stop; else says why it has ended. One that panics takes nothing else with it.
