@@ -1,7 +1,7 @@
 //! However a daemon ends, nothing is left of it; what it can do without it waits for.
 
 use crate::start::BOTH;
-use crate::transfer::{End, Pace, Transfer, transfer};
+use crate::transfer::{End, Pace, Transfer, in_a_thread, transfer};
 use crate::world::{Ground, MOBILE, SERVER, processes_told_of, shell, signal, until_or};
 use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::veth::{self, Trains};
@@ -176,7 +176,7 @@ pub(crate) fn packets_are_served_in_real_time_where_that_is_permitted_and_privil
     let real_time = ("1", "in real time");
     let (ordinary, without) =
         (("0", "as others run"), ["prlimit", "--rtprio=0", "setpriv", "--bounding-set=-sys_nice"]);
-    let here = match thread::spawn(be_on_time).join().unwrap() {
+    let here = match in_a_thread(be_on_time).join().unwrap() {
         Priority::RealTime => real_time,
         Priority::Ordinary => ordinary,
     };

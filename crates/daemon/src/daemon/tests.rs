@@ -2,6 +2,7 @@ use super::*;
 use crate::open::Tuner;
 use crate::status::Condition;
 use hopline_net::service::{Ledger, Service};
+use rustix::event::{PollFd, PollFlags, poll};
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -11,10 +12,7 @@ struct Slow(Receiver<()>);
 
 impl Service for Slow {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, _: &Ledger) -> io::Result<()> {
-        rustix::event::poll(
-            &mut [rustix::event::PollFd::from_borrowed_fd(stop, rustix::event::PollFlags::IN)],
-            None,
-        )?;
+        poll(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], None)?;
         self.0.recv().map_err(io::Error::other)
     }
 }
@@ -45,16 +43,18 @@ fn who_asks_while_a_proxy_is_slow_to_end_is_answered() {
     let inner = Mutex::new(Inner { reloads: 0, seats });
     let shared = Arc::new(Shared { name: "x".into(), since: now(), inner });
     let (changed, begun) = (shared.clone(), events.clone());
-    let change = thread::spawn(move || changed.change(&after, |proxy| seat(&proxy, &begun).0));
+    let change =
+        thread::Builder::new().spawn(move || changed.change(&after, |proxy| seat(&proxy, &begun).0)).unwrap();
     let (answers, answer) = channel();
     let asked = shared.clone();
-    thread::spawn(move || {
+    let ask = move || {
         // Until it is under way.
         while asked.status().proxies.iter().all(|proxy| proxy.state == Condition::Running) {
             thread::yield_now();
         }
         answers.send(asked.status()).unwrap();
-    });
+    };
+    thread::Builder::new().spawn(ask).unwrap();
     let status = answer.recv_timeout(Duration::from_secs(20)).expect("an answer before it has ended");
     let states: Vec<_> = status.proxies.iter().map(|proxy| (proxy.name.as_str(), proxy.state)).collect();
     assert_eq!(states, [("snoop", Condition::Running), ("split", Condition::Waiting)]);
