@@ -186,6 +186,8 @@ pub(crate) fn packets_are_served_in_real_time_where_that_is_permitted_and_privil
         daemon.wait_until("it runs", |status| status["proxies"][0]["state"] == "running");
         until_or(|| panic!("{}", daemon.said()), || daemon.said().contains(says));
         let is_so = |process| {
+            // A thread names itself when it has begun.
+            until_or(|| panic!("{:?}", policies(process)), || policies(process).contains_key("proxy snoop"));
             let policies = policies(process);
             assert_eq!(policies["proxy snoop"], policy, "{policies:?}");
             let others = |name: &str| !["proxy snoop", "starter"].contains(&name);
