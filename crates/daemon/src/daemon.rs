@@ -7,7 +7,7 @@ use crate::rules::{self, Rules};
 use crate::seat::{Change, Event, Seat};
 use crate::state::State;
 use crate::status::Status;
-use crate::{RunError, control, log, metrics, sandbox};
+use crate::{RunError, control, log, metrics, sandbox, starter};
 use hopline_scenario::source::Problems;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -32,7 +32,8 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     let config = Config::load(path)?;
     log::start(config.log);
     let state = State::take(&config.state_dir, &config.name)?;
-    sandbox::enter(state.folder());
+    let folders = [config.folders_written(), vec![state.folder().to_owned()]].concat();
+    starter::begin(|| sandbox::enter(&folders)).map_err(RunError::Thread)?;
     // Before anything is there to be cleaned up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
@@ -162,18 +163,7 @@ impl Daemon {
         }
         // Names of rules stay those of the start.
         let config = Config { proxies: config.proxies, ..self.config.clone() };
-        let mut inner = self.shared.lock();
-        let mut before: Vec<Seat> = std::mem::take(&mut inner.seats);
-        let mut kept = Vec::new();
-        for proxy in &config.proxies {
-            let place = before.iter().position(|seat| seat.proxy().name == proxy.name);
-            kept.push(place.and_then(|place| keep(before.remove(place), proxy)));
-        }
-        drop(before);
-        for (proxy, kept) in config.proxies.iter().zip(kept) {
-            inner.seats.push(kept.unwrap_or_else(|| Seat::begin(proxy.clone(), &self.events)));
-        }
-        drop(inner);
+        self.shared.change(&config.proxies, |proxy| Seat::begin(proxy, &self.events));
         match rules::change(&Rules::of(&config), self.state.folder()) {
             Ok(()) => info!("read again"),
             Err(error) => error!(%error, "the rules are not those of the file"),
@@ -186,7 +176,7 @@ impl Daemon {
     /// Ends the rules, so that nothing new comes, then the seats that they lead to.
     fn end(self) -> Result<(), RunError> {
         let undone = rules::undo(&self.config.name, self.state.folder());
-        self.shared.lock().seats.clear();
+        self.shared.change(&[], |proxy| Seat::begin(proxy, &self.events));
         info!("ended");
         Ok(undone.map(drop)?)
     }
@@ -198,24 +188,35 @@ fn open_all(proxies: &[Proxy]) -> Result<Vec<Opened>, RunError> {
     proxies.iter().map(open).collect()
 }
 
-/// A seat that goes on under a changed file, or `None`: it has ended.
-fn keep(mut seat: Seat, proxy: &Proxy) -> Option<Seat> {
-    match seat.change_to(&proxy.task) {
-        Change::None => Some(seat),
-        Change::Tuned => {
-            info!(proxy = proxy.name, "has other parameters");
-            Some(seat)
-        }
-        Change::Another => {
-            drop(seat);
-            None
-        }
-    }
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has these proxies run and no others. What did not change goes on; the others have ended before one of them begins, and whoever asks
+    /// meanwhile is answered.
+    fn change(&self, proxies: &[Proxy], begin: impl Fn(Proxy) -> Seat) {
+        let (mut kept, mut endings) = (Vec::new(), Vec::new());
+        for seat in &mut self.lock().seats {
+            let name = seat.proxy().name.clone();
+            let proxy = proxies.iter().find(|proxy| proxy.name == name);
+            match proxy.map_or(Change::Another, |proxy| seat.change_to(&proxy.task)) {
+                Change::None => kept.push(name),
+                Change::Tuned => {
+                    info!(proxy = name, "has other parameters");
+                    kept.push(name);
+                }
+                Change::Another => endings.extend(seat.tell_to_end()),
+            }
+        }
+        // Waits for all of them: what one had another may need.
+        drop(endings);
+        let others = proxies.iter().filter(|proxy| !kept.contains(&proxy.name));
+        let begun: Vec<Seat> = others.cloned().map(begin).collect();
+        let mut inner = self.lock();
+        inner.seats.retain(|seat| kept.contains(&seat.proxy().name));
+        inner.seats.extend(begun);
+        inner.seats.sort_by_key(|seat| proxies.iter().position(|proxy| proxy.name == seat.proxy().name));
     }
 
     fn status(&self) -> Status {
@@ -258,3 +259,6 @@ fn forward(mut signals: Signals, events: Sender<Event>) -> io::Result<()> {
 fn now() -> Instant {
     Instant::now()
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@
 //! | `daemon` | the life of a daemon; `seat`: that of a proxy; `open`: what does its work |
 //! | `keeper` | what cleans up behind a daemon that was killed |
 //! | `state` | its folder and its lock |
-//! | `sandbox` | what it gives up |
+//! | `sandbox` | what it gives up; `starter`: what it keeps of that |
 //! | `control`, [`status`], `metrics`, `log` | what it says of itself |
 
 #![cfg(target_os = "linux")]
@@ -22,6 +22,7 @@ mod open;
 pub mod rules;
 mod sandbox;
 mod seat;
+mod starter;
 mod state;
 pub mod status;
 

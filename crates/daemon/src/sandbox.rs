@@ -5,7 +5,7 @@ use landlock::{
     ABI, Access, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
 };
 use rustix::thread::set_no_new_privs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tracing::{debug, warn};
 
 /// What it needs as long as it lives: queues, raw sockets, other hosts' addresses; ports below 1024.
@@ -15,16 +15,16 @@ const KEPT: [Capability; 3] =
 /// Where it may write beside its own folder: /dev for TUN, /run for the lock of iptables.
 const WRITTEN: [&str; 2] = ["/dev", "/run"];
 
-/// Gives up every capability that is not needed, the right to gain others, and writing outside of `folder`, /dev and /run where the
+/// Gives up every capability that is not needed, the right to gain others, and writing outside of `folders`, /dev and /run where the
 /// kernel has Landlock. Threads and programs that are started later have no more. What cannot be given up is told.
-pub(crate) fn enter(folder: &Path) {
+pub(crate) fn enter(folders: &[PathBuf]) {
     if let Err(error) = drop_capabilities() {
         warn!(%error, "capabilities that are not needed could not be given up");
     }
     if let Err(error) = set_no_new_privs(true) {
         warn!(%error, "the right to gain privileges could not be given up");
     }
-    match confine(folder) {
+    match confine(folders) {
         Ok(RulesetStatus::NotEnforced) => debug!("this kernel has no Landlock"),
         Ok(_) => {}
         Err(error) => warn!(%error, "writing to other folders could not be given up"),
@@ -46,12 +46,14 @@ fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
     caps::set(None, CapSet::Permitted, &left)
 }
 
-fn confine(folder: &Path) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
+fn confine(folders: &[PathBuf]) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
     let abi = ABI::V1;
     let mut rules = Ruleset::default().handle_access(AccessFs::from_all(abi))?.create()?;
     rules = rules.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::from_read(abi)))?;
-    for place in WRITTEN.iter().map(Path::new).chain([folder]) {
-        rules = rules.add_rule(PathBeneath::new(PathFd::new(place)?, AccessFs::from_all(abi)))?;
+    for place in WRITTEN.iter().map(Path::new).chain(folders.iter().map(PathBuf::as_path)) {
+        // In a folder that is not there nobody writes: whoever wants to will say so.
+        let Ok(place) = PathFd::new(place) else { continue };
+        rules = rules.add_rule(PathBeneath::new(place, AccessFs::from_all(abi)))?;
     }
     Ok(rules.restrict_self()?.ruleset)
 }

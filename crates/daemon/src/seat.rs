@@ -2,15 +2,18 @@
 
 use crate::config::{Proxy, Task};
 use crate::open::{self, Opened, Tuner};
+use crate::starter;
 use crate::status::{Condition, ProxyStatus};
 use hopline_net::service::{Ledger, Service};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
@@ -28,7 +31,7 @@ pub(crate) enum Event {
 pub(crate) struct Ended {
     /// Of which seat.
     pub(crate) proxy: String,
-    /// Which of its services: an earlier one says nothing of the one that runs.
+    /// Which service of all that there were: an earlier one says nothing of the one that runs.
     pub(crate) life: u64,
     /// Why.
     pub(crate) why: String,
@@ -46,8 +49,8 @@ pub(crate) struct Seat {
 
 enum State {
     Running {
-        stop: OwnedFd,
-        thread: JoinHandle<()>,
+        life: u64,
+        ending: Ending,
         tuner: Tuner,
     },
     /// Its service is opened again when this time has come; `failures` in a row.
@@ -56,6 +59,12 @@ enum State {
         until: Instant,
         failures: u32,
     },
+}
+
+/// A service that runs. Dropped, it is told to end, and waited for.
+pub(crate) struct Ending {
+    stop: OwnedFd,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// What a change of its file has come to for a seat.
@@ -76,7 +85,7 @@ impl Seat {
     /// One that runs, with a service that has been opened.
     pub(crate) fn start(proxy: Proxy, opened: Opened, events: &Sender<Event>) -> io::Result<Self> {
         let ledger = Arc::<Ledger>::default();
-        let state = run(&proxy.name, opened, 1, &ledger, events)?;
+        let state = run(&proxy, opened, &ledger, events)?;
         info!(proxy = proxy.name, kind = proxy.task.kind(), "running");
         Ok(Self { proxy, state, ledger, since: now(), lives: 1, restarts: 0 })
     }
@@ -102,7 +111,7 @@ impl Seat {
 
     /// Its service has ended.
     pub(crate) fn has_ended(&mut self, ended: &Ended) {
-        if ended.life != self.lives || !matches!(self.state, State::Running { .. }) {
+        if !matches!(self.state, State::Running { life, .. } if life == ended.life) {
             return;
         }
         warn!(proxy = self.proxy.name, why = ended.why, "ended; it is started again");
@@ -126,11 +135,12 @@ impl Seat {
         let failures = *failures;
         let again = |seat: &Self| -> Result<State, String> {
             let opened = open::open(&seat.proxy.task).map_err(|e| e.to_string())?;
-            run(&seat.proxy.name, opened, seat.lives + 1, &seat.ledger, events).map_err(|e| e.to_string())
+            run(&seat.proxy, opened, &seat.ledger, events).map_err(|e| e.to_string())
         };
         match again(self) {
             Ok(running) => {
-                info!(proxy = self.proxy.name, "running again");
+                let what = if self.lives == 0 { "running" } else { "running again" };
+                info!(proxy = self.proxy.name, kind = self.proxy.task.kind(), "{what}");
                 (self.state, self.since) = (running, now());
                 self.restarts += u64::from(self.lives > 0);
                 self.lives += 1;
@@ -157,6 +167,19 @@ impl Seat {
         }
     }
 
+    /// Tells its service to end. Whoever has what is returned waits for that; the seat waits for another one to take its place.
+    pub(crate) fn tell_to_end(&mut self) -> Option<Ending> {
+        let why = "told to end".to_owned();
+        match std::mem::replace(&mut self.state, State::Waiting { why, until: now(), failures: 0 }) {
+            State::Running { ending, .. } => {
+                self.since = now();
+                ending.tell();
+                Some(ending)
+            }
+            State::Waiting { .. } => None,
+        }
+    }
+
     /// How it is.
     pub(crate) fn status(&self) -> ProxyStatus {
         let (state, why) = match &self.state {
@@ -180,42 +203,56 @@ impl Seat {
     }
 }
 
-/// Ends its service, and waits until it has.
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let ended = State::Waiting { why: String::new(), until: self.since, failures: 0 };
-        if let State::Running { stop, thread, .. } = std::mem::replace(&mut self.state, ended) {
-            let _ = rustix::io::write(&stop, &1u64.to_ne_bytes());
-            let _ = thread.join();
-        }
+impl Ending {
+    fn tell(&self) {
+        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
     }
 }
 
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.tell();
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// How many services there were, in all seats.
+static LIVES: AtomicU64 = AtomicU64::new(0);
+
 fn run(
-    name: &str,
+    Proxy { name, task }: &Proxy,
     Opened { service, tuner }: Opened,
-    life: u64,
     ledger: &Arc<Ledger>,
     events: &Sender<Event>,
 ) -> io::Result<State> {
     let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
     let stopped = stop.try_clone()?;
-    let (ledger, events, proxy) = (ledger.clone(), events.clone(), name.to_owned());
+    let life = LIVES.fetch_add(1, Ordering::Relaxed);
+    let (ledger, events, proxy) = (ledger.clone(), events.clone(), name.clone());
     let body = move || {
         if let Err(why) = serve(service, &stopped, &ledger) {
             let _ = events.send(Event::Ended(Ended { proxy, life, why }));
         }
     };
-    let thread = thread::Builder::new().name(format!("proxy {name}")).spawn(body)?;
-    Ok(State::Running { stop, thread, tuner })
+    let thread = starter::spawn(task.timing(), format!("proxy {name}"), body)?;
+    Ok(State::Running { life, ending: Ending { stop, thread: Some(thread) }, tuner })
 }
 
 /// Runs a service until it is told to stop; else says why it has ended. One that panics takes nothing else with it.
 fn serve(service: Box<dyn Service>, stop: &OwnedFd, ledger: &Ledger) -> Result<(), String> {
     match catch_unwind(AssertUnwindSafe(|| service.run(stop.as_fd(), ledger))) {
-        Ok(ended) => ended.map_err(|error| error.to_string()),
+        // Nor is anything the matter with it then if it stumbles.
+        Ok(_) if is_told(stop) => Ok(()),
+        Ok(Ok(())) => Err("it has ended, and nobody told it to".into()),
+        Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("a panic, which is a mistake in hopline; the log says where".into()),
     }
+}
+
+/// Services look, and take nothing out.
+fn is_told(stop: &OwnedFd) -> bool {
+    let mut looked = [PollFd::new(stop, PollFlags::IN)];
+    poll(&mut looked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
 #[expect(clippy::disallowed_methods, reason = "a daemon is in real time")]

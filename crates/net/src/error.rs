@@ -11,13 +11,24 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// This kernel has no such congestion control, or keeps it for root.
+    /// This kernel has no such congestion control.
     #[error("there is no congestion control `{name}` here; this kernel has: {offered}")]
     NoSuchCongestionControl {
         /// What was asked for.
         name: String,
         /// What there is, separated by spaces.
         offered: String,
+    },
+    /// This kernel keeps it for who has `CAP_NET_ADMIN` (`net.ipv4.tcp_allowed_congestion_control`).
+    #[error(
+        "this process may not use the congestion control `{name}`: it needs CAP_NET_ADMIN, or `{name}` in \
+         net.ipv4.tcp_allowed_congestion_control, which has: {allowed}"
+    )]
+    ForbiddenCongestionControl {
+        /// What was asked for.
+        name: String,
+        /// What everybody may use, separated by spaces.
+        allowed: String,
     },
     /// This namespace has no interface of this name, now.
     #[error("there is no interface `{name}` here")]

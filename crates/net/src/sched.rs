@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 pub enum Priority {
     /// Before everything that is not real-time (`SCHED_FIFO`).
     RealTime,
-    /// As everybody: there was no permission for more (`CAP_SYS_NICE`).
+    /// As everybody: there was no permission for more (`CAP_SYS_NICE`, or `RLIMIT_RTPRIO`).
     Ordinary,
 }
 
@@ -23,4 +23,11 @@ pub fn be_on_time() -> Priority {
         Ok(()) => Priority::RealTime,
         Err(_) => Priority::Ordinary,
     }
+}
+
+/// Has the calling thread run as all others again. Threads that it started before stay as they are: each begins as the one that starts it.
+pub fn be_as_others() {
+    let _ = set_current_timer_slack(None);
+    // Whoever is before others may always step back.
+    let _ = sys::become_ordinary();
 }

@@ -121,9 +121,18 @@ pub(crate) fn add_route(
 
 /// `SCHED_FIFO` for the calling thread.
 pub(crate) fn become_real_time() -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: PRIORITY };
+    schedule(libc::SCHED_FIFO, PRIORITY)
+}
+
+/// `SCHED_OTHER` for the calling thread.
+pub(crate) fn become_ordinary() -> io::Result<()> {
+    schedule(libc::SCHED_OTHER, 0)
+}
+
+fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority };
     // SAFETY: 0 is the calling thread, and the parameter is only read, during the call.
-    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) };
+    let result = unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
     answer(result)
 }
 

@@ -47,19 +47,27 @@ pub fn info(connection: &TcpStream) -> Result<Info, Error> {
 /// Sets the congestion control of a socket, such as `cubic`.
 ///
 /// # Errors
-/// [`Error::NoSuchCongestionControl`] if this kernel does not have it, or only root may use it.
+/// [`Error::NoSuchCongestionControl`] if this kernel does not have it, [`Error::ForbiddenCongestionControl`] if this process may not use it.
 pub fn set_congestion_control(socket: &socket2::Socket, name: &str) -> Result<(), Error> {
     sockopt::set_tcp_congestion(socket, name).map_err(|e| match e {
-        Errno::NOENT | Errno::PERM => {
+        Errno::NOENT => {
             Error::NoSuchCongestionControl { name: name.into(), offered: offered_congestion_controls() }
         }
+        Errno::PERM => Error::ForbiddenCongestionControl {
+            name: name.into(),
+            allowed: listed("tcp_allowed_congestion_control"),
+        },
         _ => Error::system(format!("setting the congestion control {name}"), e),
     })
 }
 
 /// Those that are loaded, separated by spaces; asking for another by name may load it.
 pub(crate) fn offered_congestion_controls() -> String {
-    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    listed("tcp_available_congestion_control")
+}
+
+fn listed(parameter: &str) -> String {
+    let path = format!("/proc/sys/net/ipv4/{parameter}");
     fs::read_to_string(path).map_or_else(|_| "(it does not say)".into(), |text| text.trim().into())
 }
 

@@ -196,7 +196,8 @@ impl LegOptions {
     /// Whether this kernel takes them, tried with a socket that nobody will use.
     ///
     /// # Errors
-    /// [`Error::NoSuchCongestionControl`], [`Error::Unavailable`] where a privilege is missing, and what the system says to the rest.
+    /// [`Error::NoSuchCongestionControl`], [`Error::ForbiddenCongestionControl`], [`Error::Unavailable`] where a privilege is missing, and
+    /// what the system says to the rest.
     pub fn check(&self) -> Result<(), Error> {
         let trial = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
             .map_err(|e| Error::new("opening a socket", e))?;

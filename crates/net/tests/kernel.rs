@@ -7,6 +7,7 @@ use hopline_net::tpa::{self, TpaListener, TpaStream};
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Error, Interface, Namespace, Tun, tcp};
 use hopline_testkit::namespace::run_tests;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{Read, Write};
@@ -25,6 +26,10 @@ fn main() -> ExitCode {
         ("what_is_written_to_the_tun_arrives", what_is_written_to_the_tun_arrives),
         ("mistakes_are_named", mistakes_are_named),
         ("congestion_control_is_set_for_a_socket", congestion_control_is_set_for_a_socket),
+        (
+            "who_may_not_use_a_congestion_control_is_told_which_are_allowed",
+            who_may_not_use_a_congestion_control_is_told_which_are_allowed,
+        ),
         ("tcp_tells_its_round_trip", tcp_tells_its_round_trip),
         ("root_is_on_time", root_is_on_time),
         ("a_cable_carries_trains_unless_told_not_to", a_cable_carries_trains_unless_told_not_to),
@@ -164,6 +169,33 @@ fn congestion_control_is_set_for_a_socket() {
     assert!(error.starts_with("there is no congestion control `nosuch` here; this kernel has: "), "{error}");
     assert!(error.contains("reno"), "{error}");
     assert_eq!(tcp::congestion_control(&socket).unwrap(), "reno");
+}
+
+fn who_may_not_use_a_congestion_control_is_told_which_are_allowed() {
+    let listed =
+        |what: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{what}_congestion_control")).unwrap();
+    let (available, allowed) = (listed("available"), listed("allowed"));
+    // Capabilities are those of a thread.
+    let without_privilege = || {
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets).unwrap();
+        for name in available.split_whitespace() {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            let set = tcp::set_congestion_control(&socket, name).map_err(|error| error.to_string());
+            if allowed.split_whitespace().any(|allowed| allowed == name) {
+                assert_eq!(set, Ok(()));
+            } else {
+                let said = set.unwrap_err();
+                assert!(
+                    said.starts_with(&format!("this process may not use the congestion control `{name}`")),
+                    "{said}"
+                );
+                assert!(said.contains("CAP_NET_ADMIN") && said.ends_with(allowed.trim()), "{said}");
+            }
+        }
+    };
+    thread::scope(|scope| scope.spawn(without_privilege).join().unwrap());
 }
 
 fn tcp_tells_its_round_trip() {

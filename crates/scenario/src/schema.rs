@@ -219,7 +219,7 @@ pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], p
     for (name, entry) in table {
         match keys.iter().find(|k| k.name == name) {
             Some(key) => check_value(&entry.node, key, &join(path, name), problems),
-            None => problems.push(unknown(name, entry, path, keys)),
+            None => problems.push(unknown(name, entry, path, keys.iter().map(|key| key.name))),
         }
     }
     if !path.is_empty() {
@@ -244,13 +244,19 @@ pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-fn unknown(name: &str, entry: &Entry, path: &str, keys: &'static [Key]) -> Problem {
+/// What is wrong with the key `name` in a table called `path` that takes the keys `known`, and not this one.
+pub fn unknown<'a>(
+    name: &str,
+    entry: &Entry,
+    path: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Problem {
     let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
     let problem = Problem::new(format!("unknown key `{name}`{place}")).at(&entry.key);
-    match nearest(name, keys.iter().map(|k| k.name)) {
+    match nearest(name, known.clone()) {
         Some(known) => problem.help(format!("did you mean `{known}`?")),
         None => {
-            let all: Vec<&str> = keys.iter().map(|k| k.name).collect();
+            let all: Vec<&str> = known.collect();
             problem.help(format!("known keys: {}", all.join(", ")))
         }
     }

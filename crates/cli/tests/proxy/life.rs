@@ -1,9 +1,12 @@
 //! However a daemon ends, nothing is left of it; what it can do without it waits for.
 
 use crate::start::BOTH;
-use crate::transfer::{End, Pace, Transfer, transfer};
+use crate::transfer::{End, Pace, Transfer, in_a_thread, transfer};
 use crate::world::{Ground, MOBILE, SERVER, processes_told_of, shell, signal, until_or};
+use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::veth::{self, Trains};
+use std::collections::BTreeMap;
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
@@ -155,4 +158,55 @@ pub(crate) fn a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays() {
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains("pfifo at the interface mobile is there already"), "{said}");
     assert_eq!(shell(&ground.router, QUEUE), before);
+}
+
+/// Policies of the threads of a process by their names: proc_pid_stat(5), the 41st field.
+fn policies(process: u32) -> BTreeMap<String, String> {
+    let of = |task: fs::DirEntry| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap();
+        let (name, rest) = stat.split_once('(').unwrap().1.rsplit_once(')').unwrap();
+        (name.to_owned(), rest.split_whitespace().nth(38).unwrap().to_owned())
+    };
+    fs::read_dir(format!("/proc/{process}/task")).unwrap().map(|task| of(task.unwrap())).collect()
+}
+
+pub(crate) fn packets_are_served_in_real_time_where_that_is_permitted_and_privileges_are_given_up() {
+    let ground = Ground::new();
+    // sched(7): SCHED_OTHER is 0, SCHED_FIFO 1.
+    let real_time = ("1", "in real time");
+    let (ordinary, without) =
+        (("0", "as others run"), ["prlimit", "--rtprio=0", "setpriv", "--bounding-set=-sys_nice"]);
+    let here = match in_a_thread(be_on_time).join().unwrap() {
+        Priority::RealTime => real_time,
+        Priority::Ordinary => ordinary,
+    };
+    for (words, (policy, says)) in [(&[][..], here), (&without[..], ordinary)] {
+        let file = ground.write(BOTH);
+        let mut daemon = ground.begin_by(words, &file);
+        daemon.wait_until("it runs", |status| status["proxies"][0]["state"] == "running");
+        until_or(|| panic!("{}", daemon.said()), || daemon.said().contains(says));
+        let is_so = |process| {
+            // A thread names itself when it has begun.
+            until_or(|| panic!("{:?}", policies(process)), || policies(process).contains_key("proxy snoop"));
+            let policies = policies(process);
+            assert_eq!(policies["proxy snoop"], policy, "{policies:?}");
+            let others = |name: &str| !["proxy snoop", "starter"].contains(&name);
+            assert!(policies.iter().all(|(name, is)| !others(name) || is == "0"), "{policies:?}");
+        };
+        is_so(daemon.process.id());
+        // A service that begins later is as the first.
+        ground.write(&BOTH.replacen("mobile", "fixed", 1));
+        daemon.signal("HUP");
+        daemon.wait_until("it has read again", |status| status["reloads"] == 1);
+        is_so(daemon.process.id());
+        assert!(!daemon.said().contains("running again"), "{}", daemon.said());
+        assert_eq!(daemon.said().matches("packets are served").count(), 1, "{}", daemon.said());
+        // capabilities(7): CAP_NET_BIND_SERVICE is bit 10, CAP_NET_ADMIN 12, CAP_NET_RAW 13.
+        let status = fs::read_to_string(format!("/proc/{}/status", daemon.process.id())).unwrap();
+        for set in ["CapPrm", "CapEff"] {
+            assert!(status.contains(&format!("{set}:\t{:016x}\n", 1 << 10 | 1 << 12 | 1 << 13)), "{status}");
+        }
+        assert!(daemon.ended_by("TERM").success());
+        fs::remove_file(ground.folder.path().join("proxy.log")).unwrap();
+    }
 }

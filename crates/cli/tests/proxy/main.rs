@@ -31,8 +31,14 @@ use hopline_testkit::namespace::LINK;
 use std::process::ExitCode;
 
 /// What all of them need.
-const NEEDS: [Need; 5] =
-    [LINK, Need::Program("iptables"), Need::Program("nft"), Need::Program("ip"), Need::Program("setpriv")];
+const NEEDS: [Need; 6] = [
+    LINK,
+    Need::Program("iptables"),
+    Need::Program("nft"),
+    Need::Program("ip"),
+    Need::Program("setpriv"),
+    Need::Program("prlimit"),
+];
 
 fn main() -> ExitCode {
     let tests = tests!(NEEDS;
@@ -52,6 +58,7 @@ fn main() -> ExitCode {
         life::killed_at_any_moment_of_its_start_it_leaves_nothing,
         life::killed_and_started_again_at_once_it_runs,
         life::killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start,
+        life::packets_are_served_in_real_time_where_that_is_permitted_and_privileges_are_given_up,
         life::an_interface_that_vanishes_is_waited_for,
         life::the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_with_it,
         life::a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays,
@@ -64,7 +71,7 @@ fn main() -> ExitCode {
         asked::who_asks_badly_gets_nothing_and_keeps_nobody_waiting,
         floods::forged_flows_are_bounded_and_transfers_go_on,
         floods::forged_calls_are_bounded_and_transfers_go_on_when_they_are_given_up,
-        floods::a_tunnel_answers_strangers_with_no_more_than_they_sent,
+        floods::who_listens_for_datagrams_counts_garbage_and_answers_with_no_more_than_came,
         schedules::some_schedules_lose_nothing,
     );
     let long = [

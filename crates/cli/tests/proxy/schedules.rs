@@ -20,6 +20,8 @@ const WORLDS: u64 = 6;
 const GROWTH: u64 = 16 << 20;
 /// Where the daemon of the router reaches the mobile host by its tunnel.
 const TUNNELLED: &str = "10.82.0.2";
+/// Where programs of the mobile host reach the server by the gateways.
+const FORWARDED: (&str, u16) = ("127.0.0.1", 5006);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
@@ -72,7 +74,7 @@ struct Field {
     ground: Ground,
     before: String,
     near: Daemon,
-    _far: Daemon,
+    far: Daemon,
     /// Memory after the first schedule of the daemon that runs.
     warm: Option<u64>,
     reloads: usize,
@@ -87,12 +89,20 @@ impl Field {
         let far = folder.join("far.toml");
         let state = folder.join("far");
         let tunnel = tunnel(&ground, ["10.9.0.1", "10.9.0.254"], TUNNELLED);
-        fs::write(&far, format!("state_dir = \"{}\"\n{tunnel}", state.display())).unwrap();
+        let (link, key) = (link(&ground, ["10.9.0.1", "10.9.0.254"], "host"), folder.join("link.key"));
+        let gateway = format!(
+            "[[proxy]]\nkind = \"gateway\"\nexit = \"10.9.0.254:7172\"\nidentity = \"mobile\"\nkey_file = \"{}\"\nforward = [\"{}:{} = {SERVER}:{}\"]\n",
+            key.display(),
+            FORWARDED.0,
+            FORWARDED.1,
+            FORWARDED.1,
+        );
+        fs::write(&far, format!("state_dir = \"{}\"\n{tunnel}{link}{gateway}", state.display())).unwrap();
         let mut far = Daemon::begin(&ground.mobile, &far, &state);
         far.wait_until("the far end runs", |status| status["proxies"][0]["state"] == "running");
         ground.write(&text(&ground, 0));
         let near = ground.start_file(&folder.join("proxy.toml"));
-        Self { ground, before, near, _far: far, warm: None, reloads: 0 }
+        Self { ground, before, near, far, warm: None, reloads: 0 }
     }
 
     fn run(&mut self, schedule: &Schedule) {
@@ -111,6 +121,17 @@ impl Field {
             ("snoop", Transfer::start([&ground.mobile, &ground.server], (SERVER, 5001), BYTES, pace)),
             ("m-tcp", Transfer::start(down, (MOBILE, 5003), BYTES, pace)),
             ("split", Transfer::start([&ground.mobile, &ground.server], (SERVER, 5002), BYTES, pace)),
+            ("d-proxy", Transfer::start(down, (MOBILE, 5005), BYTES, pace)),
+            (
+                "gateway",
+                Transfer::start_by(
+                    [&ground.mobile, &ground.server],
+                    FORWARDED,
+                    (SERVER, FORWARDED.1),
+                    BYTES,
+                    pace,
+                ),
+            ),
             ("opaque", Transfer::start([&ground.router, &ground.mobile], (TUNNELLED, 5004), BYTES, pace)),
         ];
         for &(after, event) in &schedule.events {
@@ -121,7 +142,7 @@ impl Field {
             let (end, sent) = transfer.unwrap_or_else(|error| panic!("{what}: {error}")).ends();
             match (what, end) {
                 (_, End::Whole) => {}
-                ("split", End::Broken(_)) if schedule.ends_daemons() => {}
+                ("split" | "gateway", End::Broken(_)) if schedule.ends_daemons() => {}
                 _ => panic!("{what}: {end:?}, {sent:?}; the daemon: {}", self.near.said()),
             }
         }
@@ -162,7 +183,10 @@ impl Field {
 
     fn end(mut self) {
         assert!(self.near.ended_by("TERM").success());
-        let Self { ground, before, _far: far, .. } = self;
+        let Self { ground, before, far, .. } = self;
+        for (proxy, figure) in [("d-proxy", "segments_in"), ("gateway", "tpa_connections")] {
+            assert!(far.figure(proxy, figure) > 0, "nothing went by it: {}", far.status());
+        }
         drop(far);
         ground.is_as_before(&before, "at the end");
     }
@@ -176,6 +200,21 @@ fn text(ground: &Ground, reloads: usize) -> String {
         .replacen("ports = [5002]", &format!("ports = [5002]\nmobile_congestion = \"{law}\""), 1)
         + "[[proxy]]\nkind = \"mtcp\"\ninterface = \"mobile\"\nports = [5003]\nsubnets = [\"10.9.0.0/24\"]\n"
         + &tunnel
+        // Behind the others: it has what they leave.
+        + &link(ground, ["10.9.0.254", "10.9.0.1"], "router")
+        + &format!(
+            "[[proxy]]\nkind = \"gateway-exit\"\npeers = [\"mobile = {}\"]\n",
+            ground.folder.path().join("link.key").display()
+        )
+}
+
+/// An end of D-Proxy.
+fn link(ground: &Ground, [local, peer]: [&str; 2], stands: &str) -> String {
+    let key = ground.folder.path().join("link.key");
+    format!(
+        "[[proxy]]\nkind = \"d-proxy\"\ninterface = \"mobile\"\nlocal = \"{local}\"\npeer = \"{peer}\"\nport = 1023\nstands = \"{stands}\"\nkey_file = \"{}\"\n",
+        key.display()
+    )
 }
 
 fn tunnel(ground: &Ground, [local, peer]: [&str; 2], address: &str) -> String {

@@ -51,9 +51,21 @@ pub(crate) fn content(seed: u64, len: usize) -> Vec<u8> {
 impl Transfer {
     /// Sends so many bytes from one host to another, at its address and port.
     pub(crate) fn start(hosts: [&Namespace; 2], to: (&str, u16), len: usize, pace: Pace) -> io::Result<Self> {
-        let to = SocketAddr::new(to.0.parse::<IpAddr>().unwrap(), to.1);
+        Self::start_by(hosts, to, to, len, pace)
+    }
+
+    /// The same, calling `by`, which leads there.
+    pub(crate) fn start_by(
+        hosts: [&Namespace; 2],
+        by: (&str, u16),
+        to: (&str, u16),
+        len: usize,
+        pace: Pace,
+    ) -> io::Result<Self> {
+        let [by, to] =
+            [by, to].map(|(address, port)| SocketAddr::new(address.parse::<IpAddr>().unwrap(), port));
         let listener = hosts[1].run(|| listen(to)).unwrap();
-        let mut sender = hosts[0].run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap()?;
+        let mut sender = hosts[0].run(|| TcpStream::connect_timeout(&by, PATIENCE)).unwrap()?;
         sender.set_write_timeout(Some(PATIENCE))?;
         listener.set_nonblocking(true)?;
         let mut receiver = accepted(&listener)?;

@@ -126,6 +126,11 @@ impl Ground {
         Daemon::begin(&self.router, file, &self.state())
     }
 
+    /// The same, started by another program, which becomes it.
+    pub(crate) fn begin_by(&self, words: &[&str], file: &Path) -> Daemon {
+        Daemon::begin_by(&self.router, words, file, &self.state())
+    }
+
     /// All that the router's kernel was told.
     pub(crate) fn listing(&self) -> String {
         let script: Vec<String> =
@@ -223,8 +228,17 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn begin(host: &Namespace, file: &Path, state: &Path) -> Self {
+        Self::begin_by(host, &[], file, state)
+    }
+
+    fn begin_by(host: &Namespace, words: &[&str], file: &Path, state: &Path) -> Self {
         let log = file.with_extension("log");
-        let mut command = proxy("run", file);
+        let mut command = Command::new(words.first().unwrap_or(&env!("CARGO_BIN_EXE_hopline")));
+        command.env("NO_COLOR", "1").stdin(Stdio::null());
+        if let Some(rest) = words.get(1..) {
+            command.args(rest).arg(env!("CARGO_BIN_EXE_hopline"));
+        }
+        command.args(["proxy", "run"]).arg(file);
         let said = File::options().create(true).append(true).open(&log).unwrap();
         command.stdout(Stdio::null()).stderr(said);
         Self { process: host.spawn(command).unwrap(), socket: state.join("hopline.sock"), log }

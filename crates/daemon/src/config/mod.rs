@@ -2,17 +2,20 @@
 
 pub mod keys;
 mod task;
+mod unknown;
 mod values;
 
 pub use keys::LogFormat;
+pub(crate) use task::Timing;
 pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
 pub use values::Subnet;
 
+use crate::rules::Shaped;
 use hopline_scenario::document::{self, Node};
-use hopline_scenario::schema::{self, Section};
+use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Problem, Problems, Source};
-use keys::{file, in_path, proxy};
-use std::collections::BTreeSet;
+use keys::{file, in_path, pair, proxy};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,8 +76,13 @@ impl Config {
     /// Everything that is wrong with it.
     pub fn parse(source: &Arc<Source>) -> Result<Self, Problems> {
         let document = document::parse(source)?;
-        schema::check_document(&document, "the file", keys::FILE)?;
+        unknown::check(&document)?;
         Ok(Self::resolve(&document)?)
+    }
+
+    /// The folders in which its proxies make sockets.
+    pub(crate) fn folders_written(&self) -> Vec<PathBuf> {
+        self.proxies.iter().filter_map(|proxy| proxy.task.folder_written()).collect()
     }
 
     /// What a daemon keeps as long as it lives.
@@ -121,26 +129,52 @@ fn proxies(section: &Section<'_>) -> Result<Vec<Proxy>, Problem> {
             .at(section.origin_of("proxy"))
             .help(format!("a daemon has at most {MOST_PROXIES}")));
     }
-    let mut found = Vec::new();
-    let (mut names, mut queues) = (BTreeSet::new(), BTreeSet::new());
+    let (mut found, mut taken) = (Vec::new(), Taken::default());
     for (number, section) in (0..).zip(sections) {
         let kind = section.get(proxy::KIND);
         only_what_it_takes(&section, kind)?;
         let name = section.word(proxy::NAME.name).unwrap_or(kind.word()).to_owned();
         let task = Task::resolve(kind, &section, number)?;
-        if !names.insert(name.clone()) {
+        let proxy = Proxy { name, task };
+        taken.take(&proxy, &section)?;
+        found.push(proxy);
+    }
+    Ok(found)
+}
+
+/// What proxies have for themselves, or must agree on.
+#[derive(Default)]
+struct Taken {
+    names: BTreeSet<String>,
+    queues: BTreeSet<u16>,
+    /// By interface, in bits per second.
+    rates: BTreeMap<String, u64>,
+}
+
+impl Taken {
+    /// Refuses what another proxy has, or has otherwise.
+    fn take(&mut self, Proxy { name, task }: &Proxy, section: &Section<'_>) -> Result<(), Problem> {
+        if !self.names.insert(name.clone()) {
             return Err(Problem::new(format!("two proxies are called \"{name}\""))
                 .at(section.origin)
                 .help("give one of them another name = \"…\""));
         }
-        if let Some(queue) = task.queue().filter(|queue| !queues.insert(*queue)) {
+        if let Some(queue) = task.queue().filter(|queue| !self.queues.insert(*queue)) {
             return Err(Problem::new(format!("two proxies have queue {queue}"))
                 .at(section.origin_of(in_path::QUEUE.name))
                 .help("a queue brings its packets to one of them: give the other one another number"));
         }
-        found.push(Proxy { name, task });
+        let Some(Shaped { interface, rate_bps }) = task.shaped() else { return Ok(()) };
+        match self.rates.insert(interface.clone(), rate_bps) {
+            Some(before) if before != rate_bps => {
+                let mbps = [before, rate_bps].map(|bps| bps as f64 / 1e6);
+                Err(Problem::new(format!("two rates for \"{interface}\": {} and {} Mb/s", mbps[0], mbps[1]))
+                    .at(section.origin_of(pair::RATE_MBPS.name))
+                    .help("an interface has one: give both proxies the same, or one of them none"))
+            }
+            _ => Ok(()),
+        }
     }
-    Ok(found)
 }
 
 /// Proxies are not varied as those of scenarios are: a key of another kind is a mistake.

@@ -91,9 +91,65 @@ fn what_is_wrong_is_said_with_its_place_and_what_would_be_right() {
             "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"v\"\n",
             "p.toml:4:1: two proxies are called \"snoop\"",
         ),
+        (
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nrate_mbps = 20\n\
+             [[proxy]]\nkind = \"mtcp\"\ninterface = \"w\"\nrate_mbps = 2.5\n",
+            "p.toml:8:13: two rates for \"w\": 20 and 2.5 Mb/s (an interface has one:",
+        ),
+        (
+            "[[proxy]]\nkind = \"split\"\ninterface = \"w\"\nmobile_congestoin = \"bbr\"\n",
+            "p.toml:4:1: unknown key `mobile_congestoin` in `proxy.0` (did you mean `mobile_congestion`?)",
+        ),
     ] {
         let said = read(text).unwrap_err();
         assert!(said.starts_with(says), "{text}\n{said}\n{says}");
+    }
+}
+
+#[test]
+fn a_rate_may_be_said_of_several_interfaces_and_twice_of_one() {
+    let proxy = |kind: &str, interface: &str, rate: &str| {
+        format!("[[proxy]]\nkind = \"{kind}\"\ninterface = \"{interface}\"\n{rate}\n")
+    };
+    let snoop = proxy("snoop", "w", "rate_mbps = 20");
+    for other in
+        [proxy("mtcp", "v", "rate_mbps = 5"), proxy("mtcp", "w", "rate_mbps = 20.0"), proxy("mtcp", "w", "")]
+    {
+        read(&format!("{snoop}{other}")).unwrap();
+    }
+}
+
+#[test]
+fn who_misspells_a_key_is_told_of_those_of_the_kind_alone() {
+    for kind in keys::KindKey::ALL {
+        let said = read(&format!("zzzzzzzz = 1\n[[proxy]]\nkind = \"{}\"\nqqqqqqqq = 1\n", kind.word()))
+            .unwrap_err();
+        let told =
+            said.lines().find(|line| line.contains("`qqqqqqqq` in `proxy.0`")).expect("a problem each");
+        let listed = told.split_once("(known keys: ").unwrap().1.trim_end_matches(')');
+        let listed: BTreeSet<&str> = listed.split(", ").collect();
+        let taken: BTreeSet<&str> =
+            keys::PROXY.iter().map(|key| key.name).filter(|key| kind.takes(key)).collect();
+        assert_eq!(listed, taken, "{}", kind.word());
+        assert!(said.contains("unknown key `zzzzzzzz`"), "{said}");
+    }
+    // One that is near a key of another kind is not sent there, to be refused again.
+    let said = read("[[proxy]]\nkind = \"mtcp\"\ninterface = \"w\"\nlocal_limits = 3\n").unwrap_err();
+    assert!(!said.contains("`local_limit`"), "{said}");
+}
+
+#[test]
+fn a_socket_for_samples_is_in_a_folder_that_may_be_written() {
+    let folders = |samples: &str| {
+        let text = format!(
+            "[[proxy]]\nkind = \"neighborhood-red\"\ninterface = \"w\"\nsamples = \"{samples}\"\nneighborhood_red = {{ bandwidth_mbps = 54 }}\n"
+        );
+        read(&text).unwrap().folders_written()
+    };
+    assert_eq!(folders("socket:/var/lib/radio/samples"), [Path::new("/var/lib/radio")]);
+    assert_eq!(folders("socket:samples"), [Path::new(".")]);
+    for read_alone in ["survey", "file:/var/lib/radio/samples"] {
+        assert_eq!(folders(read_alone), Vec::<PathBuf>::new());
     }
 }
 

@@ -105,6 +105,10 @@ impl Rules {
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let tasks = || config.proxies.iter().map(|proxy| &proxy.task);
+        let mut shaped: Vec<Shaped> = tasks().filter_map(|task| task.shaped()).collect();
+        // Proxies of an interface agree on its rate.
+        shaped.sort_by(|one, other| one.interface.cmp(&other.interface));
+        shaped.dedup();
         Self {
             owner: config.name.clone(),
             capture: config.capture,
@@ -112,7 +116,7 @@ impl Rules {
             offered: tasks().filter_map(|task| task.offered()).collect(),
             announced: tasks().filter_map(|task| task.announced()).collect(),
             captured: tasks().flat_map(|task| task.captured()).collect(),
-            shaped: tasks().filter_map(|task| task.shaped()).collect(),
+            shaped,
         }
     }
 

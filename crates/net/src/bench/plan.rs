@@ -234,7 +234,8 @@ impl CongestionControl {
     /// Whether this kernel lets this process use it.
     ///
     /// # Errors
-    /// [`NoSuchCongestionControl`](crate::Error::NoSuchCongestionControl), with what it has.
+    /// [`NoSuchCongestionControl`](crate::Error::NoSuchCongestionControl), with what it has, and
+    /// [`ForbiddenCongestionControl`](crate::Error::ForbiddenCongestionControl), with what everybody may use.
     pub fn check_here(&self) -> Result<(), crate::Error> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None);
         let socket = socket.map_err(|e| crate::Error::system("making a socket", e))?;

@@ -22,6 +22,7 @@ use hopline_proxy::{mtcp, nack, snoop};
 use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
+use std::path::{Path, PathBuf};
 
 /// What a proxy does.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +51,15 @@ pub enum Task {
     BaseStation(Box<StationTask>),
     /// Changes its station.
     MobileHost(Box<MobileConfig>),
+}
+
+/// When the threads of a proxy must run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// As soon as there is something to do: packets wait for them.
+    OnTime,
+    /// When it is their turn.
+    Fair,
 }
 
 impl Task {
@@ -133,6 +143,23 @@ impl Task {
             Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => path.shaped(),
             Self::DProxy(task) => task.shaped(),
             _ => None,
+        }
+    }
+
+    /// The folder in which it makes a socket, if it does.
+    pub(crate) fn folder_written(&self) -> Option<PathBuf> {
+        let Self::NeighborhoodRed(config) = self else { return None };
+        let nred::Source::Socket(path) = &config.source else { return None };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Some(folder.unwrap_or(Path::new(".")).to_owned())
+    }
+
+    /// When its threads must run.
+    pub(crate) const fn timing(&self) -> Timing {
+        match self {
+            // Whose bytes wait in sockets of the kernel.
+            Self::Split(_) | Self::Gateway(_) | Self::GatewayExit(_) => Timing::Fair,
+            _ => Timing::OnTime,
         }
     }
 

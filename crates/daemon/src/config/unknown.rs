@@ -1,0 +1,49 @@
+//! What no key table says: which of the keys of all proxies one of a kind takes.
+
+use super::keys::{self, KindKey, PROXY};
+use hopline_scenario::document::{Node, Table, Value};
+use hopline_scenario::schema::{self, join};
+use hopline_scenario::source::{Problem, Problems};
+
+/// Checks a file against the key tables. Who misspells a key of a proxy is told of those of its kind.
+pub(super) fn check(document: &Node) -> Result<(), Problems> {
+    let mut checked = schema::check_document(document, "the file", keys::FILE);
+    if let Err(Problems(problems)) = &mut checked {
+        for of_kind in (0..).zip(proxies(document)).flat_map(|(number, table)| unknown(number, table)) {
+            // Of that key the tables have said as much as they know.
+            if let Some(problem) = problems.iter_mut().find(|problem| problem.at == of_kind.at) {
+                *problem = of_kind;
+            }
+        }
+    }
+    checked
+}
+
+fn proxies(document: &Node) -> impl Iterator<Item = &Table> {
+    let list = match &document.value {
+        Value::Table(file) => file.get("proxy").map(|entry| &entry.node.value),
+        _ => None,
+    };
+    let tables = match list {
+        Some(Value::Array(tables)) => tables.as_slice(),
+        _ => &[],
+    };
+    tables.iter().filter_map(|node| match &node.value {
+        Value::Table(table) => Some(table),
+        _ => None,
+    })
+}
+
+/// What is wrong with keys that no proxy takes, if it is known what this one is.
+fn unknown(number: usize, table: &Table) -> Vec<Problem> {
+    let Some(kind) = kind(table) else { return Vec::new() };
+    let taken = PROXY.iter().map(|key| key.name).filter(|name| kind.takes(name));
+    let path = join("proxy", &number.to_string());
+    let strangers = table.iter().filter(|(name, _)| PROXY.iter().all(|key| key.name != name.as_str()));
+    strangers.map(|(name, entry)| schema::unknown(name, entry, &path, taken.clone())).collect()
+}
+
+fn kind(table: &Table) -> Option<KindKey> {
+    let Value::Text(word) = &table.get("kind")?.node.value else { return None };
+    KindKey::ALL.iter().copied().find(|kind| kind.word() == word)
+}

@@ -1,0 +1,68 @@
+use super::*;
+use crate::open::Tuner;
+use crate::status::Condition;
+use hopline_net::service::{Ledger, Service};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// Ends when it is told to, and then may.
+struct Slow(Receiver<()>);
+
+impl Service for Slow {
+    fn run(self: Box<Self>, stop: BorrowedFd<'_>, _: &Ledger) -> io::Result<()> {
+        poll(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], None)?;
+        self.0.recv().map_err(io::Error::other)
+    }
+}
+
+fn proxies(text: &str) -> Vec<Proxy> {
+    let source = hopline_scenario::source::Source { name: "p.toml".into(), text: text.into() };
+    Config::parse(&Arc::new(source)).unwrap().proxies
+}
+
+fn seat(proxy: &Proxy, events: &Sender<Event>) -> (Seat, Sender<()>) {
+    let (may_end, ends) = channel();
+    let opened = Opened { service: Box::new(Slow(ends)), tuner: Tuner::never() };
+    (Seat::start(proxy.clone(), opened, events).unwrap(), may_end)
+}
+
+#[test]
+fn who_asks_while_a_proxy_is_slow_to_end_is_answered() {
+    let two = |port: u16| {
+        let text = format!(
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n[[proxy]]\nkind = \"split\"\ninterface = \"w\"\nports = [{port}]\n"
+        );
+        proxies(&text)
+    };
+    let (before, after) = (two(80), two(443));
+    let (events, incoming) = channel();
+    let (seats, may_end): (Vec<Seat>, Vec<Sender<()>>) =
+        before.iter().map(|proxy| seat(proxy, &events)).unzip();
+    let inner = Mutex::new(Inner { reloads: 0, seats });
+    let shared = Arc::new(Shared { name: "x".into(), since: now(), inner });
+    let (changed, begun) = (shared.clone(), events.clone());
+    let change =
+        thread::Builder::new().spawn(move || changed.change(&after, |proxy| seat(&proxy, &begun).0)).unwrap();
+    let (answers, answer) = channel();
+    let asked = shared.clone();
+    let ask = move || {
+        // Until it is under way.
+        while asked.status().proxies.iter().all(|proxy| proxy.state == Condition::Running) {
+            thread::yield_now();
+        }
+        answers.send(asked.status()).unwrap();
+    };
+    thread::Builder::new().spawn(ask).unwrap();
+    let status = answer.recv_timeout(Duration::from_secs(20)).expect("an answer before it has ended");
+    let states: Vec<_> = status.proxies.iter().map(|proxy| (proxy.name.as_str(), proxy.state)).collect();
+    assert_eq!(states, [("snoop", Condition::Running), ("split", Condition::Waiting)]);
+    for may in &may_end {
+        may.send(()).unwrap();
+    }
+    change.join().unwrap();
+    let states: Vec<_> = shared.status().proxies.into_iter().map(|proxy| (proxy.name, proxy.state)).collect();
+    assert_eq!(states, [("snoop".into(), Condition::Running), ("split".into(), Condition::Running)]);
+    assert!(incoming.try_recv().is_err(), "what was told to end has not ended against its will");
+}

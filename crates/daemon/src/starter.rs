@@ -1,0 +1,58 @@
+//! Threads that run in real time, though the daemon has given up the right to ask for that: a thread begins as the one that starts it.
+
+use crate::config::Timing;
+use hopline_net::sched::{self, Priority};
+use std::io;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use tracing::info;
+
+/// Who starts threads that must be on time. One for the process, as privileges are.
+static STARTER: OnceLock<Sender<Order>> = OnceLock::new();
+
+struct Order {
+    name: String,
+    body: Box<dyn FnOnce() + Send>,
+    started: Sender<io::Result<JoinHandle<()>>>,
+}
+
+/// Has threads start on time, if that is permitted now, when `give_up` has given up privileges for good.
+pub(crate) fn begin(give_up: impl FnOnce()) -> io::Result<()> {
+    let priority = sched::be_on_time();
+    give_up();
+    let (orders, incoming) = channel::<Order>();
+    let start = move || {
+        for Order { name, body, started } in incoming {
+            let _ = started.send(Builder::new().name(name).spawn(body));
+        }
+    };
+    let begun = Builder::new().name("starter".into()).spawn(start);
+    sched::be_as_others();
+    begun?;
+    let _ = STARTER.set(orders);
+    match priority {
+        Priority::RealTime => info!("packets are served in real time"),
+        Priority::Ordinary => {
+            info!(
+                "packets are served as others run: real time needs CAP_SYS_NICE at the start, or LimitRTPRIO=1"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Starts a thread that runs when it must.
+pub(crate) fn spawn(
+    timing: Timing,
+    name: String,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let Some(starter) = STARTER.get().filter(|_| timing == Timing::OnTime) else {
+        return Builder::new().name(name).spawn(body);
+    };
+    let (started, answer) = channel();
+    let order = Order { name, body: Box::new(body), started };
+    starter.send(order).map_err(|_| io::Error::other("who starts threads has ended"))?;
+    answer.recv().map_err(io::Error::other)?
+}
