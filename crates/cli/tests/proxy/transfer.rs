@@ -2,6 +2,7 @@
 
 use crate::world::{LOOK, PATIENCE, now};
 use hopline_net::Namespace;
+use hopline_testkit::namespace::host::opened;
 use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -64,7 +65,7 @@ impl Transfer {
     ) -> io::Result<Self> {
         let [by, to] =
             [by, to].map(|(address, port)| SocketAddr::new(address.parse::<IpAddr>().unwrap(), port));
-        let listener = hosts[1].run(|| listen(to)).unwrap();
+        let listener = opened(hosts[1], || listen(to));
         let mut sender = hosts[0].run(|| TcpStream::connect_timeout(&by, PATIENCE)).unwrap()?;
         sender.set_write_timeout(Some(PATIENCE))?;
         listener.set_nonblocking(true)?;
@@ -111,12 +112,12 @@ pub(crate) fn transfer(hosts: [&Namespace; 2], to: (&str, u16), len: usize) {
     Transfer::start(hosts, to, len, Pace::AtOnce).unwrap().arrives("a transfer");
 }
 
-fn listen(at: SocketAddr) -> TcpListener {
-    let socket = Socket::new(Domain::for_address(at), Type::STREAM, None).unwrap();
-    socket.set_reuse_address(true).unwrap();
-    socket.bind(&at.into()).unwrap();
-    socket.listen(16).unwrap();
-    socket.into()
+fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(16)?;
+    Ok(socket.into())
 }
 
 fn accepted(listener: &TcpListener) -> io::Result<TcpStream> {

@@ -1,6 +1,6 @@
 //! What is counted.
 
-/// What a [`Snoop`] has done.
+/// What a [`Snoop`](super::Snoop) has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets with data that were kept when they came.

@@ -1,6 +1,7 @@
 //! What tests ask of a host.
 
-use hopline_net::{Error, Interface, Namespace};
+use hopline_net::{Interface, Namespace};
+use std::fmt::Display;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
@@ -63,7 +64,7 @@ const BETWEEN: Duration = Duration::from_millis(10);
 ///
 /// # Panics
 /// If it does not open within two seconds.
-pub fn opened<T: Send>(host: &Namespace, open: impl Fn() -> Result<T, Error> + Sync) -> T {
+pub fn opened<T: Send, E: Display + Send>(host: &Namespace, open: impl Fn() -> Result<T, E> + Sync) -> T {
     let again = || {
         thread::sleep(BETWEEN);
         host.run(&open).expect("a thread for the host")
