@@ -85,7 +85,11 @@ impl<K> Host<K> {
 
     /// Whether a packet may be on its way beside what is.
     pub(super) fn has_room(&self, config: &Config) -> bool {
-        self.silences >= DEAF || self.under_way_bytes < self.window(config)
+        self.silences >= DEAF || self.is_fast(config) || self.under_way_bytes < self.window(config)
+    }
+
+    fn is_fast(&self, config: &Config) -> bool {
+        self.rate.get() > f64::from(config.fastest)
     }
 
     /// Bytes that may be under way.
@@ -115,12 +119,12 @@ impl<K> Host<K> {
             return None;
         }
         let packet = self.waiting.as_mut()?.pop(now, dropped)?;
-        self.leaves(now, packet.span);
+        self.leaves(now, config, packet.span);
         Some(packet)
     }
 
     /// A packet is sent over the hop.
-    pub(super) fn leaves(&mut self, now: Instant, span: Span) {
+    pub(super) fn leaves(&mut self, now: Instant, config: &Config, span: Span) {
         if self.under_way.is_empty() {
             (self.heard, self.heard_sent) = (now, now);
         }
@@ -132,7 +136,8 @@ impl<K> Host<K> {
             heard: self.heard,
             heard_sent: self.heard_sent,
             alone: self.under_way_bytes <= HARDLY,
-            busy: self.waits(),
+            // A fast hop is taken for busy: it must be noticed when it is fast no more.
+            busy: self.waits() || self.is_fast(config),
         });
     }
 

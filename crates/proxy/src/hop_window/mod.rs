@@ -34,6 +34,9 @@ pub struct Config {
     /// Beside one and a half products of rate and shortest round trip, what the hop serves in so long may be under way: ACKs come in
     /// bursts, and radios send in bursts. Default 10 ms.
     pub slack: Duration,
+    /// A hop that serves more bytes than this in a second has no window: everything passes. Default 50,000,000, 400 Mb/s: from there on
+    /// what waits costs whoever sees each packet more than a queue beyond does.
+    pub fastest: u32,
     /// How packets wait: a queue for each connection, and what is dropped to tell of congestion. Default FQ-CoDel with 64 queues, a
     /// target of 20 ms and an interval of 100 ms.
     pub queue: FqCoDelConfig,
@@ -46,6 +49,7 @@ impl Config {
     pub const DEFAULT: Self = Self {
         least_bytes: 15_000,
         slack: Duration::from_millis(4),
+        fastest: 50_000_000,
         queue: FqCoDelConfig {
             codel: CoDelConfig {
                 target: Duration::from_millis(100),
@@ -153,7 +157,7 @@ impl<M: Filter<Sized<K>>, K: Clone> HopWindow<M, K> {
         let host = self.hosts.at(place);
         let goes = !host.waits() && host.has_room(config) || self.waiting_bytes >= WAITING_IN_ALL;
         if goes {
-            host.leaves(now, span);
+            host.leaves(now, config, span);
             self.look(place);
             return Admitted::Goes;
         }
@@ -180,7 +184,7 @@ impl<M: Filter<Sized<K>>, K: Clone> HopWindow<M, K> {
         while let Some(transmit) = self.machine.poll_transmit() {
             if let Transmit::Again { kept: Sized { span, .. }, .. } = transmit {
                 let place = self.place(now, span.connection.mobile.0);
-                self.hosts.at(place).leaves(now, Span { sending: Sending::Again, ..span });
+                self.hosts.at(place).leaves(now, &config, Span { sending: Sending::Again, ..span });
                 self.look(place);
             }
             self.out.push_back(as_kept(transmit));

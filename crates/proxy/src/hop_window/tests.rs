@@ -144,17 +144,20 @@ fn data(n: u32) -> Segment<Length> {
     Segment { seq: seq(n), flags: Flags::ACK, payload: Length(u64::from(FULL)), ..Segment::default() }
 }
 
-/// A hop that serves a packet in 1.2 ms, and from which an ACK for it comes 4 ms later, for so many packets. `ahead`: so many packets are
-/// sent before they are acknowledged. Gives the most that were on the hop at once, later than a second.
-fn serve(station: &mut Station, packets: u32, ahead: u32) -> usize {
-    let (mut offered, mut acked, mut free, mut now, mut most) = (0, 0, 0, 0, 0);
+/// A hop that serves a packet in so many microseconds, and from which an ACK for it comes 4 ms later, for these packets. `ahead`: so many
+/// are sent before they are acknowledged. Gives the most that were on the hop at once, later than a second.
+fn serve(station: &mut Station, micros: u64, packets: core::ops::Range<u32>, ahead: u32) -> usize {
+    let (mut offered, mut acked, mut most) = (packets.start, packets.start, 0);
+    let mut now = station.now.as_nanos() / 1000;
+    let mut free = now;
     let mut on_the_hop = VecDeque::new();
-    while acked < packets {
+    while acked < packets.end {
         station.at(now);
-        let goes: Vec<u32> = (offered..acked + ahead).filter(|&n| station.data(n)).collect();
-        offered = acked + ahead;
+        let until = acked + ahead;
+        let goes: Vec<u32> = (offered..until).filter(|&n| station.data(n)).collect();
+        offered = offered.max(until);
         for n in station.left().into_iter().chain(goes) {
-            free = now.max(free) + 1200;
+            free = now.max(free) + micros;
             on_the_hop.push_back((free + 4000, n));
         }
         if now > 1_000_000 {
@@ -224,7 +227,7 @@ fn the_ack_of_what_was_sent_twice_tells_nothing() {
 #[test]
 fn a_hop_is_kept_busy_and_hardly_more_waits_there() {
     let mut station = Station::new();
-    let most = serve(&mut station, 2000, 60);
+    let most = serve(&mut station, 1200, 0..2000, 60);
     // One and a half of 5.2 ms, and 4 ms, at a packet in 1.2 ms.
     assert!((9..=14).contains(&most), "{most} packets");
     assert_eq!((station.refused(), station.window.stats.unheard), (vec![], 0));
@@ -234,11 +237,27 @@ fn a_hop_is_kept_busy_and_hardly_more_waits_there() {
 fn who_has_waited_too_long_for_too_long_is_dropped_at_the_head_and_told() {
     let mut station = Station::new();
     // Of these some 140 wait, 168 ms.
-    serve(&mut station, 1500, 150);
+    serve(&mut station, 1200, 0..1500, 150);
     let refused = station.refused();
     assert!((3..60).contains(&refused.len()), "{refused:?}");
     assert_eq!(station.window.stats.dropped as usize, refused.len());
     assert!(refused[0] > 150, "not before it has been so for a while");
+}
+
+#[test]
+fn past_a_fast_hop_everything_goes_until_it_is_fast_no_more() {
+    let mut station = Station::new();
+    // 500 Mb/s.
+    serve(&mut station, 24, 0..40_000, 400);
+    let held = station.window.stats.held;
+    assert!(held > 0, "at first it is not known to be fast");
+    serve(&mut station, 24, 40_400..60_000, 400);
+    assert_eq!(station.window.stats.held, held);
+    // 10 Mb/s: what was under way from before is not counted.
+    serve(&mut station, 1200, 60_400..62_000, 400);
+    let held = station.window.stats.held;
+    serve(&mut station, 1200, 62_400..63_000, 400);
+    assert!(station.window.stats.held > held + 500);
 }
 
 #[test]
