@@ -46,7 +46,11 @@ impl<S: Figures> Figures for hop_window::Stats<S> {
         let mut figures = machine.figures();
         figures.extend([
             count("held_packets", "packets that waited here before the last hop", window.held),
-            count("held_too_many_packets", "packets dropped because too many waited here", window.dropped),
+            count(
+                "held_too_many_packets",
+                "packets that waited too long here, or too many of them: dropped",
+                window.dropped,
+            ),
             count(
                 "unheard_packets",
                 "packets on the last hop of which nothing was heard any more",

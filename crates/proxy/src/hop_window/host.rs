@@ -2,7 +2,7 @@
 
 use super::rate::{Greatest, Shortest};
 use super::waiting::Waiting;
-use super::{Config, Sending, Sized, Span};
+use super::{Config, Sending, Span, Spanned};
 use crate::packet::Connection;
 use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant, Seq32};
@@ -104,7 +104,7 @@ impl<K> Host<K> {
     }
 
     /// A packet waits. Which one gives way to it, if there are too many.
-    pub(super) fn wait(&mut self, now: Instant, config: &Config, packet: Sized<K>) -> Option<Sized<K>> {
+    pub(super) fn wait(&mut self, now: Instant, config: &Config, packet: Spanned<K>) -> Option<Spanned<K>> {
         self.waiting.get_or_insert_with(|| Box::new(Waiting::new(config))).push(now, packet)
     }
 
@@ -113,8 +113,8 @@ impl<K> Host<K> {
         &mut self,
         now: Instant,
         config: &Config,
-        dropped: &mut Vec<Sized<K>>,
-    ) -> Option<Sized<K>> {
+        dropped: &mut Vec<Spanned<K>>,
+    ) -> Option<Spanned<K>> {
         if !self.has_room(config) {
             return None;
         }

@@ -32,13 +32,13 @@ pub struct Config {
     /// Bytes that may be under way to a host whatever is measured. Default 15,000, ten full packets: delayed ACKs need some.
     pub least_bytes: u32,
     /// Beside one and a half products of rate and shortest round trip, what the hop serves in so long may be under way: ACKs come in
-    /// bursts, and radios send in bursts. Default 10 ms.
+    /// bursts, and radios send in bursts. Default 4 ms.
     pub slack: Duration,
     /// A hop that serves more bytes than this in a second has no window: everything passes. Default 50,000,000, 400 Mb/s: from there on
     /// what waits costs whoever sees each packet more than a queue beyond does.
     pub fastest: u32,
     /// How packets wait: a queue for each connection, and what is dropped to tell of congestion. Default FQ-CoDel with 64 queues, a
-    /// target of 20 ms and an interval of 100 ms.
+    /// target of 100 ms and an interval of 200 ms.
     pub queue: FqCoDelConfig,
     /// Packets that wait for a host at most. Default 1,000.
     pub waiting_packets: NonZeroU16,
@@ -80,7 +80,7 @@ pub struct HopWindow<M, K> {
 
 /// A packet that the machine keeps, and what of it counts here.
 #[derive(Clone, Debug)]
-pub struct Sized<K> {
+pub struct Spanned<K> {
     span: Span,
     kept: K,
 }
@@ -130,7 +130,7 @@ const FAR: i32 = 1 << 30;
 /// Most bytes that wait in all: beyond them packets pass.
 const WAITING_IN_ALL: u64 = 64 << 20;
 
-impl<M: Filter<Sized<K>>, K: Clone> HopWindow<M, K> {
+impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
     /// A window around a machine. `None`: there is none, and everything passes.
     #[must_use]
     pub fn new(config: Option<Config>, bounds: Bounds, machine: M) -> Self {
@@ -152,7 +152,7 @@ impl<M: Filter<Sized<K>>, K: Clone> HopWindow<M, K> {
     }
 
     /// A packet with data that the machine lets pass: whether it goes at once, or waits.
-    fn admit(&mut self, now: Instant, config: &Config, packet: Sized<K>) -> Admitted {
+    fn admit(&mut self, now: Instant, config: &Config, packet: Spanned<K>) -> Admitted {
         let (span, place) = (packet.span, self.place(now, packet.span.connection.mobile.0));
         let host = self.hosts.at(place);
         let goes = !host.waits() && host.has_room(config) || self.waiting_bytes >= WAITING_IN_ALL;
@@ -182,7 +182,7 @@ impl<M: Filter<Sized<K>>, K: Clone> HopWindow<M, K> {
     fn settle(&mut self, now: Instant, mobile: Option<Ipv4Addr>) {
         let Some(config) = self.config else { return };
         while let Some(transmit) = self.machine.poll_transmit() {
-            if let Transmit::Again { kept: Sized { span, .. }, .. } = transmit {
+            if let Transmit::Again { kept: Spanned { span, .. }, .. } = transmit {
                 let place = self.place(now, span.connection.mobile.0);
                 self.hosts.at(place).leaves(now, &config, Span { sending: Sending::Again, ..span });
                 self.look(place);
@@ -198,7 +198,7 @@ impl<M: Filter<Sized<K>>, K: Clone> HopWindow<M, K> {
     fn release(&mut self, now: Instant, config: &Config, place: Place) {
         let (host, mut dropped) = (self.hosts.at(place), Vec::new());
         let before = host.waiting_bytes();
-        while let Some(Sized { span, kept }) = host.next(now, config, &mut dropped) {
+        while let Some(Spanned { span, kept }) = host.next(now, config, &mut dropped) {
             self.machine.note(now, span.connection, span.seq, OnTheWay::Leaves);
             self.out.push_back(Transmit::Again {
                 turn: Turn::Last,
@@ -262,7 +262,7 @@ enum Admitted {
     Waits,
 }
 
-impl<M: Filter<Sized<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
+impl<M: Filter<Spanned<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
     type Stats = Stats<M::Stats>;
 
     fn pass_to_mobile<P: Payload>(
@@ -280,14 +280,14 @@ impl<M: Filter<Sized<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
             if is_one_of(segment.flags, [Flags::SYN, Flags::RST]) {
                 self.forget(connection);
             }
-            let keep = || Sized { span: span(Sending::New), kept: keep() };
+            let keep = || Spanned { span: span(Sending::New), kept: keep() };
             return self.machine.pass_to_mobile(now, packet, keep);
         };
-        let sized = Sized { span: span(self.sending(now, connection, seq, end)), kept: keep() };
-        let verdict = self.machine.pass_to_mobile(now, packet, || sized.clone());
+        let spanned = Spanned { span: span(self.sending(now, connection, seq, end)), kept: keep() };
+        let verdict = self.machine.pass_to_mobile(now, packet, || spanned.clone());
         let verdict = match verdict {
             Verdict::Absorb => Verdict::Absorb,
-            passes => match self.admit(now, &config, sized) {
+            passes => match self.admit(now, &config, spanned) {
                 Admitted::Goes => passes,
                 Admitted::Waits => Verdict::Absorb,
             },
@@ -383,9 +383,9 @@ fn is_one_of(flags: Flags, several: [Flags; 2]) -> bool {
 }
 
 /// What the machine sends, as whoever drives it keeps packets.
-fn as_kept<K>(transmit: Transmit<Sized<K>>) -> Transmit<K> {
+fn as_kept<K>(transmit: Transmit<Spanned<K>>) -> Transmit<K> {
     match transmit {
-        Transmit::Again { turn, connection, kept: Sized { kept, .. }, clock } => {
+        Transmit::Again { turn, connection, kept: Spanned { kept, .. }, clock } => {
             Transmit::Again { turn, connection, kept, clock }
         }
         Transmit::Ack(ack) => Transmit::Ack(ack),

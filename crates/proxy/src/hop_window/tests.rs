@@ -17,18 +17,18 @@ const LEAST: u32 = 10;
 #[derive(Debug, Default)]
 struct Listener {
     notes: Vec<(u32, OnTheWay)>,
-    out: VecDeque<Transmit<Sized<u32>>>,
-    kept: Vec<Sized<u32>>,
+    out: VecDeque<Transmit<Spanned<u32>>>,
+    kept: Vec<Spanned<u32>>,
 }
 
-impl Filter<Sized<u32>> for Listener {
+impl Filter<Spanned<u32>> for Listener {
     type Stats = ();
 
     fn pass_to_mobile<P: Payload>(
         &mut self,
         _: Instant,
         _: Packet<'_, P>,
-        keep: impl FnOnce() -> Sized<u32>,
+        keep: impl FnOnce() -> Spanned<u32>,
     ) -> Verdict {
         self.kept.push(keep());
         Verdict::Forward
@@ -46,7 +46,7 @@ impl Filter<Sized<u32>> for Listener {
 
     fn handle_timeout(&mut self, _: Instant) {}
 
-    fn poll_transmit(&mut self) -> Option<Transmit<Sized<u32>>> {
+    fn poll_transmit(&mut self) -> Option<Transmit<Spanned<u32>>> {
         self.out.pop_front()
     }
 

@@ -1,7 +1,7 @@
 //! What waits for a mobile host: a queue for each connection, served by turns, whose heads are dropped when they have waited too long for
 //! too long (FQ-CoDel, RFC 8290).
 
-use super::{Config, Sized};
+use super::{Config, Spanned};
 use crate::packet::Connection;
 use hopline_core::Instant;
 use hopline_queue::contents::{Capability, Contents};
@@ -18,7 +18,7 @@ pub(super) struct Waiting<K> {
 /// The packets that the queue has the numbers of.
 #[derive(Debug)]
 struct Packets<K> {
-    slots: Vec<Option<Sized<K>>>,
+    slots: Vec<Option<Spanned<K>>>,
     free: Vec<u32>,
     bytes: u64,
     dropped: Vec<u32>,
@@ -39,7 +39,7 @@ impl<K> Waiting<K> {
     }
 
     /// A packet waits. In a full queue another one gives way, or it itself.
-    pub(super) fn push(&mut self, now: Instant, packet: Sized<K>) -> Option<Sized<K>> {
+    pub(super) fn push(&mut self, now: Instant, packet: Spanned<K>) -> Option<Spanned<K>> {
         let number = self.packets.insert(packet);
         match self.queue.enqueue(now, number, &self.packets) {
             Enqueued::Accepted => None,
@@ -50,7 +50,7 @@ impl<K> Waiting<K> {
     }
 
     /// The next, and those that had to go before it.
-    pub(super) fn pop(&mut self, now: Instant, dropped: &mut Vec<Sized<K>>) -> Option<Sized<K>> {
+    pub(super) fn pop(&mut self, now: Instant, dropped: &mut Vec<Spanned<K>>) -> Option<Spanned<K>> {
         let next = self.queue.dequeue(now, &mut self.packets);
         while let Some(number) = self.packets.dropped.pop() {
             dropped.push(self.packets.remove(number));
@@ -69,7 +69,7 @@ impl<K> Waiting<K> {
 }
 
 impl<K> Packets<K> {
-    fn insert(&mut self, packet: Sized<K>) -> u32 {
+    fn insert(&mut self, packet: Spanned<K>) -> u32 {
         self.bytes += u64::from(packet.span.len_bytes);
         match self.free.pop() {
             Some(number) => {
@@ -83,14 +83,14 @@ impl<K> Packets<K> {
         }
     }
 
-    fn remove(&mut self, number: u32) -> Sized<K> {
+    fn remove(&mut self, number: u32) -> Spanned<K> {
         let packet = self.slots[number as usize].take().expect("a number in the queue is that of a packet");
         self.bytes -= u64::from(packet.span.len_bytes);
         self.free.push(number);
         packet
     }
 
-    fn at(&self, number: u32) -> &Sized<K> {
+    fn at(&self, number: u32) -> &Spanned<K> {
         self.slots[number as usize].as_ref().expect("a number in the queue is that of a packet")
     }
 }

@@ -18,7 +18,7 @@ pub use config::{
 };
 
 use crate::filter::{Filter, OnTheWay};
-use crate::hop_window::{HopWindow, Sized};
+use crate::hop_window::{HopWindow, Spanned};
 use crate::packet::{BareAck, Connection, Packet, Verdict};
 use crate::table::{Place, Table};
 use cache::{Cache, Cached, Dated, Origin, State};
@@ -40,7 +40,7 @@ pub struct Snoop<K> {
 }
 
 /// Snoop with a window on the last hop, if its configuration says so.
-pub type Windowed<K> = HopWindow<Snoop<Sized<K>>, K>;
+pub type Windowed<K> = HopWindow<Snoop<Spanned<K>>, K>;
 
 /// A machine that knows of no connection yet, behind the window that [`Config::hop_window`] describes.
 #[must_use]

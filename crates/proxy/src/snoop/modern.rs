@@ -258,13 +258,15 @@ fn with_known_duplicates(state: &mut State, ack: &Ack) -> SackBlocks {
 /// while a hole below was under repair, when the sender was not told; it need not say so again, for an ACK has room for few blocks, and
 /// the sender would take for lost what he has not heard of.
 fn restated<K>(cache: &Cache<K>, ack: &Ack, blocks: &SackBlocks, hole: Option<Seq32>) -> SackBlocks {
+    let (report, said) = blocks.as_slice().split_at(usize::from(is_report(ack, blocks)));
+    let below = |block: &SackBlock| hole.is_none_or(|hole| !block.right.after(hole));
     let mut shown = SackBlocks::default();
-    let below = |block: &&SackBlock| hole.is_none_or(|hole| !block.right.after(hole));
-    for (index, block) in blocks.as_slice().iter().enumerate().filter(|(_, block)| below(block)) {
-        let whole = if index == 0 && is_report(ack, blocks) { *block } else { cache.sacked_around(*block) };
-        let is_new =
-            shown.as_slice().iter().skip(usize::from(is_report(ack, blocks))).all(|said| *said != whole);
-        if is_new {
+    for block in report.iter().filter(|block| below(block)) {
+        shown.push(*block);
+    }
+    let reported = shown.len();
+    for whole in said.iter().copied().filter(below).map(|block| cache.sacked_around(block)) {
+        if !shown.as_slice()[reported..].contains(&whole) {
             shown.push(whole);
         }
     }
