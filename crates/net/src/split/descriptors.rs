@@ -73,6 +73,23 @@ fn reserve() -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn nobody_opens_anything_for_good_while_the_spare_is_lent() {
+        let (spare, lent) = (Spare::new(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            spare.beside(|| {
+                scope.spawn(|| spare.lend(|| lent.store(true, Relaxed)));
+                thread::sleep(Duration::from_millis(50));
+                assert!(!lent.load(Relaxed), "somebody opens something");
+            });
+        });
+        assert!(lent.load(Relaxed));
+        assert!(spare.0.read().unwrap().is_some(), "there is one again");
+    }
 
     #[test]
     fn who_wants_more_than_the_limit_is_told_for_how_many_it_does() {

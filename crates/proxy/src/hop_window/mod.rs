@@ -275,9 +275,9 @@ impl<M: Filter<Spanned<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
         let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
         let (seq, end) = (segment.seq, segment.seq_end());
         let span = |sending| Span { connection, seq, end, len_bytes, sending };
-        let is_data = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
-        let Some(config) = self.config.filter(|_| is_data) else {
-            if is_one_of(segment.flags, [Flags::SYN, Flags::RST]) {
+        let begins_or_ends = is_one_of(segment.flags, [Flags::SYN, Flags::RST]);
+        let Some(config) = self.config.filter(|_| segment.seq_len() > 0 && !begins_or_ends) else {
+            if begins_or_ends {
                 self.forget(connection);
             }
             let keep = || Spanned { span: span(Sending::New), kept: keep() };

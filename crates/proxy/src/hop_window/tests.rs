@@ -125,6 +125,11 @@ impl Station {
             .collect()
     }
 
+    fn window_bytes(&mut self) -> u64 {
+        let host = self.window.hosts.find(&key(MOBILE)).expect("it has been sent something");
+        self.window.hosts.at(host).window(&Config::DEFAULT)
+    }
+
     fn refused(&mut self) -> Vec<u32> {
         let notes = self.window.machine.notes.iter();
         notes.filter(|(_, way)| *way == OnTheWay::Refused).map(|(n, _)| *n).collect()
@@ -145,12 +150,17 @@ fn data(n: u32) -> Segment<Length> {
 }
 
 /// A hop that serves a packet in so many microseconds, and from which an ACK for it comes 4 ms later, for these packets. `ahead`: so many
-/// are sent before they are acknowledged. Gives the most that were on the hop at once, later than a second.
-fn serve(station: &mut Station, micros: u64, packets: core::ops::Range<u32>, ahead: u32) -> usize {
-    let (mut offered, mut acked, mut most) = (packets.start, packets.start, 0);
+/// are sent before they are acknowledged. Gives when how many were on the hop, in microseconds.
+fn serve(
+    station: &mut Station,
+    micros: u64,
+    packets: core::ops::Range<u32>,
+    ahead: u32,
+) -> Vec<(u64, usize)> {
+    let (mut offered, mut acked) = (packets.start, packets.start);
     let mut now = station.now.as_nanos() / 1000;
     let mut free = now;
-    let mut on_the_hop = VecDeque::new();
+    let (mut on_the_hop, mut course) = (VecDeque::new(), Vec::new());
     while acked < packets.end {
         station.at(now);
         let until = acked + ahead;
@@ -160,15 +170,19 @@ fn serve(station: &mut Station, micros: u64, packets: core::ops::Range<u32>, ahe
             free = now.max(free) + micros;
             on_the_hop.push_back((free + 4000, n));
         }
-        if now > 1_000_000 {
-            most = most.max(on_the_hop.len());
-        }
+        course.push((now, on_the_hop.len()));
         let (at, n) = on_the_hop.pop_front().expect("a hop that is kept busy");
         station.at(at);
         (now, acked) = (at, n + 1);
         station.ack(acked, &[]);
     }
-    most
+    course
+}
+
+/// The least and the most that were on the hop in these seconds.
+fn least_and_most(course: &[(u64, usize)], seconds: core::ops::Range<u64>) -> [usize; 2] {
+    let then = course.iter().filter(|(at, _)| seconds.contains(&(at / 1_000_000))).map(|(_, many)| *many);
+    [then.clone().min(), then.max()].map(|many| many.expect("something was served then"))
 }
 
 #[test]
@@ -219,18 +233,62 @@ fn the_ack_of_what_was_sent_twice_tells_nothing() {
     assert_eq!(station.left(), [0]);
     station.at(6001);
     station.ack(1, &[]);
-    let host = station.window.hosts.find(&key(MOBILE)).unwrap();
-    let window = station.window.hosts.at(host).window(&Config::DEFAULT);
-    assert_eq!(window, 15_000);
+    assert_eq!(station.window_bytes(), 15_000);
+}
+
+#[test]
+fn what_left_before_what_was_sent_twice_stays_under_way() {
+    let mut station = Station::new();
+    (0..3).for_each(|n| assert!(station.data(n)));
+    station.at(6000);
+    // The first once more, while its ACK is on its way. What came between is not acknowledged.
+    assert!(station.data(0));
+    station.ack(1, &[]);
+    let goes = (3..20).filter(|&n| station.data(n)).count();
+    assert_eq!(goes, LEAST as usize - 3);
+}
+
+#[test]
+fn acks_that_come_together_make_no_hop_fast() {
+    let mut station = Station::new();
+    assert!(station.data(0));
+    station.at(1000);
+    station.ack(1, &[]);
+    for n in 1..5 {
+        station.at(u64::from(n) * 10_000);
+        assert!(station.data(n));
+    }
+    station.at(41_000);
+    station.ack(2, &[]);
+    station.at(41_500);
+    assert!(station.data(5));
+    station.at(43_000);
+    // Four packets since the ACK before, in 2 ms; they took 31.5 ms to be sent.
+    station.ack(6, &[]);
+    assert_eq!(station.window_bytes(), 15_000);
 }
 
 #[test]
 fn a_hop_is_kept_busy_and_hardly_more_waits_there() {
     let mut station = Station::new();
-    let most = serve(&mut station, 1200, 0..2000, 60);
+    let course = serve(&mut station, 1200, 0..2000, 60);
+    let [least, most] = least_and_most(&course, 1..3);
     // One and a half of 5.2 ms, and 4 ms, at a packet in 1.2 ms.
     assert!((9..=14).contains(&most), "{most} packets");
+    assert!(least >= 9, "{least} packets");
     assert_eq!((station.refused(), station.window.stats.unheard), (vec![], 0));
+}
+
+#[test]
+fn the_shortest_round_trip_is_looked_for_every_ten_seconds_with_hardly_anything_on_the_hop() {
+    let mut station = Station::new();
+    let course = serve(&mut station, 1200, 0..11_000, 60);
+    assert!(least_and_most(&course, 1..9)[0] >= 9);
+    let [least, most] = least_and_most(&course, 9..13);
+    assert!((1..=4).contains(&least) && (9..=14).contains(&most), "{least} to {most} packets");
+    // Otherwise what waits on the hop would count as distance, and more and more would wait.
+    let window = station.window_bytes();
+    assert!((15_000..18_000).contains(&window), "{window}");
 }
 
 #[test]
@@ -294,10 +352,32 @@ fn who_is_not_heard_is_given_up_and_after_a_second_nothing_waits_for_it() {
     }
     station.left();
     assert_eq!(station.window.waiting_bytes(), 0);
-    assert!(station.data(200), "it may answer another way");
-    station.ack(200, &[]);
-    station.offer(201..230);
+    assert!((200..500).all(|n| station.data(n)), "it may answer another way");
+    station.ack(500, &[]);
+    station.offer(500..530);
     assert!(station.window.waiting_bytes() > 0, "it does not");
+}
+
+#[test]
+fn those_that_wait_go_on_though_a_full_queue_has_refused_all_that_left() {
+    let mut station = Station::new();
+    station.offer(0..14);
+    let connection = station.window.machine.kept[0].span.connection;
+    for n in 0..LEAST {
+        station.window.note(station.now, connection, seq(n), OnTheWay::Refused);
+    }
+    assert_eq!(station.left(), [], "not at once: the queue is full");
+    station.at(1_000_000);
+    assert_eq!(station.left(), [10, 11, 12, 13]);
+}
+
+#[test]
+fn a_reset_that_carries_data_does_not_wait() {
+    let mut station = Station::new();
+    station.offer(0..14);
+    let reset = Segment { flags: Flags::RST, ..data(14) };
+    assert_eq!(station.pass(9, reset, 14), Verdict::Forward);
+    assert_eq!(station.window.waiting_bytes(), 0);
 }
 
 #[test]

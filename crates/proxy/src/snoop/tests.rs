@@ -117,10 +117,14 @@ impl Station {
     }
 
     fn refused(&mut self, n: u32) {
+        self.note(n, OnTheWay::Refused);
+    }
+
+    fn note(&mut self, n: u32, way: OnTheWay) {
         let ip = header(FIXED.0, MOBILE.0);
         let data = data(n);
-        let packet = Packet { ip: &ip, segment: &data };
-        self.snoop.note(self.now(), Connection::to_mobile(packet), data.seq, OnTheWay::Refused);
+        let connection = Connection::to_mobile(Packet { ip: &ip, segment: &data });
+        self.snoop.note(self.now(), connection, data.seq, way);
     }
 
     /// The packets that go out again, in order.
@@ -442,6 +446,34 @@ fn modern_what_was_hidden_while_a_hole_was_repaired_is_said_when_it_is_not() {
         Verdict::ForwardWith(saying(1, &[(2, 6)])),
         "7 is repaired"
     );
+}
+
+#[test]
+fn modern_what_waits_before_the_last_hop_is_neither_overdue_nor_lost_and_its_time_counts_from_there() {
+    let mut station = Station::after(Config::modern(), 0);
+    station.now_ms += 10;
+    station.ack(1, &[]);
+    station.data(1);
+    station.note(1, OnTheWay::Waits);
+    let waiting_since = station.now_ms;
+    assert_eq!(station.wait(waiting_since + 5000), None);
+    station.note(1, OnTheWay::Leaves);
+    let left = station.now_ms;
+    let again = station.wait(left + 1000).unwrap();
+    assert_eq!(station.again(), [1]);
+    assert!((left + 5..left + 100).contains(&again), "{again} after {left}");
+}
+
+#[test]
+fn modern_a_repair_is_lost_when_what_left_after_it_has_come_though_that_was_there_before() {
+    let mut station = Station::after(Config::modern(), 3);
+    station.data(4);
+    station.note(4, OnTheWay::Waits);
+    station.ack(1, &[(2, 3)]);
+    assert_eq!(station.again(), [1]);
+    station.note(4, OnTheWay::Leaves);
+    station.ack(1, &[(4, 5), (2, 4)]);
+    assert_eq!(station.again(), [1]);
 }
 
 #[test]
