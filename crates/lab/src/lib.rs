@@ -17,6 +17,7 @@ pub mod map;
 pub mod metrics;
 pub mod output;
 pub mod plan;
+pub mod question;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -84,6 +84,12 @@ pub struct FlowEnds {
     pub dst: String,
     /// What it is carried by, as scenario files write it.
     pub transport: String,
+    /// What it sends, as scenario files write it.
+    #[serde(default)]
+    pub kind: String,
+    /// The class that it belongs to; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub class: String,
 }
 
 /// One value of a run: a [`Metric`](crate::metrics::Metric) that has outlived it, with the name of what it belongs to in place of the thing.
@@ -91,7 +97,7 @@ pub struct FlowEnds {
 pub struct Value {
     /// What was measured.
     pub metric: &'static MetricInfo,
-    /// Name of the flow, of the node or of the pair of flows that it belongs to; empty if it belongs to the run.
+    /// Name of the group, of the flow, of the node or of the pair of flows that it belongs to; empty if it belongs to the run.
     pub subject: String,
     /// The value, finite.
     pub value: f64,
@@ -266,13 +272,17 @@ pub(crate) fn number(x: f64) -> Json {
 }
 
 impl FlowEnds {
-    fn of(spec: &Spec) -> Vec<Self> {
+    /// The flows of `spec`.
+    #[must_use]
+    pub fn of(spec: &Spec) -> Vec<Self> {
         let name = |id: hopline_core::NodeId| spec.nodes[id.index()].name.clone();
         let ends = spec.flows.iter().map(|flow| Self {
             id: flow.name.clone(),
             src: name(flow.src),
             dst: name(flow.dst),
-            transport: flow.carrier.clone(),
+            transport: flow.labels.carrier.clone(),
+            kind: flow.labels.kind.clone(),
+            class: flow.labels.class.clone(),
         });
         ends.collect()
     }

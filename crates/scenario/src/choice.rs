@@ -66,6 +66,13 @@ impl<T: Copy> Choice<T> {
 }
 
 impl<T: Copy> Chosen<T> {
+    /// All words.
+    #[must_use]
+    pub fn words(&self) -> &'static [&'static str] {
+        let Takes::Word(words) = self.key.takes else { return &[] };
+        words
+    }
+
     /// The word itself: given in a checked `section`, or by default.
     ///
     /// # Panics

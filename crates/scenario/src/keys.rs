@@ -111,10 +111,17 @@ pub const SCENARIO: &[Key] = &[
         NOTICE_FLOOD,
         "hostile or careless nodes, which send notices of Neighborhood RED that no congestion asked for; see above",
     ),
+    Key::table("question", QUESTION, "what is asked of the runs, and leads tables and report; see above"),
     Key::lists(
         "sweep",
         "values that `hopline compare` tries when no --vary is given: \"key.path\" = [values]",
     ),
+];
+
+/// `[question]`, of a scenario or of a plan.
+pub const QUESTION: &[Key] = &[
+    Key::text("metric", "what variants are compared by: \"goodput\", \"response_p95 of http\"; default: by what is sent"),
+    Key::text("bound", "what a variant must keep besides: \"delay_p95 of voice < 50 ms\""),
 ];
 
 /// Keys of [`FLOW`] that always have a value.
@@ -160,6 +167,7 @@ pub const FLOW: &[Key] = &[
     flow::SRC.key,
     flow::DST.key,
     flow::KIND.key,
+    Key::text("class", "flows that belong together in results, and in questions: metric = \"delay_p95 of voice\""),
     flow::START_S.key,
     flow::START_JITTER_S.key,
     Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),
@@ -294,5 +302,6 @@ pub const FLOWS: &[Key] = &[
     Key::integer("packet_bytes", 1, 65_507, "of random flows of kind cbr: bytes in a packet; default: 512"),
     flows::START_MIN_S.key,
     flows::START_MAX_S.key,
+    Key::text("class", "class of random flows"),
     Key::text("file", "CSV with the keys of [[flow]] as header, beside the scenario"),
 ];

@@ -24,7 +24,7 @@ use document::{Node, Setting, Value};
 use hopline_core::Duration;
 use hopline_sim::spec::Spec;
 use schema::{Section, join};
-use source::{Problem, Problems, Source};
+use source::{Origin, Problem, Problems, Source};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -121,6 +121,12 @@ impl Scenario {
         Duration::from_secs_f64(self.section().get(keys::scenario::DURATION_S))
     }
 
+    /// What `[question]` asks, as it is written: the metric and the bound.
+    #[must_use]
+    pub fn question(&self) -> Question {
+        Question::of(self.section())
+    }
+
     /// Every parameter in effect, defaults included, by section.
     #[must_use]
     pub fn parameters(&self) -> serde_json::Value {
@@ -153,6 +159,40 @@ impl Scenario {
 
     fn section(&self) -> Section<'_> {
         Section::new(&self.document, keys::SCENARIO)
+    }
+}
+
+/// A question as it is written, each part with the place where it stands.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// What variants are compared by.
+    pub metric: Option<(String, Origin)>,
+    /// What a variant must keep besides.
+    pub bound: Option<(String, Origin)>,
+}
+
+impl Question {
+    /// The question that `[question]` of a file asks, below `section`.
+    #[must_use]
+    pub fn of(section: Section<'_>) -> Self {
+        let question = section.section("question");
+        let part = |key| Some((question.word(key)?.to_owned(), question.origin_of(key).clone()));
+        Self { metric: part("metric"), bound: part("bound") }
+    }
+
+    /// This question, and where it does not ask what `other` asks.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { metric: self.metric.or(other.metric), bound: self.bound.or(other.bound) }
+    }
+
+    /// The question of two options of a command line.
+    #[must_use]
+    pub fn of_options(metric: Option<&str>, bound: Option<&str>) -> Self {
+        let part = |option: &str, text: Option<&str>| {
+            text.map(|text| (text.to_owned(), Origin::of_option(option, text)))
+        };
+        Self { metric: part("--metric", metric), bound: part("--bound", bound) }
     }
 }
 

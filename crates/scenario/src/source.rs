@@ -95,6 +95,13 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// The whole value of an option of a command line.
+    #[must_use]
+    pub fn of_option(option: &str, text: &str) -> Self {
+        let source = Arc::new(Source { name: option.to_owned(), text: text.to_owned() });
+        Self { source, span: 0..text.len() }
+    }
+
     /// Line and column of the first character, both from 1.
     #[must_use]
     pub fn line_column(&self) -> (usize, usize) {

@@ -399,8 +399,19 @@ pub struct FlowSpec {
     pub traffic: Traffic,
     /// What the end at the source and the end at the sink speak in place of that: beyond a machine that splits the connection.
     pub ends: [Option<Transport>; 2],
-    /// What whoever asked for it calls what it goes over, for results. Of no effect.
+    /// What whoever asked for it calls it. Of no effect.
+    pub labels: Labels,
+}
+
+/// What a flow is called in results, beside its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// What it goes over: `tcp-newreno`.
     pub carrier: String,
+    /// What it sends: `bulk`.
+    pub kind: String,
+    /// The class that it belongs to; empty: none.
+    pub class: String,
 }
 
 /// The traffic of a flow.

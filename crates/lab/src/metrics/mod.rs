@@ -1,6 +1,7 @@
 //! Every number that a run is judged by: one enumeration, from which tables, comparisons and reports take theirs.
 
 mod catalogue;
+mod groups;
 mod neighborhood;
 mod quantities;
 mod reference;
@@ -10,6 +11,7 @@ mod tests;
 mod together;
 
 pub use catalogue::CATALOGUE;
+pub use groups::Group;
 pub use reference::reference;
 
 use crate::run::Run;
@@ -25,6 +27,8 @@ use std::sync::LazyLock;
 pub enum Scope<'a> {
     /// The run as a whole.
     Run,
+    /// The flows of this kind or class.
+    Group(&'a str),
     /// The flow of this name.
     Flow(&'a str),
     /// The flows of these names.
@@ -34,12 +38,12 @@ pub enum Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Name of the flow or node, or of [a pair](pair_name); empty for the run.
+    /// Name of the group, flow or node, or of [a pair](pair_name); empty for the run.
     #[must_use]
     pub fn subject(self) -> Cow<'a, str> {
         match self {
             Self::Run => "".into(),
-            Self::Flow(name) | Self::Node(name) => name.into(),
+            Self::Group(name) | Self::Flow(name) | Self::Node(name) => name.into(),
             Self::Pair(one, other) => pair_name(one, other).into(),
         }
     }
@@ -56,6 +60,8 @@ pub fn pair_name(one: &str, other: &str) -> String {
 pub enum Level {
     /// One value a run.
     Run,
+    /// One value for the flows of a kind or a class.
+    Group,
     /// One value a flow.
     Flow,
     /// One value for every two flows.
@@ -66,13 +72,14 @@ pub enum Level {
 
 impl Level {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Run, Self::Flow, Self::Pair, Self::Node];
+    pub const ALL: [Self; 5] = [Self::Run, Self::Group, Self::Flow, Self::Pair, Self::Node];
 
     /// In a word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Run => "run",
+            Self::Group => "group of flows",
             Self::Flow => "flow",
             Self::Pair => "pair of flows",
             Self::Node => "node",
@@ -121,11 +128,12 @@ impl PartialEq for MetricInfo {
 }
 
 impl MetricInfo {
-    /// Whether there is one of it for the run, for each flow, for every two flows or for each node.
+    /// What there is one of it for.
     #[must_use]
     pub const fn level(&self) -> Level {
         match self.measure {
             Measure::Run(_) => Level::Run,
+            Measure::Flows(level, _) => level,
             Measure::Flow(_) => Level::Flow,
             Measure::Pair(_) => Level::Pair,
             Measure::Node(_) => Level::Node,
@@ -144,10 +152,15 @@ pub enum Better {
     Neither,
 }
 
+/// A flow, and what came of it.
+type Member<'a> = (&'a FlowSpec, &'a FlowOutcome);
+
 /// How a metric is taken. `None`: it does not exist there.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
     Run(fn(&Outcome) -> Option<f64>),
+    /// Of all flows of a run, or of those of a group.
+    Flows(Level, fn(&[Member<'_>]) -> Option<f64>),
     Flow(fn(&FlowSpec, &FlowOutcome) -> Option<f64>),
     Pair(fn(&FlowOutcome, &FlowOutcome) -> Option<f64>),
     Node(fn(&NodeOutcome) -> Option<f64>),
@@ -166,13 +179,50 @@ pub fn find(level: Level, name: &str) -> Option<&'static MetricInfo> {
     BY_NAME.binary_search_by(|info| key(info).cmp(&(level, name))).ok().map(|i| BY_NAME[i])
 }
 
+/// A metric to look up: level, subject (empty for the run), name.
+pub type Key<'a> = (Level, &'a str, &'a str);
+
+/// Endings of names that say a unit.
+const UNITS: [&str; 6] = ["_bps", "_pct", "_bytes", "_packets", "_j", "_s"];
+
+/// What people call some metrics.
+const ALIASES: [(&str, &str); 11] = [
+    ("goodput", "aggregate_goodput_bps"),
+    ("throughput", "aggregate_goodput_bps"),
+    ("throughput", "goodput_bps"),
+    ("delay", "delay_mean_s"),
+    ("latency", "delay_mean_s"),
+    ("response", "response_p50_s"),
+    ("response_time", "response_p50_s"),
+    ("fairness", "jain"),
+    ("loss", "packet_loss_pct"),
+    ("completion", "completion_max_s"),
+    ("energy", "energy_per_megabyte_j"),
+];
+
+/// A name in words, without its unit: `response p95`.
+#[must_use]
+pub fn words(name: &str) -> String {
+    let name = if name == "aggregate_goodput_bps" { "goodput" } else { name };
+    let bare = UNITS.iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name);
+    bare.replace('_', " ")
+}
+
+/// The metric that people call `name`: its name, without its unit if they like, or what it is commonly called.
+fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
+    let name = name.trim().to_lowercase().replace([' ', '-'], "_");
+    let with_unit = || UNITS.iter().find_map(|unit| find(level, &format!("{name}{unit}")));
+    let alias = || ALIASES.iter().filter(|(alias, _)| *alias == name).find_map(|(_, known)| find(level, known));
+    find(level, &name).or_else(with_unit).or_else(alias)
+}
+
 /// The metric `name` of `level`, as a file asked for it at `origin`.
 ///
 /// # Errors
 ///
 /// There is none.
 pub fn named(level: Level, name: &str, origin: &Origin) -> Result<&'static MetricInfo, Problem> {
-    find(level, name).ok_or_else(|| {
+    called(level, name).ok_or_else(|| {
         let known = || CATALOGUE.iter().filter(|m| m.level() == level).map(|m| m.name);
         let guess = nearest(name, known()).map(|near| format!("did you mean \"{near}\"? "));
         Problem::new(format!("no {} has a metric \"{name}\"", level.word()))
@@ -192,14 +242,24 @@ pub fn for_people(unit: &str) -> (f64, &str) {
     }
 }
 
-/// Every value of `run` but those of [`pairs`]: those of the run, then flow by flow, then node by node, each in the order of
+/// Every value of `run` but those of [`pairs`]: those of the run, then group by group, flow by flow, and node by node, each in the order of
 /// the catalogue. What does not exist (a delay where nothing arrived, the airtime of a node without a radio) is left out.
 #[must_use]
 pub fn of<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
     let outcome = &run.outcome;
+    let all: Vec<Member<'_>> = spec.flows.iter().zip(&outcome.flows).collect();
     let of_run = metrics(Scope::Run, |measure| match measure {
         Measure::Run(value) => value(outcome),
+        Measure::Flows(Level::Run, value) => value(&all),
         _ => None,
+    });
+    let groups = groups::of(spec).into_iter().flat_map(|group| {
+        let members: Vec<Member<'_>> = all.iter().copied().filter(|(flow, _)| group.has(flow)).collect();
+        let of_group = metrics(Scope::Group(group.name), |measure| match measure {
+            Measure::Flows(Level::Group, value) => value(&members),
+            _ => None,
+        });
+        of_group.collect::<Vec<_>>()
     });
     let flows = spec.flows.iter().zip(&outcome.flows).flat_map(|(flow, result)| {
         metrics(Scope::Flow(&flow.name), move |measure| match measure {
@@ -213,7 +273,7 @@ pub fn of<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
             _ => None,
         })
     });
-    of_run.chain(flows).chain(nodes).collect()
+    of_run.chain(groups).chain(flows).chain(nodes).collect()
 }
 
 /// The values of every two flows of `run`, in the order of the scenario. Of many flows these are many.

@@ -1,17 +1,51 @@
 //! What the formulas of the catalogue are made of.
 
+use super::Member;
 use hopline_core::Duration;
 use hopline_radio::mac::Airtime;
 use hopline_sim::Outcome;
 use hopline_sim::outcome::{Delays, Drops, FlowOutcome, NodeOutcome};
 use hopline_sim::spec::{FlowSpec, Traffic, Transport};
 
-pub(super) fn several(outcome: &Outcome) -> bool {
-    outcome.flows.len() > 1
+pub(super) fn several(flows: &[Member<'_>]) -> bool {
+    flows.len() > 1
 }
 
-pub(super) fn sum(outcome: &Outcome, of: fn(&FlowOutcome) -> u64) -> f64 {
+pub(super) fn sum(flows: &[Member<'_>], of: fn(&FlowOutcome) -> u64) -> f64 {
+    flows.iter().map(|(_, flow)| of(flow)).sum::<u64>() as f64
+}
+
+pub(super) fn sum_of_run(outcome: &Outcome, of: fn(&FlowOutcome) -> u64) -> f64 {
     outcome.flows.iter().map(of).sum::<u64>() as f64
+}
+
+/// Packets of data lost, and those whose fate is known.
+fn fates(flows: &[Member<'_>]) -> (f64, f64) {
+    let lost = sum(flows, |f| f.data.lost);
+    (lost, lost + sum(flows, |f| f.data.received))
+}
+
+pub(super) fn loss_pct(flows: &[Member<'_>]) -> Option<f64> {
+    let (lost, known) = fates(flows);
+    per_hundred(lost, known)
+}
+
+pub(super) fn delivery_pct(flows: &[Member<'_>]) -> Option<f64> {
+    let (lost, known) = fates(flows);
+    per_hundred(known - lost, known)
+}
+
+/// A quantile of the delays of all packets of data.
+pub(super) fn delays(flows: &[Member<'_>], q: f64) -> Option<f64> {
+    let all = flows.iter().fold(Delays::default(), |all, (_, flow)| all.with(&flow.data.delays));
+    quantile(&all, q)
+}
+
+/// Response times of all flows that have some; `None` if none asks.
+pub(super) fn responses(flows: &[Member<'_>]) -> Option<Delays> {
+    let asking = || flows.iter().filter(|(spec, _)| is_exchange(spec));
+    asking().next()?;
+    Some(asking().fold(Delays::default(), |all, (_, flow)| all.with(&flow.responses)))
 }
 
 pub(super) fn over_nodes(outcome: &Outcome, of: fn(&NodeOutcome) -> u64) -> f64 {

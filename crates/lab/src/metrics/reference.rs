@@ -9,6 +9,7 @@ pub fn reference() -> String {
     let mut text = String::new();
     for (level, heading) in [
         (Level::Run, "Of the run"),
+        (Level::Group, "Of the flows of a kind or a class"),
         (Level::Flow, "Of each flow"),
         (Level::Pair, "Of every two flows"),
         (Level::Node, "Of each node"),

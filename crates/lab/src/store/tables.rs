@@ -104,7 +104,14 @@ impl Tables {
             )?,
             metrics: table(
                 "metrics",
-                &[("run", Whole), ("flow", Text), ("node", Text), ("metric", Text), ("value", Real)],
+                &[
+                    ("run", Whole),
+                    ("group", Text),
+                    ("flow", Text),
+                    ("node", Text),
+                    ("metric", Text),
+                    ("value", Real),
+                ],
             )?,
             series: table(
                 "series",
@@ -165,12 +172,13 @@ impl Tables {
         self.runs.row(&cells(&self.points, point, &own))?;
         for value in &done.metrics {
             let subject = Cell::Text(&value.subject);
-            let (flow, node) = match value.metric.level() {
-                Level::Run => (Cell::Empty, Cell::Empty),
-                Level::Flow | Level::Pair => (subject, Cell::Empty),
-                Level::Node => (Cell::Empty, subject),
+            let (group, flow, node) = match value.metric.level() {
+                Level::Run => (Cell::Empty, Cell::Empty, Cell::Empty),
+                Level::Group => (subject, Cell::Empty, Cell::Empty),
+                Level::Flow | Level::Pair => (Cell::Empty, subject, Cell::Empty),
+                Level::Node => (Cell::Empty, Cell::Empty, subject),
             };
-            let own = [Cell::Whole(run), flow, node, Cell::Text(value.metric.name), Cell::Real(value.value)];
+            let own = [Cell::Whole(run), group, flow, node, Cell::Text(value.metric.name), Cell::Real(value.value)];
             self.metrics.row(&cells(&self.points, point, &own))?;
         }
         for series in &done.series {

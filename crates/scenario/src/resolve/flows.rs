@@ -7,7 +7,7 @@ use super::{
     Files, Names, Owned, draw, instant, instant_of, node_named, refuse_foreign, seconds_of, transport,
 };
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
-use hopline_sim::spec::{Draw, Exchange, FlowSpec, Traffic};
+use hopline_sim::spec::{Draw, Exchange, FlowSpec, Labels, Traffic};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
@@ -75,7 +75,23 @@ fn flow(
         Traffic::OnOff { .. } => "udp-on-off",
         Traffic::Bulk { .. } | Traffic::Exchange { .. } => transport::named(scenario, *section),
     };
-    Ok(FlowSpec { name, src, dst, start, stop, traffic, ends: [None, None], carrier: carrier.to_owned() })
+    let labels = Labels {
+        carrier: carrier.to_owned(),
+        kind: keys::flow::KIND.word(section).to_owned(),
+        class: class(section)?,
+    };
+    Ok(FlowSpec { name, src, dst, start, stop, traffic, ends: [None, None], labels })
+}
+
+/// The class of a flow; empty without one. Questions know flows by class and by kind: no class is called like a kind.
+fn class(section: &Section<'_>) -> Result<String, Problem> {
+    let class = section.word("class").unwrap_or_default();
+    if keys::flow::KIND.words().contains(&class) {
+        return Err(Problem::new(format!("a class called like a kind of flow: \"{class}\""))
+            .at(section.origin_of("class"))
+            .help("questions name flows by class and by kind; give the class another name"));
+    }
+    Ok(class.to_owned())
 }
 
 /// Which kinds use which keys.
@@ -171,6 +187,8 @@ fn add_random(
     let first = section.get(keys::flows::START_MIN_S);
     let last = section.get(keys::flows::START_MAX_S).max(first);
     let (traffic, carrier) = random_traffic(scenario, section)?;
+    let kind = section.get(keys::flows::KIND).to_owned();
+    let labels = Labels { carrier: carrier.to_owned(), kind, class: class(&section)? };
     let mut stream = Stream::global(seed, run, Purpose::Traffic);
     for _ in 0..count {
         let src = stream.below(nodes);
@@ -185,7 +203,7 @@ fn add_random(
             start: Instant::ZERO + Duration::from_secs_f64(stream.uniform(first, last)),
             stop: Instant::FAR_FUTURE,
             traffic: traffic.clone(),
-            carrier: carrier.to_owned(),
+            labels: labels.clone(),
         });
     }
     Ok(())

@@ -252,7 +252,7 @@ pub(crate) trait Build: Sized {
                 start: Instant::ZERO,
                 stop: Instant::FAR_FUTURE,
                 traffic,
-                carrier: String::new(),
+                labels: Labels::default(),
             });
         })
     }

@@ -233,6 +233,13 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         count(f.data.received)
     }),
     flow(
+        "delivery_pct",
+        "%",
+        Higher,
+        "packets from src to dst that arrive, per hundred whose fate is known",
+        |_, f| f.data.loss_pct().map(|lost| 100.0 - lost),
+    ),
+    flow(
         "packet_loss_pct",
         "%",
         Lower,

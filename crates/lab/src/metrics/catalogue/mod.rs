@@ -1,6 +1,7 @@
 //! The catalogue: a line a metric.
 
 mod flows;
+mod groups;
 mod handoffs;
 mod nodes;
 mod runs;
@@ -10,12 +11,20 @@ use hopline_sim::Outcome;
 use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
 use hopline_sim::spec::FlowSpec;
 
-/// Every metric, those of the run first, then those of flows, of pairs of flows, and of nodes. Names are unique within a level, and
+/// Every metric, those of the run first, then those of groups of flows, of flows, of pairs of flows, and of nodes. Names are unique within a level, and
 /// mean the same on every level on which they occur.
 pub const CATALOGUE: &[MetricInfo] = &all();
 
-const LISTS: [&[MetricInfo]; 6] =
-    [runs::RUNS, handoffs::OF_RUNS, flows::FLOWS, flows::PAIRS, nodes::NODES, handoffs::OF_NODES];
+const LISTS: [&[MetricInfo]; 8] = [
+    groups::OF_RUNS,
+    runs::RUNS,
+    handoffs::OF_RUNS,
+    groups::GROUPS,
+    flows::FLOWS,
+    flows::PAIRS,
+    nodes::NODES,
+    handoffs::OF_NODES,
+];
 
 /// One list of all.
 const fn all() -> [MetricInfo; count()] {

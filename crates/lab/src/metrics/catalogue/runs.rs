@@ -1,46 +1,19 @@
-//! Metrics of a run.
+//! Metrics of a run, beside those of all its flows together.
 
 use super::super::Better::{Higher, Lower, Neither};
-use super::super::quantities::{has_radios, over_nodes, per_hundred, radios, ratio, several, sum};
+use super::super::quantities::{has_radios, over_nodes, per_hundred, radios, ratio, sum_of_run as sum};
 use super::super::{MetricInfo, neighborhood};
 use super::run;
-use hopline_core::Duration;
-use hopline_sim::outcome::FlowOutcome;
 
 /// Those of a run.
 pub(super) const RUNS: &[MetricInfo] = &[
-    run("aggregate_goodput_bps", "bit/s", Higher, "sum of the flows' goodputs", |o| {
-        Some(o.aggregate_goodput_bps())
-    }),
-    run(
-        "goodput_max_bps",
-        "bit/s",
-        Neither,
-        "goodput of the flow that has most; of two flows or more",
-        |o| several(o).then(|| o.flows.iter().map(FlowOutcome::goodput_bps).fold(0.0, f64::max)),
-    ),
-    run(
-        "goodput_min_bps",
-        "bit/s",
-        Higher,
-        "goodput of the flow that has least; of two flows or more",
-        |o| several(o).then(|| o.flows.iter().map(FlowOutcome::goodput_bps).fold(f64::INFINITY, f64::min)),
-    ),
-    run("jain", "1", Higher, "Jain's fairness index of the goodputs; of two flows or more", |o| {
-        several(o).then(|| o.jain())
-    }),
     run(
         "jain_2s",
         "1",
         Higher,
         "Jain's index of the bytes of each 2 s, averaged; of two flows or more",
-        |o| several(o).then(|| o.jain_2s()),
+        |o| (o.flows.len() > 1).then(|| o.jain_2s()),
     ),
-    run("rtx_index_pct", "%", Lower, "segments sent again per hundred delivered, all flows together", |o| {
-        per_hundred(sum(o, |f| f.retransmissions), sum(o, |f| f.segments_received))
-    }),
-    run("retransmissions", "1", Lower, "segments sent again", |o| Some(sum(o, |f| f.retransmissions))),
-    run("timeouts", "1", Lower, "expirations of retransmission timers", |o| Some(sum(o, |f| f.timeouts))),
     run("spurious_timeouts", "1", Neither, "time-outs found to be spurious and undone", |o| {
         Some(sum(o, |f| f.detected.spurious_timeouts))
     }),
@@ -51,17 +24,6 @@ pub(super) const RUNS: &[MetricInfo] = &[
         Some(sum(o, |f| f.detected.rack_losses))
     }),
     run("tail_probes", "1", Neither, "tail loss probes sent", |o| Some(sum(o, |f| f.detected.tail_probes))),
-    run("segments_received", "1", Higher, "distinct segments or datagrams delivered", |o| {
-        Some(sum(o, |f| f.segments_received))
-    }),
-    run("packet_loss_pct", "%", Lower, "packets of data lost per hundred whose fate is known", |o| {
-        let lost = sum(o, |f| f.data.lost);
-        per_hundred(lost, lost + sum(o, |f| f.data.received))
-    }),
-    run("delay_mean_s", "s", Lower, "one-way delay of packets of data, mean over all flows", |o| {
-        let total: Duration = o.flows.iter().map(|f| f.data.delays.sum()).fold(Duration::ZERO, |a, b| a + b);
-        ratio(total.as_secs_f64(), sum(o, |f| f.data.received))
-    }),
     run(
         "frames_per_segment",
         "1",

@@ -1,0 +1,34 @@
+//! Which flows belong together.
+
+use hopline_sim::Spec;
+use hopline_sim::spec::FlowSpec;
+
+/// The flows of a kind or of a class. No class is called like a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group<'a> {
+    /// Name of the kind or class.
+    pub name: &'a str,
+}
+
+impl Group<'_> {
+    /// Whether `flow` is one of them.
+    #[must_use]
+    pub fn has(&self, flow: &FlowSpec) -> bool {
+        flow.labels.kind == self.name || flow.labels.class == self.name
+    }
+}
+
+/// The groups of a run, kinds before classes, each in the order in which the flows have them. None where one kind is all there
+/// is: the run says it.
+pub(super) fn of(spec: &Spec) -> Vec<Group<'_>> {
+    let mut names: Vec<&str> = Vec::new();
+    let kinds = spec.flows.iter().map(|flow| flow.labels.kind.as_str());
+    let classes = spec.flows.iter().map(|flow| flow.labels.class.as_str());
+    for name in kinds.chain(classes).filter(|name| !name.is_empty()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let several = names.len() > 1;
+    names.into_iter().filter(|_| several).map(|name| Group { name }).collect()
+}

@@ -1,0 +1,141 @@
+//! What is asked of an experiment: the metric by which variants are compared, and what they must keep besides.
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use crate::metrics::{self, Key, Level, MetricInfo};
+use crate::record::FlowEnds;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The goodput of all flows together.
+pub const GOODPUT: Key<'_> = (Level::Run, "", "aggregate_goodput_bps");
+
+/// A metric of the run, or of some of its flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The metric, of the level of what it is asked of.
+    pub metric: &'static MetricInfo,
+    /// Name of the flow, of the kind or of the class that it is asked of; empty: of all flows.
+    pub of: String,
+}
+
+/// Which values a bound allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Those below the limit.
+    Below,
+    /// Those above it.
+    Above,
+}
+
+/// What a variant must keep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// The metric.
+    #[serde(flatten)]
+    pub asked: Asked,
+    /// Which values are allowed.
+    pub side: Side,
+    /// Up to where, in the unit of the catalogue.
+    pub limit: f64,
+}
+
+/// What is asked of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// What variants are compared by.
+    #[serde(flatten)]
+    pub asked: Asked,
+    /// What they must keep besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+}
+
+impl Asked {
+    /// The goodput of all flows together.
+    ///
+    /// # Panics
+    /// Never: the catalogue has it.
+    #[must_use]
+    pub fn goodput() -> Self {
+        let metric = metrics::find(GOODPUT.0, GOODPUT.2).expect("the catalogue has goodput");
+        Self { metric, of: String::new() }
+    }
+
+    /// Where results have it.
+    #[must_use]
+    pub fn key(&self) -> Key<'_> {
+        (self.metric.level(), &self.of, self.metric.name)
+    }
+
+    /// What it is called: `response p95 of http`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let name = metrics::words(self.metric.name);
+        if self.of.is_empty() { name } else { format!("{name} of {}", self.of) }
+    }
+}
+
+/// An asked metric as it is written: level, subject and name.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    level: String,
+    of: String,
+    metric: String,
+}
+
+impl Serialize for Asked {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let (level, of, metric) = self.key();
+        Written { level: level.word().into(), of: of.into(), metric: metric.into() }.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Asked {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Written { level, of, metric } = Written::deserialize(from)?;
+        let known = Level::ALL.into_iter().find(|l| l.word() == level);
+        let found = known.and_then(|level| metrics::find(level, &metric));
+        let unknown = || D::Error::custom(format!("there is no metric \"{metric}\" of a {level}"));
+        Ok(Self { metric: found.ok_or_else(unknown)?, of })
+    }
+}
+
+impl Question {
+    /// What is asked where nobody says: how fast transfers are. Where there is none, how soon responses come, and otherwise
+    /// what arrives. Flows of different kinds are not added up.
+    #[must_use]
+    pub fn usual(flows: &[FlowEnds]) -> Self {
+        let is = |kinds: &[&str]| flows.iter().any(|flow| kinds.contains(&flow.kind.as_str()));
+        let several = flows.iter().any(|flow| flow.kind != flows[0].kind);
+        let first = flows.first().map_or("", |flow| flow.kind.as_str());
+        let asking = flows.iter().find(|flow| EXCHANGES.contains(&flow.kind.as_str()));
+        let (name, kind) = match asking {
+            Some(flow) if !is(&["bulk"]) => ("response_p95_s", flow.kind.as_str()),
+            _ if is(&["bulk"]) => ("goodput_bps", "bulk"),
+            _ => ("goodput_bps", first),
+        };
+        let level = if several { Level::Group } else { Level::Run };
+        let name = if !several && name == "goodput_bps" { GOODPUT.2 } else { name };
+        let of = if several { kind.to_owned() } else { String::new() };
+        let asked = metrics::find(level, name).map_or_else(Asked::goodput, |metric| Asked { metric, of });
+        Self { asked, bound: None }
+    }
+}
+
+/// Kinds of flows that ask and wait for answers.
+const EXCHANGES: [&str; 2] = ["request-response", "http"];
+
+impl Bound {
+    /// Whether `value` is allowed.
+    #[must_use]
+    pub fn allows(&self, value: f64) -> bool {
+        match self.side {
+            Side::Below => value < self.limit,
+            Side::Above => value > self.limit,
+        }
+    }
+}

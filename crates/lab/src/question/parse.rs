@@ -1,0 +1,155 @@
+//! Questions as people write them: `response_p95 of http`, `delay_p95 of voice < 50 ms`.
+
+use super::{Asked, Bound, Question, Side};
+use crate::metrics::{self, Better, Level};
+use crate::record::FlowEnds;
+use hopline_scenario::source::{Origin, Problem, nearest};
+
+/// Most names that a message lists.
+const MOST_LISTED: usize = 20;
+
+impl Question {
+    /// What `written` asks of `flows`; what it leaves open is [usual](Question::usual).
+    ///
+    /// # Errors
+    /// What is not understood, or asks for what is not there.
+    pub fn parse(written: &hopline_scenario::Question, flows: &[FlowEnds]) -> Result<Self, Problem> {
+        let asked = written.metric.as_ref().map(|(text, origin)| decisive(text, origin, flows)).transpose()?;
+        let bound = written.bound.as_ref().map(|(text, origin)| Bound::parse(text, origin, flows)).transpose()?;
+        Ok(Self { asked: asked.unwrap_or_else(|| Self::usual(flows).asked), bound })
+    }
+}
+
+/// A metric that can decide.
+fn decisive(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Asked, Problem> {
+    let asked = Asked::parse(text, origin, flows)?;
+    if asked.metric.better == Better::Neither {
+        let why = format!("`{}` cannot decide: neither more of it is better, nor less", asked.metric.name);
+        return Err(Problem::new(why)
+            .at(origin)
+            .help("ask for one that docs/metrics.md calls better one way, as goodput, delay_p95, response_p95"));
+    }
+    Ok(asked)
+}
+
+impl Asked {
+    /// Reads `METRIC` or `METRIC of WHO`, WHO being a flow, a kind or a class of `flows`.
+    ///
+    /// # Errors
+    /// What is not understood, or asks for what is not there.
+    pub fn parse(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Self, Problem> {
+        let (name, who) = match text.split_once(" of ") {
+            Some((name, who)) => (name.trim(), who.trim()),
+            None => (text.trim(), ""),
+        };
+        let (level, of) = subject(who, origin, flows)?;
+        Ok(Self { metric: metrics::named(level, name, origin)?, of })
+    }
+}
+
+/// Level and name of those who are asked.
+fn subject(who: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<(Level, String), Problem> {
+    if ["", "all", "all flows"].contains(&who) {
+        return Ok((Level::Run, String::new()));
+    }
+    let (sort, name) = match who.split_once(' ') {
+        Some((sort @ ("flow" | "kind" | "class"), name)) => (Some(sort), name.trim()),
+        _ => (None, who),
+    };
+    let may_be = |what: &str| sort.is_none_or(|sort| sort == what);
+    let is_kind = may_be("kind") && flows.iter().any(|flow| flow.kind == name);
+    if is_kind || may_be("class") && !name.is_empty() && flows.iter().any(|flow| flow.class == name) {
+        let alone = flows.iter().all(|flow| flow.kind == name && flow.class.is_empty());
+        return Ok(if alone { (Level::Run, String::new()) } else { (Level::Group, name.to_owned()) });
+    }
+    if may_be("flow") && flows.iter().any(|flow| flow.id == name) {
+        return Ok((Level::Flow, name.to_owned()));
+    }
+    Err(unknown(name, sort.unwrap_or("flow, kind or class"), origin, flows))
+}
+
+fn unknown(name: &str, sort: &str, origin: &Origin, flows: &[FlowEnds]) -> Problem {
+    let mut known: Vec<&str> = Vec::new();
+    let of = |flow: &'_ FlowEnds| [flow.kind.clone(), flow.class.clone(), flow.id.clone()];
+    let all: Vec<[String; 3]> = flows.iter().map(of).collect();
+    for part in 0..3 {
+        known.extend(all.iter().map(|names| names[part].as_str()).filter(|name| !name.is_empty()));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    known.retain(|name| seen.insert(*name));
+    let guess = nearest(name, known.iter().copied()).map(|near| format!("did you mean \"{near}\"? "));
+    let listed = known.iter().take(MOST_LISTED).copied().collect::<Vec<_>>().join(", ");
+    Problem::new(format!("there is no {sort} \"{name}\""))
+        .at(origin)
+        .help(guess.unwrap_or_default() + "there are " + &listed)
+}
+
+/// Ways to say on which side of a limit values are to be.
+const SIDES: [(&str, Side); 6] = [
+    ("<=", Side::Below),
+    (">=", Side::Above),
+    ("<", Side::Below),
+    (">", Side::Above),
+    (" under ", Side::Below),
+    (" over ", Side::Above),
+];
+
+impl Bound {
+    /// Reads `ASKED < NUMBER UNIT`, or with `>`.
+    ///
+    /// # Errors
+    /// What is not understood, or asks for what is not there.
+    pub fn parse(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Self, Problem> {
+        let wrong = |what: String| {
+            Problem::new(what).at(origin).help("for example: \"delay_p95 < 50 ms\", \"goodput of bulk > 1 Mb/s\"")
+        };
+        let parts = SIDES.iter().find_map(|&(word, side)| Some((text.split_once(word)?, side)));
+        let Some(((asked, limit), side)) = parts else {
+            return Err(wrong(format!("\"{text}\" is no bound: it has neither < nor >")));
+        };
+        let asked = Asked::parse(asked, origin, flows)?;
+        let limit = limit.trim();
+        let end = limit.find(|c: char| !(c.is_ascii_digit() || ".-+eE".contains(c))).unwrap_or(limit.len());
+        let (number, unit) = (&limit[..end], limit[end..].trim());
+        let number: f64 = number
+            .parse()
+            .ok()
+            .filter(|x: &f64| x.is_finite())
+            .ok_or_else(|| wrong(format!("\"{limit}\" is no number with a unit")))?;
+        let units = units(asked.metric.unit);
+        let factor = units.iter().find(|(word, _)| *word == unit).map(|(_, factor)| *factor);
+        let factor = factor.ok_or_else(|| {
+            let known: Vec<&str> = units.iter().map(|(word, _)| *word).filter(|word| !word.is_empty()).collect();
+            wrong(match (unit, known.as_slice()) {
+                ("", known) => format!("the limit of `{}` has no unit: one of {}", asked.metric.name, known.join(", ")),
+                (unit, []) => format!("`{}` has no unit, so \"{unit}\" does not belong there", asked.metric.name),
+                (unit, known) => {
+                    format!("`{}` is not in \"{unit}\", but in {}", asked.metric.name, known.join(", "))
+                }
+            })
+        })?;
+        Ok(Self { asked, side, limit: number * factor })
+    }
+}
+
+/// Units that people write for one of the catalogue, and the factor to it.
+fn units(of_catalogue: &str) -> &[(&str, f64)] {
+    match of_catalogue {
+        "bit/s" => &[
+            ("kb/s", 1e3),
+            ("Mb/s", 1e6),
+            ("bit/s", 1.0),
+            ("kbit/s", 1e3),
+            ("Mbit/s", 1e6),
+            ("kbps", 1e3),
+            ("Mbps", 1e6),
+        ],
+        "s" => &[("ms", 1e-3), ("s", 1.0), ("us", 1e-6), ("µs", 1e-6)],
+        "%" => &[("%", 1.0)],
+        "B" => &[("kB", 1e3), ("B", 1.0), ("MB", 1e6)],
+        "J" => &[("J", 1.0)],
+        "s/MB" => &[("s/MB", 1.0)],
+        "J/MB" => &[("J/MB", 1.0)],
+        _ => &[("", 1.0)],
+    }
+}

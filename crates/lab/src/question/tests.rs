@@ -1,0 +1,119 @@
+use super::*;
+use hopline_scenario::source::{Origin, Problem};
+
+fn flow(id: &str, kind: &str, class: &str) -> FlowEnds {
+    let text = str::to_owned;
+    FlowEnds {
+        id: text(id),
+        src: text("a"),
+        dst: text("b"),
+        transport: text("tcp"),
+        kind: text(kind),
+        class: text(class),
+    }
+}
+
+fn mixed() -> Vec<FlowEnds> {
+    vec![flow("pages", "http", "web"), flow("calls", "request-response", "web"), flow("f2", "bulk", "")]
+}
+
+fn asked(text: &str) -> Result<Asked, Problem> {
+    Asked::parse(text, &Origin::of_option("--metric", text), &mixed())
+}
+
+fn bound(text: &str) -> Result<Bound, Problem> {
+    Bound::parse(text, &Origin::of_option("--bound", text), &mixed())
+}
+
+#[test]
+fn a_metric_is_asked_of_all_of_a_kind_of_a_class_or_of_a_flow() {
+    let key = |text| {
+        let asked = asked(text).unwrap();
+        (asked.metric.level(), asked.of.clone(), asked.metric.name)
+    };
+    assert_eq!(key("response_p95"), (Level::Run, String::new(), "response_p95_s"));
+    assert_eq!(key("response_p95_s of all flows"), (Level::Run, String::new(), "response_p95_s"));
+    assert_eq!(key("response p95 of web"), (Level::Group, "web".into(), "response_p95_s"));
+    assert_eq!(key("goodput of kind bulk"), (Level::Group, "bulk".into(), "goodput_bps"));
+    assert_eq!(key("goodput of pages"), (Level::Flow, "pages".into(), "goodput_bps"));
+    assert_eq!(key("delay of flow f2"), (Level::Flow, "f2".into(), "delay_mean_s"));
+    assert_eq!(key("fairness"), (Level::Run, String::new(), "jain"));
+    assert_eq!(key("delivery of http"), (Level::Group, "http".into(), "delivery_pct"));
+}
+
+#[test]
+fn the_only_kind_is_all_flows() {
+    let text = "goodput of bulk";
+    let asked = Asked::parse(text, &Origin::of_option("--metric", text), &[flow("f0", "bulk", "")]).unwrap();
+    assert_eq!(asked.key(), GOODPUT);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_is() {
+    let words = |problem: Problem| format!("{problem} {}", problem.help.clone().unwrap_or_default());
+    let of = words(asked("goodput of wob").unwrap_err());
+    assert!(of.contains("no flow, kind or class \"wob\"") && of.contains("did you mean \"web\"?"), "{of}");
+    assert!(of.contains("http, request-response, bulk, web, pages, calls, f2"), "{of}");
+    assert!(words(asked("goodput of flow web").unwrap_err()).contains("no flow \"web\""));
+    let metric = words(asked("respons_p95 of web").unwrap_err());
+    assert!(metric.contains("did you mean \"response_p95_s\""), "{metric}");
+}
+
+#[test]
+fn what_is_better_neither_way_decides_nothing() {
+    let text = "hops_mean of f2";
+    let written = hopline_scenario::Question::of_options(Some(text), None);
+    let problem = Question::parse(&written, &mixed()).unwrap_err();
+    assert!(problem.to_string().contains("`hops_mean` cannot decide"), "{problem}");
+}
+
+#[test]
+fn a_bound_has_a_side_and_a_unit() {
+    let under = bound("delay_p95 of web < 50 ms").unwrap();
+    assert_eq!((under.side, under.limit, under.asked.of.as_str()), (Side::Below, 0.05, "web"));
+    assert!(under.allows(0.049) && !under.allows(0.05));
+    let over = bound("goodput of bulk >= 1.5 Mb/s").unwrap();
+    assert_eq!((over.side, over.limit), (Side::Above, 1.5e6));
+    assert!(over.allows(1.6e6) && !over.allows(1.4e6));
+    assert_eq!(bound("jain > 0.9").unwrap().limit, 0.9);
+    assert_eq!(bound("packet_loss under 1e0%").unwrap().limit, 1.0);
+}
+
+#[test]
+fn a_bound_that_is_none_is_refused() {
+    for (text, why) in [
+        ("delay_p95", "neither < nor >"),
+        ("delay_p95 < fast", "no number"),
+        ("delay_p95 < inf ms", "no number"),
+        ("delay_p95 < 50", "has no unit: one of ms, s"),
+        ("delay_p95 < 50 kb/s", "is not in \"kb/s\", but in ms, s"),
+        ("jain > 0.9 ms", "has no unit, so \"ms\" does not belong there"),
+        ("< 5 ms", "no run has a metric \"\""),
+    ] {
+        let problem = bound(text).unwrap_err().to_string();
+        assert!(problem.contains(why), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn without_a_question_transfers_are_asked_how_fast_and_others_how_soon() {
+    let usual = |flows: &[FlowEnds]| Question::usual(flows).asked.words();
+    assert_eq!(usual(&[flow("f0", "bulk", "")]), "goodput");
+    assert_eq!(usual(&[flow("f0", "http", "")]), "response p95");
+    assert_eq!(usual(&[flow("f0", "cbr", "")]), "goodput");
+    assert_eq!(usual(&mixed()), "goodput of bulk");
+    assert_eq!(usual(&[flow("f0", "cbr", ""), flow("f1", "http", "")]), "response p95 of http");
+    assert_eq!(usual(&[flow("f0", "cbr", ""), flow("f1", "on-off", "")]), "goodput of cbr");
+    assert_eq!(usual(&[]), "goodput");
+}
+
+#[test]
+fn a_question_survives_its_file() {
+    let written = hopline_scenario::Question::of_options(
+        Some("response_p95 of web"),
+        Some("goodput of bulk > 100 kb/s"),
+    );
+    let question = Question::parse(&written, &mixed()).unwrap();
+    let text = serde_json::to_string(&question).unwrap();
+    assert_eq!(serde_json::from_str::<Question>(&text).unwrap(), question, "{text}");
+}
