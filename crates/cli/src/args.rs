@@ -180,6 +180,24 @@ pub(crate) struct Common {
     pub(crate) verbose: bool,
 }
 
+/// What is asked of an experiment.
+#[derive(Debug, Arguments)]
+pub(crate) struct Asked {
+    /// Compare by this metric, over what the file asks: goodput, "response_p95 of http", "delay_p95 of CLASS" …
+    #[arg(long, value_name = "METRIC [of WHO]")]
+    pub(crate) metric: Option<String>,
+    /// What a variant must keep besides: "delay_p95 < 50 ms"
+    #[arg(long, value_name = "METRIC < LIMIT")]
+    pub(crate) bound: Option<String>,
+}
+
+impl Asked {
+    /// The question.
+    pub(crate) fn question(&self) -> hopline_scenario::Question {
+        hopline_scenario::Question::of_options(self.metric.as_deref(), self.bound.as_deref())
+    }
+}
+
 #[derive(Debug, Arguments)]
 pub(crate) struct Run {
     #[command(flatten)]
@@ -223,6 +241,8 @@ pub(crate) struct Movements {
 pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// Vary a key over these values; may be repeated
     #[arg(long, value_name = "KEY=V1,V2,…")]
     pub(crate) vary: Vec<String>,
@@ -255,6 +275,8 @@ pub(crate) struct Sweep {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
+    pub(crate) asked: Asked,
+    #[command(flatten)]
     pub(crate) effort: Effort,
     /// Begin anew in a directory that holds results of another plan or version
     #[arg(long)]
@@ -286,6 +308,8 @@ pub(crate) struct Report {
     /// A directory that compare, sweep or reproduce wrote
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,

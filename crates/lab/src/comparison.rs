@@ -1,23 +1,29 @@
 //! What the runs of an experiment say: estimates of each point, and what each gains over its baseline within pairs.
 
 use crate::description::Description;
-use crate::metrics::{self, Level, MetricInfo};
-use crate::record::{Done, Neighborhood, Record, Series};
-use crate::stats::{Bootstrap, Estimate, Pairs, holm};
+use crate::metrics::{self, Better, Key, Level, MetricInfo};
+use crate::question::{Asked, Bound, Question};
+use crate::record::{Done, FlowEnds, Neighborhood, Record, Series};
+use crate::stats::{Bootstrap, Confidence, Estimate, Pairs, holm};
+use hopline_scenario::source::Problem;
 use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(test)]
 mod tests;
 
-/// The metric that variants are compared by first.
-pub const GOODPUT: &str = "aggregate_goodput_bps";
+pub use crate::question::GOODPUT;
+
+/// What says something only of one transport.
+const OF_TRANSPORT: [&str; 3] = ["timeouts", "spurious_timeouts", "spurious_recoveries"];
 
 /// The result of an experiment.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// What was run.
     pub description: Description,
+    /// What is asked of it.
+    pub question: Question,
     /// Runs of each point, those that failed included.
     pub runs: u64,
     /// One entry a point, in order.
@@ -31,6 +37,8 @@ pub struct PointResult {
     values: BTreeMap<(Level, String, &'static str), Vec<f64>>,
     /// Numbers of the runs that failed, and why.
     pub failed: Vec<(u64, String)>,
+    /// What its flows are carried by, without what tells its kinds apart: `tcp`, `tpa`, `udp`.
+    pub transports: BTreeSet<String>,
     /// CPU time of all runs, in seconds.
     pub cpu_s: f64,
     /// Hash of the runs' fingerprints, in their order.
@@ -70,7 +78,9 @@ impl Comparison {
     #[must_use]
     pub fn new(description: Description, runs: u64) -> Self {
         let points = vec![PointResult::default(); description.points.len()];
-        Self { description, runs, points }
+        let question = description.question.clone();
+        let question = question.unwrap_or_else(|| Question { asked: Asked::goodput(), bound: None });
+        Self { description, question, runs, points }
     }
 
     /// Adds a record. Records come in the order of points and runs.
@@ -92,19 +102,32 @@ impl Comparison {
         comparison
     }
 
-    /// `point` against its baseline in a metric of the run; `None` for a baseline, and where there is no pair of runs
-    /// that both have the metric.
-    #[must_use]
-    pub fn versus_baseline(&self, point: usize, metric: &str) -> Option<Versus> {
-        let baseline = self.description.points[point].baseline;
-        let key = (Level::Run, "", metric);
-        (baseline != point).then(|| self.versus(point, baseline, key)).flatten()
+    /// The same results, asked what `written` says, and for the rest what was asked before.
+    ///
+    /// # Errors
+    /// A question that is not understood, or of flows that are not there.
+    pub fn asking(mut self, written: &hopline_scenario::Question) -> Result<Self, Problem> {
+        let new = Question::parse(written, &self.description.flows)?;
+        if written.metric.is_some() {
+            self.question.asked = new.asked;
+        }
+        self.question.bound = new.bound.or(self.question.bound);
+        Ok(self)
     }
 
-    /// `point` against `baseline` in any metric: (level, subject, name). `None` where there is no pair of runs that both
-    /// have it.
+    /// `point` against its baseline; `None` for a baseline, where there is no pair of runs that both have the metric, and
+    /// where it is not the same thing in both: the timers of TPA are none of TCP.
     #[must_use]
-    pub fn versus(&self, point: usize, baseline: usize, metric: (Level, &str, &str)) -> Option<Versus> {
+    pub fn versus_baseline(&self, point: usize, metric: Key<'_>) -> Option<Versus> {
+        let baseline = self.description.points[point].baseline;
+        let alike = self.points[point].transports == self.points[baseline].transports;
+        let comparable = alike || !OF_TRANSPORT.contains(&metric.2);
+        (baseline != point && comparable).then(|| self.versus(point, baseline, metric)).flatten()
+    }
+
+    /// `point` against `baseline` in any metric. `None` where there is no pair of runs that both have it.
+    #[must_use]
+    pub fn versus(&self, point: usize, baseline: usize, metric: Key<'_>) -> Option<Versus> {
         self.between((point, metric), (baseline, metric))
     }
 
@@ -113,8 +136,8 @@ impl Comparison {
     #[must_use]
     pub fn between(
         &self,
-        (point, metric): (usize, (Level, &str, &str)),
-        (baseline, reference): (usize, (Level, &str, &str)),
+        (point, metric): (usize, Key<'_>),
+        (baseline, reference): (usize, Key<'_>),
     ) -> Option<Versus> {
         Versus::of(self.points[point].all(metric)?, self.points[baseline].all(reference)?)
     }
@@ -122,7 +145,7 @@ impl Comparison {
     /// A metric in each run, averaged over `points`; NaN in a run that one of them lacks. Of one point these are its values.
     /// `None` where one of them has it in no run.
     #[must_use]
-    pub fn averaged(&self, points: &[usize], metric: (Level, &str, &str)) -> Option<Vec<f64>> {
+    pub fn averaged(&self, points: &[usize], metric: Key<'_>) -> Option<Vec<f64>> {
         let all: Vec<&[f64]> =
             points.iter().map(|&point| self.points[point].all(metric)).collect::<Option<_>>()?;
         let runs = all.first()?.len();
@@ -130,17 +153,19 @@ impl Comparison {
         Some((0..runs).map(mean).collect())
     }
 
-    /// P values of all points against their baselines in a metric of the run, by Holm's correction; `None` where there
+    /// P values of all points against their baselines, by Holm's correction; `None` where there
     /// is none.
     #[must_use]
-    pub fn corrected_p(&self, metric: &str) -> Vec<Option<f64>> {
+    pub fn corrected_p(&self, metric: Key<'_>) -> Vec<Option<f64>> {
         let versus = (0..self.points.len()).map(|point| self.versus_baseline(point, metric)?.p);
         corrected(&versus.collect::<Vec<_>>())
     }
 
     /// Metrics of the run that any point has, in the order of the catalogue.
     pub fn metrics(&self) -> impl Iterator<Item = &'static MetricInfo> {
-        let any = |info: &&MetricInfo| self.points.iter().any(|p| p.estimate(info.name).is_some());
+        let any = |info: &&MetricInfo| {
+            self.points.iter().any(|p| p.estimate((Level::Run, "", info.name)).is_some())
+        };
         metrics::CATALOGUE.iter().filter(|info| info.level() == Level::Run).filter(any)
     }
 
@@ -150,55 +175,102 @@ impl Comparison {
         self.points.iter().map(|p| p.failed.len()).sum()
     }
 
+    /// What each point gains over its baseline, corrected for how many are compared; `None` as
+    /// [`versus_baseline`](Self::versus_baseline) has it.
+    #[must_use]
+    pub fn gains(&self, metric: Key<'_>) -> Vec<Option<Gain>> {
+        let versus: Vec<_> =
+            (0..self.points.len()).map(|point| self.versus_baseline(point, metric)).collect();
+        let p = corrected(&versus.iter().map(|v| v.as_ref()?.p).collect::<Vec<_>>());
+        let sign_p: Vec<_> = versus.iter().map(|v| Some(v.as_ref()?.pairs.sign_test().p)).collect();
+        let compared = versus.iter().flatten().count();
+        let gain = |((versus, p), sign_p): ((Option<Versus>, Option<f64>), Option<f64>)| {
+            let versus = versus?;
+            let confidence = self.description.confidence().for_one_of(times(versus.p, p, compared));
+            Some(Gain { versus, p, sign_p, confidence })
+        };
+        versus.into_iter().zip(p).zip(corrected(&sign_p)).map(gain).collect()
+    }
+
     /// The whole comparison, as `--json` prints it.
     #[must_use]
     pub fn json(&self) -> Json {
-        let versus: Vec<_> = (0..self.points.len()).map(|p| self.versus_baseline(p, GOODPUT)).collect();
-        let all = |of: fn(&Versus) -> Option<f64>| {
-            corrected(&versus.iter().map(|v| of(v.as_ref()?)).collect::<Vec<_>>())
-        };
-        let (p, sign_p) = (all(|v| v.p), all(|v| Some(v.pairs.sign_test().p)));
-        let gain = |point: usize| Gain { versus: versus[point].as_ref(), p: p[point], sign_p: sign_p[point] };
+        let (gains, asked) = (self.gains(GOODPUT), self.gains(self.question.asked.key()));
         let metrics: Vec<_> = self.metrics().collect();
-        let variants = (0..self.points.len()).map(|point| self.point_json(point, &gain(point), &metrics));
+        let variants = (0..self.points.len())
+            .map(|point| self.point_json(point, [gains[point].as_ref(), asked[point].as_ref()], &metrics));
         json!({
             "name": self.description.name,
             "scenario": self.description.name,
             "seed": self.description.seed,
             "runs": self.runs,
             "confidence": self.description.confidence,
+            "question": self.question_json(),
             "variants": variants.collect::<Vec<_>>(),
         })
     }
 
-    fn point_json(&self, number: usize, gain: &Gain<'_>, metrics: &[&'static MetricInfo]) -> Json {
+    fn question_json(&self) -> Json {
+        let mut json = json!(self.question);
+        let better = match self.question.asked.metric.better {
+            Better::Higher => "more",
+            Better::Lower => "less",
+            Better::Neither => "neither",
+        };
+        (json["unit"], json["better"]) = (self.question.asked.metric.unit.into(), better.into());
+        json
+    }
+
+    fn point_json(
+        &self,
+        number: usize,
+        [gain, asked]: [Option<&Gain>; 2],
+        metrics: &[&'static MetricInfo],
+    ) -> Json {
         let (point, description) = (&self.points[number], &self.description.points[number]);
         let interval = |e: Estimate| self.interval(&e);
-        let per_pair = gain.versus.map(|v| {
-            let gains = v.pairs.gains();
+        let gained = |gain: &Gain, e: Estimate| interval_of(&e, gain.confidence);
+        let per_pair = gain.map(|gain| {
+            let gains = gain.versus.pairs.gains();
             let mut json = interval(gains.estimate());
             json["mean"] = json!((!gains.pct.is_empty()).then_some(gains.estimate().mean));
             json["excluded"] = json!(gains.excluded);
             json
         });
-        let estimates = metrics
-            .iter()
-            .filter_map(|info| Some((info.name.to_owned(), interval(point.estimate(info.name)?))));
+        let estimates = metrics.iter().filter_map(|info| {
+            Some((info.name.to_owned(), interval(point.estimate((Level::Run, "", info.name))?)))
+        });
+        let bound = self.question.bound.as_ref();
         json!({
             "variant": description.label,
             "settings": description.settings,
             "baseline": self.description.points[description.baseline].label,
+            "asked": {
+                "value": point.estimate(self.question.asked.key()).map(interval),
+                "difference": asked.map(|gain| gained(gain, gain.versus.difference)),
+                "difference_pct": asked.and_then(|gain| Some(gained(gain, gain.versus.percent?))),
+                "p": asked.and_then(|gain| gain.p),
+                "sign_p": asked.and_then(|gain| gain.sign_p),
+                "bound": bound.and_then(|bound| point.estimate(bound.asked.key())).map(interval),
+                "keeps_bound": bound.and_then(|bound| self.keeps(point, bound)),
+            },
             "goodput_bps": self.goodput_json(point),
-            "gain_bps": gain.versus.map(|v| interval(v.difference)),
-            "gain_pct": gain.versus.and_then(|v| v.percent).map(interval),
-            "gain_p": gain.p,
-            "gain_sign_p": gain.sign_p,
+            "gain_bps": gain.map(|gain| gained(gain, gain.versus.difference)),
+            "gain_pct": gain.and_then(|gain| Some(gained(gain, gain.versus.percent?))),
+            "gain_p": gain.and_then(|gain| gain.p),
+            "gain_sign_p": gain.and_then(|gain| gain.sign_p),
             "gain_per_pair_pct": per_pair,
             "metrics": estimates.collect::<Map<_, _>>(),
             "failed": point.failed.iter().map(|(run, why)| json!({"run": run, "error": why})).collect::<Vec<_>>(),
             "cpu_s": point.cpu_s,
             "fingerprint": point.fingerprint.to_string(),
         })
+    }
+
+    /// Whether a point keeps a bound: its interval lies on the right side. `None` where that cannot be told.
+    fn keeps(&self, point: &PointResult, bound: &Bound) -> Option<bool> {
+        let estimate = point.estimate(bound.asked.key())?;
+        bound.keeps(estimate.mean, estimate.interval(self.description.confidence()).map(|i| [i.low, i.high]))
     }
 
     /// The estimate of goodput with a second interval that takes no normal distribution for granted.
@@ -212,8 +284,7 @@ impl Comparison {
     }
 
     fn interval(&self, e: &Estimate) -> Json {
-        let interval = e.interval(self.description.confidence()).map(|i| [i.low, i.high]);
-        json!({ "n": e.n, "mean": e.mean, "deviation": e.deviation, "interval": interval })
+        interval_of(e, self.description.confidence())
     }
 }
 
@@ -238,11 +309,32 @@ impl Versus {
     }
 }
 
-/// What a point gains in goodput, and how probable that is by chance.
-struct Gain<'a> {
-    versus: Option<&'a Versus>,
-    p: Option<f64>,
-    sign_p: Option<f64>,
+/// What a point gains over its baseline. Interval and p value are corrected alike: one excludes zero when the other is small.
+#[derive(Clone, Debug)]
+pub struct Gain {
+    /// The two sides.
+    pub versus: Versus,
+    /// P value of the paired t test, by Holm's correction for the number of points. `None` below two pairs.
+    pub p: Option<f64>,
+    /// The same of the sign test.
+    pub sign_p: Option<f64>,
+    /// Confidence of its intervals, so that all of them together have that of the experiment.
+    pub confidence: Confidence,
+}
+
+/// By how much Holm's correction multiplied a p value; where it cannot be told, as Bonferroni does.
+fn times(raw: Option<f64>, corrected: Option<f64>, compared: usize) -> f64 {
+    let most = compared.max(1) as f64;
+    match (raw, corrected) {
+        (Some(raw), Some(corrected)) if raw > 0.0 && corrected < 1.0 => (corrected / raw).clamp(1.0, most),
+        (Some(_), Some(_)) => most,
+        _ => 1.0,
+    }
+}
+
+fn interval_of(e: &Estimate, confidence: Confidence) -> Json {
+    let interval = e.interval(confidence).map(|i| [i.low, i.high]);
+    json!({ "n": e.n, "mean": e.mean, "deviation": e.deviation, "interval": interval })
 }
 
 /// P values after Holm's correction for their number; none where there is none.
@@ -271,11 +363,13 @@ impl PointResult {
         for value in done.metrics {
             let level = value.metric.level();
             let is_of_flows = matches!(level, Level::Flow | Level::Pair);
-            if level == Level::Run || (is_of_flows && detail == Detail::Flows) {
+            if matches!(level, Level::Run | Level::Group) || (is_of_flows && detail == Detail::Flows) {
                 let values = self.values.entry((level, value.subject, value.metric.name));
                 values.or_insert_with(|| vec![f64::NAN; runs])[run as usize - 1] = value.value;
             }
         }
+        let family = |flow: &FlowEnds| flow.transport.split('-').next().unwrap_or_default().to_owned();
+        self.transports.extend(done.flows.iter().map(family));
         self.cpu_s += done.cpu_s;
         self.fingerprint.add(done.fingerprint);
         if self.series.is_empty() {
@@ -284,23 +378,23 @@ impl PointResult {
         }
     }
 
-    /// Values of a metric (level, subject, name), one a run; NaN where there is none.
+    /// Values of a metric, one a run; NaN where there is none.
     #[must_use]
-    pub fn all(&self, (level, subject, name): (Level, &str, &str)) -> Option<&[f64]> {
+    pub fn all(&self, (level, subject, name): Key<'_>) -> Option<&[f64]> {
         let info = metrics::find(level, name)?;
         self.values.get(&(level, subject.to_owned(), info.name)).map(Vec::as_slice)
     }
 
-    /// Values of a metric of the run, of those runs that have it.
+    /// Values of a metric, of those runs that have it.
     #[must_use]
-    pub fn values(&self, metric: &str) -> Vec<f64> {
-        let all = self.all((Level::Run, "", metric)).unwrap_or_default();
+    pub fn values(&self, metric: Key<'_>) -> Vec<f64> {
+        let all = self.all(metric).unwrap_or_default();
         all.iter().copied().filter(|x| x.is_finite()).collect()
     }
 
-    /// The estimate of a metric of the run, if any run has it.
+    /// The estimate of a metric, if any run has it.
     #[must_use]
-    pub fn estimate(&self, metric: &str) -> Option<Estimate> {
+    pub fn estimate(&self, metric: Key<'_>) -> Option<Estimate> {
         let values = self.values(metric);
         (!values.is_empty()).then(|| Estimate::of(&values))
     }

@@ -3,6 +3,8 @@
 use crate::digest::hex;
 use crate::map::Map;
 use crate::plan::Plan;
+use crate::question::Question;
+use crate::record::FlowEnds;
 use crate::stats::Confidence;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map as Object, Value as Json};
@@ -33,6 +35,12 @@ pub struct Description {
     pub confidence: f64,
     /// Keys that the points differ in.
     pub keys: Vec<String>,
+    /// What is asked; `None` in results of before there were questions.
+    #[serde(default)]
+    pub question: Option<Question>,
+    /// The flows of the first point.
+    #[serde(default)]
+    pub flows: Vec<FlowEnds>,
     /// The points.
     pub points: Vec<PointDescription>,
     /// Every parameter in effect at the first point.
@@ -62,6 +70,7 @@ impl Description {
     /// What is wrong with run 1 of the first point; a plan that was read without errors has nothing.
     pub fn of(plan: &Plan, command: Vec<String>) -> Result<Self, crate::Problems> {
         let first = &plan.points[0].scenario;
+        let spec = first.spec(1)?;
         Ok(Self {
             name: plan.name.clone(),
             title: plan.title.clone(),
@@ -73,10 +82,12 @@ impl Description {
             seed: first.seed(),
             duration_s: first.duration().as_secs_f64(),
             confidence: plan.confidence.fraction(),
+            question: Some(plan.question.clone()),
+            flows: FlowEnds::of(&spec),
             keys: plan.keys().into_iter().map(str::to_owned).collect(),
             points: plan.points.iter().map(PointDescription::of).collect(),
             parameters: first.parameters(),
-            map: Map::of(&first.spec(1)?),
+            map: Map::of(&spec),
         })
     }
 

@@ -3,7 +3,8 @@
 //! Runs are spread over threads and handed to a sink as they end. Which runs there are follows from the plan and from
 //! the results alone, never from the number of threads or from the order in which they end.
 
-use crate::plan::{Plan, Point, Runs, Target};
+use crate::plan::{Plan, Point, Runs};
+use crate::question::Asked;
 use crate::record::{Done, Record};
 use crate::run::{Interrupted, Watch, Work, untraced};
 use crate::stats::NextStep;
@@ -26,7 +27,7 @@ pub trait Sink {
     /// # Errors
     ///
     /// Records that can no longer be read.
-    fn values(&mut self, point: usize, target: &Target, runs: u64) -> Result<Vec<f64>, Self::Error>;
+    fn values(&mut self, point: usize, target: &Asked, runs: u64) -> Result<Vec<f64>, Self::Error>;
 
     /// Keeps a record.
     ///
@@ -192,7 +193,7 @@ impl Sink for Memory {
         self.records.contains_key(&(point, run))
     }
 
-    fn values(&mut self, point: usize, target: &Target, runs: u64) -> Result<Vec<f64>, Self::Error> {
+    fn values(&mut self, point: usize, target: &Asked, runs: u64) -> Result<Vec<f64>, Self::Error> {
         let records = self.records.range((point, 1)..=(point, runs));
         Ok(records.filter_map(|(_, r)| r.result.as_ref().ok()?.value(target)).collect())
     }

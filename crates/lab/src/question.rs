@@ -130,6 +130,14 @@ impl Question {
 const EXCHANGES: [&str; 2] = ["request-response", "http"];
 
 impl Bound {
+    /// Whether a mean with this interval keeps it: all of it is allowed. `None`: it reaches to both sides of the limit.
+    #[must_use]
+    pub fn keeps(&self, mean: f64, interval: Option<[f64; 2]>) -> Option<bool> {
+        let [low, high] = interval.unwrap_or([mean, mean]);
+        let (low, high) = (self.allows(low), self.allows(high));
+        (low == high).then_some(low)
+    }
+
     /// Whether `value` is allowed.
     #[must_use]
     pub fn allows(&self, value: f64) -> bool {

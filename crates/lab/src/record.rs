@@ -1,7 +1,8 @@
 //! What is kept of a run.
 
 use crate::metrics::{self, Level, MetricInfo};
-use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries, Target};
+use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
+use crate::question::Asked;
 use crate::run::Run;
 use hopline_sim::Spec;
 use hopline_sim::spec::Transport;
@@ -23,7 +24,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// The run as `--json` prints it: metrics of the run by name, and an object for each flow.
+    /// The run as `--json` prints it: metrics of the run by name, an object for each flow, and one
+    /// for each kind and class where there are several.
     #[must_use]
     pub fn json(&self) -> Json {
         match &self.result {
@@ -226,6 +228,9 @@ impl Done {
         for (name, value) in self.totals() {
             json[name] = value;
         }
+        for value in self.metrics.iter().filter(|v| v.metric.level() == Level::Group) {
+            json["groups"][&value.subject][value.metric.name] = number(value.value);
+        }
         for value in self.metrics.iter().filter(|v| v.metric.level() == Level::Flow) {
             if let Some(flow) = self.flows.iter().position(|f| f.id == value.subject) {
                 json["flows"][flow][value.metric.name] = number(value.value);
@@ -252,8 +257,8 @@ impl Done {
 
     /// The metric that `target` names, if the run has it.
     #[must_use]
-    pub fn value(&self, target: &Target) -> Option<f64> {
-        let found = |v: &&Value| v.metric == target.metric && v.subject == target.flow;
+    pub fn value(&self, target: &Asked) -> Option<f64> {
+        let found = |v: &&Value| v.metric == target.metric && v.subject == target.of;
         self.metrics.iter().find(found).map(|v| v.value)
     }
 

@@ -1,21 +1,20 @@
 //! Comparisons as the report shows them: units for people, and one section for variants that belong together.
 
+pub mod columns;
 mod families;
 
 use crate::claims::{Direction, Evidence, Measure, Measurement, Quantity, Register, Tally, Test};
-use crate::comparison::{Comparison, GOODPUT, PointResult};
-use crate::metrics::{self, Level, MetricInfo};
+use crate::comparison::{Comparison, Gain, PointResult};
+use crate::metrics;
 use crate::plan::Effort;
+use crate::question::{Asked, Bound};
 use crate::record::{Neighborhood, Series};
 use crate::report::{
-    Along, Claim, Claims, Experiment, FlowSeries, Measured, Metric, QueueSeries, Report, Reproduce,
+    Along, Claim, Claims, Experiment, FlowSeries, Limit, Measured, Metric, QueueSeries, Report, Reproduce,
     RunSeries, Value, Variant, Versus,
 };
-use crate::stats::{Estimate, GainStatistic};
+use crate::stats::{Confidence, Estimate, GainStatistic};
 
-/// The metrics that a report has columns for, the first of which decides.
-const SHOWN: [&str; 7] =
-    [GOODPUT, "rtx_index_pct", "timeouts", "jain", "jain_2s", "delay_mean_s", "frames_per_segment"];
 /// Groups of points beyond which a plan is shown as one.
 const MOST_SECTIONS: usize = 12;
 
@@ -203,16 +202,12 @@ fn common(comparison: &Comparison, baseline: usize) -> String {
 
 fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment {
     let description = &comparison.description;
-    let metrics: Vec<&'static MetricInfo> = SHOWN
-        .iter()
-        .filter_map(|name| metrics::find(Level::Run, name))
-        .filter(|info| points.iter().any(|&p| comparison.points[p].estimate(info.name).is_some()))
-        .collect();
-    let corrected: Vec<Vec<Option<f64>>> =
-        metrics.iter().map(|info| comparison.corrected_p(info.name)).collect();
+    let columns = columns::of(comparison, points);
+    let gains: Vec<Vec<Option<Gain>>> = columns.iter().map(|asked| comparison.gains(asked.key())).collect();
     let variant = |&point: &usize| {
-        let values = metrics.iter().zip(&corrected);
-        variant(comparison, point, values.map(|(info, p)| value(comparison, point, info, p[point])).collect())
+        let values = columns.iter().zip(&gains);
+        let values = values.map(|(asked, gains)| value(comparison, point, asked, gains[point].as_ref()));
+        variant(comparison, point, values.collect())
     };
     let series = points.iter().enumerate().filter_map(|(i, &p)| series(i, &comparison.points[p]));
     Experiment {
@@ -220,7 +215,8 @@ fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment 
         intro: String::new(),
         runs: comparison.runs,
         duration_s: description.duration_s,
-        metrics: metrics.iter().map(|info| metric(info)).collect(),
+        metrics: columns.iter().map(metric).collect(),
+        limit: comparison.question.bound.as_ref().and_then(|bound| limit(bound, &columns)),
         variants: points.iter().map(variant).collect(),
         families: families::of(comparison, points),
         series: series.collect(),
@@ -234,11 +230,16 @@ fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment 
     }
 }
 
-fn metric(info: &MetricInfo) -> Metric {
-    let (_, unit) = metrics::for_people(info.unit);
-    let name = if info.name == GOODPUT { "goodput" } else { info.name };
-    let name = ["_bps", "_pct", "_s"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
-    Metric::new(&name.replace('_', " "), unit, info.better)
+fn metric(asked: &Asked) -> Metric {
+    let (_, unit) = metrics::for_people(asked.metric.unit);
+    Metric::new(&asked.words(), unit, asked.metric.better)
+}
+
+/// The bound in the units of the page; `None` if no point has what it is about.
+fn limit(bound: &Bound, columns: &[Asked]) -> Option<Limit> {
+    let (factor, _) = metrics::for_people(bound.asked.metric.unit);
+    let metric = columns.iter().position(|asked| *asked == bound.asked)?;
+    Some(Limit { metric, side: bound.side, limit: bound.limit * factor })
 }
 
 fn variant(comparison: &Comparison, point: usize, values: Vec<Option<Value>>) -> Variant {
@@ -252,22 +253,25 @@ fn variant(comparison: &Comparison, point: usize, values: Vec<Option<Value>>) ->
     }
 }
 
-fn value(comparison: &Comparison, point: usize, info: &MetricInfo, p: Option<f64>) -> Option<Value> {
+fn value(comparison: &Comparison, point: usize, asked: &Asked, gain: Option<&Gain>) -> Option<Value> {
     let result = &comparison.points[point];
-    let (factor, _) = metrics::for_people(info.unit);
-    let estimate = result.estimate(info.name)?;
-    let versus = comparison.versus_baseline(point, info.name).map(|versus| {
+    let (factor, _) = metrics::for_people(asked.metric.unit);
+    let estimate = result.estimate(asked.key())?;
+    let versus = gain.map(|gain| {
+        let versus = &gain.versus;
         let scaled = |factor: f64| versus.pairs.differences().iter().map(|d| d * factor).collect();
         let to_percent = 100.0 / versus.baseline_mean;
-        let percent = versus.percent.map(|e| measured_of(comparison, &e, 1.0, scaled(to_percent)));
-        Versus { difference: measured_of(comparison, &versus.difference, factor, scaled(factor)), percent, p }
+        let percent = versus.percent.map(|e| measured_of(gain.confidence, &e, 1.0, scaled(to_percent)));
+        let difference = measured_of(gain.confidence, &versus.difference, factor, scaled(factor));
+        Versus { difference, percent, p: gain.p }
     });
-    let runs = result.values(info.name).into_iter().map(|x| x * factor).collect();
-    Some(Value { measured: measured_of(comparison, &estimate, factor, runs), versus })
+    let runs = result.values(asked.key()).into_iter().map(|x| x * factor).collect();
+    let confidence = comparison.description.confidence();
+    Some(Value { measured: measured_of(confidence, &estimate, factor, runs), versus })
 }
 
-fn measured_of(comparison: &Comparison, estimate: &Estimate, factor: f64, runs: Vec<f64>) -> Measured {
-    let interval = estimate.interval(comparison.description.confidence());
+fn measured_of(confidence: Confidence, estimate: &Estimate, factor: f64, runs: Vec<f64>) -> Measured {
+    let interval = estimate.interval(confidence);
     Measured {
         mean: estimate.mean * factor,
         interval: interval.map(|i| [i.low * factor, i.high * factor]),

@@ -120,7 +120,10 @@ pub const SCENARIO: &[Key] = &[
 
 /// `[question]`, of a scenario or of a plan.
 pub const QUESTION: &[Key] = &[
-    Key::text("metric", "what variants are compared by: \"goodput\", \"response_p95 of http\"; default: by what is sent"),
+    Key::text(
+        "metric",
+        "what variants are compared by: \"goodput\", \"response_p95 of http\"; default: by what is sent",
+    ),
     Key::text("bound", "what a variant must keep besides: \"delay_p95 of voice < 50 ms\""),
 ];
 
@@ -167,7 +170,10 @@ pub const FLOW: &[Key] = &[
     flow::SRC.key,
     flow::DST.key,
     flow::KIND.key,
-    Key::text("class", "flows that belong together in results, and in questions: metric = \"delay_p95 of voice\""),
+    Key::text(
+        "class",
+        "flows that belong together in results, and in questions: metric = \"delay_p95 of voice\"",
+    ),
     flow::START_S.key,
     flow::START_JITTER_S.key,
     Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),

@@ -21,7 +21,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         true => scenario.sweep()?,
         false => args.vary.iter().map(|text| parse_vary(text)).collect::<Result<_, _>>()?,
     };
-    let plan = Plan::new(&scenario, &axes)?;
+    let plan = Plan::new(&scenario, &axes)?.asking(args.asked.question())?;
     let reported = args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some());
     let report = reported.then(|| experiment::report_file(args.report.as_deref(), &plan.name));
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
@@ -49,7 +49,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         console::print(&format!("{}\n", comparison::json_with_runs(&comparison, &records)))?;
         return experiment::all_ran(&comparison);
     }
-    let mut text = experiment::describe(&comparison);
+    let mut text = experiment::describe(&comparison) + &experiment::answer(&comparison);
     if args.common.verbose {
         text.push_str(&every_run(&comparison, &records));
     }
@@ -75,7 +75,7 @@ fn every_run(comparison: &Comparison, records: &[Record]) -> String {
         let mut row = vec![comparison.description.points[r.point].label.clone(), r.run.to_string()];
         match &r.result {
             Ok(done) => row.extend([
-                done.of_run(comparison::GOODPUT).map_or_else(|| "-".into(), kbps),
+                done.of_run(comparison::GOODPUT.2).map_or_else(|| "-".into(), kbps),
                 done.of_run("rtx_index_pct").map_or_else(|| "-".into(), |x| format!("{x:.2}")),
                 format!("{:.2}", done.cpu_s),
                 format!("{:016x}", done.fingerprint),

@@ -2,11 +2,14 @@
 
 use crate::problems::Failure;
 use crate::table::{Align, render};
-use hopline_lab::comparison::{Comparison, GOODPUT};
+use hopline_lab::comparison::{Comparison, GOODPUT, Gain};
 use hopline_lab::experiment::How;
+use hopline_lab::metrics::{Key, Level, for_people};
+use hopline_lab::question::Asked;
 use hopline_lab::report;
+use hopline_lab::stats::Confidence;
 use hopline_lab::store::{REPORT, Start, Store};
-use hopline_lab::view;
+use hopline_lab::view::{self, columns};
 use hopline_lab::{Estimate, Plan};
 use std::path::Path;
 
@@ -70,73 +73,127 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A column of estimates: its title, its metric, by how much that is multiplied, and its digits after the point.
-type Column = (&'static str, &'static str, f64, usize);
-
-/// Columns of every comparison.
-const ALWAYS: &[Column] = &[("rtx index %", "rtx_index_pct", 1.0, 2), ("timeouts", "timeouts", 1.0, 1)];
-/// Of one with several flows.
-const OF_SEVERAL: &[Column] = &[("Jain", "jain", 1.0, 3)];
-/// Of one with hosts that move between base stations.
-const OF_HANDOFFS: &[Column] = &[
+/// Columns of one with hosts that move between base stations: title, metric, by how much that is multiplied, digits.
+const OF_HANDOFFS: [(&str, &str, f64, usize); 4] = [
     ("handoffs", "handoffs", 1.0, 1),
     ("handoff ms", "handoff_s", 1e3, 1),
     ("pause ms", "handoff_pause_s", 1e3, 1),
     ("lost %", "packet_loss_pct", 1.0, 2),
 ];
+/// What a page has room for, and a terminal has not.
+const OF_PAGES: [&str; 3] = ["jain_2s", "delay_mean_s", "frames_per_segment"];
 
 fn table(comparison: &Comparison) -> String {
     let points = &comparison.points;
-    let several = points.iter().any(|point| point.flows().len() > 1);
-    let moves = points.iter().any(|point| point.estimate("handoffs").is_some());
-    let none: &[Column] = &[];
-    let columns = ALWAYS.iter().chain(if several { OF_SEVERAL } else { none }).chain(if moves {
-        OF_HANDOFFS
-    } else {
-        none
-    });
-    let right = |title| (title, Align::Right);
-    let mut header = vec![("variant", Align::Left), right("goodput kb/s"), right("gain %")];
-    header.extend(columns.clone().map(|column| right(column.0)));
-    header.extend([right("CPU s"), ("fingerprint", Align::Left)]);
+    let all: Vec<usize> = (0..points.len()).collect();
+    let question = &comparison.question;
+    let asked = |column: &Asked| {
+        *column == question.asked || question.bound.as_ref().is_some_and(|bound| bound.asked == *column)
+    };
+    let columns: Vec<Asked> = columns::of(comparison, &all)
+        .into_iter()
+        .filter(|column| asked(column) || !OF_PAGES.contains(&column.metric.name))
+        .collect();
+    let moves = points.iter().any(|point| point.estimate((Level::Run, "", "handoffs")).is_some());
+    let of_handoffs = if moves { &OF_HANDOFFS[..] } else { &[] };
+    let gains = comparison.gains(question.asked.key());
+    let right = |title: String| (title, Align::Right);
+    let mut header = vec![("variant".to_owned(), Align::Left)];
+    for column in &columns {
+        header.push(right(title(column)));
+        if *column == question.asked {
+            header
+                .push(right(if question.asked.key() == GOODPUT { "gain %" } else { "change %" }.to_owned()));
+        }
+    }
+    header.extend(of_handoffs.iter().map(|column| right(column.0.to_owned())));
+    header.extend([right("CPU s".to_owned()), ("fingerprint".to_owned(), Align::Left)]);
     let row = |number: usize| {
         let point = &points[number];
-        let cell = |metric: &str, factor: f64, digits: usize| match point.estimate(metric) {
+        let cell = |key: Key<'_>, factor: f64, digits: usize| match point.estimate(key) {
             Some(estimate) => with_interval(comparison, &estimate.scaled(factor), digits),
             None => "-".to_owned(),
         };
-        let label = comparison.description.points[number].label.clone();
-        let mut row = vec![label, cell(GOODPUT, 1e-3, 1), gain(comparison, number)];
-        row.extend(columns.clone().map(|&(_, metric, factor, digits)| cell(metric, factor, digits)));
+        let mut row = vec![comparison.description.points[number].label.clone()];
+        for column in &columns {
+            let (factor, _) = for_people(column.metric.unit);
+            row.push(cell(column.key(), factor, digits(column)));
+            if *column == question.asked {
+                row.push(gain(comparison, number, gains[number].as_ref()));
+            }
+        }
+        row.extend(
+            of_handoffs.iter().map(|&(_, name, factor, digits)| cell((Level::Run, "", name), factor, digits)),
+        );
         row.extend([format!("{:.2}", point.cpu_s), point.fingerprint.to_string()]);
         row
     };
-    render(&header, &(0..points.len()).map(row).collect::<Vec<_>>())
+    let header: Vec<(&str, Align)> = header.iter().map(|(title, align)| (title.as_str(), *align)).collect();
+    render(&header, &all.into_iter().map(row).collect::<Vec<_>>())
 }
 
-fn gain(comparison: &Comparison, point: usize) -> String {
+/// "goodput kb/s", "response p95 of http ms".
+fn title(column: &Asked) -> String {
+    let (_, unit) = for_people(column.metric.unit);
+    let words = if column.metric.name == "jain" { "Jain".to_owned() } else { column.words() };
+    format!("{words} {unit}").trim_end().to_owned()
+}
+
+/// Digits after the point that a table shows of a metric.
+fn digits(column: &Asked) -> usize {
+    match (column.metric.unit, column.metric.name) {
+        ("%", _) => 2,
+        ("1", "jain" | "jain_2s") => 3,
+        _ => 1,
+    }
+}
+
+fn gain(comparison: &Comparison, point: usize, gain: Option<&Gain>) -> String {
     if comparison.description.is_baseline(point) {
         return "baseline".to_owned();
     }
-    match comparison.versus_baseline(point, GOODPUT).and_then(|versus| versus.percent) {
-        Some(percent) => match half_width(comparison, &percent) {
-            Some(half) => format!("{:+.1} ± {half:.1}", percent.mean),
-            None => format!("{:+.1}", percent.mean),
-        },
-        None => "-".to_owned(),
+    let Some((gain, percent)) = gain.and_then(|gain| Some((gain, gain.versus.percent?))) else {
+        return "-".to_owned();
+    };
+    match half_width(&percent, gain.confidence) {
+        Some(half) => format!("{:+.1} ± {half:.1}", percent.mean),
+        None => format!("{:+.1}", percent.mean),
     }
 }
 
 fn with_interval(comparison: &Comparison, e: &Estimate, digits: usize) -> String {
-    match half_width(comparison, e) {
+    match half_width(e, comparison.description.confidence()) {
         Some(half) => format!("{:.digits$} ± {half:.digits$}", e.mean),
         None => format!("{:.digits$}", e.mean),
     }
 }
 
-fn half_width(comparison: &Comparison, e: &Estimate) -> Option<f64> {
-    let interval = e.interval(comparison.description.confidence())?;
+fn half_width(e: &Estimate, confidence: Confidence) -> Option<f64> {
+    let interval = e.interval(confidence)?;
     Some((interval.high - interval.low) / 2.0)
+}
+
+/// The answer in words, a paragraph for each group of points that are compared with each other; none of many.
+pub(crate) fn answer(comparison: &Comparison) -> String {
+    const MOST: usize = 4;
+    let report = view::report(comparison);
+    let asked = report.experiments.iter().filter(|e| e.variants.len() > 1);
+    let answers: Vec<String> = asked
+        .map(|e| {
+            let answer = report::Answer::of(e).text();
+            if e.name.is_empty() { answer } else { format!("{}: {answer}", e.name) }
+        })
+        .collect();
+    if answers.len() > MOST {
+        String::new()
+    } else {
+        answers.iter().map(|a| format!("\n{}\n", wrapped(a))).collect()
+    }
+}
+
+/// Lines of a terminal's width.
+fn wrapped(text: &str) -> String {
+    textwrap::fill(text, 110)
 }
 
 /// The runs that failed: a few of them, and how many there are.

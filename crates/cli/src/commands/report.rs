@@ -10,11 +10,12 @@ use hopline_lab::store::{REPORT, Status};
 /// Rebuilds the tables and the page of stored results.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let (comparison, store) = stored(&args.directory)?;
+    let comparison = comparison.asking(&args.asked.question())?;
     store.put(REPORT, experiment::page(&comparison).as_bytes())?;
     if args.json {
         return console::print(&format!("{}\n", comparison.json()));
     }
-    let mut text = experiment::describe(&comparison);
+    let mut text = experiment::describe(&comparison) + &experiment::answer(&comparison);
     if store.status() == Status::Unfinished {
         let command = comparison.description.command.join(" ");
         text.push_str(&format!("\nnot complete: {} runs are there; `{command}` goes on\n", store.len()));

@@ -75,7 +75,7 @@ fn describe(scenario: &Scenario, spec: &Spec, args: &Args, run: &Run, done: &Don
         let (src, dst) = (name(flow.src.index()), name(flow.dst.index()));
         say(format!("flow {} ({src} -> {dst}) never connected: {why}", flow.name));
     }
-    say(total(done));
+    say(total(done, &values));
     say(format!("fingerprint {:016x}, {} events, {:.2} CPU s", done.fingerprint, done.events, done.cpu_s));
     if let Some(output) = &args.output {
         say(format!("results in {}", output.display()));
@@ -86,9 +86,23 @@ fn describe(scenario: &Scenario, spec: &Spec, args: &Args, run: &Run, done: &Don
     text
 }
 
-/// What all flows have together.
-fn total(done: &Done) -> String {
-    let goodput = kbps(done.of_run(GOODPUT).unwrap_or(0.0));
+/// What all flows have together, each kind for itself: what browses and what streams is not added up.
+fn total(done: &Done, values: &ByKey<'_>) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for flow in &done.flows {
+        if !kinds.contains(&flow.kind.as_str()) {
+            kinds.push(&flow.kind);
+        }
+    }
+    if kinds.len() > 1 {
+        let of_kind = |kind: &&str| {
+            let jain = values.get(&(Level::Group, kind, "jain"));
+            let jain = jain.map_or_else(String::new, |jain| format!(", Jain {jain:.3}"));
+            format!("{kind} {} kb/s{jain}", cell(values, (Level::Group, kind, "goodput_bps"), 1e-3, 1))
+        };
+        return format!("total of {}", kinds.iter().map(of_kind).collect::<Vec<_>>().join("; of "));
+    }
+    let goodput = kbps(done.of_run(GOODPUT.2).unwrap_or(0.0));
     match (done.of_run("jain"), done.of_run("jain_2s")) {
         (Some(jain), Some(jain_2s)) => {
             format!("total {goodput} kb/s, Jain {jain:.3} (2 s samples: {jain_2s:.3})")

@@ -11,6 +11,7 @@ use hopline_lab::experiment::How;
 /// Runs a plan in a directory, or goes on with it.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = Plan::load(&args.plan, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
+    let plan = plan.asking(args.asked.question())?;
     console::catch_interrupts()?;
     let command = experiment::command();
     let progress = Progress::of_plan(&plan.name, args.effort.quiet);
@@ -21,7 +22,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         console::print(&format!("{}\n", comparison.json()))?;
     } else {
         let place = args.output.display();
-        let text = experiment::describe(&comparison);
+        let text = experiment::describe(&comparison) + &experiment::answer(&comparison);
         console::print(&format!("{text}\nresults and report.html in {place}\n"))?;
     }
     experiment::all_ran(&comparison)

@@ -24,7 +24,8 @@ fn without_vary_the_sweep_of_the_scenario_is_compared() {
         assert!(line.starts_with(start), "{text}");
     }
     assert!(lines[3].contains("baseline") && !lines[4].contains("baseline"), "{text}");
-    assert_eq!((lines.len(), stderr(&output).as_str()), (7, ""));
+    assert!(lines[8].contains("baseline tcp.window=2"), "the answer: {text}");
+    assert_eq!(stderr(&output).as_str(), "");
 }
 
 #[test]
@@ -43,6 +44,7 @@ fn vary_takes_the_place_of_the_sweep_and_multiplies() {
     assert_eq!(
         keys(&variants[0]),
         [
+            "asked",
             "baseline",
             "cpu_s",
             "failed",
@@ -151,4 +153,27 @@ fn a_comparison_can_be_kept_and_taken_up_again() {
     let other = compare_in(folder.path(), &["-o", "kept", "--vary", "tcp.window=5,6"]);
     assert_eq!(other.status.code(), Some(2));
     assert!(stderr(&other).contains("holds results of another plan"), "{}", stderr(&other));
+}
+
+#[test]
+fn what_is_asked_leads_the_table_and_the_answer() {
+    let file = scenario("web");
+    let output = hopline([
+        "compare",
+        file.to_str().unwrap(),
+        "--set=duration_s=30",
+        "--runs=3",
+        "--no-report",
+        "--vary=flow.2.tcp.window=16,2",
+        "--metric=response_p95 of http",
+        "--bound=goodput of bulk > 1 kb/s",
+    ]);
+    let text = stdout(&output);
+    let head = text.lines().nth(2).unwrap();
+    assert!(head.contains("response p95 of http ms   change %  goodput of bulk kb/s"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Of those that keep goodput of bulk above 1 kb/s"), "{text}");
+    let unknown = hopline(["compare", file.to_str().unwrap(), "--metric=response_p95 of htp", "--no-report"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("did you mean \"http\"?"), "{}", stderr(&unknown));
 }

@@ -85,7 +85,7 @@ fn a_size_is_measured_at_its_point() {
     let comparison = run(&register);
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let measured = evidence[0].measurement.as_ref().unwrap();
-    let expected = comparison.points[0].estimate("aggregate_goodput_bps").unwrap();
+    let expected = comparison.points[0].estimate(crate::question::GOODPUT).unwrap();
     assert_is(measured, expected);
     assert_eq!(measured.point, "narrow nodes.count=3");
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
@@ -98,7 +98,7 @@ fn a_gain_is_measured_within_pairs_in_percent() {
     let comparison = run(&register);
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let measured = evidence[0].measurement.as_ref().unwrap();
-    let versus = comparison.versus_baseline(1, "aggregate_goodput_bps").unwrap();
+    let versus = comparison.versus_baseline(1, crate::question::GOODPUT).unwrap();
     assert_is(measured, versus.percent.unwrap());
     assert_eq!(measured.unit, "%");
     assert!(matches!(evidence[0].verdict, Verdict::Differs | Verdict::DirectionOnly));
@@ -120,7 +120,8 @@ fn best_of(variants: &str, metric: &str) -> (String, Comparison) {
 fn of_a_list_of_variants_the_best_in_the_metric_is_measured_whatever_their_order() {
     for metric in ["aggregate_goodput_bps", "delay_mean_s"] {
         let (label, comparison) = best_of("[\"narrow\", \"wide\"]", metric);
-        let [narrow, wide] = [0, 1].map(|i| comparison.points[i].estimate(metric).unwrap().mean);
+        let [narrow, wide] =
+            [0, 1].map(|i| comparison.points[i].estimate((Level::Run, "", metric)).unwrap().mean);
         assert_ne!(narrow, wide, "{metric}");
         let narrow_is_best = if metric == "delay_mean_s" { narrow < wide } else { narrow > wide };
         assert_eq!(label.starts_with("narrow "), narrow_is_best, "{metric}: {label}, {narrow}, {wide}");
@@ -180,7 +181,7 @@ fn the_metric_of_a_flow_is_asked_for_by_its_name() {
     let register = register.unwrap();
     let comparison = run(&register);
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
-    let whole = comparison.points[0].estimate("aggregate_goodput_bps").unwrap();
+    let whole = comparison.points[0].estimate(crate::question::GOODPUT).unwrap();
     assert_is(evidence[0].measurement.as_ref().unwrap(), whole); // there is one flow
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
 }

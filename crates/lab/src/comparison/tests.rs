@@ -1,6 +1,7 @@
 use super::*;
 use crate::experiment::{How, in_memory};
-use crate::plan::{Plan, Runs, Target};
+use crate::plan::{Plan, Runs};
+use crate::question::Asked;
 use crate::run::Unwatched;
 use crate::testing::{TWO_HOPS, scenario};
 use hopline_scenario::{Axis, Scenario, parse_vary};
@@ -172,17 +173,21 @@ fn the_fingerprint_of_a_point_depends_on_the_order_of_its_runs() {
     assert_eq!(hash(&[]), "cbf29ce484222325");
 }
 
-fn target(metric: &str, flow: &str) -> Target {
+fn target(metric: &str, flow: &str) -> Asked {
     let level = if flow.is_empty() { Level::Run } else { Level::Flow };
-    Target { metric: metrics::find(level, metric).unwrap(), flow: flow.to_owned() }
+    Asked { metric: metrics::find(level, metric).unwrap(), of: flow.to_owned() }
 }
 
 #[test]
 fn runs_are_added_until_every_point_is_precise_whatever_the_number_of_threads() {
     let runs = |jobs| {
         let mut plan = plan(&["tcp.window=2,8"]);
-        plan.runs =
-            Runs::Until { precision: "1%".parse().unwrap(), target: target(GOODPUT, ""), first: 2, most: 40 };
+        plan.runs = Runs::Until {
+            precision: "1%".parse().unwrap(),
+            target: target(GOODPUT.2, ""),
+            first: 2,
+            most: 40,
+        };
         let (comparison, _) = run(&plan, Some(jobs));
         for point in &comparison.points {
             let estimate = point.estimate(GOODPUT).unwrap();
@@ -210,7 +215,7 @@ fn one_flow_may_be_what_has_to_be_precise() {
         };
         run(&plan, None).0
     };
-    let (of_all, of_flow) = (needed(GOODPUT, ""), needed("goodput_bps", "f0"));
+    let (of_all, of_flow) = (needed(GOODPUT.2, ""), needed("goodput_bps", "f0"));
     assert!(of_flow.runs > of_all.runs, "{} and {} runs", of_flow.runs, of_all.runs);
     let values = of_flow.points[0].all((Level::Flow, "f0", "goodput_bps")).unwrap();
     let estimate = Estimate::of(values);
@@ -223,9 +228,58 @@ fn runs_are_not_added_without_end() {
     let mut plan = plan(&["tcp.window=2,8"]);
     plan.runs = Runs::Until {
         precision: "0.0001%".parse().unwrap(),
-        target: target(GOODPUT, ""),
+        target: target(GOODPUT.2, ""),
         first: 2,
         most: 13,
     };
     assert_eq!(run(&plan, None).0.runs, 13);
+}
+
+#[test]
+fn a_gain_has_an_interval_without_zero_exactly_when_its_p_is_small() {
+    let (comparison, _) = run(&plan(&["tcp.window=2,3,4,8,unclamped"]), None);
+    for name in ["aggregate_goodput_bps", "delay_mean_s", "rtx_index_pct", "frames_per_segment"] {
+        let gains = comparison.gains((Level::Run, "", name));
+        assert!(gains[0].is_none(), "the baseline");
+        for gain in gains[1..].iter().flatten().filter(|gain| gain.p.is_some_and(f64::is_finite)) {
+            let interval = gain.versus.difference.interval(gain.confidence).unwrap();
+            let excludes_zero = interval.low > 0.0 || interval.high < 0.0;
+            assert_eq!(excludes_zero, gain.p.unwrap() < 0.05, "{name}: {interval:?}, {:?}", gain.p);
+            assert!(
+                gain.confidence.fraction() >= 0.95 && gain.confidence.fraction() <= 1.0 - 0.05 / 4.0 + 1e-12
+            );
+        }
+    }
+}
+
+#[test]
+fn timers_of_two_transports_are_not_compared() {
+    let (comparison, _) = run(&plan(&["transport=tcp-newreno,tcp-sack,tpa"]), None);
+    let timeouts = (Level::Run, "", "timeouts");
+    assert!(comparison.versus_baseline(1, timeouts).is_some());
+    assert!(comparison.versus_baseline(2, timeouts).is_none());
+    assert!(comparison.versus_baseline(2, GOODPUT).is_some());
+}
+
+#[test]
+fn what_is_asked_leads_the_json() {
+    let plan = plan(&["tcp.window=2,8"]);
+    let plan = plan
+        .asking(hopline_scenario::Question::of_options(Some("delay_p95"), Some("goodput > 1 kb/s")))
+        .unwrap();
+    let (comparison, records) = run(&plan, None);
+    let json = json_with_runs(&comparison, &records);
+    assert_eq!(json["question"]["metric"], "delay_p95_s");
+    assert_eq!((&json["question"]["better"], &json["question"]["unit"]), (&json!("less"), &json!("s")));
+    assert_eq!(json["question"]["bound"]["metric"], "aggregate_goodput_bps");
+    let asked = &json["variants"][1]["asked"];
+    assert_eq!(asked["keeps_bound"], true);
+    let mean = |of: &Json| of["mean"].as_f64().unwrap();
+    let (value, difference) = (mean(&asked["value"]), mean(&asked["difference"]));
+    let baseline = mean(&json["variants"][0]["asked"]["value"]);
+    assert!((value - baseline - difference).abs() < 1e-12 && difference > 0.0, "{asked}");
+    // Asked otherwise, the same results answer otherwise.
+    let again = comparison.asking(&hopline_scenario::Question::of_options(Some("jain"), None)).unwrap();
+    assert_eq!(again.question.asked.metric.name, "jain");
+    assert!(again.question.bound.is_some());
 }

@@ -212,7 +212,8 @@ pub fn words(name: &str) -> String {
 fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
     let with_unit = || UNITS.iter().find_map(|unit| find(level, &format!("{name}{unit}")));
-    let alias = || ALIASES.iter().filter(|(alias, _)| *alias == name).find_map(|(_, known)| find(level, known));
+    let alias =
+        || ALIASES.iter().filter(|(alias, _)| *alias == name).find_map(|(_, known)| find(level, known));
     find(level, &name).or_else(with_unit).or_else(alias)
 }
 

@@ -245,3 +245,29 @@ dst = \"n0\"
         assert!(all.iter().all(|m| m.info.level() != Level::Pair), "only who asks gets them");
     });
 }
+
+#[test]
+fn a_kind_and_a_class_have_what_their_flows_have_together() {
+    let mixed = MIXED.replacen("[[flow]]", "[[flow]]\nclass = \"mine\"", 1);
+    with_run(&mixed, |spec, run, all| {
+        let group = |name, metric| value(all, Scope::Group(name), metric);
+        assert_eq!(spec.flows[0].labels.class, "mine");
+        let of_first = run.outcome.flows[0].goodput_bps();
+        assert_eq!(group("mine", "goodput_bps"), Some(of_first));
+        let cbr = spec.flows.iter().zip(&run.outcome.flows).filter(|(flow, _)| flow.labels.kind == "cbr");
+        assert_eq!(group("cbr", "goodput_bps"), Some(cbr.map(|(_, f)| f.goodput_bps()).sum()));
+        assert_eq!(group("cbr", "responses"), None);
+        let (lost, there) = (group("cbr", "packet_loss_pct").unwrap(), group("cbr", "delivery_pct").unwrap());
+        assert!((lost + there - 100.0).abs() < 1e-9);
+        assert_eq!(group("mine", "delay_p95_s"), value(all, Scope::Flow(&spec.flows[0].name), "delay_p95_s"));
+    });
+}
+
+#[test]
+fn flows_of_one_kind_are_the_run_and_no_group() {
+    with_run(crate::testing::TWO_HOPS, |_, _, all| {
+        assert!(all.iter().all(|metric| !matches!(metric.scope, Scope::Group(_))));
+        assert!(value(all, Scope::Run, "delay_p99_s") >= value(all, Scope::Run, "delay_p50_s"));
+        assert_eq!(value(all, Scope::Run, "response_p95_s"), None);
+    });
+}

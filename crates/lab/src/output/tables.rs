@@ -4,16 +4,20 @@ use crate::metrics::{CATALOGUE, Level};
 use crate::record::{Done, Neighborhood, Second, Series, number};
 use std::io::{self, Write};
 
-/// One row per flow: its ends, and every metric of flows in the order of the catalogue; empty where a flow has it not.
+/// One row per flow: its ends, every metric of flows in the order of the catalogue, its kind and class; empty where a flow has
+/// it not.
 pub(super) fn flows(out: &mut dyn Write, done: &Done) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     let metrics = || CATALOGUE.iter().filter(|info| info.level() == Level::Flow).map(|info| info.name);
-    table.write_record(["id", "src", "dst", "transport"].into_iter().chain(metrics()))?;
+    table.write_record(
+        ["id", "src", "dst", "transport"].into_iter().chain(metrics()).chain(["kind", "class"]),
+    )?;
     let values = done.by_key();
     for flow in &done.flows {
         let cell = |name| values.get(&(Level::Flow, flow.id.as_str(), name)).map(|&x| number(x).to_string());
         let ends = [&flow.id, &flow.src, &flow.dst, &flow.transport].map(String::clone);
-        table.write_record(ends.into_iter().chain(metrics().map(|name| cell(name).unwrap_or_default())))?;
+        let values = metrics().map(|name| cell(name).unwrap_or_default());
+        table.write_record(ends.into_iter().chain(values).chain([flow.kind.clone(), flow.class.clone()]))?;
     }
     table.flush()
 }

@@ -3,10 +3,11 @@
 use super::keys;
 use super::keys::PLAN;
 use super::{
-    Difference, Keep, KeepNodes, KeepPairs, KeepSeries, MOST_POINTS, Plan, Point, Runs, Target, product,
-    resolve, steps,
+    Difference, Keep, KeepNodes, KeepPairs, KeepSeries, MOST_POINTS, Plan, Point, Runs, product, resolve,
+    steps,
 };
 use crate::metrics::{self, Level};
+use crate::question::{Asked, Question};
 use crate::stats::{Confidence, PercentError, Precision};
 use hopline_scenario::document::{self, Node, Setting};
 use hopline_scenario::schema::{Section, check_document};
@@ -63,15 +64,18 @@ impl Plan {
         let named = plan.has("variant");
         let baseline = |number: usize| if named { number - number % across } else { 0 };
         let points = resolve(&scenario, &grouped, baseline)?;
-        Ok(Self {
+        let new = Self {
             name: plan.word("name").unwrap_or(name).to_owned(),
             title: plan.word("title").map(str::to_owned),
             runs: runs(plan, &scenario, &points, effort)?,
+            written: scenario.question(),
+            question: Question::usual(&[]),
             points,
             confidence: Confidence::new(plan.get(keys::plan::CONFIDENCE))
                 .expect("the key's range lies within (0, 1)"),
             keep: keep(plan),
-        })
+        };
+        new.asking(hopline_scenario::Question::of(plan))
     }
 }
 
@@ -163,13 +167,13 @@ fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort
 }
 
 /// How precise what is to be.
-fn precision(plan: Section<'_>, text: &str, points: &[Point]) -> Result<(Precision, Target), Problem> {
+fn precision(plan: Section<'_>, text: &str, points: &[Point]) -> Result<(Precision, Asked), Problem> {
     let wrong = |e: PercentError| Problem::new(e.to_string()).at(plan.origin_of("precision"));
     Ok((text.parse().map_err(wrong)?, target(plan, points)?))
 }
 
 /// What is to be precise: by default the goodput of all flows, or of the one that is named.
-fn target(plan: Section<'_>, points: &[Point]) -> Result<Target, Problem> {
+fn target(plan: Section<'_>, points: &[Point]) -> Result<Asked, Problem> {
     let flow = plan.word("precision_flow").unwrap_or_default();
     let (level, usual) =
         if flow.is_empty() { (Level::Run, "aggregate_goodput_bps") } else { (Level::Flow, "goodput_bps") };
@@ -178,7 +182,7 @@ fn target(plan: Section<'_>, points: &[Point]) -> Result<Target, Problem> {
     if !flow.is_empty() {
         points.iter().try_for_each(|point| has_flow(plan, point, flow))?;
     }
-    Ok(Target { metric, flow: flow.to_owned() })
+    Ok(Asked { metric, of: flow.to_owned() })
 }
 
 fn has_flow(plan: Section<'_>, point: &Point, flow: &str) -> Result<(), Problem> {

@@ -37,6 +37,11 @@ pub const PLAN: &[Key] = &[
         "what is to be precise: a metric of the run, default aggregate_goodput_bps, or of precision_flow, default goodput_bps",
     ),
     Key::text("precision_flow", "name of the flow whose metric it is"),
+    Key::table(
+        "question",
+        hopline_scenario::keys::QUESTION,
+        "what is asked; default: what the scenario asks",
+    ),
     plan::CONFIDENCE.key,
     plan::MAX_RUNS.key,
     plan::QUICK_RUNS.key,

@@ -10,13 +10,15 @@ mod tests;
 
 pub use file::Effort;
 
-use crate::metrics::MetricInfo;
+use crate::question::{Asked, Question};
+use crate::record::FlowEnds;
 use crate::stats::{CONFIDENCE, Confidence, Precision};
 use hopline_scenario::document::Setting;
 use hopline_scenario::source::{Problem, Problems};
 use hopline_scenario::{Axis, Scenario};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 
 /// Points and how often to run each.
 #[derive(Clone, Debug)]
@@ -29,6 +31,10 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// How often to run each.
     pub runs: Runs,
+    /// What is asked.
+    pub question: Question,
+    /// The same as it is written.
+    pub written: hopline_scenario::Question,
     /// Confidence of every interval.
     pub confidence: Confidence,
     /// What is kept of a run beside the metrics of the run and of its flows.
@@ -61,21 +67,12 @@ pub enum Runs {
         /// Half the width of the interval that is aimed at, relative to the mean.
         precision: Precision,
         /// What is to be precise.
-        target: Target,
+        target: Asked,
         /// Runs to begin with.
         first: u64,
         /// Most runs.
         most: u64,
     },
-}
-
-/// A metric of the run, or of one of its flows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Target {
-    /// The metric, of the level that `flow` says.
-    pub metric: &'static MetricInfo,
-    /// Name of the flow; empty for a metric of the run.
-    pub flow: String,
 }
 
 /// What is kept of a run beside the metrics of the run and of its flows.
@@ -139,14 +136,44 @@ impl Plan {
     /// Everything that is wrong with any of the points.
     pub fn new(scenario: &Scenario, axes: &[Axis]) -> Result<Self, Problems> {
         let points = product(&[Difference::default()], &steps(axes)?)?;
-        Ok(Self {
+        let new = Self {
             name: scenario.name(),
             title: None,
             points: resolve(scenario, &points, |_| 0)?,
             runs: Runs::Fixed(scenario.runs()),
+            written: scenario.question(),
+            question: Question::usual(&[]),
             confidence: CONFIDENCE,
             keep: Keep { series: KeepSeries::FirstRun, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop },
-        })
+        };
+        new.asking(hopline_scenario::Question::default())
+    }
+
+    /// The same plan, asked what `over` says, and for the rest what it was asked before.
+    ///
+    /// # Errors
+    /// A question that is not understood, or of flows that no point has.
+    pub fn asking(mut self, over: hopline_scenario::Question) -> Result<Self, Problems> {
+        self.written = over.or(self.written);
+        let of_first = Question::parse(&self.written, &self.flows(1)?);
+        self.question = match of_first {
+            Err(_) if self.points.len() > 1 => {
+                Question::parse(&self.written, &self.flows(self.points.len())?)?
+            }
+            other => other?,
+        };
+        Ok(self)
+    }
+
+    /// The flows of the first so many points; of one name the first.
+    fn flows(&self, points: usize) -> Result<Vec<FlowEnds>, Problems> {
+        let mut flows: Vec<FlowEnds> = Vec::new();
+        let mut known = BTreeSet::new();
+        for point in self.points.iter().take(points) {
+            let new = FlowEnds::of(&point.scenario.spec(1)?);
+            flows.extend(new.into_iter().filter(|flow| known.insert(flow.id.clone())));
+        }
+        Ok(flows)
     }
 
     /// Virtual time of `runs` runs of every point together, in seconds.
@@ -173,7 +200,10 @@ impl Plan {
     pub fn identity(&self) -> String {
         let mut hash = Sha256::new();
         for point in &self.points {
-            let parameters = point.scenario.parameters().to_string();
+            let mut parameters = point.scenario.parameters();
+            // What is asked of runs changes none.
+            parameters.as_object_mut().and_then(|all| all.remove("question"));
+            let parameters = parameters.to_string();
             hash.update(json!([point.label, point.baseline, parameters]).to_string());
             for source in point.scenario.sources().into_iter().skip(1) {
                 hash.update(json!(source.text).to_string());

@@ -12,9 +12,9 @@ fn baselines(plan: &Plan) -> Vec<usize> {
     plan.points.iter().map(|p| p.baseline).collect()
 }
 
-fn target(metric: &str, flow: &str) -> Target {
+fn target(metric: &str, flow: &str) -> Asked {
     let level = if flow.is_empty() { Level::Run } else { Level::Flow };
-    Target { metric: metrics::find(level, metric).unwrap(), flow: flow.to_owned() }
+    Asked { metric: metrics::find(level, metric).unwrap(), of: flow.to_owned() }
 }
 
 /// A folder with a scenario, in which `text` is a plan.

@@ -14,8 +14,10 @@ impl Question {
     /// # Errors
     /// What is not understood, or asks for what is not there.
     pub fn parse(written: &hopline_scenario::Question, flows: &[FlowEnds]) -> Result<Self, Problem> {
-        let asked = written.metric.as_ref().map(|(text, origin)| decisive(text, origin, flows)).transpose()?;
-        let bound = written.bound.as_ref().map(|(text, origin)| Bound::parse(text, origin, flows)).transpose()?;
+        let asked =
+            written.metric.as_ref().map(|(text, origin)| decisive(text, origin, flows)).transpose()?;
+        let bound =
+            written.bound.as_ref().map(|(text, origin)| Bound::parse(text, origin, flows)).transpose()?;
         Ok(Self { asked: asked.unwrap_or_else(|| Self::usual(flows).asked), bound })
     }
 }
@@ -25,9 +27,9 @@ fn decisive(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Asked, Pr
     let asked = Asked::parse(text, origin, flows)?;
     if asked.metric.better == Better::Neither {
         let why = format!("`{}` cannot decide: neither more of it is better, nor less", asked.metric.name);
-        return Err(Problem::new(why)
-            .at(origin)
-            .help("ask for one that docs/metrics.md calls better one way, as goodput, delay_p95, response_p95"));
+        return Err(Problem::new(why).at(origin).help(
+            "ask for one that docs/metrics.md calls better one way, as goodput, delay_p95, response_p95",
+        ));
     }
     Ok(asked)
 }
@@ -101,7 +103,9 @@ impl Bound {
     /// What is not understood, or asks for what is not there.
     pub fn parse(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Self, Problem> {
         let wrong = |what: String| {
-            Problem::new(what).at(origin).help("for example: \"delay_p95 < 50 ms\", \"goodput of bulk > 1 Mb/s\"")
+            Problem::new(what)
+                .at(origin)
+                .help("for example: \"delay_p95 < 50 ms\", \"goodput of bulk > 1 Mb/s\"")
         };
         let parts = SIDES.iter().find_map(|&(word, side)| Some((text.split_once(word)?, side)));
         let Some(((asked, limit), side)) = parts else {
@@ -119,10 +123,15 @@ impl Bound {
         let units = units(asked.metric.unit);
         let factor = units.iter().find(|(word, _)| *word == unit).map(|(_, factor)| *factor);
         let factor = factor.ok_or_else(|| {
-            let known: Vec<&str> = units.iter().map(|(word, _)| *word).filter(|word| !word.is_empty()).collect();
+            let known: Vec<&str> =
+                units.iter().map(|(word, _)| *word).filter(|word| !word.is_empty()).collect();
             wrong(match (unit, known.as_slice()) {
-                ("", known) => format!("the limit of `{}` has no unit: one of {}", asked.metric.name, known.join(", ")),
-                (unit, []) => format!("`{}` has no unit, so \"{unit}\" does not belong there", asked.metric.name),
+                ("", known) => {
+                    format!("the limit of `{}` has no unit: one of {}", asked.metric.name, known.join(", "))
+                }
+                (unit, []) => {
+                    format!("`{}` has no unit, so \"{unit}\" does not belong there", asked.metric.name)
+                }
                 (unit, known) => {
                     format!("`{}` is not in \"{unit}\", but in {}", asked.metric.name, known.join(", "))
                 }

@@ -4,6 +4,7 @@ use super::measured::{Measured, plain};
 use super::{Better, Experiment, Metric, Value, Versus};
 use crate::stats::Estimate;
 
+mod bounded;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +37,10 @@ pub enum Standing {
     BaselineStands,
     /// The variant of this index is the best of those that are measurably better than the baseline.
     Winner(usize),
+    /// The variant of this index is the best of those that keep what was asked, which the baseline does not.
+    Keeps(usize),
+    /// No variant keeps what was asked, for certain.
+    NoneKeeps,
 }
 
 /// A piece of a sentence.
@@ -65,7 +70,10 @@ impl Answer {
             [] => Self::nothing(&format!("Nothing was measured of {}.", metric.name)),
             [(only, value)] => question.alone(*only, value),
             values if values.iter().any(|(_, v)| v.measured.interval.is_none()) => question.not_yet(values),
-            values => question.compared(values),
+            values => match &experiment.limit {
+                Some(limit) => question.bounded(*limit, values),
+                None => question.compared(values),
+            },
         }
     }
 

@@ -25,6 +25,7 @@ mod thin;
 pub use crate::claims::Verdict;
 pub use crate::map::{Map, MapFlow, MapLink, MapNode, Waypoint};
 pub use crate::metrics::Better;
+pub use crate::question::Side;
 pub use answer::{Answer, Part, Standing};
 pub use measured::Measured;
 pub use page::html;
@@ -59,6 +60,8 @@ pub struct Experiment {
     pub duration_s: f64,
     /// What was measured. The first is what the answer and the first charts are about.
     pub metrics: Vec<Metric>,
+    /// What variants must keep, if that is asked.
+    pub limit: Option<Limit>,
     /// The variants; the first is the baseline.
     pub variants: Vec<Variant>,
     /// Variants that are settings of one thing, three or more of each. May be empty.
@@ -71,6 +74,17 @@ pub struct Experiment {
     pub parameters: Json,
     /// How to get the same results again.
     pub reproduce: Reproduce,
+}
+
+/// What variants must keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Index of the metric that it is about.
+    pub metric: usize,
+    /// Which values are allowed.
+    pub side: Side,
+    /// Up to where, in the unit that is shown.
+    pub limit: f64,
 }
 
 /// A measured quantity. Values are given in the unit that is shown.

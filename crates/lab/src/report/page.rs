@@ -154,7 +154,11 @@ impl<'a> Section<'a> {
             name: &experiment.name,
             intro: &experiment.intro,
             facts: facts(experiment),
-            verdict: if matches!(answer.standing, Standing::Winner(_)) { "winner" } else { "other" },
+            verdict: if matches!(answer.standing, Standing::Winner(_) | Standing::Keeps(_)) {
+                "winner"
+            } else {
+                "other"
+            },
             answer: answer.sentences.into_iter().map(|s| s.into_iter().map(PartView::of).collect()).collect(),
             heads: heads(experiment),
             rows: rows(experiment),

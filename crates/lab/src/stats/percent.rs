@@ -56,6 +56,13 @@ impl Confidence {
         self.0
     }
 
+    /// The confidence that one of `times` intervals needs, so that all of them together have this one (Bonferroni). `times` is
+    /// at least 1.
+    #[must_use]
+    pub fn for_one_of(self, times: f64) -> Self {
+        Self(1.0 - (1.0 - self.0) / times.max(1.0))
+    }
+
     /// The probability beyond each end of a two-sided interval.
     #[must_use]
     pub const fn tail(self) -> f64 {

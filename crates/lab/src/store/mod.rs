@@ -16,7 +16,7 @@ pub use error::StoreError;
 use crate::description::Description;
 use crate::execute::Sink;
 use crate::output::replace_file;
-use crate::plan::Target;
+use crate::question::Asked;
 use crate::record::Record;
 use journal::{Access, Journal};
 use rustix::fs::{FlockOperation, flock};
@@ -258,7 +258,7 @@ impl Sink for Store {
         self.journal.has(point, run)
     }
 
-    fn values(&mut self, point: usize, target: &Target, runs: u64) -> Result<Vec<f64>, StoreError> {
+    fn values(&mut self, point: usize, target: &Asked, runs: u64) -> Result<Vec<f64>, StoreError> {
         let mut values = Vec::new();
         for run in 1..=runs {
             let record = self.journal.read(point, run)?;

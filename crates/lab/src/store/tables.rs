@@ -178,7 +178,8 @@ impl Tables {
                 Level::Flow | Level::Pair => (Cell::Empty, subject, Cell::Empty),
                 Level::Node => (Cell::Empty, Cell::Empty, subject),
             };
-            let own = [Cell::Whole(run), group, flow, node, Cell::Text(value.metric.name), Cell::Real(value.value)];
+            let own =
+                [Cell::Whole(run), group, flow, node, Cell::Text(value.metric.name), Cell::Real(value.value)];
             self.metrics.row(&cells(&self.points, point, &own))?;
         }
         for series in &done.series {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::comparison::{Comparison, GOODPUT};
 use crate::experiment::{ExperimentError, How, in_directory, stored};
+use crate::metrics::Level;
 use crate::plan::{KeepSeries, Plan, Runs};
 use crate::run::{Unwatched, Watch};
 use crate::testing::{Impatient, TWO_HOPS, scenario};
@@ -55,10 +56,10 @@ fn a_complete_experiment_has_tables_and_a_manifest() {
     assert_eq!(manifest["fingerprints"][1], comparison.points[1].fingerprint.to_string());
     let metrics = fs::read_to_string(path.join("metrics.csv")).unwrap();
     let mut lines = metrics.lines();
-    assert_eq!(lines.next().unwrap(), "point,variant,tcp.window,run,flow,node,metric,value");
-    let goodput = format!("1,tcp.window=8,8,3,,,{GOODPUT},{}", comparison.points[1].values(GOODPUT)[2]);
+    assert_eq!(lines.next().unwrap(), "point,variant,tcp.window,run,group,flow,node,metric,value");
+    let goodput = format!("1,tcp.window=8,8,3,,,,{},{}", GOODPUT.2, comparison.points[1].values(GOODPUT)[2]);
     assert!(lines.any(|line| line == goodput), "{goodput}");
-    assert!(metrics.lines().any(|line| line.starts_with("0,tcp.window=2,2,1,f0,,goodput_bps,")));
+    assert!(metrics.lines().any(|line| line.starts_with("0,tcp.window=2,2,1,,f0,,goodput_bps,")));
     let runs = fs::read_to_string(path.join("runs.csv")).unwrap();
     assert_eq!(runs.lines().count(), 1 + 8);
     let series = fs::read_to_string(path.join("series.csv")).unwrap();
@@ -86,7 +87,7 @@ fn parquet_holds_what_csv_holds() {
                 }
             };
             rows.push(format!(
-                "{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{}",
                 batch.column(0).as_primitive::<UInt64Type>().value(i),
                 text(1),
                 batch.column(2).as_primitive::<Float64Type>().value(i),
@@ -94,12 +95,13 @@ fn parquet_holds_what_csv_holds() {
                 text(4),
                 text(5),
                 text(6),
-                batch.column(7).as_primitive::<Float64Type>().value(i),
+                text(7),
+                batch.column(8).as_primitive::<Float64Type>().value(i),
             ));
         }
     }
     let csv = fs::read_to_string(folder.path().join("metrics.csv")).unwrap();
-    assert_eq!(rows, csv.lines().skip(1).collect::<Vec<_>>());
+    assert!(rows.iter().eq(csv.lines().skip(1)), "the tables differ");
     assert!(rows.len() > 100);
 }
 
@@ -238,7 +240,11 @@ fn what_is_read_back_is_what_was_measured_to_the_last_bit() {
     let (in_memory, _) = crate::experiment::in_memory(&plan(), how(&Unwatched)).unwrap();
     for (kept, in_memory) in kept.points.iter().zip(&in_memory.points) {
         for info in in_memory_metrics(in_memory) {
-            assert_eq!(kept.values(info), in_memory.values(info), "{info}");
+            assert_eq!(
+                kept.values((Level::Run, "", info)),
+                in_memory.values((Level::Run, "", info)),
+                "{info}"
+            );
         }
         assert_eq!(kept.series, in_memory.series);
     }
@@ -247,7 +253,7 @@ fn what_is_read_back_is_what_was_measured_to_the_last_bit() {
 /// Names of the metrics of the run that a point has.
 fn in_memory_metrics(point: &crate::comparison::PointResult) -> Vec<&'static str> {
     let names = crate::metrics::CATALOGUE.iter().map(|info| info.name);
-    let names: Vec<&str> = names.filter(|name| !point.values(name).is_empty()).collect();
+    let names: Vec<&str> = names.filter(|name| !point.values((Level::Run, "", name)).is_empty()).collect();
     assert!(names.len() > 10, "{names:?}");
     names
 }

@@ -1,16 +1,13 @@
 //! Variants that are settings of one thing.
 
 use crate::comparison::{Comparison, GOODPUT, PointResult};
-use crate::metrics::Level;
+use crate::metrics::{Key, Level};
 use crate::report::{Family, FamilyMember, Measured};
 use crate::stats::{GainStatistic, Gains};
 use serde_json::Value as Json;
 
 /// From so many variants of one name on they are a family.
 const LEAST_MEMBERS: usize = 3;
-
-/// A metric: level, subject, name.
-type Key<'a> = (Level, &'a str, &'static str);
 
 /// The families among `points`, in their order: variants of one name, with what runs of them gain in goodput. Where there is
 /// one connection that is its goodput: streams beside it have a rate of their own.
@@ -21,7 +18,7 @@ pub(super) fn of(comparison: &Comparison, points: &[usize]) -> Vec<Family> {
     let places = |of: &str| (0..points.len()).filter(|&place| name(place) == Some(of)).collect::<Vec<_>>();
     let metric = match points.first().and_then(|&point| only_connection(&comparison.points[point])) {
         Some(flow) => (Level::Flow, flow, "goodput_bps"),
-        None => (Level::Run, "", GOODPUT),
+        None => GOODPUT,
     };
     let families = names.into_iter().map(|name| (name, places(name)));
     families

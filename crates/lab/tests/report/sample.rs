@@ -92,6 +92,7 @@ fn experiment(name: &str, variants: Vec<Variant>, runs: u64, flows: usize) -> Ex
     let scenario = scenario(name);
     let count = variants.len();
     Experiment {
+        limit: None,
         name: name.into(),
         intro: String::new(),
         runs,

@@ -169,7 +169,7 @@ fn red_that_makes_no_sense_is_refused() {
 
 #[test]
 fn results_call_a_transport_what_the_scenario_calls_it() {
-    let called = |settings: &[&str]| spec(CHAIN, settings).flows[0].carrier.clone();
+    let called = |settings: &[&str]| spec(CHAIN, settings).flows[0].labels.carrier.clone();
     for transport in crate::keys::TRANSPORTS {
         let settings: &[&str] = match *transport {
             "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" => &["routing.failure_notification=elfn"],

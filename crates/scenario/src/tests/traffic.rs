@@ -103,15 +103,30 @@ fn random_flows_may_be_constant_streams_between_other_pairs_in_each_run() {
                 [[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n\
                 [flows]\nrandom = 10\nkind = \"cbr\"\nrate_kbps = 16.384\nstart_max_s = 0.25\n";
     let spec = spec(text, &[]);
-    assert_eq!((spec.flows.len(), spec.flows[0].carrier.as_str()), (11, "tcp-newreno"));
+    assert_eq!((spec.flows.len(), spec.flows[0].labels.carrier.as_str()), (11, "tcp-newreno"));
     let streams = &spec.flows[1..];
     for flow in streams {
         let Traffic::Cbr { packet_bytes: 512, interval } = flow.traffic else { panic!("{:?}", flow.traffic) };
-        assert_eq!((interval, flow.carrier.as_str()), (Duration::from_millis(250), "udp-cbr"));
+        assert_eq!((interval, flow.labels.carrier.as_str()), (Duration::from_millis(250), "udp-cbr"));
         assert!(flow.start <= Instant::from_millis(250) && flow.src != flow.dst);
     }
     assert!(streams.iter().any(|flow| flow.start > Instant::ZERO));
     let bulk =
         parse(text, &["flows.kind=bulk"]).and_then(|s| s.spec(1)).expect_err("bulk has no rate").to_string();
     assert!(bulk.contains("rate_kbps"), "{bulk}");
+}
+
+#[test]
+fn a_flow_has_its_kind_and_its_class_for_results() {
+    let labels = |settings: &[&str]| spec(CHAIN, settings).flows[0].labels.clone();
+    let plain = labels(&[]);
+    assert_eq!((plain.kind.as_str(), plain.class.as_str()), ("bulk", ""));
+    let web = labels(&["flow.0.kind=http", "flow.0.class=web"]);
+    assert_eq!((web.kind.as_str(), web.class.as_str()), ("http", "web"));
+}
+
+#[test]
+fn no_class_is_called_like_a_kind() {
+    let error = parse(CHAIN, &["flow.0.class=http"]).unwrap_err().to_string();
+    assert!(error.contains("a class called like a kind of flow: \"http\""), "{error}");
 }

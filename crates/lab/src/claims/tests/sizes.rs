@@ -86,7 +86,7 @@ fn a_sign_is_judged_by_differences_whatever_the_metric() {
 #[test]
 fn ratios_are_of_metrics_that_there_are() {
     let text = paper_text(&claim(&format!("{NARROW}\nabove = 1")))
-        .replace("widest_pct = 50", "widest_pct = 50, log_ratios = [\"rtx_index\"]");
+        .replace("widest_pct = 50", "widest_pct = 50, log_ratios = [\"rtx_indx\"]");
     let problem = paper_of(&text).1.unwrap_err().to_string();
-    assert!(problem.contains("no run has a metric \"rtx_index\""), "{problem}");
+    assert!(problem.contains("no run has a metric \"rtx_indx\""), "{problem}");
 }

@@ -25,14 +25,20 @@ const SHARED: &[MetricInfo] = &[
         "bit/s",
         Higher,
         "goodput of the flow that has least; of two flows or more",
-        |flows| several(flows).then(|| flows.iter().map(|(_, f)| f.goodput_bps()).fold(f64::INFINITY, f64::min)),
+        |flows| {
+            several(flows).then(|| flows.iter().map(|(_, f)| f.goodput_bps()).fold(f64::INFINITY, f64::min))
+        },
     ),
     together("jain", "1", Higher, "Jain's fairness index of the goodputs; of two flows or more", |flows| {
         several(flows).then(|| jain(flows.iter().map(|(_, f)| f.goodput_bps())))
     }),
-    together("rtx_index_pct", "%", Lower, "segments sent again per hundred delivered, all flows together", |flows| {
-        per_hundred(sum(flows, |f| f.retransmissions), sum(flows, |f| f.segments_received))
-    }),
+    together(
+        "rtx_index_pct",
+        "%",
+        Lower,
+        "segments sent again per hundred delivered, all flows together",
+        |flows| per_hundred(sum(flows, |f| f.retransmissions), sum(flows, |f| f.segments_received)),
+    ),
     together("retransmissions", "1", Lower, "segments sent again", |flows| {
         Some(sum(flows, |f| f.retransmissions))
     }),
@@ -52,28 +58,48 @@ const SHARED: &[MetricInfo] = &[
             all?.into_iter().max().map(Duration::as_secs_f64)
         },
     ),
-    together("delivery_pct", "%", Higher, "packets of data that arrive, per hundred whose fate is known", delivery_pct),
+    together(
+        "delivery_pct",
+        "%",
+        Higher,
+        "packets of data that arrive, per hundred whose fate is known",
+        delivery_pct,
+    ),
     together("packet_loss_pct", "%", Lower, "packets of data lost per hundred whose fate is known", loss_pct),
     together("delay_mean_s", "s", Lower, "one-way delay of packets of data, mean over all flows", |flows| {
         let total = flows.iter().map(|(_, f)| f.data.delays.sum()).fold(Duration::ZERO, |a, b| a + b);
         ratio(total.as_secs_f64(), sum(flows, |f| f.data.received))
     }),
-    together("delay_p50_s", "s", Lower, "one-way delay of packets of data: median", |flows| delays(flows, 0.5)),
+    together("delay_p50_s", "s", Lower, "one-way delay of packets of data: median", |flows| {
+        delays(flows, 0.5)
+    }),
     together("delay_p95_s", "s", Lower, "one-way delay of packets of data: 95th percentile", |flows| {
         delays(flows, 0.95)
     }),
     together("delay_p99_s", "s", Lower, "one-way delay of packets of data: 99th percentile", |flows| {
         delays(flows, 0.99)
     }),
-    together("responses", "1", Higher, "responses that arrived whole; of requests and responses only", |flows| {
-        responses(flows).map(|all| all.count() as f64)
-    }),
-    together("response_mean_s", "s", Lower, "from a request to the last byte of its response: mean", |flows| {
-        responses(flows).as_ref().and_then(Delays::mean_s)
-    }),
-    together("response_p50_s", "s", Lower, "from a request to the last byte of its response: median", |flows| {
-        responses(flows)?.quantile(0.5).map(Duration::as_secs_f64)
-    }),
+    together(
+        "responses",
+        "1",
+        Higher,
+        "responses that arrived whole; of requests and responses only",
+        |flows| responses(flows).map(|all| all.count() as f64),
+    ),
+    together(
+        "response_mean_s",
+        "s",
+        Lower,
+        "from a request to the last byte of its response: mean",
+        |flows| responses(flows).as_ref().and_then(Delays::mean_s),
+    ),
+    together(
+        "response_p50_s",
+        "s",
+        Lower,
+        "from a request to the last byte of its response: median",
+        |flows| responses(flows)?.quantile(0.5).map(Duration::as_secs_f64),
+    ),
     together(
         "response_p95_s",
         "s",

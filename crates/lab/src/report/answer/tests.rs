@@ -1,7 +1,7 @@
 //! Sentences for every kind of result.
 
 use super::*;
-use crate::report::Variant;
+use crate::report::{Limit, Side, Variant};
 
 const INTERVAL_95: f64 = 2.093; // Student, 19 degrees of freedom.
 
@@ -200,4 +200,60 @@ fn nothing_to_compare_is_said() {
     assert_eq!(Answer::of(&Experiment::default()).text(), "Nothing was measured.");
     let unmeasured = Variant { label: "a".into(), ..Variant::default() };
     assert_eq!(Answer::of(&experiment(vec![unmeasured])).standing, Standing::Nothing);
+}
+
+/// An experiment whose variants must keep a delay below 50 ms: goodput and delay of each, with half the interval of the delay.
+fn bounded(variants: &[(&str, f64, f64, f64)]) -> Answer {
+    let baseline = variants[0].1;
+    let variants = variants.iter().enumerate().map(|(i, &(label, goodput, delay, half))| {
+        let mut one = variant(label, goodput, (i > 0).then_some(baseline), 0.0001);
+        also(&mut one, Value { measured: measured(delay, half), versus: None });
+        one
+    });
+    let mut experiment = experiment(variants.collect());
+    experiment.metrics.push(Metric::new("delay p95", "ms", Better::Lower));
+    experiment.limit = Some(Limit { metric: 1, side: Side::Below, limit: 50.0 });
+    Answer::of(&experiment)
+}
+
+#[test]
+fn the_best_of_those_that_keep_a_bound_wins_though_the_baseline_has_more() {
+    let answer = bounded(&[
+        ("a", 500.0, 80.0, 2.0),
+        ("b", 400.0, 30.0, 2.0),
+        ("c", 450.0, 40.0, 2.0),
+        ("d", 600.0, 49.0, 2.0),
+    ]);
+    assert_eq!(answer.standing, Standing::Keeps(2));
+    assert_eq!(
+        answer.text(),
+        "c is the best of those that keep delay p95 below 50 ms: its goodput is 450.0 ± 3.0 kb/s, 10.0 % lower than that \
+         of the baseline a, which does not keep it (95 % interval −10.25 to −9.75 %, p < 0.001, 20 paired runs). It is not \
+         kept by a (80.0 ± 2.0 ms). Whether it is kept cannot be told of d (49.0 ± 2.0 ms)."
+    );
+}
+
+#[test]
+fn if_the_baseline_keeps_the_bound_the_question_is_that_of_fewer() {
+    let answer = bounded(&[("a", 500.0, 30.0, 2.0), ("b", 600.0, 40.0, 2.0), ("c", 700.0, 90.0, 2.0)]);
+    assert_eq!(answer.standing, Standing::Winner(1));
+    assert!(
+        answer.text().starts_with("Of those that keep delay p95 below 50 ms: b wins:"),
+        "{}",
+        answer.text()
+    );
+    assert!(answer.text().ends_with("It is not kept by c (90.0 ± 2.0 ms)."), "{}", answer.text());
+    let alone = bounded(&[("a", 500.0, 30.0, 2.0), ("c", 700.0, 90.0, 2.0)]);
+    assert_eq!(alone.standing, Standing::BaselineStands);
+    assert!(alone.text().starts_with("The baseline a is the only one that keeps delay p95 below 50 ms."));
+}
+
+#[test]
+fn if_nobody_keeps_the_bound_the_nearest_is_named() {
+    let answer = bounded(&[("a", 500.0, 80.0, 2.0), ("b", 600.0, 60.0, 2.0)]);
+    assert_eq!(answer.standing, Standing::NoneKeeps);
+    assert_eq!(
+        answer.text(),
+        "No variant keeps delay p95 below 50 ms for certain. The nearest is b, 60.0 ± 2.0 ms."
+    );
 }

@@ -1,0 +1,147 @@
+//! The answer where variants must keep something besides: most goodput with delay p95 below 50 ms.
+
+use super::super::measured::shortest;
+use super::super::{Limit, Side, Value};
+use super::{Answer, Part, Question, Standing, Values, with_unit};
+
+/// How variants stand to a limit.
+#[derive(Default)]
+struct Sorted<'a> {
+    /// Their whole interval is allowed.
+    keep: Vec<(usize, &'a Value)>,
+    /// None of it is, or it was not measured.
+    break_it: Vec<(usize, &'a Value)>,
+    /// It reaches to both sides.
+    unclear: Vec<(usize, &'a Value)>,
+}
+
+impl Limit {
+    fn allows(&self, value: f64) -> bool {
+        match self.side {
+            Side::Below => value < self.limit,
+            Side::Above => value > self.limit,
+        }
+    }
+}
+
+impl<'a> Question<'a> {
+    /// The best of those that keep the limit.
+    pub(super) fn bounded(&self, limit: Limit, values: &[(usize, &'a Value)]) -> Answer {
+        let sorted = self.sorted(limit, values);
+        let mut answer = match sorted.keep.as_slice() {
+            [] => self.none_keeps(limit, values),
+            [(0, _)] => {
+                let text = format!(" is the only one that keeps {}.", self.words(limit));
+                let sentence = vec![Part::Words("The baseline ".into()), self.name(0), Part::Words(text)];
+                Answer { standing: Standing::BaselineStands, sentences: vec![sentence] }
+            }
+            keep if keep.iter().any(|(v, _)| *v == 0) => self.among_those_that_keep(limit, keep),
+            keep => self.best_that_keeps(limit, keep),
+        };
+        if !sorted.keep.is_empty() {
+            answer.sentences.extend(self.listed(limit, "It is not kept by ", &sorted.break_it));
+        }
+        answer.sentences.extend(self.listed(limit, "Whether it is kept cannot be told of ", &sorted.unclear));
+        answer
+    }
+
+    fn sorted(&self, limit: Limit, values: &[(usize, &'a Value)]) -> Sorted<'a> {
+        let mut sorted = Sorted::default();
+        for &(v, value) in values {
+            let ends = self.value(v, limit.metric).map(|kept| {
+                let [low, high] = kept.measured.interval.unwrap_or([kept.measured.mean; 2]);
+                [limit.allows(low), limit.allows(high)]
+            });
+            match ends {
+                Some([true, true]) => sorted.keep.push((v, value)),
+                Some([false, false]) | None => sorted.break_it.push((v, value)),
+                Some(_) => sorted.unclear.push((v, value)),
+            }
+        }
+        sorted
+    }
+
+    fn none_keeps(&self, limit: Limit, values: &Values<'_>) -> Answer {
+        let mut sentences =
+            vec![vec![Part::Words(format!("No variant keeps {} for certain.", self.words(limit)))]];
+        let measured = |v: usize| self.value(v, limit.metric).map(|value| value.measured.mean);
+        let distance = |v: &usize| measured(*v).map_or(f64::INFINITY, |mean| (mean - limit.limit).abs());
+        let known = values.iter().map(|(v, _)| *v).filter(|v| measured(*v).is_some());
+        if let Some(nearest) = known.min_by(|a, b| distance(a).total_cmp(&distance(b))) {
+            let text = format!(", {}.", self.kept(limit, nearest));
+            sentences.push(vec![
+                Part::Words("The nearest is ".into()),
+                self.name(nearest),
+                Part::Words(text),
+            ]);
+        }
+        Answer { standing: Standing::NoneKeeps, sentences }
+    }
+
+    /// The baseline keeps it, too: the question is that without a limit, of fewer.
+    fn among_those_that_keep(&self, limit: Limit, keep: &Values<'_>) -> Answer {
+        let mut answer = self.compared(keep);
+        let lead = format!("Of those that keep {}: ", self.words(limit));
+        if let Some(first) = answer.sentences.first_mut() {
+            first.insert(0, Part::Words(lead));
+        }
+        answer
+    }
+
+    fn best_that_keeps(&self, limit: Limit, keep: &Values<'_>) -> Answer {
+        let (best, value) = self.best(keep);
+        let only = if keep.len() == 1 { " alone keeps " } else { " is the best of those that keep " };
+        let mut text = format!(
+            "{only}{}: its {} is {}",
+            self.words(limit),
+            self.metric.name,
+            with_unit(&value.measured, self.metric)
+        );
+        let versus = value.versus.as_ref().map(|versus| (self.by(versus), self.sure(versus)));
+        let tail = match versus {
+            Some((by, sure)) => {
+                text.push_str(&format!(", {by} than that of the baseline "));
+                format!(", which does not keep it ({sure}).")
+            }
+            None => {
+                text.push_str("; not so the baseline ");
+                ".".to_owned()
+            }
+        };
+        let first = vec![self.name(best), Part::Words(text), self.name(0), Part::Words(tail)];
+        let mut sentences = vec![first];
+        sentences.extend(self.ties(keep, best, &value.measured));
+        Answer { standing: Standing::Keeps(best), sentences }
+    }
+
+    /// A sentence that lists `of` with what each has of the limited metric; none of nobody.
+    fn listed(&self, limit: Limit, lead: &str, of: &Values<'_>) -> Option<Vec<Part>> {
+        const MOST: usize = 4;
+        let last = of.len().checked_sub(1)?;
+        let mut parts = vec![Part::Words(lead.to_owned())];
+        for (n, &(v, _)) in of.iter().enumerate().take(MOST) {
+            parts.extend((n > 0).then(|| Part::Words(if n == last { " and " } else { ", " }.into())));
+            parts.extend([self.name(v), Part::Words(format!(" ({})", self.kept(limit, v)))]);
+        }
+        let more = of.len().saturating_sub(MOST);
+        parts.push(Part::Words(if more > 0 { format!(" and {more} more.") } else { ".".into() }));
+        Some(parts)
+    }
+
+    /// What variant `v` has of the limited metric.
+    fn kept(&self, limit: Limit, v: usize) -> String {
+        let metric = &self.experiment.metrics[limit.metric];
+        self.value(v, limit.metric)
+            .map_or_else(|| "not measured".to_owned(), |value| with_unit(&value.measured, metric))
+    }
+
+    /// "delay p95 below 50 ms".
+    fn words(&self, limit: Limit) -> String {
+        let metric = &self.experiment.metrics[limit.metric];
+        let side = match limit.side {
+            Side::Below => "below",
+            Side::Above => "above",
+        };
+        format!("{} {side} {} {}", metric.name, shortest(limit.limit), metric.unit).trim_end().to_owned()
+    }
+}

@@ -1,0 +1,62 @@
+//! Which metrics a table has columns for.
+
+use crate::comparison::Comparison;
+use crate::metrics::{self, Level};
+use crate::question::{Asked, GOODPUT};
+
+/// Those of all flows together, where all are of one kind.
+const OF_ONE_KIND: [&str; 7] =
+    [GOODPUT.2, "response_p95_s", "rtx_index_pct", "timeouts", "jain", "jain_2s", "delay_mean_s"];
+/// Those of all flows, where there are several kinds: what must not be added up is left out.
+const OF_SEVERAL_KINDS: [&str; 3] = ["rtx_index_pct", "timeouts", "delay_mean_s"];
+/// Those of the network.
+const OF_THE_NETWORK: [&str; 1] = ["frames_per_segment"];
+
+/// What `points` are compared by: what is asked first, what bounds it second, then what is usual. Each is there that any of the
+/// points has.
+#[must_use]
+pub fn of(comparison: &Comparison, points: &[usize]) -> Vec<Asked> {
+    let question = &comparison.question;
+    let asked = std::iter::once(&question.asked).chain(question.bound.as_ref().map(|bound| &bound.asked));
+    let mut columns: Vec<Asked> = Vec::new();
+    for column in asked.cloned().chain(usual(comparison)) {
+        let there = points.iter().any(|&p| comparison.points[p].estimate(column.key()).is_some());
+        if there && !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
+fn usual(comparison: &Comparison) -> Vec<Asked> {
+    let of = |level: Level, names: &[&str], of: &str| {
+        let known = names.iter().filter_map(|name| metrics::find(level, name));
+        known.map(|metric| Asked { metric, of: of.to_owned() }).collect::<Vec<_>>()
+    };
+    let kinds = kinds(comparison);
+    let of_flows = match kinds.as_slice() {
+        [] | [_] => of(Level::Run, &OF_ONE_KIND, ""),
+        kinds => {
+            let each = kinds.iter().flat_map(|kind| of(Level::Group, own(kind), kind));
+            each.chain(of(Level::Run, &OF_SEVERAL_KINDS, "")).collect()
+        }
+    };
+    [of_flows, of(Level::Run, &OF_THE_NETWORK, "")].concat()
+}
+
+/// What flows of `kind` are for: an answer in time, or much.
+fn own(kind: &str) -> &'static [&'static str] {
+    if matches!(kind, "http" | "request-response") { &["response_p95_s"] } else { &["goodput_bps"] }
+}
+
+/// The kinds of flows of the first point, each once.
+#[must_use]
+pub fn kinds(comparison: &Comparison) -> Vec<&str> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for flow in &comparison.description.flows {
+        if !kinds.contains(&flow.kind.as_str()) {
+            kinds.push(&flow.kind);
+        }
+    }
+    kinds
+}
