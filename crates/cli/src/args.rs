@@ -211,6 +211,9 @@ pub(crate) struct Run {
     /// Replace the directory of an earlier run
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    /// Write an HTML report of the run into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Write run.pcapng too: every frame of every node
     #[arg(long, requires = "output")]
     pub(crate) pcap: bool,

@@ -3,7 +3,7 @@
 use crate::description::Description;
 use crate::metrics::{self, Better, Key, Level, MetricInfo};
 use crate::question::{Asked, Bound, Question};
-use crate::record::{Done, FlowEnds, Neighborhood, Record, Series};
+use crate::record::{Distribution, Done, FlowEnds, Neighborhood, Record, Series};
 use crate::stats::{Bootstrap, Confidence, Estimate, Pairs, holm};
 use hopline_scenario::source::Problem;
 use serde_json::{Map, Value as Json, json};
@@ -45,8 +45,12 @@ pub struct PointResult {
     pub fingerprint: Fingerprint,
     /// Series of the first run that has any.
     pub series: Vec<Series>,
+    /// Number of that run.
+    pub series_run: u64,
     /// Neighbourhoods that were observed in that run.
     pub neighborhoods: Vec<Neighborhood>,
+    /// How delays and response times are distributed in that run.
+    pub distributions: Vec<Distribution>,
 }
 
 /// A point against its baseline in one metric.
@@ -99,6 +103,15 @@ impl Comparison {
         for record in records {
             comparison.add(record.clone(), Detail::Flows);
         }
+        comparison
+    }
+
+    /// A single run, number `number`, of a plan of one point: there is nothing to compare, but all of it to see.
+    #[must_use]
+    pub fn of_run(description: Description, number: u64, done: Done) -> Self {
+        let mut comparison = Self::new(description, 1);
+        comparison.add(Record { point: 0, run: 1, result: Ok(done) }, Detail::Flows);
+        comparison.points[0].series_run = number;
         comparison
     }
 
@@ -374,6 +387,8 @@ impl PointResult {
         self.fingerprint.add(done.fingerprint);
         if self.series.is_empty() {
             self.series = done.series;
+            self.series_run = run;
+            self.distributions = done.distributions;
             self.neighborhoods = done.neighborhoods;
         }
     }

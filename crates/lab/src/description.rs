@@ -91,6 +91,16 @@ impl Description {
         })
     }
 
+    /// The same, of run number `number`: its network is another one where places are drawn.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with that run.
+    pub fn of_run(plan: &Plan, command: Vec<String>, number: u64) -> Result<Self, crate::Problems> {
+        let map = Map::of(&plan.points[0].scenario.spec(number)?);
+        Ok(Self { map, ..Self::of(plan, command)? })
+    }
+
     /// Confidence of every interval.
     #[must_use]
     pub fn confidence(&self) -> Confidence {

@@ -1,10 +1,15 @@
 //! What is kept of a run.
 
+pub mod distribution;
+
 use crate::metrics::{self, Level, MetricInfo};
 use crate::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
 use crate::question::Asked;
 use crate::run::Run;
+pub use distribution::Distribution;
+use hopline_core::Duration as VirtualTime;
 use hopline_sim::Spec;
+use hopline_sim::outcome::FlowSample;
 use hopline_sim::spec::Transport;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -58,6 +63,9 @@ pub struct Done {
     /// With these, the neighbourhoods of nodes that are observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub neighborhoods: Vec<Neighborhood>,
+    /// With these, how delays and response times are distributed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distributions: Vec<Distribution>,
 }
 
 /// Fingerprints in 16 digits: a number of this size is not safe in JSON.
@@ -152,6 +160,9 @@ pub struct Series {
     pub srtt_s: Vec<Option<f64>>,
     /// Packets in the interface queue of the flow's source.
     pub queue_packets: Vec<u32>,
+    /// Mean one-way delay of the packets that arrived in each second, in seconds; none where none did.
+    #[serde(default)]
+    pub delay_s: Vec<Option<f64>>,
 }
 
 /// The queue of a node's neighbourhood and its estimate of it, each 100 ms.
@@ -182,6 +193,8 @@ pub struct Second {
     pub srtt_s: Option<f64>,
     /// In the interface queue of the source.
     pub queue_packets: u32,
+    /// Mean one-way delay of the packets that arrived in it; `None` if none did.
+    pub delay_s: Option<f64>,
 }
 
 impl Done {
@@ -194,10 +207,12 @@ impl Done {
             subject: v.scope.subject().into_owned(),
             value: v.value,
         };
-        let (series, neighborhoods) = match keep.series {
-            KeepSeries::FirstRun if number != 1 => (Vec::new(), Vec::new()),
-            KeepSeries::None => (Vec::new(), Vec::new()),
-            KeepSeries::FirstRun | KeepSeries::All => (Series::of(spec, run), Neighborhood::of(spec, run)),
+        let (series, neighborhoods, distributions) = match keep.series {
+            KeepSeries::FirstRun if number != 1 => Default::default(),
+            KeepSeries::None => Default::default(),
+            KeepSeries::FirstRun | KeepSeries::All => {
+                (Series::of(spec, run), Neighborhood::of(spec, run), distribution::of(spec, run))
+            }
         };
         let pairs = match keep.pairs {
             KeepPairs::Keep => metrics::pairs(spec, run),
@@ -213,6 +228,7 @@ impl Done {
             metrics: metrics::of(spec, run).into_iter().filter(kept).chain(pairs).map(value).collect(),
             series,
             neighborhoods,
+            distributions,
         }
     }
 
@@ -312,6 +328,19 @@ impl Neighborhood {
     }
 }
 
+/// Mean delay of what arrived between one sample and the next. The sums begin anew at the end of a warm-up.
+fn delays(samples: &[FlowSample]) -> Vec<Option<f64>> {
+    let mut before = (0, VirtualTime::ZERO);
+    let mean = |sample: &FlowSample| {
+        let (packets, sum) = (sample.packets_received, sample.delay_sum);
+        let (old_packets, old_sum) = if packets < before.0 { (0, VirtualTime::ZERO) } else { before };
+        before = (packets, sum);
+        let new = packets - old_packets;
+        (new > 0).then(|| sum.saturating_sub(old_sum).as_secs_f64() / new as f64)
+    };
+    samples.iter().map(mean).collect()
+}
+
 impl Series {
     /// The series of all flows of `run`.
     #[must_use]
@@ -327,6 +356,7 @@ impl Series {
                 cwnd_bytes: samples.iter().map(|s| s.cwnd_bytes).collect(),
                 srtt_s: samples.iter().map(|s| s.srtt.map(|t| t.as_secs_f64())).collect(),
                 queue_packets: samples.iter().map(|s| s.queue_packets).collect(),
+                delay_s: delays(samples),
             }
         });
         series.collect()
@@ -340,6 +370,7 @@ impl Series {
             cwnd_bytes: Some(self.cwnd_bytes[i]).filter(|&cwnd| cwnd > 0),
             srtt_s: self.srtt_s[i],
             queue_packets: self.queue_packets[i],
+            delay_s: self.delay_s.get(i).copied().flatten(),
         })
     }
 

@@ -2,10 +2,12 @@
 
 pub mod columns;
 mod families;
+mod flows;
+mod names;
 
 use crate::claims::{Direction, Evidence, Measure, Measurement, Quantity, Register, Tally, Test};
 use crate::comparison::{Comparison, Gain, PointResult};
-use crate::metrics;
+use crate::metrics::{self, Level};
 use crate::plan::Effort;
 use crate::question::{Asked, Bound};
 use crate::record::{Neighborhood, Series};
@@ -18,6 +20,21 @@ use crate::stats::{Confidence, Estimate, GainStatistic};
 /// Groups of points beyond which a plan is shown as one.
 const MOST_SECTIONS: usize = 12;
 
+/// How variants are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// As short as they can be told apart.
+    Short,
+    /// As tables have them.
+    Full,
+}
+
+/// The experiments of a comparison: variants that belong together.
+#[must_use]
+pub fn experiments(comparison: &Comparison, names: Names) -> Vec<Experiment> {
+    sections(comparison, names)
+}
+
 /// The report of one experiment.
 #[must_use]
 pub fn report(comparison: &Comparison) -> Report {
@@ -27,7 +44,7 @@ pub fn report(comparison: &Comparison) -> Report {
         intro: failures(comparison).into_iter().collect(),
         version: description.version.clone(),
         claims: None,
-        experiments: sections(comparison),
+        experiments: sections(comparison, Names::Short),
     }
 }
 
@@ -44,7 +61,7 @@ pub fn reproduction(
     for (number, comparison) in figures {
         first_of.push((*number, experiments.len()));
         let title = &register.figures[*number].title;
-        experiments.extend(sections(comparison).into_iter().map(|section| Experiment {
+        experiments.extend(sections(comparison, Names::Short).into_iter().map(|section| Experiment {
             name: if section.name.is_empty() { title.clone() } else { format!("{title}: {}", section.name) },
             ..section
         }));
@@ -177,19 +194,20 @@ fn failures(comparison: &Comparison) -> Option<String> {
 }
 
 /// A section for each baseline and what is compared with it; one for all if there are many.
-fn sections(comparison: &Comparison) -> Vec<Experiment> {
+fn sections(comparison: &Comparison, names: Names) -> Vec<Experiment> {
     let description = &comparison.description;
     let baselines: Vec<usize> =
         (0..description.points.len()).filter(|&point| description.is_baseline(point)).collect();
     if baselines.len() == 1 || baselines.len() > MOST_SECTIONS {
-        return vec![section(comparison, &(0..description.points.len()).collect::<Vec<_>>(), "")];
+        return vec![section(comparison, &(0..description.points.len()).collect::<Vec<_>>(), "", names)];
     }
     let members = |baseline: usize| -> Vec<usize> {
         (0..description.points.len())
             .filter(|&point| description.points[point].baseline == baseline)
             .collect()
     };
-    let of = |&baseline: &usize| section(comparison, &members(baseline), &common(comparison, baseline));
+    let of =
+        |&baseline: &usize| section(comparison, &members(baseline), &common(comparison, baseline), names);
     baselines.iter().map(of).collect()
 }
 
@@ -200,14 +218,19 @@ fn common(comparison: &Comparison, baseline: usize) -> String {
     label.unwrap_or(&point.label).trim().to_owned()
 }
 
-fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment {
+fn section(comparison: &Comparison, points: &[usize], name: &str, names: Names) -> Experiment {
     let description = &comparison.description;
     let columns = columns::of(comparison, points);
+    let question = &comparison.question.asked;
     let gains: Vec<Vec<Option<Gain>>> = columns.iter().map(|asked| comparison.gains(asked.key())).collect();
-    let variant = |&point: &usize| {
+    let names = match names {
+        Names::Short => names::short(description, points),
+        Names::Full => points.iter().map(|&point| description.points[point].label.clone()).collect(),
+    };
+    let variant = |(&point, name): (&usize, String)| {
         let values = columns.iter().zip(&gains);
         let values = values.map(|(asked, gains)| value(comparison, point, asked, gains[point].as_ref()));
-        variant(comparison, point, values.collect())
+        Variant { label: name, ..variant(comparison, point, values.collect()) }
     };
     let series = points.iter().enumerate().filter_map(|(i, &p)| series(i, &comparison.points[p]));
     Experiment {
@@ -217,8 +240,16 @@ fn section(comparison: &Comparison, points: &[usize], name: &str) -> Experiment 
         duration_s: description.duration_s,
         metrics: columns.iter().map(metric).collect(),
         limit: comparison.question.bound.as_ref().and_then(|bound| limit(bound, &columns)),
-        variants: points.iter().map(variant).collect(),
+        variants: points.iter().zip(names).map(variant).collect(),
         families: families::of(comparison, points),
+        flow: match question.metric.level() {
+            Level::Flow => question.of.clone(),
+            Level::Group => flows::first_of(comparison, &question.of),
+            _ => String::new(),
+        },
+        flow_metrics: flows::metrics(comparison, points).iter().map(metric).collect(),
+        flow_rows: flows::rows(comparison, points),
+        distributions: flows::distributions(comparison, points),
         series: series.collect(),
         map: (points.first() == Some(&0)).then(|| description.map.clone()),
         parameters: description.parameters.clone(),
@@ -289,9 +320,17 @@ fn series(variant: usize, point: &PointResult) -> Option<RunSeries> {
             0 => Vec::new(),
             segment => series.cwnd_bytes.iter().map(|&b| b as f64 / f64::from(segment)).collect(),
         },
+        delay_ms: series.delay_s.iter().map(|delay| delay.map_or(f64::NAN, |s| 1e3 * s)).collect(),
+        queue_packets: series.queue_packets.iter().map(|&packets| f64::from(packets)).collect(),
     };
     let queues = point.neighborhoods.iter().flat_map(|node| queues(node, step_s)).collect();
-    Some(RunSeries { variant, run: 1, step_s, flows: flows.iter().map(flow).collect(), queues })
+    Some(RunSeries {
+        variant,
+        run: point.series_run,
+        step_s,
+        flows: flows.iter().map(flow).collect(),
+        queues,
+    })
 }
 
 /// The queue of a neighbourhood and its estimate, in means over `step_s`.

@@ -1,4 +1,4 @@
-// What the page can do beyond being read: point at values, pick runs, variants and flows, move nodes through time.
+// What the page can do beyond being read: point at values, move nodes through time; timeline.js has the charts over time.
 (function () {
   'use strict';
   var all = function (root, selector) { return Array.prototype.slice.call(root.querySelectorAll(selector)); };
@@ -72,25 +72,6 @@
     if (found) { show(found.tip, event); } else { tip.hidden = true; }
   });
   document.addEventListener('pointerleave', function () { tip.hidden = true; });
-
-  all(document, '.series').forEach(function (series) {
-    var form = series.querySelector('form');
-    var chosen = function (name) { return form.elements[name] ? form.elements[name].value : null; };
-    function update() {
-      var run = chosen('run'), variant = chosen('variant'), flow = chosen('flow');
-      all(series, '.panel').forEach(function (panel) {
-        var here = (run === null || panel.dataset.run === run) && (!variant || panel.dataset.variant === variant);
-        panel.hidden = !here;
-      });
-      all(series, 'figure:not([data-chart=neighborhood]) .flow').forEach(function (line) {
-        var picked = line.getAttribute('data-flow') === flow;
-        line.classList.toggle('picked', picked);
-        line.classList.toggle('faded', !!flow && !picked);
-      });
-    }
-    form.addEventListener('change', update);
-    form.addEventListener('submit', function (event) { event.preventDefault(); });
-  });
 
   all(document, '.network').forEach(function (figure) {
     var svg = figure.querySelector('.map'), data = JSON.parse(figure.querySelector('script').textContent);

@@ -9,7 +9,7 @@ use hopline_lab::question::Asked;
 use hopline_lab::report;
 use hopline_lab::stats::Confidence;
 use hopline_lab::store::{REPORT, Start, Store};
-use hopline_lab::view::{self, columns};
+use hopline_lab::view::{self, Names, columns};
 use hopline_lab::{Estimate, Plan};
 use std::path::Path;
 
@@ -176,8 +176,8 @@ fn half_width(e: &Estimate, confidence: Confidence) -> Option<f64> {
 /// The answer in words, a paragraph for each group of points that are compared with each other; none of many.
 pub(crate) fn answer(comparison: &Comparison) -> String {
     const MOST: usize = 4;
-    let report = view::report(comparison);
-    let asked = report.experiments.iter().filter(|e| e.variants.len() > 1);
+    let experiments = view::experiments(comparison, Names::Full);
+    let asked = experiments.iter().filter(|e| e.variants.len() > 1);
     let answers: Vec<String> = asked
         .map(|e| {
             let answer = report::Answer::of(e).text();

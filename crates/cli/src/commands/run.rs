@@ -1,16 +1,18 @@
 //! `hopline run`.
 
+use super::experiment::{self, ReportFile};
 use crate::args::Run as Args;
 use crate::console;
 use crate::problems::Failure;
 use crate::progress::Progress;
 use crate::table::{Align, kbps, render};
 use hopline_lab::comparison::GOODPUT;
+use hopline_lab::description::Description;
 use hopline_lab::metrics::Level;
 use hopline_lab::output::{self, Directory, Existing, Extra};
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
 use hopline_lab::record::{ByKey, Done, FlowEnds, Record};
-use hopline_lab::{Run, Scenario, Spec, Watch, Work, run};
+use hopline_lab::{Comparison, Plan, Run, Scenario, Spec, Watch, Work, run};
 use std::fmt::Write;
 
 /// Runs a scenario once.
@@ -23,6 +25,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let progress = Progress::new(args.common.quiet);
     progress.planned(Work { total_s: scenario.duration().as_secs_f64(), ..Work::default() });
     let extras = extras(args);
+    let report = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
+    report.as_ref().map(ReportFile::check).transpose()?;
     let run = match &directory {
         Some(directory) => output::traced(directory, &spec, args.run, &extras, &progress)?,
         None => run::untraced(&spec, args.run, &progress)?,
@@ -38,11 +42,21 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         output::write(&directory, &scenario, args.run, &done, &extras)?;
         directory.finish()?;
     }
+    if let Some(report) = &report {
+        report.write(&page(&scenario, args.run, done.clone())?)?;
+    }
     if args.common.json {
         let record = Record { point: 0, run: args.run, result: Ok(done) };
         return console::print(&format!("{}\n", record.json()));
     }
     console::print(&describe(&scenario, &spec, args, &run, &done))
+}
+
+/// The page of a single run.
+fn page(scenario: &Scenario, number: u64, done: Done) -> Result<String, Failure> {
+    let plan = Plan::new(scenario, &[])?;
+    let description = Description::of_run(&plan, experiment::command(), number)?;
+    Ok(experiment::page(&Comparison::of_run(description, number, done)))
 }
 
 /// What the directory is to hold besides tables and manifest.
@@ -82,6 +96,9 @@ fn describe(scenario: &Scenario, spec: &Spec, args: &Args, run: &Run, done: &Don
     }
     if args.common.verbose {
         text.push_str(&nodes(spec, &values));
+    }
+    if let Some(report) = &args.report {
+        text.push_str(&format!("report in {}\n", report.display()));
     }
     text
 }

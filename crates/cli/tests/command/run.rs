@@ -114,7 +114,7 @@ fn output_holds_manifest_flows_and_series() {
     }
     let series = fs::read_to_string(target.join("series.csv")).unwrap();
     let rows: Vec<&str> = series.lines().collect();
-    assert_eq!(rows[0], "time_s,flow,goodput_bps,cwnd_bytes,srtt_s,queue_packets");
+    assert_eq!(rows[0], "time_s,flow,goodput_bps,cwnd_bytes,srtt_s,queue_packets,delay_mean_s");
     assert!(rows[1].starts_with("1.0,f0,") && rows[2].starts_with("2.0,f0,") && rows.len() == 3, "{series}");
     let bits: f64 = rows[1..].iter().map(|row| row.split(',').nth(2).unwrap().parse::<f64>().unwrap()).sum();
     assert_eq!(bits / 8.0, summary["flows"][0]["bytes_received"].as_f64().unwrap());
@@ -318,4 +318,36 @@ fn an_interrupted_run_leaves_nothing_and_says_so() {
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(stderr(&output), "interrupted; nothing was written\n");
     assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn a_single_run_has_a_report_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.html");
+    let scenario = scenario("web");
+    let output = hopline([
+        "run",
+        scenario.to_str().unwrap(),
+        "--set=duration_s=20",
+        "--run=2",
+        "--report",
+        file.to_str().unwrap(),
+    ]);
+    let text = stdout(&output);
+    assert!(text.contains("report in ") && text.contains("total of http"), "{text}");
+    let page = fs::read_to_string(&file).unwrap();
+    for words in ["Over time", "The flows", "How delays are spread", "\"run\":2", "1 run of 20 s"] {
+        assert!(page.contains(words), "{words}");
+    }
+    let foreign = folder.path().join("mine.txt");
+    fs::write(&foreign, "mine").unwrap();
+    let refused = hopline([
+        "run",
+        scenario.to_str().unwrap(),
+        "--set=duration_s=20",
+        "--report",
+        foreign.to_str().unwrap(),
+    ]);
+    assert!(!refused.status.success());
+    assert_eq!(fs::read_to_string(&foreign).unwrap(), "mine");
 }

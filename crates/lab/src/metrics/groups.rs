@@ -20,7 +20,8 @@ impl Group<'_> {
 
 /// The groups of a run, kinds before classes, each in the order in which the flows have them. None where one kind is all there
 /// is: the run says it.
-pub(super) fn of(spec: &Spec) -> Vec<Group<'_>> {
+#[must_use]
+pub fn of(spec: &Spec) -> Vec<Group<'_>> {
     let mut names: Vec<&str> = Vec::new();
     let kinds = spec.flows.iter().map(|flow| flow.labels.kind.as_str());
     let classes = spec.flows.iter().map(|flow| flow.labels.class.as_str());

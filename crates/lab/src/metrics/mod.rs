@@ -11,7 +11,7 @@ mod tests;
 mod together;
 
 pub use catalogue::CATALOGUE;
-pub use groups::Group;
+pub use groups::{Group, of as groups_of};
 pub use reference::reference;
 
 use crate::run::Run;

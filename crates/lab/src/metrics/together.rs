@@ -30,7 +30,7 @@ mod tests {
         let sample = |(second, bytes)| {
             bytes_received += bytes;
             let at = Instant::from_secs(second);
-            FlowSample { at, bytes_received, cwnd_bytes: 0, srtt: None, queue_packets: 0 }
+            FlowSample { at, bytes_received, ..FlowSample::default() }
         };
         FlowOutcome {
             since: Instant::ZERO + Duration::from_secs_f64(since_s),

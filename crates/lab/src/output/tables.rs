@@ -25,12 +25,20 @@ pub(super) fn flows(out: &mut dyn Write, done: &Done) -> io::Result<()> {
 /// The state of every flow, second by second.
 pub(super) fn series(out: &mut dyn Write, flows: &[Series]) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
-    table.write_record(["time_s", "flow", "goodput_bps", "cwnd_bytes", "srtt_s", "queue_packets"])?;
+    table.write_record([
+        "time_s",
+        "flow",
+        "goodput_bps",
+        "cwnd_bytes",
+        "srtt_s",
+        "queue_packets",
+        "delay_mean_s",
+    ])?;
     let rows: Vec<Vec<Second>> = flows.iter().map(|flow| flow.seconds().collect()).collect();
     for second in 0..rows.iter().map(Vec::len).max().unwrap_or(0) {
         for (flow, rows) in flows.iter().zip(&rows) {
-            let Second { time_s, goodput_bps, cwnd_bytes, srtt_s, queue_packets } = rows[second];
-            table.serialize((time_s, &flow.flow, goodput_bps, cwnd_bytes, srtt_s, queue_packets))?;
+            let Second { time_s, goodput_bps, cwnd_bytes, srtt_s, queue_packets, delay_s } = rows[second];
+            table.serialize((time_s, &flow.flow, goodput_bps, cwnd_bytes, srtt_s, queue_packets, delay_s))?;
         }
     }
     table.flush()

@@ -11,8 +11,10 @@ use std::ops::Range;
 
 /// Width of a chart in CSS pixels: what a phone can show.
 pub(super) const WIDTH: f64 = 460.0;
-/// Height of a row: a line of text and a line of dots.
-const ROW: f64 = 44.0;
+/// Height of a row: a line with its name and a line of dots.
+const ROW: f64 = 42.0;
+/// Width of a character of the words at the end of a row.
+const CHARACTER: f64 = 6.6;
 /// Room for the axis below the rows.
 const FOOT: f64 = 40.0;
 /// Left and right of the rows.
@@ -55,7 +57,9 @@ pub(super) fn dots(rows: &[Row<'_>], axis: &str, origin: Origin) -> String {
     let label = format!("{axis}. {}", said.join("; "));
     picture((WIDTH, height), &label, |area, extras| {
         let range = extent(rows, origin);
-        let scale = axis_below(area, range.clone(), axis, units(ROW * rows.len() as f64))?;
+        let longest = rows.iter().map(|row| row.words.chars().count()).max().unwrap_or(0);
+        let words_px = (CHARACTER * longest as f64).min(WIDTH / 2.0);
+        let scale = axis_below(area, range.clone(), axis, units(ROW * rows.len() as f64), words_px)?;
         if (range.start..=range.end).contains(&0.0) {
             let ink = if origin == Origin::NoDifference { Ink::Zero } else { Ink::Axis };
             let x = scale(0.0);
@@ -75,16 +79,15 @@ fn draw_row(
     scale: &impl Fn(f64) -> i32,
 ) -> Painted {
     let (left, right) = (units(MARGIN), units(WIDTH - MARGIN));
-    let words_px = 6.4 * row.words.chars().count() as f64;
-    let room = ((WIDTH - 2.0 * MARGIN - words_px) / 6.8).max(8.0) as usize;
+    let room = ((WIDTH - 2.0 * MARGIN) / 6.8) as usize;
     text(
         area,
         &legible(row.label, room),
         (left, top + units(11.0)),
         &text_style(Ink::Text, 12.0, HPos::Left),
     )?;
-    text(area, &row.words, (right, top + units(11.0)), &text_style(Ink::Muted, 12.0, HPos::Right))?;
-    let y = top + units(29.0);
+    let y = top + units(28.0);
+    text(area, &row.words, (right, y), &text_style(Ink::Muted, 12.0, HPos::Right))?;
     for i in thin::spread(row.measured.runs.len(), MOST_RUNS) {
         let value = row.measured.runs[i];
         if value.is_finite() {
@@ -111,16 +114,17 @@ fn draw_row(
     Ok(())
 }
 
-/// Draws the axis with its grid, and gives where a value lies on it.
+/// Draws the axis with its grid, beside which words of this width have room, and gives where a value lies on it.
 fn axis_below(
     area: &Area<'_>,
     range: Range<f64>,
     name: &str,
     bottom: i32,
+    words_px: f64,
 ) -> Result<impl Fn(f64) -> i32, Failed> {
     let mut chart = ChartBuilder::on(area)
         .margin_left(units(MARGIN + 8.0))
-        .margin_right(units(MARGIN + 8.0))
+        .margin_right(units(MARGIN + 14.0 + words_px))
         .x_label_area_size(units(FOOT))
         .build_cartesian_2d(range.clone(), 0.0..1.0)?;
     chart

@@ -79,6 +79,7 @@ impl Measured {
     fn decimals(&self) -> usize {
         match self.interval {
             Some([low, high]) if high > low => decimals_for((high - low) / 2.0, 2),
+            _ if self.interval.is_none() && libm::floor(self.mean) == self.mean => 0,
             _ => decimals_for(self.mean, 4).min(4),
         }
     }

@@ -7,25 +7,31 @@
 //! read; with it values can be pointed at, flows picked and nodes moved through time.
 
 mod answer;
+mod cdf;
 mod claims_view;
 mod dots;
 mod families;
+mod flows;
+mod frame;
 mod ink;
 mod map_view;
 mod marker;
 mod measured;
+mod neighborhoods;
+mod numbers;
 mod page;
 mod parameters;
 mod picture;
-mod received;
-mod series;
 mod sweep;
+mod tables;
 mod thin;
+mod timeline;
 
 pub use crate::claims::Verdict;
 pub use crate::map::{Map, MapFlow, MapLink, MapNode, Waypoint};
 pub use crate::metrics::Better;
 pub use crate::question::Side;
+pub use crate::record::distribution::Times;
 pub use answer::{Answer, Part, Standing};
 pub use measured::Measured;
 pub use page::html;
@@ -66,6 +72,14 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// Variants that are settings of one thing, three or more of each. May be empty.
     pub families: Vec<Family>,
+    /// Name of the flow that is asked about; empty: of several.
+    pub flow: String,
+    /// What is told of each flow.
+    pub flow_metrics: Vec<Metric>,
+    /// The flows of the baseline. May be empty.
+    pub flow_rows: Vec<FlowRow>,
+    /// How delays and response times are distributed in a run of each variant. May be empty.
+    pub distributions: Vec<Distributed>,
     /// Time series of some runs, best of run 1 of each variant. May be empty.
     pub series: Vec<RunSeries>,
     /// The network; `None`: not drawn.
@@ -174,6 +188,32 @@ pub struct FamilyMember {
     pub excluded: usize,
 }
 
+/// A flow, and what it has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowRow {
+    /// Its name.
+    pub name: String,
+    /// Where from and where to.
+    pub ends: String,
+    /// What it is, and what it goes over.
+    pub carrier: String,
+    /// By metric, then by variant; `None` where it was not measured.
+    pub values: Vec<Vec<Option<Measured>>>,
+}
+
+/// A distribution of one run of one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distributed {
+    /// Index of the variant.
+    pub variant: usize,
+    /// What is distributed.
+    pub times: Times,
+    /// Of which flow, kind or class; empty: of all flows.
+    pub of: String,
+    /// Quantiles at [`PERCENT`](crate::record::distribution::PERCENT), in milliseconds.
+    pub quantiles_ms: Vec<f64>,
+}
+
 /// Time series of one run of one variant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunSeries {
@@ -207,6 +247,10 @@ pub struct FlowSeries {
     pub goodput_kbps: Vec<f64>,
     /// Congestion window at the end of each slot, in segments. Empty for a flow without one.
     pub cwnd_segments: Vec<f64>,
+    /// Mean one-way delay of what arrived in each slot, in milliseconds; NaN where nothing did.
+    pub delay_ms: Vec<f64>,
+    /// Packets in the interface queue of the source at the end of each slot.
+    pub queue_packets: Vec<f64>,
 }
 
 /// How to get the same results again.

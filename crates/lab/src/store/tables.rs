@@ -123,6 +123,7 @@ impl Tables {
                     ("cwnd_bytes", Whole),
                     ("srtt_s", Real),
                     ("queue_packets", Whole),
+                    ("delay_mean_s", Real),
                 ],
             )?,
             neighborhoods: table(
@@ -192,6 +193,7 @@ impl Tables {
                     second.cwnd_bytes.map_or(Cell::Empty, Cell::Whole),
                     second.srtt_s.map_or(Cell::Empty, Cell::Real),
                     Cell::Whole(second.queue_packets.into()),
+                    second.delay_s.map_or(Cell::Empty, Cell::Real),
                 ];
                 self.series.row(&cells(&self.points, point, &own))?;
             }

@@ -63,7 +63,7 @@ const PROBE: &str = "<script>(function () {
     return !figure.closest('[hidden]');
   }).map(function (figure) {
     var panel = figure.closest('.panel');
-    var box = figure.querySelector('svg').getBoundingClientRect();
+    var box = figure.querySelector('.plot, .chart, .map').getBoundingClientRect();
     var name = figure.dataset.chart + (panel ? '-' + panel.dataset.variant : '');
     return [name, box.x, box.y, box.width, box.height].join(' ');
   });
@@ -134,12 +134,10 @@ fn colour(page: &str, variable: &str, scheme: Scheme) -> [u8; 3] {
 /// The variables of the colours that a chart must show.
 fn expected(chart: &str) -> Vec<String> {
     let variants: Vec<usize> = match chart.rsplit_once('-') {
-        Some(("series" | "window", variant)) => vec![variant.parse().unwrap()],
         Some(("sweep", _)) => vec![0, 1, 2, 3, 6],
         Some(("family", _)) => vec![0, 1],
         _ if chart == "gains" => vec![1, 2, 3],
-        // The baseline and the first setting of the family.
-        _ if chart == "map" || chart == "received" => vec![0, 1],
+        _ if chart == "map" => vec![0, 1],
         _ => vec![0, 1, 2, 3],
     };
     variants.into_iter().map(|v| format!("--v{v}")).collect()
@@ -156,11 +154,9 @@ pub(crate) fn every_chart_shows_every_variant_in_the_light_and_in_the_dark() {
     let (path, page) = write(folder.path(), &sample::normal(20));
     let places = places(folder.path(), &page);
     let names: Vec<&str> = places.iter().map(|p| p.name.as_str()).collect();
-    let panels = (0..4).flat_map(|v| [format!("series-{v}"), format!("window-{v}")]);
-    let charts = ["means", "gains", "family-0", "sweep-0", "sweep-1", "sweep-2", "sweep-3", "received"];
-    let charts = charts.map(String::from);
-    let all: Vec<String> = charts.into_iter().chain(panels).chain(["map".to_owned()]).collect();
-    assert_eq!(names, all);
+    let compared = ["means", "gains", "family-0", "sweep-0", "sweep-1", "sweep-2", "sweep-3"];
+    let over_time = ["goodput", "window", "delay", "queue", "delays", "map"];
+    assert_eq!(names, [&compared[..], &over_time].concat());
     for scheme in [Scheme::Light, Scheme::Dark] {
         let picture = screenshot(folder.path(), &path, scheme);
         let ground = colour(&page, "--ground", scheme);
@@ -199,14 +195,24 @@ const READER: &str = "<script>(function () {
   }
   function count(root, selector) { return root.querySelectorAll(selector).length; }
   var walk = document.querySelector('#experiment-2');
-  var series = walk.querySelector('.series');
-  seen.push(count(series, '.panel:not([hidden])'));
-  set(series.querySelector('[name=run]'), '2');
-  seen.push(count(series, '.panel:not([hidden])') + ' ' + count(series, '.panel:not([hidden])[data-run=\"2\"]'));
+  var series = walk.querySelector('.timeline'), goodput = series.querySelector('[data-chart=goodput]');
+  seen.push(count(goodput, '.flow'));
   set(series.querySelector('[name=variant]'), '1');
-  seen.push(count(series, '.panel:not([hidden])'));
+  seen.push(count(goodput, '.flow'));
+  set(series.querySelector('[name=flow]'), 'each');
+  seen.push(count(goodput, '.flow'));
+  set(series.querySelector('[name=flow]'), 'sum');
+  seen.push(count(series, '.over-time:not([hidden])'));
   set(series.querySelector('[name=flow]'), '3');
-  seen.push(count(series, '.panel:not([hidden]) .flow:not(.faded)'));
+  set(series.querySelector('[name=variant]'), '');
+  var told = [];
+  walk.addEventListener('hopline:time', function (event) { told.push(event.detail.kind + ' ' + Math.round(event.detail.t)); });
+  var plot = goodput.querySelector('.plot'), box = plot.getBoundingClientRect();
+  ['pointermove', 'click'].forEach(function (type) {
+    plot.dispatchEvent(new PointerEvent(type, { bubbles: true, clientX: box.x + box.width / 2, clientY: box.y + 40 }));
+  });
+  var cursors = Array.from(series.querySelectorAll('.cursor')).filter(function (path) { return path.getAttribute('d'); });
+  seen.push(told.join(', ') + ' | ' + cursors.length + ' | ' + goodput.querySelector('.readings').textContent.slice(-9));
   var map = walk.querySelector('.network'), node = map.querySelector('.node');
   var before = node.getAttribute('cx');
   set(map.querySelector('input'), 100);
@@ -228,9 +234,18 @@ pub(crate) fn a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_t
     assert_eq!(complaints(&stderr), [""; 0]);
     let seen: Vec<&str> =
         dom.split("SEEN;").nth(1).unwrap().split(";END").next().unwrap().split(';').collect();
-    // Three variants; eleven flows, of which one is picked, in goodput and in cwnd.
-    assert_eq!(seen[..6], ["3", "3 3", "1", "2", "100.0 s", "true"], "{seen:?}");
-    assert!(seen[6].starts_with("error_rate=0e0 transport=tcp-reno, run 1: 1"), "{seen:?}");
+    // Three variants, one of them, its eleven flows, their sum in a chart alone; then a crosshair in all four.
+    assert_eq!(seen[..4], ["3", "1", "11", "1"], "{seen:?}");
+    let mut crosshair = seen[4].split(" | ");
+    let told: Vec<&str> = crosshair.next().unwrap().split(", ").collect();
+    let [hover, seek] = told[..] else { panic!("{seen:?}") };
+    let second = |told: &str, kind: &str| told.strip_prefix(kind).unwrap().trim().parse::<u32>().unwrap();
+    assert!((55..65).contains(&second(hover, "hover")), "about the middle of 120 s: {seen:?}");
+    assert!((55..65).contains(&second(seek, "seek")), "{seen:?}");
+    assert_eq!(crosshair.next(), Some("4"), "{seen:?}");
+    assert!(crosshair.next().unwrap().ends_with(" s"), "{seen:?}");
+    assert_eq!(seen[5..7], ["100.0 s", "true"], "{seen:?}");
+    assert!(seen[7].starts_with("error_rate=0e0 transport=tcp-reno, run 1: 1"), "{seen:?}");
 }
 
 pub(crate) fn without_scripts_the_charts_are_there_and_dead_controls_are_not() {

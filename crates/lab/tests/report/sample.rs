@@ -1,9 +1,10 @@
 //! Made-up results over the shipped scenarios.
 
 use hopline_lab::Scenario;
+use hopline_lab::record::distribution::{PERCENT, Times};
 use hopline_lab::report::{
-    Along, Better, Claim, Claims, Experiment, Family, FamilyMember, FlowSeries, Map, Measured, Metric,
-    Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
+    Along, Better, Claim, Claims, Distributed, Experiment, Family, FamilyMember, FlowRow, FlowSeries, Map,
+    Measured, Metric, Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -78,6 +79,8 @@ pub(crate) fn series(variant: usize, run: u64, flows: usize, seconds: usize) -> 
                 .map(|i| (level + 160.0 * (noise(key + i as u64) - 0.5)).round())
                 .collect(),
             cwnd_segments: (0..seconds).map(|i| 1.0 + ((i + 5 * f) % (9 + 3 * variant)) as f64).collect(),
+            delay_ms: (0..seconds).map(|i| 20.0 + 30.0 * noise(key + 7 * i as u64)).collect(),
+            queue_packets: (0..seconds).map(|i| ((i + f + 3 * variant) % 12) as f64).collect(),
         }
     };
     RunSeries { variant, run, step_s: 1.0, flows: (0..flows).map(flow).collect(), queues: Vec::new() }
@@ -88,11 +91,30 @@ pub(crate) fn scenario(name: &str) -> Scenario {
     Scenario::load(&path, &[]).unwrap()
 }
 
+fn flow_row(flow: usize, variants: usize) -> FlowRow {
+    let value = |v: usize| Some(Measured::of(vec![(100 + 10 * v) as f64, (120 + flow) as f64]));
+    FlowRow {
+        name: format!("f{flow}"),
+        ends: "n0 → n4".into(),
+        carrier: "bulk, tcp-newreno".into(),
+        values: vec![(0..variants).map(value).collect()],
+    }
+}
+
+fn distributed(variant: usize) -> Distributed {
+    let quantiles_ms = PERCENT.iter().map(|percent| 10.0 + (1.0 + variant as f64) * percent).collect();
+    Distributed { variant, times: Times::Delay, of: String::new(), quantiles_ms }
+}
+
 fn experiment(name: &str, variants: Vec<Variant>, runs: u64, flows: usize) -> Experiment {
     let scenario = scenario(name);
     let count = variants.len();
     Experiment {
         limit: None,
+        flow: String::new(),
+        flow_metrics: vec![Metric::new("goodput", "kb/s", Better::Higher)],
+        flow_rows: (0..flows).map(|f| flow_row(f, count)).collect(),
+        distributions: (0..count).map(distributed).collect(),
         name: name.into(),
         intro: String::new(),
         runs,

@@ -193,7 +193,17 @@ impl Flow {
         if self.series.len() >= self.most_samples {
             self.series.pop_front();
         }
-        self.series.push_back(FlowSample { at: now, bytes_received, cwnd_bytes, srtt, queue_packets });
+        let data = &self.packets[Side::Source as usize];
+        let (packets_received, delay_sum) = (data.received, data.delays.sum());
+        self.series.push_back(FlowSample {
+            at: now,
+            bytes_received,
+            cwnd_bytes,
+            srtt,
+            queue_packets,
+            packets_received,
+            delay_sum,
+        });
     }
 
     /// The warm-up is over: counts anew from `now` on. `held`: packets and bytes under way, by the side that sent them.

@@ -121,7 +121,7 @@ pub enum Connected {
 }
 
 /// State of a flow at the end of one second.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub struct FlowSample {
     /// End of the second.
     pub at: Instant,
@@ -133,6 +133,10 @@ pub struct FlowSample {
     pub srtt: Option<Duration>,
     /// Packets in the interface queue of the flow's source; in the longest if it has several.
     pub queue_packets: u32,
+    /// Packets of data that have arrived, since counting began.
+    pub packets_received: u64,
+    /// Their one-way delays, added up.
+    pub delay_sum: Duration,
 }
 
 /// The result of one node.

@@ -179,7 +179,7 @@ fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
             start: Instant::ZERO,
             stop: Instant::from_millis(599),
             traffic: Traffic::Cbr { packet_bytes: LEN, interval: Duration::from_millis(10) },
-            labels: Labels::default(),
+            labels: crate::spec::Labels::default(),
         }],
     };
     let mut world = World::new(&spec, 1, NoTrace);

@@ -252,7 +252,7 @@ pub(crate) trait Build: Sized {
                 start: Instant::ZERO,
                 stop: Instant::FAR_FUTURE,
                 traffic,
-                labels: Labels::default(),
+                labels: hopline_sim::spec::Labels::default(),
             });
         })
     }

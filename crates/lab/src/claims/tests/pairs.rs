@@ -29,6 +29,7 @@ fn comparison(register: &Register, values: &[f64]) -> Comparison {
         flows: Vec::new(),
         series: Vec::new(),
         neighborhoods: Vec::new(),
+        distributions: Vec::new(),
     };
     let runs = || (1..).zip(values).map(|(run, value)| (run, *value));
     let of_point = |point| runs().map(move |(run, value)| Record { point, run, result: Ok(done(value)) });

@@ -32,6 +32,7 @@ pub(super) fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Compari
             flows: Vec::new(),
             series: Vec::new(),
             neighborhoods: Vec::new(),
+            distributions: Vec::new(),
         }),
     };
     let of_point = |(point, values): (usize, &&[f64])| {

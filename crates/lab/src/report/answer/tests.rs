@@ -167,7 +167,7 @@ fn one_run_is_not_an_answer_yet() {
     assert_eq!(answer.standing, Standing::NotYet);
     assert_eq!(
         answer.text(),
-        "One run has no interval: not an answer yet. In this run b has the highest goodput, 600.0 kb/s, \
+        "One run has no interval: not an answer yet. In this run b has the highest goodput, 600 kb/s, \
          20.0 % higher than the baseline a."
     );
 }

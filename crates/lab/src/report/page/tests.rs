@@ -56,7 +56,7 @@ fn one_variant_has_no_gain() {
     let mut experiment = two_variants();
     experiment.variants.truncate(1);
     assert_eq!(heads(&experiment), ["goodput (kb/s)", "Jain"]);
-    assert_eq!(charts(&experiment).len(), 1);
+    assert_eq!(charts(&experiment).len(), 0, "a dot alone shows nothing");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn what_becomes_of_claims_along_a_key_is_a_table_with_gaps() {
     assert_eq!([cells("N1"), cells("N2"), cells("N3")], [Some(2), Some(2), None]);
     let counts = "<td class=\"number\">1 of 1</td><td class=\"number\">0 of 2</td>";
     assert!(table.contains(counts), "{table}");
-    assert!(table.contains("<td class=\"number\"></td><td class=\"number\">9.000 m"), "{table}");
+    assert!(table.contains("<td class=\"number\"></td><td class=\"number\">9 m"), "{table}");
 }
 
 #[test]

@@ -1,0 +1,72 @@
+//! How delays and response times of a run are distributed.
+
+use crate::metrics::{self, Level};
+use crate::run::Run;
+use hopline_sim::Spec;
+use hopline_sim::outcome::{Delays, FlowOutcome};
+use hopline_sim::spec::{FlowSpec, Traffic};
+use serde::{Deserialize, Serialize};
+
+/// The shares of all values, in percent, up to which quantiles are kept.
+pub const PERCENT: [f64; 27] = [
+    0.0, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 65.0, 70.0, 75.0,
+    80.0, 85.0, 90.0, 92.5, 95.0, 97.5, 99.0, 99.9, 100.0,
+];
+/// Flows beyond which only kinds, classes and all together are kept.
+const MOST_FLOWS: usize = 50;
+
+/// What is distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Times {
+    /// One-way delays of packets of data.
+    Delay,
+    /// Times from a request to the end of its response.
+    Response,
+}
+
+/// The distribution of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// What is distributed.
+    pub times: Times,
+    /// Name of the flow, kind or class; empty: all flows together.
+    pub of: String,
+    /// Whether that is a flow; otherwise it is a kind, a class or all.
+    pub of_flow: bool,
+    /// Quantiles at [`PERCENT`], in seconds.
+    pub quantiles_s: Vec<f64>,
+}
+
+/// Those of `run`: of all flows, of each kind and class where there are several, and of each flow where they are few.
+pub(super) fn of(spec: &Spec, run: &Run) -> Vec<Distribution> {
+    let flows: Vec<(&FlowSpec, &FlowOutcome)> = spec.flows.iter().zip(&run.outcome.flows).collect();
+    let mut all = both("", Level::Run, &flows);
+    for group in metrics::groups_of(spec) {
+        let members: Vec<_> = flows.iter().copied().filter(|(flow, _)| group.has(flow)).collect();
+        all.extend(both(group.name, Level::Group, &members));
+    }
+    if (2..=MOST_FLOWS).contains(&flows.len()) {
+        all.extend(flows.iter().flat_map(|one| both(&one.0.name, Level::Flow, std::slice::from_ref(one))));
+    }
+    all
+}
+
+/// Delays and, of those who ask, response times.
+fn both(of: &str, level: Level, flows: &[(&FlowSpec, &FlowOutcome)]) -> Vec<Distribution> {
+    let sum = |values: &dyn Fn(&FlowOutcome) -> Delays, counts: &dyn Fn(&FlowSpec) -> bool| {
+        let counted = flows.iter().filter(|(flow, _)| counts(flow));
+        counted.fold(Delays::default(), |all, (_, outcome)| all.with(&values(outcome)))
+    };
+    let asks = |flow: &FlowSpec| matches!(flow.traffic, Traffic::Exchange { .. });
+    let of_times = [
+        (Times::Delay, sum(&|outcome| outcome.data.delays.clone(), &|_| true)),
+        (Times::Response, sum(&|outcome| outcome.responses.clone(), &asks)),
+    ];
+    let distribution = |(times, values): (Times, Delays)| {
+        let quantiles = PERCENT.iter().map(|percent| Some(values.quantile(percent / 100.0)?.as_secs_f64()));
+        let quantiles_s = quantiles.collect::<Option<Vec<f64>>>()?;
+        Some(Distribution { times, of: of.to_owned(), of_flow: level == Level::Flow, quantiles_s })
+    };
+    of_times.into_iter().filter_map(distribution).collect()
+}

@@ -1,0 +1,165 @@
+//! A strip of key numbers: what the variant that the answer is about has, and what it cost to know.
+
+use super::answer::{Answer, Standing, measurable};
+use super::measured::{plain, shortest};
+use super::{Better, Experiment, Measured, Value};
+
+/// Most numbers of the variant.
+const MOST: usize = 4;
+
+/// A number.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KeyNumber {
+    /// What it is.
+    pub(super) name: String,
+    /// The number as it is written.
+    pub(super) value: String,
+    /// Its unit; may be empty.
+    pub(super) unit: String,
+    /// What a reader compares it with; may be empty.
+    pub(super) note: String,
+    /// `good`, `bad` or nothing: against the baseline.
+    pub(super) tone: &'static str,
+}
+
+/// The variant that the numbers are about, and they.
+pub(super) fn of(experiment: &Experiment, answer: &Answer) -> (usize, Vec<KeyNumber>) {
+    let about = match answer.standing {
+        Standing::Winner(v) | Standing::Keeps(v) => v,
+        _ => 0,
+    };
+    let Some(variant) = experiment.variants.get(about) else { return (0, Vec::new()) };
+    let values = variant.values.iter().enumerate();
+    let measured = values.filter_map(|(m, value)| value.as_ref().map(|value| number(experiment, m, value)));
+    (about, measured.take(MOST).chain(effort(experiment)).collect())
+}
+
+fn number(experiment: &Experiment, m: usize, value: &Value) -> KeyNumber {
+    let metric = &experiment.metrics[m];
+    let versus = value.versus.as_ref();
+    let change = versus.and_then(|versus| versus.percent.as_ref());
+    let tone = match (versus, metric.better) {
+        (Some(versus), Better::Higher | Better::Lower) if measurable(versus) => {
+            if (versus.difference.mean > 0.0) == (metric.better == Better::Higher) { "good" } else { "bad" }
+        }
+        _ => "",
+    };
+    let note = match (change, value.measured.interval) {
+        (Some(percent), _) => format!("{} % against the baseline", signed(percent)),
+        (None, Some([low, high])) if versus.is_none() => {
+            let half = Measured { mean: (high - low) / 2.0, ..value.measured.clone() };
+            format!("± {}", half.mean_text())
+        }
+        _ => String::new(),
+    };
+    KeyNumber {
+        name: metric.name.clone(),
+        value: value.measured.mean_text(),
+        unit: metric.unit.clone(),
+        note,
+        tone,
+    }
+}
+
+/// "+12.3".
+fn signed(percent: &Measured) -> String {
+    let digits = usize::from(percent.mean.abs() < 100.0);
+    let text = plain(percent.mean, digits);
+    if percent.mean > 0.0 { format!("+{text}") } else { text }
+}
+
+/// How much was simulated, and in which time.
+fn effort(experiment: &Experiment) -> Option<KeyNumber> {
+    let cpu_s: f64 = experiment.variants.iter().map(|v| v.cpu_s).sum();
+    let runs = experiment.runs as f64 * experiment.variants.len() as f64;
+    let virtual_s = runs * experiment.duration_s;
+    let (value, unit) = match virtual_s {
+        s if s >= 2.0 * 3600.0 => (plain(s / 3600.0, 1), "h"),
+        s if s >= 120.0 => (plain(s / 60.0, 0), "min"),
+        s => (shortest(libm::round(s * 10.0) / 10.0), "s"),
+    };
+    (virtual_s > 0.0 && virtual_s.is_finite()).then(|| KeyNumber {
+        name: "simulated".into(),
+        value,
+        unit: unit.into(),
+        note: format!(
+            "{} run{} in {} CPU s",
+            plain(runs, 0),
+            if runs == 1.0 { "" } else { "s" },
+            plain(cpu_s, if cpu_s < 10.0 { 2 } else { 0 })
+        ),
+        tone: "",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Metric, Variant, Versus};
+
+    fn measured(mean: f64, half: f64) -> Measured {
+        Measured { mean, interval: Some([mean - half, mean + half]), runs: Vec::new() }
+    }
+
+    fn experiment() -> Experiment {
+        let versus = |by: f64, percent: f64| {
+            Some(Versus {
+                difference: measured(by, 1.0),
+                percent: Some(measured(percent, 1.0)),
+                p: Some(0.001),
+            })
+        };
+        let variant = |label: &str, goodput: f64, delay: f64, versus: [Option<Versus>; 2]| {
+            let [first, second] = versus;
+            let values = [(goodput, first), (delay, second)];
+            let value = |(mean, versus)| Some(Value { measured: measured(mean, 2.0), versus });
+            Variant {
+                label: label.into(),
+                values: values.map(value).into(),
+                cpu_s: 1.5,
+                ..Variant::default()
+            }
+        };
+        Experiment {
+            runs: 10,
+            duration_s: 120.0,
+            metrics: vec![
+                Metric::new("goodput", "kb/s", Better::Higher),
+                Metric::new("delay p95", "ms", Better::Lower),
+            ],
+            variants: vec![
+                variant("a", 500.0, 40.0, [None, None]),
+                variant("b", 560.0, 60.0, [versus(60.0, 12.0), versus(20.0, 50.0)]),
+            ],
+            ..Experiment::default()
+        }
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_winner_with_what_got_better_and_worse() {
+        let experiment = experiment();
+        let (about, numbers) = of(&experiment, &Answer::of(&experiment));
+        assert_eq!(about, 1);
+        let text: Vec<String> = numbers
+            .iter()
+            .map(|n| format!("{} {} {} {} {}", n.name, n.value, n.unit, n.note, n.tone))
+            .collect();
+        assert_eq!(
+            text,
+            [
+                "goodput 560.0 kb/s +12.0 % against the baseline good",
+                "delay p95 60.0 ms +50.0 % against the baseline bad",
+                "simulated 40 min 20 runs in 3.00 CPU s ",
+            ]
+        );
+    }
+
+    #[test]
+    fn of_a_baseline_they_have_their_intervals() {
+        let mut alone = experiment();
+        alone.variants.truncate(1);
+        let (about, numbers) = of(&alone, &Answer::of(&alone));
+        assert_eq!((about, numbers[0].note.as_str(), numbers[0].tone), (0, "± 2.0", ""));
+        assert!(of(&Experiment::default(), &Answer::of(&Experiment::default())).1.is_empty());
+    }
+}
