@@ -195,6 +195,35 @@ pub struct RadioSpec {
     pub losses: Vec<LossSpec>,
     /// Neighborhood RED, if nodes have it.
     pub neighborhood: Option<NeighborhoodSpec>,
+    /// What a radio takes from its battery. Of no effect but on results.
+    pub draw: PowerDraw,
+}
+
+/// Power that a radio takes, in watts. Default: a WaveLAN card at 2 Mb/s as Feeney and Nilsson measured it (INFOCOM 2001).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PowerDraw {
+    /// While it sends.
+    pub transmit_w: f64,
+    /// While it receives, or senses a carrier.
+    pub receive_w: f64,
+    /// While it does neither.
+    pub idle_w: f64,
+}
+
+impl Default for PowerDraw {
+    fn default() -> Self {
+        Self { transmit_w: 1.327, receive_w: 0.967, idle_w: 0.843 }
+    }
+}
+
+impl PowerDraw {
+    /// The energy of `airtime`, in joules.
+    #[must_use]
+    pub fn energy_j(&self, airtime: &mac::Airtime) -> f64 {
+        self.transmit_w * airtime.transmitting.as_secs_f64()
+            + self.receive_w * (airtime.receiving + airtime.sensing).as_secs_f64()
+            + self.idle_w * (airtime.nav + airtime.idle).as_secs_f64()
+    }
 }
 
 /// What is lost of the frames of one node on their way to another, of every kind and over every channel, those that are for

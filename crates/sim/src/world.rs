@@ -16,7 +16,7 @@ use crate::outcome::{Handoffs, NodeOutcome, Notices, Outcome, ProxyCounts};
 use crate::outside::Egress;
 use crate::packet::Account;
 use crate::seat::{Seat, seats};
-use crate::spec::{RoutingSpec, Spec};
+use crate::spec::{PowerDraw, RoutingSpec, Spec};
 use crate::trace::Tracer;
 use crate::wired::Wires;
 use hopline_core::{Duration, Instant, NodeId};
@@ -44,6 +44,8 @@ pub struct World<T> {
     /// Packets from outside that have come to where they were to go.
     pub(crate) egress: VecDeque<Egress>,
     warmup: Duration,
+    /// What radios take.
+    draw: PowerDraw,
 }
 
 impl<T: Tracer> World<T> {
@@ -64,6 +66,7 @@ impl<T: Tracer> World<T> {
             deliveries: spec.nodes.iter().map(|_| Delivery::default()).collect(),
             egress: VecDeque::new(),
             warmup: spec.warmup,
+            draw: spec.radio.as_ref().map_or_else(PowerDraw::default, |radio| radio.draw),
         };
         world.kernel.watched = watched(spec, &world.nodes);
         world.schedule_beginnings(spec);
@@ -159,6 +162,7 @@ impl<T: Tracer> World<T> {
         let pairs = self.deliveries[node.index()].pairs();
         let state = &mut self.nodes[node.index()];
         NodeOutcome {
+            energy_j: self.draw.energy_j(&airtime),
             airtime,
             drops: ledger.drops,
             proxies: state.path.iter_mut().map(Seat::counts).fold(ProxyCounts::default(), |sum, of| sum + of),

@@ -104,6 +104,11 @@ pub(super) fn has_radios(outcome: &Outcome) -> bool {
     outcome.nodes.iter().any(|node| radio_s(&node.airtime) > 0.0)
 }
 
+/// Energy of all radios.
+pub(super) fn energy_j(outcome: &Outcome) -> f64 {
+    outcome.nodes.iter().map(|node| node.energy_j).sum()
+}
+
 /// Share of the time of all radios.
 pub(super) fn radios(outcome: &Outcome, state: fn(&Airtime) -> Duration) -> Option<f64> {
     let over = |of: &dyn Fn(&Airtime) -> f64| outcome.nodes.iter().map(|n| of(&n.airtime)).sum::<f64>();

@@ -66,6 +66,7 @@ fn names_are_unique_within_a_level_and_end_in_their_unit() {
             "bit/s" => "_bps",
             "%" => "_pct",
             "s" | "s/MB" => "_s",
+            "J" | "J/MB" => "_j",
             "B" => "bytes",
             other => panic!("{}: unknown unit {other}", info.name),
         };
@@ -150,6 +151,14 @@ fn values_are_those_of_the_outcome() {
             let total: f64 = shares.iter().filter_map(|share| value(all, scope, share)).sum();
             assert!((total - 100.0).abs() < 1e-9, "{scope:?}: {total}");
         }
+        // Watts of a WaveLAN card in each state, over 20 s at each of the radios.
+        let watts = [1.327, 0.967, 0.967, 0.843, 0.843];
+        let of_n1 =
+            shares.iter().zip(watts).filter_map(|(share, w)| Some(w * value(all, Scope::Node("n1"), share)?));
+        let expected = of_n1.sum::<f64>() / 100.0 * 20.0;
+        let energy = value(all, Scope::Node("n1"), "energy_j").unwrap();
+        assert!((energy - expected).abs() < 1e-6, "{energy} {expected}");
+        assert!(of_run("energy_j").unwrap() > energy && of_run("energy_per_megabyte_j").is_some());
     });
 }
 

@@ -62,6 +62,24 @@ pub mod radio {
         { "known" => AddressResolution::Known, "arp" => AddressResolution::Arp },
         "how nodes come by the link-layer addresses of neighbours; arp: they ask the first time, and keep one packet meanwhile, as ns-2; default: known, with routing.dsr.preset = ns2-2.35: arp",
     );
+    /// `transmit_draw_w`.
+    pub const TRANSMIT_DRAW_W: Field<f64> = Field::number(
+        Key::number(
+            "transmit_draw_w",
+            0.0,
+            1e3,
+            "power that a radio takes while it sends; of effect on energy alone",
+        )
+        .or(Number(1.327)),
+    );
+    /// `receive_draw_w`.
+    pub const RECEIVE_DRAW_W: Field<f64> = Field::number(
+        Key::number("receive_draw_w", 0.0, 1e3, "the same while it receives or senses").or(Number(0.967)),
+    );
+    /// `idle_draw_w`.
+    pub const IDLE_DRAW_W: Field<f64> = Field::number(
+        Key::number("idle_draw_w", 0.0, 1e3, "the same while it does neither").or(Number(0.843)),
+    );
     /// `preset`.
     pub const PRESET: Chosen<RadioPreset> = choice!(
         "preset",
@@ -122,6 +140,9 @@ pub const RADIO: &[Key] = &[
         1000.0,
         "of cumulative-sinr: width in which noise is collected; default: 22, as 802.11b has it; 802.11a has 20",
     ),
+    radio::TRANSMIT_DRAW_W.key,
+    radio::RECEIVE_DRAW_W.key,
+    radio::IDLE_DRAW_W.key,
     Key::table("errors", ERRORS, "errors on frames received otherwise intact"),
     Key::tables("loss", LOSS, "more errors, on what one node hears of another; see above"),
 ];

@@ -11,7 +11,7 @@ use hopline_radio::phy::propagation::{
 };
 use hopline_radio::phy::{self, reception::ReceptionModel};
 use hopline_radio::rate::Rate;
-use hopline_sim::spec::{AddressResolution, Interface, LossSpec, NodeSpec, QueueSpec, RadioSpec};
+use hopline_sim::spec::{AddressResolution, Interface, LossSpec, NodeSpec, PowerDraw, QueueSpec, RadioSpec};
 
 /// What the preset of `[radio]` says about everything that it covers.
 struct Preset {
@@ -83,6 +83,11 @@ pub(super) fn resolve(
         errors: links::errors(section.section("errors"))?,
         losses: losses(section, nodes, names)?,
         neighborhood: None,
+        draw: PowerDraw {
+            transmit_w: section.get(keys::radio::TRANSMIT_DRAW_W),
+            receive_w: section.get(keys::radio::RECEIVE_DRAW_W),
+            idle_w: section.get(keys::radio::IDLE_DRAW_W),
+        },
     }))
 }
 

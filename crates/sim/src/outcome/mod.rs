@@ -144,6 +144,8 @@ pub struct FlowSample {
 pub struct NodeOutcome {
     /// Radio time by state, of several radios added up; all zero for a node without one.
     pub airtime: Airtime,
+    /// Energy that its radios took, in joules; 0 without one.
+    pub energy_j: f64,
     /// Packets dropped at this node, by reason.
     pub drops: Drops,
     /// What machines in the path of TCP here have done.

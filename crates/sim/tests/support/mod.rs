@@ -43,6 +43,7 @@ pub(crate) fn wavelan() -> RadioSpec {
         errors: ErrorModel::None,
         losses: Vec::new(),
         neighborhood: None,
+        draw: hopline_sim::spec::PowerDraw::default(),
     }
 }
 
@@ -58,6 +59,7 @@ pub(crate) fn disk(range_m: f64) -> RadioSpec {
         errors: ErrorModel::None,
         losses: Vec::new(),
         neighborhood: None,
+        draw: hopline_sim::spec::PowerDraw::default(),
     }
 }
 

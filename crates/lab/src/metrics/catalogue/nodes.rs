@@ -1,7 +1,7 @@
 //! Metrics of nodes.
 
 use super::super::Better::{Higher, Lower, Neither};
-use super::super::quantities::{count, dropped, of_radio, share};
+use super::super::quantities::{count, dropped, of_radio, radio_s, share};
 use super::super::{MetricInfo, neighborhood};
 use super::node;
 
@@ -18,6 +18,9 @@ pub(super) const NODES: &[MetricInfo] = &[
         share(n, |a| a.nav)
     }),
     node("idle_pct", "%", Neither, "share of radio time idle", |n| share(n, |a| a.idle)),
+    node("energy_j", "J", Lower, "energy that its radios took", |n| {
+        (radio_s(&n.airtime) > 0.0).then_some(n.energy_j)
+    }),
     node("frames_sent", "1", Neither, "radio frames sent, of every kind", |n| of_radio(n, n.frames.total())),
     node("data_frames_sent", "1", Neither, "radio frames sent that carry a packet", |n| {
         of_radio(n, n.frames.data)

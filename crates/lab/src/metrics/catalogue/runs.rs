@@ -1,7 +1,9 @@
 //! Metrics of a run, beside those of all its flows together.
 
 use super::super::Better::{Higher, Lower, Neither};
-use super::super::quantities::{has_radios, over_nodes, per_hundred, radios, ratio, sum_of_run as sum};
+use super::super::quantities::{
+    energy_j, has_radios, over_nodes, per_hundred, radios, ratio, sum_of_run as sum,
+};
 use super::super::{MetricInfo, neighborhood};
 use super::run;
 
@@ -67,6 +69,12 @@ pub(super) const RUNS: &[MetricInfo] = &[
             ratio(transmitting * 1e6, sum(o, |f| f.bytes_received)).filter(|_| has_radios(o))
         },
     ),
+    run("energy_j", "J", Lower, "energy that all radios took; see radio.transmit_draw_w", |o| {
+        Some(energy_j(o)).filter(|_| has_radios(o))
+    }),
+    run("energy_per_megabyte_j", "J/MB", Lower, "the same per 10^6 delivered bytes", |o| {
+        ratio(energy_j(o) * 1e6, sum(o, |f| f.bytes_received)).filter(|_| has_radios(o))
+    }),
     run("transmitting_pct", "%", Neither, "share of radio time spent sending", |o| {
         radios(o, |a| a.transmitting)
     }),
