@@ -8,6 +8,7 @@ use crate::metrics::{self, Key, Level, MetricInfo};
 use crate::record::FlowEnds;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeSet;
 
 /// The goodput of all flows together.
 pub const GOODPUT: Key<'_> = (Level::Run, "", "aggregate_goodput_bps");
@@ -105,23 +106,17 @@ impl<'de> Deserialize<'de> for Asked {
 }
 
 impl Question {
-    /// What is asked where nobody says: how fast transfers are. Where there is none, how soon responses come, and otherwise
-    /// what arrives. Flows of different kinds are not added up.
+    /// What is asked where nobody says: how fast transfers are; where there are none how soon responses come, and otherwise what
+    /// arrives. Flows of different kinds are not added up.
     #[must_use]
     pub fn usual(flows: &[FlowEnds]) -> Self {
-        let is = |kinds: &[&str]| flows.iter().any(|flow| kinds.contains(&flow.kind.as_str()));
-        let several = flows.iter().any(|flow| flow.kind != flows[0].kind);
-        let first = flows.first().map_or("", |flow| flow.kind.as_str());
-        let asking = flows.iter().find(|flow| EXCHANGES.contains(&flow.kind.as_str()));
-        let (name, kind) = match asking {
-            Some(flow) if !is(&["bulk"]) => ("response_p95_s", flow.kind.as_str()),
-            _ if is(&["bulk"]) => ("goodput_bps", "bulk"),
-            _ => ("goodput_bps", first),
-        };
-        let level = if several { Level::Group } else { Level::Run };
-        let name = if !several && name == "goodput_bps" { GOODPUT.2 } else { name };
-        let of = if several { kind.to_owned() } else { String::new() };
-        let asked = metrics::find(level, name).map_or_else(Asked::goodput, |metric| Asked { metric, of });
+        let kinds: BTreeSet<&str> = flows.iter().map(|flow| flow.kind.as_str()).collect();
+        let decisive = ["bulk", "http", "request-response"].into_iter().find(|kind| kinds.contains(kind));
+        let kind = decisive.or_else(|| kinds.first().copied()).unwrap_or_default();
+        let name = if EXCHANGES.contains(&kind) { "response_p95" } else { "goodput" };
+        let (level, of) = if kinds.len() > 1 { (Level::Group, kind) } else { (Level::Run, "") };
+        let metric = metrics::called(level, name);
+        let asked = metric.map_or_else(Asked::goodput, |metric| Asked { metric, of: of.to_owned() });
         Self { asked, bound: None }
     }
 }

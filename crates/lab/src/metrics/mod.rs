@@ -209,7 +209,7 @@ pub fn words(name: &str) -> String {
 }
 
 /// The metric that people call `name`: its name, without its unit if they like, or what it is commonly called.
-fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
+pub(crate) fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
     let with_unit = || UNITS.iter().find_map(|unit| find(level, &format!("{name}{unit}")));
     let alias =
