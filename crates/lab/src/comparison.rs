@@ -283,7 +283,10 @@ impl Comparison {
     /// Whether a point keeps a bound: its interval lies on the right side. `None` where that cannot be told.
     fn keeps(&self, point: &PointResult, bound: &Bound) -> Option<bool> {
         let estimate = point.estimate(bound.asked.key())?;
-        bound.keeps(estimate.mean, estimate.interval(self.description.confidence()).map(|i| [i.low, i.high]))
+        let interval = estimate.interval(self.description.confidence()).map(|i| [i.low, i.high]);
+        // What some runs lack, as the end of a transfer, tells nothing of those.
+        let everywhere = estimate.n as u64 + point.failed.len() as u64 == self.runs;
+        bound.side.keeps(interval.filter(|_| everywhere), bound.limit)
     }
 
     /// The estimate of goodput with a second interval that takes no normal distribution for granted.

@@ -38,7 +38,7 @@ pub struct Description {
     /// What is asked; `None` in results of before there were questions.
     #[serde(default)]
     pub question: Option<Question>,
-    /// The flows of the first point.
+    /// The flows of all points, those of the first before others.
     #[serde(default)]
     pub flows: Vec<FlowEnds>,
     /// The points.
@@ -83,7 +83,7 @@ impl Description {
             duration_s: first.duration().as_secs_f64(),
             confidence: plan.confidence.fraction(),
             question: Some(plan.question.clone()),
-            flows: FlowEnds::of(&spec),
+            flows: plan.flows()?,
             keys: plan.keys().into_iter().map(str::to_owned).collect(),
             points: plan.points.iter().map(PointDescription::of).collect(),
             parameters: first.parameters(),
@@ -97,8 +97,8 @@ impl Description {
     ///
     /// What is wrong with that run.
     pub fn of_run(plan: &Plan, command: Vec<String>, number: u64) -> Result<Self, crate::Problems> {
-        let map = Map::of(&plan.points[0].scenario.spec(number)?);
-        Ok(Self { map, ..Self::of(plan, command)? })
+        let spec = plan.points[0].scenario.spec(number)?;
+        Ok(Self { map: Map::of(&spec), flows: FlowEnds::of(&spec), ..Self::of(plan, command)? })
     }
 
     /// Confidence of every interval.

@@ -24,12 +24,48 @@ pub struct Asked {
 
 /// Which values a bound allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Those below the limit.
     Below,
+    /// The limit, and those below it.
+    AtMost,
     /// Those above it.
     Above,
+    /// The limit, and those above it.
+    AtLeast,
+}
+
+impl Side {
+    /// Whether `value` lies on this side of `limit`.
+    #[must_use]
+    pub fn allows(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Below => value < limit,
+            Self::AtMost => value <= limit,
+            Self::Above => value > limit,
+            Self::AtLeast => value >= limit,
+        }
+    }
+
+    /// Whether a mean keeps the limit: all of its interval is on this side. `None`: it reaches to both sides, or there is none.
+    #[must_use]
+    pub fn keeps(self, interval: Option<[f64; 2]>, limit: f64) -> Option<bool> {
+        let [low, high] = interval?;
+        let (low, high) = (self.allows(low, limit), self.allows(high, limit));
+        (low == high).then_some(low)
+    }
+
+    /// In words, before a limit.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Below => "below",
+            Self::AtMost => "at most",
+            Self::Above => "above",
+            Self::AtLeast => "at least",
+        }
+    }
 }
 
 /// What a variant must keep.
@@ -123,22 +159,3 @@ impl Question {
 
 /// Kinds of flows that ask and wait for answers.
 const EXCHANGES: [&str; 2] = ["request-response", "http"];
-
-impl Bound {
-    /// Whether a mean with this interval keeps it: all of it is allowed. `None`: it reaches to both sides of the limit.
-    #[must_use]
-    pub fn keeps(&self, mean: f64, interval: Option<[f64; 2]>) -> Option<bool> {
-        let [low, high] = interval.unwrap_or([mean, mean]);
-        let (low, high) = (self.allows(low), self.allows(high));
-        (low == high).then_some(low)
-    }
-
-    /// Whether `value` is allowed.
-    #[must_use]
-    pub fn allows(&self, value: f64) -> bool {
-        match self.side {
-            Side::Below => value < self.limit,
-            Side::Above => value > self.limit,
-        }
-    }
-}

@@ -244,7 +244,10 @@ impl Done {
         for (name, value) in self.totals() {
             json[name] = value;
         }
-        for value in self.metrics.iter().filter(|v| v.metric.level() == Level::Group) {
+        let of_groups = || self.metrics.iter().filter(|v| v.metric.level() == Level::Group);
+        let several = of_groups().any(|v| of_groups().next().is_some_and(|first| first.subject != v.subject));
+        // One kind is all flows.
+        for value in of_groups().filter(|_| several) {
             json["groups"][&value.subject][value.metric.name] = number(value.value);
         }
         for value in self.metrics.iter().filter(|v| v.metric.level() == Level::Flow) {
@@ -328,15 +331,13 @@ impl Neighborhood {
     }
 }
 
-/// Mean delay of what arrived between one sample and the next. The sums begin anew at the end of a warm-up.
+/// Mean delay of what arrived between one sample and the next.
 fn delays(samples: &[FlowSample]) -> Vec<Option<f64>> {
     let mut before = (0, VirtualTime::ZERO);
     let mean = |sample: &FlowSample| {
-        let (packets, sum) = (sample.packets_received, sample.delay_sum);
-        let (old_packets, old_sum) = if packets < before.0 { (0, VirtualTime::ZERO) } else { before };
-        before = (packets, sum);
-        let new = packets - old_packets;
-        (new > 0).then(|| sum.saturating_sub(old_sum).as_secs_f64() / new as f64)
+        let (packets, sum) = (sample.packets_received - before.0, sample.delay_sum.saturating_sub(before.1));
+        before = (sample.packets_received, sample.delay_sum);
+        (packets > 0).then(|| sum.as_secs_f64() / packets as f64)
     };
     samples.iter().map(mean).collect()
 }

@@ -237,6 +237,7 @@ fn section(comparison: &Comparison, points: &[usize], name: &str, names: Names) 
         name: name.to_owned(),
         intro: String::new(),
         runs: comparison.runs,
+        confidence: description.confidence(),
         duration_s: description.duration_s,
         metrics: columns.iter().map(metric).collect(),
         limit: comparison.question.bound.as_ref().and_then(|bound| limit(bound, &columns)),
@@ -262,13 +263,13 @@ fn section(comparison: &Comparison, points: &[usize], name: &str, names: Names) 
 }
 
 fn metric(asked: &Asked) -> Metric {
-    let (_, unit) = metrics::for_people(asked.metric.unit);
+    let (_, unit) = asked.metric.for_people();
     Metric::new(&asked.words(), unit, asked.metric.better)
 }
 
 /// The bound in the units of the page; `None` if no point has what it is about.
 fn limit(bound: &Bound, columns: &[Asked]) -> Option<Limit> {
-    let (factor, _) = metrics::for_people(bound.asked.metric.unit);
+    let (factor, _) = bound.asked.metric.for_people();
     let metric = columns.iter().position(|asked| *asked == bound.asked)?;
     Some(Limit { metric, side: bound.side, limit: bound.limit * factor })
 }
@@ -280,13 +281,14 @@ fn variant(comparison: &Comparison, point: usize, values: Vec<Option<Value>>) ->
         settings: description.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         values,
         fingerprint: result.fingerprint.to_string(),
+        done: comparison.runs.saturating_sub(result.failed.len() as u64),
         cpu_s: result.cpu_s,
     }
 }
 
 fn value(comparison: &Comparison, point: usize, asked: &Asked, gain: Option<&Gain>) -> Option<Value> {
     let result = &comparison.points[point];
-    let (factor, _) = metrics::for_people(asked.metric.unit);
+    let (factor, _) = asked.metric.for_people();
     let estimate = result.estimate(asked.key())?;
     let versus = gain.map(|gain| {
         let versus = &gain.versus;
@@ -296,7 +298,7 @@ fn value(comparison: &Comparison, point: usize, asked: &Asked, gain: Option<&Gai
         let difference = measured_of(gain.confidence, &versus.difference, factor, scaled(factor));
         Versus { difference, percent, p: gain.p }
     });
-    let runs = result.values(asked.key()).into_iter().map(|x| x * factor).collect();
+    let runs = result.all(asked.key()).unwrap_or_default().iter().map(|x| x * factor).collect();
     let confidence = comparison.description.confidence();
     Some(Value { measured: measured_of(confidence, &estimate, factor, runs), versus })
 }

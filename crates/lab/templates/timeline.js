@@ -202,9 +202,11 @@
   document.querySelectorAll('.flows').forEach(function (root) {
     var form = root.querySelector('form');
     if (!form) return;
-    form.addEventListener('change', function () {
+    function pick() {
       root.querySelectorAll('[data-metric]').forEach(function (table) { table.hidden = table.dataset.metric !== form.elements.metric.value; });
-    });
+    }
+    pick();
+    form.addEventListener('change', pick);
     form.addEventListener('submit', function (event) { event.preventDefault(); });
   });
 })();

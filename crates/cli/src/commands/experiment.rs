@@ -116,7 +116,7 @@ fn table(comparison: &Comparison) -> String {
         };
         let mut row = vec![comparison.description.points[number].label.clone()];
         for column in &columns {
-            let (factor, _) = for_people(column.metric.unit);
+            let (factor, _) = column.metric.for_people();
             row.push(cell(column.key(), factor, digits(column)));
             if *column == question.asked {
                 row.push(gain(comparison, number, gains[number].as_ref()));
@@ -134,7 +134,7 @@ fn table(comparison: &Comparison) -> String {
 
 /// "goodput kb/s", "response p95 of http ms".
 fn title(column: &Asked) -> String {
-    let (_, unit) = for_people(column.metric.unit);
+    let (_, unit) = column.metric.for_people();
     let words = if column.metric.name == "jain" { "Jain".to_owned() } else { column.words() };
     format!("{words} {unit}").trim_end().to_owned()
 }
@@ -177,7 +177,7 @@ fn half_width(e: &Estimate, confidence: Confidence) -> Option<f64> {
 pub(crate) fn answer(comparison: &Comparison) -> String {
     const MOST: usize = 4;
     let experiments = view::experiments(comparison, Names::Full);
-    let asked = experiments.iter().filter(|e| e.variants.len() > 1);
+    let asked = experiments.iter().filter(|e| e.variants.len() > 1 || e.limit.is_some());
     let answers: Vec<String> = asked
         .map(|e| {
             let answer = report::Answer::of(e).text();

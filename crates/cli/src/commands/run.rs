@@ -19,6 +19,8 @@ use std::fmt::Write;
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let scenario = super::load(&args.common.given, &[])?;
     let spec = scenario.spec(args.run)?;
+    // What is wrong with its question is said before anything is run.
+    let plan = Plan::new(&scenario, &[])?;
     console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
@@ -43,7 +45,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         directory.finish()?;
     }
     if let Some(report) = &report {
-        report.write(&page(&scenario, args.run, done.clone())?)?;
+        report.write(&page(&plan, args.run, done.clone())?)?;
     }
     if args.common.json {
         let record = Record { point: 0, run: args.run, result: Ok(done) };
@@ -53,9 +55,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 /// The page of a single run.
-fn page(scenario: &Scenario, number: u64, done: Done) -> Result<String, Failure> {
-    let plan = Plan::new(scenario, &[])?;
-    let description = Description::of_run(&plan, experiment::command(), number)?;
+fn page(plan: &Plan, number: u64, done: Done) -> Result<String, Failure> {
+    let description = Description::of_run(plan, experiment::command(), number)?;
     Ok(experiment::page(&Comparison::of_run(description, number, done)))
 }
 

@@ -283,3 +283,46 @@ fn what_is_asked_leads_the_json() {
     assert_eq!(again.question.asked.metric.name, "jain");
     assert!(again.question.bound.is_some());
 }
+
+#[test]
+fn a_kind_is_asked_of_every_point_whatever_other_kinds_it_has() {
+    let exchange = "\n[[flow]]\nname = \"s\"\nkind = \"http\"\nthink_s = 0.1\nsrc = \"n2\"\ndst = \"n0\"\n";
+    let vary = ["flow.1.kind=http,request-response"];
+    let with_sizes = exchange.replace("think_s", "request_bytes = 100\nresponse_bytes = 900\nthink_s");
+    let plan = of(&scenario(&format!("{TWO_HOPS}{with_sizes}")), &vary);
+    let asking = |metric| plan.clone().asking(hopline_scenario::Question::of_options(Some(metric), None));
+    // The kind of the second point is known, too.
+    assert_eq!(asking("responses of request-response").unwrap().question.asked.of, "request-response");
+    let (comparison, _) = run(&asking("goodput of bulk").unwrap(), None);
+    let asked = comparison.question.asked.clone();
+    for point in 0..2 {
+        let of_flow = comparison.points[point].values((Level::Flow, "f0", "goodput_bps"));
+        assert_eq!(comparison.points[point].values(asked.key()), of_flow);
+    }
+}
+
+#[test]
+fn what_nobody_has_is_no_question_of_something_else() {
+    let plan = plan(&["tcp.window=2,8"]);
+    let plan = plan
+        .asking(hopline_scenario::Question::of_options(Some("response_p95"), Some("completion < 1 s")))
+        .unwrap();
+    let (comparison, _) = run(&plan, None);
+    let experiment = &crate::view::report(&comparison).experiments[0];
+    assert_eq!(experiment.metrics[0].name, "response p95");
+    assert_eq!(experiment.limit.unwrap().metric, 1);
+    let answer = crate::report::Answer::of(experiment);
+    assert_eq!(answer.text(), "Nothing was measured of response p95.");
+}
+
+#[test]
+fn delays_over_time_know_no_warm_up() {
+    let series = |more: &str| {
+        let text = TWO_HOPS.replacen("duration_s = 5", &format!("duration_s = 5{more}"), 1);
+        let (comparison, _) = run(&of(&scenario(&text), &[]), None);
+        comparison.points[0].series[0].delay_s.clone()
+    };
+    assert!(TWO_HOPS.contains("duration_s = 5"));
+    assert_eq!(series("\nwarmup_s = 2.5"), series(""));
+    assert!(series("").iter().flatten().all(|delay| *delay > 0.0 && *delay < 1.0));
+}

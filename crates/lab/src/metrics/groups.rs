@@ -18,8 +18,7 @@ impl Group<'_> {
     }
 }
 
-/// The groups of a run, kinds before classes, each in the order in which the flows have them. None where one kind is all there
-/// is: the run says it.
+/// The groups of a run, kinds before classes, each in the order in which the flows have them.
 #[must_use]
 pub fn of(spec: &Spec) -> Vec<Group<'_>> {
     let mut names: Vec<&str> = Vec::new();
@@ -30,6 +29,5 @@ pub fn of(spec: &Spec) -> Vec<Group<'_>> {
             names.push(name);
         }
     }
-    let several = names.len() > 1;
-    names.into_iter().filter(|_| several).map(|name| Group { name }).collect()
+    names.into_iter().map(|name| Group { name }).collect()
 }

@@ -128,6 +128,13 @@ impl PartialEq for MetricInfo {
 }
 
 impl MetricInfo {
+    /// The factor and the unit in which people read it.
+    #[must_use]
+    pub fn for_people(&self) -> (f64, &'static str) {
+        // Transfers take seconds, packets milliseconds.
+        if self.name.starts_with("completion") { (1.0, "s") } else { for_people(self.unit) }
+    }
+
     /// What there is one of it for.
     #[must_use]
     pub const fn level(&self) -> Level {
@@ -204,7 +211,8 @@ const ALIASES: [(&str, &str); 11] = [
 #[must_use]
 pub fn words(name: &str) -> String {
     let name = if name == "aggregate_goodput_bps" { "goodput" } else { name };
-    let bare = UNITS.iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name);
+    let bare = UNITS.iter().filter(|unit| **unit != "_bytes" && **unit != "_packets");
+    let bare = bare.into_iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name);
     bare.replace('_', " ")
 }
 
@@ -214,7 +222,7 @@ pub(crate) fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
     let with_unit = || UNITS.iter().find_map(|unit| find(level, &format!("{name}{unit}")));
     let alias =
         || ALIASES.iter().filter(|(alias, _)| *alias == name).find_map(|(_, known)| find(level, known));
-    find(level, &name).or_else(with_unit).or_else(alias)
+    find(level, &name).or_else(alias).or_else(with_unit)
 }
 
 /// The metric `name` of `level`, as a file asked for it at `origin`.
@@ -234,7 +242,7 @@ pub fn named(level: Level, name: &str, origin: &Origin) -> Result<&'static Metri
 
 /// The factor and the unit in which people read a value of `unit`.
 #[must_use]
-pub fn for_people(unit: &str) -> (f64, &str) {
+pub fn for_people(unit: &'static str) -> (f64, &'static str) {
     match unit {
         "bit/s" => (1e-3, "kb/s"),
         "s" => (1e3, "ms"),

@@ -90,6 +90,15 @@ pub(super) fn is_exchange(flow: &FlowSpec) -> bool {
     matches!(flow.traffic, Traffic::Exchange { .. })
 }
 
+/// Whether it is a transfer of given size, or a given number of transactions.
+pub(super) fn has_end(flow: &FlowSpec) -> bool {
+    match &flow.traffic {
+        Traffic::Bulk { bytes, .. } => bytes.is_some(),
+        Traffic::Exchange { exchange, .. } => exchange.transactions.is_some(),
+        Traffic::Cbr { .. } | Traffic::OnOff { .. } => false,
+    }
+}
+
 pub(super) fn of_connection(flow: &FlowSpec, n: u64) -> Option<f64> {
     is_connection(flow).then_some(n as f64)
 }

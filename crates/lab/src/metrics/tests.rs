@@ -273,10 +273,12 @@ fn a_kind_and_a_class_have_what_their_flows_have_together() {
 }
 
 #[test]
-fn flows_of_one_kind_are_the_run_and_no_group() {
+fn flows_of_one_kind_are_a_group_with_what_the_run_has() {
     with_run(crate::testing::TWO_HOPS, |_, _, all| {
-        assert!(all.iter().all(|metric| !matches!(metric.scope, Scope::Group(_))));
+        let group = |metric| value(all, Scope::Group("bulk"), metric);
+        assert_eq!(group("goodput_bps"), value(all, Scope::Run, "aggregate_goodput_bps"));
         assert!(value(all, Scope::Run, "delay_p99_s") >= value(all, Scope::Run, "delay_p50_s"));
         assert_eq!(value(all, Scope::Run, "response_p95_s"), None);
+        assert_eq!(value(all, Scope::Run, "completion_max_s"), None, "it has no end");
     });
 }

@@ -155,23 +155,18 @@ impl Plan {
     /// A question that is not understood, or of flows that no point has.
     pub fn asking(mut self, over: hopline_scenario::Question) -> Result<Self, Problems> {
         self.written = over.or(self.written);
-        let of_first = Question::parse(&self.written, &self.flows(1)?);
-        self.question = match of_first {
-            Err(_) if self.points.len() > 1 => {
-                Question::parse(&self.written, &self.flows(self.points.len())?)?
-            }
-            other => other?,
-        };
+        self.question = Question::parse(&self.written, &self.flows()?)?;
         Ok(self)
     }
 
-    /// The flows of the first so many points; of one name the first.
-    fn flows(&self, points: usize) -> Result<Vec<FlowEnds>, Problems> {
+    /// The flows of run 1 of all points; of those of one name, kind and class the first.
+    pub(crate) fn flows(&self) -> Result<Vec<FlowEnds>, Problems> {
         let mut flows: Vec<FlowEnds> = Vec::new();
         let mut known = BTreeSet::new();
-        for point in self.points.iter().take(points) {
+        for point in &self.points {
             let new = FlowEnds::of(&point.scenario.spec(1)?);
-            flows.extend(new.into_iter().filter(|flow| known.insert(flow.id.clone())));
+            let key = |flow: &FlowEnds| (flow.id.clone(), flow.kind.clone(), flow.class.clone());
+            flows.extend(new.into_iter().filter(|flow| known.insert(key(flow))));
         }
         Ok(flows)
     }

@@ -40,10 +40,8 @@ impl Asked {
     /// # Errors
     /// What is not understood, or asks for what is not there.
     pub fn parse(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Self, Problem> {
-        let (name, who) = match text.split_once(" of ") {
-            Some((name, who)) => (name.trim(), who.trim()),
-            None => (text.trim(), ""),
-        };
+        let (name, who) = text.split_once(" of ").unwrap_or((text, "all"));
+        let (name, who) = (name.trim(), who.trim());
         let (level, of) = subject(who, origin, flows)?;
         Ok(Self { metric: metrics::named(level, name, origin)?, of })
     }
@@ -51,7 +49,7 @@ impl Asked {
 
 /// Level and name of those who are asked.
 fn subject(who: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<(Level, String), Problem> {
-    if ["", "all", "all flows"].contains(&who) {
+    if ["all", "all flows"].contains(&who) {
         return Ok((Level::Run, String::new()));
     }
     let (sort, name) = match who.split_once(' ') {
@@ -61,8 +59,7 @@ fn subject(who: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<(Level, Str
     let may_be = |what: &str| sort.is_none_or(|sort| sort == what);
     let is_kind = may_be("kind") && flows.iter().any(|flow| flow.kind == name);
     if is_kind || may_be("class") && !name.is_empty() && flows.iter().any(|flow| flow.class == name) {
-        let alone = flows.iter().all(|flow| flow.kind == name && flow.class.is_empty());
-        return Ok(if alone { (Level::Run, String::new()) } else { (Level::Group, name.to_owned()) });
+        return Ok((Level::Group, name.to_owned()));
     }
     if may_be("flow") && flows.iter().any(|flow| flow.id == name) {
         return Ok((Level::Flow, name.to_owned()));
@@ -71,6 +68,13 @@ fn subject(who: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<(Level, Str
 }
 
 fn unknown(name: &str, sort: &str, origin: &Origin, flows: &[FlowEnds]) -> Problem {
+    if flows.is_empty() {
+        return Problem::new(
+            "these results do not say which flows they are of, so that only all of them can be asked about",
+        )
+        .at(origin)
+        .help("they were made before there were questions; run the plan again");
+    }
     let mut known: Vec<&str> = Vec::new();
     let of = |flow: &'_ FlowEnds| [flow.kind.clone(), flow.class.clone(), flow.id.clone()];
     let all: Vec<[String; 3]> = flows.iter().map(of).collect();
@@ -88,8 +92,8 @@ fn unknown(name: &str, sort: &str, origin: &Origin, flows: &[FlowEnds]) -> Probl
 
 /// Ways to say on which side of a limit values are to be.
 const SIDES: [(&str, Side); 6] = [
-    ("<=", Side::Below),
-    (">=", Side::Above),
+    ("<=", Side::AtMost),
+    (">=", Side::AtLeast),
     ("<", Side::Below),
     (">", Side::Above),
     (" under ", Side::Below),
@@ -107,7 +111,7 @@ impl Bound {
                 .at(origin)
                 .help("for example: \"delay_p95 < 50 ms\", \"goodput of bulk > 1 Mb/s\"")
         };
-        let parts = SIDES.iter().find_map(|&(word, side)| Some((text.split_once(word)?, side)));
+        let parts = SIDES.iter().find_map(|&(word, side)| Some((text.rsplit_once(word)?, side)));
         let Some(((asked, limit), side)) = parts else {
             return Err(wrong(format!("\"{text}\" is no bound: it has neither < nor >")));
         };

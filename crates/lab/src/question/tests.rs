@@ -42,10 +42,39 @@ fn a_metric_is_asked_of_all_of_a_kind_of_a_class_or_of_a_flow() {
 }
 
 #[test]
-fn the_only_kind_is_all_flows() {
+fn a_kind_is_a_kind_though_the_first_flows_have_no_other() {
     let text = "goodput of bulk";
     let asked = Asked::parse(text, &Origin::of_option("--metric", text), &[flow("f0", "bulk", "")]).unwrap();
-    assert_eq!(asked.key(), GOODPUT);
+    assert_eq!(asked.key(), (Level::Group, "bulk", "goodput_bps"), "other points may have others");
+}
+
+#[test]
+fn what_docs_say_that_may_be_asked_may_be() {
+    for (word, name) in [
+        ("goodput", "aggregate_goodput_bps"),
+        ("delay", "delay_mean_s"),
+        ("delay_p99", "delay_p99_s"),
+        ("response_mean", "response_mean_s"),
+        ("completion", "completion_max_s"),
+        ("delivery", "delivery_pct"),
+        ("loss", "packet_loss_pct"),
+        ("fairness", "jain"),
+        ("energy", "energy_per_megabyte_j"),
+    ] {
+        assert_eq!(asked(word).unwrap().metric.name, name, "{word}");
+    }
+}
+
+#[test]
+fn a_bound_keeps_its_limit_and_its_name_may_hold_a_sign() {
+    let zero = bound("loss <= 0 %").unwrap();
+    assert_eq!(zero.side.keeps(Some([0.0, 0.0]), zero.limit), Some(true));
+    assert_eq!(Side::Below.keeps(Some([0.0, 0.0]), 0.0), Some(false));
+    assert_eq!(Side::Below.keeps(Some([-1.0, 1.0]), 0.0), None);
+    assert_eq!(Side::Below.keeps(None, 0.0), None, "one run tells nothing");
+    let odd = [flow("a>b", "bulk", "")];
+    let text = "goodput of flow a>b > 1 Mb/s";
+    assert_eq!(Bound::parse(text, &Origin::of_option("--bound", text), &odd).unwrap().asked.of, "a>b");
 }
 
 #[test]
@@ -55,6 +84,7 @@ fn what_is_not_there_is_named_with_what_is() {
     assert!(of.contains("no flow, kind or class \"wob\"") && of.contains("did you mean \"web\"?"), "{of}");
     assert!(of.contains("http, request-response, bulk, web, pages, calls, f2"), "{of}");
     assert!(words(asked("goodput of flow web").unwrap_err()).contains("no flow \"web\""));
+    assert!(words(asked("goodput of ").unwrap_err()).contains("no flow, kind or class \"\""));
     let metric = words(asked("respons_p95 of web").unwrap_err());
     assert!(metric.contains("did you mean \"response_p95_s\""), "{metric}");
 }
@@ -71,10 +101,10 @@ fn what_is_better_neither_way_decides_nothing() {
 fn a_bound_has_a_side_and_a_unit() {
     let under = bound("delay_p95 of web < 50 ms").unwrap();
     assert_eq!((under.side, under.limit, under.asked.of.as_str()), (Side::Below, 0.05, "web"));
-    assert!(under.allows(0.049) && !under.allows(0.05));
+    assert!(under.side.allows(0.049, under.limit) && !under.side.allows(0.05, under.limit));
     let over = bound("goodput of bulk >= 1.5 Mb/s").unwrap();
-    assert_eq!((over.side, over.limit), (Side::Above, 1.5e6));
-    assert!(over.allows(1.6e6) && !over.allows(1.4e6));
+    assert_eq!((over.side, over.limit), (Side::AtLeast, 1.5e6));
+    assert!(over.side.allows(1.5e6, over.limit) && !over.side.allows(1.4e6, over.limit));
     assert_eq!(bound("jain > 0.9").unwrap().limit, 0.9);
     assert_eq!(bound("packet_loss under 1e0%").unwrap().limit, 1.0);
 }

@@ -1,7 +1,7 @@
 //! The answer, in a sentence or two: which variant wins, by how much, how sure that is, and what it costs.
 
 use super::measured::{Measured, plain};
-use super::{Better, Experiment, Metric, Value, Versus};
+use super::{Better, Experiment, Metric, Value, Variant, Versus};
 use crate::stats::Estimate;
 
 mod bounded;
@@ -66,15 +66,15 @@ impl Answer {
         let values: Vec<(usize, &Value)> = (0..experiment.variants.len())
             .filter_map(|v| question.value(v, 0).map(|value| (v, value)))
             .collect();
-        match values.as_slice() {
-            [] => Self::nothing(&format!("Nothing was measured of {}.", metric.name)),
-            [(only, value)] => question.alone(*only, value),
-            values if values.iter().any(|(_, v)| v.measured.interval.is_none()) => question.not_yet(values),
-            values => match &experiment.limit {
-                Some(limit) => question.bounded(*limit, values),
-                None => question.compared(values),
-            },
-        }
+        let mut answer = match values.as_slice() {
+            [] => return Self::nothing(&format!("Nothing was measured of {}.", metric.name)),
+            [(only, value)] if experiment.variants.len() == 1 => question.alone(*only, value),
+            values if experiment.runs <= 1 => question.not_yet(values),
+            values if values[0].0 != 0 => question.without_baseline(values),
+            values => question.judged(values),
+        };
+        answer.sentences.extend(question.scarce());
+        answer
     }
 
     /// The sentences as plain text.
@@ -115,12 +115,63 @@ impl<'a> Question<'a> {
             " has a {} of {measured} ({runs}); there is nothing to compare it with.",
             self.metric.name
         );
-        Answer { standing: Standing::Alone, sentences: vec![vec![self.name(only), Part::Words(text)]] }
+        let mut sentences = vec![vec![self.name(only), Part::Words(text)]];
+        sentences.extend(self.experiment.limit.map(|limit| self.kept_alone(limit, only)));
+        Answer { standing: Standing::Alone, sentences }
+    }
+
+    /// What can be said of those of which more than one run has a value.
+    fn judged(&self, values: &[(usize, &'a Value)]) -> Answer {
+        let has_interval = |(_, value): &&(usize, &'a Value)| value.measured.interval.is_some();
+        let sure: Vec<_> = values.iter().filter(has_interval).copied().collect();
+        match (sure.first(), &self.experiment.limit) {
+            (Some((0, _)), Some(limit)) => self.bounded(*limit, &sure),
+            (Some((0, _)), None) => self.compared(&sure),
+            _ => self.not_yet(values),
+        }
+    }
+
+    /// The baseline has nothing to compare with: the best of the others stands for itself.
+    fn without_baseline(&self, values: &Values<'_>) -> Answer {
+        let (best, value) = self.best(values);
+        let lead = format!(" has no {}, so that nothing can be compared with it. ", self.metric.name);
+        let text =
+            format!(" has the {} one, {}.", self.superlative(), with_unit(&value.measured, self.metric));
+        let sentence = vec![
+            Part::Words("The baseline ".into()),
+            self.name(0),
+            Part::Words(lead),
+            self.name(best),
+            Part::Words(text),
+        ];
+        Answer { standing: Standing::NotYet, sentences: vec![sentence] }
+    }
+
+    fn superlative(&self) -> &'static str {
+        if self.metric.better == Better::Lower { "lowest" } else { "highest" }
+    }
+
+    /// The variants of which not every run has what is asked, as the end of a transfer that came to none.
+    fn scarce(&self) -> Option<Vec<Part>> {
+        const MOST: usize = 4;
+        let count = |(v, variant): (usize, &Variant)| {
+            let there = self.value(v, 0).map_or(0, |value| value.measured.finite() as u64);
+            (there < variant.done).then_some((v, there, variant.done))
+        };
+        let scarce: Vec<_> = self.experiment.variants.iter().enumerate().filter_map(count).collect();
+        let last = scarce.len().checked_sub(1)?;
+        let mut parts = vec![Part::Words(format!("Not every run has a {}: ", self.metric.name))];
+        for (n, &(v, there, done)) in scarce.iter().enumerate().take(MOST) {
+            parts.extend([Part::Words(format!("{there} of {done} of ")), self.name(v)]);
+            parts.push(Part::Words(if n == last { "." } else { ", " }.into()));
+        }
+        parts.extend((scarce.len() > MOST).then(|| Part::Words("and others.".into())));
+        Some(parts)
     }
 
     fn not_yet(&self, values: &Values<'_>) -> Answer {
         let (best, value) = self.best(values);
-        let superlative = if self.metric.better == Better::Lower { "lowest" } else { "highest" };
+        let superlative = self.superlative();
         let lead = format!(
             " has the {superlative} {}, {}",
             self.metric.name,
@@ -215,8 +266,11 @@ impl<'a> Question<'a> {
     /// Who cannot be told apart from the winner: the interval of the paired difference holds zero.
     fn ties(&self, values: &Values<'_>, best: usize, winner: &Measured) -> Option<Vec<Part>> {
         let tied = |(i, value): &&(usize, &Value)| {
-            let paired = winner.runs.len().min(value.measured.runs.len()) >= 2;
-            let difference = Estimate::of_differences(&winner.runs, &value.measured.runs);
+            let pairs = winner.runs.iter().zip(&value.measured.runs);
+            let (ours, theirs): (Vec<f64>, Vec<f64>) =
+                pairs.filter(|(a, b)| a.is_finite() && b.is_finite()).unzip();
+            let paired = ours.len() >= 2;
+            let difference = Estimate::of_differences(&ours, &theirs);
             let close = difference.half_width.is_some_and(|half| difference.mean.abs() <= half);
             *i != best && *i != 0 && paired && close
         };
@@ -281,6 +335,7 @@ impl<'a> Question<'a> {
     fn by(&self, versus: &Versus) -> String {
         let direction = direction(versus.difference.mean);
         match &versus.percent {
+            _ if versus.difference.mean == 0.0 => "not different at all".to_owned(),
             Some(percent) => format!("{} % {direction}", percent_text(percent.mean)),
             None => {
                 let size = Measured { mean: versus.difference.mean.abs(), ..versus.difference.clone() };
@@ -295,8 +350,10 @@ impl<'a> Question<'a> {
             Some(percent) => (percent, "%"),
             None => (&versus.difference, self.metric.unit.as_str()),
         };
-        let interval =
-            measured.range_text().map(|range| format!("95 % interval {range} {unit}").trim_end().to_owned());
+        let range = measured.range_text();
+        let interval = range.map(|range| {
+            format!("{} interval {range} {unit}", self.experiment.confidence).trim_end().to_owned()
+        });
         let p =
             versus.p.map(|p| if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {}", plain(p, 3)) });
         let runs = runs(&versus.difference, self.experiment).replace(" run", " paired run");
@@ -335,7 +392,8 @@ fn unit_after(number: &str, metric: &Metric) -> String {
 }
 
 fn runs(measured: &Measured, experiment: &Experiment) -> String {
-    match (measured.runs.len() as u64).max(experiment.runs) {
+    let there = measured.finite() as u64;
+    match if there > 0 { there } else { experiment.runs } {
         1 => "1 run".into(),
         n => format!("{n} runs"),
     }

@@ -21,9 +21,9 @@ const SHOWN_PERCENT: f64 = 99.0;
 pub(super) fn charts(experiment: &Experiment) -> Vec<(&'static str, String, String)> {
     let chart = |(key, times, what): (&'static str, Times, &str)| {
         let all: Vec<&Distributed> = experiment.distributions.iter().filter(|d| d.times == times).collect();
-        let of = all.first()?.of.as_str();
+        let Distributed { of, run, .. } = all.first()?;
         let of = if of.is_empty() { String::new() } else { format!(" of {}", legible(of, 40)) };
-        let title = format!("{what}{of}, run 1: share that came within (ms)");
+        let title = format!("{what}{of}, run {run}: share that came within (ms)");
         let svg = draw(experiment, &all[..all.len().min(MOST_VARIANTS)], &title)?;
         Some((key, title, svg))
     };
@@ -69,8 +69,13 @@ mod tests {
 
     fn experiment(times: Times) -> Experiment {
         let quantiles = |slow: f64| PERCENT.iter().map(|percent| slow * percent).collect::<Vec<f64>>();
-        let distributed =
-            |variant, slow| Distributed { variant, times, of: "web".into(), quantiles_ms: quantiles(slow) };
+        let distributed = |variant, slow| Distributed {
+            variant,
+            run: 1,
+            times,
+            of: "web".into(),
+            quantiles_ms: quantiles(slow),
+        };
         Experiment {
             variants: ["a", "b"].map(|label| Variant { label: label.into(), ..Variant::default() }).into(),
             distributions: vec![distributed(0, 1.0), distributed(1, 3.0)],

@@ -9,7 +9,7 @@ pub struct Measured {
     pub mean: f64,
     /// The 95 % interval, low and high. `None` with less than two runs.
     pub interval: Option<[f64; 2]>,
-    /// The single runs, in the order of their numbers. May be empty.
+    /// The single runs, in the order of their numbers; NaN where one has no value. May be empty.
     pub runs: Vec<f64>,
 }
 
@@ -49,6 +49,12 @@ impl Measured {
     pub fn range_text(&self) -> Option<String> {
         let decimals = self.decimals();
         self.interval.map(|[low, high]| format!("{} to {}", plain(low, decimals), plain(high, decimals)))
+    }
+
+    /// How many runs have a value.
+    #[must_use]
+    pub fn finite(&self) -> usize {
+        self.runs.iter().filter(|x| x.is_finite()).count()
     }
 
     /// Whether the interval lies on one side of zero.

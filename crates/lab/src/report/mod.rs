@@ -36,6 +36,7 @@ pub use answer::{Answer, Part, Standing};
 pub use measured::Measured;
 pub use page::html;
 
+use crate::stats::Confidence;
 use serde_json::Value as Json;
 
 /// Everything a page says.
@@ -62,6 +63,8 @@ pub struct Experiment {
     pub intro: String,
     /// Runs of each variant.
     pub runs: u64,
+    /// Confidence of its intervals.
+    pub confidence: Confidence,
     /// Virtual time of a run, in seconds.
     pub duration_s: f64,
     /// What was measured. The first is what the answer and the first charts are about.
@@ -131,6 +134,8 @@ pub struct Variant {
     pub values: Vec<Option<Value>>,
     /// Hash over the fingerprints of its runs, as it is printed.
     pub fingerprint: String,
+    /// Runs that came to their end; 0: not said.
+    pub done: u64,
     /// CPU time of its runs, in seconds.
     pub cpu_s: f64,
 }
@@ -206,6 +211,8 @@ pub struct FlowRow {
 pub struct Distributed {
     /// Index of the variant.
     pub variant: usize,
+    /// Number of the run.
+    pub run: u64,
     /// What is distributed.
     pub times: Times,
     /// Of which flow, kind or class; empty: of all flows.

@@ -264,9 +264,9 @@ fn dot_rows<'a>(
 
 fn chart_notes(experiment: &Experiment) -> Vec<String> {
     let intervals = if experiment.runs > 1 {
-        "Marks are means, bars their 95 % intervals, faint dots single runs"
+        format!("Marks are means, bars their {} intervals, faint dots single runs", experiment.confidence)
     } else {
-        "Marks are single runs"
+        "Marks are single runs".to_owned()
     };
     let mut notes =
         vec![format!("{intervals}{}.", if gains(experiment, 0).is_some() { " and pairs" } else { "" })];

@@ -118,14 +118,16 @@ pub(super) fn table_notes(experiment: &Experiment) -> Vec<String> {
     let compared = gains(experiment, 0).is_some();
     match (experiment.runs, compared) {
         (0 | 1, _) => {}
-        (_, false) => notes.push("± is the 95 % interval of the mean.".into()),
+        (_, false) => notes.push(format!("± is the {} interval of the mean.", experiment.confidence)),
         (_, true) => {
             let tested = experiment.variants.iter().any(|v| {
                 value(v, 0).is_some_and(|v| v.versus.as_ref().is_some_and(|versus| versus.p.is_some()))
             });
-            let mut note = "± is the 95 % interval of the mean. Gains and changes are differences to the baseline within pairs: run 1 \
-                            of each variant met the same world, and so on."
-                .to_owned();
+            let mut note = format!(
+                "± is the {} interval of the mean. Gains and changes are differences to the baseline within pairs: run 1 \
+                 of each variant met the same world, and so on.",
+                experiment.confidence
+            );
             if tested {
                 note.push_str(
                     " p is that of a paired test; it and the intervals of the differences are corrected for the number of variants by Holm's method.",

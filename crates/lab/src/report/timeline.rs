@@ -118,7 +118,8 @@ impl Timeline {
                 "Thinned: goodput and delay are means over {slot} s, window and queue are as they were at the end of each."
             ));
         }
-        let flow = chosen(experiment, first, drawn);
+        let longest = shown.iter().max_by_key(|s| s.flows.len())?;
+        let flow = chosen(experiment, longest, drawn);
         let data = Data { shown, drawn, step, flow, one_variant: experiment.variants.len() < 2 };
         let label = |s: &&RunSeries| {
             let label = experiment.variants.get(s.variant).map_or("", |v| v.label.as_str());
@@ -189,7 +190,9 @@ impl<'a> Data<'a> {
             let series = self.shown[0];
             return series.flows.iter().take(self.drawn).enumerate().map(|(i, f)| (i, i, f)).collect();
         }
-        let line = |s: &&'a RunSeries| Some((s.variant, s.variant, s.flows.get(self.flow)?));
+        let name = &self.longest().flows[self.flow].name;
+        let of_name = |s: &&'a RunSeries| s.flows.iter().find(|flow| flow.name == *name);
+        let line = |s: &&'a RunSeries| Some((s.variant, s.variant, of_name(s)?));
         self.shown.iter().filter_map(line).collect()
     }
 
@@ -227,7 +230,12 @@ impl<'a> Data<'a> {
         let values = |quantity: Quantity| -> Vec<Vec<Vec<Json>>> {
             let of_flow =
                 |flow: &FlowSeries| quantity.thinned(flow, self.step).into_iter().map(short).collect();
-            let of_variant = |s: &&RunSeries| s.flows.iter().take(self.drawn).map(of_flow).collect();
+            // Points may have other flows: a line is that of its name.
+            let of_name = |s: &RunSeries, name: &str| {
+                s.flows.iter().find(|flow| flow.name == name).map(of_flow).unwrap_or_default()
+            };
+            let names = || self.longest().flows.iter().take(self.drawn);
+            let of_variant = |s: &&RunSeries| names().map(|flow| of_name(s, &flow.name)).collect();
             self.shown.iter().map(of_variant).collect()
         };
         let chart = |quantity: &Quantity| {

@@ -70,6 +70,13 @@ impl Confidence {
     }
 }
 
+/// 95 %.
+impl Default for Confidence {
+    fn default() -> Self {
+        Self::P95
+    }
+}
+
 /// Reads "90%".
 impl FromStr for Confidence {
     type Err = PercentError;

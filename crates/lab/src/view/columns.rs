@@ -12,14 +12,19 @@ const OF_SEVERAL_KINDS: [&str; 3] = ["rtx_index_pct", "timeouts", "delay_mean_s"
 /// Those of the network.
 const OF_THE_NETWORK: [&str; 1] = ["frames_per_segment"];
 
-/// What `points` are compared by: what is asked first, what bounds it second, then what is usual. Each is there that any of the
+/// What `points` are compared by: what is asked first, what bounds it second, be it measured nowhere; then what is usual and any of the
 /// points has.
 #[must_use]
 pub fn of(comparison: &Comparison, points: &[usize]) -> Vec<Asked> {
     let question = &comparison.question;
     let asked = std::iter::once(&question.asked).chain(question.bound.as_ref().map(|bound| &bound.asked));
     let mut columns: Vec<Asked> = Vec::new();
-    for column in asked.cloned().chain(usual(comparison)) {
+    for column in asked.cloned() {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    for column in usual(comparison) {
         let there = points.iter().any(|&p| comparison.points[p].estimate(column.key()).is_some());
         if there && !columns.contains(&column) {
             columns.push(column);

@@ -2,7 +2,7 @@
 
 use super::measured_of;
 use crate::comparison::Comparison;
-use crate::metrics::{self, Level, for_people};
+use crate::metrics::{self, Level};
 use crate::question::Asked;
 use crate::record::distribution::Times;
 use crate::report::{Distributed, FlowRow, Measured};
@@ -50,7 +50,7 @@ pub(super) fn rows(comparison: &Comparison, points: &[usize]) -> Vec<FlowRow> {
     let rows = comparison.description.flows.iter().map(|flow| {
         let value = |asked: &Asked, point: usize| -> Option<Measured> {
             let key = (Level::Flow, flow.id.as_str(), asked.metric.name);
-            let (factor, _) = for_people(asked.metric.unit);
+            let (factor, _) = asked.metric.for_people();
             let estimate = comparison.points[point].estimate(key)?;
             Some(measured_of(confidence, &estimate, factor, Vec::new()))
         };
@@ -78,9 +78,13 @@ pub(super) fn distributions(comparison: &Comparison, points: &[usize]) -> Vec<Di
     for times in [Times::Delay, Times::Response] {
         for (variant, &point) in points.iter().enumerate() {
             let of = &comparison.points[point].distributions;
-            let found = of.iter().find(|d| d.times == times && d.of == asked.of && d.of_flow == is_flow);
+            let asked_of = of.iter().find(|d| d.times == times && d.of == asked.of && d.of_flow == is_flow);
+            // An only flow is all flows.
+            let found =
+                asked_of.or_else(|| of.iter().find(|d| is_flow && d.times == times && d.of.is_empty()));
             all.extend(found.map(|d| Distributed {
                 variant,
+                run: comparison.points[point].series_run,
                 times,
                 of: d.of.clone(),
                 quantiles_ms: d.quantiles_s.iter().map(|s| 1e3 * s).collect(),

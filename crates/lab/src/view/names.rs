@@ -11,6 +11,11 @@ pub(super) fn short(description: &Description, points: &[usize]) -> Vec<String> 
         return full();
     }
     let alone = description.keys.len() == 1;
+    let last = |key: &str| key.rsplit('.').next().map(str::to_owned);
+    let lasts: BTreeSet<_> = description.keys.iter().map(|key| last(key)).collect();
+    if lasts.len() < description.keys.len() {
+        return full();
+    }
     let name = |&point: &usize| {
         let settings = &description.points[point].settings;
         // Settings know no order; the description does.
@@ -66,6 +71,9 @@ mod tests {
 
     #[test]
     fn names_stay_different() {
+        assert_eq!(names(&["flow.0.start_s=0,1", "tcp.window=2,4"])[0], "start_s=0 window=2");
+        let presets = names(&["radio.preset=ns2-wavelan,dot11b", "tcp.preset=modern,linux"]);
+        assert_eq!(presets[0], "radio.preset=ns2-wavelan tcp.preset=modern");
         assert_eq!(names(&["nodes.spacing_m=100,150"]), ["spacing_m=100", "spacing_m=150"]);
         assert_eq!(names(&[]), ["two hops"]);
     }

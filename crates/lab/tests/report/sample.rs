@@ -6,6 +6,7 @@ use hopline_lab::report::{
     Along, Better, Claim, Claims, Distributed, Experiment, Family, FamilyMember, FlowRow, FlowSeries, Map,
     Measured, Metric, Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
 };
+use hopline_lab::stats::Confidence;
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
@@ -50,6 +51,7 @@ pub(crate) fn variants(rows: &[Row<'_>], runs: u64) -> Vec<Variant> {
         .map(|v| {
             let values = (0..4).map(|m| Some(value(one(v, m), (v > 0).then(|| one(0, m)).as_deref())));
             Variant {
+                done: runs,
                 label: rows[v].0.to_owned(),
                 settings: rows[v].1.clone(),
                 values: values.collect(),
@@ -103,7 +105,7 @@ fn flow_row(flow: usize, variants: usize) -> FlowRow {
 
 fn distributed(variant: usize) -> Distributed {
     let quantiles_ms = PERCENT.iter().map(|percent| 10.0 + (1.0 + variant as f64) * percent).collect();
-    Distributed { variant, times: Times::Delay, of: String::new(), quantiles_ms }
+    Distributed { variant, run: 1, times: Times::Delay, of: String::new(), quantiles_ms }
 }
 
 fn experiment(name: &str, variants: Vec<Variant>, runs: u64, flows: usize) -> Experiment {
@@ -111,6 +113,7 @@ fn experiment(name: &str, variants: Vec<Variant>, runs: u64, flows: usize) -> Ex
     let count = variants.len();
     Experiment {
         limit: None,
+        confidence: Confidence::P95,
         flow: String::new(),
         flow_metrics: vec![Metric::new("goodput", "kb/s", Better::Higher)],
         flow_rows: (0..flows).map(|f| flow_row(f, count)).collect(),

@@ -93,6 +93,8 @@ struct Flow {
     /// At the source.
     ack_bursts: AckBursts,
     series: VecDeque<FlowSample>,
+    /// Packets of data that arrived in the warm-up, and their delays added up: series show it.
+    warm_up: (u64, Duration),
     /// Most samples in it.
     most_samples: usize,
     /// How often its ends were told that their route was lost, and that there was one again.
@@ -177,6 +179,7 @@ impl Flow {
             gaps: Gaps::default(),
             since: spec.start,
             before: Counters::default(),
+            warm_up: (0, Duration::ZERO),
         }
     }
 
@@ -194,7 +197,8 @@ impl Flow {
             self.series.pop_front();
         }
         let data = &self.packets[Side::Source as usize];
-        let (packets_received, delay_sum) = (data.received, data.delays.sum());
+        let (packets_received, delay_sum) =
+            (self.warm_up.0 + data.received, self.warm_up.1 + data.delays.sum());
         self.series.push_back(FlowSample {
             at: now,
             bytes_received,
@@ -211,6 +215,8 @@ impl Flow {
         self.since = self.start.max(now);
         self.before = self.counters(now);
         self.silence = Duration::ZERO;
+        let data = &self.packets[Side::Source as usize];
+        self.warm_up = (data.received, data.delays.sum());
         for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
             packets.restart(held, held_bytes);
         }

@@ -133,7 +133,7 @@ pub struct FlowSample {
     pub srtt: Option<Duration>,
     /// Packets in the interface queue of the flow's source; in the longest if it has several.
     pub queue_packets: u32,
-    /// Packets of data that have arrived, since counting began.
+    /// Packets of data that have arrived by then, in all.
     pub packets_received: u64,
     /// Their one-way delays, added up.
     pub delay_sum: Duration,

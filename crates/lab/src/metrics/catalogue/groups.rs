@@ -1,7 +1,9 @@
 //! Metrics of several flows together: of all of a run, and of those of a kind or a class.
 
 use super::super::Better::{Higher, Lower, Neither};
-use super::super::quantities::{delays, delivery_pct, loss_pct, per_hundred, ratio, responses, several, sum};
+use super::super::quantities::{
+    delays, delivery_pct, has_end, loss_pct, per_hundred, ratio, responses, several, sum,
+};
 use super::super::{Better, Level, Measure, Member, MetricInfo};
 use hopline_core::Duration;
 use hopline_sim::outcome::{Delays, jain};
@@ -52,9 +54,10 @@ const SHARED: &[MetricInfo] = &[
         "completion_max_s",
         "s",
         Lower,
-        "from the start to the last byte of the flow that takes longest, where all have an end and come to it",
+        "from the start to the last byte of the flow that takes longest, of those that have an end, where all come to it",
         |flows| {
-            let all: Option<Vec<Duration>> = flows.iter().map(|(_, f)| f.completion).collect();
+            let sized = flows.iter().filter(|(spec, _)| has_end(spec));
+            let all: Option<Vec<Duration>> = sized.map(|(_, f)| f.completion).collect();
             all?.into_iter().max().map(Duration::as_secs_f64)
         },
     ),

@@ -1,7 +1,7 @@
 //! The answer where variants must keep something besides: most goodput with delay p95 below 50 ms.
 
 use super::super::measured::shortest;
-use super::super::{Limit, Side, Value};
+use super::super::{Limit, Value};
 use super::{Answer, Part, Question, Standing, Values, with_unit};
 
 /// How variants stand to a limit.
@@ -15,15 +15,6 @@ struct Sorted<'a> {
     unclear: Vec<(usize, &'a Value)>,
 }
 
-impl Limit {
-    fn allows(&self, value: f64) -> bool {
-        match self.side {
-            Side::Below => value < self.limit,
-            Side::Above => value > self.limit,
-        }
-    }
-}
-
 impl<'a> Question<'a> {
     /// The best of those that keep the limit.
     pub(super) fn bounded(&self, limit: Limit, values: &[(usize, &'a Value)]) -> Answer {
@@ -31,12 +22,13 @@ impl<'a> Question<'a> {
         let mut answer = match sorted.keep.as_slice() {
             [] => self.none_keeps(limit, values),
             [(0, _)] => {
-                let text = format!(" is the only one that keeps {}.", self.words(limit));
+                let sure = if sorted.unclear.is_empty() { "" } else { " for certain" };
+                let text = format!(" is the only one that keeps {}{sure}.", self.words(limit));
                 let sentence = vec![Part::Words("The baseline ".into()), self.name(0), Part::Words(text)];
                 Answer { standing: Standing::BaselineStands, sentences: vec![sentence] }
             }
             keep if keep.iter().any(|(v, _)| *v == 0) => self.among_those_that_keep(limit, keep),
-            keep => self.best_that_keeps(limit, keep),
+            keep => self.best_that_keeps(limit, keep, &sorted.unclear),
         };
         if !sorted.keep.is_empty() {
             answer.sentences.extend(self.listed(limit, "It is not kept by ", &sorted.break_it));
@@ -48,17 +40,31 @@ impl<'a> Question<'a> {
     fn sorted(&self, limit: Limit, values: &[(usize, &'a Value)]) -> Sorted<'a> {
         let mut sorted = Sorted::default();
         for &(v, value) in values {
-            let ends = self.value(v, limit.metric).map(|kept| {
-                let [low, high] = kept.measured.interval.unwrap_or([kept.measured.mean; 2]);
-                [limit.allows(low), limit.allows(high)]
-            });
-            match ends {
-                Some([true, true]) => sorted.keep.push((v, value)),
-                Some([false, false]) | None => sorted.break_it.push((v, value)),
-                Some(_) => sorted.unclear.push((v, value)),
+            match self.keeps(limit, v) {
+                Some(Some(true)) => sorted.keep.push((v, value)),
+                Some(Some(false)) | None => sorted.break_it.push((v, value)),
+                Some(None) => sorted.unclear.push((v, value)),
             }
         }
         sorted
+    }
+
+    /// Whether variant `v` keeps the limit, if that can be told; `None`: it has nothing of what is limited.
+    fn keeps(&self, limit: Limit, v: usize) -> Option<Option<bool>> {
+        let kept = &self.value(v, limit.metric)?.measured;
+        // What some runs lack, as the end of a transfer, tells nothing of those.
+        let everywhere = kept.finite() as u64 >= self.experiment.variants[v].done;
+        Some(limit.side.keeps(kept.interval.filter(|_| everywhere), limit.limit))
+    }
+
+    /// Whether the only variant keeps the limit, in a sentence.
+    pub(super) fn kept_alone(&self, limit: Limit, only: usize) -> Vec<Part> {
+        let verdict = match self.keeps(limit, only) {
+            Some(Some(true)) => "It keeps",
+            Some(Some(false)) | None => "It does not keep",
+            Some(None) => "It cannot be told whether it keeps",
+        };
+        vec![Part::Words(format!("{verdict} {}: {}.", self.words(limit), self.kept(limit, only)))]
     }
 
     fn none_keeps(&self, limit: Limit, values: &Values<'_>) -> Answer {
@@ -88,9 +94,15 @@ impl<'a> Question<'a> {
         answer
     }
 
-    fn best_that_keeps(&self, limit: Limit, keep: &Values<'_>) -> Answer {
+    fn best_that_keeps(&self, limit: Limit, keep: &Values<'_>, unclear: &Values<'_>) -> Answer {
         let (best, value) = self.best(keep);
-        let only = if keep.len() == 1 { " alone keeps " } else { " is the best of those that keep " };
+        let only = match (keep.len(), unclear.is_empty()) {
+            (1, true) => " alone keeps ",
+            (1, false) => " alone is certain to keep ",
+            _ => " is the best of those that keep ",
+        };
+        let breaks =
+            if unclear.iter().any(|(v, _)| *v == 0) { "may not keep it" } else { "does not keep it" };
         let mut text = format!(
             "{only}{}: its {} is {}",
             self.words(limit),
@@ -101,7 +113,7 @@ impl<'a> Question<'a> {
         let tail = match versus {
             Some((by, sure)) => {
                 text.push_str(&format!(", {by} than that of the baseline "));
-                format!(", which does not keep it ({sure}).")
+                format!(", which {breaks} ({sure}).")
             }
             None => {
                 text.push_str("; not so the baseline ");
@@ -131,17 +143,16 @@ impl<'a> Question<'a> {
     /// What variant `v` has of the limited metric.
     fn kept(&self, limit: Limit, v: usize) -> String {
         let metric = &self.experiment.metrics[limit.metric];
-        self.value(v, limit.metric)
-            .map_or_else(|| "not measured".to_owned(), |value| with_unit(&value.measured, metric))
+        let Some(value) = self.value(v, limit.metric) else { return "not measured".to_owned() };
+        let (there, done) = (value.measured.finite() as u64, self.experiment.variants[v].done);
+        let of = if there < done { format!(" in {there} of {done} runs") } else { String::new() };
+        with_unit(&value.measured, metric) + &of
     }
 
     /// "delay p95 below 50 ms".
     fn words(&self, limit: Limit) -> String {
         let metric = &self.experiment.metrics[limit.metric];
-        let side = match limit.side {
-            Side::Below => "below",
-            Side::Above => "above",
-        };
+        let side = limit.side.words();
         format!("{} {side} {} {}", metric.name, shortest(limit.limit), metric.unit).trim_end().to_owned()
     }
 }

@@ -257,3 +257,58 @@ fn if_nobody_keeps_the_bound_the_nearest_is_named() {
         "No variant keeps delay p95 below 50 ms for certain. The nearest is b, 60.0 ± 2.0 ms."
     );
 }
+
+#[test]
+fn a_baseline_without_what_is_asked_is_said_and_the_others_stand_for_themselves() {
+    let mut variants =
+        vec![variant("a", 500.0, None, 1.0), variant("b", 600.0, None, 1.0), variant("c", 400.0, None, 1.0)];
+    variants[0].values[0] = None;
+    variants.iter_mut().for_each(|v| v.done = 20);
+    let answer = Answer::of(&experiment(variants));
+    assert_eq!(
+        answer.text(),
+        "The baseline a has no goodput, so that nothing can be compared with it. b has the highest one, 600.0 ± 3.0 kb/s. \
+         Not every run has a goodput: 0 of 20 of a."
+    );
+}
+
+#[test]
+fn a_variant_of_which_one_run_has_a_value_does_not_spoil_the_others() {
+    let mut scarce = variant("c", 900.0, None, 1.0);
+    scarce.values[0] = Some(Value { measured: Measured::of(vec![900.0]), versus: None });
+    let mut variants = vec![variant("a", 500.0, None, 1.0), variant("b", 600.0, Some(500.0), 0.0001), scarce];
+    variants.iter_mut().for_each(|v| v.done = 20);
+    let answer = Answer::of(&experiment(variants));
+    assert_eq!(answer.standing, Standing::Winner(1));
+    assert!(answer.text().ends_with("Not every run has a goodput: 1 of 20 of c."), "{}", answer.text());
+}
+
+#[test]
+fn a_bound_on_what_some_runs_lack_is_not_kept_for_certain() {
+    let mut variants = vec![variant("a", 500.0, None, 1.0), variant("b", 600.0, Some(500.0), 0.0001)];
+    for one in &mut variants {
+        one.done = 20;
+        also(one, Value { measured: Measured { runs: vec![30.0; 3], ..measured(30.0, 1.0) }, versus: None });
+    }
+    let mut experiment = experiment(variants);
+    experiment.metrics.push(Metric::new("completion", "s", Better::Lower));
+    experiment.limit = Some(Limit { metric: 1, side: Side::Below, limit: 50.0 });
+    let answer = Answer::of(&experiment);
+    assert_eq!(answer.standing, Standing::NoneKeeps);
+    assert!(answer.text().contains("30.0 ± 1.0 s in 3 of 20 runs"), "{}", answer.text());
+}
+
+#[test]
+fn a_bound_is_judged_where_there_is_nothing_to_compare_with() {
+    let mut one = variant("a", 500.0, None, 1.0);
+    also(&mut one, Value { measured: measured(80.0, 2.0), versus: None });
+    let mut experiment = experiment(vec![one]);
+    experiment.metrics.push(Metric::new("delay p95", "ms", Better::Lower));
+    experiment.limit = Some(Limit { metric: 1, side: Side::AtMost, limit: 50.0 });
+    let answer = Answer::of(&experiment);
+    assert!(
+        answer.text().ends_with("It does not keep delay p95 at most 50 ms: 80.0 ± 2.0 ms."),
+        "{}",
+        answer.text()
+    );
+}
