@@ -217,6 +217,9 @@ pub(crate) struct Run {
     /// Write run.pcapng too: every frame of every node
     #[arg(long, requires = "output")]
     pub(crate) pcap: bool,
+    /// Write run.pcapng with the frames of these nodes only; may be repeated
+    #[arg(long, value_name = "NODE,…", value_delimiter = ',', requires = "output")]
+    pub(crate) pcap_node: Vec<String>,
     /// Write run.tr too: a trace in ns-2's wireless format
     #[arg(long, requires = "output")]
     pub(crate) ns2_trace: bool,
