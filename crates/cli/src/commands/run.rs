@@ -27,7 +27,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
     let progress = Progress::new(args.common.quiet);
-    progress.planned(Work { total_s: scenario.duration().as_secs_f64(), ..Work::default() });
+    let total_s = scenario.duration().as_secs_f64();
+    progress.planned(Work { total_s, left_s: vec![total_s], ..Work::default() });
     let report = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
     report.as_ref().map(ReportFile::check).transpose()?;
     let run = match &directory {
