@@ -95,9 +95,10 @@ pub(crate) fn check_problems(problems: &Problems) {
     assert!(!problems.to_string().is_empty());
 }
 
-/// Line and column of a byte, counted from 1 in characters.
+/// Line and column of a byte, counted from 1 in characters; a byte order mark is none.
 fn line_column(text: &str, byte: usize) -> (usize, usize) {
     let before = &text[..byte];
+    let before = before.strip_prefix('\u{feff}').unwrap_or(before);
     let line = before.rsplit('\n').next().expect("there is a last line");
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }

@@ -16,6 +16,7 @@ pub mod parameters;
 mod reference;
 mod resolve;
 pub mod schema;
+pub mod separated;
 pub mod source;
 #[cfg(test)]
 mod tests;

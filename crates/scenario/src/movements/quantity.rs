@@ -1,6 +1,7 @@
 //! The numbers of movement files: what they stand for, and their ranges.
 
 use super::flaw::{Flaw, shorten};
+use crate::separated::decimal_comma;
 use core::ops::RangeInclusive;
 use hopline_core::{Duration, Instant};
 
@@ -62,7 +63,7 @@ impl Quantity {
                 true => "a number is missing here".to_owned(),
                 false => format!("`{}` is not a number", shorten(word)),
             };
-            return Err(Flaw::new(range, message, self.help()));
+            return Err(Flaw::new(range, message, decimal_comma(word).unwrap_or_else(|| self.help())));
         };
         if !self.rule().1.contains(&value) {
             return Err(Flaw::new(range, format!("{} is out of range", shorten(word)), self.help()));

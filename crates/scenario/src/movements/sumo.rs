@@ -17,6 +17,7 @@
 use super::flaw::{Flaw, shorten};
 use super::quantity::Quantity;
 use super::recording::{Recorder, Recording, Track};
+use crate::separated::mark_len;
 use core::ops::Range;
 use hopline_core::Instant;
 use hopline_radio::mobility::Position;
@@ -33,7 +34,9 @@ const MOVERS: [&str; 3] = ["vehicle", "person", "container"];
 const NO_GEO: &str = "run SUMO with `--fcd-output.geo false`, which writes metres";
 
 pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
-    let mut reader = Reader::from_str(text);
+    let mark = mark_len(text);
+    let mut reader = Reader::from_str(&text[mark..]);
+    let offset = |position: u64| mark + offset(position);
     reader.config_mut().trim_markup_names_in_closing_tags = true;
     let mut fcd = Fcd::new(text);
     loop {
@@ -56,7 +59,7 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
             Event::End(_) => fcd.close(),
             Event::Comment(comment) => fcd.comment(&comment, range)?,
             Event::Decl(_) | Event::PI(_) => {}
-            Event::Text(words) if words.trim().is_empty() || words.trim() == "\u{feff}" => {}
+            Event::Text(words) if words.trim().is_empty() => {}
             Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => {
                 return Err(Flaw::new(
                     range,

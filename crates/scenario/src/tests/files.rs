@@ -246,3 +246,44 @@ fn what_is_wrong_in_a_csv_file_is_found_at_its_cell() {
     assert!(wrong(nodes, "src\nn0\n").starts_with("flows.csv:2:1: `flow.0` has no `dst`"));
     assert!(wrong("", flows).starts_with("nodes.csv:1:1: an empty file"));
 }
+
+#[test]
+fn files_of_spreadsheets_have_a_mark_and_semicolons() {
+    let nodes = "\u{feff}name;x_m;y_m\r\na;0;0\r\nb;200.5;0\r\n";
+    let flows = "\u{feff}src;dst;rate_kbps;kind\r\na;b;64;cbr\r\n";
+    let spec = load(&folder(LISTED, &[("nodes.csv", nodes), ("flows.csv", flows)])).unwrap();
+    assert_eq!(spec.nodes[1].name, "b");
+    assert_eq!(spec.nodes[1].trajectory.position_at(Instant::ZERO).x_m, 200.5);
+    assert!(matches!(spec.flows[0].traffic, Traffic::Cbr { .. }));
+}
+
+#[test]
+fn what_is_wrong_behind_a_mark_is_found_where_it_is() {
+    let of_nodes =
+        |nodes: &str| problems(&folder(LISTED, &[("nodes.csv", nodes), ("flows.csv", "src,dst\n")]));
+    let unknown = of_nodes("\u{feff}nmae,x_m\na,0\n");
+    assert_eq!(unknown, "nodes.csv:1:1: unknown column `nmae` (did you mean `name`?)");
+    assert!(of_nodes("\u{feff}name,y_n\na,0\n").starts_with("nodes.csv:1:6: "));
+    assert!(
+        of_nodes("\u{feff}name;x_m\na;0;1\n").starts_with("nodes.csv:2:1: 2 columns in the header, 3 here")
+    );
+    let comma = of_nodes("name;x_m\na;12,5\n");
+    assert!(
+        comma.starts_with("nodes.csv:2:3: ") && comma.ends_with("(decimals stand behind a point: 12.5)"),
+        "{comma}"
+    );
+    assert_eq!(
+        of_nodes("\u{feff}"),
+        "nodes.csv:1:1: an empty file (its first line names columns: name,x_m,y_m,interface,channels,gateway,fixed,waypoints)"
+    );
+}
+
+#[test]
+fn a_scenario_behind_a_mark_is_read_and_its_mistakes_are_where_they_are() {
+    let marked = |text: &str| folder(&format!("\u{feff}{text}"), &[]);
+    assert!(load(&marked(CHAIN)).is_ok());
+    let wrong = problems(&marked(&format!("durration_s = 1\n{CHAIN}")));
+    assert!(wrong.starts_with("scenario.toml:1:1: unknown key `durration_s`"), "{wrong}");
+    let wrong = problems(&marked("duration_s = 1\nname = = 2\n"));
+    assert!(wrong.starts_with("scenario.toml:2:8: invalid TOML"), "{wrong}");
+}
