@@ -71,7 +71,10 @@ pub mod scenario {
 
 /// The top level.
 pub const SCENARIO: &[Key] = &[
-    Key::text("name", "what the scenario is called in results; default: the name of its folder"),
+    Key::text(
+        "name",
+        "what the scenario is called in results; default: the name of its file, or of its folder if that is scenario.toml",
+    ),
     scenario::DURATION_S.key,
     scenario::WARMUP_S.key,
     scenario::SEED.key,

@@ -32,10 +32,22 @@ const LISTED: &str = "duration_s = 10\n[radio]\n[nodes]\nlayout = \"file\"\nfile
     [flows]\nfile = \"flows.csv\"\n";
 
 #[test]
-fn a_scenario_is_named_after_its_folder_unless_it_says_otherwise() {
-    let folder = folder(CHAIN, &[]);
+fn a_scenario_is_named_after_its_file_or_folder_unless_it_says_otherwise() {
+    let folder = folder(CHAIN, &[("bm.toml", CHAIN)]);
+    let of_folder = folder.path().file_name().unwrap().to_str().unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    let name = |path: &str| Scenario::load(&folder.path().join(path), &[]).unwrap().name();
+    for [path, expected] in [
+        ["scenario.toml", of_folder],
+        ["./scenario.toml", of_folder],
+        ["sub/../scenario.toml", of_folder],
+        ["bm.toml", "bm"],
+        ["./bm.toml", "bm"],
+        ["sub/../bm.toml", "bm"],
+    ] {
+        assert_eq!(name(path), expected, "{path}");
+    }
     let scenario = Scenario::load(&folder.path().join("scenario.toml"), &[]).unwrap();
-    assert_eq!(scenario.name(), folder.path().file_name().unwrap().to_str().unwrap());
     assert_eq!(scenario.with(&[Setting::parse("--set", "name=x").unwrap()]).unwrap().name(), "x");
 }
 
