@@ -134,11 +134,6 @@ pub const QUESTION: &[Key] = &[
 pub mod flow {
     use super::*;
 
-    /// `src`.
-    pub const SRC: Field<field::Word> = Field::word(Key::text("src", "name of the sending node").required());
-    /// `dst`.
-    pub const DST: Field<field::Word> =
-        Field::word(Key::text("dst", "name of the receiving node").required());
     /// `kind`.
     pub const KIND: Chosen<FlowKind> = choice!(
         "kind",
@@ -167,11 +162,33 @@ pub mod flow {
     );
 }
 
+/// Keys of [`PLACE`] that always have a value.
+pub mod place {
+    use super::*;
+
+    /// `x_m`.
+    pub const X_M: Field<f64> = Field::number(Key::number("x_m", -FAR_M, FAR_M, "to the east").required());
+    /// `y_m`.
+    pub const Y_M: Field<f64> = Field::number(Key::number("y_m", -FAR_M, FAR_M, "to the north").required());
+}
+
+/// The node that is nearest to a place when a run begins.
+pub const PLACE: &[Key] = &[place::X_M.key, place::Y_M.key];
+
 /// `[[flow]]`.
 pub const FLOW: &[Key] = &[
-    Key::text("name", "name, unique; default: f and the number of the flow"),
-    flow::SRC.key,
-    flow::DST.key,
+    Key::text(
+        "name",
+        "name, unique; default: f and the number of the flow; of pairs: what stands before their numbers",
+    ),
+    Key::text_or_table("src", PLACE, "the sending node: its name, `last`, or a place; see above"),
+    Key::text_or_table("dst", PLACE, "the receiving node: its name, `last`, or a place; see above"),
+    Key::integer(
+        "pairs",
+        1,
+        1_000_000,
+        "as many flows between pairs of nodes that are drawn for each run, no pair twice; an end that is given is that of all; see above",
+    ),
     flow::KIND.key,
     Key::text(
         "class",

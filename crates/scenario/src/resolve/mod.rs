@@ -3,6 +3,7 @@
 mod cells;
 mod door;
 mod draw;
+mod ends;
 mod feedback;
 mod floods;
 mod flows;
@@ -99,7 +100,8 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
     let proxies = proxies::resolve(scenario, &nodes, &names)?;
     let pairs = proxies::pairs(scenario, &nodes, &links, &names)?;
-    let mut flows = flows::resolve(scenario, files, &names, seed, run)?;
+    let network = ends::Network { names: &names, nodes: &nodes };
+    let mut flows = flows::resolve(scenario, files, network, seed, run)?;
     proxies::tell(&proxies, &nodes, &mut flows);
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
         return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")

@@ -125,7 +125,7 @@ wrong! {
         "1:1 the scenario has no `duration_s` | add `duration_s = …`, a number from 0.000001 to 10000000: virtual time \
          to simulate";
     a_flow_without_destination: chain("dst = \"n2\"\n", "") =>
-        "7:1 `flow.0` has no `dst` | add `dst = …`, a string: name of the receiving node";
+        "7:1 a flow without `dst` | add dst, the name of a node, or pairs, a number of flows between random nodes";
     a_flow_to_a_node_that_does_not_exist: chain("\"n2\"", "\"n3\"") =>
         "9:7 there is no node `n3` | did you mean `n0`? the nodes are n0, n1, n2";
     a_flow_to_a_node_like_no_other: chain("\"n2\"", "\"gateway\"") =>

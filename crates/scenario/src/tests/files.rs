@@ -255,7 +255,7 @@ fn what_is_wrong_in_a_csv_file_is_found_at_its_cell() {
         wrong(nodes, "src,dst\nn0,n9\n"),
         "flows.csv:2:4: there is no node `n9` (did you mean `n0`? the nodes are n0, n1)"
     );
-    assert!(wrong(nodes, "src\nn0\n").starts_with("flows.csv:2:1: `flow.0` has no `dst`"));
+    assert!(wrong(nodes, "src\nn0\n").starts_with("flows.csv:2:1: a flow without `dst`"));
     assert!(wrong("", flows).starts_with("nodes.csv:1:1: an empty file"));
 }
 
