@@ -4,7 +4,7 @@ use hopline_core::Instant;
 use hopline_radio::mobility::Trajectory;
 use hopline_scenario::movements::{MovementError, MovementFormat, Movements, Recording, to_ns_movements};
 use hopline_scenario::source::{Problems, Source};
-use hopline_scenario::{csv, keys};
+use hopline_scenario::{csv, keys, recorded};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn check_error(text: &str, error: MovementError) {
     assert!(text.get(error.span.clone()).is_some(), "{error:?}");
 }
 
-/// CSV files of nodes and flows.
+/// CSV files of nodes and flows, and of recorded traffic.
 pub fn csv(data: &[u8]) {
     let source = source("file.csv", data);
     for (keys, what) in [(keys::NODE, "node"), (keys::FLOW, "flow")] {
@@ -74,6 +74,10 @@ pub fn csv(data: &[u8]) {
             Ok(entries) => assert!(entries.len() < source.text.lines().count()),
             Err(problems) => check_problems(&problems),
         }
+    }
+    match recorded::Recording::parse(source) {
+        Ok(recording) => assert!(recording.packets.is_sorted_by_key(|packet| packet.at)),
+        Err(problem) => check_problems(&problem.into()),
     }
 }
 

@@ -27,7 +27,7 @@ pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, ols
 pub use transports::{DOOR, FEEDBACK, PACING, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp};
 
 /// Longest run: about 116 days.
-const LONGEST_S: f64 = 1e7;
+pub(crate) const LONGEST_S: f64 = 1e7;
 /// Farthest coordinate: a thousand kilometres from the origin.
 const FAR_M: f64 = 1e6;
 /// Whole numbers that TOML can write.
@@ -143,6 +143,7 @@ pub mod flow {
             "on-off" => FlowKind::OnOff,
             "request-response" => FlowKind::RequestResponse,
             "http" => FlowKind::Http,
+            "recorded" => FlowKind::Recorded,
         },
         "what is sent; see above",
     )
@@ -197,7 +198,12 @@ pub const FLOW: &[Key] = &[
     flow::START_S.key,
     flow::START_JITTER_S.key,
     Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),
-    Key::word("transport", TRANSPORTS, "transport, except of cbr and on-off; default: the top level's"),
+    Key::word(
+        "transport",
+        TRANSPORTS,
+        "transport, except of cbr and on-off; default: the top level's, of recorded: none, datagrams",
+    ),
+    Key::text("file", "of recorded: CSV with the header time_s,bytes, beside the scenario"),
     Key::integer("bytes", 1, MANY, "of bulk: bytes to transfer; default: as many as the time allows"),
     Key::number("rate_kbps", 0.001, 1e9, "of cbr and on-off: rate of the payload, while on"),
     Key::integer("packet_bytes", 1, 65_507, "of cbr and on-off: UDP payload of a packet; default: 512"),
@@ -260,6 +266,8 @@ pub enum FlowKind {
     RequestResponse,
     /// The same, as browsing makes them.
     Http,
+    /// What a file says.
+    Recorded,
 }
 
 /// What [`draw::DRAW`] chooses.

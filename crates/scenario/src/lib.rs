@@ -13,6 +13,7 @@ pub mod keys;
 pub mod machines;
 pub mod movements;
 pub mod parameters;
+pub mod recorded;
 mod reference;
 mod resolve;
 pub mod schema;

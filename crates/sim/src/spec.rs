@@ -24,6 +24,7 @@ use hopline_routing::{aodv, dsr, olsr};
 use hopline_wire::dot11::MacAddr;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// One network, its protocols and its traffic. Everything but the run number, which is given to the world.
 #[derive(Clone, Debug)]
@@ -479,6 +480,22 @@ pub enum Traffic {
         /// Who says what, and when.
         exchange: Exchange,
     },
+    /// What was recorded somewhere, from `src` to `dst`.
+    Recorded {
+        /// Transport and configuration of both endpoints; `None`: each packet is a datagram of UDP.
+        over: Option<Transport>,
+        /// The packets in the order of time; at least one. Datagrams have at most 65,507 bytes.
+        packets: Arc<[Recorded]>,
+    },
+}
+
+/// A packet that was recorded, or whatever was handed over at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// When, since the flow starts.
+    pub at: Duration,
+    /// How many bytes, above zero.
+    pub bytes: u64,
 }
 
 /// Requests and responses, one transaction after the other.
@@ -500,6 +517,7 @@ impl Traffic {
     pub const fn transport(&self) -> Option<&Transport> {
         match self {
             Self::Bulk { over, .. } | Self::Exchange { over, .. } => Some(over),
+            Self::Recorded { over, .. } => over.as_ref(),
             Self::Cbr { .. } | Self::OnOff { .. } => None,
         }
     }

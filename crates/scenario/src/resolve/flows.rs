@@ -37,7 +37,7 @@ pub(super) fn resolve(
                     .at(section.origin_of("name"))
                     .help("names of flows are unique"));
             }
-            flows.push(flow(scenario, &section, name, ends, late)?);
+            flows.push(flow(scenario, files, &section, name, ends, late)?);
         }
     }
     add_random(scenario, network.nodes.len(), seed, run, &mut flows)?;
@@ -52,6 +52,7 @@ pub(super) fn resolve(
 /// The flow of this name that `section` describes, between `src` and `dst`; it starts at `late` of its jitter, 0 to 1.
 fn flow(
     scenario: Section<'_>,
+    files: &Files,
     section: &Section<'_>,
     name: String,
     (src, dst): Ends,
@@ -68,11 +69,14 @@ fn flow(
             .help(format!("stop_s must be above {latest} = {}", (start + jitter).as_secs_f64())));
     }
     let start = start + Duration::from_secs_f64(jitter.as_secs_f64() * late);
-    let traffic = traffic(scenario, section)?;
+    let traffic = traffic(scenario, files, section)?;
     let carrier = match &traffic {
         Traffic::Cbr { .. } => "udp-cbr",
         Traffic::OnOff { .. } => "udp-on-off",
-        Traffic::Bulk { .. } | Traffic::Exchange { .. } => transport::named(scenario, *section),
+        Traffic::Recorded { over: None, .. } => "udp-recorded",
+        Traffic::Bulk { .. } | Traffic::Exchange { .. } | Traffic::Recorded { over: Some(_), .. } => {
+            transport::named(scenario, *section)
+        }
     };
     let labels = Labels {
         carrier: carrier.to_owned(),
@@ -96,13 +100,14 @@ fn class(section: &Section<'_>) -> Result<String, Problem> {
 /// Which kinds use which keys.
 const OWNED: &[Owned] = &[
     (&["bulk"], &["bytes"]),
-    (&["bulk", "request-response", "http"], &["transport", "tcp", "tpa"]),
+    (&["bulk", "request-response", "http", "recorded"], &["transport", "tcp", "door", "tpa"]),
+    (&["recorded"], &["file"]),
     (&["cbr", "on-off"], &["rate_kbps", "packet_bytes"]),
     (&["on-off"], &["on_s", "off_s"]),
     (&["request-response", "http"], &["request_bytes", "response_bytes", "think_s", "transactions"]),
 ];
 
-fn traffic(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Problem> {
+fn traffic(scenario: Section<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
     refuse_foreign(section, "kind", keys::flow::KIND.word(section), OWNED)?;
     match section.get(keys::flow::KIND) {
         FlowKind::Bulk => Ok(Traffic::Bulk {
@@ -120,8 +125,38 @@ fn traffic(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Prob
         }
         FlowKind::RequestResponse => exchange(scenario, section, [None, None, Some(Draw::Constant(0.0))]),
         FlowKind::Http => exchange(scenario, section, HTTP.map(Some)),
+        FlowKind::Recorded => recorded(scenario, files, section),
     }
 }
+
+/// What was recorded, over the transport that the flow names, or as datagrams.
+fn recorded(scenario: Section<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
+    let Some(recording) = section.word("file").and_then(|file| files.recorded.get(file)) else {
+        return Err(Problem::new("a recorded flow without `file`")
+            .at(section.origin_of("kind"))
+            .help("add file, the name of a CSV with the header time_s,bytes"));
+    };
+    let packets = recording.packets.clone();
+    if section.has("transport") {
+        return Ok(Traffic::Recorded { over: Some(transport::resolve(scenario, *section)?), packets });
+    }
+    if let Some(key) = ["tcp", "door", "tpa"].into_iter().find(|key| section.has(key)) {
+        return Err(Problem::new(format!(
+            "`{key}` of a recorded flow without `transport`: it sends datagrams"
+        ))
+        .at(section.origin_of(key))
+        .help("add transport, or remove it"));
+    }
+    if packets.iter().any(|packet| packet.bytes > MOST_OF_UDP) {
+        return Err(Problem::new("more bytes than a datagram has")
+            .at(&recording.largest)
+            .help(format!("at most {MOST_OF_UDP}; over a transport, flow.transport, it may be more")));
+    }
+    Ok(Traffic::Recorded { over: None, packets })
+}
+
+/// Most data of a UDP datagram over IPv4.
+const MOST_OF_UDP: u64 = 65_507;
 
 /// ns-2's exponential on-off source: `burst_time_` and `idle_time_` of 500 ms (ns-2.35, tcl/lib/ns-default.tcl).
 const ON_OFF_S: Draw = Draw::Exponential { mean: 0.5 };

@@ -25,7 +25,8 @@ mod ways;
 use super::csv;
 use super::document::Node;
 use super::field::{Field, Word};
-use super::keys;
+use super::keys::{self, FlowKind};
+use super::recorded::Recording;
 use super::schema::Section;
 use super::source::{Origin, Problem, Problems, Source};
 use hopline_core::{Duration, Instant, NodeId};
@@ -41,6 +42,8 @@ pub(super) struct Files {
     nodes: Vec<Node>,
     /// Entries of `flows.file`.
     flows: Vec<Node>,
+    /// `flow.file` of recorded flows, by name.
+    recorded: BTreeMap<String, Recording>,
     /// The texts of all of them.
     pub(super) sources: Vec<Arc<Source>>,
     /// `mobility.file`, and what it says.
@@ -66,9 +69,39 @@ impl Files {
         if let Some(source) = read(scenario.section("flows"))? {
             files.flows = csv::entries(&source, keys::FLOW, "flow")?;
         }
+        files.recorded = recorded(scenario, &files.flows, folder, before)?;
+        sources.extend(files.recorded.values().map(|recording| recording.source.clone()));
         files.sources = sources;
         Ok(files)
     }
+}
+
+/// What recorded flows name, each file once.
+fn recorded(
+    scenario: Section<'_>,
+    from_file: &[Node],
+    folder: &Path,
+    before: &Files,
+) -> Result<BTreeMap<String, Recording>, Problem> {
+    let mut all = BTreeMap::new();
+    let from_file = from_file.iter().map(|node| Section::new(node, keys::FLOW));
+    for section in scenario.sections("flow").into_iter().chain(from_file) {
+        let (FlowKind::Recorded, Some(name)) = (section.get(keys::flow::KIND), section.word("file")) else {
+            continue;
+        };
+        if all.contains_key(name) {
+            continue;
+        }
+        let recording = match before.recorded.get(name) {
+            Some(known) => known.clone(),
+            None => {
+                let path = folder.join(name);
+                Recording::parse(Source::read(&path).map_err(|p| of_named_file(p, section, &path))?)?
+            }
+        };
+        all.insert(name.to_owned(), recording);
+    }
+    Ok(all)
 }
 
 /// The path of the file that `section` names, if it does.

@@ -149,8 +149,8 @@ wrong! {
     an_on_time_of_a_constant_rate: CHAIN.to_owned() + "kind = \"cbr\"\nrate_kbps = 1\non_s = 1\n" =>
         "12:8 `on_s` is used with kind = \"on-off\", not \"cbr\" | set kind = \"on-off\", or remove it";
     datagrams_over_tcp: CHAIN.to_owned() + "kind = \"on-off\"\ntransport = \"tcp-sack\"\n" =>
-        "11:13 `transport` is used with kind = \"bulk\" or \"request-response\" or \"http\", not \"on-off\" | \
-         set kind = \"bulk\" or \"request-response\" or \"http\", or remove it";
+        "11:13 `transport` is used with kind = \"bulk\" or \"request-response\" or \"http\" or \"recorded\", not \"on-off\" | \
+         set kind = \"bulk\" or \"request-response\" or \"http\" or \"recorded\", or remove it";
     a_request_without_a_response: CHAIN.to_owned() + "kind = \"request-response\"\nrequest_bytes = 1\n" =>
         "10:8 a request-response flow without `response_bytes` | \
          add response_bytes, or set kind = \"http\" for typical sizes";

@@ -299,3 +299,35 @@ fn a_scenario_behind_a_mark_is_read_and_its_mistakes_are_where_they_are() {
     let wrong = problems(&marked("duration_s = 1\nname = = 2\n"));
     assert!(wrong.starts_with("scenario.toml:2:8: invalid TOML"), "{wrong}");
 }
+
+/// A flow of this recording.
+fn recorded(flow: &str, csv: &str) -> TempDir {
+    let text = CHAIN.to_owned() + "kind = \"recorded\"\n" + flow;
+    folder(&text, &[("trace.csv", csv)])
+}
+
+#[test]
+fn recorded_traffic_is_datagrams_or_goes_over_the_transport_that_the_flow_names() {
+    let csv = "time_s,bytes\n0.5,1000\n0,70000\n";
+    let wrong = problems(&recorded("file = \"trace.csv\"\n", csv));
+    assert!(wrong.starts_with("trace.csv:3:3: more bytes than a datagram has"), "{wrong}");
+    let over = load(&recorded("file = \"trace.csv\"\ntransport = \"tcp-sack\"\n", csv)).unwrap();
+    let Traffic::Recorded { over: Some(_), packets } = &over.flows[0].traffic else { panic!("{over:?}") };
+    assert_eq!(packets.iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [70_000, 1000]);
+    assert_eq!(over.flows[0].labels.carrier, "tcp-sack");
+    let plain = load(&recorded("file = \"trace.csv\"\n", "time_s,bytes\n0,100\n")).unwrap();
+    assert!(matches!(plain.flows[0].traffic, Traffic::Recorded { over: None, .. }));
+    assert_eq!(plain.flows[0].labels.carrier, "udp-recorded");
+}
+
+#[test]
+fn a_recording_is_named_and_found_and_nothing_else_takes_one() {
+    let csv = "time_s,bytes\n0,100\n";
+    assert!(problems(&recorded("", csv)).contains("a recorded flow without `file`"));
+    let missing = problems(&recorded("file = \"trace.cvs\"\n", csv));
+    assert!(missing.starts_with("scenario.toml:11:8: trace.cvs: there is no such file"), "{missing}");
+    let tuned = problems(&recorded("file = \"trace.csv\"\ntcp = { window = 3 }\n", csv));
+    assert!(tuned.contains("`tcp` of a recorded flow without `transport`"), "{tuned}");
+    let bulk = problems(&folder(&(CHAIN.to_owned() + "file = \"trace.csv\"\n"), &[("trace.csv", csv)]));
+    assert!(bulk.contains("`file` is used with kind = \"recorded\", not \"bulk\""), "{bulk}");
+}
