@@ -33,6 +33,11 @@ pub fn sumo(data: &[u8]) {
     recording(MovementFormat::Sumo, data);
 }
 
+/// Tracks of GPX.
+pub fn gpx(data: &[u8]) {
+    recording(MovementFormat::Gpx, data);
+}
+
 /// Movement as CSV.
 pub fn csv_movements(data: &[u8]) {
     recording(MovementFormat::Csv, data);

@@ -88,8 +88,17 @@ pub mod mobility {
     pub const MODEL: Field<field::Word> = Field::word(
         Key::word(
             "model",
-            &["static", "random-waypoint", "random-waypoint-stationary", "ns2", "bonnmotion", "sumo", "csv"],
-            "how nodes move; random-waypoint is what setdest does, the last four read a file",
+            &[
+                "static",
+                "random-waypoint",
+                "random-waypoint-stationary",
+                "ns2",
+                "bonnmotion",
+                "sumo",
+                "csv",
+                "gpx",
+            ],
+            "how nodes move; random-waypoint is what setdest does, the last five read a file",
         )
         .or(Word("static")),
     );
@@ -108,7 +117,7 @@ pub const MOBILITY: &[Key] = &[
     mobility::PAUSE_S.key,
     Key::text(
         "file",
-        "movement file, beside the scenario: .ns_movements (ns2), .movements (bonnmotion), FCD XML (sumo) or CSV with \
+        "movement file, beside the scenario: .ns_movements (ns2), .movements (bonnmotion), FCD XML (sumo), GPX (gpx) or CSV with \
          the header node,time_s,x_m,y_m",
     ),
 ];

@@ -274,8 +274,8 @@ wrong! {
         "10:1 3 nodes would make about 57536800 trips | all nodes together may make 20000000: fewer nodes, slower, in a larger \
          area, or shorter";
     a_movement_file_for_nodes_that_stand: CHAIN.to_owned() + "[mobility]\nfile = \"m\"\n" =>
-        "11:8 `file` is used with model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\", not \"static\" | \
-         set model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\", or remove it";
+        "11:8 `file` is used with model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\" or \"gpx\", not \"static\" | \
+         set model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\" or \"gpx\", or remove it";
     a_movement_model_without_its_file: CHAIN.to_owned() + "[mobility]\nmodel = \"ns2\"\n" =>
         "11:9 mobility model \"ns2\" needs `file` | -";
 }
