@@ -166,7 +166,7 @@ fn a_key_carries_its_meaning_range_words_and_default() {
     assert_eq!(schema["required"], json!(["duration_s"]));
     assert_eq!(schema["additionalProperties"], json!(false));
     let flow = &schema["$defs"]["flow"];
-    assert_eq!(schema["$defs"]["flow.src"]["required"], json!(["x_m", "y_m"]));
+    assert_eq!(schema["$defs"]["obstacle.corners"]["required"], json!(["x_m", "y_m"]));
     assert_eq!(flow["properties"]["kind"]["default"], json!("bulk"));
     let window = &schema["$defs"]["tcp"]["properties"]["window"]["anyOf"];
     assert_eq!(window[1]["enum"], json!(["unclamped"]));

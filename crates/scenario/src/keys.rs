@@ -97,6 +97,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
     Key::tables("node", NODE, "nodes placed one by one"),
     Key::table("mobility", MOBILITY, "how wireless nodes move"),
+    Key::tables("obstacle", OBSTACLE, "walls and buildings that weaken what passes through them; see above"),
     Key::table("flows", FLOWS, "flows made by a rule or listed in a file; after those of [[flow]]"),
     Key::tables("flow", FLOW, "flows listed one by one"),
     Key::tables("link", LINK, "wired full-duplex links"),
@@ -162,19 +163,6 @@ pub mod flow {
         .or(Number(0.0)),
     );
 }
-
-/// Keys of [`PLACE`] that always have a value.
-pub mod place {
-    use super::*;
-
-    /// `x_m`.
-    pub const X_M: Field<f64> = Field::number(Key::number("x_m", -FAR_M, FAR_M, "to the east").required());
-    /// `y_m`.
-    pub const Y_M: Field<f64> = Field::number(Key::number("y_m", -FAR_M, FAR_M, "to the north").required());
-}
-
-/// The node that is nearest to a place when a run begins.
-pub const PLACE: &[Key] = &[place::X_M.key, place::Y_M.key];
 
 /// `[[flow]]`.
 pub const FLOW: &[Key] = &[

@@ -22,6 +22,7 @@ mod laws;
 mod losses;
 mod neighborhood;
 mod no_ack;
+mod obstacles;
 mod outages;
 mod pacing;
 mod proxies;

@@ -19,6 +19,7 @@ use hopline_queue::neighborhood_red;
 use hopline_queue::{CoDelConfig, FqCoDelConfig, RedConfig};
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
+use hopline_radio::phy::obstacles::Obstacle;
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_wire::dot11::MacAddr;
@@ -194,6 +195,8 @@ pub struct RadioSpec {
     pub errors: ErrorModel,
     /// More of them, on what one node hears of another; at most one a pair and direction. Default none.
     pub losses: Vec<LossSpec>,
+    /// What stands between the nodes, and weakens what passes through it. Default nothing.
+    pub obstacles: Vec<Obstacle>,
     /// Neighborhood RED, if nodes have it.
     pub neighborhood: Option<NeighborhoodSpec>,
     /// What a radio takes from its battery. Of no effect but on results.

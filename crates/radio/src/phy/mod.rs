@@ -3,6 +3,7 @@
 pub mod awgn;
 pub mod errors;
 pub mod grid;
+pub mod obstacles;
 pub mod propagation;
 pub mod reception;
 

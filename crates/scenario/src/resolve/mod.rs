@@ -11,6 +11,7 @@ mod links;
 mod mobility;
 pub(crate) mod neighborhood;
 mod nodes;
+mod obstacles;
 mod outages;
 mod pacing;
 mod proxies;

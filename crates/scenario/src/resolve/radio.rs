@@ -3,7 +3,7 @@
 use super::super::keys::{self, Protocol, RadioPreset};
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
-use super::{Names, Owned, links, node_named, queue, refuse_foreign};
+use super::{Names, Owned, links, node_named, obstacles, queue, refuse_foreign};
 use hopline_core::Duration;
 use hopline_radio::mac::config::{self as mac, AckPolicy};
 use hopline_radio::phy::propagation::{
@@ -60,6 +60,11 @@ pub(super) fn resolve(
 ) -> Result<Option<RadioSpec>, Problem> {
     let section = scenario.section("radio");
     if !section.is_given() {
+        if let Some(obstacle) = scenario.sections("obstacle").first() {
+            return Err(Problem::new("[[obstacle]] without [radio]: there is nothing that it could weaken")
+                .at(obstacle.origin)
+                .help("add [radio], or remove it"));
+        }
         let lone = ["mac", "queue"].into_iter().find(|name| scenario.has(name));
         return match lone {
             None => Ok(None),
@@ -82,6 +87,7 @@ pub(super) fn resolve(
         address_resolution: address_resolution(scenario),
         errors: links::errors(section.section("errors"))?,
         losses: losses(section, nodes, names)?,
+        obstacles: obstacles::resolve(scenario)?,
         neighborhood: None,
         draw: PowerDraw {
             transmit_w: section.get(keys::radio::TRANSMIT_DRAW_W),

@@ -100,7 +100,7 @@ impl Air {
         }
         let outages = Schedule::new(&spec.outages, |blocks| blocks == Blocks::Frames);
         Some(Self {
-            medium: Medium::new(radio.phy, &spec.nodes, &interfaces, outages, key),
+            medium: Medium::new(radio, &spec.nodes, &interfaces, outages, key),
             thresholds: Thresholds::new(radio.phy.reception, &radio.phy.radio),
             link_layer_delay: radio.link_layer_delay,
             stations: interfaces.iter().map(|at| Station::new(radio, at, tap(at.node), key)).collect(),
