@@ -26,6 +26,7 @@ mod obstacles;
 mod outages;
 mod pacing;
 mod proxies;
+mod ranges;
 mod recovery;
 mod settings;
 mod traffic;

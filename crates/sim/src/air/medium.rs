@@ -176,7 +176,7 @@ impl Medium {
         id
     }
 
-    /// Whose radios would decode a frame of `from` at `now`, were nothing else on the air and nothing drawn per frame. No random
+    /// Whose radios would decode a data frame of `from` at `now`, were nothing else on the air and nothing drawn per frame. No random
     /// number is drawn, and what is in the air remains as it is.
     pub(crate) fn in_range(&mut self, now: Instant, from: StationId) -> Vec<StationId> {
         let mut heard = Vec::new();
