@@ -4,7 +4,7 @@ use hopline_core::Instant;
 use hopline_radio::mobility::Trajectory;
 use hopline_scenario::movements::{MovementError, MovementFormat, Movements, Recording, to_ns_movements};
 use hopline_scenario::source::{Problems, Source};
-use hopline_scenario::{csv, keys};
+use hopline_scenario::{csv, keys, recorded};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -31,6 +31,11 @@ pub fn bonnmotion(data: &[u8]) {
 /// SUMO's floating car data.
 pub fn sumo(data: &[u8]) {
     recording(MovementFormat::Sumo, data);
+}
+
+/// Tracks of GPX.
+pub fn gpx(data: &[u8]) {
+    recording(MovementFormat::Gpx, data);
 }
 
 /// Movement as CSV.
@@ -66,7 +71,7 @@ fn check_error(text: &str, error: MovementError) {
     assert!(text.get(error.span.clone()).is_some(), "{error:?}");
 }
 
-/// CSV files of nodes and flows.
+/// CSV files of nodes and flows, and of recorded traffic.
 pub fn csv(data: &[u8]) {
     let source = source("file.csv", data);
     for (keys, what) in [(keys::NODE, "node"), (keys::FLOW, "flow")] {
@@ -74,6 +79,10 @@ pub fn csv(data: &[u8]) {
             Ok(entries) => assert!(entries.len() < source.text.lines().count()),
             Err(problems) => check_problems(&problems),
         }
+    }
+    match recorded::Recording::parse(source) {
+        Ok(recording) => assert!(recording.packets.is_sorted_by_key(|packet| packet.at)),
+        Err(problem) => check_problems(&problem.into()),
     }
 }
 
@@ -95,9 +104,10 @@ pub(crate) fn check_problems(problems: &Problems) {
     assert!(!problems.to_string().is_empty());
 }
 
-/// Line and column of a byte, counted from 1 in characters.
+/// Line and column of a byte, counted from 1 in characters; a byte order mark is none.
 fn line_column(text: &str, byte: usize) -> (usize, usize) {
     let before = &text[..byte];
+    let before = before.strip_prefix('\u{feff}').unwrap_or(before);
     let line = before.rsplit('\n').next().expect("there is a last line");
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }

@@ -63,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "ns_movements", run: files::ns_movements },
     Target { name: "bonnmotion", run: files::bonnmotion },
     Target { name: "sumo", run: files::sumo },
+    Target { name: "gpx", run: files::gpx },
     Target { name: "csv_movements", run: files::csv_movements },
     Target { name: "csv", run: files::csv },
     Target { name: "gateway_messages", run: gateway::gateway_messages },

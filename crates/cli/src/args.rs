@@ -2,6 +2,7 @@
 
 mod bench;
 mod link;
+mod number;
 mod proxy;
 mod transfer;
 
@@ -10,6 +11,7 @@ pub(crate) use link::{Link, Rate, Share, Time};
 pub(crate) use proxy::{Proxy, ProxyCommand, ProxySetup, ProxyStatus};
 pub(crate) use transfer::{Recv, Send, Show};
 
+use self::number::{MANY, count, whole};
 use crate::commands;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand};
@@ -23,8 +25,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or wrong i
 const RUN_EXAMPLES: &str = "\
 Examples:
   hopline run scenarios/chain/scenario.toml
-  hopline run scenarios/chain/scenario.toml --set tcp.window=2 --set duration_s=30
-  hopline run scenarios/walk/scenario.toml -o results/walk --pcap --ns2-trace --flowmon
+  hopline run scenarios/chain/scenario.toml --set tcp.window=2 --set seed=7
+  hopline run scenarios/walk/scenario.toml -o walk --pcap --ns2-trace --flowmon
   hopline run scenarios/chain/scenario.toml --json | jq .aggregate_goodput_bps
 
 Any key of the scenario can be set; a number picks an entry of a list: --set flow.0.start_s=2.
@@ -33,20 +35,22 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   hopline compare scenarios/chain/scenario.toml
-  hopline compare scenarios/chain/scenario.toml --vary tcp.window=2,3,8,32 --runs 20
-  hopline compare S.toml --vary transport=tcp-newreno,tcp-sack --vary tcp.window=4,32 --json
+  hopline compare scenarios/chain/scenario.toml --vary tcp.window=2,8 --runs 20
+  hopline compare S.toml --vary transport=tcp-newreno,tcp-sack \\
+    --vary tcp.window=4,32 --json
 
-Several --vary give every combination; the first variant is the baseline. Without --vary the scenario's [sweep] is used.
-Run i of every variant meets the same world (seed, run i), so gains are taken within pairs. An HTML report with charts
-is written beside the table, into hopline-NAME.html unless --report or -o says otherwise.
+Several --vary give every combination; the first variant is the baseline. Without --vary the scenario's \
+[sweep] is used. Run i of every variant meets the same world (seed, run i), so gains are taken within pairs. \
+An HTML report with charts is written beside the table, into hopline-NAME.html unless --report or -o says \
+otherwise.
 Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
 
 const SCHEMA_EXAMPLES: &str = "\
 Example:
   hopline schema > scenario.schema.json
 
-With the line `#:schema scenario.schema.json` at the top of a scenario, editors that know TOML schemas (taplo, Even Better
-TOML) complete its keys, explain them and mark mistakes as they are typed.";
+With the line `#:schema scenario.schema.json` at the top of a scenario, editors that know TOML schemas (taplo, \
+Even Better TOML) complete its keys, explain them and mark mistakes as they are typed.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -63,8 +67,8 @@ Examples:
   hopline sweep plan.toml -o results/plan
   hopline sweep papers/tpa/chain.toml -o results/chain --quick
 
-Stopped at any moment, even by SIGKILL, the same command goes on where it was. A run that fails is recorded and does
-not stop the rest. The directory gets tables (CSV and Parquet), a manifest and report.html.
+Stopped at any moment, even by SIGKILL, the same command goes on where it was. A run that fails is recorded \
+and does not stop the rest. The directory gets tables (CSV and Parquet), a manifest and report.html.
 Exit codes: 0 done, 1 failed (a failed run included), 2 wrong usage or wrong input, 130 interrupted.";
 
 const REPORT_EXAMPLES: &str = "\
@@ -81,8 +85,9 @@ Examples:
   hopline reproduce tpa chain --quick
   hopline reproduce tpa -o results/tpa
 
-Runs the plans of a paper and puts what it claims beside what was measured. With -o it is kept and goes on after an
-interruption, a directory for each figure. --quick runs fewer runs, and says so wherever the numbers stand.
+Runs the plans of a paper and puts what it claims beside what was measured. With -o it is kept and goes on \
+after an interruption, a directory for each figure. --quick runs fewer runs, and says so wherever the numbers \
+stand.
 Exit codes: 0 done, whatever the verdicts; 1 failed, 2 wrong usage or wrong input, 130 interrupted.";
 
 const MOVEMENTS_EXAMPLES: &str = "\
@@ -90,8 +95,8 @@ Examples:
   hopline movements scenarios/walk/scenario.toml -o walk.ns_movements
   hopline movements scenarios/random-400/scenario.toml --run 3 | head
 
-Prints what ns-2, ns-3 (Ns2MobilityHelper) and BonnMotion read, and what mobility.model = \"ns2\" reads back. Node i of
-the file is the i-th wireless node; comments give other names.
+Prints what ns-2, ns-3 (Ns2MobilityHelper) and BonnMotion read, and what mobility.model = \"ns2\" reads back. \
+Node i of the file is the i-th wireless node; comments give other names.
 Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input.";
 
 /// Reliable transfer over lossy, multi-hop wireless networks: simulate, compare, decide.
@@ -160,7 +165,7 @@ pub(crate) struct Given {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of the experiment, over what the file says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=MANY), allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 }
 
@@ -203,7 +208,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) common: Common,
     /// Number of the run: equal seed and run give equal results
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) run: u64,
     /// Write manifest.json, flows.csv and series.csv into this directory
     #[arg(short, long, value_name = "DIR")]
@@ -217,6 +223,9 @@ pub(crate) struct Run {
     /// Write run.pcapng too: every frame of every node
     #[arg(long, requires = "output")]
     pub(crate) pcap: bool,
+    /// Write run.pcapng with the frames of these nodes only; may be repeated
+    #[arg(long, value_name = "NODE,…", value_delimiter = ',', requires = "output")]
+    pub(crate) pcap_node: Vec<String>,
     /// Write run.tr too: a trace in ns-2's wireless format
     #[arg(long, requires = "output")]
     pub(crate) ns2_trace: bool,
@@ -230,7 +239,8 @@ pub(crate) struct Movements {
     #[command(flatten)]
     pub(crate) given: Given,
     /// Number of the run: random movement is another in each
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) run: u64,
     /// Write into this file [default: stdout]
     #[arg(short, long, value_name = "FILE")]
@@ -250,10 +260,10 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "KEY=V1,V2,…")]
     pub(crate) vary: Vec<String>,
     /// Paired runs of each variant, over what the file says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u64>,
     /// Threads [default: one a core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroU16>,
     /// Keep records, tables and report in this directory; a comparison that was stopped goes on from there
     #[arg(short, long, value_name = "DIR", conflicts_with_all = ["report", "no_report"])]
@@ -296,7 +306,7 @@ pub(crate) struct Effort {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Threads [default: one a core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroU16>,
     /// Print one JSON object instead of a table
     #[arg(long)]

@@ -20,6 +20,9 @@ pub(crate) fn interrupted() -> bool {
 
 /// Prints `text` to stdout, whole.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    if hopline_net::stdout_was_closed() {
+        return Err(Failure::Stdout(io::Error::other("it is closed")));
+    }
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Stdout)
 }

@@ -5,6 +5,7 @@ mod commands;
 mod console;
 mod doctor;
 mod follow;
+mod forecast;
 mod papers;
 mod problems;
 mod progress;

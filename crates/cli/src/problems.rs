@@ -4,9 +4,12 @@ use hopline_lab::experiment::ExperimentError;
 use hopline_lab::output::{OutputError, TracedError};
 use hopline_lab::store::StoreError;
 use hopline_lab::{Interrupted, Problem, Problems};
+use hopline_scenario::separated::mark_len;
+use hopline_scenario::source::Origin;
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, ReportHandler, SourceCode};
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -160,11 +163,7 @@ struct Rendered<'a>(&'a Problem);
 
 impl fmt::Debug for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = self.0.at.as_ref();
-        let shown = Shown {
-            problem: self.0,
-            source: at.map(|at| NamedSource::new(&at.source.name, at.source.text.clone())),
-        };
+        let shown = Shown { problem: self.0, place: self.0.at.as_ref().map(Place::of) };
         MietteHandlerOpts::new().wrap_lines(false).build().debug(&shown, f)
     }
 }
@@ -172,7 +171,22 @@ impl fmt::Debug for Rendered<'_> {
 #[derive(Debug)]
 struct Shown<'a> {
     problem: &'a Problem,
-    source: Option<NamedSource<String>>,
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    source: NamedSource<String>,
+    span: Range<usize>,
+}
+
+impl Place {
+    /// Without a byte order mark: miette would count it as a column.
+    fn of(at: &Origin) -> Self {
+        let mark = mark_len(&at.source.text);
+        let source = NamedSource::new(&at.source.name, at.source.text[mark..].to_owned());
+        Self { source, span: at.span.start.saturating_sub(mark)..at.span.end.saturating_sub(mark) }
+    }
 }
 
 impl fmt::Display for Shown<'_> {
@@ -189,12 +203,12 @@ impl Diagnostic for Shown<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.as_ref().map(|source| source as &dyn SourceCode)
+        self.place.as_ref().map(|place| &place.source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let at = self.problem.at.as_ref()?;
-        let label = LabeledSpan::new_with_span(Some("here".into()), at.span.clone());
+        let place = self.place.as_ref()?;
+        let label = LabeledSpan::new_with_span(Some("here".into()), place.span.clone());
         Some(Box::new(std::iter::once(label)))
     }
 }

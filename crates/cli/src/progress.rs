@@ -1,19 +1,27 @@
 //! Progress on stderr, where there is a terminal to show it.
 
 use crate::console;
+use crate::forecast::Forecast;
 use crate::problems::say;
 use hopline_lab::{Watch, Work};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A bar over virtual time.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    events: Arc<AtomicU64>,
-    estimate: Option<Mutex<Estimate>>,
+    known: Arc<Mutex<Known>>,
+}
+
+/// What has been told.
+#[derive(Debug, Default)]
+struct Known {
+    forecast: Forecast,
+    events: u64,
+    /// Of a plan.
+    estimate: Option<Estimate>,
 }
 
 /// What a plan costs, once each of its points has been run.
@@ -22,51 +30,66 @@ struct Estimate {
     name: String,
     work: Work,
     ended: u64,
-    virtual_s: f64,
     cpu_s: f64,
+    said: bool,
 }
 
 impl Progress {
     /// A bar; none if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(Some(0), target);
-        let events = Arc::new(AtomicU64::new(0));
-        let counted = events.clone();
-        let rate = move |state: &ProgressState, text: &mut dyn Write| {
-            let seconds = state.elapsed().as_secs_f64();
-            let rate = if seconds > 0.0 { counted.load(Ordering::Relaxed) as f64 / seconds } else { 0.0 };
-            // Where even that fails there is nobody to tell.
-            let _ = write!(text, "{}", HumanCount(rate as u64));
-        };
-        let template = "{bar:40} {percent:>3} %  {elapsed} gone, {eta} to go, {events} events/s";
-        let style = ProgressStyle::with_template(template).expect("the template is well formed");
-        bar.set_style(style.with_key("events", rate));
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar, events, estimate: None }
+        Self::over(Known::default(), quiet)
     }
 
     /// The same for a plan called `name`, with lines on stderr about how much there is to do and what it costs.
     pub(crate) fn of_plan(name: &str, quiet: bool) -> Self {
         let estimate = Estimate { name: name.to_owned(), ..Estimate::default() };
-        let mut progress = Self::new(quiet);
-        progress.estimate = (!quiet).then(|| Mutex::new(estimate));
-        progress
+        Self::over(Known { estimate: (!quiet).then_some(estimate), ..Known::default() }, quiet)
     }
 
-    /// Changes what is known of the cost, and says what there is to say.
-    fn know(&self, change: impl FnOnce(&mut Estimate) -> Option<String>) {
-        let Some(estimate) = &self.estimate else { return };
-        let said = change(&mut estimate.lock().expect("nobody panics with it"));
+    fn over(known: Known, quiet: bool) -> Self {
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(0), target);
+        let known = Arc::new(Mutex::new(known));
+        let shown = known.clone();
+        let words = move |state: &ProgressState, text: &mut dyn Write| {
+            let known = shown.lock().expect("nobody panics with it");
+            // Where even that fails there is nobody to tell.
+            let _ = write!(text, "{}", known.words(state.elapsed().as_secs_f64()));
+        };
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {words}");
+        bar.set_style(style.expect("the template is well formed").with_key("words", words));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar, known }
+    }
+
+    /// Changes what is known, and says what there is to say.
+    fn know(&self, change: impl FnOnce(&mut Known) -> Option<String>) {
+        let said = change(&mut self.known.lock().expect("nobody panics with it"));
         if let Some(line) = said {
             self.bar.suspend(|| say(&line));
         }
     }
 }
 
+impl Known {
+    /// What stands behind the bar; with it, within 80 columns.
+    fn words(&self, elapsed_s: f64) -> String {
+        let short = |seconds: f64| format!("{:#}", HumanDuration(duration(seconds)));
+        let to_go = self.forecast.eta_s(elapsed_s).map_or_else(|| "?".to_owned(), short);
+        let rate = if elapsed_s > 0.0 { self.events as f64 / elapsed_s } else { 0.0 };
+        format!("{} gone, {to_go} to go, {} events/s", short(elapsed_s), HumanCount(rate as u64))
+    }
+}
+
+/// As many seconds; what no clock will see is cut off.
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(u32::MAX.into()))
+}
+
 impl Estimate {
     fn planned(&mut self, work: Work) -> Option<String> {
         let known = std::mem::replace(&mut self.work, work);
+        let work = &self.work;
         (known.runs != work.runs && work.missing > 0).then(|| {
             let there = match work.runs - work.missing {
                 0 => String::new(),
@@ -75,33 +98,32 @@ impl Estimate {
             format!(
                 "{}: {} points, {} runs, {:.1} h of virtual time{there}",
                 self.name,
-                work.points,
+                work.left_s.len(),
                 HumanCount(work.runs),
                 work.total_s / 3600.0
             )
         })
     }
 
-    /// Every point has been run once, or as good as: the runs of one number are neighbours in the order of a plan.
-    fn ended(&mut self, virtual_s: f64, cpu_s: f64) -> Option<String> {
+    /// A run ended; `forecast` knows of it. Once every point has been run it is said what the rest takes.
+    fn ended(&mut self, forecast: &Forecast, cpu_s: f64) -> Option<String> {
         self.ended += 1;
-        self.virtual_s += virtual_s;
         self.cpu_s += cpu_s;
         let left = self.work.missing.saturating_sub(self.ended);
-        if self.ended != self.work.points as u64 || left == 0 || self.virtual_s <= 0.0 {
+        if self.said || left == 0 || !forecast.knows_all() {
             return None;
         }
-        let left_s = (self.work.total_s - self.work.there_s - self.virtual_s).max(0.0);
-        let cpu_left_s = self.cpu_s / self.virtual_s * left_s;
+        self.said = true;
+        let cpu_left_s = forecast.left_s();
         let threads = self.work.jobs.max(1);
         Some(format!(
             "{}: a run takes {:.2} s of CPU time; the {} to go take about {}, on {threads} {} of their own about {}",
             self.name,
             self.cpu_s / self.ended as f64,
             HumanCount(left),
-            HumanDuration(Duration::from_secs_f64(cpu_left_s)),
+            HumanDuration(duration(cpu_left_s)),
             if threads == 1 { "core" } else { "cores" },
-            HumanDuration(Duration::from_secs_f64(cpu_left_s / threads as f64)),
+            HumanDuration(duration(cpu_left_s / threads as f64)),
         ))
     }
 }
@@ -117,17 +139,26 @@ impl Watch for Progress {
     fn planned(&self, work: Work) {
         self.bar.set_length((work.total_s * 1e3) as u64);
         self.bar.set_position((work.there_s * 1e3) as u64);
-        self.bar.reset_eta();
-        self.know(|estimate| estimate.planned(work));
+        self.know(|known| {
+            known.forecast.planned(&work.left_s);
+            known.estimate.as_mut()?.planned(work)
+        });
     }
 
-    fn ended(&self, virtual_s: f64, cpu_s: f64) {
-        self.know(|estimate| estimate.ended(virtual_s, cpu_s));
+    fn ended(&self, point: usize, virtual_s: f64, cpu_s: f64) {
+        self.know(|known| {
+            known.forecast.ended(point, virtual_s, cpu_s);
+            known.estimate.as_mut()?.ended(&known.forecast, cpu_s)
+        });
     }
 
     fn advanced(&self, by: hopline_lab::VirtualTime, events: u64) {
+        self.know(|known| {
+            known.forecast.advanced(by.as_secs_f64());
+            known.events += events;
+            None
+        });
         self.bar.inc(by.as_millis());
-        self.events.fetch_add(events, Ordering::Relaxed);
     }
 
     fn interrupted(&self) -> bool {
@@ -140,31 +171,43 @@ mod tests {
     use super::*;
 
     fn work(missing: u64) -> Work {
-        let (runs, virtual_s) = (5700, 200.0);
+        let (points, runs, virtual_s) = (57, 5700, 200.0);
         let there_s = (runs - missing) as f64 * virtual_s;
-        Work { points: 57, runs, missing, total_s: runs as f64 * virtual_s, there_s, jobs: 2 }
+        let left_s = vec![missing as f64 * virtual_s / points as f64; points];
+        Work { runs, missing, total_s: runs as f64 * virtual_s, there_s, left_s, jobs: 2 }
     }
 
-    fn estimate(missing: u64) -> (Estimate, Option<String>) {
+    fn known(missing: u64) -> (Known, Option<String>) {
         let mut estimate = Estimate { name: "door".to_owned(), ..Estimate::default() };
+        let mut forecast = Forecast::default();
+        forecast.planned(&work(missing).left_s);
         let said = estimate.planned(work(missing));
-        (estimate, said)
+        (Known { forecast, estimate: Some(estimate), events: 0 }, said)
+    }
+
+    /// What is said when the first runs of all points end one after the other, and some more.
+    fn said(known: &mut Known, runs: usize) -> Vec<Option<String>> {
+        let mut run = |number: usize| {
+            known.forecast.ended(number % 57, 200.0, 0.5);
+            known.estimate.as_mut().unwrap().ended(&known.forecast, 0.5)
+        };
+        (0..runs).map(&mut run).collect()
     }
 
     #[test]
     fn how_much_there_is_to_do_is_said_before_anything_runs() {
-        assert_eq!(estimate(5700).1.as_deref(), Some("door: 57 points, 5,700 runs, 316.7 h of virtual time"));
-        let resumed = estimate(57).1.unwrap();
+        assert_eq!(known(5700).1.as_deref(), Some("door: 57 points, 5,700 runs, 316.7 h of virtual time"));
+        let resumed = known(57).1.unwrap();
         assert!(resumed.ends_with(", 5,643 of them there already"), "{resumed}");
-        assert_eq!(estimate(0).1, None, "nothing to do");
-        let (mut again, _) = estimate(5700);
-        assert_eq!(again.planned(work(5700)), None, "it is said once");
+        assert_eq!(known(0).1, None, "nothing to do");
+        let (again, _) = known(5700);
+        assert_eq!(again.estimate.unwrap().planned(work(5700)), None, "it is said once");
     }
 
     #[test]
     fn what_it_costs_is_said_once_every_point_was_run() {
-        let (mut estimate, _) = estimate(5700);
-        let said: Vec<Option<String>> = (0..60).map(|_| estimate.ended(200.0, 0.5)).collect();
+        let (mut known, _) = known(5700);
+        let said = said(&mut known, 60);
         assert_eq!(said.iter().flatten().count(), 1);
         let line = said[56].as_deref().unwrap();
         // 5643 runs of half a second: 2821 s.
@@ -174,9 +217,31 @@ mod tests {
 
     #[test]
     fn a_plan_that_ends_with_its_first_runs_needs_no_estimate() {
-        let (mut estimate, _) = estimate(57);
-        assert!((0..57).all(|_| estimate.ended(200.0, 0.5).is_none()));
-        let mut nothing = Estimate::default();
-        assert_eq!(nothing.ended(0.0, 0.0), None);
+        let (mut known, _) = known(57);
+        assert!(said(&mut known, 57).iter().all(Option::is_none));
+        assert_eq!(Estimate::default().ended(&Forecast::default(), 0.0), None);
+    }
+
+    #[test]
+    fn the_line_fits_into_80_columns() {
+        let before_words = 24 + " 100 %  ".len();
+        for elapsed_s in [0.0, 1e-9, 59.4, 89.0 * 60.0, 47.0 * 3600.0, 99.0 * 86_400.0] {
+            // Two thousand million events a second are more than any machine makes.
+            let mut known = Known { events: (elapsed_s * 1_999_999_999.0) as u64, ..Known::default() };
+            known.forecast.planned(&[1000.0]);
+            known.forecast.advanced(500.0);
+            let words = known.words(elapsed_s);
+            assert!(before_words + words.chars().count() <= 80, "{words}");
+            assert!(words.contains(" to go, ") && words.ends_with(" events/s"), "{words}");
+        }
+    }
+
+    #[test]
+    fn the_time_to_go_is_open_before_anything_has_happened_and_cut_off_where_no_clock_reaches() {
+        let mut known = Known::default();
+        assert_eq!(known.words(0.2), "0s gone, ? to go, 0 events/s");
+        known.forecast.planned(&[1e300]);
+        known.forecast.advanced(1e-300);
+        assert!(known.words(1.0).contains("y to go"), "{}", known.words(1.0));
     }
 }

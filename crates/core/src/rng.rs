@@ -42,6 +42,8 @@ pub enum Purpose {
     Proxy = 14,
     /// When a base station begins to be heard.
     Handoff = 15,
+    /// Which nodes a flow joins, where that is drawn.
+    Pairs = 16,
 }
 
 /// One stream of random numbers.

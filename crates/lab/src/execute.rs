@@ -123,7 +123,7 @@ fn round<S: Sink>(
         for record in receiver {
             let record = record.map_err(|Interrupted| ExecuteError::Interrupted)?;
             if let Ok(done) = &record.result {
-                watch.ended(done.sim_s, done.cpu_s);
+                watch.ended(record.point, done.sim_s, done.cpu_s);
             }
             sink.take(record).map_err(ExecuteError::Sink)?;
         }
@@ -132,14 +132,17 @@ fn round<S: Sink>(
 }
 
 fn work(plan: &Plan, runs: u64, tasks: &[Task], jobs: usize) -> Work {
-    let missing_s: f64 = tasks.iter().map(|t| plan.points[t.0].scenario.duration().as_secs_f64()).sum();
-    let (points, total_s) = (plan.points.len(), plan.total_s(runs));
+    let mut left_s = vec![0.0; plan.points.len()];
+    for &(point, _) in tasks {
+        left_s[point] += plan.points[point].scenario.duration().as_secs_f64();
+    }
+    let total_s = plan.total_s(runs);
     Work {
-        points,
-        runs: runs * points as u64,
+        runs: runs * plan.points.len() as u64,
         missing: tasks.len() as u64,
         total_s,
-        there_s: total_s - missing_s,
+        there_s: total_s - left_s.iter().sum::<f64>(),
+        left_s,
         jobs,
     }
 }

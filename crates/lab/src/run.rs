@@ -14,9 +14,9 @@ pub trait Watch: Sync {
         let _ = work;
     }
 
-    /// A run of `virtual_s` seconds of virtual time ended, and took `cpu_s` seconds of CPU time.
-    fn ended(&self, virtual_s: f64, cpu_s: f64) {
-        let _ = (virtual_s, cpu_s);
+    /// A run of point number `point` ended: `virtual_s` seconds of virtual time took `cpu_s` seconds of CPU time.
+    fn ended(&self, point: usize, virtual_s: f64, cpu_s: f64) {
+        let _ = (point, virtual_s, cpu_s);
     }
 
     /// A run advanced by `by` of virtual time and processed `events` events.
@@ -27,10 +27,8 @@ pub trait Watch: Sync {
 }
 
 /// How much there is to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
-    /// Points, each of which is run as often.
-    pub points: usize,
     /// Runs of all points together, those included that are there already.
     pub runs: u64,
     /// Runs that are missing.
@@ -39,6 +37,8 @@ pub struct Work {
     pub total_s: f64,
     /// Virtual time of those that are there already, in seconds.
     pub there_s: f64,
+    /// Virtual time of the runs that are missing of each point, in seconds.
+    pub left_s: Vec<f64>,
     /// Threads.
     pub jobs: usize,
 }

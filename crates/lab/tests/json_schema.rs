@@ -105,7 +105,7 @@ fn what_the_parser_refuses_for_its_keys_the_schema_refuses() {
         ("a number for a word", replaced("\"tcp-newreno\"", "3")),
         ("a word that a number-or-word does not know", chain() + "[tcp]\nwindow = \"wide\"\n"),
         ("a flag that is a word", chain() + "[tcp]\ntimestamps = \"yes\"\n"),
-        ("a flow from nowhere", chain() + "[[flow]]\ndst = \"n4\"\n"),
+        ("a place without a y", chain() + "[[flow]]\nsrc = \"n0\"\ndst = { x_m = 1 }\n"),
         ("a flow that is a table", replaced("[[flow]]", "[flow]")),
         ("a table that is a list", replaced("[nodes]", "[[nodes]]")),
         ("a sweep over a value", chain() + "\"tcp.mss_bytes\" = 3\n"),
@@ -166,7 +166,7 @@ fn a_key_carries_its_meaning_range_words_and_default() {
     assert_eq!(schema["required"], json!(["duration_s"]));
     assert_eq!(schema["additionalProperties"], json!(false));
     let flow = &schema["$defs"]["flow"];
-    assert_eq!(flow["required"], json!(["src", "dst"]));
+    assert_eq!(schema["$defs"]["obstacle.corners"]["required"], json!(["x_m", "y_m"]));
     assert_eq!(flow["properties"]["kind"]["default"], json!("bulk"));
     let window = &schema["$defs"]["tcp"]["properties"]["window"]["anyOf"];
     assert_eq!(window[1]["enum"], json!(["unclamped"]));

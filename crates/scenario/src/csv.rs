@@ -1,8 +1,9 @@
-//! CSV files of nodes and flows: the header names keys of `[[node]]` or `[[flow]]`, each line is one entry. Quotes are not
-//! part of the format.
+//! CSV files of nodes and flows: the header names keys of `[[node]]` or `[[flow]]`, each line is one entry. Semicolons stand
+//! for the commas if the header has any. Quotes are not part of the format.
 
 use super::document::{Entry, Node, Table, Value};
 use super::schema::{Key, Takes, check};
+use super::separated::{Separator, decimal_comma, rows};
 use super::source::{Origin, Problem, Problems, Source, nearest};
 use std::sync::Arc;
 
@@ -12,23 +13,26 @@ use std::sync::Arc;
 ///
 /// Everything that is wrong with the file: unknown columns, missing cells, values out of range.
 pub fn entries(source: &Arc<Source>, keys: &'static [Key], what: &str) -> Result<Vec<Node>, Problems> {
-    let mut lines = lines(source);
+    let place = |span| Origin { source: source.clone(), span };
+    let mut lines = rows(&source.text).map(place);
     let Some(header) = lines.next() else {
-        let start = Origin { source: source.clone(), span: 0..0 };
         let names: Vec<&str> = keys.iter().map(|k| k.name).collect();
         return Err(Problem::new("an empty file")
-            .at(&start)
+            .at(&place(0..0))
             .help(format!("its first line names columns: {}", names.join(",")))
             .into());
     };
-    let columns = columns(&header, keys)?;
+    let separator = Separator::of(text(&header));
+    let columns = columns(cells(&header, separator), keys)?;
     let mut problems = Vec::new();
     let mut entries = Vec::new();
     for (number, line) in lines.enumerate() {
-        match entry(&line, &columns) {
+        match entry(&line, separator, &columns) {
             Ok(table) => {
-                check(&table, &line.origin, &format!("{what}.{number}"), keys, &mut problems);
-                entries.push(Node { origin: line.origin, value: Value::Table(table) });
+                let before = problems.len();
+                check(&table, &line, &format!("{what}.{number}"), keys, &mut problems);
+                problems[before..].iter_mut().for_each(explain_decimal_comma);
+                entries.push(Node { origin: line, value: Value::Table(table) });
             }
             Err(problem) => problems.push(problem),
         }
@@ -36,38 +40,16 @@ pub fn entries(source: &Arc<Source>, keys: &'static [Key], what: &str) -> Result
     if problems.is_empty() { Ok(entries) } else { Err(Problems(problems)) }
 }
 
-struct Line {
-    origin: Origin,
+/// The cells of a line, without the white space around them.
+fn cells(line: &Origin, separator: Separator) -> impl Iterator<Item = Origin> {
+    let place = |span| Origin { source: line.source.clone(), span };
+    separator.cells(&line.source.text, line.span.clone()).map(place)
 }
 
-/// Lines that are neither empty nor comments (`#`).
-fn lines(source: &Arc<Source>) -> impl Iterator<Item = Line> {
-    let mut start = 0;
-    let spans: Vec<_> = source
-        .text
-        .split_inclusive('\n')
-        .map(|line| {
-            let span = start..start + line.trim_end().len();
-            start += line.len();
-            span
-        })
-        .filter(|span| {
-            let text = source.text[span.clone()].trim_start();
-            !text.is_empty() && !text.starts_with('#')
-        })
-        .collect();
-    spans.into_iter().map(|span| Line { origin: Origin { source: source.clone(), span } })
-}
-
-impl Line {
-    /// The cells, without the white space around them.
-    fn cells(&self) -> impl Iterator<Item = Origin> {
-        let mut start = self.origin.span.start;
-        self.origin.source.text[self.origin.span.clone()].split(',').map(move |cell| {
-            let begin = start + (cell.len() - cell.trim_start().len());
-            start += cell.len() + 1;
-            Origin { source: self.origin.source.clone(), span: begin..begin + cell.trim().len() }
-        })
+/// Spreadsheets write numbers as people do where they are.
+fn explain_decimal_comma(problem: &mut Problem) {
+    if let Some(help) = problem.at.as_ref().and_then(|at| decimal_comma(text(at))) {
+        problem.help = Some(help);
     }
 }
 
@@ -75,9 +57,9 @@ fn text(origin: &Origin) -> &str {
     &origin.source.text[origin.span.clone()]
 }
 
-fn columns(header: &Line, keys: &'static [Key]) -> Result<Vec<&'static Key>, Problem> {
+fn columns(header: impl Iterator<Item = Origin>, keys: &'static [Key]) -> Result<Vec<&'static Key>, Problem> {
     let mut columns: Vec<&Key> = Vec::new();
-    for cell in header.cells() {
+    for cell in header {
         let key = column(&cell, keys)?;
         if columns.iter().any(|known| known.name == key.name) {
             return Err(Problem::new(format!("a second column `{}`", key.name))
@@ -105,11 +87,11 @@ fn column(cell: &Origin, keys: &'static [Key]) -> Result<&'static Key, Problem> 
     })
 }
 
-fn entry(line: &Line, columns: &[&'static Key]) -> Result<Table, Problem> {
-    let cells: Vec<Origin> = line.cells().collect();
+fn entry(line: &Origin, separator: Separator, columns: &[&'static Key]) -> Result<Table, Problem> {
+    let cells: Vec<Origin> = cells(line, separator).collect();
     if cells.len() != columns.len() {
         return Err(Problem::new(format!("{} columns in the header, {} here", columns.len(), cells.len()))
-            .at(&line.origin)
+            .at(line)
             .help("every line has one value for each column of the header"));
     }
     let pairs = columns.iter().zip(cells).filter(|(_, cell)| !cell.span.is_empty());

@@ -101,6 +101,7 @@ impl Definitions {
             Takes::Word(words) => word(words),
             Takes::Flag => json!({ "type": "boolean" }),
             Takes::Text => json!({ "type": "string" }),
+            Takes::TextOrTable(keys) => json!({ "anyOf": [{ "type": "string" }, self.shared(path, keys)] }),
             Takes::Texts => json!({ "type": "array", "items": { "type": "string" } }),
             Takes::Integers(min, max) => {
                 json!({ "type": "array", "minItems": 1, "items": integer(min, max) })

@@ -27,7 +27,7 @@ pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, ols
 pub use transports::{DOOR, FEEDBACK, PACING, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp};
 
 /// Longest run: about 116 days.
-const LONGEST_S: f64 = 1e7;
+pub(crate) const LONGEST_S: f64 = 1e7;
 /// Farthest coordinate: a thousand kilometres from the origin.
 const FAR_M: f64 = 1e6;
 /// Whole numbers that TOML can write.
@@ -71,7 +71,10 @@ pub mod scenario {
 
 /// The top level.
 pub const SCENARIO: &[Key] = &[
-    Key::text("name", "what the scenario is called in results; default: the name of its folder"),
+    Key::text(
+        "name",
+        "what the scenario is called in results; default: the name of its file, or of its folder if that is scenario.toml",
+    ),
     scenario::DURATION_S.key,
     scenario::WARMUP_S.key,
     scenario::SEED.key,
@@ -94,6 +97,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
     Key::tables("node", NODE, "nodes placed one by one"),
     Key::table("mobility", MOBILITY, "how wireless nodes move"),
+    Key::tables("obstacle", OBSTACLE, "walls and buildings that weaken what passes through them; see above"),
     Key::table("flows", FLOWS, "flows made by a rule or listed in a file; after those of [[flow]]"),
     Key::tables("flow", FLOW, "flows listed one by one"),
     Key::tables("link", LINK, "wired full-duplex links"),
@@ -131,11 +135,6 @@ pub const QUESTION: &[Key] = &[
 pub mod flow {
     use super::*;
 
-    /// `src`.
-    pub const SRC: Field<field::Word> = Field::word(Key::text("src", "name of the sending node").required());
-    /// `dst`.
-    pub const DST: Field<field::Word> =
-        Field::word(Key::text("dst", "name of the receiving node").required());
     /// `kind`.
     pub const KIND: Chosen<FlowKind> = choice!(
         "kind",
@@ -145,6 +144,7 @@ pub mod flow {
             "on-off" => FlowKind::OnOff,
             "request-response" => FlowKind::RequestResponse,
             "http" => FlowKind::Http,
+            "recorded" => FlowKind::Recorded,
         },
         "what is sent; see above",
     )
@@ -166,9 +166,18 @@ pub mod flow {
 
 /// `[[flow]]`.
 pub const FLOW: &[Key] = &[
-    Key::text("name", "name, unique; default: f and the number of the flow"),
-    flow::SRC.key,
-    flow::DST.key,
+    Key::text(
+        "name",
+        "name, unique; default: f and the number of the flow; of pairs: what stands before their numbers",
+    ),
+    Key::text_or_table("src", PLACE, "the sending node: its name, `last`, or a place; see above"),
+    Key::text_or_table("dst", PLACE, "the receiving node: its name, `last`, or a place; see above"),
+    Key::integer(
+        "pairs",
+        1,
+        1_000_000,
+        "as many flows between pairs of nodes that are drawn for each run, no pair twice; an end that is given is that of all; see above",
+    ),
     flow::KIND.key,
     Key::text(
         "class",
@@ -177,7 +186,12 @@ pub const FLOW: &[Key] = &[
     flow::START_S.key,
     flow::START_JITTER_S.key,
     Key::number("stop_s", 0.0, LONGEST_S, "when it stops; default: never"),
-    Key::word("transport", TRANSPORTS, "transport, except of cbr and on-off; default: the top level's"),
+    Key::word(
+        "transport",
+        TRANSPORTS,
+        "transport, except of cbr and on-off; default: the top level's, of recorded: none, datagrams",
+    ),
+    Key::text("file", "of recorded: CSV with the header time_s,bytes, beside the scenario"),
     Key::integer("bytes", 1, MANY, "of bulk: bytes to transfer; default: as many as the time allows"),
     Key::number("rate_kbps", 0.001, 1e9, "of cbr and on-off: rate of the payload, while on"),
     Key::integer("packet_bytes", 1, 65_507, "of cbr and on-off: UDP payload of a packet; default: 512"),
@@ -240,6 +254,8 @@ pub enum FlowKind {
     RequestResponse,
     /// The same, as browsing makes them.
     Http,
+    /// What a file says.
+    Recorded,
 }
 
 /// What [`draw::DRAW`] chooses.

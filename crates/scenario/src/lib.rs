@@ -13,9 +13,11 @@ pub mod keys;
 pub mod machines;
 pub mod movements;
 pub mod parameters;
+pub mod recorded;
 mod reference;
 mod resolve;
 pub mod schema;
+pub mod separated;
 pub mod source;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,8 @@ use hopline_core::Duration;
 use hopline_sim::spec::Spec;
 use schema::{Section, join};
 use source::{Origin, Problem, Problems, Source};
+use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,12 +87,20 @@ impl Scenario {
         Ok(changed)
     }
 
-    /// The name of the scenario: what it says, or its folder's name.
+    /// The name of the scenario: what it says, or that of its file. A file called `scenario.toml` is one of many, and known
+    /// by its folder.
     #[must_use]
     pub fn name(&self) -> String {
-        let folder = || self.folder.file_name().map(|n| n.to_string_lossy().into_owned());
+        const USUAL: &str = "scenario";
+        let name = |part: Option<&OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+        let of_file = || name(Path::new(&self.source.name).file_stem()).filter(|stem| stem != USUAL);
+        let of_folder = || {
+            let here = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+            // `.` and `..` have no name as they stand.
+            name(fs::canonicalize(here).as_deref().unwrap_or(here).file_name())
+        };
         let given = self.section().word("name").map(str::to_owned);
-        given.or_else(folder).unwrap_or_else(|| "scenario".into())
+        given.or_else(of_file).or_else(of_folder).unwrap_or_else(|| USUAL.into())
     }
 
     /// The text of the file.

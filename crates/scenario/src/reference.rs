@@ -21,7 +21,9 @@ fn below(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<
     for key in keys {
         let path = super::join(path, key.name);
         let (table, title) = match key.takes {
-            Takes::Table(table) | Takes::NumberOrTable(_, _, table) => (table, format!("`[{path}]`")),
+            Takes::Table(table) | Takes::NumberOrTable(_, _, table) | Takes::TextOrTable(table) => {
+                (table, format!("`[{path}]`"))
+            }
             Takes::Tables(table) => (table, format!("`[[{path}]]`")),
             _ => continue,
         };
@@ -64,6 +66,7 @@ fn takes(takes: Takes) -> String {
         Takes::Word(known) => words(known),
         Takes::Flag => "`true`, `false`".into(),
         Takes::Text => "text".into(),
+        Takes::TextOrTable(_) => "text, or table, below".into(),
         Takes::Table(_) => "table, below".into(),
         Takes::Tables(_) => "list of tables, below".into(),
         Takes::Lists => "table of lists".into(),

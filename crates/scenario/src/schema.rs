@@ -36,6 +36,8 @@ pub enum Takes {
     Text,
     /// A number in a range, both ends included, or a table with these keys.
     NumberOrTable(f64, f64, &'static [Key]),
+    /// Any string, or a table with these keys.
+    TextOrTable(&'static [Key]),
     /// A table with these keys.
     Table(&'static [Key]),
     /// A list of tables with these keys.
@@ -124,6 +126,12 @@ impl Key {
         Self::new(name, Takes::Text, doc)
     }
 
+    /// Any string, or a table with `keys`.
+    #[must_use]
+    pub const fn text_or_table(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
+        Self::new(name, Takes::TextOrTable(keys), doc)
+    }
+
     /// A table.
     #[must_use]
     pub const fn table(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
@@ -186,6 +194,7 @@ impl Key {
             Takes::Word(known) => format!("one of {}", words(known)),
             Takes::Flag => "true or false".into(),
             Takes::Text => "a string".into(),
+            Takes::TextOrTable(_) => "a string, or a table".into(),
             Takes::Texts => "a list of strings".into(),
             Takes::Integers(min, max) => format!("a list of whole numbers from {min} to {max}"),
             Takes::Table(_) | Takes::Lists | Takes::Settings => format!("a table, [{}]", self.name),
@@ -292,10 +301,11 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
                 );
             }
         }
-        (Takes::Flag, Value::Boolean(_)) | (Takes::Text, Value::Text(_)) => {}
-        (Takes::Table(keys) | Takes::NumberOrTable(_, _, keys), Value::Table(table)) => {
-            check(table, &node.origin, path, keys, problems)
-        }
+        (Takes::Flag, Value::Boolean(_)) | (Takes::Text | Takes::TextOrTable(_), Value::Text(_)) => {}
+        (
+            Takes::Table(keys) | Takes::NumberOrTable(_, _, keys) | Takes::TextOrTable(keys),
+            Value::Table(table),
+        ) => check(table, &node.origin, path, keys, problems),
         (Takes::Tables(keys), Value::Array(items)) => {
             for (i, item) in items.iter().enumerate() {
                 match &item.value {
@@ -418,7 +428,7 @@ impl<'a> Section<'a> {
         self.narrow(name)
     }
 
-    /// A string or word, given or by default; `None` also where a number is given instead.
+    /// A string or word, given or by default; `None` also where a number or a table is given instead.
     #[must_use]
     pub fn word(&self, name: &str) -> Option<&'a str> {
         match (self.node(name).map(|n| &n.value), self.key(name).default) {
@@ -459,7 +469,9 @@ impl<'a> Section<'a> {
     /// A table below; everything in it reads as its default if it is not given.
     #[must_use]
     pub fn section(&self, name: &str) -> Self {
-        let (Takes::Table(keys) | Takes::NumberOrTable(_, _, keys)) = self.key(name).takes else {
+        let (Takes::Table(keys) | Takes::NumberOrTable(_, _, keys) | Takes::TextOrTable(keys)) =
+            self.key(name).takes
+        else {
             unreachable!("`{name}` is declared as a table")
         };
         match self.node(name) {

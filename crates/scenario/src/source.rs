@@ -1,5 +1,6 @@
 //! Where a value came from, and what is wrong with it: every problem names its file, line and column.
 
+use super::separated::mark_len;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -48,12 +49,16 @@ impl Source {
     /// Line and column of a byte offset, both from 1; the column counts characters.
     #[must_use]
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
-        let end =
-            (0..=offset.min(self.text.len())).rev().find(|&i| self.text.is_char_boundary(i)).unwrap_or(0);
-        let before = &self.text[..end];
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        line_column(&self.text, offset)
     }
+}
+
+/// Line and column of a byte offset in `text`, both from 1; the column counts characters, and no byte order mark.
+pub(crate) fn line_column(text: &str, offset: usize) -> (usize, usize) {
+    let end = (0..=offset.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+    let before = &text[..end];
+    let line_start = before.rfind('\n').map_or_else(|| mark_len(before), |i| i + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 /// The bytes of a file, without waiting for what never ends, such as /dev/zero or a pipe that nobody writes to.
@@ -219,6 +224,15 @@ mod tests {
         assert_eq!(source.line_column("a\nβ".len()), (2, 2));
         assert_eq!(source.line_column(3), (2, 1), "the middle of a character belongs to it");
         assert_eq!(source.line_column(999), (3, 1));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_column() {
+        let source = Source { name: "x".into(), text: "\u{feff}ab\nc".into() };
+        assert_eq!(source.line_column(0), (1, 1));
+        assert_eq!(source.line_column(3), (1, 1));
+        assert_eq!(source.line_column(4), (1, 2));
+        assert_eq!(source.line_column(6), (2, 1));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use hopline_transport::tcp::{AckPolicy, Config, Variant};
 
 mod cells;
 mod door;
+mod ends;
 mod errors;
 mod feedback;
 mod files;
@@ -21,9 +22,11 @@ mod laws;
 mod losses;
 mod neighborhood;
 mod no_ack;
+mod obstacles;
 mod outages;
 mod pacing;
 mod proxies;
+mod ranges;
 mod recovery;
 mod settings;
 mod traffic;
@@ -497,7 +500,8 @@ fn every_key_documents_itself_and_is_unique_in_its_table() {
             assert!(table[..i].iter().all(|other| other.name != key.name), "{} twice", key.name);
             if let schema::Takes::Table(below)
             | schema::Takes::Tables(below)
-            | schema::Takes::NumberOrTable(_, _, below) = key.takes
+            | schema::Takes::NumberOrTable(_, _, below)
+            | schema::Takes::TextOrTable(below) = key.takes
             {
                 walk(below);
             }

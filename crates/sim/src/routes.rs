@@ -4,6 +4,7 @@ use crate::outage;
 use crate::spec::{Blocks, RadioInterface, Spec, radios};
 use hopline_core::{Instant, NodeId};
 use hopline_radio::phy::grid::CellGrid;
+use hopline_radio::phy::obstacles::Obstacles;
 use hopline_routing::static_routes::{Edge, StaticRoutes};
 
 /// Shortest paths to every end of a flow and every tap: over the radio where the receive threshold is reached at the start
@@ -46,8 +47,10 @@ fn add_wires(spec: &Spec, edges: &mut [Vec<Edge>]) {
 
 fn radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
     let mut edges = vec![Vec::new(); spec.nodes.len()];
-    let Some(radio) = &spec.radio else { return edges };
-    let range_m = radio.phy.propagation.range_for(&radio.phy.radio, radio.phy.radio.rx_threshold_w);
+    let Some(radio_spec) = &spec.radio else { return edges };
+    let phy = &radio_spec.phy;
+    let range_m = phy.propagation.range_for(&phy.radio, phy.radio.rx_threshold_w);
+    let obstacles = Obstacles::new(&radio_spec.obstacles);
     if range_m <= 0.0 {
         return edges;
     }
@@ -65,7 +68,14 @@ fn radio_neighbours(spec: &Spec) -> Vec<Vec<Edge>> {
             let RadioInterface { node: to, channel, .. } = radios[other.index()];
             let edges = &mut edges[radio.node.index()];
             if to != radio.node && channel == radio.channel && edges.iter().all(|edge| edge.to != to) {
-                let distance_m = grid.position(other).map_or(0.0, |p| p.distance_m(position));
+                let there = grid.position(other).unwrap_or(position);
+                let distance_m = there.distance_m(position);
+                if !obstacles.is_empty() {
+                    let clear_w = phy.propagation.received_w(&phy.radio, distance_m);
+                    if clear_w * obstacles.gain(position, there) < phy.radio.rx_threshold_w {
+                        continue;
+                    }
+                }
                 edges.push(Edge { to, weight: (distance_m * 1000.0) as u64 });
             }
         }

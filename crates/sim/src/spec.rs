@@ -19,11 +19,13 @@ use hopline_queue::neighborhood_red;
 use hopline_queue::{CoDelConfig, FqCoDelConfig, RedConfig};
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
+use hopline_radio::phy::obstacles::Obstacle;
 use hopline_radio::{mac, phy};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_wire::dot11::MacAddr;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// One network, its protocols and its traffic. Everything but the run number, which is given to the world.
 #[derive(Clone, Debug)]
@@ -193,6 +195,8 @@ pub struct RadioSpec {
     pub errors: ErrorModel,
     /// More of them, on what one node hears of another; at most one a pair and direction. Default none.
     pub losses: Vec<LossSpec>,
+    /// What stands between the nodes, and weakens what passes through it. Default nothing.
+    pub obstacles: Vec<Obstacle>,
     /// Neighborhood RED, if nodes have it.
     pub neighborhood: Option<NeighborhoodSpec>,
     /// What a radio takes from its battery. Of no effect but on results.
@@ -479,6 +483,22 @@ pub enum Traffic {
         /// Who says what, and when.
         exchange: Exchange,
     },
+    /// What was recorded somewhere, from `src` to `dst`.
+    Recorded {
+        /// Transport and configuration of both endpoints; `None`: each packet is a datagram of UDP.
+        over: Option<Transport>,
+        /// The packets in the order of time; at least one. Datagrams have at most 65,507 bytes.
+        packets: Arc<[Recorded]>,
+    },
+}
+
+/// A packet that was recorded, or whatever was handed over at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// When, since the flow starts.
+    pub at: Duration,
+    /// How many bytes, above zero.
+    pub bytes: u64,
 }
 
 /// Requests and responses, one transaction after the other.
@@ -500,6 +520,7 @@ impl Traffic {
     pub const fn transport(&self) -> Option<&Transport> {
         match self {
             Self::Bulk { over, .. } | Self::Exchange { over, .. } => Some(over),
+            Self::Recorded { over, .. } => over.as_ref(),
             Self::Cbr { .. } | Self::OnOff { .. } => None,
         }
     }

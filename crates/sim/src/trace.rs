@@ -10,8 +10,8 @@ mod pcap;
 
 pub use crate::packet::{Body, Carried, Packet};
 pub use ns2::Ns2;
-pub use pcap::Pcap;
 pub(crate) use pcap::emit;
+pub use pcap::{Captured, Pcap};
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

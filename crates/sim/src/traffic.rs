@@ -4,6 +4,7 @@ use crate::event::Event;
 use crate::flow::{Does, Side};
 use crate::trace::Tracer;
 use crate::world::World;
+use hopline_core::Instant;
 use hopline_transport::Signal;
 
 impl<T: Tracer> World<T> {
@@ -36,11 +37,21 @@ impl<T: Tracer> World<T> {
     fn let_do(&mut self, flow: u32, does: Does) {
         match does {
             Does::Nothing => {}
-            Does::Moves(side) => self.drive_endpoint(flow, side),
+            Does::Waits(due) => self.kernel.schedule(due, Event::Application { flow }),
+            Does::Moves(side, due) => {
+                self.drive_endpoint(flow, side);
+                self.wake_at(flow, due);
+            }
             Does::Sends(outgoing, due) => {
                 self.originate(outgoing.from, outgoing.packet);
-                self.kernel.schedule(due, Event::Application { flow });
+                self.wake_at(flow, due);
             }
+        }
+    }
+
+    fn wake_at(&mut self, flow: u32, due: Option<Instant>) {
+        if let Some(due) = due {
+            self.kernel.schedule(due, Event::Application { flow });
         }
     }
 }

@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::outcome::Connected;
-use hopline_sim::spec::{Draw, Exchange};
+use hopline_sim::spec::{Draw, Exchange, Recorded, Traffic, Transport};
 use hopline_sim::{NoTrace, Spec, World, simulate};
 use hopline_transport::tcp;
 use support::{Build, chain, link, ns2_tcp, standing, wired};
@@ -171,4 +171,47 @@ fn pages_do_not_depend_on_how_long_they_take() {
     let (fast, slow) = (sizes(2_000_000), sizes(1_000_000));
     assert_eq!(fast.bytes_received, slow.bytes_received);
     assert!(fast.completion < slow.completion && slow.completion.is_some());
+}
+
+/// Packets at milliseconds since the start of the flow, with so many bytes.
+fn recorded(over: Option<Transport>, packets: &[(u64, u64)]) -> Traffic {
+    let packet = |&(at, bytes): &(u64, u64)| Recorded { at: ms(at), bytes };
+    Traffic::Recorded { over, packets: packets.iter().map(packet).collect() }
+}
+
+#[test]
+fn recorded_datagrams_leave_when_they_did_with_the_sizes_that_they_had() {
+    let packets = [(250, 100), (250, 1400), (1000, 1), (4000, 500)];
+    let spec = long_wire().flow(0, 1, recorded(None, &packets)).from(2.0).seconds(10);
+    let flow = simulate(&spec, 1).flows.remove(0);
+    assert_eq!((flow.segments_sent, flow.segments_received, flow.bytes_received), (4, 4, 2001));
+    assert_eq!(flow.data.first_sent, Some(Instant::from_millis(2250)));
+    assert_eq!(flow.data.last_sent, Some(Instant::from_millis(6000)));
+    let at_the_end_of_second = |second: usize| flow.series[second - 1].bytes_received;
+    assert_eq!([2, 3, 4, 6, 7].map(at_the_end_of_second), [0, 1500, 1501, 1501, 2001]);
+}
+
+#[test]
+fn a_recording_over_a_transport_is_handed_over_as_it_was_and_closed_after_its_last() {
+    let packets = [(0, 3000), (500, 10), (2000, 100_000)];
+    let spec = long_wire().flow(0, 1, recorded(Some(ns2_tcp(20).into()), &packets)).seconds(20);
+    let flow = simulate(&spec, 1).flows.remove(0);
+    assert_eq!(flow.bytes_received, 103_010);
+    let completion = flow.completion.expect("it came to its end").as_secs_f64();
+    assert!((2.1..6.0).contains(&completion), "{completion}");
+    assert_eq!(flow.series[0].bytes_received, 3010);
+    assert_eq!(flow.segments_received, flow.segments_sent - flow.retransmissions);
+    assert!(flow.data.last_sent < Some(Instant::from_secs(8)), "{:?}", flow.data.last_sent);
+}
+
+#[test]
+fn a_recording_that_is_stopped_falls_silent() {
+    let packets = [(0, 100), (1000, 100), (2000, 100), (3000, 100)];
+    for over in [None, Some(ns2_tcp(20).into())] {
+        let spec = long_wire().flow(0, 1, recorded(over, &packets)).until(1.5).seconds(10);
+        let flow = simulate(&spec, 1).flows.remove(0);
+        assert_eq!((flow.bytes_received, flow.completion), (200, None));
+        assert_eq!(flow.active, ms(1500));
+        assert!(flow.data.last_sent < Some(Instant::from_millis(1600)), "{:?}", flow.data.last_sent);
+    }
 }

@@ -257,6 +257,10 @@ fn check(spec: &Spec, outcome: &Outcome) -> Result<(), TestCaseError> {
             Traffic::Cbr { packet_bytes, .. } | Traffic::OnOff { packet_bytes, .. } => {
                 u64::from(*packet_bytes)
             }
+            Traffic::Recorded { over: Some(over), .. } => u64::from(over.mss()),
+            Traffic::Recorded { over: None, packets } => {
+                packets.iter().map(|packet| packet.bytes).max().unwrap_or(0)
+            }
         };
         prop_assert!(flow.goodput_bps() <= capacity_bps(spec), "{flow:?}");
         prop_assert!(flow.bytes_received <= flow.segments_sent * segment);

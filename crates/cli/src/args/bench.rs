@@ -1,5 +1,6 @@
 //! `bench`.
 
+use super::number::whole;
 use clap::{ArgGroup, Args as Arguments};
 use hopline_net::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Rate, Transport};
 use std::net::IpAddr;
@@ -13,15 +14,16 @@ Examples:
   hopline bench -c drone-3
   hopline bench -c drone-3 -C cubic -t 30 -P 4
   hopline bench -c drone-3 -u -b 5M --bidir
-  hopline bench -c drone-3 --window 12 -R -J | jq .end.sum_received.bits_per_second
-  hopline link --rate 20mbit --delay 25ms --loss 5% --far 'hopline bench -s' -- sh -c 'hopline bench -c $HOPLINE_FAR'
-  iperf3 -c drone-3                        # to hopline bench -s; and the other way round with -u or -C
+  hopline bench -c drone-3 -R -J | jq .end.sum_received.bits_per_second
+  hopline link --rate 20mbit --delay 25ms --loss 5% --far 'hopline bench -s' \\
+    -- sh -c 'hopline bench -c $HOPLINE_FAR'
+  iperf3 -c drone-3   # to hopline bench -s; the other way round with -u or -C
 
-Options, JSON keys and the conversation are iperf3's: over TCP and UDP either end may be iperf3. TPA needs hopline at both.
-The server serves TPA (UDP), TCP and UDP at one port number, one test at a time.
+Options, JSON keys and the conversation are iperf3's: over TCP and UDP either end may be iperf3. TPA needs \
+hopline at both. The server serves TPA (UDP), TCP and UDP at one port number, one test at a time.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
 
-const DAY: i64 = 86_400;
+const DAY: u64 = 86_400;
 
 #[derive(Debug, Arguments)]
 #[command(group(ArgGroup::new("side").required(true).args(["server", "client"])))]
@@ -34,6 +36,7 @@ pub(crate) struct Bench {
     pub(crate) client: Option<String>,
     /// Port of the server, UDP and TCP
     #[arg(short, long, value_name = "PORT", default_value_t = PORT)]
+    #[arg(value_parser = whole::<u16>(0..=65_535), allow_negative_numbers = true)]
     pub(crate) port: u16,
     /// Time between reports; 0: none
     #[arg(short, long, value_name = "SECONDS", default_value = "1")]
@@ -68,14 +71,14 @@ pub(crate) struct Bench {
 pub(crate) struct Test {
     /// How long to measure [default: 10]
     #[arg(short, long, value_name = "SECONDS", conflicts_with_all = ["bytes", "server"])]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=DAY))]
+    #[arg(value_parser = whole::<u32>(1..=DAY), allow_negative_numbers = true)]
     pub(crate) time: Option<u32>,
     /// Measure until so much has arrived; K, M, G: 2^10, 2^20, 2^30
     #[arg(short = 'n', long, value_name = "BYTES[KMG]", value_parser = bytes, conflicts_with = "server")]
     pub(crate) bytes: Option<u64>,
     /// Streams at the same time
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, conflicts_with = "server")]
-    #[arg(value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_STREAMS)))]
+    #[arg(value_parser = whole::<u8>(1..=MAX_STREAMS.into()), allow_negative_numbers = true)]
     pub(crate) parallel: u8,
     /// The server sends
     #[arg(short = 'R', long, conflicts_with = "server")]
@@ -111,7 +114,7 @@ pub(crate) struct Test {
     pub(crate) socket_buffer: Option<u32>,
     /// Data of a segment; TCP
     #[arg(short = 'M', long, value_name = "BYTES", conflicts_with = "server")]
-    #[arg(value_parser = clap::value_parser!(u16).range(88..=32_767))]
+    #[arg(value_parser = whole::<u16>(88..=32_767), allow_negative_numbers = true)]
     pub(crate) set_mss: Option<u16>,
     /// Send little at once, too (TCP_NODELAY)
     #[arg(short = 'N', long, conflicts_with = "server")]
@@ -127,7 +130,7 @@ pub(crate) struct Test {
     pub(crate) title: Option<String>,
     /// Milliseconds that an attempt to connect may take [default: 10000]
     #[arg(long, value_name = "MS", conflicts_with = "server")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=DAY * 1000))]
+    #[arg(value_parser = whole::<u32>(1..=DAY * 1000), allow_negative_numbers = true)]
     pub(crate) connect_timeout: Option<u32>,
     /// Show what the server prints, too
     #[arg(long, conflicts_with = "server")]
@@ -137,11 +140,12 @@ pub(crate) struct Test {
     #[arg(conflicts_with = "server")]
     pub(crate) latency: Duration,
     /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput [default: 6]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=12), conflicts_with = "server")]
+    #[arg(long, value_name = "N", conflicts_with = "server")]
+    #[arg(value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: Option<u8>,
     /// Let so much pass before anything counts
     #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0, conflicts_with_all = ["bytes", "server"])]
-    #[arg(value_parser = clap::value_parser!(u32).range(..=DAY))]
+    #[arg(value_parser = whole::<u32>(0..=DAY), allow_negative_numbers = true)]
     pub(crate) omit: u32,
 }
 

@@ -1,5 +1,6 @@
 //! `link`.
 
+use super::number::whole;
 use clap::Args as Arguments;
 use hopline_core::{Duration, Instant};
 use std::path::PathBuf;
@@ -7,15 +8,19 @@ use std::str::FromStr;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  hopline link --rate 20mbit --delay 25ms --loss 5% --far 'hopline bench -s' -- sh -c 'hopline bench -c $HOPLINE_FAR'
-  hopline link --delay 100ms --far 'hopline recv -o in' -- sh -c 'hopline send video.mp4 $HOPLINE_FAR'
+  hopline link --rate 20mbit --delay 25ms --loss 5% --far 'hopline bench -s' \\
+    -- sh -c 'hopline bench -c $HOPLINE_FAR'
+  hopline link --delay 100ms --far 'hopline recv -o in' \\
+    -- sh -c 'hopline send video.mp4 $HOPLINE_FAR'
   hopline link --rate 2mbit --outage 10s..30s -- ping -c 40 10.80.0.2
-  hopline link --loss 10% --loss-burst 4            # a shell on the near host; on the far one:
+  hopline link --loss 10% --loss-burst 4   # a shell; on the far host:
   nsenter --net=$HOPLINE_FAR_NETNS iperf3 -s
 
-Both commands see HOPLINE_NEAR and HOPLINE_FAR (addresses), HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. --far starts 300 ms
-before COMMAND and is stopped after it; what it prints goes to stderr. Needs root and /dev/net/tun. IPv4 only.
-Exit codes: COMMAND's own, 128 and its number if a signal ended it; 1 too if the link itself was late; 2 wrong usage.";
+Both commands see HOPLINE_NEAR and HOPLINE_FAR (addresses), HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. --far \
+starts 300 ms before COMMAND and is stopped after it; what it prints goes to stderr. Needs root and \
+/dev/net/tun. IPv4 only.
+Exit codes: COMMAND's own, 128 and its number if a signal ended it; 1 too if the link itself was late; 2 wrong \
+usage.";
 
 #[derive(Debug, Arguments)]
 pub(crate) struct Link {
@@ -42,9 +47,10 @@ pub(crate) struct Link {
     pub(crate) corrupt: Share,
     /// Packets that may wait for the rate
     #[arg(long, value_name = "PACKETS", default_value_t = 100)]
+    #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) queue: u32,
     /// A router on the path has this MTU, and nobody is told (no ICMP)
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(68..))]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u16>(68..=65_535), allow_negative_numbers = true)]
     pub(crate) mtu: Option<u16>,
     /// Nothing passes meanwhile; may be repeated
     #[arg(long, value_name = "FROM..TO")]
@@ -60,6 +66,7 @@ pub(crate) struct Link {
     pub(crate) loss_back: Option<Share>,
     /// Which packets are lost is drawn from this
     #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Runs on the far host, through a shell, until COMMAND has ended
     #[arg(long, value_name = "COMMAND")]

@@ -11,8 +11,9 @@ Examples:
   hopline proxy status
   hopline proxy status --follow
 
-A file has a table [[proxy]] for each: docs/proxy.md, and `hopline schema proxy` for editors. `run` sets up what it needs
-and takes it back when it ends, or is killed; SIGHUP has it read its file again without losing a connection.
+A file has a table [[proxy]] for each: docs/proxy.md, and `hopline schema proxy` for editors. `run` sets up \
+what it needs and takes it back when it ends, or is killed; SIGHUP has it read its file again without losing a \
+connection.
 Exit codes: 0 done, 1 failed while it ran, 2 wrong usage or wrong input: nothing was set up.";
 
 /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets

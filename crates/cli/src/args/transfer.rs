@@ -1,6 +1,7 @@
 //! `send` and `recv`.
 
 use super::bench::bytes;
+use super::number::{count, whole};
 use clap::Args as Arguments;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -12,9 +13,9 @@ Examples:
   hopline send logs/ drone-3:7172 --patience 3600
   tar c data | hopline send - base --name data.tar
 
-A connection that breaks is made again and goes on where it stopped; so does the same command given again, at once,
-whatever became of the first. A receiver that is stopped or gone is waited for, as long as --patience lasts. Every
-file is checked by BLAKE3 at the other end before it takes its place.
+A connection that breaks is made again and goes on where it stopped; so does the same command given again, at \
+once, whatever became of the first. A receiver that is stopped or gone is waited for, as long as --patience \
+lasts. Every file is checked by BLAKE3 at the other end before it takes its place.
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage or input, 130 interrupted.";
 
 pub(super) const RECV_EXAMPLES: &str = "\
@@ -24,8 +25,8 @@ Examples:
   hopline recv -o incoming --quota 10G --expire 7
   hopline recv -o incoming --clean
 
-Anyone who reaches the port may send; nothing is replaced without --force, and nothing is written outside the directory.
-SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
+Anyone who reaches the port may send; nothing is replaced without --force, and nothing is written outside the \
+directory. SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 130 interrupted while something arrived.";
 
 /// What TPA has, seconds.
@@ -56,12 +57,13 @@ pub(crate) struct Send {
     pub(crate) name: Option<String>,
     /// How long to try again after nothing more arrived
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) patience: u32,
     /// How long the receiver may be silent before the connection is made anew; at most half of --patience counts
-    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
     pub(crate) silence: u32,
     /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=12))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: u8,
     #[command(flatten)]
     pub(crate) show: Show,
@@ -74,6 +76,7 @@ pub(crate) struct Recv {
     pub(crate) output: PathBuf,
     /// UDP port
     #[arg(short, long, value_name = "PORT", default_value_t = hopline_wire::tpa::PORT)]
+    #[arg(value_parser = whole::<u16>(0..=65_535), allow_negative_numbers = true)]
     pub(crate) port: u16,
     /// Listen on this address only
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
@@ -83,15 +86,17 @@ pub(crate) struct Recv {
     pub(crate) force: bool,
     /// Senders served at the same time, half of them at one address; others are told to try again
     #[arg(long, value_name = "N", default_value_t = CONVERSATIONS)]
+    #[arg(value_parser = count, allow_negative_numbers = true)]
     pub(crate) conversations: NonZeroU16,
     /// How long a sender may be silent before it is given up; what has arrived is kept
-    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
     pub(crate) silence: u32,
     /// Keep at most so much: partial files, those that are there included, and what is stored from now on
     #[arg(long, value_name = "BYTES[KMG]", value_parser = bytes)]
     pub(crate) quota: Option<u64>,
     /// Remove partial files that nothing was written to for so long; 0: never
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) expire: u32,
     /// List and remove the partial files in DIR that nobody is receiving, and leave
     #[arg(long)]
@@ -100,7 +105,7 @@ pub(crate) struct Recv {
     #[arg(long)]
     pub(crate) once: bool,
     /// TPA's cwndmax for what goes back; the sender's own decides on its data
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=12))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: u8,
     #[command(flatten)]
     pub(crate) show: Show,

@@ -6,13 +6,16 @@ use crate::console;
 use crate::problems::Failure;
 use crate::progress::Progress;
 use crate::table::{Align, kbps, render};
+use hopline_core::NodeId;
 use hopline_lab::comparison::GOODPUT;
 use hopline_lab::description::Description;
 use hopline_lab::metrics::Level;
-use hopline_lab::output::{self, Directory, Existing, Extra};
+use hopline_lab::output::{self, Captured, Directory, Existing, Extra};
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
 use hopline_lab::record::{ByKey, Done, FlowEnds, Record};
-use hopline_lab::{Comparison, Plan, Run, Scenario, Spec, Watch, Work, run};
+use hopline_lab::{Comparison, Plan, Problem, Run, Scenario, Spec, Watch, Work, run};
+use hopline_scenario::source::nearest;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Runs a scenario once.
@@ -21,14 +24,15 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let spec = scenario.spec(args.run)?;
     // What is wrong with its question is said before anything is run.
     let plan = Plan::new(&scenario, &[])?;
+    let extras = extras(args, &spec)?;
+    let report = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
+    report.as_ref().map(ReportFile::check).transpose()?;
     console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
     let progress = Progress::new(args.common.quiet);
-    progress.planned(Work { total_s: scenario.duration().as_secs_f64(), ..Work::default() });
-    let extras = extras(args);
-    let report = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
-    report.as_ref().map(ReportFile::check).transpose()?;
+    let total_s = scenario.duration().as_secs_f64();
+    progress.planned(Work { total_s, left_s: vec![total_s], ..Work::default() });
     let run = match &directory {
         Some(directory) => output::traced(directory, &spec, args.run, &extras, &progress)?,
         None => run::untraced(&spec, args.run, &progress)?,
@@ -61,10 +65,34 @@ fn page(plan: &Plan, number: u64, done: Done) -> Result<String, Failure> {
 }
 
 /// What the directory is to hold besides tables and manifest.
-fn extras(args: &Args) -> Vec<Extra> {
-    let asked =
-        [(args.pcap, Extra::Capture), (args.ns2_trace, Extra::Ns2Trace), (args.flowmon, Extra::Flowmon)];
-    asked.into_iter().filter(|(asked, _)| *asked).map(|(_, extra)| extra).collect()
+fn extras(args: &Args, spec: &Spec) -> Result<Vec<Extra>, Problem> {
+    let capture = captured(args, spec)?.map(Extra::Capture);
+    let others = [(args.ns2_trace, Extra::Ns2Trace), (args.flowmon, Extra::Flowmon)];
+    let others = others.into_iter().filter(|(asked, _)| *asked).map(|(_, extra)| extra);
+    Ok(capture.into_iter().chain(others).collect())
+}
+
+/// Of which nodes there is to be a capture, if there is to be one.
+fn captured(args: &Args, spec: &Spec) -> Result<Option<Captured>, Problem> {
+    if args.pcap_node.is_empty() {
+        return Ok(args.pcap.then_some(Captured::All));
+    }
+    let nodes: BTreeSet<NodeId> =
+        args.pcap_node.iter().map(|name| node_named(name, spec)).collect::<Result<_, _>>()?;
+    Ok(Some(Captured::Only(nodes)))
+}
+
+fn node_named(name: &str, spec: &Spec) -> Result<NodeId, Problem> {
+    const SHOWN: usize = 8;
+    let known = || spec.nodes.iter().map(|node| node.name.as_str());
+    if let Some((id, _)) = (0..).map(NodeId).zip(known()).find(|(_, known)| *known == name) {
+        return Ok(id);
+    }
+    let guess = nearest(name, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let more = if spec.nodes.len() > SHOWN { ", …" } else { "" };
+    let some = known().take(SHOWN).collect::<Vec<_>>().join(", ");
+    Err(Problem::new(format!("--pcap-node: there is no node `{name}`"))
+        .help(format!("{guess}the nodes are {some}{more}")))
 }
 
 fn describe(scenario: &Scenario, spec: &Spec, args: &Args, run: &Run, done: &Done) -> String {

@@ -101,8 +101,61 @@ fn options_that_make_no_sense() {
     for extra in ["--pcap", "--ns2-trace", "--flowmon"] {
         contains(&refused(&run_chain(&[extra])), &["--output"]);
     }
-    contains(&refused(&run_chain(&["--run", "first"])), &["invalid value 'first'"]);
-    contains(&refused(&hopline(["compare", "x.toml", "--runs", "0"])), &["0 is not in 1..=1000000"]);
+}
+
+#[test]
+fn numbers_that_are_none_in_words_that_say_what_would_be_one() {
+    let wrong = |args: &[&str], value: &str, right: &str| {
+        contains(
+            &refused(&hopline(args)),
+            &[&format!("invalid value '{value}' for '-"), &format!("': {right}\n")],
+        );
+    };
+    let million = "a whole number from 1 to 1000000";
+    wrong(&["run", "x.toml", "--run", "first"], "first", "a whole number from 1");
+    wrong(&["run", "x.toml", "--run", "0"], "0", "a whole number from 1");
+    wrong(&["movements", "x.toml", "--run", "0"], "0", "a whole number from 1");
+    wrong(&["run", "x.toml", "--seed", "1.5"], "1.5", "a whole number from 0");
+    wrong(
+        &["run", "x.toml", "--seed", "99999999999999999999"],
+        "99999999999999999999",
+        "a whole number from 0",
+    );
+    wrong(&["compare", "x.toml", "--runs", "ten"], "ten", million);
+    wrong(&["compare", "x.toml", "--runs", "0"], "0", million);
+    wrong(&["compare", "x.toml", "--runs", "-3"], "-3", million);
+    wrong(&["compare", "x.toml", "--jobs", "0"], "0", "a whole number from 1 to 65535");
+    wrong(&["sweep", "x.toml", "-o", "y", "--jobs", "many"], "many", "a whole number from 1 to 65535");
+    wrong(&["bench", "-c", "x", "-t", "-1"], "-1", "a whole number from 1 to 86400");
+    wrong(&["bench", "-c", "x", "-P", ""], "", "a whole number from 1 to 128");
+    wrong(&["bench", "-s", "-p", "70000"], "70000", "a whole number from 0 to 65535");
+    wrong(&["recv", "--conversations", "0"], "0", "a whole number from 1 to 65535");
+    wrong(&["recv", "--expire", "-1"], "-1", "a whole number from 0 to 4294967295");
+    wrong(&["send", "x", "y", "--window", "13"], "13", "a whole number from 1 to 12");
+    wrong(&["link", "--mtu", "67"], "67", "a whole number from 68 to 65535");
+}
+
+#[test]
+fn a_value_that_is_varied_twice() {
+    let file = scenario("chain");
+    let error = refused(&hopline(["compare", file.to_str().unwrap(), "--vary", "tcp.window=2,3,2"]));
+    contains(&error, &["`tcp.window` is varied over 2 twice", "--vary:1:16", "remove one of the two"]);
+}
+
+#[test]
+fn an_output_that_is_closed_is_a_failure_and_one_that_goes_away_is_none() {
+    let through_shell = |script: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_hopline")]).arg(scenario("chain"));
+        shell.env("NO_COLOR", "1").output().unwrap()
+    };
+    let closed = through_shell("exec \"$0\" run \"$1\" --set duration_s=1 >&-");
+    assert_eq!(closed.status.code(), Some(1));
+    contains(&stderr(&closed), &["cannot write to stdout: it is closed"]);
+    let quiet = through_shell("exec \"$0\" run \"$1\" --set duration_s=1 >/dev/null");
+    assert_eq!((quiet.status.code(), stderr(&quiet).as_str()), (Some(0), ""));
+    let piped = through_shell("\"$0\" run \"$1\" --set duration_s=1 | true");
+    assert_eq!((piped.status.code(), stderr(&piped).as_str()), (Some(0), ""));
 }
 
 #[test]

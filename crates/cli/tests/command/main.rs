@@ -34,8 +34,8 @@ fn help_names_commands_examples_and_exit_codes() {
         assert!(help.contains(word), "{word} is not in\n{help}");
     }
     for (sub, example) in [
-        ("run", "hopline run scenarios/walk/scenario.toml -o results/walk --pcap"),
-        ("compare", "hopline compare scenarios/chain/scenario.toml --vary tcp.window=2,3,8,32 --runs 20"),
+        ("run", "hopline run scenarios/walk/scenario.toml -o walk --pcap"),
+        ("compare", "hopline compare scenarios/chain/scenario.toml --vary tcp.window=2,8 --runs 20"),
         ("schema", "hopline schema > scenario.schema.json"),
         ("completions", "hopline completions fish > ~/.config/fish/completions/hopline.fish"),
         ("man", "hopline man | man -l -"),

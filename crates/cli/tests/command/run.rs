@@ -196,6 +196,40 @@ fn a_capture_starts_as_pcapng_does_and_changes_nothing() {
 }
 
 #[test]
+fn a_capture_of_some_nodes_has_their_interfaces_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let captured = |name: &str, more: &[&str]| {
+        let target = folder.path().join(name);
+        let run = json(&run_chain(&[&["-o", target.to_str().unwrap(), "--json"], more].concat()));
+        (fs::read(target.join("run.pcapng")).unwrap(), run["fingerprint"].clone())
+    };
+    // Blocks of type 1 describe interfaces, each with an option 2, its name (pcapng §4.2).
+    let has = |capture: &[u8], node: &str| {
+        let option = [&[2, 0, 2, 0][..], node.as_bytes()].concat();
+        capture.windows(option.len()).any(|bytes| bytes == option)
+    };
+    let (all, fingerprint) = captured("all", &["--pcap"]);
+    let (two, same) = captured("two", &["--pcap-node", "n4,n1", "--pcap-node", "n1"]);
+    assert_eq!(fingerprint, same);
+    assert!(["n0", "n1", "n2", "n3", "n4"].into_iter().all(|node| has(&all, node)));
+    assert!(has(&two, "n1") && has(&two, "n4"));
+    assert!(!["n0", "n2", "n3"].into_iter().any(|node| has(&two, node)));
+    assert!(two.len() > 10_000 && two.len() < all.len() * 3 / 4, "{} of {}", two.len(), all.len());
+}
+
+#[test]
+fn a_capture_of_a_node_that_is_not_there_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out");
+    let refused = run_chain(&["-o", target.to_str().unwrap(), "--pcap-node", "n0,n41"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = stderr(&refused);
+    assert!(said.contains("--pcap-node: there is no node `n41`"), "{said}");
+    assert!(said.contains("did you mean `n1`? the nodes are n0, n1, n2, n3, n4"), "{said}");
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
 fn response_times_have_a_table_of_their_own() {
     let web = scenario("web");
     let run = ["run", web.to_str().unwrap(), "--set", "duration_s=30", "-q"];
@@ -266,11 +300,13 @@ fn force_does_not_replace_what_is_not_a_result() {
 #[test]
 fn a_place_that_cannot_be_written_is_one_clear_failure() {
     let folder = tempfile::tempdir().unwrap();
-    let missing = folder.path().join("no/out");
+    fs::write(folder.path().join("file"), "").unwrap();
+    let missing = folder.path().join("file/no/out");
     let output = run_chain(&["-o", missing.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let error = stderr(&output);
     assert!(error.contains("cannot write") && error.lines().count() == 1, "{error}");
+    assert!(!error.contains(".hopline-"), "{error}");
 }
 
 #[test]

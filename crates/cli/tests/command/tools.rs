@@ -152,3 +152,26 @@ fn pages_that_cannot_be_written_are_one_clear_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(&format!("cannot write {}", file.display())), "{}", stderr(&output));
 }
+
+#[test]
+fn help_is_wrapped_once_whatever_the_width() {
+    // Wider than 110 columns nobody reads.
+    for (columns, width) in [("80", 80), ("200", 110)] {
+        let main = [vec!["--help"]].into_iter();
+        for args in main.chain(COMMANDS.map(|command| vec![command, "--help"])) {
+            let help = command().args(&args).env("COLUMNS", columns).output().unwrap();
+            let help = stdout(&help);
+            let begin = help.find("\nExample").or(help.find("\nExit codes:")).unwrap_or(help.len());
+            let lines: Vec<&str> = help[begin..].lines().collect();
+            for pair in lines.windows(2) {
+                let [line, next] = pair else { unreachable!("two lines") };
+                assert!(line.chars().count() <= width, "{args:?} {columns}: {line}");
+                let of_one_paragraph = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                if of_one_paragraph(line) && of_one_paragraph(next) && !next.starts_with("Exit codes:") {
+                    let first = next.split(' ').next().unwrap().chars().count();
+                    assert!(line.chars().count() + 1 + first > width, "{args:?} {columns}: {line} | {next}");
+                }
+            }
+        }
+    }
+}

@@ -31,6 +31,18 @@ fn a_chain_has_its_ranges_its_flow_and_its_route() {
 }
 
 #[test]
+fn circles_are_those_of_the_data_rate() {
+    let reach = |mbps: f64| {
+        let map = map(&format!(
+            "duration_s = 1\n[radio]\npreset = \"dot11a-ranges\"\n[mac]\ndata_rate_mbps = {mbps}\n\
+             [nodes]\nlayout = \"chain\"\ncount = 2\nspacing_m = 20\n[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n"
+        ));
+        [map.transmission_m, map.carrier_sense_m].map(|metres| metres.expect("there is a radio").round())
+    };
+    assert_eq!([reach(54.0), reach(6.0)], [[52.0, 366.0], [366.0, 366.0]]);
+}
+
+#[test]
 fn a_route_over_aodv_is_not_known() {
     assert_eq!(shipped("walk").flows[0].route, None);
 }

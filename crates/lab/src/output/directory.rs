@@ -1,6 +1,6 @@
 //! A directory that appears whole or not at all.
 
-use super::file::folder_of;
+use super::file::{folder_of, without_draft};
 use super::{FORMAT, MANIFEST};
 use std::fmt;
 use std::fs::{self, File};
@@ -27,6 +27,37 @@ pub struct Directory {
     existing: Existing,
     /// Removed with everything in it unless it becomes the target.
     draft: TempDir,
+    /// Folders on the way to it that were not there. Behind the draft, which goes first.
+    folders: Folders,
+}
+
+/// Folders that were made, the outermost first. They are removed again unless they are to stay.
+#[derive(Debug, Default)]
+struct Folders(Vec<PathBuf>);
+
+impl Folders {
+    /// Makes `folder` and those around it, as far as they are missing.
+    fn make(folder: &Path) -> Result<Self, OutputError> {
+        let missing: Vec<&Path> =
+            folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
+        let mut made = Self::default();
+        for folder in missing.into_iter().rev() {
+            fs::create_dir(folder).map_err(OutputError::at(folder))?;
+            made.0.push(folder.to_owned());
+        }
+        Ok(made)
+    }
+
+    fn stay(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        // Who has put something into one of them meanwhile keeps it.
+        let _ = self.0.iter().rev().try_for_each(fs::remove_dir);
+    }
 }
 
 /// Why results could not be kept.
@@ -85,15 +116,16 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// It exists and may not be replaced, or its parent cannot be written.
+    /// It exists and may not be replaced, or the folder that it is in can neither be made nor written.
     pub fn create(target: &Path, existing: Existing) -> Result<Self, OutputError> {
         // A target such as `results/` or `.` has no name to put a draft beside.
         let target = target.components().collect::<PathBuf>();
         check(&target, existing)?;
         let parent = folder_of(&target);
+        let folders = Folders::make(parent)?;
         let draft = tempfile::Builder::new().prefix(".hopline-").tempdir_in(parent);
-        let draft = draft.map_err(OutputError::at(parent))?;
-        Ok(Self { target, existing, draft })
+        let draft = draft.map_err(|error| OutputError::at(&target)(without_draft(error)))?;
+        Ok(Self { target, existing, draft, folders })
     }
 
     /// Writes one file through `content`.
@@ -140,6 +172,7 @@ impl Directory {
         } else {
             fs::rename(self.draft.path(), &self.target).map_err(OutputError::at(&self.target))?;
             let _moved_away = self.draft.keep();
+            self.folders.stay();
             Ok(())
         }
     }

@@ -67,7 +67,17 @@ pub(super) fn empty_draft(target: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666)); // less the umask
     }
-    builder.tempfile_in(folder_of(target))
+    builder.tempfile_in(folder_of(target)).map_err(without_draft)
+}
+
+/// The error of a draft, without the draft's name, which says nothing to anybody. tempfile puts it behind the words of the
+/// system, and gives those in no other way.
+pub(super) fn without_draft(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    match text.split_once(" at path \"") {
+        Some((words, _draft)) => io::Error::new(error.kind(), words),
+        None => error,
+    }
 }
 
 /// The folder that `target` is or will be in.
@@ -121,6 +131,10 @@ mod tests {
         assert!(matches!(refused, OutputError::Foreign { .. }), "{refused}");
         let missing = write(&folder.path().join("no/such"), Existing::Refuse, "x").unwrap_err();
         assert!(matches!(missing, OutputError::Io { .. }), "{missing}");
+        assert!(
+            missing.to_string().ends_with("no/such: No such file or directory (os error 2)"),
+            "{missing}"
+        );
     }
 
     #[cfg(unix)]

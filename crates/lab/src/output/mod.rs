@@ -12,6 +12,7 @@ mod tables;
 pub use directory::{Directory, Existing, OutputError};
 pub(crate) use file::replace_file;
 pub use file::write_file;
+pub use hopline_sim::trace::Captured;
 pub use movements::movements;
 pub use page::ReportFile;
 
@@ -96,9 +97,10 @@ fn with_traces(
     watch: &dyn Watch,
 ) -> Result<Run, TracedError> {
     let refused = |name| move |error| TracedError::Output(directory.refused(name, error));
-    let capture = match extras.contains(&Extra::Capture) {
-        true => Some(Pcap::new(directory.file(CAPTURE)?, spec).map_err(refused(CAPTURE))?),
-        false => None,
+    let captured = extras.iter().find_map(Extra::captured);
+    let capture = match captured {
+        Some(captured) => Some(Pcap::of(directory.file(CAPTURE)?, spec, captured).map_err(refused(CAPTURE))?),
+        None => None,
     };
     let ns2 = match extras.contains(&Extra::Ns2Trace) {
         true => Some(Ns2::new(directory.file(NS2_TRACE)?, spec)),
@@ -134,10 +136,10 @@ impl From<OutputError> for TracedError {
 }
 
 /// What a result directory may hold besides tables and manifest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extra {
-    /// [`CAPTURE`].
-    Capture,
+    /// [`CAPTURE`], of these nodes.
+    Capture(Captured),
     /// [`NS2_TRACE`].
     Ns2Trace,
     /// [`FLOWMON`].
@@ -147,11 +149,19 @@ pub enum Extra {
 impl Extra {
     /// Name of the file.
     #[must_use]
-    pub const fn file(self) -> &'static str {
+    pub const fn file(&self) -> &'static str {
         match self {
-            Self::Capture => CAPTURE,
+            Self::Capture(_) => CAPTURE,
             Self::Ns2Trace => NS2_TRACE,
             Self::Flowmon => FLOWMON,
+        }
+    }
+
+    /// Of which nodes it is a capture, if it is one.
+    fn captured(&self) -> Option<&Captured> {
+        match self {
+            Self::Capture(captured) => Some(captured),
+            Self::Ns2Trace | Self::Flowmon => None,
         }
     }
 }

@@ -225,8 +225,22 @@ impl Point {
 
 /// The steps of a product: one for each axis, with a difference for each of its values.
 fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
-    let step = |axis: &Axis| axis.iter().map(|s| Difference::varied(vec![s.clone()])).collect::<Vec<_>>();
-    Ok(axes.iter().map(step).collect())
+    let step = |axis: &Axis| {
+        refuse_twice(axis)?;
+        Ok(axis.iter().map(|s| Difference::varied(vec![s.clone()])).collect())
+    };
+    axes.iter().map(step).collect()
+}
+
+/// A point that is there twice would be compared with itself.
+fn refuse_twice(axis: &Axis) -> Result<(), Problem> {
+    let mut known = BTreeSet::new();
+    match axis.iter().find(|setting| !known.insert(setting.text())) {
+        Some(twice) => Err(Problem::new(format!("`{}` is varied over {} twice", twice.path, twice.text()))
+            .at(&twice.node.origin)
+            .help("remove one of the two")),
+        None => Ok(()),
+    }
 }
 
 /// Every combination of `heads` with one difference of each step; the last step varies fastest.
@@ -267,6 +281,19 @@ impl Difference {
     }
 }
 
+/// What is wrong with a point, saying which.
+fn of_point(label: &str, settings: &[Setting], mut problems: Problems) -> Problems {
+    let shown_as_given = |problem: &Problem| {
+        problem.at.as_ref().is_some_and(|at| settings.iter().any(|s| *at == s.node.origin || *at == s.key))
+    };
+    if !settings.is_empty() {
+        for problem in problems.0.iter_mut().filter(|problem| !shown_as_given(problem)) {
+            problem.message = format!("{label}: {}", problem.message);
+        }
+    }
+    problems
+}
+
 /// Points of `differences` over `scenario`.
 fn resolve(
     scenario: &Scenario,
@@ -275,10 +302,12 @@ fn resolve(
 ) -> Result<Vec<Point>, Problems> {
     let point = |(number, difference): (usize, &Difference)| {
         let settings = difference.settings();
+        let label = difference.label(scenario);
+        let with_settings = scenario.with(&settings);
         Ok(Point {
-            label: difference.label(scenario),
+            scenario: with_settings.map_err(|problems| of_point(&label, &settings, problems))?,
+            label,
             variant: difference.variant.clone(),
-            scenario: scenario.with(&settings)?,
             settings,
             baseline: baseline(number),
         })

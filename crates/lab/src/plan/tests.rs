@@ -3,6 +3,7 @@ use crate::metrics::{self, Level};
 use crate::testing::{TWO_HOPS, scenario, source};
 use hopline_scenario::parse_vary;
 use std::fs;
+use std::path::Path;
 
 fn labels(plan: &Plan) -> Vec<&str> {
     plan.points.iter().map(|p| p.label.as_str()).collect()
@@ -31,6 +32,11 @@ fn plan(text: &str) -> Plan {
 /// What is wrong with a plan, and where.
 fn problem(text: &str) -> String {
     parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Full).unwrap_err().to_string()
+}
+
+/// `1,2,3,…`
+fn numbers(count: u32) -> String {
+    (1..=count).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
 }
 
 #[test]
@@ -79,7 +85,7 @@ fn a_grid_of_a_variant_is_checked_like_any() {
         "{}",
         with("\"tcp.widnow\" = [1, 2]")
     );
-    let many = format!("[{}]", vec!["1"; 101].join(","));
+    let many = format!("[{}]", numbers(101));
     assert!(with(&format!("\"tcp.window\" = {many}, \"nodes.count\" = {many}")).contains("more than 10000"));
 }
 
@@ -91,10 +97,10 @@ fn without_axes_the_scenario_stands_alone() {
 
 #[test]
 fn too_many_points_are_refused_before_they_are_made() {
-    let axis = parse_vary(&format!("seed={}", vec!["1"; 1000].join(","))).unwrap();
+    let axis = parse_vary(&format!("seed={}", numbers(1000))).unwrap();
     let error = Plan::new(&scenario(TWO_HOPS), &vec![axis; 8]).unwrap_err();
     assert!(error.to_string().contains("more than 10000 points"), "{error}");
-    let ones = format!("[{}]", vec!["1"; 10_001].join(","));
+    let ones = format!("[{}]", numbers(10_001));
     assert!(problem(&format!("[zip]\nseed = {ones}")).contains("more than 10000 points"));
 }
 
@@ -241,4 +247,45 @@ fn a_swept_value_that_is_wrong_is_found_in_the_file() {
     assert!(said.contains(": `tcp.window` = 0 is out of range"), "{said}");
     let line = text.lines().count();
     assert!(said.contains(&format!(":{line}:20: ")), "{said}");
+}
+
+#[test]
+fn a_point_at_which_something_is_wrong_is_named() {
+    // The flow of two hops ends at n2.
+    let scenario = scenario(TWO_HOPS);
+    let axes = ["nodes.count=3,2"].map(|text| parse_vary(text).unwrap());
+    let wrong = Plan::new(&scenario, &axes).unwrap_err().to_string();
+    assert!(wrong.contains(": nodes.count=2: there is no node `n2`"), "{wrong}");
+    let zipped = problem("[zip]\n\"nodes.count\" = [4, 2]\n\"tcp.window\" = [8, 16]\n");
+    assert!(zipped.contains(": nodes.count=2 tcp.window=16: there is no node `n2`"), "{zipped}");
+    let axes = ["tcp.window=2,zero"].map(|text| parse_vary(text).unwrap());
+    let shown = Plan::new(&scenario, &axes).unwrap_err().to_string();
+    assert!(shown.starts_with("--vary tcp.window=2,zero: `tcp.window` does not know"), "{shown}");
+}
+
+#[test]
+fn a_value_is_varied_once_and_rows_may_repeat_what_they_combine() {
+    let axes = ["tcp.window=2,8,2"].map(|text| parse_vary(text).unwrap());
+    let twice = Plan::new(&scenario(TWO_HOPS), &axes).unwrap_err().to_string();
+    let expected = "--vary tcp.window=2,8,2: `tcp.window` is varied over 2 twice (remove one of the two)";
+    assert_eq!(twice, expected);
+    assert!(problem("[grid]\n\"tcp.window\" = [2, 2]\n").contains("is varied over 2 twice"));
+    let rows = "[zip]\n\"tcp.window\" = [2, 2]\n\"tcp.mss_bytes\" = [500, 1000]\n";
+    assert_eq!(plan(rows).points.len(), 2);
+}
+
+#[test]
+fn the_plan_of_the_documentation_works_as_it_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/plans.md")).unwrap();
+    let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(root.join("scenarios/chain/scenario.toml"), folder.path().join("chain.toml")).unwrap();
+    let plan = Plan::parse(&source("plan.toml", text), folder.path(), "plan", &[], Effort::Full).unwrap();
+    assert_eq!(plan.points.len(), 8);
+    let ends = plan.points.iter().map(|point| {
+        let spec = point.scenario.spec(1).unwrap();
+        (spec.nodes.len(), spec.flows[0].dst.index())
+    });
+    assert!(ends.clone().all(|(nodes, dst)| dst + 1 == nodes), "{:?}", ends.collect::<Vec<_>>());
 }

@@ -3,11 +3,15 @@
 pub mod awgn;
 pub mod errors;
 pub mod grid;
+pub mod obstacles;
 pub mod propagation;
 pub mod reception;
+pub mod sensitivity;
 
-use propagation::{Propagation, RadioParams};
+use crate::rate::Rate;
+use propagation::{Propagation, RadioParams, dbm_to_watts};
 use reception::ReceptionModel;
+use sensitivity::Sensitivity;
 
 /// Radio, propagation and reception. All wireless nodes share one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +22,8 @@ pub struct Config {
     pub propagation: Propagation,
     /// What a radio does with the signals that arrive.
     pub reception: ReceptionModel,
+    /// How weak a frame may be at each rate.
+    pub sensitivity: Sensitivity,
 }
 
 impl Config {
@@ -28,6 +34,7 @@ impl Config {
             radio: RadioParams::ns2_wavelan(),
             propagation: Propagation::TwoRayGround,
             reception: ReceptionModel::LockOnSensed,
+            sensitivity: Sensitivity::Alike,
         }
     }
 
@@ -45,5 +52,37 @@ impl Config {
         config.radio.rx_threshold_w = config.propagation.received_w(&config.radio, 367.0);
         config.radio.cs_threshold_w = config.propagation.received_w(&config.radio, 653.0);
         config
+    }
+
+    /// A card of 802.11b: 15 dBm (the nominal power of the card whose [sensitivities](sensitivity::DBM) these are) on
+    /// 2437 MHz, each rate with its own reach.
+    #[must_use]
+    pub fn dot11b_ranges() -> Self {
+        Self::wavelan().with_ranges(2437e6, 15.0, Rate::Cck11)
+    }
+
+    /// A card of 802.11a: 40 mW (IEEE 802.11a-1999, Table 89, the lower band) on 5180 MHz, each rate with its own reach.
+    #[must_use]
+    pub fn dot11a_ranges() -> Self {
+        Self::wavelan().with_ranges(5180e6, 16.0, Rate::Ofdm54)
+    }
+
+    /// A carrier is sensed where the slowest rate, at which preambles and headers are sent, is decoded.
+    fn with_ranges(mut self, frequency_hz: f64, tx_power_dbm: f64, data_rate: Rate) -> Self {
+        self.radio.frequency_hz = frequency_hz;
+        self.radio.tx_power_w = dbm_to_watts(tx_power_dbm);
+        self.radio.cs_threshold_w = dbm_to_watts(sensitivity::dbm(data_rate.lowest_mandatory()));
+        self.sensitivity = Sensitivity::ByRate(data_rate);
+        self.at_data_rate(data_rate)
+    }
+
+    /// The same for data at another rate. Where each rate has its own threshold the radio's becomes that of this one.
+    #[must_use]
+    pub fn at_data_rate(mut self, rate: Rate) -> Self {
+        if let Sensitivity::ByRate(reference) = &mut self.sensitivity {
+            *reference = rate;
+            self.radio.rx_threshold_w = dbm_to_watts(sensitivity::dbm(rate));
+        }
+        self
     }
 }

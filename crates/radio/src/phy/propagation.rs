@@ -37,7 +37,8 @@ pub struct RadioParams {
     pub antenna_height_m: f64,
     /// System loss, linear, ≥ 1. ns-2 `L_`.
     pub system_loss: f64,
-    /// Weakest power in W at which a frame can be decoded. ns-2 `RXThresh_`.
+    /// Weakest power in W at which a frame can be decoded; of data frames, where that depends on the
+    /// [rate](super::sensitivity::Sensitivity). ns-2 `RXThresh_`.
     pub rx_threshold_w: f64,
     /// Weakest power in W that makes the medium busy. ns-2 `CSThresh_`.
     pub cs_threshold_w: f64,

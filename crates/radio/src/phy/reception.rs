@@ -2,6 +2,7 @@
 
 use super::awgn::ErrorRates;
 use super::propagation::RadioParams;
+use super::sensitivity::Sensitivity;
 use crate::mac::Activity;
 use crate::rate::Rate;
 use hopline_core::Instant;
@@ -63,27 +64,34 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
     model: ReceptionModel,
-    rx_w: f64,
+    /// By rate, in the order of [`Rate::ALL`].
+    rx_w: [f64; Rate::ALL.len()],
     capture_ratio: f64,
     noise_w: f64,
 }
 
 impl Thresholds {
-    /// The thresholds of `radio` under `model`.
+    /// The thresholds of `radio` under `model`, alike for all rates.
     #[must_use]
     pub fn new(model: ReceptionModel, radio: &RadioParams) -> Self {
+        Self::by_rate(model, radio, Sensitivity::Alike)
+    }
+
+    /// The same, for each rate as `sensitivity` says.
+    #[must_use]
+    pub fn by_rate(model: ReceptionModel, radio: &RadioParams, sensitivity: Sensitivity) -> Self {
         Self {
             model,
-            rx_w: radio.rx_threshold_w,
+            rx_w: Rate::ALL.map(|rate| sensitivity.threshold_w(radio, rate)),
             capture_ratio: radio.capture_ratio(),
             noise_w: radio.noise_floor_w(),
         }
     }
 
-    /// Weakest power in W that can be decoded, were nothing else in the air.
+    /// Weakest power in W that can be decoded at `rate`, were nothing else in the air.
     #[must_use]
-    pub const fn weakest_w(&self) -> f64 {
-        self.rx_w
+    pub const fn weakest_w(&self, rate: Rate) -> f64 {
+        self.rx_w[rate as usize]
     }
 }
 
@@ -178,7 +186,8 @@ impl Receiver {
     /// Every signal takes the receiver; of two that collide the later end decides how long.
     fn begin_locking(&mut self, with: &Thresholds, arrival: Arrival) -> Option<Instant> {
         let Some(lock) = &mut self.lock else {
-            let decodable = arrival.power_w >= with.rx_w && self.antenna == Antenna::Listening;
+            let decodable =
+                arrival.power_w >= with.weakest_w(arrival.rate) && self.antenna == Antenna::Listening;
             let condition = if decodable { Condition::Clean } else { Condition::Damaged };
             self.lock = Some(Lock::onto(arrival, condition));
             return None;
@@ -199,7 +208,7 @@ impl Receiver {
             if lock.power_w < with.capture_ratio * arrival.power_w {
                 lock.condition = Condition::Damaged;
             }
-        } else if arrival.power_w >= with.rx_w && self.antenna == Antenna::Listening {
+        } else if arrival.power_w >= with.weakest_w(arrival.rate) && self.antenna == Antenna::Listening {
             let drowned = self.signals.iter().any(|&(_, w)| arrival.power_w < with.capture_ratio * w);
             if !drowned {
                 self.lock = Some(Lock::onto(arrival, Condition::Clean));
@@ -211,7 +220,7 @@ impl Receiver {
         if let Some(lock) = &self.lock {
             let others_w = self.others_w(lock.id);
             self.interference.advance(now, lock, with.noise_w + others_w, &mut self.error_rates);
-        } else if arrival.power_w >= with.rx_w && self.antenna == Antenna::Listening {
+        } else if arrival.power_w >= with.weakest_w(arrival.rate) && self.antenna == Antenna::Listening {
             self.lock = Some(Lock::onto(arrival, Condition::Clean));
             self.interference = Interference::starting(now, arrival.end);
         }

@@ -80,6 +80,38 @@ pub mod waypoint {
 pub const WAYPOINT: &[Key] =
     &[waypoint::AT_S.key, waypoint::X_M.key, waypoint::Y_M.key, waypoint::SPEED_MPS.key];
 
+/// Keys of [`OBSTACLE`] that always have a value.
+pub mod obstacle {
+    use super::*;
+
+    /// `loss_db`.
+    pub const LOSS_DB: Field<f64> =
+        Field::number(Key::number("loss_db", 0.0, 200.0, "what each wall takes that is crossed").required());
+}
+
+/// `[[obstacle]]`.
+pub const OBSTACLE: &[Key] = &[
+    obstacle::LOSS_DB.key,
+    Key::number("x_m", -FAR_M, FAR_M, "of a rectangle: its western side"),
+    Key::number("y_m", -FAR_M, FAR_M, "of a rectangle: its southern side"),
+    Key::number("width_m", 0.001, FAR_M, "of a rectangle: from west to east"),
+    Key::number("height_m", 0.001, FAR_M, "of a rectangle: from south to north"),
+    Key::tables("corners", PLACE, "of anything else: two of a wall, three or more all around a building"),
+];
+
+/// Keys of [`PLACE`] that always have a value.
+pub mod place {
+    use super::*;
+
+    /// `x_m`.
+    pub const X_M: Field<f64> = Field::number(Key::number("x_m", -FAR_M, FAR_M, "to the east").required());
+    /// `y_m`.
+    pub const Y_M: Field<f64> = Field::number(Key::number("y_m", -FAR_M, FAR_M, "to the north").required());
+}
+
+/// A place: of an end of a flow, the node that is nearest to it when a run begins; of an obstacle, a corner.
+pub const PLACE: &[Key] = &[place::X_M.key, place::Y_M.key];
+
 /// Keys of [`MOBILITY`] that always have a value.
 pub mod mobility {
     use super::*;
@@ -88,8 +120,17 @@ pub mod mobility {
     pub const MODEL: Field<field::Word> = Field::word(
         Key::word(
             "model",
-            &["static", "random-waypoint", "random-waypoint-stationary", "ns2", "bonnmotion", "sumo", "csv"],
-            "how nodes move; random-waypoint is what setdest does, the last four read a file",
+            &[
+                "static",
+                "random-waypoint",
+                "random-waypoint-stationary",
+                "ns2",
+                "bonnmotion",
+                "sumo",
+                "csv",
+                "gpx",
+            ],
+            "how nodes move; random-waypoint is what setdest does, the last five read a file",
         )
         .or(Word("static")),
     );
@@ -108,7 +149,7 @@ pub const MOBILITY: &[Key] = &[
     mobility::PAUSE_S.key,
     Key::text(
         "file",
-        "movement file, beside the scenario: .ns_movements (ns2), .movements (bonnmotion), FCD XML (sumo) or CSV with \
+        "movement file, beside the scenario: .ns_movements (ns2), .movements (bonnmotion), FCD XML (sumo), GPX (gpx) or CSV with \
          the header node,time_s,x_m,y_m",
     ),
 ];

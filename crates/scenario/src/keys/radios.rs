@@ -25,6 +25,10 @@ pub enum RadioPreset {
     Dot11b,
     /// 802.11a.
     Dot11a,
+    /// 802.11b, each rate with its own range.
+    Dot11bRanges,
+    /// 802.11a, each rate with its own range.
+    Dot11aRanges,
     /// QualNet's 802.11 with a range of 367 m.
     Qualnet367,
 }
@@ -88,6 +92,8 @@ pub mod radio {
             "ns3-wavelan" => RadioPreset::Ns3Wavelan,
             "dot11b" => RadioPreset::Dot11b,
             "dot11a" => RadioPreset::Dot11a,
+            "dot11b-ranges" => RadioPreset::Dot11bRanges,
+            "dot11a-ranges" => RadioPreset::Dot11aRanges,
             "qualnet-367" => RadioPreset::Qualnet367,
         },
         "starting point for all of [radio], [mac] and [queue]; see above",
@@ -103,7 +109,12 @@ pub const RADIO: &[Key] = &[
         &["two-ray", "free-space", "log-distance", "shadowing", "range-disk"],
         "how power falls with distance",
     ),
-    Key::number("range_m", 1.0, FAR_M, "distance up to which a frame is received, absent interference"),
+    Key::number(
+        "range_m",
+        1.0,
+        FAR_M,
+        "distance up to which a frame is received, absent interference; of data frames, where each rate has its own, and the others move along",
+    ),
     Key::number("carrier_sense_range_m", 1.0, FAR_M, "distance up to which a frame is sensed"),
     Key::number(
         "interference_range_m",

@@ -11,11 +11,12 @@
 //! The columns may come in any order, the lines of different nodes may be mixed; those of one node are in the order of time. A
 //! node goes from each position to its next in a straight line and at constant speed, and stands at its first one before
 //! and at its last one afterwards. Nodes have names, or numbers: if all are whole numbers, they are 0, 1, … without a gap. Quotes
-//! are not part of the format.
+//! are not part of the format. Semicolons stand for the commas if the header has any.
 
 use super::flaw::{Flaw, shorten};
 use super::quantity::Quantity;
 use super::recording::{Recorder, Recording, Track};
+use crate::separated::{Separator, rows};
 use core::ops::Range;
 use hopline_radio::mobility::Position;
 use std::collections::BTreeMap;
@@ -31,11 +32,12 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
     let Some(header) = rows.next() else {
         return Err(Flaw::new(0..0, "an empty file", format!("its first line is `{HEADER}`")));
     };
-    let order = columns(text, header)?;
+    let separator = Separator::of(&text[header.clone()]);
+    let order = columns(text, separator, header)?;
     let mut recorder = Recorder::default();
     let mut nodes: BTreeMap<&str, Track> = BTreeMap::new();
     for row in rows {
-        let [node, time, x, y] = cells(text, row, order)?;
+        let [node, time, x, y] = cells(text, separator, row, order)?;
         let track = match nodes.get(&text[node.clone()]) {
             Some(track) => *track,
             None => {
@@ -54,37 +56,11 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
     by_number(recorder.finish())
 }
 
-/// The lines that are neither empty nor comments.
-fn rows(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut start = 0;
-    let lines = text.split_inclusive('\n').map(move |line| {
-        // Spreadsheets begin a file with a byte order mark.
-        let mark = if start == 0 && line.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let row = start + mark..start + line.trim_end().len().max(mark);
-        start += line.len();
-        row
-    });
-    lines.filter(|row| {
-        let row = text[row.clone()].trim_start();
-        !row.is_empty() && !row.starts_with('#')
-    })
-}
-
-/// The cells of a row, without the blanks around them.
-fn split(text: &str, row: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    let mut start = row.start;
-    text[row].split(',').map(move |cell| {
-        let begin = start + (cell.len() - cell.trim_start().len());
-        start += cell.len() + 1;
-        begin..begin + cell.trim().len()
-    })
-}
-
 /// For each column of the file, which of [`COLUMNS`] it is.
-fn columns(text: &str, header: Range<usize>) -> Result<[usize; 4], Flaw> {
+fn columns(text: &str, separator: Separator, header: Range<usize>) -> Result<[usize; 4], Flaw> {
     let help = format!("the header is `{HEADER}`, in any order");
     let mut order = Vec::new();
-    for cell in split(text, header.clone()) {
+    for cell in separator.cells(text, header.clone()) {
         let name = &text[cell.clone()];
         let Some(column) = COLUMNS.iter().position(|known| *known == name) else {
             return Err(Flaw::new(cell, format!("unknown column `{}`", shorten(name)), help));
@@ -102,10 +78,15 @@ fn columns(text: &str, header: Range<usize>) -> Result<[usize; 4], Flaw> {
 }
 
 /// The cells of a row, in the order of [`COLUMNS`].
-fn cells(text: &str, row: Range<usize>, order: [usize; 4]) -> Result<[Range<usize>; 4], Flaw> {
+fn cells(
+    text: &str,
+    separator: Separator,
+    row: Range<usize>,
+    order: [usize; 4],
+) -> Result<[Range<usize>; 4], Flaw> {
     let mut cells = [const { 0..0 }; 4];
     let mut count = 0;
-    for cell in split(text, row.clone()) {
+    for cell in separator.cells(text, row.clone()) {
         if let Some(&column) = order.get(count) {
             cells[column] = cell;
         }
@@ -114,7 +95,7 @@ fn cells(text: &str, row: Range<usize>, order: [usize; 4]) -> Result<[Range<usiz
     if count == order.len() {
         return Ok(cells);
     }
-    let help = "every line has a node, a time, x and y, separated by commas";
+    let help = format!("every line has a node, a time, x and y, separated by {}", separator.plural());
     Err(Flaw::new(row, format!("4 columns in the header, {count} here"), help))
 }
 

@@ -1,5 +1,6 @@
 //! What is wrong with a movement file, and where.
 
+use crate::source::line_column;
 use core::ops::Range;
 
 /// What is wrong with a movement file, where, and what would be right.
@@ -39,15 +40,8 @@ impl Flaw {
 
     /// With line and column in `text`.
     pub(super) fn in_text(self, text: &str) -> MovementError {
-        let before = &text[..self.range.start];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        MovementError {
-            line: before.bytes().filter(|&b| b == b'\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-            span: self.range,
-            message: self.message,
-            help: self.help,
-        }
+        let (line, column) = line_column(text, self.range.start);
+        MovementError { line, column, span: self.range, message: self.message, help: self.help }
     }
 }
 

@@ -3,12 +3,14 @@
 pub mod bonnmotion;
 pub mod csv;
 mod flaw;
+pub mod gpx;
 pub mod ns_movements;
 mod quantity;
 mod recording;
 pub mod sumo;
 #[cfg(test)]
 mod testing;
+mod xml;
 
 pub use flaw::MovementError;
 pub use ns_movements::{Movements, to_ns_movements};

@@ -1,6 +1,7 @@
 //! The numbers of movement files: what they stand for, and their ranges.
 
 use super::flaw::{Flaw, shorten};
+use crate::separated::decimal_comma;
 use core::ops::RangeInclusive;
 use hopline_core::{Duration, Instant};
 
@@ -17,6 +18,8 @@ pub(super) enum Quantity {
     /// Height, which must be the same everywhere.
     Height,
     Time,
+    Latitude,
+    Longitude,
     Speed,
     Node,
     Hops,
@@ -31,6 +34,8 @@ impl Quantity {
             Self::Ground => ("the z coordinate, which must be 0: nodes move in the plane", 0.0..=0.0, "0.0"),
             Self::Height => ("the z coordinate in metres, within 1e9 of 0", -1e9..=1e9, "0.0"),
             Self::Time => ("the time in seconds, at least 0 and at most 1e9", 0.0..=1e9, "2.0"),
+            Self::Latitude => ("the latitude in degrees, from -90 to 90", -90.0..=90.0, "52.52"),
+            Self::Longitude => ("the longitude in degrees, from -180 to 180", -180.0..=180.0, "13.405"),
             Self::Speed => (
                 "the speed in metres per second, at least 0 and at most that of light",
                 0.0..=TOP_SPEED_MPS,
@@ -62,7 +67,7 @@ impl Quantity {
                 true => "a number is missing here".to_owned(),
                 false => format!("`{}` is not a number", shorten(word)),
             };
-            return Err(Flaw::new(range, message, self.help()));
+            return Err(Flaw::new(range, message, decimal_comma(word).unwrap_or_else(|| self.help())));
         };
         if !self.rule().1.contains(&value) {
             return Err(Flaw::new(range, format!("{} is out of range", shorten(word)), self.help()));

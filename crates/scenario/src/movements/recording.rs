@@ -2,7 +2,7 @@
 
 use super::flaw::{Flaw, MovementError, shorten};
 use super::quantity::TOP_SPEED_MPS;
-use super::{Movements, bonnmotion, csv, sumo};
+use super::{Movements, bonnmotion, csv, gpx, sumo};
 use core::ops::Range;
 use hopline_core::Instant;
 use hopline_radio::mobility::{Position, Trajectory};
@@ -28,6 +28,8 @@ pub enum MovementFormat {
     Sumo,
     /// CSV, see [`csv`](super::csv).
     Csv,
+    /// GPX, see [`gpx`](super::gpx).
+    Gpx,
 }
 
 /// What a movement file says: the path of each node.
@@ -60,6 +62,7 @@ impl Recording {
             MovementFormat::BonnMotion => bonnmotion::read(text),
             MovementFormat::Sumo => sumo::read(text),
             MovementFormat::Csv => csv::read(text),
+            MovementFormat::Gpx => gpx::read(text),
         };
         let recording = read.map_err(|flaw| flaw.in_text(text))?;
         if recording.nodes.is_empty() {
@@ -86,6 +89,9 @@ impl MovementFormat {
             Self::BonnMotion => "a line for each node: `0.0 83.4 239.4 2.0 90.4 44.8`",
             Self::Sumo => {
                 "<fcd-export><timestep time=\"0.00\"><vehicle id=\"a\" x=\"83.4\" y=\"239.4\"/></timestep></fcd-export>"
+            }
+            Self::Gpx => {
+                "<gpx><trk><trkseg><trkpt lat=\"52.52\" lon=\"13.405\"><time>2024-05-01T10:00:00Z</time></trkpt></trkseg></trk></gpx>"
             }
             Self::Csv => "`node,time_s,x_m,y_m` and then `n0,0,83.4,239.4`",
         };

@@ -17,12 +17,11 @@
 use super::flaw::{Flaw, shorten};
 use super::quantity::Quantity;
 use super::recording::{Recorder, Recording, Track};
+use super::xml::{Attribute, Xml, attributes};
 use core::ops::Range;
 use hopline_core::Instant;
 use hopline_radio::mobility::Position;
-use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
-use quick_xml::reader::Reader;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -33,20 +32,10 @@ const MOVERS: [&str; 3] = ["vehicle", "person", "container"];
 const NO_GEO: &str = "run SUMO with `--fcd-output.geo false`, which writes metres";
 
 pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
-    let mut reader = Reader::from_str(text);
-    reader.config_mut().trim_markup_names_in_closing_tags = true;
+    let mut xml = Xml::new(text, "SUMO's FCD output");
     let mut fcd = Fcd::new(text);
     loop {
-        let begin = offset(reader.buffer_position());
-        let event = reader.read_event().map_err(|error| {
-            let at = offset(reader.error_position()).min(text.len());
-            Flaw::new(
-                at..at,
-                format!("invalid XML: {}", shorten(&error.to_string())),
-                "expected SUMO's FCD output",
-            )
-        })?;
-        let range = begin..offset(reader.buffer_position());
+        let (event, range) = xml.next()?;
         match event {
             Event::Start(tag) => fcd.open(&tag, range)?,
             Event::Empty(tag) => {
@@ -55,8 +44,8 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
             }
             Event::End(_) => fcd.close(),
             Event::Comment(comment) => fcd.comment(&comment, range)?,
-            Event::Decl(_) | Event::PI(_) => {}
-            Event::Text(words) if words.trim().is_empty() || words.trim() == "\u{feff}" => {}
+            Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+            Event::Text(words) if words.trim().is_empty() => {}
             Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => {
                 return Err(Flaw::new(
                     range,
@@ -64,18 +53,9 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
                     "positions are attributes: `x=\"83.4\"`",
                 ));
             }
-            Event::DocType(_) => {
-                let help = "remove it: SUMO's FCD output has none, and entities are not resolved";
-                return Err(Flaw::new(range, "a document type", help));
-            }
             Event::Eof => return fcd.finish(),
         }
     }
-}
-
-/// quick-xml counts bytes of the text, which is in memory.
-fn offset(position: u64) -> usize {
-    usize::try_from(position).expect("a text in memory is addressable")
 }
 
 /// Where in the document the reader is.
@@ -147,7 +127,7 @@ impl<'a> Fcd<'a> {
     }
 
     fn step(&mut self, tag: &BytesStart<'_>, range: &Range<usize>) -> Result<Instant, Flaw> {
-        let [time] = self.attributes(tag, range, ["time"])?;
+        let [time] = attributes(self.text, tag, range, ["time"])?;
         let time = time.ok_or_else(|| lacking("timestep", "time", range))?;
         let at = Quantity::read_instant(&time.value, time.range.start)
             .map_err(|flaw| Flaw { range: time.range.clone(), ..flaw })?;
@@ -165,7 +145,7 @@ impl<'a> Fcd<'a> {
         tag: &BytesStart<'_>,
         range: &Range<usize>,
     ) -> Result<(), Flaw> {
-        let [id, x, y, speed, lon] = self.attributes(tag, range, ["id", "x", "y", "speed", "lon"])?;
+        let [id, x, y, speed, lon] = attributes(self.text, tag, range, ["id", "x", "y", "speed", "lon"])?;
         if let Some(lon) = lon {
             return Err(Flaw::new(lon.range, "a longitude", NO_GEO));
         }
@@ -225,47 +205,6 @@ impl<'a> Fcd<'a> {
         self.scale.check()?;
         Ok(self.recorder.finish())
     }
-
-    /// The attributes of those names, resolved. Others are passed over.
-    fn attributes<const N: usize>(
-        &self,
-        tag: &BytesStart<'_>,
-        range: &Range<usize>,
-        names: [&str; N],
-    ) -> Result<[Option<Attribute>; N], Flaw> {
-        let invalid = |error: &dyn std::fmt::Display| {
-            let help = "attributes are written `name=\"value\"`, and only &amp; &lt; &gt; &quot; &apos; are entities";
-            Flaw::new(range.clone(), format!("invalid XML: {}", shorten(&error.to_string())), help)
-        };
-        let mut found = [const { None }; N];
-        // Looking for doubles among all takes time for their number squared.
-        for attribute in tag.attributes().with_checks(false) {
-            let attribute = attribute.map_err(|error| invalid(&error))?;
-            let name = attribute.key.into_inner();
-            let Some(slot) = names.iter().position(|known| *known == name) else { continue };
-            let value = unescape(&attribute.value).map_err(|error| invalid(&error))?.trim().to_owned();
-            let range = self.place_of(&attribute.value).unwrap_or_else(|| range.clone());
-            if found[slot].is_some() {
-                return Err(Flaw::new(range, format!("a second `{name}`"), "keep one of the two"));
-            }
-            found[slot] = Some(Attribute { value, range });
-        }
-        Ok(found)
-    }
-
-    /// Which bytes of the text `value` is.
-    fn place_of(&self, value: &str) -> Option<Range<usize>> {
-        let start = (value.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
-        let range = start..start + value.len();
-        (self.text.get(range.clone()) == Some(value)).then_some(range)
-    }
-}
-
-struct Attribute {
-    /// Without entities and blanks around it.
-    value: String,
-    /// The bytes of the text that it takes, as written.
-    range: Range<usize>,
 }
 
 fn lacking(tag: &str, attribute: &str, range: &Range<usize>) -> Flaw {

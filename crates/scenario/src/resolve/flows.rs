@@ -3,9 +3,8 @@
 use super::super::keys::{self, FlowKind};
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{
-    Files, Names, Owned, draw, instant, instant_of, node_named, refuse_foreign, seconds_of, transport,
-};
+use super::ends::{self, Ends, Network};
+use super::{Files, Owned, draw, instant, instant_of, refuse_foreign, seconds_of, transport};
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_sim::spec::{Draw, Exchange, FlowSpec, Labels, Traffic};
 use std::collections::BTreeSet;
@@ -15,7 +14,7 @@ use std::num::NonZeroU64;
 pub(super) fn resolve(
     scenario: Section<'_>,
     files: &Files,
-    names: &Names,
+    network: Network<'_>,
     seed: u64,
     run: u64,
 ) -> Result<Vec<FlowSpec>, Problem> {
@@ -24,16 +23,24 @@ pub(super) fn resolve(
     let mut flows = Vec::new();
     let mut taken = BTreeSet::new();
     for section in listed.into_iter().chain(from_file) {
-        let late = Stream::keyed(seed, run, flows.len() as u64, Purpose::Start).uniform(0.0, 1.0);
-        let flow = flow(scenario, &section, names, flows.len(), late)?;
-        if !taken.insert(flow.name.clone()) {
-            return Err(Problem::new(format!("a second flow named `{}`", flow.name))
-                .at(section.origin_of("name"))
-                .help("names of flows are unique"));
+        let joined = network.ends(&section, ends::draws(seed, run, flows.len()))?;
+        for (index, ends) in joined.into_iter().enumerate() {
+            let number = flows.len();
+            let late = Stream::keyed(seed, run, number as u64, Purpose::Start).uniform(0.0, 1.0);
+            let name = match section.word("name") {
+                Some(name) if section.has("pairs") => format!("{name}{index}"),
+                Some(name) => name.to_owned(),
+                None => format!("f{number}"),
+            };
+            if !taken.insert(name.clone()) {
+                return Err(Problem::new(format!("a second flow named `{name}`"))
+                    .at(section.origin_of("name"))
+                    .help("names of flows are unique"));
+            }
+            flows.push(flow(scenario, files, &section, name, ends, late)?);
         }
-        flows.push(flow);
     }
-    add_random(scenario, names.len(), seed, run, &mut flows)?;
+    add_random(scenario, network.nodes.len(), seed, run, &mut flows)?;
     if flows.is_empty() {
         return Err(Problem::new("no flows: nothing would be sent")
             .at(scenario.origin_of("flows"))
@@ -42,21 +49,15 @@ pub(super) fn resolve(
     Ok(flows)
 }
 
-/// The flow that `section` describes; it starts at `late` of its jitter, 0 to 1.
+/// The flow of this name that `section` describes, between `src` and `dst`; it starts at `late` of its jitter, 0 to 1.
 fn flow(
     scenario: Section<'_>,
+    files: &Files,
     section: &Section<'_>,
-    names: &Names,
-    number: usize,
+    name: String,
+    (src, dst): Ends,
     late: f64,
 ) -> Result<FlowSpec, Problem> {
-    let src = node_named(section, keys::flow::SRC, names)?;
-    let dst = node_named(section, keys::flow::DST, names)?;
-    if src == dst {
-        return Err(Problem::new("a flow from a node to itself")
-            .at(section.origin_of("dst"))
-            .help("src and dst are different nodes"));
-    }
     let start = instant_of(section, keys::flow::START_S);
     let jitter = seconds_of(section, keys::flow::START_JITTER_S);
     let stop = instant(section, "stop_s").unwrap_or(Instant::FAR_FUTURE);
@@ -68,12 +69,14 @@ fn flow(
             .help(format!("stop_s must be above {latest} = {}", (start + jitter).as_secs_f64())));
     }
     let start = start + Duration::from_secs_f64(jitter.as_secs_f64() * late);
-    let name = section.word("name").map_or_else(|| format!("f{number}"), str::to_owned);
-    let traffic = traffic(scenario, section)?;
+    let traffic = traffic(scenario, files, section)?;
     let carrier = match &traffic {
         Traffic::Cbr { .. } => "udp-cbr",
         Traffic::OnOff { .. } => "udp-on-off",
-        Traffic::Bulk { .. } | Traffic::Exchange { .. } => transport::named(scenario, *section),
+        Traffic::Recorded { over: None, .. } => "udp-recorded",
+        Traffic::Bulk { .. } | Traffic::Exchange { .. } | Traffic::Recorded { over: Some(_), .. } => {
+            transport::named(scenario, *section)
+        }
     };
     let labels = Labels {
         carrier: carrier.to_owned(),
@@ -97,13 +100,14 @@ fn class(section: &Section<'_>) -> Result<String, Problem> {
 /// Which kinds use which keys.
 const OWNED: &[Owned] = &[
     (&["bulk"], &["bytes"]),
-    (&["bulk", "request-response", "http"], &["transport", "tcp", "tpa"]),
+    (&["bulk", "request-response", "http", "recorded"], &["transport", "tcp", "door", "tpa"]),
+    (&["recorded"], &["file"]),
     (&["cbr", "on-off"], &["rate_kbps", "packet_bytes"]),
     (&["on-off"], &["on_s", "off_s"]),
     (&["request-response", "http"], &["request_bytes", "response_bytes", "think_s", "transactions"]),
 ];
 
-fn traffic(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Problem> {
+fn traffic(scenario: Section<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
     refuse_foreign(section, "kind", keys::flow::KIND.word(section), OWNED)?;
     match section.get(keys::flow::KIND) {
         FlowKind::Bulk => Ok(Traffic::Bulk {
@@ -121,8 +125,38 @@ fn traffic(scenario: Section<'_>, section: &Section<'_>) -> Result<Traffic, Prob
         }
         FlowKind::RequestResponse => exchange(scenario, section, [None, None, Some(Draw::Constant(0.0))]),
         FlowKind::Http => exchange(scenario, section, HTTP.map(Some)),
+        FlowKind::Recorded => recorded(scenario, files, section),
     }
 }
+
+/// What was recorded, over the transport that the flow names, or as datagrams.
+fn recorded(scenario: Section<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
+    let Some(recording) = section.word("file").and_then(|file| files.recorded.get(file)) else {
+        return Err(Problem::new("a recorded flow without `file`")
+            .at(section.origin_of("kind"))
+            .help("add file, the name of a CSV with the header time_s,bytes"));
+    };
+    let packets = recording.packets.clone();
+    if section.has("transport") {
+        return Ok(Traffic::Recorded { over: Some(transport::resolve(scenario, *section)?), packets });
+    }
+    if let Some(key) = ["tcp", "door", "tpa"].into_iter().find(|key| section.has(key)) {
+        return Err(Problem::new(format!(
+            "`{key}` of a recorded flow without `transport`: it sends datagrams"
+        ))
+        .at(section.origin_of(key))
+        .help("add transport, or remove it"));
+    }
+    if packets.iter().any(|packet| packet.bytes > MOST_OF_UDP) {
+        return Err(Problem::new("more bytes than a datagram has")
+            .at(&recording.largest)
+            .help(format!("at most {MOST_OF_UDP}; over a transport, flow.transport, it may be more")));
+    }
+    Ok(Traffic::Recorded { over: None, packets })
+}
+
+/// Most data of a UDP datagram over IPv4.
+const MOST_OF_UDP: u64 = 65_507;
 
 /// ns-2's exponential on-off source: `burst_time_` and `idle_time_` of 500 ms (ns-2.35, tcl/lib/ns-default.tcl).
 const ON_OFF_S: Draw = Draw::Exponential { mean: 0.5 };

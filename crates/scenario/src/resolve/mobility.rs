@@ -20,7 +20,7 @@ const LARGEST_FILE: u64 = 1 << 30;
 
 /// The keys of each model.
 const KEYS: [Owned; 3] = [
-    (&["ns2", "bonnmotion", "sumo", "csv"], &["file"]),
+    (&["ns2", "bonnmotion", "sumo", "csv", "gpx"], &["file"]),
     (
         &["random-waypoint", "random-waypoint-stationary"],
         &["width_m", "height_m", "max_speed_mps", "pause_s"],
@@ -49,7 +49,7 @@ pub(super) fn resolve(
     refuse_foreign(&section, "model", model, &KEYS)?;
     match model {
         "static" => placed.iter().map(|node| through(node.position, &node.waypoints)).collect(),
-        "ns2" | "bonnmotion" | "sumo" | "csv" => from_file(section, files, placed, names),
+        "ns2" | "bonnmotion" | "sumo" | "csv" | "gpx" => from_file(section, files, placed, names),
         _random => {
             let model = random(scenario, section, model)?;
             let duration = seconds_of(&scenario, keys::scenario::DURATION_S);
@@ -128,6 +128,7 @@ pub(super) fn load(
         "bonnmotion" => MovementFormat::BonnMotion,
         "sumo" => MovementFormat::Sumo,
         "csv" => MovementFormat::Csv,
+        "gpx" => MovementFormat::Gpx,
         // A file that is given all the same is refused later, as keys of another model are.
         _without_file => return Ok(None),
     };

@@ -3,6 +3,7 @@
 mod cells;
 mod door;
 mod draw;
+mod ends;
 mod feedback;
 mod floods;
 mod flows;
@@ -10,6 +11,7 @@ mod links;
 mod mobility;
 pub(crate) mod neighborhood;
 mod nodes;
+mod obstacles;
 mod outages;
 mod pacing;
 mod proxies;
@@ -24,7 +26,8 @@ mod ways;
 use super::csv;
 use super::document::Node;
 use super::field::{Field, Word};
-use super::keys;
+use super::keys::{self, FlowKind};
+use super::recorded::Recording;
 use super::schema::Section;
 use super::source::{Origin, Problem, Problems, Source};
 use hopline_core::{Duration, Instant, NodeId};
@@ -40,6 +43,8 @@ pub(super) struct Files {
     nodes: Vec<Node>,
     /// Entries of `flows.file`.
     flows: Vec<Node>,
+    /// `flow.file` of recorded flows, by name.
+    recorded: BTreeMap<String, Recording>,
     /// The texts of all of them.
     pub(super) sources: Vec<Arc<Source>>,
     /// `mobility.file`, and what it says.
@@ -65,9 +70,39 @@ impl Files {
         if let Some(source) = read(scenario.section("flows"))? {
             files.flows = csv::entries(&source, keys::FLOW, "flow")?;
         }
+        files.recorded = recorded(scenario, &files.flows, folder, before)?;
+        sources.extend(files.recorded.values().map(|recording| recording.source.clone()));
         files.sources = sources;
         Ok(files)
     }
+}
+
+/// What recorded flows name, each file once.
+fn recorded(
+    scenario: Section<'_>,
+    from_file: &[Node],
+    folder: &Path,
+    before: &Files,
+) -> Result<BTreeMap<String, Recording>, Problem> {
+    let mut all = BTreeMap::new();
+    let from_file = from_file.iter().map(|node| Section::new(node, keys::FLOW));
+    for section in scenario.sections("flow").into_iter().chain(from_file) {
+        let (FlowKind::Recorded, Some(name)) = (section.get(keys::flow::KIND), section.word("file")) else {
+            continue;
+        };
+        if all.contains_key(name) {
+            continue;
+        }
+        let recording = match before.recorded.get(name) {
+            Some(known) => known.clone(),
+            None => {
+                let path = folder.join(name);
+                Recording::parse(Source::read(&path).map_err(|p| of_named_file(p, section, &path))?)?
+            }
+        };
+        all.insert(name.to_owned(), recording);
+    }
+    Ok(all)
 }
 
 /// The path of the file that `section` names, if it does.
@@ -99,7 +134,8 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
     let proxies = proxies::resolve(scenario, &nodes, &names)?;
     let pairs = proxies::pairs(scenario, &nodes, &links, &names)?;
-    let mut flows = flows::resolve(scenario, files, &names, seed, run)?;
+    let network = ends::Network { names: &names, nodes: &nodes };
+    let mut flows = flows::resolve(scenario, files, network, seed, run)?;
     proxies::tell(&proxies, &nodes, &mut flows);
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
         return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")

@@ -237,7 +237,9 @@ fn from_movements<'a>(
     let Some(file) = files.movements.as_deref() else {
         return Err(Problem::new("layout \"movements\" needs a movement file")
             .at(section.origin_of("layout"))
-            .help("add [mobility] with model = \"ns2\", \"bonnmotion\", \"sumo\" or \"csv\", and file"));
+            .help(
+                "add [mobility] with model = \"ns2\", \"bonnmotion\", \"sumo\", \"csv\" or \"gpx\", and file",
+            ));
     };
     placed.extend(file.recording.nodes.iter().enumerate().map(|(number, node)| Placed {
         name: node.name.clone().unwrap_or_else(|| NodeId(number as u32).to_string()),

@@ -3,12 +3,13 @@
 use super::super::keys::{self, Protocol, RadioPreset};
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
-use super::{Names, Owned, links, node_named, queue, refuse_foreign};
+use super::{Names, Owned, links, node_named, obstacles, queue, refuse_foreign};
 use hopline_core::Duration;
 use hopline_radio::mac::config::{self as mac, AckPolicy};
 use hopline_radio::phy::propagation::{
     LogDistance, Propagation, RangeDisk, Shadowing, ShadowingDraw, dbm_to_watts,
 };
+use hopline_radio::phy::sensitivity::Sensitivity;
 use hopline_radio::phy::{self, reception::ReceptionModel};
 use hopline_radio::rate::Rate;
 use hopline_sim::spec::{AddressResolution, Interface, LossSpec, NodeSpec, PowerDraw, QueueSpec, RadioSpec};
@@ -48,6 +49,12 @@ impl Preset {
             RadioPreset::Ns3Wavelan => standard(mac::Config::ns3_wavelan()),
             RadioPreset::Dot11b => standard(mac::Config::dot11b()),
             RadioPreset::Dot11a => standard(mac::Config::dot11a()),
+            RadioPreset::Dot11bRanges => {
+                Self { phy: phy::Config::dot11b_ranges(), ..standard(mac::Config::dot11b()) }
+            }
+            RadioPreset::Dot11aRanges => {
+                Self { phy: phy::Config::dot11a_ranges(), ..standard(mac::Config::dot11a()) }
+            }
         }
     }
 }
@@ -60,6 +67,11 @@ pub(super) fn resolve(
 ) -> Result<Option<RadioSpec>, Problem> {
     let section = scenario.section("radio");
     if !section.is_given() {
+        if let Some(obstacle) = scenario.sections("obstacle").first() {
+            return Err(Problem::new("[[obstacle]] without [radio]: there is nothing that it could weaken")
+                .at(obstacle.origin)
+                .help("add [radio], or remove it"));
+        }
         let lone = ["mac", "queue"].into_iter().find(|name| scenario.has(name));
         return match lone {
             None => Ok(None),
@@ -72,6 +84,7 @@ pub(super) fn resolve(
     }
     let mut preset = Preset::of(section.get(keys::radio::PRESET));
     apply_mac(&mut preset.mac, scenario.section("mac"))?;
+    preset.phy = preset.phy.at_data_rate(preset.mac.data_rate);
     apply_phy(&mut preset.phy, preset.disk, section)?;
     let delay = section.number("link_layer_delay_us").map(|us| Duration::from_secs_f64(us * 1e-6));
     Ok(Some(RadioSpec {
@@ -82,6 +95,7 @@ pub(super) fn resolve(
         address_resolution: address_resolution(scenario),
         errors: links::errors(section.section("errors"))?,
         losses: losses(section, nodes, names)?,
+        obstacles: obstacles::resolve(scenario)?,
         neighborhood: None,
         draw: PowerDraw {
             transmit_w: section.get(keys::radio::TRANSMIT_DRAW_W),
@@ -167,6 +181,10 @@ fn apply_phy(config: &mut phy::Config, disk: RangeDisk, section: Section<'_>) ->
     )?;
     if let Some(propagation) = propagation(section, disk) {
         config.propagation = propagation;
+    }
+    if matches!(config.propagation, Propagation::RangeDisk(_)) {
+        // Circles are those of every rate.
+        config.sensitivity = Sensitivity::Alike;
     }
     apply_ranges(config, section)
 }

@@ -125,7 +125,7 @@ wrong! {
         "1:1 the scenario has no `duration_s` | add `duration_s = …`, a number from 0.000001 to 10000000: virtual time \
          to simulate";
     a_flow_without_destination: chain("dst = \"n2\"\n", "") =>
-        "7:1 `flow.0` has no `dst` | add `dst = …`, a string: name of the receiving node";
+        "7:1 a flow without `dst` | add dst, the name of a node, or pairs, a number of flows between random nodes";
     a_flow_to_a_node_that_does_not_exist: chain("\"n2\"", "\"n3\"") =>
         "9:7 there is no node `n3` | did you mean `n0`? the nodes are n0, n1, n2";
     a_flow_to_a_node_like_no_other: chain("\"n2\"", "\"gateway\"") =>
@@ -149,8 +149,8 @@ wrong! {
     an_on_time_of_a_constant_rate: CHAIN.to_owned() + "kind = \"cbr\"\nrate_kbps = 1\non_s = 1\n" =>
         "12:8 `on_s` is used with kind = \"on-off\", not \"cbr\" | set kind = \"on-off\", or remove it";
     datagrams_over_tcp: CHAIN.to_owned() + "kind = \"on-off\"\ntransport = \"tcp-sack\"\n" =>
-        "11:13 `transport` is used with kind = \"bulk\" or \"request-response\" or \"http\", not \"on-off\" | \
-         set kind = \"bulk\" or \"request-response\" or \"http\", or remove it";
+        "11:13 `transport` is used with kind = \"bulk\" or \"request-response\" or \"http\" or \"recorded\", not \"on-off\" | \
+         set kind = \"bulk\" or \"request-response\" or \"http\" or \"recorded\", or remove it";
     a_request_without_a_response: CHAIN.to_owned() + "kind = \"request-response\"\nrequest_bytes = 1\n" =>
         "10:8 a request-response flow without `response_bytes` | \
          add response_bytes, or set kind = \"http\" for typical sizes";
@@ -274,8 +274,8 @@ wrong! {
         "10:1 3 nodes would make about 57536800 trips | all nodes together may make 20000000: fewer nodes, slower, in a larger \
          area, or shorter";
     a_movement_file_for_nodes_that_stand: CHAIN.to_owned() + "[mobility]\nfile = \"m\"\n" =>
-        "11:8 `file` is used with model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\", not \"static\" | \
-         set model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\", or remove it";
+        "11:8 `file` is used with model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\" or \"gpx\", not \"static\" | \
+         set model = \"ns2\" or \"bonnmotion\" or \"sumo\" or \"csv\" or \"gpx\", or remove it";
     a_movement_model_without_its_file: CHAIN.to_owned() + "[mobility]\nmodel = \"ns2\"\n" =>
         "11:9 mobility model \"ns2\" needs `file` | -";
 }

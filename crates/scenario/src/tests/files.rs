@@ -32,10 +32,22 @@ const LISTED: &str = "duration_s = 10\n[radio]\n[nodes]\nlayout = \"file\"\nfile
     [flows]\nfile = \"flows.csv\"\n";
 
 #[test]
-fn a_scenario_is_named_after_its_folder_unless_it_says_otherwise() {
-    let folder = folder(CHAIN, &[]);
+fn a_scenario_is_named_after_its_file_or_folder_unless_it_says_otherwise() {
+    let folder = folder(CHAIN, &[("bm.toml", CHAIN)]);
+    let of_folder = folder.path().file_name().unwrap().to_str().unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    let name = |path: &str| Scenario::load(&folder.path().join(path), &[]).unwrap().name();
+    for [path, expected] in [
+        ["scenario.toml", of_folder],
+        ["./scenario.toml", of_folder],
+        ["sub/../scenario.toml", of_folder],
+        ["bm.toml", "bm"],
+        ["./bm.toml", "bm"],
+        ["sub/../bm.toml", "bm"],
+    ] {
+        assert_eq!(name(path), expected, "{path}");
+    }
     let scenario = Scenario::load(&folder.path().join("scenario.toml"), &[]).unwrap();
-    assert_eq!(scenario.name(), folder.path().file_name().unwrap().to_str().unwrap());
     assert_eq!(scenario.with(&[Setting::parse("--set", "name=x").unwrap()]).unwrap().name(), "x");
 }
 
@@ -243,6 +255,79 @@ fn what_is_wrong_in_a_csv_file_is_found_at_its_cell() {
         wrong(nodes, "src,dst\nn0,n9\n"),
         "flows.csv:2:4: there is no node `n9` (did you mean `n0`? the nodes are n0, n1)"
     );
-    assert!(wrong(nodes, "src\nn0\n").starts_with("flows.csv:2:1: `flow.0` has no `dst`"));
+    assert!(wrong(nodes, "src\nn0\n").starts_with("flows.csv:2:1: a flow without `dst`"));
     assert!(wrong("", flows).starts_with("nodes.csv:1:1: an empty file"));
+}
+
+#[test]
+fn files_of_spreadsheets_have_a_mark_and_semicolons() {
+    let nodes = "\u{feff}name;x_m;y_m\r\na;0;0\r\nb;200.5;0\r\n";
+    let flows = "\u{feff}src;dst;rate_kbps;kind\r\na;b;64;cbr\r\n";
+    let spec = load(&folder(LISTED, &[("nodes.csv", nodes), ("flows.csv", flows)])).unwrap();
+    assert_eq!(spec.nodes[1].name, "b");
+    assert_eq!(spec.nodes[1].trajectory.position_at(Instant::ZERO).x_m, 200.5);
+    assert!(matches!(spec.flows[0].traffic, Traffic::Cbr { .. }));
+}
+
+#[test]
+fn what_is_wrong_behind_a_mark_is_found_where_it_is() {
+    let of_nodes =
+        |nodes: &str| problems(&folder(LISTED, &[("nodes.csv", nodes), ("flows.csv", "src,dst\n")]));
+    let unknown = of_nodes("\u{feff}nmae,x_m\na,0\n");
+    assert_eq!(unknown, "nodes.csv:1:1: unknown column `nmae` (did you mean `name`?)");
+    assert!(of_nodes("\u{feff}name,y_n\na,0\n").starts_with("nodes.csv:1:6: "));
+    assert!(
+        of_nodes("\u{feff}name;x_m\na;0;1\n").starts_with("nodes.csv:2:1: 2 columns in the header, 3 here")
+    );
+    let comma = of_nodes("name;x_m\na;12,5\n");
+    assert!(
+        comma.starts_with("nodes.csv:2:3: ") && comma.ends_with("(decimals stand behind a point: 12.5)"),
+        "{comma}"
+    );
+    assert_eq!(
+        of_nodes("\u{feff}"),
+        "nodes.csv:1:1: an empty file (its first line names columns: name,x_m,y_m,interface,channels,gateway,fixed,waypoints)"
+    );
+}
+
+#[test]
+fn a_scenario_behind_a_mark_is_read_and_its_mistakes_are_where_they_are() {
+    let marked = |text: &str| folder(&format!("\u{feff}{text}"), &[]);
+    assert!(load(&marked(CHAIN)).is_ok());
+    let wrong = problems(&marked(&format!("durration_s = 1\n{CHAIN}")));
+    assert!(wrong.starts_with("scenario.toml:1:1: unknown key `durration_s`"), "{wrong}");
+    let wrong = problems(&marked("duration_s = 1\nname = = 2\n"));
+    assert!(wrong.starts_with("scenario.toml:2:8: invalid TOML"), "{wrong}");
+}
+
+/// A flow of this recording.
+fn recorded(flow: &str, csv: &str) -> TempDir {
+    let text = CHAIN.to_owned() + "kind = \"recorded\"\n" + flow;
+    folder(&text, &[("trace.csv", csv)])
+}
+
+#[test]
+fn recorded_traffic_is_datagrams_or_goes_over_the_transport_that_the_flow_names() {
+    let csv = "time_s,bytes\n0.5,1000\n0,70000\n";
+    let wrong = problems(&recorded("file = \"trace.csv\"\n", csv));
+    assert!(wrong.starts_with("trace.csv:3:3: more bytes than a datagram has"), "{wrong}");
+    let over = load(&recorded("file = \"trace.csv\"\ntransport = \"tcp-sack\"\n", csv)).unwrap();
+    let Traffic::Recorded { over: Some(_), packets } = &over.flows[0].traffic else { panic!("{over:?}") };
+    assert_eq!(packets.iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [70_000, 1000]);
+    assert_eq!(over.flows[0].labels.carrier, "tcp-sack");
+    let plain = load(&recorded("file = \"trace.csv\"\n", "time_s,bytes\n0,100\n")).unwrap();
+    assert!(matches!(plain.flows[0].traffic, Traffic::Recorded { over: None, .. }));
+    assert_eq!(plain.flows[0].labels.carrier, "udp-recorded");
+}
+
+#[test]
+fn a_recording_is_named_and_found_and_nothing_else_takes_one() {
+    let csv = "time_s,bytes\n0,100\n";
+    assert!(problems(&recorded("", csv)).contains("a recorded flow without `file`"));
+    let missing = problems(&recorded("file = \"trace.cvs\"\n", csv));
+    assert!(missing.starts_with("scenario.toml:11:8: trace.cvs: there is no such file"), "{missing}");
+    let tuned = problems(&recorded("file = \"trace.csv\"\ntcp = { window = 3 }\n", csv));
+    assert!(tuned.contains("`tcp` of a recorded flow without `transport`"), "{tuned}");
+    let bulk = problems(&folder(&(CHAIN.to_owned() + "file = \"trace.csv\"\n"), &[("trace.csv", csv)]));
+    assert!(bulk.contains("`file` is used with kind = \"recorded\", not \"bulk\""), "{bulk}");
 }

@@ -3,12 +3,13 @@
 use super::StationId;
 use crate::outage::Schedule;
 use crate::packet::Handle;
-use crate::spec::{Channel, NodeSpec, RadioInterface};
+use crate::spec::{Channel, NodeSpec, RadioInterface, RadioSpec};
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_radio::Rate;
 use hopline_radio::mobility::{Cursor, Position, Trajectory};
 use hopline_radio::phy;
 use hopline_radio::phy::grid::CellGrid;
+use hopline_radio::phy::obstacles::Obstacles;
 use hopline_radio::phy::propagation::{Propagation, ShadowingDraw, propagation_delay};
 use hopline_wire::dot11::Frame;
 
@@ -59,6 +60,7 @@ pub(crate) struct Medium {
     grid: CellGrid,
     /// Since when the grid believes each station to be where it has it.
     grid_at: Instant,
+    obstacles: Obstacles,
     reach_m: f64,
     max_speed_mps: f64,
     candidates: Vec<Candidates>,
@@ -98,12 +100,13 @@ struct Candidates {
 impl Medium {
     /// The medium between the radios of `nodes`.
     pub(crate) fn new(
-        config: phy::Config,
+        radio: &RadioSpec,
         nodes: &[NodeSpec],
         radios: &[RadioInterface],
         outages: Schedule,
         (seed, run): (u64, u64),
     ) -> Self {
+        let config = radio.phy;
         let reach_m = config.propagation.reach_m(&config.radio, config.radio.cs_threshold_w);
         let max_speed_mps = nodes.iter().map(|node| node.trajectory.max_speed()).fold(0.0, f64::max);
         let antenna = |radio: &RadioInterface| Antenna {
@@ -123,6 +126,7 @@ impl Medium {
             antennas,
             grid,
             grid_at: Instant::ZERO,
+            obstacles: Obstacles::new(&radio.obstacles),
             reach_m,
             max_speed_mps,
             candidates: vec![stale; radios.len()],
@@ -172,7 +176,7 @@ impl Medium {
         id
     }
 
-    /// Whose radios would decode a frame of `from` at `now`, were nothing else on the air and nothing drawn per frame. No random
+    /// Whose radios would decode a data frame of `from` at `now`, were nothing else on the air and nothing drawn per frame. No random
     /// number is drawn, and what is in the air remains as it is.
     pub(crate) fn in_range(&mut self, now: Instant, from: StationId) -> Vec<StationId> {
         let mut heard = Vec::new();
@@ -246,6 +250,9 @@ impl Medium {
                 continue;
             }
             h.power_w = config.propagation.received_w(&config.radio, distance_m);
+            if !self.obstacles.is_empty() {
+                h.power_w *= self.obstacles.gain(origin, position);
+            }
             if self.chance == Some(ShadowingDraw::PerLink) {
                 h.power_w *= config.propagation.link_gain(self.key.0, self.key.1, sender, antenna.node);
             }

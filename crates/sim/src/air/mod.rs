@@ -100,8 +100,8 @@ impl Air {
         }
         let outages = Schedule::new(&spec.outages, |blocks| blocks == Blocks::Frames);
         Some(Self {
-            medium: Medium::new(radio.phy, &spec.nodes, &interfaces, outages, key),
-            thresholds: Thresholds::new(radio.phy.reception, &radio.phy.radio),
+            medium: Medium::new(radio, &spec.nodes, &interfaces, outages, key),
+            thresholds: Thresholds::by_rate(radio.phy.reception, &radio.phy.radio, radio.phy.sensitivity),
             link_layer_delay: radio.link_layer_delay,
             stations: interfaces.iter().map(|at| Station::new(radio, at, tap(at.node), key)).collect(),
             interfaces,
@@ -360,7 +360,9 @@ impl Air {
         let station = &mut self.stations[at.index()];
         let reception = match station.receiver.end(&self.thresholds, now, flight) {
             verdict @ (Verdict::Missed | Verdict::Damaged) => {
-                if in_flight.frame.ra() == station.address && power_w >= self.thresholds.weakest_w() {
+                if in_flight.frame.ra() == station.address
+                    && power_w >= self.thresholds.weakest_w(in_flight.rate)
+                {
                     collisions::note_collided(kernel, in_flight.from, &in_flight.frame);
                 }
                 (verdict == Verdict::Damaged).then_some(Reception::Undecodable)

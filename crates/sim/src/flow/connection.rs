@@ -2,7 +2,8 @@
 
 use super::exchange::{Exchange, Next};
 use super::needless::Timeouts;
-use super::{Flow, Flows, Kind, Outgoing, Side, UNLIMITED};
+use super::recording::Recording;
+use super::{Does, Flow, Flows, Kind, Outgoing, Side, UNLIMITED};
 use crate::alarm::Alarm;
 use crate::event::Event;
 use crate::kernel::Kernel;
@@ -31,6 +32,8 @@ pub(super) enum App {
     Bulk { size: Option<u64> },
     /// The sink asks, the source answers.
     Exchange(Exchange),
+    /// The source sends what was recorded when it was.
+    Recorded(Recording),
 }
 
 /// An endpoint and when it will be woken.
@@ -57,7 +60,7 @@ impl App {
     /// The side that opens the connection, and in the end closes or aborts it.
     pub(super) const fn opener(&self) -> Side {
         match self {
-            Self::Bulk { .. } => Side::Source,
+            Self::Bulk { .. } | Self::Recorded(_) => Side::Source,
             Self::Exchange(_) => Side::Sink,
         }
     }
@@ -91,7 +94,7 @@ impl Connection {
     /// A counter, summed over the endpoints that send data.
     pub(super) fn count(&self, of: fn(&Counts) -> u64) -> u64 {
         let senders = match self.app {
-            App::Bulk { .. } => &self.ends[..1],
+            App::Bulk { .. } | App::Recorded(_) => &self.ends[..1],
             App::Exchange(_) => &self.ends,
         };
         senders.iter().map(|end| of(&end.endpoint.counts())).sum()
@@ -100,10 +103,15 @@ impl Connection {
     /// A counter, summed over the endpoints that receive data.
     pub(super) fn count_received(&self, of: fn(&Counts) -> u64) -> u64 {
         let receivers = match self.app {
-            App::Bulk { .. } => &self.ends[1..],
+            App::Bulk { .. } | App::Recorded(_) => &self.ends[1..],
             App::Exchange(_) => &self.ends,
         };
         receivers.iter().map(|end| of(&end.endpoint.counts())).sum()
+    }
+
+    /// Segments of data that were sent, each once.
+    pub(super) fn distinct_segments_sent(&self) -> u64 {
+        self.count(|stats| stats.segments_sent).saturating_sub(self.count(|stats| stats.retransmissions))
     }
 
     /// Time-outs of both ends that were needless. TPA counts bytes in another order, so that nothing can be said of it.
@@ -192,12 +200,29 @@ impl Connection {
     fn close(&mut self, now: Instant, side: Side) {
         self.end(side).endpoint.close(now);
     }
+
+    /// The source sends what is due of a recording, and closes after the last of it. Returns when more is.
+    fn play(&mut self, now: Instant) -> Option<Instant> {
+        loop {
+            let App::Recorded(recording) = &mut self.app else { return None };
+            match (recording.play(now), recording.due()) {
+                (Some(bytes), next) => {
+                    self.send(now, Side::Source, bytes);
+                    if next.is_none() {
+                        self.close(now, Side::Source);
+                        return None;
+                    }
+                }
+                (None, next) => return next,
+            }
+        }
+    }
 }
 
 impl Flows {
-    /// Opens the connection of a flow; the data of the first message go with it. Returns the side to drain.
-    pub(super) fn open(&mut self, now: Instant, flow: u32) -> Option<Side> {
-        let connection = self.connection(flow)?;
+    /// Opens the connection of a flow; the data of the first message go with it.
+    pub(super) fn open(&mut self, now: Instant, flow: u32) -> Does {
+        let Some(connection) = self.connection(flow) else { return Does::Nothing };
         let opener = connection.app.opener();
         connection.end(opener.other()).endpoint.listen();
         connection.end(opener).endpoint.connect(now);
@@ -213,8 +238,9 @@ impl Flows {
                 let request_bytes = exchange.ask(now);
                 connection.send(now, opener, request_bytes);
             }
+            App::Recorded(_) => return Does::Moves(opener, connection.play(now)),
         }
-        Some(opener)
+        Does::Moves(opener, None)
     }
 
     /// The application of a flow stops: what was delivered before now counts, and a connection is aborted. Returns the side to drain.
@@ -225,16 +251,21 @@ impl Flows {
         Some(opener)
     }
 
-    /// A client has thought, and asks. Returns the side to drain.
-    pub(super) fn ask(&mut self, now: Instant, flow: u32) -> Option<Side> {
+    /// A client has thought, and asks; or more of a recording is due.
+    pub(super) fn go_on(&mut self, now: Instant, flow: u32) -> Does {
         if now >= self.flows[flow as usize].stop {
-            return None;
+            return Does::Nothing;
         }
-        let connection = self.connection(flow)?;
-        let App::Exchange(exchange) = &mut connection.app else { return None };
-        let request_bytes = exchange.ask(now);
-        connection.send(now, Side::Sink, request_bytes);
-        Some(Side::Sink)
+        let Some(connection) = self.connection(flow) else { return Does::Nothing };
+        match &mut connection.app {
+            App::Exchange(exchange) => {
+                let request_bytes = exchange.ask(now);
+                connection.send(now, Side::Sink, request_bytes);
+                Does::Moves(Side::Sink, None)
+            }
+            App::Recorded(_) => Does::Moves(Side::Source, connection.play(now)),
+            App::Bulk { .. } => Does::Nothing,
+        }
     }
 
     /// The network layer tells the end at `side` of its route: whether it is to be drained. Datagrams have no endpoint that could be

@@ -1,18 +1,35 @@
-//! Datagrams at a rate, all the time or in bursts.
+//! Datagrams at a rate, all the time or in bursts, or as they were recorded.
 
+use super::recording::Recording;
 use crate::draw::Draw;
 use hopline_core::{Duration, Instant, Stream};
 
 /// A source of datagrams and what its sink has of them.
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    pub(super) packet_bytes: u32,
-    interval: Duration,
-    bursts: Option<Bursts>,
+    schedule: Schedule,
     pub(super) sent: u32,
     pub(super) received: u64,
     /// One bit for each packet number received.
     seen: Vec<u64>,
+}
+
+/// When it sends how much.
+#[derive(Debug)]
+pub(super) enum Schedule {
+    /// So many bytes at once, and so long from one to the next.
+    Rate { packet_bytes: u32, interval: Duration, bursts: Option<Bursts> },
+    /// As it was recorded.
+    Recorded(Recording),
+}
+
+/// A datagram that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) number: u32,
+    pub(super) bytes: u32,
+    /// When the next one does, if there is one.
+    pub(super) next: Option<Instant>,
 }
 
 /// The periods of an on-off source.
@@ -26,17 +43,35 @@ pub(super) struct Bursts {
 }
 
 impl Datagrams {
-    pub(super) fn new(packet_bytes: u32, interval: Duration, bursts: Option<Bursts>) -> Self {
-        Self { packet_bytes, interval, bursts, sent: 0, received: 0, seen: Vec::new() }
+    pub(super) fn new(schedule: Schedule) -> Self {
+        Self { schedule, sent: 0, received: 0, seen: Vec::new() }
     }
 
-    /// A packet is sent at `now`. Returns its number, and when the next is due.
-    pub(super) fn send(&mut self, now: Instant) -> (u32, Instant) {
+    /// When the first packet leaves of a source that starts `now`.
+    pub(super) fn first(&self, now: Instant) -> Option<Instant> {
+        match &self.schedule {
+            Schedule::Rate { .. } => Some(now),
+            Schedule::Recorded(recording) => recording.due(),
+        }
+    }
+
+    /// A packet is sent at `now`, if one is due.
+    pub(super) fn send(&mut self, now: Instant) -> Option<Sent> {
+        let (bytes, next) = match &mut self.schedule {
+            Schedule::Rate { packet_bytes, interval, bursts } => {
+                let next = now + *interval;
+                let due = bursts.as_mut().map_or(next, |bursts| bursts.due(now, next));
+                (*packet_bytes, Some(due))
+            }
+            Schedule::Recorded(recording) => {
+                let bytes =
+                    u32::try_from(recording.play(now)?).expect("datagrams are at most 65,507 bytes long");
+                (bytes, recording.due())
+            }
+        };
         let number = self.sent;
         self.sent += 1;
-        let next = now + self.interval;
-        let due = self.bursts.as_mut().map_or(next, |bursts| bursts.due(now, next));
-        (number, due)
+        Some(Sent { number, bytes, next })
     }
 
     /// Takes packet `number` with `bytes` of data. Returns how many of them are new: all or none.
@@ -77,6 +112,7 @@ pub(super) fn duration(draw: &Draw, stream: &mut Stream) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Recorded;
     use hopline_core::Purpose;
 
     const fn ms(n: u64) -> Duration {
@@ -87,11 +123,12 @@ mod tests {
     fn times(on_s: f64, off_s: f64, n: usize) -> Vec<f64> {
         let (on, off) = (Draw::Constant(on_s), Draw::Constant(off_s));
         let stream = Stream::keyed(1, 1, 0, Purpose::Traffic);
-        let mut source = Datagrams::new(100, ms(10), Some(Bursts { on, off, stream, until: None }));
+        let bursts = Some(Bursts { on, off, stream, until: None });
+        let mut source = Datagrams::new(Schedule::Rate { packet_bytes: 100, interval: ms(10), bursts });
         let mut now = Instant::from_millis(5);
         let mut left = || {
             let at = now;
-            now = source.send(now).1;
+            now = source.send(now).and_then(|sent| sent.next).expect("a rate has no end");
             at.as_secs_f64() * 1e3
         };
         (0..n).map(|_| left()).collect()
@@ -115,8 +152,27 @@ mod tests {
     }
 
     #[test]
+    fn a_recording_is_played_once_from_the_start_of_its_flow() {
+        let packets = [(0, 10), (0, 20), (7, 30)].map(|(at, bytes)| Recorded { at: ms(at), bytes });
+        let start = Instant::from_millis(100);
+        let recording = Recording::new(packets.into(), start);
+        assert_eq!(recording.total(), 60);
+        let mut source = Datagrams::new(Schedule::Recorded(recording));
+        assert_eq!(source.first(start), Some(start));
+        let sent = |number, bytes, next: Option<u64>| {
+            Some(Sent { number, bytes, next: next.map(Instant::from_millis) })
+        };
+        assert_eq!(source.send(start), sent(0, 10, Some(100)));
+        assert_eq!(source.send(start), sent(1, 20, Some(107)));
+        assert_eq!(source.send(start), None, "not yet");
+        assert_eq!(source.send(start + ms(7)), sent(2, 30, None));
+        assert_eq!(source.send(start + ms(99)), None);
+        assert_eq!(source.sent, 3);
+    }
+
+    #[test]
     fn a_datagram_counts_once() {
-        let mut sink = Datagrams::new(100, ms(10), None);
+        let mut sink = Datagrams::new(Schedule::Rate { packet_bytes: 100, interval: ms(10), bursts: None });
         assert_eq!([sink.take(3, 100), sink.take(70, 100), sink.take(3, 100)], [100, 100, 0]);
         assert_eq!(sink.received, 2);
     }

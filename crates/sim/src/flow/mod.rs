@@ -6,6 +6,7 @@ mod datagrams;
 mod exchange;
 mod gaps;
 mod needless;
+mod recording;
 
 use crate::kernel::Kernel;
 use crate::outcome::{AckBursts, Connected, Detected, FlowOutcome, FlowSample, Packets};
@@ -14,13 +15,14 @@ use crate::spec::{FlowSpec, Series, Spec, Traffic, Transport};
 use crate::trace::Tracer;
 use connection::{App, Connection};
 use counters::{Counters, Told};
-use datagrams::{Bursts, Datagrams};
+use datagrams::{Bursts, Datagrams, Schedule, Sent};
 use exchange::Exchange;
 use gaps::Gaps;
 pub(crate) use gaps::Route;
 use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::udp;
+use recording::Recording;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -67,10 +69,12 @@ pub(crate) struct Outgoing {
 pub(crate) enum Does {
     /// Nothing more.
     Nothing,
-    /// It has moved the endpoint at this side, which is to be drained.
-    Moves(Side),
-    /// It sends a datagram, and is due again at this moment.
-    Sends(Outgoing, Instant),
+    /// Nothing before this moment.
+    Waits(Instant),
+    /// It has moved the endpoint at this side, which is to be drained, and may be due again at some moment.
+    Moves(Side, Option<Instant>),
+    /// It sends a datagram, and may be due again at some moment.
+    Sends(Outgoing, Option<Instant>),
 }
 
 /// A flow in the middle of a run.
@@ -149,12 +153,19 @@ impl Flow {
             Traffic::Exchange { over, exchange } => {
                 connection(over, App::Exchange(Exchange::new(*exchange, stream(Purpose::Traffic))))
             }
-            Traffic::Cbr { packet_bytes, interval } => {
-                Kind::Udp(Datagrams::new(*packet_bytes, *interval, None))
+            &Traffic::Cbr { packet_bytes, interval } => {
+                Kind::Udp(Datagrams::new(Schedule::Rate { packet_bytes, interval, bursts: None }))
             }
-            Traffic::OnOff { packet_bytes, interval, on, off } => {
-                let bursts = Bursts { on: *on, off: *off, stream: stream(Purpose::Traffic), until: None };
-                Kind::Udp(Datagrams::new(*packet_bytes, *interval, Some(bursts)))
+            &Traffic::OnOff { packet_bytes, interval, on, off } => {
+                let bursts = Some(Bursts { on, off, stream: stream(Purpose::Traffic), until: None });
+                Kind::Udp(Datagrams::new(Schedule::Rate { packet_bytes, interval, bursts }))
+            }
+            Traffic::Recorded { over, packets } => {
+                let recording = Recording::new(packets.clone(), spec.start);
+                match over {
+                    Some(over) => connection(over, App::Recorded(recording)),
+                    None => Kind::Udp(Datagrams::new(Schedule::Recorded(recording))),
+                }
             }
         };
         Self {
@@ -289,6 +300,7 @@ impl Flow {
                 let (segments_received, requests) = match &connection.app {
                     App::Bulk { .. } => (bytes_received.div_ceil(mss.into()), 0),
                     App::Exchange(exchange) => (exchange.segments_received(mss), exchange.requests),
+                    App::Recorded(_) => (connection.distinct_segments_sent(), 0),
                 };
                 Counters {
                     bytes_received,
@@ -351,6 +363,7 @@ impl Flow {
             Kind::Connection(connection) => match &connection.app {
                 App::Bulk { size } => size.is_some_and(|size| self.bytes_received >= size),
                 App::Exchange(exchange) => exchange.is_done(),
+                App::Recorded(recording) => self.bytes_received >= recording.total(),
             },
             Kind::Udp(_) => false,
         }
@@ -437,15 +450,18 @@ impl Flows {
     /// The application of a flow starts.
     pub(crate) fn start<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
         match self.flows[flow as usize].kind {
-            Kind::Connection(_) => self.open(kernel.now, flow).map_or(Does::Nothing, Does::Moves),
-            Kind::Udp(_) => self.send_datagram(kernel, flow),
+            Kind::Connection(_) => self.open(kernel.now, flow),
+            Kind::Udp(ref datagrams) => match datagrams.first(kernel.now) {
+                Some(at) if at > kernel.now => Does::Waits(at),
+                _ => self.send_datagram(kernel, flow),
+            },
         }
     }
 
-    /// An application is due: for its next datagram, or its next request.
+    /// An application is due: for its next datagram, its next request, or what it sends next.
     pub(crate) fn wake_application<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
         match self.flows[flow as usize].kind {
-            Kind::Connection(_) => self.ask(kernel.now, flow).map_or(Does::Nothing, Does::Moves),
+            Kind::Connection(_) => self.go_on(kernel.now, flow),
             Kind::Udp(_) => self.send_datagram(kernel, flow),
         }
     }
@@ -494,13 +510,12 @@ impl Flows {
         if now >= state.stop {
             return Does::Nothing;
         }
-        let packet_bytes = datagrams.packet_bytes;
-        let (number, due) = datagrams.send(now);
+        let Some(Sent { number, bytes, next }) = datagrams.send(now) else { return Does::Nothing };
         let [src_port, dst_port] = state.ports;
-        let datagram = udp::Datagram { src_port, dst_port, payload: Length(packet_bytes.into()) };
+        let datagram = udp::Datagram { src_port, dst_port, payload: Length(bytes.into()) };
         let ip = header(state.src.ipv4(), state.dst.ipv4(), Protocol::Udp);
-        let len_bytes = (HEADER_LEN + udp::HEADER_LEN) as u32 + packet_bytes;
+        let len_bytes = (HEADER_LEN + udp::HEADER_LEN) as u32 + bytes;
         let packet = kernel.made(ip, Body::Udp { datagram, number }, len_bytes, Account::Flow(state.id));
-        Does::Sends(state.send(Side::Source, packet), due)
+        Does::Sends(state.send(Side::Source, packet), next)
     }
 }

@@ -9,7 +9,28 @@ use hopline_wire::dot11::{Frame, MacAddr};
 use hopline_wire::ipv4::{HEADER_LEN, Header};
 use hopline_wire::pcapng::{InterfaceId, LinkType, Writer};
 use hopline_wire::{arp, dproxy, handoff, udp};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
+
+/// Of which nodes a capture is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Captured {
+    /// Of all.
+    All,
+    /// Of these.
+    Only(BTreeSet<NodeId>),
+}
+
+impl Captured {
+    /// Whether it is of `node`.
+    #[must_use]
+    pub fn has(&self, node: NodeId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(nodes) => nodes.contains(&node),
+        }
+    }
+}
 
 /// Writes one pcapng with an interface for each node, 802.11 for radios and raw IP for nodes that have only wires. A
 /// node with both has a second interface, named "… (wired)".
@@ -29,14 +50,27 @@ pub struct Pcap<W: Write> {
 }
 
 impl<W: Write> Pcap<W> {
-    /// Writes the file header and the interfaces of the nodes of `spec`.
+    /// A capture of all nodes of `spec`: writes the file header and their interfaces.
     ///
     /// # Errors
     /// What `out` reports.
     pub fn new(out: W, spec: &Spec) -> io::Result<Self> {
+        Self::of(out, spec, &Captured::All)
+    }
+
+    /// The same of those nodes alone that `captured` has.
+    ///
+    /// # Errors
+    /// What `out` reports.
+    pub fn of(out: W, spec: &Spec, captured: &Captured) -> io::Result<Self> {
         let mut writer = Writer::new(out)?;
         let (mut radios, mut wires) = (Vec::new(), Vec::new());
         for (id, node) in (0..).map(NodeId).zip(&spec.nodes) {
+            if !captured.has(id) {
+                radios.push(Vec::new());
+                wires.push(None);
+                continue;
+            }
             let wired = spec.links.iter().any(|link| link.a == id || link.b == id);
             let mut add = |name: &str, kind| writer.add_interface(name, kind);
             let mut of_node = Vec::new();
@@ -119,6 +153,10 @@ impl<W: Write> Pcap<W> {
 
 impl<W: Write> Tracer for Pcap<W> {
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        // Without an interface it is not captured; making its bytes would be in vain.
+        if self.radios[node.index()].is_empty() && self.wires[node.index()].is_none() {
+            return;
+        }
         match event {
             TraceEvent::FrameSent { link, frame } | TraceEvent::FrameReceived { link, frame } => {
                 self.frame(now, (node, link), frame, None);

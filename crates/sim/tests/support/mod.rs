@@ -42,6 +42,7 @@ pub(crate) fn wavelan() -> RadioSpec {
         address_resolution: AddressResolution::Known,
         errors: ErrorModel::None,
         losses: Vec::new(),
+        obstacles: Vec::new(),
         neighborhood: None,
         draw: hopline_sim::spec::PowerDraw::default(),
     }
@@ -58,6 +59,7 @@ pub(crate) fn disk(range_m: f64) -> RadioSpec {
         address_resolution: AddressResolution::Known,
         errors: ErrorModel::None,
         losses: Vec::new(),
+        obstacles: Vec::new(),
         neighborhood: None,
         draw: hopline_sim::spec::PowerDraw::default(),
     }

@@ -113,14 +113,6 @@ fn a_directory_that_appears_meanwhile_is_not_overwritten() {
     assert_eq!(names(folder.path()), ["out"]);
 }
 
-#[test]
-fn a_missing_parent_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let parent = folder.path().join("no");
-    let error = Directory::create(&parent.join("out"), Existing::Refuse).unwrap_err();
-    assert!(error.to_string().starts_with(&format!("cannot write {}", parent.display())), "{error}");
-}
-
 #[cfg(unix)]
 #[test]
 fn results_are_as_open_as_any_new_directory() {
@@ -130,4 +122,40 @@ fn results_are_as_open_as_any_new_directory() {
     fs::create_dir(folder.path().join("plain")).unwrap();
     let mode = |name| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode("out"), mode("plain"));
+}
+
+#[test]
+fn folders_on_the_way_are_made_and_go_again_if_nothing_comes_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("a/b/c/d");
+    let given_up = Directory::create(&target, Existing::Refuse).unwrap();
+    given_up.write("text", |f| f.write_all(b"hello")).unwrap();
+    drop(given_up);
+    assert!(names(folder.path()).is_empty());
+    write(&target, Existing::Refuse, "first").unwrap();
+    assert_eq!(names(&target), [MANIFEST, "text"]);
+    assert_eq!(names(&folder.path().join("a/b/c")), ["d"]);
+}
+
+#[test]
+fn folders_that_others_use_meanwhile_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let given_up = Directory::create(&folder.path().join("a/b/c"), Existing::Refuse).unwrap();
+    fs::write(folder.path().join("a/other"), "").unwrap();
+    drop(given_up);
+    assert_eq!(names(&folder.path().join("a")), ["other"]);
+}
+
+#[test]
+fn an_error_names_what_was_asked_for_and_no_draft() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let refused =
+        Directory::create(&folder.path().join("file/a/b"), Existing::Refuse).unwrap_err().to_string();
+    assert!(refused.ends_with("file/a: Not a directory (os error 20)"), "{refused}");
+    let refused = Directory::create(&folder.path().join("file/a"), Existing::Refuse).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("file/a: Not a directory (os error 20)") && !refused.contains(".hopline-"),
+        "{refused}"
+    );
 }

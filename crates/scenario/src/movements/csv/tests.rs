@@ -33,6 +33,17 @@ fn columns_may_come_in_any_order_and_a_spreadsheet_may_have_written_them() {
 }
 
 #[test]
+fn semicolons_separate_where_the_header_has_them() {
+    let file = parse("\u{feff}node;time_s;x_m;y_m\r\na,b;0;1.5;2\r\n").unwrap();
+    assert_eq!((names(&file), file.nodes[0].path.position_at(Instant::ZERO).x_m), (vec!["a,b"], 1.5));
+    let help = refused("\u{feff}node;time_s;x_m;y_m\na;0;1,5;2\n", 2, 5, "`1,5` is not a number");
+    assert_eq!(help, "decimals stand behind a point: 1.5");
+    let help = refused("node;time_s;x_m;y_m\na,0,1,2\n", 2, 1, "4 columns in the header, 1 here");
+    assert_eq!(help, "every line has a node, a time, x and y, separated by semicolons");
+    refused("\u{feff}node;t;x_m;y_m\n", 1, 6, "unknown column `t`");
+}
+
+#[test]
 fn numbered_nodes_are_in_the_order_of_their_numbers_and_have_no_names() {
     let file = parse("node,time_s,x_m,y_m\n2,0,2,0\n0,0,0,0\n1,0,1,0\n").unwrap();
     assert_eq!(names(&file), ["-", "-", "-"]);
@@ -58,7 +69,7 @@ fn errors_have_their_place() {
     refused("node,t,x_m,y_m\n", 1, 6, "unknown column `t`");
     refused("node,time_s,x_m\n", 1, 1, "no column `y_m`");
     refused("node,node,x_m,y_m\n", 1, 6, "a second column `node`");
-    refused("node;time_s;x_m;y_m\n", 1, 1, "unknown column `node;time_s;x_m;y_m`");
+    refused("node\ttime_s\tx_m\ty_m\n", 1, 1, "unknown column `node\\ttime_s\\tx_m\\ty_m`");
     second("a,0,1", 1, "4 columns in the header, 3 here");
     second("a,0,1,2,3", 1, "4 columns in the header, 5 here");
     second(",0,1,2", 1, "a node without a name");

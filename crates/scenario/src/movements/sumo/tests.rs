@@ -180,3 +180,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_byte_order_mark_moves_nothing() {
+    let marked = |text: &str| format!("\u{feff}{text}");
+    let file = parse(&marked(FILE)).unwrap();
+    assert_eq!(
+        file.nodes.iter().map(|n| n.name.as_deref().unwrap()).collect::<Vec<_>>(),
+        ["car.0", "walker"]
+    );
+    assert_eq!(&marked(FILE)[file.nodes[1].first.clone()], "walker");
+    let wrong = |text: &str, place, message: &str| {
+        testing::refused(MovementFormat::Sumo, &marked(text), place, message)
+    };
+    wrong("<export/>", (1, 1), "<export> is out of place");
+    wrong("<fcd-export><step/></fcd-export>", (1, 13), "<step> is out of place");
+    wrong("<fcd-export>\n <step/>\n</fcd-export>", (2, 2), "<step> is out of place");
+    wrong("<fcd-export>\n", (1, 13), "the file ends before </fcd-export>");
+    wrong("<fcd-export><timestep time=\"x\"/></fcd-export>", (1, 29), "`x` is not a number");
+    wrong("", (1, 1), "there is no <fcd-export>");
+    let cut = parse(&marked("<fcd-export></fcd>")).unwrap_err();
+    assert!(cut.message.starts_with("invalid XML") && marked("<fcd-export></fcd>").get(cut.span).is_some());
+    assert_eq!((cut.line, cut.column), (1, 13));
+}

@@ -1,0 +1,47 @@
+//! Whole numbers, in words of ours where they are none.
+
+use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
+
+/// Whole numbers that a scenario can hold.
+pub(super) const MANY: u64 = i64::MAX as u64;
+
+/// Reads a whole number of `range`, which lies in that of `T`.
+pub(super) fn whole<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| words(&range))
+    }
+}
+
+/// Reads how many of something there may be at once.
+pub(super) fn count(text: &str) -> Result<NonZeroU16, String> {
+    let range = 1..=u16::MAX.into();
+    let number = whole::<u16>(range.clone())(text)?;
+    NonZeroU16::new(number).ok_or_else(|| words(&range))
+}
+
+fn words(range: &RangeInclusive<u64>) -> String {
+    match (range.start(), range.end()) {
+        (least, &(MANY..)) => format!("a whole number from {least}"),
+        (least, most) => format!("a whole number from {least} to {most}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_of_its_range_or_told_which() {
+        assert_eq!(whole::<u8>(1..=12)("12"), Ok(12));
+        assert_eq!(whole::<u64>(0..=MANY)("9223372036854775807"), Ok(MANY));
+        for wrong in ["", "0", "13", "-1", "1.0", " 1", "ten", "99999999999999999999"] {
+            assert_eq!(whole::<u8>(1..=12)(wrong), Err("a whole number from 1 to 12".into()), "{wrong}");
+        }
+        assert_eq!(whole::<u64>(1..=MANY)("0"), Err("a whole number from 1".into()));
+        assert_eq!((count("65535").map(u16::from), count("0").is_err()), (Ok(65_535), true));
+    }
+}

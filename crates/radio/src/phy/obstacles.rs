@@ -1,0 +1,106 @@
+//! Walls between the nodes: what they take of the power that passes through them.
+//!
+//! Each wall that the straight line from antenna to antenna crosses takes its loss. Reflection and diffraction are not
+//! modelled: nothing goes around a wall.
+
+use super::propagation::db_to_ratio;
+use crate::mobility::Position;
+
+#[cfg(test)]
+mod tests;
+
+/// Walls of the same loss: one between two corners, or those all around a building of three corners or more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Obstacle {
+    /// At least two. From three on the last is joined with the first.
+    pub corners: Vec<Position>,
+    /// What each wall takes, in dB, ≥ 0.
+    pub loss_db: f64,
+}
+
+/// All obstacles of a network.
+#[derive(Clone, Debug, Default)]
+pub struct Obstacles {
+    solid: Vec<Solid>,
+}
+
+/// An obstacle as it is looked at.
+#[derive(Clone, Debug)]
+struct Solid {
+    walls: Vec<[Position; 2]>,
+    /// Its least and greatest coordinates.
+    least: Position,
+    greatest: Position,
+    /// What passes through one wall.
+    share: f64,
+}
+
+impl Obstacles {
+    /// What stands between nodes.
+    #[must_use]
+    pub fn new(obstacles: &[Obstacle]) -> Self {
+        Self { solid: obstacles.iter().map(Solid::new).collect() }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.solid.is_empty()
+    }
+
+    /// The factor on power that passes from `a` to `b`: the same in both directions.
+    #[must_use]
+    pub fn gain(&self, a: Position, b: Position) -> f64 {
+        // A line that touches a corner must be judged alike whoever sends.
+        let (from, to) = if (a.x_m, a.y_m) <= (b.x_m, b.y_m) { (a, b) } else { (b, a) };
+        self.solid.iter().map(|solid| solid.gain(from, to)).product()
+    }
+}
+
+impl Solid {
+    fn new(obstacle: &Obstacle) -> Self {
+        let corners = &obstacle.corners;
+        let mut walls: Vec<[Position; 2]> = corners.windows(2).map(|pair| [pair[0], pair[1]]).collect();
+        if let ([first, _, .., last], true) = (corners.as_slice(), corners.len() > 2) {
+            walls.push([*last, *first]);
+        }
+        let of_all = |pick: fn(f64, f64) -> f64, start: f64| {
+            let by = |of: fn(&Position) -> f64| corners.iter().map(of).fold(start, pick);
+            Position::new(by(|corner| corner.x_m), by(|corner| corner.y_m))
+        };
+        Self {
+            walls,
+            least: of_all(f64::min, f64::INFINITY),
+            greatest: of_all(f64::max, f64::NEG_INFINITY),
+            share: db_to_ratio(-obstacle.loss_db),
+        }
+    }
+
+    fn gain(&self, from: Position, to: Position) -> f64 {
+        if self.is_beside(from, to) {
+            return 1.0;
+        }
+        self.walls.iter().filter(|wall| crosses(from, to, **wall)).map(|_| self.share).product()
+    }
+
+    /// Whether the line passes by for certain.
+    fn is_beside(&self, from: Position, to: Position) -> bool {
+        from.x_m.max(to.x_m) < self.least.x_m
+            || from.x_m.min(to.x_m) > self.greatest.x_m
+            || from.y_m.max(to.y_m) < self.least.y_m
+            || from.y_m.min(to.y_m) > self.greatest.y_m
+    }
+}
+
+/// Whether the line between two points crosses a wall. A corner belongs to one side of the line, and a point on a wall to one
+/// side of that, so that a line through the corner of a building crosses both of its walls or none.
+fn crosses(from: Position, to: Position, [one, other]: [Position; 2]) -> bool {
+    let left_of_line = |point| area(from, to, point) > 0.0;
+    let left_of_wall = |point| area(one, other, point) > 0.0;
+    left_of_line(one) != left_of_line(other) && left_of_wall(from) != left_of_wall(to)
+}
+
+/// Twice the area of a triangle; above zero if `c` is to the left of the way from `a` to `b`.
+fn area(a: Position, b: Position, c: Position) -> f64 {
+    (b.x_m - a.x_m) * (c.y_m - a.y_m) - (b.y_m - a.y_m) * (c.x_m - a.x_m)
+}

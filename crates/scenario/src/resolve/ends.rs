@@ -1,0 +1,136 @@
+//! Which nodes a flow joins: by name, by place, or drawn.
+
+use super::super::keys;
+use super::super::schema::Section;
+use super::super::source::Problem;
+use super::{Names, unknown_node};
+use hopline_core::{Instant, NodeId, Purpose, Stream};
+use hopline_radio::mobility::Position;
+use hopline_sim::spec::NodeSpec;
+use std::collections::BTreeSet;
+
+/// The node that comes last, whatever it is called.
+const LAST: &str = "last";
+
+/// Who there is.
+#[derive(Clone, Copy)]
+pub(super) struct Network<'a> {
+    pub(super) names: &'a Names,
+    pub(super) nodes: &'a [NodeSpec],
+}
+
+/// From whom to whom.
+pub(super) type Ends = (NodeId, NodeId);
+
+/// What a section says of one end.
+enum End {
+    Node(NodeId),
+    NearestTo(Position),
+}
+
+impl Network<'_> {
+    /// The ends of the flow of `section`, or of its pairs; `draws` is the stream that these are drawn from.
+    pub(super) fn ends(self, section: &Section<'_>, draws: Stream) -> Result<Vec<Ends>, Problem> {
+        let [src, dst] = [self.end(section, "src")?, self.end(section, "dst")?];
+        if let Some(pairs) = section.integer("pairs") {
+            return self.pairs(section, pairs, src, dst, draws);
+        }
+        let need = |end: Option<End>, key: &str| {
+            end.ok_or_else(|| {
+                let start = section.origin.span.start;
+                Problem::new(format!("a flow without `{key}`"))
+                    .at(&super::Origin { span: start..start, ..section.origin.clone() })
+                    .help(format!(
+                        "add {key}, the name of a node, or pairs, a number of flows between random nodes"
+                    ))
+            })
+        };
+        let (src, dst) = match (need(src, "src")?, need(dst, "dst")?) {
+            (End::Node(src), End::Node(dst)) => (src, dst),
+            (End::NearestTo(place), End::Node(dst)) => (self.nearest(place, Some(dst)), dst),
+            (End::Node(src), End::NearestTo(place)) => (src, self.nearest(place, Some(src))),
+            (End::NearestTo(from), End::NearestTo(to)) => {
+                let src = self.nearest(from, None);
+                (src, self.nearest(to, Some(src)))
+            }
+        };
+        if src == dst {
+            return Err(Problem::new("a flow from a node to itself")
+                .at(section.origin_of("dst"))
+                .help("src and dst are different nodes"));
+        }
+        Ok(vec![(src, dst)])
+    }
+
+    fn end(self, section: &Section<'_>, key: &'static str) -> Result<Option<End>, Problem> {
+        if let Some(name) = section.word(key) {
+            let last = || (name == LAST).then(|| NodeId(self.count() - 1));
+            let node = self.names.get(name).copied().or_else(last);
+            let node = node.ok_or_else(|| unknown_node(name, section.origin_of(key), self.names))?;
+            return Ok(Some(End::Node(node)));
+        }
+        let place = section.section(key);
+        let position = || Position::new(place.get(keys::place::X_M), place.get(keys::place::Y_M));
+        Ok(place.is_given().then(|| End::NearestTo(position())))
+    }
+
+    fn count(self) -> u32 {
+        u32::try_from(self.nodes.len()).expect("a network has at most keys::NODES")
+    }
+
+    /// The node that is nearest to `place` at the beginning and not `other`; of several the first. `other` itself if there is
+    /// none but it.
+    fn nearest(self, place: Position, other: Option<NodeId>) -> NodeId {
+        let all = (0..).map(NodeId).zip(self.nodes).filter(|(id, _)| Some(*id) != other);
+        let away = all.map(|(id, node)| (node.trajectory.position_at(Instant::ZERO).distance_m(place), id));
+        let nearest = away.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        nearest.map(|(_, id)| id).or(other).unwrap_or(NodeId(0))
+    }
+
+    /// `count` pairs, no two alike, of which one end may be the same in all.
+    fn pairs(
+        self,
+        section: &Section<'_>,
+        count: u64,
+        src: Option<End>,
+        dst: Option<End>,
+        mut draws: Stream,
+    ) -> Result<Vec<Ends>, Problem> {
+        let node = |end: End| match end {
+            End::Node(node) => node,
+            End::NearestTo(place) => self.nearest(place, None),
+        };
+        let (src, dst) = (src.map(node), dst.map(node));
+        if src.is_some() && dst.is_some() {
+            return Err(Problem::new("`pairs` of a flow of which both ends are given")
+                .at(section.origin_of("pairs"))
+                .help("remove src, dst or pairs: what is not given is drawn"));
+        }
+        let nodes = u64::from(self.count());
+        let others = nodes.saturating_sub(1);
+        let possible = if src.or(dst).is_some() { others } else { nodes * others };
+        if count > possible {
+            return Err(Problem::new(format!("{count} different pairs, where there are {possible}"))
+                .at(section.origin_of("pairs"))
+                .help(format!("the network has {nodes} nodes; a pair is two of them, one way")));
+        }
+        let mut known = BTreeSet::new();
+        let mut pairs = Vec::new();
+        while (pairs.len() as u64) < count {
+            let one = src.or(dst).unwrap_or_else(|| NodeId(draws.below(self.count())));
+            // Any other node: those above `one` move down by one.
+            let other = draws.below(self.count() - 1);
+            let other = NodeId(other + u32::from(other >= one.0));
+            let pair = if dst.is_some() { (other, one) } else { (one, other) };
+            if known.insert(pair) {
+                pairs.push(pair);
+            }
+        }
+        Ok(pairs)
+    }
+}
+
+/// The stream of the pairs that begin with flow number `first`.
+pub(super) fn draws(seed: u64, run: u64, first: usize) -> Stream {
+    Stream::keyed(seed, run, first as u64, Purpose::Pairs)
+}

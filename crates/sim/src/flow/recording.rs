@@ -1,0 +1,37 @@
+//! Traffic as it was recorded: so many bytes at such a time.
+
+use crate::spec::Recorded;
+use hopline_core::Instant;
+use std::sync::Arc;
+
+/// A recording, and how far it has been played.
+#[derive(Debug)]
+pub(super) struct Recording {
+    packets: Arc<[Recorded]>,
+    start: Instant,
+    played: usize,
+}
+
+impl Recording {
+    /// That of a flow that starts at `start`.
+    pub(super) fn new(packets: Arc<[Recorded]>, start: Instant) -> Self {
+        Self { packets, start, played: 0 }
+    }
+
+    /// When the next packet is due, if there is one.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.packets.get(self.played).map(|packet| self.start + packet.at)
+    }
+
+    /// The bytes of the next packet, which is due by `now`.
+    pub(super) fn play(&mut self, now: Instant) -> Option<u64> {
+        let bytes = self.due().filter(|due| *due <= now).map(|_| self.packets[self.played].bytes);
+        self.played += usize::from(bytes.is_some());
+        bytes
+    }
+
+    /// Bytes of all packets.
+    pub(super) fn total(&self) -> u64 {
+        self.packets.iter().map(|packet| packet.bytes).sum()
+    }
+}
