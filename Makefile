@@ -45,6 +45,7 @@ check: lint tshark chromium iperf3 iptables nft test fingerprints ## What a chan
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
+	@python3 -c 'import duckdb, matplotlib, pandas, polars' 2> /dev/null || echo 'check: passed, but duckdb, matplotlib, pandas or polars was not there to run the snippets of the documentation' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
 .PHONY: lint
@@ -79,8 +80,9 @@ iperf3:
 
 # `make test` has run them in debug.
 .PHONY: fingerprints
-fingerprints: tools ## Check that an optimised build has the fingerprints pinned by the tests
+fingerprints: tools ## Check that an optimised build has the fingerprints pinned by the tests, and prints what the documentation shows of longer runs
 	cargo test --locked --profile optimised --package hopline-sim --test fingerprints
+	cargo test --locked --profile optimised --package hopline-cli --test docs -- --ignored
 
 .PHONY: bench
 bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criterion)
@@ -137,10 +139,14 @@ must-hold: tools ## Send 10 MB through everything that TPA must stand, over real
 drills: tools ## Kill, restart, cut off, flood and rebind real transfers, and count what is lost (root, ten minutes)
 	cargo test --locked --release --package hopline-cli --test drills --test proxy -- --ignored --nocapture
 
-.PHONY: readme
-readme: tools ## Put what the program prints now into README.md
-	cargo build --locked --release --package hopline-cli
-	python3 docs/readme.py $(TARGET)/release/hopline
+# The picture is left as it is where there is no Chromium.
+.PHONY: docs
+docs: tools chromium ## Put what the program prints now into the documentation, and the report of `make demo` into docs/report.png
+	UPDATE_DOCS=1 cargo test --locked --profile optimised --package hopline-cli --test docs -- --include-ignored
+	$(TARGET)/optimised/hopline compare -q scenarios/chain/scenario.toml --report $(TARGET)/demo.html > /dev/null
+	! command -v chromium > /dev/null || chromium --headless --no-sandbox --disable-gpu --disable-background-networking \
+		--disable-sync --hide-scrollbars --window-size=1100,1000 --user-data-dir=$(abspath $(TARGET))/chromium \
+		--screenshot=docs/report.png file://$(abspath $(TARGET))/demo.html
 
 .PHONY: fuzz
 fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz and a nightly compiler are installed
