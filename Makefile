@@ -40,7 +40,7 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint tshark chromium iperf3 iptables nft test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
+check: lint tshark chromium iperf3 iptables nft test examples fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
@@ -78,11 +78,14 @@ nft:
 iperf3:
 	@.ci/install iperf3 iperf3 || echo 'Going on: the tests that measure with it are ignored.' >&2
 
+.PHONY: examples
+examples: tools ## Run the examples of the documentation that take longer
+	cargo test --locked --package hopline-cli --test docs -- --ignored
+
 # `make test` has run them in debug.
 .PHONY: fingerprints
-fingerprints: tools ## Check that an optimised build has the fingerprints pinned by the tests, and prints what the documentation shows of longer runs
+fingerprints: tools ## Check that an optimised build has the fingerprints pinned by the tests
 	cargo test --locked --profile optimised --package hopline-sim --test fingerprints
-	cargo test --locked --profile optimised --package hopline-cli --test docs -- --ignored
 
 .PHONY: bench
 bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criterion)
@@ -142,8 +145,8 @@ drills: tools ## Kill, restart, cut off, flood and rebind real transfers, and co
 # The picture is left as it is where there is no Chromium.
 .PHONY: docs
 docs: tools chromium ## Put what the program prints now into the documentation, and the report of `make demo` into docs/report.png
-	UPDATE_DOCS=1 cargo test --locked --profile optimised --package hopline-cli --test docs -- --include-ignored
-	$(TARGET)/optimised/hopline compare -q scenarios/chain/scenario.toml --report $(TARGET)/demo.html > /dev/null
+	UPDATE_DOCS=1 cargo test --locked --package hopline-cli --test docs -- --include-ignored
+	$(TARGET)/debug/hopline compare -q scenarios/chain/scenario.toml --report $(TARGET)/demo.html > /dev/null
 	! command -v chromium > /dev/null || chromium --headless --no-sandbox --disable-gpu --disable-background-networking \
 		--disable-sync --hide-scrollbars --window-size=1100,1000 --user-data-dir=$(abspath $(TARGET))/chromium \
 		--screenshot=docs/report.png file://$(abspath $(TARGET))/demo.html

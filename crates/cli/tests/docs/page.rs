@@ -197,8 +197,12 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        if marks.iter().any(|mark| mark == "run") {
-            return Kind::Script;
+        for mark in marks {
+            match mark.as_str() {
+                "run" => return Kind::Script,
+                "run over a link" => return Kind::Snippet(Language::ShellOverLink),
+                _ => {}
+            }
         }
         let info = match of {
             CodeBlockKind::Fenced(info) => info.as_ref(),

@@ -2,6 +2,7 @@
 
 use crate::folder::{Folder, Said};
 use hopline_harness::Need;
+use hopline_testkit::namespace::LINK;
 use std::process::Command;
 
 /// In which language a program is.
@@ -10,6 +11,8 @@ pub(crate) enum Language {
     Python,
     /// As DuckDB understands it.
     Sql,
+    /// Commands between two hosts of their own.
+    ShellOverLink,
 }
 
 /// Libraries that a program may use.
@@ -18,11 +21,15 @@ const MODULES: [&str; 6] = ["duckdb", "matplotlib", "numpy", "pandas", "polars",
 impl Language {
     /// What `program` needs of the machine.
     pub(crate) fn needs(self, program: &str) -> Vec<Need> {
+        if let Self::ShellOverLink = self {
+            return vec![LINK];
+        }
         let used = MODULES.iter().filter(|module| match self {
             Self::Python => {
                 ["import", "from"].iter().any(|word| program.contains(&format!("{word} {module}")))
             }
             Self::Sql => **module == "duckdb",
+            Self::ShellOverLink => false,
         });
         std::iter::once(Need::Program("python3"))
             .chain(used.map(|module| Need::PythonModule(module)))
@@ -37,6 +44,7 @@ impl Language {
         match self {
             Self::Python => python.arg(file),
             Self::Sql => python.args(["-c", "import duckdb; print(duckdb.sql(open('snippet').read()))"]),
+            Self::ShellOverLink => return folder.sh(program),
         };
         folder.run(&mut python)
     }
