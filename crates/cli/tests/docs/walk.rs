@@ -173,7 +173,7 @@ fn change(example: &Example, page: &str, new: String) -> Option<Change> {
 fn try_briefly(line: &str, folder: &Folder) -> Result<(), String> {
     let command = line.split("  #").next().unwrap_or_default().trim();
     let words: Vec<&str> = command.split_whitespace().collect();
-    let short = "--set duration_s=0.2 --set warmup_s=0";
+    let short = "--set duration_s=0.05 --set warmup_s=0";
     let tried = match words[..] {
         [] => return Ok(()),
         ["hopline", word @ "run", ..] => with_options(command, word, short),
