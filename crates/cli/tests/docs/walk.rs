@@ -178,7 +178,8 @@ fn try_briefly(line: &str, folder: &Folder) -> Result<(), String> {
         [] => return Ok(()),
         ["hopline", word @ "run", ..] => with_options(command, word, short),
         ["hopline", word @ "compare", ..] => with_options(command, word, &format!("{short} --runs 2")),
-        ["hopline", word @ "sweep", ..] => with_options(command, word, &format!("{short} --quick")),
+        // Some take minutes even so.
+        ["hopline", "sweep", plan, ..] => return check(FileKind::Plan, &folder.path().join(plan), folder),
         ["hopline", "movements" | "report" | "schema", ..] => command.to_owned(),
         ["hopline", "reproduce", "--list"] => command.to_owned(),
         ["hopline", "reproduce", paper, figure, ..] if !figure.starts_with('-') => {
