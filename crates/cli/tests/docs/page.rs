@@ -16,6 +16,8 @@ pub(crate) struct Page {
     pub(crate) text: String,
     /// The line and the target of each link and picture.
     pub(crate) links: Vec<(usize, String)>,
+    /// The line and the text of each piece of code within a sentence.
+    pub(crate) code: Vec<(usize, String)>,
     /// What can stand behind `#`.
     pub(crate) anchors: Vec<String>,
     /// Code blocks, and what is done before them, in order.
@@ -78,8 +80,8 @@ impl Page {
     pub(crate) fn parse(path: &Path, name: String, text: String) -> Self {
         let mut reader = Reader { path, text: &text, found: Found::default() };
         reader.read();
-        let Found { links, anchors, examples, .. } = reader.found;
-        Self { path: path.to_owned(), name, links, anchors, examples, text }
+        let Found { links, code, anchors, examples, .. } = reader.found;
+        Self { path: path.to_owned(), name, links, code, anchors, examples, text }
     }
 }
 
@@ -87,6 +89,7 @@ impl Page {
 #[derive(Default)]
 struct Found {
     links: Vec<(usize, String)>,
+    code: Vec<(usize, String)>,
     anchors: Vec<String>,
     headings: BTreeMap<String, usize>,
     examples: Vec<Example>,
@@ -109,6 +112,7 @@ impl Reader<'_> {
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                     self.found.links.push((self.line(at.start), dest_url.into_string()));
                 }
+                Event::Code(code) => self.found.code.push((self.line(at.start), code.into_string())),
                 Event::Start(Tag::Heading { level, .. }) => self.heading(level, &mut parser),
                 Event::Start(Tag::HtmlBlock) => self.comments(&self.text[at.clone()], at.start),
                 Event::Start(Tag::CodeBlock(kind)) => self.block(&kind, &mut parser),

@@ -9,6 +9,7 @@ use hopline_harness::{Test, tests};
 pub(crate) fn all() -> Vec<Test> {
     tests!([];
         links_to_files_and_headings_that_are_not_there_are_found,
+        paths_that_are_not_there_are_found,
         headings_are_linked_to_as_they_are_on_the_web,
         a_block_that_does_not_say_what_it_is_is_found,
         another_number_is_a_difference_and_another_cpu_time_is_none,
@@ -46,6 +47,14 @@ fn links_to_files_and_headings_that_are_not_there_are_found() {
     ] {
         assert_eq!(links::check(&page(bad)), Err(vec![why.into()]), "{bad}");
     }
+}
+
+fn paths_that_are_not_there_are_found() {
+    let good = "`crates/cli/src/{main,args}.rs`, `docs/`, `x/y.rs`, `scenarios/*/x`, `papers tpa`, `{`";
+    assert_eq!(links::check(&page(good)), Ok(()));
+    let lost = links::check(&page("a\n`crates/cli/src/{main,nothing}.rs` `docs/nowhere.md`")).unwrap_err();
+    let expected = ["crates/cli/src/nothing.rs", "docs/nowhere.md"];
+    assert_eq!(lost, expected.map(|path| format!("page.md:2: {path}: there is no such file")));
 }
 
 fn headings_are_linked_to_as_they_are_on_the_web() {
