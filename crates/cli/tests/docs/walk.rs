@@ -82,12 +82,12 @@ fn attempt(
 ) -> Result<(), String> {
     match &example.kind {
         Kind::Console => {
-            consoles(&example.text, folder, mode, |new| changes.extend(change(example, page, new)))
+            consoles(&example.text, folder, mode, |new| changes.push(change(example, page, new)))
         }
         Kind::Output(command) => {
             let printed = folder.sh(command).text;
             let new = shown_anew(command, &example.text, &printed, mode)?;
-            changes.extend(new.and_then(|new| change(example, page, new)));
+            changes.extend(new.map(|new| change(example, page, new)));
             Ok(())
         }
         Kind::Commands => example.text.lines().try_for_each(|line| try_briefly(line, folder)),
@@ -163,10 +163,10 @@ fn entries(block: &str) -> Vec<(String, String)> {
     entries
 }
 
-fn change(example: &Example, page: &str, new: String) -> Option<Change> {
+fn change(example: &Example, page: &str, new: String) -> Change {
     // In a list the lines of a block are indented: not all of it is one piece of the page.
     assert_eq!(&page[example.at.clone()], example.text, "a block with outputs stands at the margin");
-    Some((example.at.clone(), new))
+    (example.at.clone(), new)
 }
 
 /// Tries a command of hopline that leaves the machine as it is: whether it is right shows in short simulations too.
