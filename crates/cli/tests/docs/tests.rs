@@ -111,6 +111,10 @@ fn a_command_that_fails_or_prints_something_else_is_found() {
 
 fn commands_without_output_are_tried_where_they_do_no_harm() {
     assert_eq!(said("    hopline run scenarios/chain/scenario.toml --set duration_s=0.1  # short\n"), "");
+    assert_eq!(
+        said("```sh\nhopline compare scenarios/chain/scenario.toml \\\n  --vary tcp.window=2,3\n```\n"),
+        ""
+    );
     assert_eq!(said("    hopline sweep scenarios/transports/plan.toml -o x\n"), "");
     assert!(said("    hopline sweep scenarios/transports/scenario.toml -o x\n").contains("scenario.toml"));
     assert_eq!(said("    hopline reproduce tpa chain --quick\n    hopline reproduce tpa -o x\n"), "");

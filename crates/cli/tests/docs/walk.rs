@@ -90,7 +90,9 @@ fn attempt(
             changes.extend(new.map(|new| change(example, page, new)));
             Ok(())
         }
-        Kind::Commands => example.text.lines().try_for_each(|line| try_briefly(line, folder)),
+        Kind::Commands => {
+            example.text.replace("\\\n", " ").lines().try_for_each(|line| try_briefly(line, folder))
+        }
         Kind::Script => succeeds(&folder.sh(&example.text), "the script"),
         Kind::File(kind, name) => {
             let path = folder.path().join(name);
