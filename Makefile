@@ -40,11 +40,12 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint tshark chromium iperf3 iptables nft test fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
+check: lint tshark chromium iperf3 iptables nft test examples fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
+	@python3 -c 'import duckdb, matplotlib, pandas, polars' 2> /dev/null || echo 'check: passed, but duckdb, matplotlib, pandas or polars was not there to run the snippets of the documentation' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
 .PHONY: lint
@@ -76,6 +77,10 @@ nft:
 .PHONY: iperf3
 iperf3:
 	@.ci/install iperf3 iperf3 || echo 'Going on: the tests that measure with it are ignored.' >&2
+
+.PHONY: examples
+examples: tools ## Run the examples of the documentation that take longer
+	cargo test --locked --package hopline-cli --test docs -- --ignored
 
 # `make test` has run them in debug.
 .PHONY: fingerprints
@@ -137,10 +142,14 @@ must-hold: tools ## Send 10 MB through everything that TPA must stand, over real
 drills: tools ## Kill, restart, cut off, flood and rebind real transfers, and count what is lost (root, ten minutes)
 	cargo test --locked --release --package hopline-cli --test drills --test proxy -- --ignored --nocapture
 
-.PHONY: readme
-readme: tools ## Put what the program prints now into README.md
-	cargo build --locked --release --package hopline-cli
-	python3 docs/readme.py $(TARGET)/release/hopline
+# The picture is left as it is where there is no Chromium.
+.PHONY: docs
+docs: tools chromium ## Put what the program prints now into the documentation, and the report of `make demo` into docs/report.png
+	UPDATE_DOCS=1 cargo test --locked --package hopline-cli --test docs -- --include-ignored
+	$(TARGET)/debug/hopline compare -q scenarios/chain/scenario.toml --report $(TARGET)/demo.html > /dev/null
+	! command -v chromium > /dev/null || chromium --headless --no-sandbox --disable-gpu --disable-background-networking \
+		--disable-sync --hide-scrollbars --window-size=1100,1000 --user-data-dir=$(abspath $(TARGET))/chromium \
+		--screenshot=docs/report.png file://$(abspath $(TARGET))/demo.html
 
 .PHONY: fuzz
 fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz and a nightly compiler are installed

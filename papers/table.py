@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Put what `hopline reproduce` measured into the tables of a paper's README.
+"""Put what `hopline reproduce` measured into the tables of a paper's verdicts.
 
     hopline reproduce tpa -o results/tpa --json > tpa.json
-    python3 papers/table.py papers/tpa/README.md tpa.json...
+    python3 papers/table.py papers/tpa/verdicts.md tpa.json...
 
 A row is `| claim | statement | claimed | measured on | measured | verdict |`, or, in a table with the header
 `| claim | claimed | VALUE | VALUE |`, what becomes of the claim at these values of the register's `along`. Rows of the

@@ -12,6 +12,8 @@ use std::process::{Command, ExitCode};
 pub enum Need {
     /// This program, in a folder of `PATH`.
     Program(&'static str),
+    /// This library of Python.
+    PythonModule(&'static str),
     /// To mount file systems, in a mount namespace of its own.
     Mounts,
     /// Something else: why the machine does not have it, if it does not.
@@ -27,6 +29,11 @@ impl Need {
                 let path = std::env::var_os("PATH").unwrap_or_default();
                 let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
                 (!found).then(|| format!("{program} is not installed"))
+            }
+            Self::PythonModule(module) => {
+                let tried = Command::new("python3").args(["-c", &format!("import {module}")]).output();
+                let imported = tried.is_ok_and(|tried| tried.status.success());
+                (!imported).then(|| format!("Python has no {module}"))
             }
             Self::Mounts => {
                 let mut unshare = Command::new("unshare");
@@ -105,6 +112,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         assert_eq!(Need::Program("sh").missing(), None);
+        let module = Need::PythonModule("a_module_that_nobody_has");
+        assert_eq!(module.missing().as_deref(), Some("Python has no a_module_that_nobody_has"));
         assert_eq!(ABSENT.missing().as_deref(), Some("a-program-that-nobody-has is not installed"));
     }
 

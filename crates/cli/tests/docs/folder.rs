@@ -1,0 +1,51 @@
+//! The folder in which the examples of a page are run, one after the other.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// What a command says.
+pub(crate) struct Said {
+    pub(crate) succeeded: bool,
+    /// What it prints; if it fails, also what it says about that.
+    pub(crate) text: String,
+}
+
+/// A temporary folder that looks like the root of the repository to those who read there.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for shared in ["scenarios", "papers", "docs"] {
+            std::os::unix::fs::symlink(crate::root().join(shared), folder.path().join(shared)).unwrap();
+        }
+        Self(folder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// What the shell does with `command`; `hopline` is the one under test.
+    pub(crate) fn sh(&self, command: &str) -> Said {
+        let mut shell = Command::new("sh");
+        shell.args(["-euc", command]);
+        self.run(&mut shell)
+    }
+
+    pub(crate) fn run(&self, command: &mut Command) -> Said {
+        let hopline = Path::new(env!("CARGO_BIN_EXE_hopline")).parent().unwrap();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let paths = std::iter::once(hopline.to_owned()).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(paths).unwrap());
+        command.env("NO_COLOR", "1").env("MPLBACKEND", "Agg").env("COLUMNS", "200");
+        let Output { status, stdout, stderr } =
+            command.current_dir(self.path()).stdin(Stdio::null()).output().unwrap();
+        let mut text = String::from_utf8_lossy(&stdout).into_owned();
+        if !status.success() {
+            text.push_str(&String::from_utf8_lossy(&stderr));
+        }
+        Said { succeeded: status.success(), text }
+    }
+}

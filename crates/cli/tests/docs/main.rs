@@ -1,0 +1,91 @@
+//! The documentation, held to what it says: links lead somewhere, examples run and print what stands there.
+//!
+//! CONTRIBUTING.md says how a page marks its examples. `UPDATE_DOCS=1` writes what is printed now into the pages.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+mod folder;
+mod links;
+mod page;
+mod printed;
+mod snippet;
+mod tests;
+mod walk;
+
+use hopline_harness::{Test, run};
+use page::{Example, Page};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use walk::{Mode, Share};
+
+fn main() -> ExitCode {
+    let pages = pages();
+    assert!(pages.len() > 50, "only {} pages are found", pages.len());
+    let of_pages = pages.iter().flat_map(|path| of_page(path));
+    // Two tests of a page must not write it at the same time.
+    let at_once = (Mode::asked() == Mode::Update).then_some(1);
+    run(tests::all().into_iter().chain(of_pages), at_once)
+}
+
+/// The tests of the page at `path`.
+fn of_page(path: &Path) -> Vec<Test> {
+    let page = Page::load(path);
+    let test = |what: &str, body: fn(&Path)| {
+        let path = path.to_owned();
+        Test::new(format!("{} {what}", page.name), [], move || body(&path))
+    };
+    let mut tests = vec![
+        test("has links that lead somewhere", |path| {
+            links::check(&Page::load(path)).unwrap_or_else(complain)
+        }),
+        test("shows what happens", |path| {
+            walk::walk(&Page::load(path), Share::Quick, Mode::asked()).unwrap_or_else(complain)
+        }),
+    ];
+    if page.examples.iter().any(|example| example.is_slow) {
+        let what = "shows what happens in longer runs";
+        let body =
+            |path: &Path| walk::walk(&Page::load(path), Share::Slow, Mode::asked()).unwrap_or_else(complain);
+        tests.push(test(what, body).long());
+    }
+    let snippets = page.examples.iter().enumerate().filter_map(|(number, example)| match &example.kind {
+        page::Kind::Snippet(language) => Some((number, example, *language)),
+        _ => None,
+    });
+    for (number, Example { line, text, .. }, language) in snippets {
+        let name = format!("{} has a snippet in line {line} that runs", page.name);
+        let path = path.to_owned();
+        tests.push(Test::new(name, language.needs(text), move || {
+            walk::walk(&Page::load(&path), Share::Snippet(number), Mode::asked()).unwrap_or_else(complain);
+        }));
+    }
+    tests
+}
+
+fn complain(problems: Vec<String>) {
+    panic!("{}", problems.join("\n"));
+}
+
+/// Where the repository lies.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every page of the repository.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
+            let is_ours = !name.starts_with('.') && !name.starts_with("target");
+            match entry.file_type().unwrap().is_dir() {
+                true if is_ours => folders.push(path),
+                false if name.ends_with(".md") => pages.push(path),
+                _ => {}
+            }
+        }
+    }
+    pages.sort();
+    pages
+}

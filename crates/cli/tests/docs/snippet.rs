@@ -1,0 +1,51 @@
+//! Programs in other languages that pages show.
+
+use crate::folder::{Folder, Said};
+use hopline_harness::Need;
+use hopline_testkit::namespace::LINK;
+use std::process::Command;
+
+/// In which language a program is.
+#[derive(Clone, Copy)]
+pub(crate) enum Language {
+    Python,
+    /// As DuckDB understands it.
+    Sql,
+    /// Commands between two hosts of their own.
+    ShellOverLink,
+}
+
+/// Libraries that a program may use.
+const MODULES: [&str; 6] = ["duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow"];
+
+impl Language {
+    /// What `program` needs of the machine.
+    pub(crate) fn needs(self, program: &str) -> Vec<Need> {
+        if let Self::ShellOverLink = self {
+            return vec![LINK];
+        }
+        let used = MODULES.iter().filter(|module| match self {
+            Self::Python => {
+                ["import", "from"].iter().any(|word| program.contains(&format!("{word} {module}")))
+            }
+            Self::Sql => **module == "duckdb",
+            Self::ShellOverLink => false,
+        });
+        std::iter::once(Need::Program("python3"))
+            .chain(used.map(|module| Need::PythonModule(module)))
+            .collect()
+    }
+
+    /// Runs `program` in `folder`.
+    pub(crate) fn run(self, program: &str, folder: &Folder) -> Said {
+        let file = folder.path().join("snippet");
+        std::fs::write(&file, program).unwrap();
+        let mut python = Command::new("python3");
+        match self {
+            Self::Python => python.arg(file),
+            Self::Sql => python.args(["-c", "import duckdb; print(duckdb.sql(open('snippet').read()))"]),
+            Self::ShellOverLink => return folder.sh(program),
+        };
+        folder.run(&mut python)
+    }
+}

@@ -1,0 +1,185 @@
+//! What finds mistakes in pages has to find those that are made here.
+
+use crate::links;
+use crate::page::Page;
+use crate::printed::compare;
+use crate::walk::{Mode, Share, walk};
+use hopline_harness::{Test, tests};
+
+pub(crate) fn all() -> Vec<Test> {
+    tests!([];
+        links_to_files_and_headings_that_are_not_there_are_found,
+        paths_that_are_not_there_are_found,
+        headings_are_linked_to_as_they_are_on_the_web,
+        a_block_that_does_not_say_what_it_is_is_found,
+        another_number_is_a_difference_and_another_cpu_time_is_none,
+        three_dots_stand_for_any_lines_and_for_no_others,
+        a_command_that_fails_or_prints_something_else_is_found,
+        commands_without_output_are_tried_where_they_do_no_harm,
+        a_file_that_is_wrong_is_found,
+        an_excerpt_that_is_no_more_there_is_found,
+        what_is_slow_is_tried_only_if_asked_for,
+        an_update_writes_what_is_printed_and_nothing_else,
+    )
+    .into()
+}
+
+fn page(text: &str) -> Page {
+    Page::parse(&crate::root().join("page.md"), "page.md".into(), text.into())
+}
+
+fn said(text: &str) -> String {
+    walk(&page(text), Share::Quick, Mode::Compare).err().unwrap_or_default().join("\n")
+}
+
+fn links_to_files_and_headings_that_are_not_there_are_found() {
+    let good =
+        "# One\n[a](#one) [b](docs/link.md) [c](docs) [d](https://example.org/x) ![e](docs/agreement.svg)\n";
+    assert_eq!(links::check(&page(good)), Ok(()));
+    for (bad, why) in [
+        ("# One\n[a](#two)", "page.md:2: #two: there is no heading #two"),
+        ("[a](docs/nowhere.md)", "page.md:1: docs/nowhere.md: there is no such file"),
+        ("[a](docs/link.md#nowhere)", "page.md:1: docs/link.md#nowhere: there is no heading #nowhere"),
+        ("## [a](nowhere)", "page.md:1: nowhere: there is no such file"),
+        ("| a |\n|---|\n| [a](nowhere) |", "page.md:3: nowhere: there is no such file"),
+        ("[a](../..)", "page.md:1: ../..: it leads out of the repository"),
+        ("[a](Makefile#check)", "page.md:1: Makefile#check: only pages have headings"),
+    ] {
+        assert_eq!(links::check(&page(bad)), Err(vec![why.into()]), "{bad}");
+    }
+}
+
+fn paths_that_are_not_there_are_found() {
+    let good = "`crates/cli/src/{main,args}.rs`, `docs/`, `x/y.rs`, `scenarios/*/x`, `papers tpa`, `{`";
+    assert_eq!(links::check(&page(good)), Ok(()));
+    let lost = links::check(&page("a\n`crates/cli/src/{main,nothing}.rs` `docs/nowhere.md`")).unwrap_err();
+    let expected = ["crates/cli/src/nothing.rs", "docs/nowhere.md"];
+    assert_eq!(lost, expected.map(|path| format!("page.md:2: {path}: there is no such file")));
+}
+
+fn headings_are_linked_to_as_they_are_on_the_web() {
+    let text = "# TPA over UDP, on `Linux`\n## `[[variant]]`: what is compared; the first\n## Same\n## Same\n## Über_uns – ja\n";
+    let expected =
+        ["tpa-over-udp-on-linux", "variant-what-is-compared-the-first", "same", "same-1", "über_uns--ja"];
+    assert_eq!(page(text).anchors, expected);
+}
+
+fn a_block_that_does_not_say_what_it_is_is_found() {
+    for block in
+        ["```toml\na = 1\n```\n", "```text\npicture\n```\n", "```\nhopline run\n```\n", "```rust\nx\n```\n"]
+    {
+        assert!(said(block).contains("is not run, and does not say why"), "{block}: {}", said(block));
+        let marked = format!("<!-- not run: a picture -->\n{block}");
+        assert_eq!(said(&marked), "", "{marked}");
+        // A mark is for the next block alone, and not beyond a paragraph.
+        assert!(said(&format!("{marked}\n{block}")).contains("is not run"));
+        assert!(said(&format!("<!-- not run: a picture -->\n\nText.\n\n{block}")).contains("is not run"));
+    }
+}
+
+fn another_number_is_a_difference_and_another_cpu_time_is_none() {
+    let table = "a  kb/s  CPU s  fingerprint\nx   1.0   0.45  38f6\n\nb, 0.03 CPU s\nreport 7\n";
+    let wider = "a   kb/s   CPU s  fingerprint\nx    1.0  210.45  38f6\n\nb, 11.0 CPU s\nreport 7\n";
+    assert_eq!(compare(table, wider), Ok(()));
+    for (is, other) in [("1.0", "1.1"), ("38f6", "38f7"), ("report 7", "report 8"), ("kb/s", "Mb/s")] {
+        assert!(compare(table, &table.replace(is, other)).is_err(), "{other}");
+    }
+    assert_eq!(compare("a\n", "a\nb\n"), Err("shown:   nothing more\nprinted: b".into()));
+    assert_eq!(compare("a\nb\n", "a\n"), Err("shown:   b\nprinted: nothing more".into()));
+}
+
+fn three_dots_stand_for_any_lines_and_for_no_others() {
+    assert_eq!(compare("a\n…\nd\n", "a\nb\nc\nd\n"), Ok(()));
+    assert_eq!(compare("…\nd\n", "d\n"), Ok(()));
+    assert_eq!(compare("a\n…\n", "a\n"), Ok(()));
+    assert!(compare("a\n…\nd\n", "a\nb\nc\n").is_err());
+    assert!(compare("…\nb\n", "a\nb\nc\n").is_err());
+}
+
+fn a_command_that_fails_or_prints_something_else_is_found() {
+    let version = format!("hopline {}", env!("CARGO_PKG_VERSION"));
+    let block =
+        |shown: &str| format!("```text\n$ hopline \\\n  --version\n{shown}\n$ hopline -V\n{version}\n```\n");
+    assert_eq!(said(&block(&version)), "");
+    assert!(said(&block("hopline 7")).contains(&format!("shown:   hopline 7\nprinted: {version}")));
+    assert!(said("<!-- prints: echo one -->\n```text\ntwo\n```\n").contains("printed: one"));
+    assert!(said("<!-- setup: exit 3 -->\n").contains("exit 3: fails"));
+    assert!(said("<!-- run -->\n\n    exit 3\n").contains("the script: fails"));
+    // What was prepared is there.
+    assert_eq!(said("<!-- setup: echo one > file -->\n\n<!-- run -->\n\n    test -s file\n"), "");
+}
+
+fn commands_without_output_are_tried_where_they_do_no_harm() {
+    assert_eq!(said("    hopline run scenarios/chain/scenario.toml --set duration_s=0.1  # short\n"), "");
+    assert_eq!(
+        said("```sh\nhopline compare scenarios/chain/scenario.toml \\\n  --vary tcp.window=2,3\n```\n"),
+        ""
+    );
+    assert_eq!(said("    hopline sweep scenarios/transports/plan.toml -o x\n"), "");
+    assert!(said("    hopline sweep scenarios/transports/scenario.toml -o x\n").contains("scenario.toml"));
+    assert_eq!(said("    hopline reproduce tpa chain --quick\n    hopline reproduce tpa -o x\n"), "");
+    for wrong in [
+        "run scenarios/nowhere.toml",
+        "run scenarios/chain/scenario.toml --set tcp.windw=3",
+        "reproduce tpa nothing",
+        "reproduce nothing -o x",
+    ] {
+        assert!(said(&format!("    hopline {wrong}\n")).contains("fails"), "{wrong}");
+    }
+    for harmful in ["iptables -F", "hopline proxy run proxy.toml", "make demo", "hopline recv", "hopline"] {
+        assert!(said(&format!("    {harmful}\n")).contains("is not run here"), "{harmful}");
+        assert_eq!(said(&format!("<!-- not run: it does harm -->\n\n    {harmful}\n")), "");
+    }
+}
+
+fn a_file_that_is_wrong_is_found() {
+    let file = |mark: &str, text: &str| said(&format!("<!-- {mark}: x.toml -->\n```toml\n{text}\n```\n"));
+    assert!(file("scenario", "duration_s = 1\nnode = 3").contains("node"));
+    assert!(
+        file("plan", "scenario = \"scenarios/chain/scenario.toml\"\n[grid]\n\"tcp.windw\" = [1]")
+            .contains("windw")
+    );
+    assert!(file("proxy", "[[proxy]]\nkind = \"snop\"").contains("snop"));
+    assert_eq!(
+        file("plan", "scenario = \"scenarios/chain/scenario.toml\"\n[grid]\n\"tcp.window\" = [1, 2]"),
+        ""
+    );
+    assert_eq!(file("file", "whatever"), "");
+}
+
+fn an_excerpt_that_is_no_more_there_is_found() {
+    let of = |text: &str| said(&format!("<!-- excerpt: clippy.toml -->\n```toml\n{text}\n```\n"));
+    assert_eq!(of("disallowed-methods"), "");
+    assert!(of("what nobody wrote").contains("is not in"));
+}
+
+fn what_is_slow_is_tried_only_if_asked_for() {
+    let text = "<!-- slow -->\n```text\n$ hopline -V\ntwo\n```\n";
+    assert_eq!(said(text), "");
+    assert!(walk(&page(text), Share::Slow, Mode::Compare).is_err());
+}
+
+fn an_update_writes_what_is_printed_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.md");
+    let update = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let said = walk(&Page::load(&file), Share::Quick, Mode::Update);
+        (said.is_ok(), std::fs::read_to_string(&file).unwrap())
+    };
+    let text = |one: &str, two: &str| {
+        format!(
+            "# A\n```text\n$ hopline -V\n{one}\n\n$ hopline -V\n```\nB\n<!-- prints: echo '1 0.5 CPU s' -->\n```text\n{two}\n```\n"
+        )
+    };
+    let version = format!("hopline {}", env!("CARGO_PKG_VERSION"));
+    let right =
+        text(&version, "1 0.5 CPU s").replace("$ hopline -V\n```", &format!("$ hopline -V\n{version}\n```"));
+    assert_eq!(update(&text("hopline 7", "2 0.5 CPU s")), (true, right.clone()));
+    // What is right but for CPU times stays as it is.
+    let as_good = right.replace("0.5 CPU s\n", "0.7 CPU s\n");
+    assert_eq!(update(&as_good), (true, as_good.clone()));
+    // What leaves lines out is for people to write.
+    let abridged = text("…\nhopline 7", "1 0.5 CPU s");
+    assert_eq!(update(&abridged), (false, abridged.clone()));
+}
