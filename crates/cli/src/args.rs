@@ -14,6 +14,7 @@ use crate::commands;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
+use hopline_lab::animation::Window;
 use hopline_lab::file_kinds::FILE_KINDS;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -35,6 +36,7 @@ Examples:
   hopline compare scenarios/chain/scenario.toml
   hopline compare scenarios/chain/scenario.toml --vary tcp.window=2,3,8,32 --runs 20
   hopline compare S.toml --vary transport=tcp-newreno,tcp-sack --vary tcp.window=4,32 --json
+  hopline compare scenarios/hidden/scenario.toml --animate 20s..22s
 
 Several --vary give every combination; the first variant is the baseline. Without --vary the scenario's [sweep] is used.
 Run i of every variant meets the same world (seed, run i), so gains are taken within pairs. An HTML report with charts
@@ -267,6 +269,9 @@ pub(crate) struct Compare {
     /// No HTML report
     #[arg(long, conflicts_with = "report")]
     pub(crate) no_report: bool,
+    /// Play this part of run 1 of each variant on the map of the report: 20s..40s, over what the file says
+    #[arg(long, value_name = "FROM..TO", conflicts_with = "no_report")]
+    pub(crate) animate: Option<Window>,
 }
 
 #[derive(Debug, Arguments)]

@@ -22,6 +22,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         false => args.vary.iter().map(|text| parse_vary(text)).collect::<Result<_, _>>()?,
     };
     let plan = Plan::new(&scenario, &axes)?.asking(args.asked.question())?;
+    let window = super::window(args.animate, &scenario)?;
     let reported = args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some());
     let report = reported.then(|| experiment::report_file(args.report.as_deref(), &plan.name));
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
@@ -29,10 +30,10 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let command = experiment::command();
     let progress = Progress::new(args.common.quiet);
     let how = How { jobs: args.jobs.map(Into::into), command: &command, watch: &progress };
-    let (comparison, records) = match &args.output {
+    let (mut comparison, records) = match &args.output {
         None => hopline_lab::experiment::in_memory(&plan, how)?,
         Some(path) => {
-            let (comparison, mut store) = experiment::kept(&plan, how, path, args.force)?;
+            let (comparison, mut store) = experiment::kept(&plan, how, window, path, args.force)?;
             let mut records = Vec::new();
             store.each(comparison.runs, |record| {
                 records.push(record);
@@ -41,6 +42,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
             (comparison, records)
         }
     };
+    if let (Some(window), Some(_)) = (window, &report) {
+        hopline_lab::experiment::animate(&plan, &mut comparison, window, how)?;
+    }
     drop(progress);
     if let Some(report) = &report {
         report.write(&experiment::page(&comparison))?;

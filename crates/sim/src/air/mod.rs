@@ -386,11 +386,8 @@ impl Air {
                     // The outage last: errors are drawn as without it.
                     (link == Link::Down).then_some(FrameLoss::Outage)
                 };
-                let intact = if lost.is_none() {
-                    Reception::Frame(in_flight.frame)
-                } else {
-                    Reception::Undecodable
-                };
+                let intact =
+                    if lost.is_none() { Reception::Frame(in_flight.frame) } else { Reception::Undecodable };
                 (Some(intact), lost)
             }
         };
@@ -408,7 +405,9 @@ impl Air {
             station.mac.handle_packet(now, LinkId::ONLY, reception);
         }
         station.report_carrier(now);
-        if T::ENABLED && let Some(why) = lost {
+        if T::ENABLED
+            && let Some(why) = lost
+        {
             self.tell_lost(kernel, flight, heard, why);
         }
     }
