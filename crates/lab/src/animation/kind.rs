@@ -1,10 +1,13 @@
 //! Kinds of frames, as the map of a report tells them apart.
 
+use hopline_core::Length;
 use hopline_sim::trace::{Body, Packet, PacketView};
 use hopline_transport::any::Segment;
 use hopline_wire::dot11::Frame;
+use hopline_wire::tcp::Flags;
+use hopline_wire::tpa::Control;
 
-/// A kind of frame or packet. Numbered as in templates/network.js.
+/// A kind of frame or packet. Numbered as in templates/network/read.js.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -16,7 +19,7 @@ pub(super) enum Kind {
     MacAck = 2,
     /// Data of a flow.
     Data = 3,
-    /// An acknowledgment of a transport, without data.
+    /// An acknowledgment of a transport, without data, or the end of a connection.
     TransportAck = 4,
     /// What routing agents say.
     Routing = 5,
@@ -55,6 +58,11 @@ pub(super) fn inner(view: PacketView<'_>) -> &Packet {
     view.carried.unwrap_or(view.packet)
 }
 
-fn carries_data(segment: &Segment<hopline_core::Length>) -> bool {
-    segment.data_len() > 0
+/// Requests for a connection are data as well: they are what a flow begins with.
+fn carries_data(segment: &Segment<Length>) -> bool {
+    let requests = match segment {
+        Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
+        Segment::Tpa { segment, .. } => segment.control == Control::Syn && segment.ack.is_none(),
+    };
+    requests || segment.data_len() > 0
 }

@@ -3,7 +3,7 @@
 //! A chunk holds all events of a stretch of time. For each stream of [`STREAMS`], in their order, it has the number of rows, and
 //! then for each column the values of all rows: as they are, or as differences to the row before, which may lie in an earlier
 //! chunk. All are varints of seven bits a byte, the lowest first, differences with their sign in the lowest bit. What reads
-//! this in a browser is templates/network.js, which has the same table.
+//! this in a browser is templates/network/read.js, which has the same table.
 
 /// How the values of a column are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

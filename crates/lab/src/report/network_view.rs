@@ -85,7 +85,15 @@ pub(super) fn style(report: &Report) -> &'static str {
 
 /// The script of players, if `report` has any.
 pub(super) fn script(report: &Report) -> &'static str {
-    if plays(report) { include_str!("../../templates/network.js") } else { "" }
+    const SCRIPT: &str = concat!(
+        "(function () {\n  'use strict';\n",
+        include_str!("../../templates/network/read.js"),
+        include_str!("../../templates/network/stage.js"),
+        include_str!("../../templates/network/story.js"),
+        include_str!("../../templates/network/player.js"),
+        "})();\n",
+    );
+    if plays(report) { SCRIPT } else { "" }
 }
 
 fn plays(report: &Report) -> bool {
