@@ -29,7 +29,9 @@
       story.listSoon();
     }
 
+    // To another moment: what was chosen at this one is over.
     function go(us) {
+      if (state.chosen) choose(null);
       move(us);
       send('seek');
     }
@@ -226,7 +228,6 @@
     let scrubbing = false;
     function scrub(e) {
       const box = strip.getBoundingClientRect();
-      if (state.chosen) choose(null);
       go((e.clientX - box.x) / box.width * state.span());
     }
     strip.addEventListener('pointerdown', function (e) {

@@ -16,8 +16,11 @@
   const SPEEDS = [1 / 1000, 1 / 300, 1 / 100, 1 / 30, 1 / 10, 1 / 3, 1, 3, 10];
   // How long things stay visible after they have ended, in seconds of the beholder.
   const FRAME_TRAIL = 0.14, MARK_TRAIL = 0.9;
-  // A picture shows no more frames than this, nor circles around senders, nor words beside frames.
-  const MOST_FRAMES = 4000, MOST_CIRCLES = 24, MOST_WORDS = 10;
+  // A picture shows no more frames than this; of more than these there are no circles around senders, no rings of what was sent
+  // to all, no words; of more marks than these each node has one, and else no more than its own.
+  const MOST_FRAMES = 1000, MOST_CIRCLES = 24, MOST_RINGS = 150, MOST_WORDS = 10, MOST_MARKS = 80, MOST_MARKS_OF_NODE = 6;
+  // Width of a mark, in pixels.
+  const MARK = 22;
   const NAMED_NODES = 40;
 
   // ---- Reading ----

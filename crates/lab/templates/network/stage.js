@@ -4,6 +4,7 @@
     const air = q('.air'), strip = q('.strip'), stripCanvas = strip.querySelector('canvas');
     const pen = air.getContext('2d'), stripPen = stripCanvas.getContext('2d');
     const stats = { draws: 0, frames: 0, nodes: 0, marks: 0 }, colours = {};
+    let sprites = {};
     let bins = null, dirty = false, places = [], marks = [];
     let width = 0, height = 0, ratio = 1, view = { scale: 1, x: 0, y: 0 }, fitted = 1;
 
@@ -56,6 +57,7 @@
       fit();
       if (kept !== 1) { view = { scale: fitted * kept, x: at.x, y: at.y }; air.classList.toggle('zoomed', kept > 1.01); }
       bins = null;
+      sprites = {};
       redraw();
     }
 
@@ -67,6 +69,7 @@
         colours[key] = style.getPropertyValue('--' + key).trim();
       });
       bins = null;
+      sprites = {};
       redraw();
     }
     function kindColour(kind) { return colours['k' + Math.min(kind % WIRED, 6)]; }
@@ -96,13 +99,19 @@
       return Math.min(small * grown * (1 + 0.45 * Math.sqrt(latest(state.data && state.data.queueOf.get(i), state.t))), 26);
     }
 
-    // Frames on the air, and those that have just been: [frame, how visible].
+    // Frames on the air, and those that have just been: [frame, how visible]. Of those of one kind from one node to another the
+    // latest stands for all.
     function visible() {
-      const frames = state.data.frames, found = [], trail = FRAME_TRAIL * state.speed * 1e6;
+      const frames = state.data.frames, found = [], trail = FRAME_TRAIL * state.speed * 1e6, seen = new Set();
       let i = countUntil(frames.at, state.t) - 1;
+      stats.frames = 0;
       for (; i >= 0 && found.length < MOST_FRAMES && frames.at[i] + state.data.longest >= state.t - trail; i--) {
         const end = frames.at[i] + frames.air[i];
         if (end < state.t - trail || !state.showsFrame(i)) continue;
+        stats.frames++;
+        const key = (frames.from[i] * (state.scene.names.length + 1) + frames.to[i]) * 16 + frames.kind[i];
+        if (seen.has(key)) continue;
+        seen.add(key);
         found.push([i, end >= state.t ? 1 : 1 - (state.t - end) / trail]);
       }
       return found;
@@ -111,7 +120,6 @@
     function drawFrames() {
       const frames = state.data.frames, found = visible();
       const now = found.filter(function (f) { return f[1] === 1; });
-      stats.frames = found.length;
       if (state.scene.reach && now.length <= MOST_CIRCLES) {
         now.forEach(function (f) {
           const i = f[0];
@@ -122,35 +130,25 @@
           pen.globalAlpha = 0.4; pen.strokeStyle = colour; pen.lineWidth = 1; pen.stroke();
         });
       }
-      // Whatever has one colour and visibility is one path: thousands of frames are a few dozen strokes.
-      const paths = new Map();
+      // Single lines: a path of hundreds would cost many times as much without a graphics processor.
+      pen.lineCap = 'butt';
       found.forEach(function (f) {
-        const i = f[0], kind = Math.min(frames.kind[i] % WIRED, 6), shade = Math.ceil(f[1] * 3);
-        const key = kind * 4 + shade;
-        if (!paths.has(key)) paths.set(key, []);
-        paths.get(key).push(i);
-      });
-      pen.lineCap = 'round';
-      paths.forEach(function (list, key) {
-        const shade = key % 4;
-        pen.strokeStyle = colours['k' + (key >> 2)];
-        [[false, 0.28, 2], [true, 1, 3]].forEach(function (pass) {
-          pen.globalAlpha = pass[1] * [0, 0.3, 0.6, 1][shade];
-          pen.lineWidth = pass[2];
-          pen.beginPath();
-          list.forEach(function (i) {
-            const p = places[frames.from[i]], share = Math.min((state.t - frames.at[i]) / frames.air[i], 1);
-            const x = X(p), y = Y(p);
-            if (frames.to[i]) {
-              const r = places[frames.to[i] - 1], part = pass[0] ? share : 1;
-              pen.moveTo(x, y);
-              pen.lineTo(x + (X(r) - x) * part, y + (Y(r) - y) * part);
-            } else if (pass[0] && state.scene.reach) {
-              circle(x, y, Math.max(state.scene.reach * view.scale * share, 1));
-            }
-          });
-          pen.stroke();
-        });
+        const i = f[0], shade = f[1], p = places[frames.from[i]], x = X(p), y = Y(p);
+        const share = Math.min((state.t - frames.at[i]) / frames.air[i], 1);
+        pen.strokeStyle = kindColour(frames.kind[i]);
+        if (!frames.to[i]) {
+          if (!state.scene.reach || (share === 1 && found.length > MOST_RINGS)) return;
+          pen.globalAlpha = 0.8 * shade; pen.lineWidth = 1.5;
+          pen.beginPath(); circle(x, y, Math.max(state.scene.reach * view.scale * share, 1)); pen.stroke();
+          return;
+        }
+        const r = places[frames.to[i] - 1], dx = X(r) - x, dy = Y(r) - y;
+        if (share < 1) {
+          pen.globalAlpha = 0.28; pen.lineWidth = 2;
+          pen.beginPath(); pen.moveTo(x, y); pen.lineTo(x + dx, y + dy); pen.stroke();
+        }
+        pen.globalAlpha = shade; pen.lineWidth = 3;
+        pen.beginPath(); pen.moveTo(x, y); pen.lineTo(x + dx * share, y + dy * share); pen.stroke();
       });
       pen.globalAlpha = 1;
       return now;
@@ -262,33 +260,54 @@
       });
     }
 
-    function star(x, y, r, colour, hollow) {
-      pen.beginPath();
-      for (let k = 0; k < 16; k++) {
-        const angle = k * Math.PI / 8 - Math.PI / 2, at = k % 2 ? r * 0.48 : r;
-        pen[k ? 'lineTo' : 'moveTo'](x + at * Math.cos(angle), y + at * Math.sin(angle));
+    // Marks are drawn once, and copied from there.
+    function mark(look, big) {
+      const key = look + big;
+      if (!sprites[key]) {
+        const canvas = document.createElement('canvas'), p = canvas.getContext('2d');
+        canvas.width = canvas.height = Math.ceil(MARK * big * ratio);
+        p.setTransform(ratio * big, 0, 0, ratio * big, canvas.width / 2, canvas.height / 2);
+        if (look === 'drop') cross(p); else star(p, look === 'lost');
+        sprites[key] = canvas;
       }
-      pen.closePath();
-      pen.lineWidth = 1.6; pen.strokeStyle = hollow ? colour : colours.ground; pen.fillStyle = hollow ? colours.ground : colour;
-      pen.fill(); pen.stroke();
+      return sprites[key];
     }
 
-    function cross(x, y, r, colour) {
-      pen.lineCap = 'round';
-      [[colours.ground, 6], [colour, 3]].forEach(function (look) {
-        pen.strokeStyle = look[0]; pen.lineWidth = look[1];
-        pen.beginPath(); pen.moveTo(x - r, y - r); pen.lineTo(x + r, y + r); pen.moveTo(x + r, y - r); pen.lineTo(x - r, y + r); pen.stroke();
+    function star(p, hollow) {
+      p.beginPath();
+      for (let k = 0; k < 16; k++) {
+        const angle = k * Math.PI / 8 - Math.PI / 2, at = k % 2 ? 4.3 : 9;
+        p[k ? 'lineTo' : 'moveTo'](at * Math.cos(angle), at * Math.sin(angle));
+      }
+      p.closePath();
+      p.lineWidth = 1.6; p.strokeStyle = hollow ? colours.hit : colours.ground; p.fillStyle = hollow ? colours.ground : colours.hit;
+      p.fill(); p.stroke();
+    }
+
+    function cross(p) {
+      p.lineCap = 'round';
+      [[colours.ground, 6], [colours.gone, 3]].forEach(function (look) {
+        p.strokeStyle = look[0]; p.lineWidth = look[1];
+        p.beginPath(); p.moveTo(-5, -5); p.lineTo(5, 5); p.moveTo(5, -5); p.lineTo(-5, 5); p.stroke();
       });
     }
 
     function drawMarks() {
-      const trail = Math.max(MARK_TRAIL * state.speed * 1e6, 1), at = new Map(), found = [];
+      const trail = Math.max(Math.min(MARK_TRAIL * state.speed, 0.3 + 0.05 * state.speed) * 1e6, 1), at = new Map(), crowd = new Map();
+      let found = [];
       [['losses', state.showsLoss], ['drops', function () { return state.shows[DROPS]; }]].forEach(function (kind) {
         const table = state.data[kind[0]];
-        for (let i = countUntil(table.at, state.t) - 1; i >= 0 && table.at[i] >= state.t - trail && found.length < 600; i--) {
-          if (kind[1](i)) found.push({ table: kind[0], i: i, node: table.node[i], shade: 1 - (state.t - table.at[i]) / trail * 0.75 });
+        for (let i = countUntil(table.at, state.t) - 1; i >= 0 && table.at[i] >= state.t - trail && found.length < 900; i--) {
+          const node = table.node[i], before = crowd.get(node) || 0;
+          if (!kind[1](i) || before >= MOST_MARKS_OF_NODE) continue;
+          crowd.set(node, before + 1);
+          found.push({ table: kind[0], i: i, node: node, shade: 1 - (state.t - table.at[i]) / trail * 0.75 });
         }
       });
+      if (found.length > MOST_MARKS) {
+        const once = new Set();
+        found = found.filter(function (m) { return !once.has(m.node) && once.add(m.node); });
+      }
       if (state.chosen && state.chosen.table !== 'frames' && !found.some(function (m) { return m.table === state.chosen.table && m.i === state.chosen.i; })) {
         found.push({ table: state.chosen.table, i: state.chosen.i, node: state.data[state.chosen.table].node[state.chosen.i], shade: 1 });
       }
@@ -302,8 +321,8 @@
       marks.slice().reverse().forEach(function (m) {
         pen.globalAlpha = m.shade;
         const big = state.chosen && state.chosen.table === m.table && state.chosen.i === m.i ? 1.5 : 1;
-        if (m.table === 'drops') cross(m.x, m.y, 5 * big, colours.gone);
-        else star(m.x, m.y, 9 * big, colours.hit, !state.isHit(state.data.losses.why[m.i]));
+        const look = m.table === 'drops' ? 'drop' : state.isHit(state.data.losses.why[m.i]) ? 'hit' : 'lost';
+        pen.drawImage(mark(look, big), m.x - MARK * big / 2, m.y - MARK * big / 2, MARK * big, MARK * big);
       });
       pen.globalAlpha = 1;
       stats.marks = marks.length;
