@@ -12,8 +12,8 @@ use crate::plan::Effort;
 use crate::question::{Asked, Bound};
 use crate::record::{Neighborhood, Series};
 use crate::report::{
-    Along, Claim, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries, Report, Reproduce,
-    RunSeries, Value, Variant, Versus,
+    Along, Claim, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries, Report,
+    Reproduce, RunSeries, Value, Variant, Versus,
 };
 use crate::stats::{Confidence, Estimate, GainStatistic};
 

@@ -9,7 +9,7 @@ use crate::table::{Align, kbps, render};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::How;
 use hopline_lab::record::Record;
-use hopline_lab::{Plan, comparison};
+use hopline_lab::{Plan, Problem, comparison};
 use hopline_scenario::document::Setting;
 use hopline_scenario::{Axis, parse_vary};
 
@@ -24,6 +24,11 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = Plan::new(&scenario, &axes)?.asking(args.asked.question())?;
     let window = super::window(args.animate, &scenario)?;
     let reported = args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some());
+    if args.animate.is_some() && !reported && args.output.is_none() {
+        return Err(Problem::new("--animate: there is no report to play it in")
+            .help("name one with --report FILE: with --json there is none otherwise")
+            .into());
+    }
     let report = reported.then(|| experiment::report_file(args.report.as_deref(), &plan.name));
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
     console::catch_interrupts()?;

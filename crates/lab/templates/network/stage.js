@@ -133,7 +133,8 @@
       // Single lines: a path of hundreds would cost many times as much without a graphics processor.
       pen.lineCap = 'butt';
       found.forEach(function (f) {
-        const i = f[0], shade = f[1], p = places[frames.from[i]], x = X(p), y = Y(p);
+        const i = f[0], shade = f[1], p = places[frames.from[i]];
+        let x = X(p), y = Y(p);
         const share = Math.min((state.t - frames.at[i]) / frames.air[i], 1);
         pen.strokeStyle = kindColour(frames.kind[i]);
         if (!frames.to[i]) {
@@ -143,6 +144,11 @@
           return;
         }
         const r = places[frames.to[i] - 1], dx = X(r) - x, dy = Y(r) - y;
+        if (frames.kind[i] >= WIRED) {
+          // Both directions of a wire are side by side.
+          const far = Math.hypot(dx, dy) || 1;
+          x += dy / far * 3; y -= dx / far * 3;
+        }
         if (share < 1) {
           pen.globalAlpha = 0.28; pen.lineWidth = 2;
           pen.beginPath(); pen.moveTo(x, y); pen.lineTo(x + dx, y + dy); pen.stroke();
@@ -239,7 +245,7 @@
         const packets = latest(state.data.queueOf.get(s[0]), state.t);
         if (s[3] >= 9.5 && packets) {
           pen.font = '600 11px system-ui, sans-serif'; pen.textAlign = 'center';
-          pen.fillStyle = state.scene.wired[s[0]] ? colours.ink : colours.ground;
+          pen.fillStyle = state.scene.wired[s[0]] && !sending.has(s[0]) ? colours.ink : colours.ground;
           pen.fillText(packets, s[1], s[2] + 0.5);
           pen.font = '12px system-ui, sans-serif';
         }
@@ -255,7 +261,12 @@
       now.forEach(function (f) {
         const i = f[0], p = places[frames.from[i]], x = X(p), y = Y(p), r = frames.to[i] && places[frames.to[i] - 1];
         const words = kindWord(frames.kind[i]) + (frames.flow[i] && state.scene.flows.length > 1 ? ' ' + state.flowName(frames.flow[i]) : '');
-        if (r) text(words, (x + X(r)) / 2, (y + Y(r)) / 2 - 11, kindColour(frames.kind[i]));
+        if (r) {
+          // Beside the line, to the left of whoever goes along it: what comes the other way has its words on the other side.
+          const dx = X(r) - x, dy = Y(r) - y, far = Math.hypot(dx, dy) || 1, wide = pen.measureText(words).width / 2;
+          const off = 11 + Math.abs(dy / far) * wide;
+          text(words, x + dx / 2 + dy / far * off, y + dy / 2 - dx / far * 11, kindColour(frames.kind[i]));
+        }
         else text(words + ' to all', x, y - radius(frames.from[i]) - 11, kindColour(frames.kind[i]));
       });
     }

@@ -103,7 +103,7 @@
 
     function tellFrame(i) {
       const f = state.data.frames, lost = lossesOf(i);
-      const parts = [element('h4', frameWords(i)), element('p', capital(frameDetails(i)) + (f.kind[i] >= WIRED ? ', over a wire' : '') + '.')];
+      const parts = [element('h4', capital(frameWords(i))), element('p', capital(frameDetails(i)) + (f.kind[i] >= WIRED ? ', over a wire' : '') + '.')];
       if (lost.length) {
         parts.push(element('ul', lost.slice(0, 6).map(function (l) { return element('li', 'It is lost at ' + state.name(state.data.losses.node[l]) + ': ' + lossWhy(l) + '.'); })));
         if (lost.length > 6) parts.push(element('p', 'So it is at ' + (lost.length - 6) + ' more.'));
