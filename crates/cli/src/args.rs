@@ -26,6 +26,7 @@ Examples:
   hopline run scenarios/chain/scenario.toml
   hopline run scenarios/chain/scenario.toml --set tcp.window=2 --set duration_s=30
   hopline run scenarios/walk/scenario.toml -o results/walk --pcap --ns2-trace --flowmon
+  hopline run scenarios/walk/scenario.toml --report walk.html --animate 20s..40s
   hopline run scenarios/chain/scenario.toml --json | jq .aggregate_goodput_bps
 
 Any key of the scenario can be set; a number picks an entry of a list: --set flow.0.start_s=2.
@@ -216,6 +217,9 @@ pub(crate) struct Run {
     /// Write an HTML report of the run into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Play this part of the run on the map of the report: 20s..40s, over what the file says
+    #[arg(long, value_name = "FROM..TO", requires = "report")]
+    pub(crate) animate: Option<Window>,
     /// Write run.pcapng too: every frame of every node
     #[arg(long, requires = "output")]
     pub(crate) pcap: bool,

@@ -115,7 +115,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table(
         "animation",
         ANIMATION,
-        "the part of run 1 that reports play on their map, as `--animate` does; without it none is kept",
+        "the part of a run that its report plays on the map, as `--animate` does; without it none is played",
     ),
     Key::lists(
         "sweep",

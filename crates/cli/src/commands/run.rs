@@ -6,6 +6,7 @@ use crate::console;
 use crate::problems::Failure;
 use crate::progress::Progress;
 use crate::table::{Align, kbps, render};
+use hopline_lab::animation::{self, Animation};
 use hopline_lab::comparison::GOODPUT;
 use hopline_lab::description::Description;
 use hopline_lab::metrics::Level;
@@ -19,6 +20,7 @@ use std::fmt::Write;
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let scenario = super::load(&args.common.given, &[])?;
     let spec = scenario.spec(args.run)?;
+    let window = super::window(args.animate, &scenario)?;
     console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
@@ -31,6 +33,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         Some(directory) => output::traced(directory, &spec, args.run, &extras, &progress)?,
         None => run::untraced(&spec, args.run, &progress)?,
     };
+    let played = window.filter(|_| report.is_some());
+    let animation = played.map(|window| animation::single(&spec, args.run, window, &progress)).transpose()?;
     drop(progress);
     let done = Done::of(
         &spec,
@@ -43,7 +47,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         directory.finish()?;
     }
     if let Some(report) = &report {
-        report.write(&page(&scenario, args.run, done.clone())?)?;
+        report.write(&page(&scenario, args.run, done.clone(), animation)?)?;
     }
     if args.common.json {
         let record = Record { point: 0, run: args.run, result: Ok(done) };
@@ -53,10 +57,17 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 /// The page of a single run.
-fn page(scenario: &Scenario, number: u64, done: Done) -> Result<String, Failure> {
+fn page(
+    scenario: &Scenario,
+    number: u64,
+    done: Done,
+    animation: Option<Animation>,
+) -> Result<String, Failure> {
     let plan = Plan::new(scenario, &[])?;
     let description = Description::of_run(&plan, experiment::command(), number)?;
-    Ok(experiment::page(&Comparison::of_run(description, number, done)))
+    let mut comparison = Comparison::of_run(description, number, done);
+    comparison.points[0].animation = animation;
+    Ok(experiment::page(&comparison))
 }
 
 /// What the directory is to hold besides tables and manifest.

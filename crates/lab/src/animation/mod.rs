@@ -83,6 +83,17 @@ pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Resul
     })
 }
 
+/// The same, and no more of it than fits a page.
+///
+/// # Errors
+///
+/// As [`record`].
+pub fn single(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Result<Animation, Interrupted> {
+    let mut animation = record(spec, run, window, watch)?;
+    fit(std::slice::from_mut(&mut animation), BUDGET_BYTES);
+    Ok(animation)
+}
+
 impl Animation {
     /// Up to where it can be played, in seconds of the run.
     #[must_use]

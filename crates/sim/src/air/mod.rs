@@ -17,7 +17,7 @@ use crate::outage::Schedule;
 use crate::packet::Handle;
 use crate::queueing::Owner;
 use crate::spec::{self, Blocks, RadioInterface, RadioSpec, Spec};
-use crate::trace::{DropReason, FrameLoss, Place, Signal as OnAir, TraceEvent, Tracer};
+use crate::trace::{DropReason, FrameLoss, Place, TraceEvent, Tracer};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId};
 use hopline_radio::mac::config::Tap;
 use hopline_radio::mac::{self, Airtime, Msdu, Reception, Signal, Transmission};
@@ -410,28 +410,6 @@ impl Air {
         {
             self.tell_lost(kernel, flight, heard, why);
         }
-    }
-
-    /// Tells the tracer of a frame that did not come through to a station that it was for. A weak one is told of only if it was
-    /// for this station alone: everybody is out of somebody's reach.
-    fn tell_lost<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32, heard: Heard, why: FrameLoss) {
-        let (at, flight) = (heard.station, self.medium.flight(flight));
-        let Station { node, address, .. } = self.stations[at.index()];
-        let ra = flight.frame.ra();
-        if ra != address && !(ra.is_group() && why != FrameLoss::Weak) {
-            return;
-        }
-        let others = self.signals.beside(at, flight, heard.delay);
-        let why = match why {
-            FrameLoss::Collision if others.iter().any(|other| other.node == node) => FrameLoss::Sending,
-            // The noise alone was too much for a frame that nothing else met.
-            FrameLoss::Collision if others.is_empty() => FrameLoss::Errors,
-            why => why,
-        };
-        let frame = &flight.frame.map(|body| kernel.packets.view(body));
-        let signal = OnAir { node: flight.from, since: flight.start };
-        let link = LinkId(u32::from(self.interfaces[at.index()].number));
-        kernel.tracer.note(kernel.now, node, TraceEvent::FrameLost { link, frame, signal, why, others });
     }
 
     fn feed_mac<T: Tracer>(&mut self, kernel: &mut Kernel<T>, at: StationId) -> bool {
