@@ -244,7 +244,11 @@
       if (!detail || detail.from === figure) return;
       const us = detail.t === null ? null : Math.round((detail.t - state.run.from) * 1e6);
       if (detail.kind === 'hover') { state.hover = us; stage.redraw(); }
-      if (detail.kind === 'seek' && us !== null) { play(false); if (state.chosen) choose(null); move(us); }
+      if (detail.kind !== 'seek' || us === null) return;
+      play(false);
+      if (state.chosen) choose(null);
+      move(us);
+      if (us < 0 || us > state.span()) story.say('The map plays ' + state.run.from + ' s to ' + state.run.to + ' s: ' + detail.t.toFixed(1) + ' s is not in it.');
     });
 
     // -- A run --

@@ -201,14 +201,15 @@ pub(crate) fn time_is_shared_with_the_charts_of_the_section() {
          section.addEventListener('hopline:time', e => heard.push(e.detail));
          const send = (t, kind) => section.dispatchEvent(new CustomEvent('hopline:time', { detail: { t, kind, from: section } }));
          send(11.25, 'seek'); seen.push(P.time());
-         send(99, 'seek'); seen.push(P.time()); send(1, 'seek'); seen.push(P.time());
+         send(99, 'seek'); seen.push(P.time(), told()); send(1, 'seek'); seen.push(P.time());
          send(11, 'hover'); send(null, 'hover'); send(11, 'play'); send(null, 'seek'); seen.push(P.time());
          seen.push(heard.filter(d => d.from === f).length); heard.length = 0;
          P.go(10.5); seen.push(heard.map(d => d.kind + ' ' + d.t).join());
          heard.length = 0; P.play(true); for (let i = 0; i < 6; i++) await tick(); P.play(false);
          seen.push(heard.length >= 4 && heard.length <= 7 && heard.every(d => d.kind === 'play' && d.from === f && d.t >= 10.5));",
     );
-    assert_eq!(seen, ["11.25", "12", "10", "10", "0", "seek 10.5", "true"]);
+    let outside = "The map plays 10 s to 12 s: 99.0 s is not in it.";
+    assert_eq!(seen, ["11.25", "12", outside, "10", "10", "0", "seek 10.5", "true"]);
 }
 
 pub(crate) fn variants_are_played_one_after_the_other_at_the_same_moment() {
