@@ -16,6 +16,7 @@ use crate::commands;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
+use hopline_lab::animation::Window;
 use hopline_lab::file_kinds::FILE_KINDS;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ Examples:
   hopline run scenarios/chain/scenario.toml
   hopline run scenarios/chain/scenario.toml --set tcp.window=2 --set seed=7
   hopline run scenarios/walk/scenario.toml -o walk --pcap --ns2-trace --flowmon
+  hopline run scenarios/walk/scenario.toml --report walk.html --animate 20s..40s
   hopline run scenarios/chain/scenario.toml --json | jq .aggregate_goodput_bps
 
 Any key of the scenario can be set; a number picks an entry of a list: --set flow.0.start_s=2.
@@ -38,6 +40,7 @@ Examples:
   hopline compare scenarios/chain/scenario.toml --vary tcp.window=2,8 --runs 20
   hopline compare S.toml --vary transport=tcp-newreno,tcp-sack \\
     --vary tcp.window=4,32 --json
+  hopline compare scenarios/hidden/scenario.toml --animate 20s..22s
 
 Several --vary give every combination; the first variant is the baseline. Without --vary the scenario's \
 [sweep] is used. Run i of every variant meets the same world (seed, run i), so gains are taken within pairs. \
@@ -220,6 +223,9 @@ pub(crate) struct Run {
     /// Write an HTML report of the run into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Play this part of the run on the map of the report: 20s..40s, over what the file says
+    #[arg(long, value_name = "FROM..TO", requires = "report")]
+    pub(crate) animate: Option<Window>,
     /// Write run.pcapng too: every frame of every node
     #[arg(long, requires = "output")]
     pub(crate) pcap: bool,
@@ -277,6 +283,9 @@ pub(crate) struct Compare {
     /// No HTML report
     #[arg(long, conflicts_with = "report")]
     pub(crate) no_report: bool,
+    /// Play this part of run 1 of each variant on the map of the report: 20s..40s, over what the file says
+    #[arg(long, value_name = "FROM..TO", conflicts_with = "no_report")]
+    pub(crate) animate: Option<Window>,
 }
 
 #[derive(Debug, Arguments)]

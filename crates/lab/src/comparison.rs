@@ -1,5 +1,6 @@
 //! What the runs of an experiment say: estimates of each point, and what each gains over its baseline within pairs.
 
+use crate::animation::Animation;
 use crate::description::Description;
 use crate::metrics::{self, Better, Key, Level, MetricInfo};
 use crate::question::{Asked, Bound, Question};
@@ -51,6 +52,8 @@ pub struct PointResult {
     pub neighborhoods: Vec<Neighborhood>,
     /// How delays and response times are distributed in that run.
     pub distributions: Vec<Distribution>,
+    /// What the map plays of run 1, if anything.
+    pub animation: Option<Animation>,
 }
 
 /// A point against its baseline in one metric.

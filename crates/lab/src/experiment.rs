@@ -1,6 +1,7 @@
 //! From a plan to a comparison: in memory, or in a directory that survives whatever happens.
 
 use crate::Problems;
+use crate::animation::{self, Animation, Window};
 use crate::comparison::{Comparison, Detail};
 use crate::description::Description;
 use crate::execute::{ExecuteError, Memory, execute};
@@ -103,6 +104,48 @@ pub fn stored(path: &Path) -> Result<(Comparison, Store), StoreError> {
         Status::Unfinished => compared(&mut store, runs)?,
     };
     Ok((comparison, store))
+}
+
+/// Most variants whose runs a page plays.
+pub const MOST_ANIMATED: usize = 12;
+
+/// Adds to `comparison` what its page plays: run 1 of the first point of `plan` and of those compared with it, each run once
+/// more up to the end of `window`. Together they fit a page.
+///
+/// # Errors
+///
+/// [`ExperimentError::Interrupted`].
+pub fn animate(
+    plan: &Plan,
+    comparison: &mut Comparison,
+    window: Window,
+    how: How<'_>,
+) -> Result<(), ExperimentError> {
+    let first = |point: &usize| plan.points[*point].baseline == plan.points[0].baseline;
+    let points: Vec<usize> = (0..plan.points.len()).filter(first).take(MOST_ANIMATED).collect();
+    let jobs = how.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let mut animated = Vec::new();
+    for some in points.chunks(jobs) {
+        let watch = &Quietly(how.watch);
+        // A run that fails is a result already: it is not played.
+        let one = |point: usize| {
+            let spec = plan.points[point].scenario.spec(1).ok()?;
+            Some((point, animation::record(&spec, 1, window, watch)))
+        };
+        let recorded: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = some.iter().map(|&point| scope.spawn(move || one(point))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+        });
+        for (point, animation) in recorded {
+            animated.push((point, animation.map_err(|Interrupted| ExperimentError::Interrupted)?));
+        }
+    }
+    let (points, mut animations): (Vec<usize>, Vec<Animation>) = animated.into_iter().unzip();
+    animation::fit(&mut animations, animation::BUDGET_BYTES);
+    for (point, animation) in points.into_iter().zip(animations) {
+        comparison.points[point].animation = Some(animation);
+    }
+    Ok(())
 }
 
 /// Writes the tables, and compares on the way.

@@ -5,6 +5,7 @@
 //! [`comparison`] says what the records mean, with the help of [`stats`] and in terms of [`metrics`]; [`claims`] holds it
 //! against what papers say, and [`report`] shows it. Nothing here prints: that is the command line's.
 
+pub mod animation;
 pub mod claims;
 pub mod comparison;
 pub mod description;

@@ -12,8 +12,8 @@ use crate::plan::Effort;
 use crate::question::{Asked, Bound};
 use crate::record::{Neighborhood, Series};
 use crate::report::{
-    Along, Claim, Claims, Experiment, FlowSeries, Limit, Measured, Metric, QueueSeries, Report, Reproduce,
-    RunSeries, Value, Variant, Versus,
+    Along, Claim, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries, Report,
+    Reproduce, RunSeries, Value, Variant, Versus,
 };
 use crate::stats::{Confidence, Estimate, GainStatistic};
 
@@ -233,6 +233,9 @@ fn section(comparison: &Comparison, points: &[usize], name: &str, names: Names) 
         Variant { label: name, ..variant(comparison, point, values.collect()) }
     };
     let series = points.iter().enumerate().filter_map(|(i, &p)| series(i, &comparison.points[p]));
+    let played = |(variant, &p): (usize, &usize)| {
+        Some(Played { variant, animation: comparison.points[p].animation.clone()? })
+    };
     Experiment {
         name: name.to_owned(),
         intro: String::new(),
@@ -252,6 +255,7 @@ fn section(comparison: &Comparison, points: &[usize], name: &str, names: Names) 
         flow_rows: flows::rows(comparison, points),
         distributions: flows::distributions(comparison, points),
         series: series.collect(),
+        played: points.iter().enumerate().filter_map(played).collect(),
         map: (points.first() == Some(&0)).then(|| description.map.clone()),
         parameters: description.parameters.clone(),
         reproduce: Reproduce {

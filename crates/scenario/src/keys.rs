@@ -116,6 +116,11 @@ pub const SCENARIO: &[Key] = &[
         "hostile or careless nodes, which send notices of Neighborhood RED that no congestion asked for; see above",
     ),
     Key::table("question", QUESTION, "what is asked of the runs, and leads tables and report; see above"),
+    Key::table(
+        "animation",
+        ANIMATION,
+        "the part of a run that its report plays on the map, as `--animate` does; without it none is played",
+    ),
     Key::lists(
         "sweep",
         "values that `hopline compare` tries when no --vary is given: \"key.path\" = [values]",
@@ -129,6 +134,21 @@ pub const QUESTION: &[Key] = &[
         "what variants are compared by: \"goodput\", \"response_p95 of http\"; default: by what is sent",
     ),
     Key::text("bound", "what a variant must keep besides: \"delay_p95 of voice < 50 ms\""),
+];
+
+/// Keys of [`ANIMATION`] that always have a value.
+pub mod animation {
+    use super::*;
+
+    /// `from_s`.
+    pub const FROM_S: Field<f64> =
+        Field::number(Key::number("from_s", 0.0, LONGEST_S, "where it begins; below to_s").or(Number(0.0)));
+}
+
+/// `[animation]`.
+pub const ANIMATION: &[Key] = &[
+    animation::FROM_S.key,
+    Key::number("to_s", 0.0, LONGEST_S, "where it ends; default: with the run, or where the report is full"),
 ];
 
 /// Keys of [`FLOW`] that always have a value.

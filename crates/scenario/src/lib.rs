@@ -139,6 +139,14 @@ impl Scenario {
         Question::of(self.section())
     }
 
+    /// The part of a run that reports play, if the scenario asks for one: from where, and up to where or to the end.
+    #[must_use]
+    pub fn animation(&self) -> Option<(Duration, Option<Duration>)> {
+        let animation = self.section().section("animation");
+        let to = animation.number("to_s").map(Duration::from_secs_f64);
+        animation.is_given().then(|| (Duration::from_secs_f64(animation.get(keys::animation::FROM_S)), to))
+    }
+
     /// Every parameter in effect, defaults included, by section.
     #[must_use]
     pub fn parameters(&self) -> serde_json::Value {

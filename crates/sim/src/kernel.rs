@@ -110,6 +110,9 @@ impl<T: Tracer> Kernel<T> {
     /// A queue of `node` had `before` packets, and has `after`.
     pub(crate) fn note_waiting(&mut self, node: NodeId, before: usize, after: usize) {
         self.ledger[node.index()].queues.change(self.now, before, after);
+        if before != after {
+            self.note(node, |_packets| TraceEvent::Queued { before, after });
+        }
     }
 
     /// The machines of a node, if it has any, are to know that a packet is lost to a queue.

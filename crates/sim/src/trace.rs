@@ -1,7 +1,6 @@
 //! Looking over the simulator's shoulder. Costs nothing when nobody looks.
 
-use hopline_core::{FlowId, Instant, LinkId, NodeId};
-use hopline_transport::Signal;
+use hopline_core::{Duration, FlowId, Instant, LinkId, NodeId};
 use hopline_wire::dot11::Frame;
 use hopline_wire::ipv4::Ecn;
 
@@ -63,6 +62,47 @@ impl DropReason {
     }
 }
 
+/// Why a frame did not come through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameLoss {
+    /// Other signals covered it.
+    Collision,
+    /// The station itself was sending.
+    Sending,
+    /// It was too weak to be understood, whatever else was on the air.
+    Weak,
+    /// Bits of it were damaged.
+    Errors,
+    /// There was an outage between the two.
+    Outage,
+}
+
+impl FrameLoss {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Collision, Self::Sending, Self::Weak, Self::Errors, Self::Outage];
+
+    /// The reason in words.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Collision => "collision",
+            Self::Sending => "its receiver was sending",
+            Self::Weak => "too weak to be understood",
+            Self::Errors => "damaged by bit errors",
+            Self::Outage => "link outage",
+        }
+    }
+}
+
+/// A transmission over a radio, by what tells it from all others of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Who sends.
+    pub node: NodeId,
+    /// Since when.
+    pub since: Instant,
+}
+
 /// Where in a node a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -96,6 +136,8 @@ pub enum TraceEvent<'a> {
         link: LinkId,
         /// The frame.
         frame: &'a Frame<PacketView<'a>>,
+        /// How long it takes.
+        airtime: Duration,
     },
     /// It received a frame over a radio intact, whoever it was for.
     FrameReceived {
@@ -104,8 +146,35 @@ pub enum TraceEvent<'a> {
         /// The frame.
         frame: &'a Frame<PacketView<'a>>,
     },
+    /// A frame that was for it, or for everybody, and was sent over a radio, did not come through.
+    FrameLost {
+        /// The number of the radio's interface.
+        link: LinkId,
+        /// The frame.
+        frame: &'a Frame<PacketView<'a>>,
+        /// Who sent it, and when.
+        signal: Signal,
+        /// Why it did not.
+        why: FrameLoss,
+        /// What else was on the air here meanwhile: its own frames among them.
+        others: &'a [Signal],
+    },
+    /// One of its queues had so many packets, and has another number of them.
+    Queued {
+        /// How many it had.
+        before: usize,
+        /// How many it has.
+        after: usize,
+    },
     /// It starts to send a packet over a wired link.
-    PacketSent(PacketView<'a>),
+    PacketSent {
+        /// The packet.
+        packet: PacketView<'a>,
+        /// Who is at the other end.
+        to: NodeId,
+        /// When it will have arrived there.
+        arrives: Instant,
+    },
     /// It received a packet over a wired link.
     PacketReceived(PacketView<'a>),
     /// An application or transport endpoint hands a packet of a flow to the network layer.
@@ -126,7 +195,7 @@ pub enum TraceEvent<'a> {
         /// The flow.
         flow: FlowId,
         /// What it is told.
-        signal: Signal,
+        signal: hopline_transport::Signal,
     },
     /// It dropped a packet.
     Dropped {

@@ -138,7 +138,8 @@ impl Wires {
 
     /// Sends the next packet if the link is free.
     fn start<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
-        let rate_bps = self.links[end.link as usize].rate_bps;
+        let Wire { rate_bps, delay, ref directions } = self.links[end.link as usize];
+        let to = directions[usize::from(1 - end.side)].from;
         let direction = self.direction(end);
         if direction.sending.is_some() {
             return;
@@ -154,8 +155,11 @@ impl Wires {
         direction.sending = Some(handle);
         let len_bytes = kernel.packets.len(handle);
         kernel.observe(Observed::WiredSent, from, len_bytes);
-        kernel.note(from, |packets| TraceEvent::PacketSent(packets.view(handle)));
         let sent = kernel.now + Duration::of_bits(8 * u64::from(len_bytes), rate_bps);
+        kernel.note(from, |packets| {
+            let packet = packets.view(handle);
+            TraceEvent::PacketSent { packet, to, arrives: sent + delay }
+        });
         kernel.schedule(sent, Event::WireSent { end });
     }
 

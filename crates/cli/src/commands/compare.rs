@@ -9,7 +9,7 @@ use crate::table::{Align, kbps, render};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::How;
 use hopline_lab::record::Record;
-use hopline_lab::{Plan, comparison};
+use hopline_lab::{Plan, Problem, comparison};
 use hopline_scenario::document::Setting;
 use hopline_scenario::{Axis, parse_vary};
 
@@ -22,17 +22,23 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         false => args.vary.iter().map(|text| parse_vary(text)).collect::<Result<_, _>>()?,
     };
     let plan = Plan::new(&scenario, &axes)?.asking(args.asked.question())?;
+    let window = super::window(args.animate, &scenario)?;
     let reported = args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some());
+    if args.animate.is_some() && !reported && args.output.is_none() {
+        return Err(Problem::new("--animate: there is no report to play it in")
+            .help("name one with --report FILE: with --json there is none otherwise")
+            .into());
+    }
     let report = reported.then(|| experiment::report_file(args.report.as_deref(), &plan.name));
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
     console::catch_interrupts()?;
     let command = experiment::command();
     let progress = Progress::new(args.common.quiet);
     let how = How { jobs: args.jobs.map(Into::into), command: &command, watch: &progress };
-    let (comparison, records) = match &args.output {
+    let (mut comparison, records) = match &args.output {
         None => hopline_lab::experiment::in_memory(&plan, how)?,
         Some(path) => {
-            let (comparison, mut store) = experiment::kept(&plan, how, path, args.force)?;
+            let (comparison, mut store) = experiment::kept(&plan, how, window, path, args.force)?;
             let mut records = Vec::new();
             store.each(comparison.runs, |record| {
                 records.push(record);
@@ -41,6 +47,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
             (comparison, records)
         }
     };
+    if let (Some(window), Some(_)) = (window, &report) {
+        hopline_lab::experiment::animate(&plan, &mut comparison, window, how)?;
+    }
     drop(progress);
     if let Some(report) = &report {
         report.write(&experiment::page(&comparison))?;

@@ -2,9 +2,10 @@
 
 use crate::problems::Failure;
 use crate::table::{Align, render};
+use hopline_lab::animation::Window;
 use hopline_lab::comparison::{Comparison, GOODPUT, Gain};
 use hopline_lab::experiment::How;
-use hopline_lab::metrics::{Key, Level, for_people};
+use hopline_lab::metrics::{Key, Level};
 use hopline_lab::question::Asked;
 use hopline_lab::report;
 use hopline_lab::stats::Confidence;
@@ -15,16 +16,20 @@ use std::path::Path;
 
 pub(crate) use hopline_lab::output::ReportFile;
 
-/// Runs `plan` in a directory, and puts the page beside its tables.
+/// Runs `plan` in a directory, and puts the page beside its tables. It plays `window`, if there is one.
 pub(crate) fn kept(
     plan: &Plan,
     how: How<'_>,
+    window: Option<Window>,
     path: &Path,
     force: bool,
 ) -> Result<(Comparison, Store), Failure> {
     let start = if force { Start::Anew } else { Start::Resume };
-    let (comparison, store) = hopline_lab::experiment::in_directory(plan, how, path, start)
+    let (mut comparison, store) = hopline_lab::experiment::in_directory(plan, how, path, start)
         .map_err(|error| Failure::of_experiment(error, path))?;
+    if let Some(window) = window {
+        hopline_lab::experiment::animate(plan, &mut comparison, window, how)?;
+    }
     store.put(REPORT, page(&comparison).as_bytes())?;
     Ok((comparison, store))
 }

@@ -19,8 +19,9 @@ pub(crate) mod sweep;
 
 use crate::args::{Effort, Given};
 use crate::problems::Failure;
-use hopline_lab::Scenario;
+use hopline_lab::animation::{Window, WindowError};
 use hopline_lab::plan;
+use hopline_lab::{Problem, Scenario};
 use hopline_scenario::document::Setting;
 
 /// The scenario with what options say put over it: `--set`, `--seed`, then `more`.
@@ -29,6 +30,18 @@ fn load(given: &Given, more: &[Setting]) -> Result<Scenario, Failure> {
     settings.extend(given.seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
     settings.extend_from_slice(more);
     Ok(Scenario::load(&given.scenario, &settings)?)
+}
+
+/// The part of a run that a report plays: what `--animate` says, or else the scenario.
+fn window(asked: Option<Window>, scenario: &Scenario) -> Result<Option<Window>, Failure> {
+    let of_file = || scenario.animation().map(|(from, to)| Window::new(from, to)).transpose();
+    let problem = |option: &str, error: WindowError| Problem::new(format!("{option}: {error}"));
+    let window = match asked {
+        Some(window) => Some(window),
+        None => of_file().map_err(|error| problem("[animation]", error))?,
+    };
+    let within = window.map(|window| window.within(scenario.duration())).transpose();
+    Ok(within.map_err(|error| problem("--animate", error))?)
 }
 
 /// What `--set` gives.

@@ -116,7 +116,7 @@ fn run(args: &Args, figure: &Figure, plan: &Plan) -> Result<Comparison, Failure>
         None => Ok(in_memory(plan, how).map_err(|e| Failure::of_experiment(e, Path::new("")))?.0),
         Some(folder) => {
             let folder = folder.join(&figure.id);
-            Ok(experiment::kept(plan, how, &folder, args.force)?.0)
+            Ok(experiment::kept(plan, how, None, &folder, args.force)?.0)
         }
     }
 }

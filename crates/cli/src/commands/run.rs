@@ -7,6 +7,7 @@ use crate::problems::Failure;
 use crate::progress::Progress;
 use crate::table::{Align, kbps, render};
 use hopline_core::NodeId;
+use hopline_lab::animation::{self, Animation};
 use hopline_lab::comparison::GOODPUT;
 use hopline_lab::description::Description;
 use hopline_lab::metrics::Level;
@@ -27,6 +28,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let extras = extras(args, &spec)?;
     let report = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
     report.as_ref().map(ReportFile::check).transpose()?;
+    let window = super::window(args.animate, &scenario)?;
     console::catch_interrupts()?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let directory = args.output.as_deref().map(|path| Directory::create(path, existing)).transpose()?;
@@ -37,6 +39,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         Some(directory) => output::traced(directory, &spec, args.run, &extras, &progress)?,
         None => run::untraced(&spec, args.run, &progress)?,
     };
+    let played = window.filter(|_| report.is_some());
+    let animation = played.map(|window| animation::single(&spec, args.run, window, &progress)).transpose()?;
     drop(progress);
     let done = Done::of(
         &spec,
@@ -49,7 +53,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         directory.finish()?;
     }
     if let Some(report) = &report {
-        report.write(&page(&plan, args.run, done.clone())?)?;
+        report.write(&page(&plan, args.run, done.clone(), animation)?)?;
     }
     if args.common.json {
         let record = Record { point: 0, run: args.run, result: Ok(done) };
@@ -59,9 +63,11 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 /// The page of a single run.
-fn page(plan: &Plan, number: u64, done: Done) -> Result<String, Failure> {
+fn page(plan: &Plan, number: u64, done: Done, animation: Option<Animation>) -> Result<String, Failure> {
     let description = Description::of_run(plan, experiment::command(), number)?;
-    Ok(experiment::page(&Comparison::of_run(description, number, done)))
+    let mut comparison = Comparison::of_run(description, number, done);
+    comparison.points[0].animation = animation;
+    Ok(experiment::page(&comparison))
 }
 
 /// What the directory is to hold besides tables and manifest.

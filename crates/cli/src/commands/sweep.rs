@@ -16,7 +16,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let command = experiment::command();
     let progress = Progress::of_plan(&plan.name, args.effort.quiet);
     let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
-    let (comparison, _store) = experiment::kept(&plan, how, &args.output, args.force)?;
+    let (comparison, _store) = experiment::kept(&plan, how, None, &args.output, args.force)?;
     drop(progress);
     if args.effort.json {
         console::print(&format!("{}\n", comparison.json()))?;

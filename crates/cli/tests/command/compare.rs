@@ -177,3 +177,48 @@ fn what_is_asked_leads_the_table_and_the_answer() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(stderr(&unknown).contains("did you mean \"http\"?"), "{}", stderr(&unknown));
 }
+
+#[test]
+fn a_part_of_the_run_is_played_on_the_map_and_changes_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let still = json(&compare_in(folder.path(), &["--json", "--report", "still.html"]));
+    let alive = json(&compare_in(folder.path(), &["--json", "--report", "a.html", "--animate", "500ms..1s"]));
+    let fingerprints = |json: &Json| {
+        let variants = json["variants"].as_array().unwrap().iter();
+        variants.map(|v| v["fingerprint"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(fingerprints(&alive), fingerprints(&still));
+    let page = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(page("a.html").contains("Shown: 0.5 s to 1 s of run 1."));
+    let variants = alive["variants"].as_array().unwrap().len();
+    assert_eq!(page("a.html").matches("application/octet-stream\">").count(), variants);
+    assert!(!page("still.html").contains("class=\"alive\""));
+}
+
+#[test]
+fn a_scenario_may_ask_for_its_map_to_be_played() {
+    let folder = tempfile::tempdir().unwrap();
+    compare_in(folder.path(), &["--report", "a.html", "--set", "animation.to_s=1"]);
+    let page = std::fs::read_to_string(folder.path().join("a.html")).unwrap();
+    assert!(page.contains("Shown: 0 s to 1 s of run 1."));
+    compare_in(folder.path(), &["--report", "a.html", "--set", "animation.to_s=1", "--animate", "1s.."]);
+    let page = std::fs::read_to_string(folder.path().join("a.html")).unwrap();
+    assert!(page.contains("Shown: 1 s to 2 s of run 1."), "the option goes over it");
+}
+
+#[test]
+fn a_part_that_the_run_does_not_have_is_refused_before_anything_runs() {
+    for (window, said) in [
+        ("2s..3s", "--animate: it begins at 2 s, and the run ends at 2 s"),
+        ("1s..1s", "nothing is left to play"),
+        ("soon", "it takes FROM..TO, for example 20s..40s"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = compare_in(folder.path(), &["--report", "a.html", "--animate", window]);
+        assert_eq!(output.status.code(), Some(2), "{window}");
+        assert!(stderr(&output).contains(said), "{window}: {}", stderr(&output));
+        assert!(!folder.path().join("a.html").exists());
+    }
+    let nowhere = compare_chain_over("1", &["--json", "--animate", "0s..1s"]);
+    assert_eq!(nowhere.status.code(), Some(2), "a report is what it is for: {}", stderr(&nowhere));
+}

@@ -387,3 +387,21 @@ fn a_single_run_has_a_report_too() {
     assert!(!refused.status.success());
     assert_eq!(fs::read_to_string(&foreign).unwrap(), "mine");
 }
+
+#[test]
+fn a_part_of_the_run_is_played_on_the_map_of_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = std::fs::canonicalize(scenario("chain")).unwrap();
+    let start = ["run", file.to_str().unwrap(), "--set", "duration_s=2", "--run", "3"];
+    let run =
+        |more: &[&str]| command().current_dir(folder.path()).args(start.iter().chain(more)).output().unwrap();
+    run(&["--report", "a.html", "--animate", "500ms..1s"]);
+    let page = std::fs::read_to_string(folder.path().join("a.html")).unwrap();
+    assert!(page.contains("Shown: 0.5 s to 1 s of run 3."));
+    let nowhere = run(&["--animate", "500ms..1s"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(stderr(&nowhere).contains("--report"), "{}", stderr(&nowhere));
+    let late = run(&["--report", "b.html", "--animate", "2s.."]);
+    assert!(stderr(&late).contains("it begins at 2 s, and the run ends at 2 s"), "{}", stderr(&late));
+    assert_eq!((late.status.code(), folder.path().join("b.html").exists()), (Some(2), false));
+}

@@ -95,7 +95,7 @@ pub(super) fn has_end(flow: &FlowSpec) -> bool {
     match &flow.traffic {
         Traffic::Bulk { bytes, .. } => bytes.is_some(),
         Traffic::Exchange { exchange, .. } => exchange.transactions.is_some(),
-        Traffic::Cbr { .. } | Traffic::OnOff { .. } => false,
+        Traffic::Cbr { .. } | Traffic::OnOff { .. } | Traffic::Recorded { .. } => false,
     }
 }
 

@@ -196,8 +196,10 @@ impl Plan {
         let mut hash = Sha256::new();
         for point in &self.points {
             let mut parameters = point.scenario.parameters();
-            // What is asked of runs changes none.
-            parameters.as_object_mut().and_then(|all| all.remove("question"));
+            // What is asked of runs, or shown of them, changes none.
+            for key in ["question", "animation"] {
+                parameters.as_object_mut().and_then(|all| all.remove(key));
+            }
             let parameters = parameters.to_string();
             hash.update(json!([point.label, point.baseline, parameters]).to_string());
             for source in point.scenario.sources().into_iter().skip(1) {

@@ -56,7 +56,7 @@ impl MapView {
         let selected = map.flows.first().map_or(0, |flow| flow.src).min(map.nodes.len() - 1);
         Some(Self {
             svg: svg(map, projection, selected),
-            json: in_script(&json(map, projection, selected)),
+            json: in_script(&json(map, projection, selected).to_string()),
             moving: map.is_moving(),
             radio: map.transmission_m.is_some(),
             duration_s: shortest(libm::round(map.duration_s * 10.0) / 10.0).replace('\u{202f}', ""),
@@ -258,8 +258,8 @@ fn radius(nodes: usize) -> f64 {
 }
 
 /// JSON that cannot end the `script` element around it.
-pub(super) fn in_script(json: &serde_json::Value) -> String {
-    json.to_string().replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+pub(super) fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 fn write(out: &mut String, arguments: std::fmt::Arguments<'_>) {

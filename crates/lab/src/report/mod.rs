@@ -18,6 +18,7 @@ mod map_view;
 mod marker;
 mod measured;
 mod neighborhoods;
+mod network_view;
 mod numbers;
 mod page;
 mod parameters;
@@ -27,6 +28,7 @@ mod tables;
 mod thin;
 mod timeline;
 
+pub use crate::animation::Animation;
 pub use crate::claims::Verdict;
 pub use crate::map::{Map, MapFlow, MapLink, MapNode, Waypoint};
 pub use crate::metrics::Better;
@@ -35,6 +37,7 @@ pub use crate::record::distribution::Times;
 pub use answer::{Answer, Part, Standing};
 pub use measured::Measured;
 pub use page::html;
+pub(crate) use picture::legible;
 
 use crate::stats::Confidence;
 use serde_json::Value as Json;
@@ -87,6 +90,8 @@ pub struct Experiment {
     pub series: Vec<RunSeries>,
     /// The network; `None`: not drawn.
     pub map: Option<Map>,
+    /// What the map plays: run 1 of some variants. May be empty.
+    pub played: Vec<Played>,
     /// The parameters of the baseline, by section: an object. `Null`: none are listed.
     pub parameters: Json,
     /// How to get the same results again.
@@ -102,6 +107,15 @@ pub struct Limit {
     pub side: Side,
     /// Up to where, in the unit that is shown.
     pub limit: f64,
+}
+
+/// A run of a variant that the map plays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Played {
+    /// Index of the variant.
+    pub variant: usize,
+    /// What happens in it.
+    pub animation: Animation,
 }
 
 /// A measured quantity. Values are given in the unit that is shown.

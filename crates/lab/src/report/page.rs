@@ -7,6 +7,7 @@ use super::flows::FlowTables;
 use super::ink::VARIANT_COLOURS;
 use super::map_view::MapView;
 use super::measured::{plain, shortest};
+use super::network_view::{self, NetworkView};
 use super::numbers::{self, KeyNumber};
 use super::parameters::{self, Group};
 use super::picture::legible;
@@ -42,11 +43,14 @@ pub fn html(report: &Report) -> String {
             .collect(),
         style: palette()
             + include_str!("../../templates/report.css")
-            + include_str!("../../templates/timeline.css"),
+            + include_str!("../../templates/timeline.css")
+            + network_view::style(report),
         script: concat!(
             include_str!("../../templates/report.js"),
             include_str!("../../templates/timeline.js")
-        ),
+        )
+        .to_owned()
+            + network_view::script(report),
     };
     page.render().expect("the template is checked when it is compiled, and memory takes everything")
 }
@@ -71,7 +75,7 @@ struct Page<'a> {
     claims: Option<ClaimsView<'a>>,
     sections: Vec<Section<'a>>,
     style: String,
-    script: &'static str,
+    script: String,
 }
 
 struct Section<'a> {
@@ -100,6 +104,7 @@ struct Section<'a> {
     family_rows: Vec<FamilyRow>,
     family_note: String,
     map: Option<MapView>,
+    network: Option<NetworkView>,
     settings: Vec<SettingsRow>,
     parameters: Vec<Group>,
     command: &'a str,
@@ -175,6 +180,7 @@ impl<'a> Section<'a> {
             family_rows: family_rows(experiment),
             family_note: family_note(experiment),
             map: experiment.map.as_ref().and_then(MapView::of),
+            network: NetworkView::of(experiment),
             settings: settings(experiment),
             parameters: parameters::groups(&experiment.parameters),
             command: &experiment.reproduce.command,

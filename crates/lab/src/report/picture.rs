@@ -98,7 +98,7 @@ pub(super) fn text(area: &Area<'_>, text: &str, at: (i32, i32), style: &TextStyl
 const MOST_CHARACTERS: usize = 46;
 
 /// `text` without control characters and cut to `most` characters, with an ellipsis in the place of the rest.
-pub(super) fn legible(text: &str, most: usize) -> String {
+pub(crate) fn legible(text: &str, most: usize) -> String {
     let visible =
         |c: char| if c.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&c) { '\u{fffd}' } else { c };
     let mut out: String = text.chars().take(most).map(visible).collect();

@@ -13,13 +13,18 @@ const MOST_SECONDS: &str = "120";
 
 /// How a reader's system is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheme {
+pub(crate) enum Scheme {
     Light,
     Dark,
 }
 
 /// Has Chromium open a page, do `task`, and end. What it wrote on stdout and on stderr.
 fn chromium(page: &Path, scheme: Scheme, task: &str) -> (String, String) {
+    chromium_with(page, scheme, &[task])
+}
+
+/// The same with several options.
+pub(crate) fn chromium_with(page: &Path, scheme: Scheme, options: &[&str]) -> (String, String) {
     let profile = tempfile::tempdir().unwrap();
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", MOST_SECONDS, "chromium", "--headless", "--no-sandbox", "--disable-gpu"]);
@@ -35,14 +40,14 @@ fn chromium(page: &Path, scheme: Scheme, task: &str) -> (String, String) {
     if scheme == Scheme::Dark {
         command.arg("--blink-settings=preferredColorScheme=0");
     }
-    let output = command.arg(task).arg(format!("file://{}", page.display())).output().unwrap();
+    let output = command.args(options).arg(format!("file://{}", page.display())).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "chromium failed or took longer than {MOST_SECONDS} s: {stderr}");
     (String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
 }
 
 /// What the browser complains about: errors of scripts, refused or failed requests.
-fn complaints(stderr: &str) -> Vec<&str> {
+pub(crate) fn complaints(stderr: &str) -> Vec<&str> {
     stderr.lines().filter(|line| line.contains("CONSOLE")).collect()
 }
 
@@ -123,7 +128,7 @@ fn screenshot(folder: &Path, page: &Path, scheme: Scheme) -> Picture {
 }
 
 /// The value of a colour variable of the page.
-fn colour(page: &str, variable: &str, scheme: Scheme) -> [u8; 3] {
+pub(crate) fn colour(page: &str, variable: &str, scheme: Scheme) -> [u8; 3] {
     let declared = format!("{variable}:");
     let mut values = page.match_indices(&declared).map(|(at, found)| page[at + found.len()..].trim_start());
     let value = if scheme == Scheme::Light { values.next() } else { values.nth(1) }.unwrap();

@@ -126,6 +126,7 @@ fn experiment(name: &str, variants: Vec<Variant>, runs: u64, flows: usize) -> Ex
         series: (0..count).flat_map(|v| (1..=2).map(move |run| series(v, run, flows, 120))).collect(),
         variants,
         families: Vec::new(),
+        played: Vec::new(),
         map: Some(Map::of(&scenario.spec(1).unwrap())),
         parameters: scenario.parameters(),
         reproduce: Reproduce {

@@ -144,6 +144,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
                 "add [radio] with preset = \"ns2-wavelan\" for a wireless network, [[link]] for a wired one",
             ));
     }
+    check_animation(scenario.section("animation"), scenario.get(keys::scenario::DURATION_S))?;
     let of_routing = scenario.section("routing");
     let routing = routing::resolve(of_routing, &nodes)?;
     Ok(Spec {
@@ -175,6 +176,23 @@ fn warmup(scenario: Section<'_>) -> Result<Duration, Problem> {
     Err(Problem::new(format!("`warmup_s` = {warmup_s} leaves nothing that counts"))
         .at(scenario.origin_of("warmup_s"))
         .help(format!("it must be below duration_s = {duration_s}")))
+}
+
+/// An animation begins within the run, and before it ends.
+fn check_animation(animation: Section<'_>, duration_s: f64) -> Result<(), Problem> {
+    let from_s = animation.get(keys::animation::FROM_S);
+    let at_fault = |message: String, key| Problem::new(message).at(animation.origin_of(key));
+    match animation.number("to_s") {
+        _ if animation.is_given() && from_s >= duration_s => {
+            Err(at_fault(format!("`animation.from_s` = {from_s} is not within the run"), "from_s")
+                .help(format!("it must be below duration_s = {duration_s}")))
+        }
+        Some(to_s) if to_s <= from_s => {
+            Err(at_fault(format!("`animation.to_s` = {to_s} leaves nothing to play"), "to_s")
+                .help(format!("it must be above animation.from_s = {from_s}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The node that `section.key` names.

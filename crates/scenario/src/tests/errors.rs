@@ -63,6 +63,11 @@ wrong! {
         "1:14 `duration_s` = 0 is out of range | it takes a number from 0.000001 to 10000000";
     a_warm_up_as_long_as_the_run: chain("duration_s = 10", "duration_s = 10\nwarmup_s = 10") =>
         "2:12 `warmup_s` = 10 leaves nothing that counts | it must be below duration_s = 10";
+    an_animation_after_the_end: chain("duration_s = 10", "duration_s = 10\nanimation.from_s = 10") =>
+        "2:20 `animation.from_s` = 10 is not within the run | it must be below duration_s = 10";
+    an_animation_that_ends_before_it_begins:
+        chain("duration_s = 10", "duration_s = 10\nanimation = { from_s = 3, to_s = 2 }") =>
+        "2:34 `animation.to_s` = 2 leaves nothing to play | it must be above animation.from_s = 3";
     a_warm_up_before_the_start: chain("duration_s = 10", "duration_s = 10\nwarmup_s = -1") =>
         "2:12 `warmup_s` = -1 is out of range | it takes a number from 0 to 10000000";
     no_number_at_all: chain("duration_s = 10", "duration_s = nan") =>

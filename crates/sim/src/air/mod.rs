@@ -7,6 +7,7 @@ mod arp;
 mod collisions;
 mod losses;
 mod medium;
+mod signals;
 mod station;
 
 use crate::event::{AirEvent, Event};
@@ -16,7 +17,7 @@ use crate::outage::Schedule;
 use crate::packet::Handle;
 use crate::queueing::Owner;
 use crate::spec::{self, Blocks, RadioInterface, RadioSpec, Spec};
-use crate::trace::{DropReason, Place, TraceEvent, Tracer};
+use crate::trace::{DropReason, FrameLoss, Place, TraceEvent, Tracer};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId};
 use hopline_radio::mac::config::Tap;
 use hopline_radio::mac::{self, Airtime, Msdu, Reception, Signal, Transmission};
@@ -24,6 +25,7 @@ use hopline_radio::phy::reception::{Arrival, Thresholds, Verdict};
 use hopline_wire::dot11::{Frame, MacAddr};
 use losses::Losses;
 use medium::{Heard, Link, Medium};
+use signals::Signals;
 use station::Station;
 pub(crate) use station::{Queued, StationId};
 
@@ -44,6 +46,8 @@ pub(crate) struct Air {
     losses: Losses,
     /// Who does not get whose packets, though their frames arrive.
     filters: Schedule,
+    /// Empty where nobody looks.
+    signals: Signals,
 }
 
 /// What a station has for the network layer.
@@ -109,6 +113,7 @@ impl Air {
             by_address,
             losses: Losses::new(&radio.losses, key),
             filters: Schedule::new(&spec.outages, |blocks| blocks == Blocks::Packets),
+            signals: Signals::default(),
         })
     }
 
@@ -358,24 +363,32 @@ impl Air {
         let now = kernel.now;
         let in_flight = self.medium.flight(flight);
         let station = &mut self.stations[at.index()];
-        let reception = match station.receiver.end(&self.thresholds, now, flight) {
+        // Why the frame did not come through, as far as the air decides that.
+        let (reception, lost) = match station.receiver.end(&self.thresholds, now, flight) {
             verdict @ (Verdict::Missed | Verdict::Damaged) => {
-                if in_flight.frame.ra() == station.address
-                    && power_w >= self.thresholds.weakest_w(in_flight.rate)
-                {
+                let decodable = power_w >= self.thresholds.weakest_w(in_flight.rate);
+                if decodable && in_flight.frame.ra() == station.address {
                     collisions::note_collided(kernel, in_flight.from, &in_flight.frame);
                 }
-                (verdict == Verdict::Damaged).then_some(Reception::Undecodable)
+                let why = if decodable { FrameLoss::Collision } else { FrameLoss::Weak };
+                ((verdict == Verdict::Damaged).then_some(Reception::Undecodable), Some(why))
             }
             Verdict::Decodable { probability } => {
                 let (airtime, bits) = (in_flight.end - in_flight.start, u64::from(in_flight.bits));
                 let stream = &mut station.error_stream;
-                // The outage last: errors are drawn as without it.
-                let intact = (probability >= 1.0 || stream.bernoulli(probability))
-                    && !station.errors.corrupts(now, bits, airtime, stream)
-                    && !self.losses.corrupts(now, (in_flight.from, station.node), bits, airtime)
-                    && link == Link::Up;
-                Some(if intact { Reception::Frame(in_flight.frame) } else { Reception::Undecodable })
+                let lost = if !(probability >= 1.0 || stream.bernoulli(probability)) {
+                    Some(FrameLoss::Collision)
+                } else if station.errors.corrupts(now, bits, airtime, stream)
+                    || self.losses.corrupts(now, (in_flight.from, station.node), bits, airtime)
+                {
+                    Some(FrameLoss::Errors)
+                } else {
+                    // The outage last: errors are drawn as without it.
+                    (link == Link::Down).then_some(FrameLoss::Outage)
+                };
+                let intact =
+                    if lost.is_none() { Reception::Frame(in_flight.frame) } else { Reception::Undecodable };
+                (Some(intact), lost)
             }
         };
         if let Some(reception) = reception {
@@ -392,6 +405,11 @@ impl Air {
             station.mac.handle_packet(now, LinkId::ONLY, reception);
         }
         station.report_carrier(now);
+        if T::ENABLED
+            && let Some(why) = lost
+        {
+            self.tell_lost(kernel, flight, heard, why);
+        }
     }
 
     fn feed_mac<T: Tracer>(&mut self, kernel: &mut Kernel<T>, at: StationId) -> bool {
@@ -447,12 +465,15 @@ impl Air {
         if T::ENABLED {
             let frame = &frame.map(|body| kernel.packets.view(body));
             let link = LinkId(u32::from(self.interfaces[at.index()].number));
-            kernel.tracer.note(now, station.node, TraceEvent::FrameSent { link, frame });
+            kernel.tracer.note(now, station.node, TraceEvent::FrameSent { link, frame, airtime });
         }
         station.receiver.transmit_begin();
         station.report_carrier(now);
         let order = kernel.scheduler.reserve();
         let flight = self.medium.launch(now, at, frame, (rate, 8 * len_bytes), airtime, order);
+        if T::ENABLED {
+            self.signals.launched(now, at, self.medium.flight(flight));
+        }
         if let Some(first) = self.medium.flight(flight).heard.first() {
             let event = Event::Air(AirEvent::FlightBegins { flight, next: 0 });
             kernel.scheduler.schedule_as(order, now + first.delay, event);

@@ -308,13 +308,13 @@ impl<W: Write> Tracer for Ns2<W> {
                     self.frame(now, node, 'r', frame);
                 }
             }
-            TraceEvent::PacketSent(packet) => self.packet(seen('s', "MAC"), packet),
+            TraceEvent::PacketSent { packet, .. } => self.packet(seen('s', "MAC"), packet),
             TraceEvent::PacketReceived(packet) => self.packet(seen('r', "MAC"), packet),
             TraceEvent::Dropped { packet, reason, .. } => {
                 let (layer, reason) = names(reason);
                 self.packet(Seen { reason, ..seen('D', layer) }, packet);
             }
-            TraceEvent::Signalled { .. } => {}
+            TraceEvent::Signalled { .. } | TraceEvent::FrameLost { .. } | TraceEvent::Queued { .. } => {}
         }
     }
 }

@@ -158,15 +158,17 @@ impl<W: Write> Tracer for Pcap<W> {
             return;
         }
         match event {
-            TraceEvent::FrameSent { link, frame } | TraceEvent::FrameReceived { link, frame } => {
+            TraceEvent::FrameSent { link, frame, .. } | TraceEvent::FrameReceived { link, frame } => {
                 self.frame(now, (node, link), frame, None);
             }
-            TraceEvent::PacketSent(packet) | TraceEvent::PacketReceived(packet) => {
+            TraceEvent::PacketSent { packet, .. } | TraceEvent::PacketReceived(packet) => {
                 self.packet(now, node, packet, None);
             }
             TraceEvent::Dropped { packet, reason, place } => self.dropped(now, node, packet, reason, place),
             TraceEvent::Originated(_)
             | TraceEvent::Arrived(_)
+            | TraceEvent::FrameLost { .. }
+            | TraceEvent::Queued { .. }
             | TraceEvent::Routed { .. }
             | TraceEvent::Delivered(_)
             | TraceEvent::Signalled { .. } => {}

@@ -65,12 +65,14 @@ impl Tracer for Recorder {
                 Some(body) => (What::DataReceived, Some(*body)),
                 None => (What::ControlReceived, None),
             },
-            TraceEvent::PacketSent(packet) => (What::WireSent, Some(packet)),
+            TraceEvent::PacketSent { packet, .. } => (What::WireSent, Some(packet)),
             TraceEvent::PacketReceived(packet) => (What::WireReceived, Some(packet)),
             TraceEvent::Signalled { signal, .. } => (What::Signalled(signal), None),
             TraceEvent::Dropped { packet, reason, .. } => (What::Dropped(reason), Some(packet)),
             TraceEvent::Originated(_)
             | TraceEvent::Arrived(_)
+            | TraceEvent::FrameLost { .. }
+            | TraceEvent::Queued { .. }
             | TraceEvent::Routed { .. }
             | TraceEvent::Delivered(_) => return,
         };

@@ -1,0 +1,68 @@
+//! Kinds of frames, as the map of a report tells them apart.
+
+use hopline_core::Length;
+use hopline_sim::trace::{Body, Packet, PacketView};
+use hopline_transport::any::Segment;
+use hopline_wire::dot11::Frame;
+use hopline_wire::tcp::Flags;
+use hopline_wire::tpa::Control;
+
+/// A kind of frame or packet. Numbered as in templates/network/read.js.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Request to send.
+    Rts = 0,
+    /// Clear to send.
+    Cts = 1,
+    /// Acknowledgment of the MAC, alone or of a block, or the request for one.
+    MacAck = 2,
+    /// Data of a flow.
+    Data = 3,
+    /// An acknowledgment of a transport, without data, or the end of a connection.
+    TransportAck = 4,
+    /// What routing agents say.
+    Routing = 5,
+    /// Anything else: address resolution, notices, reports, handoffs.
+    Other = 6,
+}
+
+/// Added to the kind of a packet on a wire.
+pub(super) const WIRED: i64 = 8;
+
+impl Kind {
+    pub(super) fn of_frame(frame: &Frame<PacketView<'_>>) -> Self {
+        match frame {
+            Frame::Rts { .. } => Self::Rts,
+            Frame::Cts { .. } => Self::Cts,
+            Frame::Ack { .. } | Frame::BlockAck { .. } | Frame::BlockAckReq { .. } => Self::MacAck,
+            Frame::Action { .. } => Self::Other,
+            Frame::Data { body, .. } | Frame::QosData { body, .. } => Self::of_packet(*body),
+        }
+    }
+
+    /// Of a packet that carries another, that one's.
+    pub(super) fn of_packet(view: PacketView<'_>) -> Self {
+        match (&inner(view).body, inner(view).account.flow()) {
+            (Body::Segment(segment), _) if !carries_data(segment) => Self::TransportAck,
+            (Body::Segment(_) | Body::Udp { .. } | Body::Foreign(_), _) => Self::Data,
+            (Body::Routing { .. }, _) => Self::Routing,
+            (_, Some(_)) => Self::Data,
+            (_, None) => Self::Other,
+        }
+    }
+}
+
+/// The packet that matters: the one within, if there is one.
+pub(super) fn inner(view: PacketView<'_>) -> &Packet {
+    view.carried.unwrap_or(view.packet)
+}
+
+/// Requests for a connection are data as well: they are what a flow begins with.
+fn carries_data(segment: &Segment<Length>) -> bool {
+    let requests = match segment {
+        Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
+        Segment::Tpa { segment, .. } => segment.control == Control::Syn && segment.ack.is_none(),
+    };
+    requests || segment.data_len() > 0
+}

@@ -1,0 +1,315 @@
+//! Watches a run, and keeps what its map plays.
+
+use super::kind::{Kind, WIRED, inner};
+use super::layout::{Rows, Stream};
+use super::{BUDGET_BYTES, Chunk, html_bytes};
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_routing::DropReason as RoutingDrop;
+use hopline_sim::spec::radios;
+use hopline_sim::trace::{DropReason, FrameLoss, PacketView, Signal, TraceEvent};
+use hopline_sim::{Spec, Tracer};
+use hopline_wire::dot11::{Frame, MacAddr};
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// Rows of a chunk: an animation is cut between two of them.
+const CHUNK_ROWS: u64 = 4096;
+/// How many frames are remembered: far more than can meet one another.
+const REMEMBERED: usize = 4096;
+
+/// Keeps the events of a window.
+#[derive(Debug)]
+pub(super) struct Recorder<'a> {
+    begins: Instant,
+    ends: Instant,
+    state: State,
+    radios: BTreeMap<MacAddr, NodeId>,
+    /// By flow: where its data come from.
+    sources: Vec<Ipv4Addr>,
+    /// By flow and node: where it goes next.
+    routes: BTreeMap<(usize, NodeId), Option<NodeId>>,
+    /// By node: packets in its queues.
+    queues: Vec<i64>,
+    /// Of late, by what tells a frame from others.
+    frames: VecDeque<(Signal, i64)>,
+    frame_count: i64,
+    /// By node: the frame, from 1, by which it last tried to get a packet to a neighbour.
+    tries: Vec<i64>,
+    reasons: Vec<&'static str>,
+    rows: Rows,
+    chunks: Vec<Chunk>,
+    bytes: usize,
+    last_at_us: i64,
+    /// What the caller looks at, to go no further.
+    full: &'a Cell<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The window has not begun.
+    Before,
+    Within,
+    /// There is no more room, or the window is over.
+    Over,
+}
+
+/// What a recorder kept.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) reasons: Vec<&'static str>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Keeps what happens from `begins` on until just before `ends`. `full` is set when there is no more room.
+    pub(super) fn new(spec: &Spec, (begins, ends): (Instant, Instant), full: &'a Cell<bool>) -> Self {
+        Self {
+            begins,
+            ends,
+            state: State::Before,
+            radios: radios(&spec.nodes).into_iter().map(|radio| (radio.address, radio.node)).collect(),
+            sources: spec.flows.iter().map(|flow| flow.src.ipv4()).collect(),
+            routes: BTreeMap::new(),
+            queues: vec![0; spec.nodes.len()],
+            frames: VecDeque::new(),
+            frame_count: 0,
+            tries: vec![0; spec.nodes.len()],
+            reasons: Vec::new(),
+            rows: Rows::default(),
+            chunks: Vec::new(),
+            bytes: 0,
+            last_at_us: 0,
+            full,
+        }
+    }
+
+    /// Ends the window.
+    pub(super) fn finish(mut self) -> Recorded {
+        if self.state == State::Before {
+            self.begin();
+        }
+        if self.state == State::Within {
+            self.close_chunk(micros(self.ends.since(self.begins)));
+        }
+        Recorded { chunks: self.chunks, reasons: self.reasons }
+    }
+
+    /// How things stand when the window begins.
+    fn begin(&mut self) {
+        self.state = State::Within;
+        for (node, &packets) in self.queues.iter().enumerate().filter(|(_, packets)| **packets > 0) {
+            self.rows.add(Stream::Queues, [0, node as i64, packets]);
+        }
+        for (&(flow, node), &next) in &self.routes {
+            self.rows.add(Stream::Routes, [0, flow as i64, i64::from(node.0), from_one(next)]);
+        }
+    }
+
+    /// Keeps the rows that wait, which end at `until_us`, if there is room for them.
+    fn close_chunk(&mut self, until_us: i64) {
+        let bytes = miniz_oxide::deflate::compress_to_vec(&self.rows.take(), COMPRESSION);
+        self.bytes += html_bytes(&bytes);
+        if self.bytes > BUDGET_BYTES {
+            self.state = State::Over;
+            self.full.set(true);
+        } else {
+            self.chunks.push(Chunk { until_us, bytes });
+        }
+    }
+
+    /// Keeps a row about this moment.
+    fn add<const N: usize>(&mut self, stream: Stream, row: [i64; N]) {
+        // A chunk ends between two moments: what happens together stays together.
+        if self.rows.len() >= CHUNK_ROWS && row[0] > self.last_at_us {
+            self.close_chunk(self.last_at_us);
+        }
+        if self.state == State::Within {
+            self.last_at_us = row[0];
+            self.rows.add(stream, row);
+        }
+    }
+
+    fn frame(&mut self, signal: Signal, to: Option<NodeId>, airtime: Duration, what: What) {
+        let What { kind, flow, bytes, serial } = what;
+        let row = [
+            self.micros_of(signal.since),
+            i64::from(signal.node.0),
+            from_one(to),
+            kind,
+            micros(airtime).max(1),
+            flow,
+            bytes,
+            serial,
+        ];
+        self.add(Stream::Frames, row);
+        if self.frames.len() == REMEMBERED {
+            self.frames.pop_front();
+        }
+        self.frames.push_back((signal, self.frame_count));
+        self.frame_count += 1;
+        if to.is_some() && kind != Kind::Cts as i64 && kind != Kind::MacAck as i64 {
+            self.tries[signal.node.index()] = self.frame_count;
+        }
+    }
+
+    fn lost(&mut self, now: Instant, node: NodeId, signal: Signal, why: FrameLoss, others: &[Signal]) {
+        // Those that began before the window are not kept.
+        let Some(frame) = self.number(signal) else { return };
+        let why = FrameLoss::ALL.iter().position(|other| *other == why).unwrap_or_default() as i64;
+        let others: Vec<i64> = others.iter().filter_map(|other| self.number(*other)).collect();
+        let row = [self.micros_of(now), i64::from(node.0), frame, why, others.len() as i64];
+        self.add(Stream::Losses, row);
+        if self.state == State::Within {
+            others.into_iter().for_each(|other| self.rows.add(Stream::Others, [other]));
+        }
+    }
+
+    fn dropped(&mut self, now: Instant, node: NodeId, view: PacketView<'_>, reason: DropReason) {
+        let packet = inner(view);
+        let (what, words) = (What::of_packet(view), reason.describe());
+        let why = self.reasons.iter().position(|known| *known == words).unwrap_or_else(|| {
+            self.reasons.push(words);
+            self.reasons.len() - 1
+        });
+        let end = |address: Ipv4Addr| from_one(NodeId::from_ipv4(address).filter(|node| self.is_node(*node)));
+        let next = packet.account.flow().filter(|_| self.is_forward(view));
+        let next = next.and_then(|flow| self.routes.get(&(flow.index(), node)).copied().flatten());
+        // By which frame the MAC tried last. Other reasons have nothing to do with it.
+        let unanswered =
+            matches!(reason, DropReason::RetryLimit | DropReason::Routing(RoutingDrop::LinkFailure));
+        let row = [
+            self.micros_of(now),
+            i64::from(node.0),
+            why as i64,
+            what.kind,
+            what.flow,
+            what.serial,
+            what.bytes,
+            end(packet.ip.src),
+            end(packet.ip.dst),
+            from_one(next),
+            if unanswered { self.tries[node.index()] } else { 0 },
+        ];
+        self.add(Stream::Drops, row);
+    }
+
+    fn routed(&mut self, now: Instant, node: NodeId, view: PacketView<'_>, next_hop: Option<NodeId>) {
+        let Some(flow) = inner(view).account.flow().filter(|_| self.is_forward(view)) else { return };
+        let before = self.routes.insert((flow.index(), node), next_hop);
+        if before != Some(next_hop) && self.state == State::Within {
+            let row = [self.micros_of(now), flow.index() as i64, i64::from(node.0), from_one(next_hop)];
+            self.add(Stream::Routes, row);
+        }
+    }
+
+    fn queued(&mut self, now: Instant, node: NodeId, change: i64) {
+        self.queues[node.index()] += change;
+        if self.state == State::Within {
+            self.add(Stream::Queues, [self.micros_of(now), i64::from(node.0), self.queues[node.index()]]);
+        }
+    }
+
+    /// Whether a packet of a flow goes the way of its data.
+    fn is_forward(&self, view: PacketView<'_>) -> bool {
+        let packet = inner(view);
+        packet.account.flow().is_some_and(|flow| self.sources.get(flow.index()) == Some(&packet.ip.src))
+    }
+
+    fn is_node(&self, node: NodeId) -> bool {
+        node.index() < self.queues.len()
+    }
+
+    fn number(&self, signal: Signal) -> Option<i64> {
+        self.frames.iter().rev().find(|(known, _)| *known == signal).map(|(_, number)| *number)
+    }
+
+    fn micros_of(&self, at: Instant) -> i64 {
+        micros(at.since(self.begins))
+    }
+
+    fn node_of(&self, address: MacAddr) -> Option<NodeId> {
+        self.radios.get(&address).copied()
+    }
+}
+
+/// What a frame or a packet is: a row's columns.
+struct What {
+    kind: i64,
+    flow: i64,
+    bytes: i64,
+    serial: i64,
+}
+
+impl What {
+    fn of_packet(view: PacketView<'_>) -> Self {
+        let packet = inner(view);
+        Self {
+            kind: Kind::of_packet(view) as i64,
+            flow: packet.account.flow().map_or(0, |flow| i64::from(flow.0) + 1),
+            bytes: i64::from(view.packet.len_bytes),
+            serial: packet.serial as i64,
+        }
+    }
+
+    fn of_frame(frame: &Frame<PacketView<'_>>) -> Self {
+        match frame.body() {
+            Some(body) => Self::of_packet(*body),
+            None => Self { kind: Kind::of_frame(frame) as i64, flow: 0, bytes: 0, serial: 0 },
+        }
+    }
+}
+
+impl Tracer for Recorder<'_> {
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        if self.state == State::Before && now >= self.begins {
+            self.begin();
+        }
+        if now >= self.ends && self.state == State::Within {
+            self.close_chunk(micros(self.ends.since(self.begins)));
+            self.state = State::Over;
+        }
+        match (event, self.state) {
+            (_, State::Over) => {}
+            (TraceEvent::Queued { before, after }, _) => self.queued(now, node, after as i64 - before as i64),
+            (TraceEvent::Routed { packet, next_hop }, _) => self.routed(now, node, packet, next_hop),
+            (_, State::Before) => {}
+            (TraceEvent::FrameSent { frame, airtime, .. }, State::Within) => {
+                let signal = Signal { node, since: now };
+                self.frame(signal, self.node_of(frame.ra()), airtime, What::of_frame(frame));
+            }
+            (TraceEvent::PacketSent { packet, to, arrives }, State::Within) => {
+                let what = What::of_packet(packet);
+                let what = What { kind: what.kind + WIRED, ..what };
+                self.frame(Signal { node, since: now }, Some(to), arrives.since(now), what);
+            }
+            (TraceEvent::FrameLost { signal, why, others, .. }, State::Within) => {
+                self.lost(now, node, signal, why, others);
+            }
+            (TraceEvent::Dropped { packet, reason, .. }, State::Within) => {
+                self.dropped(now, node, packet, reason);
+            }
+            (
+                TraceEvent::FrameReceived { .. }
+                | TraceEvent::PacketReceived(_)
+                | TraceEvent::Originated(_)
+                | TraceEvent::Arrived(_)
+                | TraceEvent::Delivered(_)
+                | TraceEvent::Signalled { .. },
+                State::Within,
+            ) => {}
+        }
+    }
+}
+
+/// As much as miniz_oxide can do: a chunk is made once, and sent to colleagues.
+const COMPRESSION: u8 = 9;
+
+fn micros(time: Duration) -> i64 {
+    (time.as_nanos() / 1000) as i64
+}
+
+/// 0 for none.
+fn from_one(node: Option<NodeId>) -> i64 {
+    node.map_or(0, |node| i64::from(node.0) + 1)
+}

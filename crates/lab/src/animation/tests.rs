@@ -1,0 +1,216 @@
+//! What is kept of runs, read back.
+
+use super::layout::reading::{Tables, read};
+use super::layout::{STREAMS, Stream};
+use super::*;
+use crate::run::Unwatched;
+use crate::testing::{Impatient, TWO_HOPS, scenario};
+use hopline_sim::trace::FrameLoss;
+
+/// Two senders that do not hear each other, and a receiver between them.
+const HIDDEN: &str = "\
+name = \"hidden\"
+duration_s = 4
+[radio]
+preset = \"dot11b\"
+range_m = 250
+carrier_sense_range_m = 250
+[nodes]
+layout = \"chain\"
+count = 3
+spacing_m = 200
+[[flow]]
+src = \"n0\"
+dst = \"n1\"
+kind = \"cbr\"
+rate_kbps = 400
+[[flow]]
+src = \"n2\"
+dst = \"n1\"
+kind = \"cbr\"
+rate_kbps = 400
+";
+
+/// A queue of two packets, and far more than it can pass on.
+const FULL_QUEUE: &str = "\
+name = \"full\"
+duration_s = 2
+[radio]
+[queue]
+capacity_packets = 2
+[nodes]
+layout = \"chain\"
+count = 2
+spacing_m = 200
+[[flow]]
+src = \"n0\"
+dst = \"n1\"
+kind = \"cbr\"
+rate_kbps = 4000
+";
+
+fn window(text: &str) -> Window {
+    text.parse().unwrap()
+}
+
+fn recorded(text: &str, of: &str) -> Animation {
+    record(&scenario(text).spec(1).unwrap(), 1, window(of), &Unwatched).unwrap()
+}
+
+fn tables(animation: &Animation) -> Tables {
+    let inflate =
+        |line: &str| miniz_oxide::inflate::decompress_to_vec(&STANDARD.decode(line).unwrap()).unwrap();
+    let text = animation.text();
+    read(&text.lines().map(inflate).collect::<Vec<_>>())
+}
+
+fn rows(tables: &Tables, stream: Stream) -> &[Vec<i64>] {
+    &tables[stream as usize]
+}
+
+#[test]
+fn a_collision_of_hidden_terminals_names_both_senders() {
+    let tables = tables(&recorded(HIDDEN, ".."));
+    let (frames, losses) = (rows(&tables, Stream::Frames), rows(&tables, Stream::Losses));
+    let mut others = rows(&tables, Stream::Others).iter();
+    let mut named = 0;
+    for loss in losses {
+        let (at, lost) = (loss[1], &frames[loss[2] as usize]);
+        let met: Vec<&Vec<i64>> =
+            others.by_ref().take(loss[4] as usize).map(|other| &frames[other[0] as usize]).collect();
+        if FrameLoss::ALL[loss[3] as usize] != FrameLoss::Collision {
+            continue;
+        }
+        assert_eq!((at, lost[2]), (1, 2), "it was for n1, and was lost there: {loss:?}");
+        let mut senders: Vec<i64> = met.iter().map(|frame| frame[1]).collect();
+        senders.dedup(); // It may have begun a second frame before the first had ended.
+        assert_eq!(senders, [2 - lost[1]], "whoever sent, it was the other one: {lost:?}");
+        for other in met {
+            assert!(other[0] <= lost[0] + lost[4] && lost[0] <= other[0] + other[4], "{lost:?} {other:?}");
+        }
+        named += 1;
+    }
+    assert!(named > 20, "{named} of {} losses", losses.len());
+    assert_eq!(others.next(), None, "each belongs to a loss");
+}
+
+#[test]
+fn a_packet_that_a_full_queue_refuses_is_kept_with_that_reason() {
+    let animation = recorded(FULL_QUEUE, "..");
+    let tables = tables(&animation);
+    let drops = rows(&tables, Stream::Drops);
+    assert!(drops.len() > 100, "{}", drops.len());
+    for drop in drops {
+        assert_eq!(animation.reasons[drop[2] as usize], "interface queue full");
+        // At n0, data of the first flow, from n0 to n1, whose next hop is n1; no frame tried.
+        assert_eq!((drop[1], drop[3], drop[4]), (0, kind::Kind::Data as i64, 1));
+        assert_eq!(drop[7..], [1, 2, 2, 0]);
+    }
+    let longest = rows(&tables, Stream::Queues).iter().map(|row| row[2]).max();
+    assert_eq!(longest, Some(2), "the queue was full, and never more");
+}
+
+#[test]
+fn a_packet_that_nobody_acknowledged_is_kept_with_its_last_try() {
+    let alone = TWO_HOPS
+        .replace("spacing_m = 200", "spacing_m = 200\n[[outage]]\nfrom = \"n1\"\nto = \"n2\"\nstart_s = 1");
+    let animation = recorded(&alone, "..");
+    let tables = tables(&animation);
+    let given_up: Vec<&Vec<i64>> = rows(&tables, Stream::Drops)
+        .iter()
+        .filter(|drop| animation.reasons[drop[2] as usize] == "retry limit reached")
+        .collect();
+    assert!(!given_up.is_empty(), "{:?}", animation.reasons);
+    for drop in given_up {
+        let last = &rows(&tables, Stream::Frames)[drop[10] as usize - 1];
+        assert_eq!(last[1], drop[1], "from where it was dropped");
+        assert!(
+            drop[3] != kind::Kind::Data as i64 || last[2] == drop[9],
+            "to the next hop: {drop:?} {last:?}"
+        );
+    }
+    let out = FrameLoss::ALL.iter().position(|why| *why == FrameLoss::Outage).unwrap() as i64;
+    assert!(rows(&tables, Stream::Losses).iter().any(|loss| loss[3] == out && loss[1] == 2));
+}
+
+#[test]
+fn a_window_has_what_happens_in_it_and_begins_with_how_things_stand() {
+    let (all, part) = (recorded(TWO_HOPS, ".."), recorded(TWO_HOPS, "1s..2s"));
+    assert_eq!((part.from_s, part.to_s(), part.is_cut()), (1.0, 2.0, false));
+    let (all, part) = (tables(&all), tables(&part));
+    let within = |row: &&Vec<i64>| (1_000_000..2_000_000).contains(&row[0]);
+    let shifted = |row: &Vec<i64>| (row[0] - 1_000_000, row[1..].to_vec());
+    for stream in [Stream::Frames, Stream::Queues] {
+        let expected: Vec<_> = rows(&all, stream).iter().filter(within).map(shifted).collect();
+        let mut found: Vec<_> = rows(&part, stream).iter().map(|row| (row[0], row[1..].to_vec())).collect();
+        found.retain(|row| stream == Stream::Frames || row.0 > 0);
+        assert!(!found.is_empty());
+        assert_eq!(found, expected, "{stream:?}");
+    }
+    let routes: Vec<&[i64]> = rows(&part, Stream::Routes).iter().map(Vec::as_slice).collect();
+    assert_eq!(routes, [[0, 0, 0, 2], [0, 0, 1, 3]], "the way was found before the window");
+    let before = rows(&all, Stream::Queues).iter().filter(|row| row[0] < 1_000_000);
+    let mut stand = [0; 3];
+    before.for_each(|row| stand[row[1] as usize] = row[2]);
+    let at_first = rows(&part, Stream::Queues).iter().filter(|row| row[0] == 0);
+    let mut found = [0; 3];
+    at_first.for_each(|row| found[row[1] as usize] = row[2]);
+    assert_eq!(found, stand);
+}
+
+#[test]
+fn a_window_in_which_nothing_happens_is_there_all_the_same() {
+    let late = TWO_HOPS.replace("dst = \"n2\"", "dst = \"n2\"\nstart_s = 3");
+    let animation = recorded(&late, "1s..2s");
+    assert_eq!((animation.from_s, animation.to_s(), animation.is_cut()), (1.0, 2.0, false));
+    assert!(tables(&animation).iter().all(Vec::is_empty));
+}
+
+#[test]
+fn a_run_of_one_seed_is_the_same_to_the_byte_and_another_run_is_another() {
+    let spec = scenario(HIDDEN).spec(1).unwrap();
+    let of = |run| record(&spec, run, window("1s.."), &Unwatched).unwrap();
+    assert_eq!(of(1), of(1));
+    assert_ne!(of(1).text(), of(2).text());
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let spec = scenario(HIDDEN).spec(1).unwrap();
+    let full = Cell::new(false);
+    let mut world =
+        World::new(&spec, 1, Recorder::new(&spec, (Instant::ZERO, Instant::ZERO + spec.duration), &full));
+    world.run_until(Instant::ZERO + spec.duration);
+    assert_eq!(world.finish().0.fingerprint, hopline_sim::simulate(&spec, 1).fingerprint);
+}
+
+#[test]
+fn what_does_not_fit_is_cut_at_the_end_and_the_others_at_about_the_same_moment() {
+    let long = HIDDEN.replace("duration_s = 4", "duration_s = 40");
+    let whole = recorded(&long, "..");
+    let slow = recorded(&long.replace("rate_kbps = 400", "rate_kbps = 40"), "..");
+    let bytes = |animation: &Animation| animation.text().len() + 1;
+    let scenes: usize = distinct(&[whole.clone(), slow.clone()]).0.iter().map(String::len).sum();
+    let total = bytes(&whole) + bytes(&slow) + scenes;
+    let mut both = [whole.clone(), slow.clone()];
+    fit(&mut both, total);
+    assert_eq!(both, [whole.clone(), slow], "what fits stays whole");
+    fit(&mut both, total / 2);
+    assert!(both.iter().map(bytes).sum::<usize>() <= total / 2);
+    assert!(both[0].is_cut() && both[0].to_s() < 40.0 && both[0].asked_to_s == 40.0);
+    let (a, b) = (both[0].to_s(), both[1].to_s());
+    let longest = both.iter().map(|animation| animation.to_s() / animation.chunks.len() as f64);
+    assert!((a - b).abs() <= longest.fold(0.0, f64::max) * 1.5, "{a} {b}");
+    let (kept, all) = (tables(&both[0]), tables(&whole));
+    for (stream, _) in STREAMS {
+        assert!(rows(&all, stream).starts_with(rows(&kept, stream)), "{stream:?}");
+    }
+    fit(&mut both, 0);
+    assert_eq!((both[0].to_s(), both[0].text().len()), (0.0, 0), "nothing fits in nothing");
+}
+
+#[test]
+fn who_gives_up_watching_gets_nothing() {
+    let spec = scenario(TWO_HOPS).spec(1).unwrap();
+    assert_eq!(record(&spec, 1, window(".."), &Impatient::after_s(0)), Err(Interrupted));
+}

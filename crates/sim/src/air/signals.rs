@@ -1,0 +1,91 @@
+//! Who was on the air with a frame: kept only where somebody looks.
+
+use super::medium::{Flight, Heard};
+use super::{Air, Station, StationId};
+use crate::kernel::Kernel;
+use crate::trace::{FrameLoss, Signal, TraceEvent, Tracer};
+use hopline_core::{Duration, Instant, LinkId};
+
+/// Transmissions of late: those in the air, and those that have met one of them somewhere.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    recent: Vec<Recent>,
+    /// What [`Signals::beside`] found last.
+    found: Vec<Signal>,
+}
+
+#[derive(Debug)]
+struct Recent {
+    from: StationId,
+    signal: Signal,
+    end: Instant,
+    /// When it has ended everywhere.
+    over: Instant,
+    heard: Vec<(StationId, Duration)>,
+}
+
+impl Signals {
+    /// A station puts a frame into the air.
+    pub(super) fn launched(&mut self, now: Instant, from: StationId, flight: &Flight) {
+        let still = self.recent.iter().filter(|recent| recent.over >= now);
+        let oldest = still.map(|recent| recent.signal.since).min().unwrap_or(now);
+        self.recent.retain(|recent| recent.over >= oldest);
+        let farthest = flight.heard.iter().map(|heard| heard.delay).max().unwrap_or(Duration::ZERO);
+        self.recent.push(Recent {
+            from,
+            signal: Signal { node: flight.from, since: flight.start },
+            end: flight.end,
+            over: flight.end + farthest,
+            heard: flight.heard.iter().map(|heard| (heard.station, heard.delay)).collect(),
+        });
+    }
+
+    /// The other signals at station `at` while a frame that gets there with this delay was there: its own among them.
+    pub(super) fn beside(&mut self, at: StationId, flight: &Flight, delay: Duration) -> &[Signal] {
+        let (begins, ends) = (flight.start + delay, flight.end + delay);
+        let own = Signal { node: flight.from, since: flight.start };
+        self.found.clear();
+        for recent in self.recent.iter().filter(|recent| recent.signal != own) {
+            let later = if recent.from == at {
+                Some(Duration::ZERO)
+            } else {
+                recent.heard.iter().find(|heard| heard.0 == at).map(|heard| heard.1)
+            };
+            let meets = |later: Duration| recent.signal.since + later < ends && recent.end + later > begins;
+            if later.is_some_and(meets) {
+                self.found.push(recent.signal);
+            }
+        }
+        &self.found
+    }
+}
+
+impl Air {
+    /// Tells the tracer of a frame that did not come through to a station that it was for. A weak one is told of only if it was
+    /// for this station alone: everybody is out of somebody's reach.
+    pub(super) fn tell_lost<T: Tracer>(
+        &mut self,
+        kernel: &mut Kernel<T>,
+        flight: u32,
+        heard: Heard,
+        why: FrameLoss,
+    ) {
+        let (at, flight) = (heard.station, self.medium.flight(flight));
+        let Station { node, address, .. } = self.stations[at.index()];
+        let ra = flight.frame.ra();
+        if ra != address && !(ra.is_group() && why != FrameLoss::Weak) {
+            return;
+        }
+        let others = self.signals.beside(at, flight, heard.delay);
+        let why = match why {
+            FrameLoss::Collision if others.iter().any(|other| other.node == node) => FrameLoss::Sending,
+            // The noise alone was too much for a frame that nothing else met.
+            FrameLoss::Collision if others.is_empty() => FrameLoss::Errors,
+            why => why,
+        };
+        let frame = &flight.frame.map(|body| kernel.packets.view(body));
+        let signal = Signal { node: flight.from, since: flight.start };
+        let link = LinkId(u32::from(self.interfaces[at.index()].number));
+        kernel.tracer.note(kernel.now, node, TraceEvent::FrameLost { link, frame, signal, why, others });
+    }
+}

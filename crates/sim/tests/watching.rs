@@ -1,0 +1,141 @@
+//! What a tracer sees of signals that meet, of queues and of wires.
+
+mod support;
+
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_sim::trace::{FrameLoss, Signal, TraceEvent};
+use hopline_sim::{Spec, Tracer, World, simulate};
+use support::{Build, at, disk, link, ns2_tcp, standing, walk, wired};
+
+/// A frame that was lost: where, of whom, why, and what else was there.
+type Lost = (NodeId, Signal, FrameLoss, Vec<Signal>);
+
+#[derive(Default)]
+struct Seen {
+    sent: Vec<(Signal, Duration)>,
+    lost: Vec<Lost>,
+    /// By node: packets in its queue, and most that there were.
+    queues: [(i64, i64); 4],
+    /// Of packets on wires: when each leaves and is to arrive, and where; and when it does.
+    leaves: Vec<(Instant, Instant, NodeId)>,
+    arrives: Vec<(Instant, NodeId)>,
+}
+
+impl Tracer for Seen {
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        match event {
+            TraceEvent::FrameSent { airtime, .. } => self.sent.push((Signal { node, since: now }, airtime)),
+            TraceEvent::FrameLost { signal, why, others, .. } => {
+                self.lost.push((node, signal, why, others.to_vec()));
+            }
+            TraceEvent::Queued { before, after } => {
+                let (packets, most) = &mut self.queues[node.index()];
+                assert_eq!(*packets, before as i64);
+                *packets = after as i64;
+                *most = (*most).max(*packets);
+            }
+            TraceEvent::PacketSent { to, arrives, .. } => self.leaves.push((now, arrives, to)),
+            TraceEvent::PacketReceived(_) => self.arrives.push((now, node)),
+            _ => {}
+        }
+    }
+}
+
+fn seen(spec: &Spec, until: f64) -> Seen {
+    let mut world = World::new(spec, 1, Seen::default());
+    world.run_until(at(until));
+    world.finish().1
+}
+
+/// Two senders that do not hear each other, both of which the one between them hears.
+fn hidden() -> Spec {
+    let ms = Duration::from_millis;
+    standing(&[(0.0, 0.0), (200.0, 0.0), (400.0, 0.0)])
+        .change(|spec| spec.radio = Some(disk(250.0)))
+        .cbr(0, 1, 1000, ms(3))
+        .cbr(2, 1, 1000, ms(4))
+}
+
+#[test]
+fn a_collision_is_told_with_the_frame_that_was_lost_and_all_that_met_it() {
+    let seen = seen(&hidden(), 5.0);
+    let airtime = |of: Signal| seen.sent.iter().find(|(signal, _)| *signal == of).expect("it was sent").1;
+    let collisions = seen.lost.iter().filter(|lost| lost.2 == FrameLoss::Collision);
+    let mut pairs = 0;
+    for (node, signal, _, others) in collisions {
+        assert_eq!(*node, NodeId(1), "only the one between hears two");
+        assert!(!others.is_empty());
+        for other in others {
+            assert_eq!(signal.node.0 + other.node.0, 2, "the two ends: {signal:?} {other:?}");
+            let [begins, ends] =
+                [signal, other].map(|s| (s.since, s.since + airtime(*s))).map(|(a, b)| [a, b]);
+            assert!(begins[0] <= ends[1] && ends[0] <= begins[1], "both were on the air together");
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 50, "{pairs}");
+}
+
+#[test]
+fn who_sends_while_a_frame_for_it_arrives_is_told_of_itself() {
+    // Both send to each other, and sense each other too late when they begin together.
+    let ms = Duration::from_millis;
+    let spec = standing(&[(0.0, 0.0), (200.0, 0.0)]).change(|spec| spec.radio = Some(disk(250.0)));
+    let seen = seen(&spec.cbr(0, 1, 1000, ms(2)).cbr(1, 0, 1000, ms(2)), 10.0);
+    let sending: Vec<&Lost> = seen.lost.iter().filter(|lost| lost.2 == FrameLoss::Sending).collect();
+    assert!(!sending.is_empty());
+    for (node, signal, _, others) in sending {
+        assert!(others.iter().any(|other| other.node == *node), "its own is among them: {others:?}");
+        assert_ne!(signal.node, *node);
+    }
+}
+
+#[test]
+fn what_is_lost_to_distance_or_bit_errors_is_told_so() {
+    let ms = Duration::from_millis;
+    let leaving = standing(&[(0.0, 0.0)])
+        .wireless_node(walk(&[(0.0, 200.0, 0.0), (1.0, 200.0, 0.0), (2.0, 400.0, 0.0)]))
+        .cbr(0, 1, 500, ms(20));
+    let reasons = |spec: &Spec| -> Vec<FrameLoss> {
+        let mut found: Vec<FrameLoss> = seen(spec, 4.0).lost.iter().map(|lost| lost.2).collect();
+        found.dedup();
+        found
+    };
+    assert_eq!(reasons(&leaving), [FrameLoss::Weak]);
+    let lossy = ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability"));
+    let noisy = standing(&[(0.0, 0.0), (200.0, 0.0)]).radio(|radio| radio.errors = lossy);
+    assert_eq!(reasons(&noisy.cbr(0, 1, 500, ms(20))), [FrameLoss::Errors]);
+}
+
+#[test]
+fn every_change_of_a_queue_is_told() {
+    let spec = hidden();
+    let mut world = World::new(&spec, 1, Seen::default());
+    world.run_until(at(3.0));
+    let (outcome, seen) = world.finish();
+    let most: Vec<i64> = outcome.nodes.iter().map(|node| node.queues.most_packets.into()).collect();
+    assert_eq!(most, seen.queues[..3].iter().map(|queue| queue.1).collect::<Vec<_>>());
+    assert!(most[0] > 0 && most[2] > 0, "they offer more than the air takes");
+}
+
+#[test]
+fn a_packet_on_a_wire_arrives_when_it_was_said_to() {
+    let spec =
+        wired(2).link(link(0, 1, 1_000_000, Duration::from_millis(5), 50)).transfer(0, 1, ns2_tcp(8), 30_000);
+    let seen = seen(&spec, 30.0);
+    let mut said: Vec<(Instant, NodeId)> = seen.leaves.iter().map(|leave| (leave.1, leave.2)).collect();
+    said.sort();
+    let mut did = seen.arrives;
+    did.sort();
+    assert!(said.len() > 20);
+    assert_eq!(said, did);
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let spec = hidden().change(|spec| spec.duration = Duration::from_secs(3));
+    let mut world = World::new(&spec, 1, Seen::default());
+    world.run_until(at(3.0));
+    assert_eq!(world.finish().0.fingerprint, simulate(&spec, 1).fingerprint);
+}
