@@ -147,7 +147,17 @@
       choice.addEventListener('change', function () { select(+choice.value); });
     }
     if (!slider) return;
-    slider.addEventListener('input', draw);
+    // The crosshair of the charts and the slider are one time.
+    var section = figure.closest('section');
+    section.addEventListener('hopline:time', function (event) {
+      if (event.detail.kind !== 'seek' || event.detail.from === figure || event.detail.t === null) return;
+      slider.value = event.detail.t;
+      draw();
+    });
+    slider.addEventListener('input', function () {
+      draw();
+      section.dispatchEvent(new CustomEvent('hopline:time', { detail: { t: +slider.value, kind: 'seek', from: figure } }));
+    });
     draw(); // A reloaded page may remember where the slider was.
 
     // The whole run in twenty seconds.

@@ -18,7 +18,7 @@ use super::tables::{
 };
 use super::timeline::Timeline;
 use super::{
-    Better, Experiment, Measured, Metric, Report, Value, Variant, cdf, families, marker, neighborhoods,
+    Better, Experiment, Map, Measured, Metric, Report, Value, Variant, cdf, families, marker, neighborhoods,
 };
 use askama::Template;
 
@@ -105,6 +105,8 @@ struct Section<'a> {
     family_note: String,
     map: Option<MapView>,
     network: Option<NetworkView>,
+    /// Whether the network goes to the moment that is clicked at.
+    follows: bool,
     settings: Vec<SettingsRow>,
     parameters: Vec<Group>,
     command: &'a str,
@@ -181,6 +183,7 @@ impl<'a> Section<'a> {
             family_note: family_note(experiment),
             map: experiment.map.as_ref().and_then(MapView::of),
             network: NetworkView::of(experiment),
+            follows: !experiment.played.is_empty() || experiment.map.as_ref().is_some_and(Map::is_moving),
             settings: settings(experiment),
             parameters: parameters::groups(&experiment.parameters),
             command: &experiment.reproduce.command,
