@@ -148,7 +148,7 @@ docs: tools chromium ## Put what the program prints now into the documentation, 
 	UPDATE_DOCS=1 cargo test --locked --package hopline-cli --test docs -- --include-ignored
 	$(TARGET)/debug/hopline compare -q scenarios/chain/scenario.toml --report $(TARGET)/demo.html > /dev/null
 	! command -v chromium > /dev/null || chromium --headless --no-sandbox --disable-gpu --disable-background-networking \
-		--disable-sync --hide-scrollbars --window-size=1100,1000 --user-data-dir=$(abspath $(TARGET))/chromium \
+		--disable-sync --hide-scrollbars --window-size=1280,1500 --user-data-dir=$(abspath $(TARGET))/chromium \
 		--screenshot=docs/report.png file://$(abspath $(TARGET))/demo.html
 
 .PHONY: fuzz
