@@ -198,7 +198,8 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
 
 /// Lines of a terminal's width.
 fn wrapped(text: &str) -> String {
-    textwrap::fill(text, 110)
+    // Names have hyphens and are not torn apart.
+    textwrap::fill(text, textwrap::Options::new(110).word_splitter(textwrap::WordSplitter::NoHyphenation))
 }
 
 /// The runs that failed: a few of them, and how many there are.

@@ -234,7 +234,8 @@ impl<'a> Question<'a> {
         let mut sentences = vec![[lead, vec![self.name(0), Part::Words(tail)]].concat()];
         let size = |v: &Versus| v.difference.mean.abs();
         let compared = values.iter().filter_map(|&(i, value)| value.versus.as_ref().map(|v| (i, v)));
-        if let Some((largest, versus)) = compared.max_by(|a, b| size(a.1).total_cmp(&size(b.1))) {
+        let largest = compared.max_by(|a, b| size(a.1).total_cmp(&size(b.1)));
+        if let Some((largest, versus)) = largest.filter(|(_, versus)| size(versus) > 0.0) {
             let text = format!(": {} ({}).", self.by(versus), self.sure(versus));
             let lead = Part::Words("The largest difference seen is that of ".into());
             sentences.push(vec![lead, self.name(largest), Part::Words(text)]);
