@@ -169,14 +169,6 @@ impl Comparison {
         Some((0..runs).map(mean).collect())
     }
 
-    /// P values of all points against their baselines, by Holm's correction; `None` where there
-    /// is none.
-    #[must_use]
-    pub fn corrected_p(&self, metric: Key<'_>) -> Vec<Option<f64>> {
-        let versus = (0..self.points.len()).map(|point| self.versus_baseline(point, metric)?.p);
-        corrected(&versus.collect::<Vec<_>>())
-    }
-
     /// Metrics of the run that any point has, in the order of the catalogue.
     pub fn metrics(&self) -> impl Iterator<Item = &'static MetricInfo> {
         let any = |info: &&MetricInfo| {

@@ -83,7 +83,7 @@ impl Description {
             duration_s: first.duration().as_secs_f64(),
             confidence: plan.confidence.fraction(),
             question: Some(plan.question.clone()),
-            flows: plan.flows()?,
+            flows: plan.flows.clone(),
             keys: plan.keys().into_iter().map(str::to_owned).collect(),
             points: plan.points.iter().map(PointDescription::of).collect(),
             parameters: first.parameters(),

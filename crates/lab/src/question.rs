@@ -158,4 +158,4 @@ impl Question {
 }
 
 /// Kinds of flows that ask and wait for answers.
-const EXCHANGES: [&str; 2] = ["request-response", "http"];
+pub(crate) const EXCHANGES: [&str; 2] = ["request-response", "http"];

@@ -70,6 +70,7 @@ impl Plan {
             runs: runs(plan, &scenario, &points, effort)?,
             written: scenario.question(),
             question: Question::usual(&[]),
+            flows: super::flows(&points)?,
             points,
             confidence: Confidence::new(plan.get(keys::plan::CONFIDENCE))
                 .expect("the key's range lies within (0, 1)"),

@@ -31,6 +31,8 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// How often to run each.
     pub runs: Runs,
+    /// The flows of run 1 of all points, those of the first before others; of one name, kind and class once.
+    pub flows: Vec<FlowEnds>,
     /// What is asked.
     pub question: Question,
     /// The same as it is written.
@@ -136,10 +138,12 @@ impl Plan {
     /// Everything that is wrong with any of the points.
     pub fn new(scenario: &Scenario, axes: &[Axis]) -> Result<Self, Problems> {
         let points = product(&[Difference::default()], &steps(axes)?)?;
+        let points = resolve(scenario, &points, |_| 0)?;
         let new = Self {
             name: scenario.name(),
             title: None,
-            points: resolve(scenario, &points, |_| 0)?,
+            flows: flows(&points)?,
+            points,
             runs: Runs::Fixed(scenario.runs()),
             written: scenario.question(),
             question: Question::usual(&[]),
@@ -155,20 +159,8 @@ impl Plan {
     /// A question that is not understood, or of flows that no point has.
     pub fn asking(mut self, over: hopline_scenario::Question) -> Result<Self, Problems> {
         self.written = over.or(self.written);
-        self.question = Question::parse(&self.written, &self.flows()?)?;
+        self.question = Question::parse(&self.written, &self.flows)?;
         Ok(self)
-    }
-
-    /// The flows of run 1 of all points; of those of one name, kind and class the first.
-    pub(crate) fn flows(&self) -> Result<Vec<FlowEnds>, Problems> {
-        let mut flows: Vec<FlowEnds> = Vec::new();
-        let mut known = BTreeSet::new();
-        for point in &self.points {
-            let new = FlowEnds::of(&point.scenario.spec(1)?);
-            let key = |flow: &FlowEnds| (flow.id.clone(), flow.kind.clone(), flow.class.clone());
-            flows.extend(new.into_iter().filter(|flow| known.insert(key(flow))));
-        }
-        Ok(flows)
     }
 
     /// Virtual time of `runs` runs of every point together, in seconds.
@@ -223,6 +215,18 @@ impl Point {
     pub(crate) fn settings_json(&self) -> Json {
         self.settings.iter().map(|s| (s.path.clone(), s.json())).collect::<serde_json::Map<_, _>>().into()
     }
+}
+
+/// The flows of run 1 of `points`; of those of one name, kind and class the first.
+fn flows(points: &[Point]) -> Result<Vec<FlowEnds>, Problems> {
+    let mut flows: Vec<FlowEnds> = Vec::new();
+    let mut known = BTreeSet::new();
+    for point in points {
+        let new = FlowEnds::of(&point.scenario.spec(1)?);
+        let key = |flow: &FlowEnds| (flow.id.clone(), flow.kind.clone(), flow.class.clone());
+        flows.extend(new.into_iter().filter(|flow| known.insert(key(flow))));
+    }
+    Ok(flows)
 }
 
 /// The steps of a product: one for each axis, with a difference for each of its values.

@@ -54,14 +54,14 @@ pub(super) fn of(spec: &Spec, run: &Run) -> Vec<Distribution> {
 
 /// Delays and, of those who ask, response times.
 fn both(of: &str, level: Level, flows: &[(&FlowSpec, &FlowOutcome)]) -> Vec<Distribution> {
-    let sum = |values: &dyn Fn(&FlowOutcome) -> Delays, counts: &dyn Fn(&FlowSpec) -> bool| {
+    let sum = |values: fn(&FlowOutcome) -> &Delays, counts: fn(&FlowSpec) -> bool| {
         let counted = flows.iter().filter(|(flow, _)| counts(flow));
-        counted.fold(Delays::default(), |all, (_, outcome)| all.with(&values(outcome)))
+        counted.fold(Delays::default(), |all, (_, outcome)| all.with(values(outcome)))
     };
     let asks = |flow: &FlowSpec| matches!(flow.traffic, Traffic::Exchange { .. });
     let of_times = [
-        (Times::Delay, sum(&|outcome| outcome.data.delays.clone(), &|_| true)),
-        (Times::Response, sum(&|outcome| outcome.responses.clone(), &asks)),
+        (Times::Delay, sum(|outcome| &outcome.data.delays, |_| true)),
+        (Times::Response, sum(|outcome| &outcome.responses, asks)),
     ];
     let distribution = |(times, values): (Times, Delays)| {
         let quantiles = PERCENT.iter().map(|percent| Some(values.quantile(percent / 100.0)?.as_secs_f64()));

@@ -29,7 +29,7 @@ pub enum Standing {
     Nothing,
     /// There is one variant, so there is nothing to compare.
     Alone,
-    /// There is no interval: a single run.
+    /// There is no interval, as of a single run, or the baseline has nothing to compare with.
     NotYet,
     /// No variant differs measurably from the baseline.
     NoDifference,

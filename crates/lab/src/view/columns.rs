@@ -2,7 +2,7 @@
 
 use crate::comparison::Comparison;
 use crate::metrics::{self, Level};
-use crate::question::{Asked, GOODPUT};
+use crate::question::{Asked, EXCHANGES, GOODPUT};
 
 /// Those of all flows together, where all are of one kind.
 const OF_ONE_KIND: [&str; 7] =
@@ -51,12 +51,11 @@ fn usual(comparison: &Comparison) -> Vec<Asked> {
 
 /// What flows of `kind` are for: an answer in time, or much.
 fn own(kind: &str) -> &'static [&'static str] {
-    if matches!(kind, "http" | "request-response") { &["response_p95_s"] } else { &["goodput_bps"] }
+    if EXCHANGES.contains(&kind) { &["response_p95_s"] } else { &["goodput_bps"] }
 }
 
-/// The kinds of flows of the first point, each once.
-#[must_use]
-pub fn kinds(comparison: &Comparison) -> Vec<&str> {
+/// The kinds of flows, each once.
+fn kinds(comparison: &Comparison) -> Vec<&str> {
     let mut kinds: Vec<&str> = Vec::new();
     for flow in &comparison.description.flows {
         if !kinds.contains(&flow.kind.as_str()) {
