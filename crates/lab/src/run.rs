@@ -94,14 +94,28 @@ impl Run {
     }
 }
 
-/// How often a watcher hears of a run, in virtual time.
-const STEP: Duration = Duration::from_secs(1);
+/// How far a run goes before its watcher is asked again: a second of virtual time, or less where much happens in it.
+struct Stride(Duration);
+
+impl Stride {
+    const LONGEST: Duration = Duration::from_secs(1);
+    const SHORTEST: Duration = Duration::from_millis(1);
+    /// So many events take some milliseconds: whoever wants to give up does not wait for more.
+    const EVENTS: u64 = 16_384;
+
+    /// The next one, after this one had so many events. It follows from the run alone.
+    fn after(self, events: u64) -> Self {
+        let aimed = self.0.as_nanos().saturating_mul(Self::EVENTS) / events.max(1);
+        let longest = (self.0 * 2).min(Self::LONGEST);
+        Self(Duration::from_nanos(aimed).clamp(Self::SHORTEST, longest))
+    }
+}
 
 /// Runs `spec` as run number `number`, traced by `tracer`, which comes back.
 ///
 /// # Errors
 ///
-/// [`Interrupted`], within a second of virtual time of being told so.
+/// [`Interrupted`], within milliseconds of being told so.
 pub fn traced<T: Tracer>(
     spec: &Spec,
     number: u64,
@@ -111,16 +125,17 @@ pub fn traced<T: Tracer>(
     let (cpu_before, wall_before) = (seconds(ClockId::ThreadCPUTime), seconds(ClockId::Monotonic));
     let mut world = World::new(spec, number, tracer);
     let end = Instant::ZERO + spec.duration;
-    let mut now = Instant::ZERO;
+    let (mut now, mut stride) = (Instant::ZERO, Stride(Stride::SHORTEST));
     while now < end {
         if watch.interrupted() {
             return Err(Interrupted);
         }
-        let next = (now + STEP).min(end);
-        let events = world.events();
+        let next = (now + stride.0).min(end);
+        let before = world.events();
         world.run_until(next);
-        watch.advanced(next - now, world.events() - events);
-        now = next;
+        let events = world.events() - before;
+        watch.advanced(next - now, events);
+        (now, stride) = (next, stride.after(events));
     }
     let (outcome, tracer) = world.finish();
     let cpu_s = seconds(ClockId::ThreadCPUTime) - cpu_before;
@@ -132,7 +147,7 @@ pub fn traced<T: Tracer>(
 ///
 /// # Errors
 ///
-/// [`Interrupted`], within a second of virtual time of being told so.
+/// [`Interrupted`], within milliseconds of being told so.
 pub fn untraced(spec: &Spec, number: u64, watch: &dyn Watch) -> Result<Run, Interrupted> {
     let (run, NoTrace) = traced(spec, number, NoTrace, watch)?;
     Ok(run)

@@ -8,6 +8,7 @@ pub mod choice;
 pub mod csv;
 pub mod document;
 pub mod field;
+pub mod folder;
 pub mod json_schema;
 pub mod keys;
 pub mod machines;
@@ -21,15 +22,17 @@ pub mod separated;
 pub mod source;
 #[cfg(test)]
 mod tests;
+pub mod written;
 
 use document::{Node, Setting, Value};
+use folder::Folder;
 use hopline_core::Duration;
 use hopline_sim::spec::Spec;
 use schema::{Section, join};
 use source::{Origin, Problem, Problems, Source};
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A checked scenario.
@@ -37,7 +40,7 @@ use std::sync::Arc;
 pub struct Scenario {
     source: Arc<Source>,
     /// Folder against which files are resolved.
-    folder: PathBuf,
+    folder: Folder,
     document: Node,
     settings: Vec<Setting>,
     files: resolve::Files,
@@ -54,8 +57,7 @@ impl Scenario {
     /// Everything that is wrong with the file, with the settings, or with the files that it names.
     pub fn load(path: &Path, settings: &[Setting]) -> Result<Self, Problems> {
         let source = Source::read(path)?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Self::parse(source, folder, settings)
+        Self::parse(source, path.parent().unwrap_or(Path::new("")), settings)
     }
 
     /// Reads a scenario from `source`, with file names relative to `folder`, and puts `settings` over it, in order.
@@ -63,8 +65,12 @@ impl Scenario {
     /// # Errors
     ///
     /// Everything that is wrong with it.
-    pub fn parse(source: Arc<Source>, folder: PathBuf, settings: &[Setting]) -> Result<Self, Problems> {
-        let document = document::parse(&source)?;
+    pub fn parse(
+        source: Arc<Source>,
+        folder: impl Into<Folder>,
+        settings: &[Setting],
+    ) -> Result<Self, Problems> {
+        let (document, folder) = (document::parse(&source)?, folder.into());
         let scenario =
             Self { source, folder, document, settings: Vec::new(), files: resolve::Files::default() };
         scenario.with(settings)
@@ -95,7 +101,10 @@ impl Scenario {
         let name = |part: Option<&OsStr>| part.map(|part| part.to_string_lossy().into_owned());
         let of_file = || name(Path::new(&self.source.name).file_stem()).filter(|stem| stem != USUAL);
         let of_folder = || {
-            let here = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+            let here = match self.folder.path() {
+                path if path.as_os_str().is_empty() => Path::new("."),
+                path => path,
+            };
             // `.` and `..` have no name as they stand.
             name(fs::canonicalize(here).as_deref().unwrap_or(here).file_name())
         };
@@ -107,6 +116,12 @@ impl Scenario {
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// The folder against which files are resolved.
+    #[must_use]
+    pub const fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     /// What was put over the file.

@@ -48,7 +48,7 @@ dst = \"n2\"
 fn parse(text: &str, settings: &[&str]) -> Result<Scenario, Problems> {
     let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
     let settings: Vec<Setting> = settings.iter().map(|s| Setting::parse("--set", s).unwrap()).collect();
-    Scenario::parse(source, PathBuf::new(), &settings)
+    Scenario::parse(source, Path::new(""), &settings)
 }
 
 fn spec(text: &str, settings: &[&str]) -> Spec {

@@ -7,12 +7,13 @@ use super::nodes::{Placed, through};
 use super::{
     Files, Names, Owned, named_file, of_named_file, refuse_foreign, seconds_of, some_names, unknown_node,
 };
+use crate::folder::Folder;
 use crate::movements::{MovementFormat, RecordedNode, Recording};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint, StationaryWaypoint, Trajectory};
 use hopline_sim::spec::Interface;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Largest movement file.
@@ -120,7 +121,7 @@ pub(super) struct MovementFile {
 /// Reads the movement file that `[mobility]` names, unless it is the one that has been read before.
 pub(super) fn load(
     section: Section<'_>,
-    folder: &Path,
+    folder: &Folder,
     before: Option<&Arc<MovementFile>>,
 ) -> Result<Option<Arc<MovementFile>>, Problem> {
     let format = match section.get(keys::mobility::MODEL) {
@@ -137,7 +138,7 @@ pub(super) fn load(
         return Ok(Some(known.clone()));
     }
     let source =
-        Source::read_up_to(&path, LARGEST_FILE).map_err(|problem| of_named_file(problem, section, &path))?;
+        folder.read(&path, LARGEST_FILE).map_err(|problem| of_named_file(problem, section, &path))?;
     let recording = Recording::parse(format, &source.text).map_err(|error| {
         let place = Origin { source: source.clone(), span: error.span };
         Problem::new(error.message).at(&place).help(error.help)

@@ -26,10 +26,11 @@ mod ways;
 use super::csv;
 use super::document::Node;
 use super::field::{Field, Word};
+use super::folder::Folder;
 use super::keys::{self, FlowKind};
 use super::recorded::Recording;
 use super::schema::Section;
-use super::source::{Origin, Problem, Problems, Source};
+use super::source::{LARGEST_TEXT, Origin, Problem, Problems, Source};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_sim::spec::Spec;
 use std::collections::BTreeMap;
@@ -53,14 +54,14 @@ pub(super) struct Files {
 
 impl Files {
     /// Reads them. A movement file that `before` has is not read again: it may be large, and variants meet the same.
-    pub(super) fn load(scenario: Section<'_>, folder: &Path, before: &Self) -> Result<Self, Problems> {
+    pub(super) fn load(scenario: Section<'_>, folder: &Folder, before: &Self) -> Result<Self, Problems> {
         let mut files = Self::default();
         let mut sources = Vec::new();
         files.movements = mobility::load(scenario.section("mobility"), folder, before.movements.as_ref())?;
         sources.extend(files.movements.iter().map(|file| file.source.clone()));
         let mut read = |section: Section<'_>| -> Result<Option<Arc<Source>>, Problem> {
             let Some(path) = named_file(section, folder) else { return Ok(None) };
-            let source = Source::read(&path).map_err(|p| of_named_file(p, section, &path))?;
+            let source = folder.read(&path, LARGEST_TEXT).map_err(|p| of_named_file(p, section, &path))?;
             sources.push(source.clone());
             Ok(Some(source))
         };
@@ -81,7 +82,7 @@ impl Files {
 fn recorded(
     scenario: Section<'_>,
     from_file: &[Node],
-    folder: &Path,
+    folder: &Folder,
     before: &Files,
 ) -> Result<BTreeMap<String, Recording>, Problem> {
     let mut all = BTreeMap::new();
@@ -97,7 +98,8 @@ fn recorded(
             Some(known) => known.clone(),
             None => {
                 let path = folder.join(name);
-                Recording::parse(Source::read(&path).map_err(|p| of_named_file(p, section, &path))?)?
+                let source = folder.read(&path, LARGEST_TEXT);
+                Recording::parse(source.map_err(|p| of_named_file(p, section, &path))?)?
             }
         };
         all.insert(name.to_owned(), recording);
@@ -106,7 +108,7 @@ fn recorded(
 }
 
 /// The path of the file that `section` names, if it does.
-fn named_file(section: Section<'_>, folder: &Path) -> Option<PathBuf> {
+fn named_file(section: Section<'_>, folder: &Folder) -> Option<PathBuf> {
     section.word("file").map(|name| folder.join(name))
 }
 
