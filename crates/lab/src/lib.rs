@@ -24,6 +24,7 @@ pub mod report;
 pub mod run;
 pub mod stats;
 pub mod store;
+pub mod tables;
 #[cfg(test)]
 mod testing;
 pub mod view;

@@ -6,7 +6,7 @@
 
 mod error;
 mod journal;
-mod table;
+pub(crate) mod table;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,73 @@
+//! What stands at the head of every row of an experiment: the point, and the settings that distinguish it.
+
+use super::cell::{Cell, Column, Kind};
+use crate::description::Description;
+use serde_json::Value as Json;
+
+/// The heads of all rows, by point.
+#[derive(Clone, Debug, Default)]
+pub struct Heads {
+    columns: Vec<Column>,
+    points: Vec<Vec<Owned>>,
+}
+
+/// A cell that stands in every row of a point.
+#[derive(Clone, Debug)]
+enum Owned {
+    Text(String),
+    Whole(u64),
+    Real(f64),
+    Empty,
+}
+
+impl Heads {
+    /// `point`, `variant`, and a column for each key that the points of an experiment differ in.
+    #[must_use]
+    pub fn of(description: &Description) -> Self {
+        let keys: Vec<Column> = description.keys.iter().map(|key| column(description, key)).collect();
+        let head = [Column::new("point", Kind::Whole), Column::new("variant", Kind::Text)];
+        let points = (0..description.points.len()).map(|point| cells(description, &keys, point)).collect();
+        Self { columns: head.into_iter().chain(keys).collect(), points }
+    }
+
+    /// The heads of a single run: none.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { columns: Vec::new(), points: vec![Vec::new()] }
+    }
+
+    pub(super) fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// A whole row of `point`.
+    pub(super) fn row<'a>(&'a self, point: usize, own: &[Cell<'a>]) -> Vec<Cell<'a>> {
+        let head = self.points[point].iter().map(|cell| match cell {
+            Owned::Text(text) => Cell::Text(text),
+            Owned::Whole(i) => Cell::Whole(*i),
+            Owned::Real(x) => Cell::Real(*x),
+            Owned::Empty => Cell::Empty,
+        });
+        head.chain(own.iter().copied()).collect()
+    }
+}
+
+/// The column of a key: of numbers where every point that has the key has a number.
+fn column(description: &Description, key: &str) -> Column {
+    let mut values = description.points.iter().filter_map(|p| p.settings.get(key));
+    Column::new(key, if values.all(Json::is_number) { Kind::Real } else { Kind::Text })
+}
+
+/// Number, label and settings of a point, one a column.
+fn cells(description: &Description, keys: &[Column], number: usize) -> Vec<Owned> {
+    let point = &description.points[number];
+    let label = point.variant.as_ref().unwrap_or(&point.label);
+    let cell = |key: &Column| match (key.kind, point.settings.get(&key.name)) {
+        (_, None) => Owned::Empty,
+        (Kind::Real, Some(value)) => value.as_f64().map_or(Owned::Empty, Owned::Real),
+        (_, Some(Json::String(text))) => Owned::Text(text.clone()),
+        (_, Some(value)) => Owned::Text(value.to_string()),
+    };
+    let head = [Owned::Whole(number as u64), Owned::Text(label.clone())];
+    head.into_iter().chain(keys.iter().map(cell)).collect()
+}

@@ -1,0 +1,217 @@
+//! Results as tables: which there are, their columns, and the rows that a record has in each.
+//!
+//! A result directory has them as CSV and Parquet, Python as Arrow.
+
+mod batch;
+mod cell;
+mod heads;
+#[cfg(test)]
+mod tests;
+
+pub use batch::{Batch, without_empty};
+pub use cell::{Cell, Column, Kind};
+pub use heads::Heads;
+
+use crate::metrics::{CATALOGUE, Level};
+use crate::record::{Done, Record};
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use std::io;
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// A row a run: fingerprint, events, and why it failed if it did.
+    Runs,
+    /// A row a metric of a run, of a group, of a flow or of a node.
+    Metrics,
+    /// A row a flow of a run, with its ends and all its metrics.
+    Flows,
+    /// A row a second of a flow, of runs whose series are kept.
+    Series,
+    /// A row each 100 ms of a node whose neighbourhood is observed.
+    Neighborhoods,
+}
+
+/// Takes one row after the other.
+pub type Each<'a> = dyn FnMut(&[Cell<'_>]) -> io::Result<()> + 'a;
+
+impl Table {
+    /// Its columns, behind those of `heads`.
+    #[must_use]
+    pub fn columns(self, heads: &Heads) -> Vec<Column> {
+        let own = self.own().iter().map(|(name, kind)| Column::new(name, *kind));
+        let more = if self == Self::Flows { of_flows().collect() } else { Vec::new() };
+        let more = more.into_iter().map(|name| Column::new(name, Kind::Real));
+        heads.columns().iter().cloned().chain(own).chain(more).collect()
+    }
+
+    const fn own(self) -> &'static [(&'static str, Kind)] {
+        use Kind::{Real, Text, Whole};
+        match self {
+            Self::Runs => {
+                &[("run", Whole), ("fingerprint", Text), ("events", Whole), ("sim_s", Real), ("error", Text)]
+            }
+            Self::Metrics => &[
+                ("run", Whole),
+                ("group", Text),
+                ("flow", Text),
+                ("node", Text),
+                ("metric", Text),
+                ("value", Real),
+            ],
+            Self::Flows => &[
+                ("run", Whole),
+                ("flow", Text),
+                ("src", Text),
+                ("dst", Text),
+                ("transport", Text),
+                ("kind", Text),
+                ("class", Text),
+            ],
+            Self::Series => &[
+                ("run", Whole),
+                ("flow", Text),
+                ("time_s", Real),
+                ("goodput_bps", Real),
+                ("cwnd_bytes", Whole),
+                ("srtt_s", Real),
+                ("queue_packets", Whole),
+                ("delay_mean_s", Real),
+            ],
+            Self::Neighborhoods => &[
+                ("run", Whole),
+                ("node", Text),
+                ("time_s", Real),
+                ("queue_packets", Whole),
+                ("estimate_packets", Real),
+                ("latest_packets", Real),
+            ],
+        }
+    }
+
+    /// Hands the rows that `record` has in it to `each`.
+    ///
+    /// # Errors
+    ///
+    /// What `each` says.
+    pub fn rows(self, heads: &Heads, record: &Record, each: &mut Each<'_>) -> io::Result<()> {
+        let run = Cell::Whole(record.run);
+        let row = &mut |own: &[Cell<'_>]| each(&heads.row(record.point, &[&[run], own].concat()));
+        match (self, &record.result) {
+            (Self::Runs, Ok(done)) => {
+                let fingerprint = format!("{:016x}", done.fingerprint);
+                let events = Cell::Whole(done.events);
+                row(&[Cell::Text(&fingerprint), events, Cell::Real(done.sim_s), Cell::Empty])
+            }
+            (Self::Runs, Err(why)) => row(&[Cell::Empty, Cell::Empty, Cell::Empty, Cell::Text(why)]),
+            (_, Err(_)) => Ok(()),
+            (Self::Metrics, Ok(done)) => metrics(done, row),
+            (Self::Flows, Ok(done)) => flows(done, row),
+            (Self::Series, Ok(done)) => series(done, row),
+            (Self::Neighborhoods, Ok(done)) => neighborhoods(done, row),
+        }
+    }
+
+    /// All rows that `records` have in it. Of flows, columns that are empty everywhere are left out.
+    ///
+    /// # Errors
+    ///
+    /// None that records have.
+    pub fn batch<'r>(
+        self,
+        heads: &Heads,
+        records: impl IntoIterator<Item = &'r Record>,
+    ) -> Result<RecordBatch, ArrowError> {
+        let mut batch = Batch::new(&self.columns(heads));
+        for record in records {
+            self.add(heads, record, &mut batch);
+        }
+        self.whole(heads, batch)
+    }
+
+    /// Adds the rows that `record` has in it to `batch`.
+    pub fn add(self, heads: &Heads, record: &Record, batch: &mut Batch) {
+        let mut push = |cells: &[Cell<'_>]| {
+            batch.push(cells);
+            Ok(())
+        };
+        self.rows(heads, record, &mut push).expect("rows in memory take everything");
+    }
+
+    /// What [`batch`](Self::batch) makes of rows that were [added](Self::add).
+    ///
+    /// # Errors
+    ///
+    /// None that records have.
+    pub fn whole(self, heads: &Heads, mut batch: Batch) -> Result<RecordBatch, ArrowError> {
+        let all = batch.take()?;
+        match self {
+            Self::Flows => without_empty(&all, heads.columns().len() + self.own().len()),
+            _ => Ok(all),
+        }
+    }
+}
+
+/// Names of the metrics of flows.
+fn of_flows() -> impl Iterator<Item = &'static str> {
+    CATALOGUE.iter().filter(|info| info.level() == Level::Flow).map(|info| info.name)
+}
+
+fn metrics(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
+    for value in &done.metrics {
+        let subject = Cell::Text(&value.subject);
+        let (group, flow, node) = match value.metric.level() {
+            Level::Run => (Cell::Empty, Cell::Empty, Cell::Empty),
+            Level::Group => (subject, Cell::Empty, Cell::Empty),
+            Level::Flow | Level::Pair => (Cell::Empty, subject, Cell::Empty),
+            Level::Node => (Cell::Empty, Cell::Empty, subject),
+        };
+        row(&[group, flow, node, Cell::Text(value.metric.name), Cell::Real(value.value)])?;
+    }
+    Ok(())
+}
+
+fn flows(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
+    let values = done.by_key();
+    for flow in &done.flows {
+        let ends = [&flow.id, &flow.src, &flow.dst, &flow.transport, &flow.kind].map(|text| Cell::Text(text));
+        let class = if flow.class.is_empty() { Cell::Empty } else { Cell::Text(&flow.class) };
+        let metrics =
+            of_flows().map(|name| Cell::from(values.get(&(Level::Flow, flow.id.as_str(), name)).copied()));
+        row(&ends.into_iter().chain([class]).chain(metrics).collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+fn series(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
+    for series in &done.series {
+        for second in series.seconds() {
+            row(&[
+                Cell::Text(&series.flow),
+                Cell::Real(second.time_s),
+                Cell::Real(second.goodput_bps),
+                second.cwnd_bytes.into(),
+                second.srtt_s.into(),
+                Cell::Whole(second.queue_packets.into()),
+                second.delay_s.into(),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+fn neighborhoods(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
+    for node in &done.neighborhoods {
+        for (i, time_s) in node.time_s.iter().enumerate() {
+            row(&[
+                Cell::Text(&node.node),
+                Cell::Real(*time_s),
+                Cell::Whole(node.queue_packets[i].into()),
+                Cell::Real(node.estimate_packets[i]),
+                Cell::Real(node.latest_packets[i]),
+            ])?;
+        }
+    }
+    Ok(())
+}

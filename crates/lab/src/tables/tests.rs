@@ -1,0 +1,60 @@
+//! Tables have a row for whatever there is, and say nothing of what there is not.
+
+use super::*;
+use crate::description::Description;
+use crate::execute::Memory;
+use crate::run::Unwatched;
+use crate::testing::{TWO_HOPS, scenario};
+use crate::{Plan, execute::execute};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+
+fn made() -> (Heads, Vec<Record>) {
+    let axis = hopline_scenario::parse_vary("tcp.window=2,unclamped").expect("an axis");
+    let plan = Plan::new(&scenario(TWO_HOPS), &[axis]).expect("a plan");
+    let mut memory = Memory::default();
+    execute(&plan, None, &mut memory, &Unwatched).expect("nobody interrupts");
+    let heads = Heads::of(&Description::of(&plan, Vec::new()).expect("it resolves"));
+    (heads, memory.into_records())
+}
+
+fn text(batch: &RecordBatch, column: &str) -> Vec<String> {
+    let column = batch.column_by_name(column).expect("it is there").as_string::<i32>();
+    column.iter().map(|text| text.unwrap_or("-").to_owned()).collect()
+}
+
+#[test]
+fn flows_have_a_row_for_each_run_with_all_that_flows_have() {
+    let (heads, records) = made();
+    let flows = Table::Flows.batch(&heads, &records).expect("whole rows");
+    assert_eq!(flows.num_rows(), records.len());
+    assert_eq!(text(&flows, "transport"), ["tcp-newreno"].repeat(records.len()));
+    assert!(flows.column_by_name("goodput_bps").is_some());
+    assert!(flows.column_by_name("response_p95_s").is_none(), "no flow asks for anything");
+}
+
+#[test]
+fn a_key_that_has_words_somewhere_is_a_column_of_text() {
+    let (heads, records) = made();
+    let runs = Table::Runs.batch(&heads, &records).expect("whole rows");
+    let windows = text(&runs, "tcp.window");
+    assert!(windows.contains(&"2".to_owned()) && windows.contains(&"unclamped".to_owned()), "{windows:?}");
+}
+
+#[test]
+fn a_run_that_failed_has_a_row_of_runs_and_no_other() {
+    let (heads, _) = made();
+    let failed = [Record { point: 1, run: 7, result: Err("it broke".into()) }];
+    let runs = Table::Runs.batch(&heads, &failed).expect("whole rows");
+    assert_eq!(text(&runs, "error"), ["it broke"]);
+    assert_eq!(runs.column_by_name("run").expect("it is there").as_primitive::<UInt64Type>().value(0), 7);
+    for table in [Table::Metrics, Table::Flows, Table::Series, Table::Neighborhoods] {
+        assert_eq!(table.batch(&heads, &failed).expect("whole rows").num_rows(), 0, "{table:?}");
+    }
+}
+
+#[test]
+fn a_single_run_has_no_heads() {
+    let names: Vec<String> = Table::Series.columns(&Heads::none()).into_iter().map(|c| c.name).collect();
+    assert_eq!(names[..2], ["run", "flow"]);
+}
