@@ -6,10 +6,8 @@ mod console;
 mod doctor;
 mod follow;
 mod forecast;
-mod papers;
 mod problems;
 mod progress;
-mod table;
 
 use clap::Parser;
 use std::process::ExitCode;

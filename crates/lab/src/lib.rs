@@ -17,6 +17,7 @@ pub mod file_kinds;
 pub mod map;
 pub mod metrics;
 pub mod output;
+pub mod papers;
 pub mod plan;
 pub mod question;
 pub mod record;
@@ -27,6 +28,7 @@ pub mod store;
 pub mod tables;
 #[cfg(test)]
 mod testing;
+pub mod text;
 pub mod view;
 
 pub use comparison::Comparison;

@@ -5,11 +5,11 @@ use crate::args::Compare as Args;
 use crate::console;
 use crate::problems::Failure;
 use crate::progress::Progress;
-use crate::table::{Align, kbps, render};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::How;
 use hopline_lab::record::Record;
-use hopline_lab::{Plan, Problem, comparison};
+use hopline_lab::text::table::{Align, kbps, render};
+use hopline_lab::{Plan, Problem, comparison, text};
 use hopline_scenario::document::Setting;
 use hopline_scenario::{Axis, parse_vary};
 
@@ -58,16 +58,16 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         console::print(&format!("{}\n", comparison::json_with_runs(&comparison, &records)))?;
         return experiment::all_ran(&comparison);
     }
-    let mut text = experiment::describe(&comparison) + &experiment::answer(&comparison);
+    let mut shown = text::comparison::describe(&comparison) + &text::comparison::answer(&comparison);
     if args.common.verbose {
-        text.push_str(&every_run(&comparison, &records));
+        shown.push_str(&every_run(&comparison, &records));
     }
     let written = report.as_ref().map(|r| r.path().display().to_string());
     let kept = args.output.as_ref().map(|path| format!("{} (report.html, tables)", path.display()));
     for place in written.into_iter().chain(kept) {
-        text.push_str(&format!("\nreport in {place}\n"));
+        shown.push_str(&format!("\nreport in {place}\n"));
     }
-    console::print(&text)?;
+    console::print(&shown)?;
     experiment::all_ran(&comparison)
 }
 

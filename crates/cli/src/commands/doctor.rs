@@ -4,7 +4,7 @@ use crate::args::Doctor as Args;
 use crate::console;
 use crate::doctor::{Finding, State, findings};
 use crate::problems::Failure;
-use crate::table::{Align, render};
+use hopline_lab::text::table::{Align, render};
 use serde_json::json;
 
 /// Says what this machine offers. What is missing is no failure.

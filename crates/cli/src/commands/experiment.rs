@@ -1,17 +1,13 @@
-//! What compare, sweep, report and reproduce share: running a plan, its table, its page.
+//! What compare, sweep, report and reproduce share: running a plan, and its page.
 
 use crate::problems::Failure;
-use crate::table::{Align, render};
+use hopline_lab::Plan;
 use hopline_lab::animation::Window;
-use hopline_lab::comparison::{Comparison, GOODPUT, Gain};
+use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::How;
-use hopline_lab::metrics::{Key, Level};
-use hopline_lab::question::Asked;
 use hopline_lab::report;
-use hopline_lab::stats::Confidence;
 use hopline_lab::store::{REPORT, Start, Store};
-use hopline_lab::view::{self, Names, columns};
-use hopline_lab::{Estimate, Plan};
+use hopline_lab::view;
 use std::path::Path;
 
 pub(crate) use hopline_lab::output::ReportFile;
@@ -52,170 +48,10 @@ pub(crate) fn command() -> Vec<String> {
     std::iter::once("hopline".to_owned()).chain(words).collect()
 }
 
-/// The comparison as a table.
-pub(crate) fn describe(comparison: &Comparison) -> String {
-    let description = &comparison.description;
-    let interval = match comparison.runs {
-        0 | 1 => "; one run has no interval".to_owned(),
-        _ => format!("; ± is the {} interval of the mean", description.confidence()),
-    };
-    let points = counted(comparison.points.len(), "variant");
-    let runs = counted(comparison.runs as usize, "paired run");
-    let head = format!("{}: {points}, {runs}, seed {}{interval}\n\n", description.name, description.seed);
-    head + &table(comparison) + &failures(comparison)
-}
-
 /// What the exit code says of runs that failed.
 pub(crate) fn all_ran(comparison: &Comparison) -> Result<(), Failure> {
     match comparison.failed() {
         0 => Ok(()),
-        n => Err(Failure::Other(format!("{} failed", counted(n, "run")))),
+        n => Err(Failure::Other(format!("{n} run{} failed", if n == 1 { "" } else { "s" }))),
     }
-}
-
-/// "1 run", "2 runs".
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// Columns of one with hosts that move between base stations: title, metric, by how much that is multiplied, digits.
-const OF_HANDOFFS: [(&str, &str, f64, usize); 4] = [
-    ("handoffs", "handoffs", 1.0, 1),
-    ("handoff ms", "handoff_s", 1e3, 1),
-    ("pause ms", "handoff_pause_s", 1e3, 1),
-    ("lost %", "packet_loss_pct", 1.0, 2),
-];
-/// What a page has room for, and a terminal has not.
-const OF_PAGES: [&str; 3] = ["jain_2s", "delay_mean_s", "frames_per_segment"];
-
-fn table(comparison: &Comparison) -> String {
-    let points = &comparison.points;
-    let all: Vec<usize> = (0..points.len()).collect();
-    let question = &comparison.question;
-    let asked = |column: &Asked| {
-        *column == question.asked || question.bound.as_ref().is_some_and(|bound| bound.asked == *column)
-    };
-    let columns: Vec<Asked> = columns::of(comparison, &all)
-        .into_iter()
-        .filter(|column| asked(column) || !OF_PAGES.contains(&column.metric.name))
-        .collect();
-    let moves = points.iter().any(|point| point.estimate((Level::Run, "", "handoffs")).is_some());
-    let of_handoffs = if moves { &OF_HANDOFFS[..] } else { &[] };
-    let gains = comparison.gains(question.asked.key());
-    let right = |title: String| (title, Align::Right);
-    let mut header = vec![("variant".to_owned(), Align::Left)];
-    for column in &columns {
-        header.push(right(title(column)));
-        if *column == question.asked {
-            header
-                .push(right(if question.asked.key() == GOODPUT { "gain %" } else { "change %" }.to_owned()));
-        }
-    }
-    header.extend(of_handoffs.iter().map(|column| right(column.0.to_owned())));
-    header.extend([right("CPU s".to_owned()), ("fingerprint".to_owned(), Align::Left)]);
-    let row = |number: usize| {
-        let point = &points[number];
-        let cell = |key: Key<'_>, factor: f64, digits: usize| match point.estimate(key) {
-            Some(estimate) => with_interval(comparison, &estimate.scaled(factor), digits),
-            None => "-".to_owned(),
-        };
-        let mut row = vec![comparison.description.points[number].label.clone()];
-        for column in &columns {
-            let (factor, _) = column.metric.for_people();
-            row.push(cell(column.key(), factor, digits(column)));
-            if *column == question.asked {
-                row.push(gain(comparison, number, gains[number].as_ref()));
-            }
-        }
-        row.extend(
-            of_handoffs.iter().map(|&(_, name, factor, digits)| cell((Level::Run, "", name), factor, digits)),
-        );
-        row.extend([format!("{:.2}", point.cpu_s), point.fingerprint.to_string()]);
-        row
-    };
-    let header: Vec<(&str, Align)> = header.iter().map(|(title, align)| (title.as_str(), *align)).collect();
-    render(&header, &all.into_iter().map(row).collect::<Vec<_>>())
-}
-
-/// "goodput kb/s", "response p95 of http ms".
-fn title(column: &Asked) -> String {
-    let (_, unit) = column.metric.for_people();
-    let words = if column.metric.name == "jain" { "Jain".to_owned() } else { column.words() };
-    format!("{words} {unit}").trim_end().to_owned()
-}
-
-/// Digits after the point that a table shows of a metric.
-fn digits(column: &Asked) -> usize {
-    match (column.metric.unit, column.metric.name) {
-        ("%", _) => 2,
-        ("1", "jain" | "jain_2s") => 3,
-        _ => 1,
-    }
-}
-
-fn gain(comparison: &Comparison, point: usize, gain: Option<&Gain>) -> String {
-    if comparison.description.is_baseline(point) {
-        return "baseline".to_owned();
-    }
-    let Some((gain, percent)) = gain.and_then(|gain| Some((gain, gain.versus.percent?))) else {
-        return "-".to_owned();
-    };
-    match half_width(&percent, gain.confidence) {
-        Some(half) => format!("{:+.1} ± {half:.1}", percent.mean),
-        None => format!("{:+.1}", percent.mean),
-    }
-}
-
-fn with_interval(comparison: &Comparison, e: &Estimate, digits: usize) -> String {
-    match half_width(e, comparison.description.confidence()) {
-        Some(half) => format!("{:.digits$} ± {half:.digits$}", e.mean),
-        None => format!("{:.digits$}", e.mean),
-    }
-}
-
-fn half_width(e: &Estimate, confidence: Confidence) -> Option<f64> {
-    let interval = e.interval(confidence)?;
-    Some((interval.high - interval.low) / 2.0)
-}
-
-/// The answer in words, a paragraph for each group of points that are compared with each other; none of many.
-pub(crate) fn answer(comparison: &Comparison) -> String {
-    const MOST: usize = 4;
-    let experiments = view::experiments(comparison, Names::Full);
-    let asked = experiments.iter().filter(|e| e.variants.len() > 1 || e.limit.is_some());
-    let answers: Vec<String> = asked
-        .map(|e| {
-            let answer = report::Answer::of(e).text();
-            if e.name.is_empty() { answer } else { format!("{}: {answer}", e.name) }
-        })
-        .collect();
-    if answers.len() > MOST {
-        String::new()
-    } else {
-        answers.iter().map(|a| format!("\n{}\n", wrapped(a))).collect()
-    }
-}
-
-/// Lines of a terminal's width.
-fn wrapped(text: &str) -> String {
-    // Names have hyphens and are not torn apart.
-    textwrap::fill(text, textwrap::Options::new(110).word_splitter(textwrap::WordSplitter::NoHyphenation))
-}
-
-/// The runs that failed: a few of them, and how many there are.
-fn failures(comparison: &Comparison) -> String {
-    const SHOWN: usize = 5;
-    let points = comparison.points.iter().zip(&comparison.description.points);
-    let failed: Vec<String> = points
-        .flat_map(|(p, d)| {
-            p.failed.iter().map(move |(run, why)| format!("  {}, run {run}: {why}\n", d.label))
-        })
-        .collect();
-    if failed.is_empty() {
-        return String::new();
-    }
-    let more = failed.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!("  and {more} more\n") } else { String::new() };
-    let shown = failed.iter().take(SHOWN).cloned().collect::<String>();
-    format!("\n{} failed and not counted in:\n{shown}{more}", counted(failed.len(), "run"))
 }

@@ -6,6 +6,7 @@ use crate::console;
 use crate::problems::Failure;
 use hopline_lab::experiment::stored;
 use hopline_lab::store::{REPORT, Status};
+use hopline_lab::text;
 
 /// Rebuilds the tables and the page of stored results.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
@@ -15,11 +16,11 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     if args.json {
         return console::print(&format!("{}\n", comparison.json()));
     }
-    let mut text = experiment::describe(&comparison) + &experiment::answer(&comparison);
+    let mut shown = text::comparison::describe(&comparison) + &text::comparison::answer(&comparison);
     if store.status() == Status::Unfinished {
         let command = comparison.description.command.join(" ");
-        text.push_str(&format!("\nnot complete: {} runs are there; `{command}` goes on\n", store.len()));
+        shown.push_str(&format!("\nnot complete: {} runs are there; `{command}` goes on\n", store.len()));
     }
-    text.push_str(&format!("\nreport in {}\n", args.directory.join(REPORT).display()));
-    console::print(&text)
+    shown.push_str(&format!("\nreport in {}\n", args.directory.join(REPORT).display()));
+    console::print(&shown)
 }

@@ -5,8 +5,8 @@ use crate::args::Sweep as Args;
 use crate::console;
 use crate::problems::Failure;
 use crate::progress::Progress;
-use hopline_lab::Plan;
 use hopline_lab::experiment::How;
+use hopline_lab::{Plan, text};
 
 /// Runs a plan in a directory, or goes on with it.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
@@ -22,8 +22,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         console::print(&format!("{}\n", comparison.json()))?;
     } else {
         let place = args.output.display();
-        let text = experiment::describe(&comparison) + &experiment::answer(&comparison);
-        console::print(&format!("{text}\nresults and report.html in {place}\n"))?;
+        let shown = text::comparison::describe(&comparison) + &text::comparison::answer(&comparison);
+        console::print(&format!("{shown}\nresults and report.html in {place}\n"))?;
     }
     experiment::all_ran(&comparison)
 }

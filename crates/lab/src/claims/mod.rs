@@ -21,11 +21,13 @@ pub use selector::{OfSeveral, Selector};
 pub use tally::{Count, Heading, Kind, Tally};
 pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
+use crate::comparison::Comparison;
 use crate::metrics::{self, Level};
 use crate::plan::{Effort, Plan};
 use hopline_scenario::document::{self, Setting};
 use hopline_scenario::schema::{Section, check_document};
 use hopline_scenario::source::{Problem, Problems, Source};
+use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 
 /// Name of the file of claims in a paper's folder.
@@ -125,6 +127,21 @@ impl Register {
         Ok(Self { id, paper, rule, along, figures, claims })
     }
 
+    /// The numbers of the figures that are asked for: of the one called `figure`, or of all.
+    ///
+    /// # Errors
+    ///
+    /// There is no such figure.
+    pub fn chosen(&self, figure: Option<&str>) -> Result<Vec<usize>, Problem> {
+        let Some(asked) = figure else { return Ok((0..self.figures.len()).collect()) };
+        let found = self.figures.iter().position(|f| f.id == asked);
+        found.map(|number| vec![number]).ok_or_else(|| {
+            let known: Vec<&str> = self.figures.iter().map(|f| f.id.as_str()).collect();
+            Problem::new(format!("{} has no figure `{asked}`", self.id))
+                .help(format!("its figures are {}", known.join(", ")))
+        })
+    }
+
     /// The plan of a figure.
     ///
     /// # Errors
@@ -151,6 +168,25 @@ impl Register {
             Test::Measure(measure) => measure.figure == figure,
         })
     }
+}
+
+/// What was made of a paper, as `reproduce --json` prints it.
+#[must_use]
+pub fn json(
+    register: &Register,
+    made: &[(usize, &Comparison)],
+    evidence: &[Evidence<'_>],
+    effort: Effort,
+) -> Json {
+    let figures: Vec<_> = made.iter().map(|(n, c)| json!([register.figures[*n].id, c.json()])).collect();
+    json!({
+        "paper": register.paper,
+        "quick": effort == Effort::Quick,
+        "claims": evidence.iter().map(Evidence::json).collect::<Vec<_>>(),
+        "counts": Tally::of(evidence).json(),
+        "along": register.along,
+        "figures": figures,
+    })
 }
 
 impl Rule {

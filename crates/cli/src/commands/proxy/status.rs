@@ -3,9 +3,9 @@
 use crate::args::ProxyStatus as Args;
 use crate::console;
 use crate::problems::Failure;
-use crate::table::{Align, render};
 use hopline_daemon::Config;
 use hopline_daemon::status::{Condition, ProxyStatus, ReadingKind, Status};
+use hopline_lab::text::table::{Align, render};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::thread;

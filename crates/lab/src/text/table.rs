@@ -2,13 +2,16 @@
 
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
+    /// Left.
     Left,
+    /// Right.
     Right,
 }
 
 /// Rows under a header; columns two spaces apart.
-pub(crate) fn render(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+#[must_use]
+pub fn render(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0).max(header[column].0.chars().count())
@@ -30,7 +33,8 @@ pub(crate) fn render(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
 }
 
 /// Bits per second in kb/s.
-pub(crate) fn kbps(bps: f64) -> String {
+#[must_use]
+pub fn kbps(bps: f64) -> String {
     format!("{:.1}", bps / 1e3)
 }
 

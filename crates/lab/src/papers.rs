@@ -1,8 +1,7 @@
 //! The papers that hopline brings along.
 
-use crate::problems::Failure;
-use hopline_lab::Problem;
-use hopline_lab::claims::FILE;
+use crate::claims::FILE;
+use hopline_scenario::source::Problem;
 use rust_embed::Embed;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,8 @@ use tempfile::TempDir;
 struct Brought;
 
 /// A folder of papers.
-pub(crate) struct Papers {
+#[derive(Debug)]
+pub struct Papers {
     folder: PathBuf,
     /// Where the papers that hopline brings along are unpacked; removed at the end.
     _unpacked: Option<TempDir>,
@@ -23,16 +23,24 @@ pub(crate) struct Papers {
 
 impl Papers {
     /// The papers in `folder`, or those that hopline brings along.
-    pub(crate) fn open(folder: Option<&Path>) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// There is no room to unpack them.
+    pub fn open(folder: Option<&Path>) -> Result<Self, Problem> {
         if let Some(folder) = folder {
             return Ok(Self { folder: folder.to_owned(), _unpacked: None });
         }
-        let unpacked = unpack().map_err(|e| Failure::Other(format!("cannot unpack the papers: {e}")))?;
+        let unpacked = unpack().map_err(|e| Problem::new(format!("cannot unpack the papers: {e}")))?;
         Ok(Self { folder: unpacked.path().to_owned(), _unpacked: Some(unpacked) })
     }
 
     /// Names of the papers.
-    pub(crate) fn names(&self) -> Result<Vec<String>, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// A folder that cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, Problem> {
         let unreadable = |e| Problem::new(format!("{}: {e}", self.folder.display()));
         let entries = fs::read_dir(&self.folder).map_err(unreadable)?;
         let folders = entries.flatten().filter(|entry| entry.path().join(FILE).exists());
@@ -43,14 +51,17 @@ impl Papers {
     }
 
     /// The folder of a paper.
-    pub(crate) fn folder(&self, paper: &str) -> Result<PathBuf, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// There is no such paper.
+    pub fn folder(&self, paper: &str) -> Result<PathBuf, Problem> {
         let names = self.names()?;
         if names.iter().any(|name| name == paper) {
             return Ok(self.folder.join(paper));
         }
         Err(Problem::new(format!("there is no paper `{paper}`"))
-            .help(format!("the papers are {}", names.join(", ")))
-            .into())
+            .help(format!("the papers are {}", names.join(", "))))
     }
 }
 

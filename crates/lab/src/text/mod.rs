@@ -1,0 +1,6 @@
+//! Results as a terminal shows them.
+
+pub mod comparison;
+pub mod reproduction;
+pub mod run;
+pub mod table;

@@ -1,0 +1,88 @@
+//! What became of a paper's claims, as a terminal shows it.
+
+use super::comparison;
+use super::table::{Align, render};
+use crate::claims::{Evidence, Register, Tally, Verdict};
+use crate::comparison::Comparison;
+use crate::plan::Effort;
+use crate::{report, view};
+
+/// Every figure that was made, and what its claims came to.
+#[must_use]
+pub fn describe(
+    register: &Register,
+    made: &[(usize, &Comparison)],
+    evidence: &[Evidence<'_>],
+    effort: Effort,
+) -> String {
+    let figures = made.iter().map(|(_, figure)| comparison::describe(figure) + "\n").collect::<String>();
+    let judged = verdicts(register, evidence, effort) + &along(&view::claims(register, evidence, effort));
+    figures + &judged + &counts(evidence)
+}
+
+fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> String {
+    let header = [
+        ("claim", Align::Left),
+        ("scenario", Align::Left),
+        ("metric", Align::Left),
+        ("claimed", Align::Left),
+        ("measured", Align::Left),
+        ("verdict", Align::Left),
+    ];
+    let row = |e: &Evidence<'_>| {
+        let shown = view::claim(e);
+        let said = [e.why.clone(), e.runs()].into_iter().filter(|text| !text.is_empty());
+        let why = said.map(|text| format!(": {text}")).collect::<String>();
+        vec![
+            shown.id,
+            shown.scenario,
+            shown.metric,
+            e.claimed(),
+            view::measured(e),
+            format!("{}{why}", e.verdict.word()),
+        ]
+    };
+    let quick = match effort {
+        Effort::Quick => "\nQUICK: fewer runs than the plan says; a verdict may change with all of them.\n",
+        Effort::Full => "",
+    };
+    if evidence.is_empty() {
+        return format!("{}\n\nNo claim is judged by this alone.\n{quick}", register.paper);
+    }
+    let rows: Vec<Vec<String>> = evidence.iter().map(row).collect();
+    format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
+}
+
+/// How many claims agree, under each heading.
+fn counts(evidence: &[Evidence<'_>]) -> String {
+    let lines = Tally::of(evidence).lines();
+    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+}
+
+/// What becomes of claims along the key that the register names; nothing if it names none.
+fn along(claims: &report::Claims) -> String {
+    let values = claims.along_values();
+    if values.is_empty() {
+        return String::new();
+    }
+    let columns = values.iter().map(|value| (*value, Align::Right));
+    let header: Vec<_> =
+        [("claim", Align::Left), ("claimed", Align::Left)].into_iter().chain(columns).collect();
+    let cell = |claim: &report::Claim, value: &str| {
+        let at = claim.at(value);
+        at.map_or_else(String::new, |at| {
+            let measured = at.measured.as_ref().map_or_else(|| "-".to_owned(), report::Measured::text);
+            format!("{measured} {}", at.verdict.symbol())
+        })
+    };
+    let row = |claim: &report::Claim| {
+        let cells = values.iter().map(|value| cell(claim, value));
+        [claim.id.clone(), claim.claimed.clone()].into_iter().chain(cells).collect()
+    };
+    let judged = claims.claims.iter().filter(|claim| !claim.along.is_empty());
+    let agreeing = values.iter().map(|value| claims.agreeing(value));
+    let last = ["agree".to_owned(), String::new()].into_iter().chain(agreeing).collect();
+    let rows: Vec<Vec<String>> = judged.map(row).chain(std::iter::once(last)).collect();
+    let legend = Verdict::ALL.map(|verdict| format!("{} {}", verdict.symbol(), verdict.word())).join(", ");
+    format!("\nalong {} ({legend})\n\n{}", claims.along, render(&header, &rows))
+}
