@@ -3,11 +3,12 @@
 //! Runs are spread over threads and handed to a sink as they end. Which runs there are follows from the plan and from
 //! the results alone, never from the number of threads or from the order in which they end.
 
-use crate::plan::{Plan, Point, Runs};
+use crate::plan::{Keep, Plan, Runs};
 use crate::question::Asked;
 use crate::record::{Done, Record};
 use crate::run::{Interrupted, Watch, Work, untraced};
 use crate::stats::NextStep;
+use hopline_scenario::Scenario;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,8 +47,59 @@ pub enum ExecuteError<E> {
     Sink(E),
 }
 
-/// One run of one point.
-type Task = (usize, u64);
+/// A run of a point: numbers of both.
+pub type PointRun = (usize, u64);
+
+/// Which runs a plan needs: a first round of them, and more where it asks for precision.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    runs: u64,
+}
+
+impl Rounds {
+    /// The first round of `plan`.
+    #[must_use]
+    pub const fn of(plan: &Plan) -> Self {
+        match plan.runs {
+            Runs::Fixed(runs) => Self { runs },
+            Runs::Until { first, .. } => Self { runs: first },
+        }
+    }
+
+    /// Runs of each point, up to this round.
+    #[must_use]
+    pub const fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// The runs of this round that `sink` does not have. All points of a run are neighbours, so that an early look at a long
+    /// plan is a fair one.
+    pub fn missing<S: Sink>(&self, plan: &Plan, sink: &S) -> Vec<PointRun> {
+        let all = (1..=self.runs).flat_map(|run| (0..plan.points.len()).map(move |point| (point, run)));
+        all.filter(|&(point, run)| !sink.has(point, run)).collect()
+    }
+
+    /// Whether another round is needed, now that `sink` has all of this one; if so, this is it.
+    ///
+    /// # Errors
+    ///
+    /// Records that can no longer be read.
+    pub fn next<S: Sink>(&mut self, plan: &Plan, sink: &mut S) -> Result<bool, S::Error> {
+        let Runs::Until { precision, target, most, .. } = &plan.runs else { return Ok(false) };
+        let mut wanted = self.runs;
+        for point in 0..plan.points.len() {
+            let values = sink.values(point, target, self.runs)?;
+            // Values of a metric are finite; a point of which runs failed asks by those that did not.
+            if let Ok(NextStep::Runs(next)) = precision.next(&values, plan.confidence) {
+                wanted = wanted.max(next as u64);
+            }
+        }
+        let next = wanted.min(*most);
+        let more = next > self.runs;
+        self.runs = next.max(self.runs);
+        Ok(more)
+    }
+}
 
 /// Runs everything of `plan` that `sink` does not have yet, on `jobs` threads; `None`: as many as there are cores.
 /// Returns how many runs each point has.
@@ -62,55 +114,34 @@ pub fn execute<S: Sink>(
     watch: &dyn Watch,
 ) -> Result<u64, ExecuteError<S::Error>> {
     let jobs = jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let mut runs = match plan.runs {
-        Runs::Fixed(runs) => runs,
-        Runs::Until { first, .. } => first,
-    };
+    let mut rounds = Rounds::of(plan);
     loop {
-        round(plan, runs, jobs, sink, watch)?;
-        match more(plan, runs, sink).map_err(ExecuteError::Sink)? {
-            Some(next) => runs = next,
-            None => return Ok(runs),
+        let missing = rounds.missing(plan, sink);
+        watch.planned(work(plan, rounds.runs(), &missing, jobs));
+        on_threads(plan, &missing, jobs, sink, watch)?;
+        if !rounds.next(plan, sink).map_err(ExecuteError::Sink)? {
+            return Ok(rounds.runs());
         }
     }
 }
 
-/// How many runs each point needs next, if `runs` are not enough.
-fn more<S: Sink>(plan: &Plan, runs: u64, sink: &mut S) -> Result<Option<u64>, S::Error> {
-    let Runs::Until { precision, target, most, .. } = &plan.runs else { return Ok(None) };
-    let mut wanted = runs;
-    for point in 0..plan.points.len() {
-        let values = sink.values(point, target, runs)?;
-        // Values of a metric are finite; a point of which runs failed asks by those that did not.
-        if let Ok(NextStep::Runs(next)) = precision.next(&values, plan.confidence) {
-            wanted = wanted.max(next as u64);
-        }
-    }
-    let next = wanted.min(*most);
-    Ok((next > runs).then_some(next))
-}
-
-/// Runs 1 to `runs` of every point, as far as they are missing.
-fn round<S: Sink>(
+/// Makes `runs`, and hands them to `sink` as they end.
+fn on_threads<S: Sink>(
     plan: &Plan,
-    runs: u64,
+    runs: &[PointRun],
     jobs: usize,
     sink: &mut S,
     watch: &dyn Watch,
 ) -> Result<(), ExecuteError<S::Error>> {
-    // All points of a run are neighbours in this order, so that an early look at a long plan is a fair one.
-    let all = (1..=runs).flat_map(|run| (0..plan.points.len()).map(move |point| (point, run)));
-    let tasks: Vec<Task> = all.filter(|&(point, run)| !sink.has(point, run)).collect();
-    watch.planned(work(plan, runs, &tasks, jobs));
     let next = AtomicUsize::new(0);
     // Few records wait for the sink: memory does not grow with the number of runs.
     let (sender, receiver) = mpsc::sync_channel::<Result<Record, Interrupted>>(2 * jobs);
     std::thread::scope(|scope| {
-        for _ in 0..jobs.min(tasks.len()) {
-            let (sender, tasks, next) = (sender.clone(), &tasks, &next);
+        for _ in 0..jobs.min(runs.len()) {
+            let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                while let Some(&(point, run)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let record = one(plan, point, run, watch);
+                while let Some(&(point, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let record = one(&plan.points[point].scenario, (point, run), plan.keep, watch);
                     let last = record.is_err();
                     // The receiver goes when a record cannot be kept: nothing more is wanted then.
                     if sender.send(record).is_err() || last {
@@ -131,15 +162,17 @@ fn round<S: Sink>(
     })
 }
 
-fn work(plan: &Plan, runs: u64, tasks: &[Task], jobs: usize) -> Work {
+/// How much there is to do, of which `missing` is not done.
+#[must_use]
+pub fn work(plan: &Plan, runs: u64, missing: &[PointRun], jobs: usize) -> Work {
     let mut left_s = vec![0.0; plan.points.len()];
-    for &(point, _) in tasks {
+    for &(point, _) in missing {
         left_s[point] += plan.points[point].scenario.duration().as_secs_f64();
     }
     let total_s = plan.total_s(runs);
     Work {
         runs: runs * plan.points.len() as u64,
-        missing: tasks.len() as u64,
+        missing: missing.len() as u64,
         total_s,
         there_s: total_s - left_s.iter().sum::<f64>(),
         left_s,
@@ -147,9 +180,18 @@ fn work(plan: &Plan, runs: u64, tasks: &[Task], jobs: usize) -> Work {
     }
 }
 
-/// One run. What goes wrong in it is its result.
-fn one(plan: &Plan, point: usize, run: u64, watch: &dyn Watch) -> Result<Record, Interrupted> {
-    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(plan, &plan.points[point], run, watch)));
+/// Makes a run of `scenario`, which is that point of a plan. What goes wrong in it is its result.
+///
+/// # Errors
+///
+/// [`Interrupted`].
+pub fn one(
+    scenario: &Scenario,
+    (point, run): PointRun,
+    keep: Keep,
+    watch: &dyn Watch,
+) -> Result<Record, Interrupted> {
+    let simulated = catch_unwind(AssertUnwindSafe(|| simulate(scenario, run, keep, watch)));
     let result = match simulated {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(Failed::Interrupted)) => return Err(Interrupted),
@@ -164,10 +206,10 @@ enum Failed {
     Problems(String),
 }
 
-fn simulate(plan: &Plan, point: &Point, run: u64, watch: &dyn Watch) -> Result<Done, Failed> {
-    let spec = point.scenario.spec(run).map_err(|problems| Failed::Problems(problems.to_string()))?;
+fn simulate(scenario: &Scenario, run: u64, keep: Keep, watch: &dyn Watch) -> Result<Done, Failed> {
+    let spec = scenario.spec(run).map_err(|problems| Failed::Problems(problems.to_string()))?;
     let done = untraced(&spec, run, watch).map_err(|Interrupted| Failed::Interrupted)?;
-    Ok(Done::of(&spec, &done, run, plan.keep))
+    Ok(Done::of(&spec, &done, run, keep))
 }
 
 fn message(panic: &(dyn std::any::Any + Send)) -> &str {
@@ -178,7 +220,7 @@ fn message(panic: &(dyn std::any::Any + Send)) -> &str {
 /// Keeps records in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    records: BTreeMap<Task, Record>,
+    records: BTreeMap<PointRun, Record>,
 }
 
 impl Memory {

@@ -83,12 +83,22 @@ pub fn in_directory(
     path: &Path,
     start: Start,
 ) -> Result<(Comparison, Store), ExperimentError> {
+    let mut store = open(plan, how, path, start)?;
+    let runs = execute(plan, how.jobs, &mut store, how.watch)?;
+    Ok((complete(&mut store, runs)?, store))
+}
+
+/// Opens the directory `path` for the results of `plan`, to begin or to go on.
+///
+/// # Errors
+///
+/// [`ExperimentError`]: it holds something else, or what this build would not have made.
+pub fn open(plan: &Plan, how: How<'_>, path: &Path, start: Start) -> Result<Store, ExperimentError> {
     let description = Description::of(plan, how.command.to_vec())?;
     let mut store = Store::open(path, &description, start)?;
     repeats(plan, &mut store, path, how.watch)?;
     refuse_fewer(plan, &store, path)?;
-    let runs = execute(plan, how.jobs, &mut store, how.watch)?;
-    Ok((complete(&mut store, runs)?, store))
+    Ok(store)
 }
 
 /// The comparison of what is stored in `path`, complete or not; a complete one gets its tables anew.
@@ -148,8 +158,12 @@ pub fn animate(
     Ok(())
 }
 
-/// Writes the tables, and compares on the way.
-fn complete(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
+/// Writes the tables of an experiment whose points all have `runs` runs, and compares on the way.
+///
+/// # Errors
+///
+/// What cannot be read or written.
+pub fn complete(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
     let mut comparison = Comparison::new(store.description().clone(), runs);
     store.complete(runs, &mut |record| comparison.add(record, Detail::Flows))?;
     Ok(comparison)

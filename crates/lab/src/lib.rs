@@ -21,6 +21,7 @@ pub mod papers;
 pub mod plan;
 pub mod question;
 pub mod record;
+pub mod remote;
 pub mod report;
 pub mod run;
 pub mod stats;

@@ -16,6 +16,7 @@ use crate::stats::{CONFIDENCE, Confidence, Precision};
 use hopline_scenario::document::Setting;
 use hopline_scenario::source::{Problem, Problems};
 use hopline_scenario::{Axis, Scenario};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -78,7 +79,7 @@ pub enum Runs {
 }
 
 /// What is kept of a run beside the metrics of the run and of its flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keep {
     /// Per-second series.
     pub series: KeepSeries,
@@ -89,7 +90,7 @@ pub struct Keep {
 }
 
 /// Of which runs the per-second series are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeepSeries {
     /// Of run 1 of each point.
     FirstRun,
@@ -100,7 +101,7 @@ pub enum KeepSeries {
 }
 
 /// Whether the metrics of each node are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeepNodes {
     /// They are.
     Keep,
@@ -109,7 +110,7 @@ pub enum KeepNodes {
 }
 
 /// Whether the metrics of every two flows are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeepPairs {
     /// They are.
     Keep,

@@ -1,0 +1,152 @@
+//! A plan that can be carried to another machine.
+
+use super::records;
+use super::{Batch, RemoteError};
+use crate::digest::hex;
+use crate::execute::one;
+use crate::plan::{Keep, Plan, Point};
+use crate::run::{Interrupted, Watch};
+use hopline_scenario::Scenario;
+use hopline_scenario::document::Setting;
+use hopline_scenario::folder::Folder;
+use hopline_scenario::source::{Problems, Source};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, OnceLock};
+
+/// The documents of a plan, the files that they name, and what distinguishes its points.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Bundle {
+    version: String,
+    scenario: Text,
+    /// Where the scenario lies on its own machine: names of files begin with it.
+    folder: String,
+    files: Vec<Text>,
+    points: Vec<Settings>,
+    keep: Keep,
+    /// The scenario of all points, once it has been read.
+    #[serde(skip)]
+    base: OnceLock<Scenario>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Text {
+    name: String,
+    text: String,
+}
+
+/// What is put over the scenario at a point.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Settings {
+    settings: Vec<(String, Json)>,
+    /// Of the parameters that this makes.
+    sha256: String,
+}
+
+impl Bundle {
+    /// All that another machine needs to make runs of `plan`.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let first = &plan.points[0].scenario;
+        let text = |source: &Source| Text { name: source.name.clone(), text: source.text.clone() };
+        let named = plan.points.iter().flat_map(|point| point.scenario.sources().into_iter().skip(1));
+        let files: BTreeMap<&str, Text> = named.map(|source| (source.name.as_str(), text(source))).collect();
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario: text(first.source()),
+            folder: first.folder().path().display().to_string(),
+            files: files.into_values().collect(),
+            points: plan.points.iter().map(Settings::of).collect(),
+            keep: plan.keep,
+            base: OnceLock::new(),
+        }
+    }
+
+    /// The bundle as bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a bundle is made of strings and numbers")
+    }
+
+    /// The bundle that another machine made.
+    ///
+    /// # Errors
+    ///
+    /// Bytes of another version, or of nothing.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RemoteError> {
+        #[derive(Deserialize)]
+        struct Known {
+            version: String,
+        }
+        let damaged = |e: serde_json::Error| RemoteError::Damaged(e.to_string());
+        // A bundle of another version may look otherwise.
+        let Known { version } = serde_json::from_slice(bytes).map_err(damaged)?;
+        let ours = env!("CARGO_PKG_VERSION");
+        if version != ours {
+            return Err(RemoteError::OtherVersion { theirs: version, ours });
+        }
+        serde_json::from_slice(bytes).map_err(damaged)
+    }
+
+    /// Makes the runs of `batch`, and returns their records.
+    ///
+    /// # Errors
+    ///
+    /// A batch of another plan, or [`RemoteError::Interrupted`]. A run that fails is a result.
+    pub fn perform(&self, batch: &Batch, watch: &dyn Watch) -> Result<Vec<u8>, RemoteError> {
+        let mut scenarios: BTreeMap<usize, Scenario> = BTreeMap::new();
+        let mut made = Vec::with_capacity(batch.runs.len());
+        for &(point, run) in &batch.runs {
+            let scenario = match scenarios.entry(point) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.scenario(point)?),
+            };
+            let record = one(scenario, (point, run), self.keep, watch);
+            made.push(record.map_err(|Interrupted| RemoteError::Interrupted)?);
+        }
+        records::write(&made)
+    }
+
+    /// The scenario of all points, as its file has it.
+    fn base(&self) -> Result<&Scenario, RemoteError> {
+        if let Some(known) = self.base.get() {
+            return Ok(known);
+        }
+        let source = |text: &Text| Source { name: text.name.clone(), text: text.text.clone() };
+        let folder = Folder::carried(&self.folder, self.files.iter().map(source));
+        let base = Scenario::parse(Arc::new(source(&self.scenario)), folder, &[]);
+        let base = base.map_err(|e| RemoteError::Damaged(e.to_string()))?;
+        Ok(self.base.get_or_init(|| base))
+    }
+
+    fn scenario(&self, point: usize) -> Result<Scenario, RemoteError> {
+        let Some(wanted) = self.points.get(point) else {
+            return Err(RemoteError::Damaged(format!("there is no point {point}")));
+        };
+        let base = self.base()?;
+        let differs = |why: String| RemoteError::Differs { point, why };
+        let setting = |(path, value): &(String, Json)| Setting::of_value("setting", path, value);
+        let settings: Result<Vec<Setting>, _> = wanted.settings.iter().map(setting).collect();
+        let scenario = settings.map_err(Problems::from).and_then(|settings| base.with(&settings));
+        let scenario = scenario.map_err(|e| differs(e.to_string()))?;
+        if digest(&scenario) == wanted.sha256 {
+            Ok(scenario)
+        } else {
+            Err(differs("its parameters are others".into()))
+        }
+    }
+}
+
+impl Settings {
+    fn of(point: &Point) -> Self {
+        let settings = point.scenario.settings().iter().map(|s| (s.path.clone(), s.json()));
+        Self { settings: settings.collect(), sha256: digest(&point.scenario) }
+    }
+}
+
+fn digest(scenario: &Scenario) -> String {
+    hex(&Sha256::digest(scenario.parameters().to_string()))
+}

@@ -1,0 +1,174 @@
+//! The course of a plan whose runs are made elsewhere.
+
+use super::costs::Costs;
+use super::records;
+use super::{Batch, RemoteError};
+use crate::execute::{PointRun, Rounds, Sink};
+use crate::plan::Plan;
+use crate::record::Record;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a batch costs, if there is as much to do: enough for what carries it not to count.
+const AIM_S: f64 = 2.0;
+/// Most runs of a batch: its records are held in memory.
+const MOST_RUNS: usize = 500;
+
+/// Gives out batches, and takes what comes back.
+#[derive(Debug)]
+pub struct Course<S> {
+    plan: Plan,
+    sink: S,
+    rounds: Rounds,
+    waiting: VecDeque<PointRun>,
+    away: BTreeMap<u64, Vec<PointRun>>,
+    given: u64,
+    costs: Costs,
+}
+
+/// What there is to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This batch.
+    Batch(Batch),
+    /// Wait for what is away.
+    Wait,
+    /// Nothing: each point has so many runs.
+    Done(u64),
+}
+
+/// Why a course does not go on.
+#[derive(Debug)]
+pub enum CourseError<E> {
+    /// What came back is no result of the batch.
+    Remote(RemoteError),
+    /// A record could not be kept or read.
+    Sink(E),
+}
+
+impl<S: Sink> Course<S> {
+    /// The course of what `sink` does not have of `plan`.
+    pub fn new(plan: Plan, sink: S) -> Self {
+        let rounds = Rounds::of(&plan);
+        let costs = Costs::of(&plan);
+        let waiting = VecDeque::new();
+        let mut new = Self { plan, sink, rounds, waiting, away: BTreeMap::new(), given: 0, costs };
+        new.fill();
+        new
+    }
+
+    /// The plan.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The runs of this round that nobody has begun.
+    #[must_use]
+    pub const fn waiting(&self) -> &VecDeque<PointRun> {
+        &self.waiting
+    }
+
+    /// Runs of each point, as far as is known.
+    pub const fn runs(&self) -> u64 {
+        self.rounds.runs()
+    }
+
+    /// What is to be done next, by one of so many `workers`.
+    ///
+    /// # Errors
+    ///
+    /// Records that can no longer be read.
+    pub fn next(&mut self, workers: usize) -> Result<Next, S::Error> {
+        if self.waiting.is_empty() && self.away.is_empty() {
+            if !self.rounds.next(&self.plan, &mut self.sink)? {
+                return Ok(Next::Done(self.rounds.runs()));
+            }
+            self.fill();
+        }
+        if self.waiting.is_empty() {
+            return Ok(Next::Wait);
+        }
+        let batch = Batch { id: self.given, runs: self.some(workers) };
+        self.given += 1;
+        self.away.insert(batch.id, batch.runs.clone());
+        Ok(Next::Batch(batch))
+    }
+
+    /// Keeps what came back of batch `id`. Returns its records that are new: what came twice counts once.
+    ///
+    /// # Errors
+    ///
+    /// [`CourseError`]; the batch is given out again then.
+    pub fn take(&mut self, id: u64, result: &[u8]) -> Result<Vec<Record>, CourseError<S::Error>> {
+        let Some(asked) = self.away.get(&id) else { return Ok(Vec::new()) };
+        let records = match records::read(result).and_then(|records| answer(asked, records)) {
+            Ok(records) => records,
+            Err(error) => {
+                self.lost(id);
+                return Err(CourseError::Remote(error));
+            }
+        };
+        self.away.remove(&id);
+        let mut new = Vec::new();
+        for record in records {
+            if self.sink.has(record.point, record.run) {
+                continue;
+            }
+            if let Ok(done) = &record.result {
+                self.costs.learn(record.point, done);
+            }
+            self.sink.take(record.clone()).map_err(CourseError::Sink)?;
+            new.push(record);
+        }
+        Ok(new)
+    }
+
+    /// Batch `id` was lost with whoever had it: its runs come first now.
+    pub fn lost(&mut self, id: u64) {
+        for run in self.away.remove(&id).into_iter().flatten().rev() {
+            self.costs.waits(run.0);
+            self.waiting.push_front(run);
+        }
+    }
+
+    /// What was kept.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// The runs of this round that are not there wait.
+    fn fill(&mut self) {
+        self.waiting = self.rounds.missing(&self.plan, &self.sink).into();
+        for &(point, _) in &self.waiting {
+            self.costs.waits(point);
+        }
+    }
+
+    /// The next runs: as many as cost enough, and no more than leave something for other workers. One alone, as long as
+    /// nobody knows what it costs.
+    fn some(&mut self, workers: usize) -> Vec<PointRun> {
+        let aim_s = AIM_S.min(self.costs.waiting_s() / (2 * workers.max(1)) as f64);
+        let (mut batch, mut cost_s) = (Vec::new(), 0.0);
+        while let Some(&(point, run)) = self.waiting.front() {
+            let one_s = self.costs.of_run_s(point).unwrap_or(f64::INFINITY);
+            let full = batch.len() == MOST_RUNS || cost_s + one_s / 2.0 > aim_s;
+            if full && !batch.is_empty() {
+                break;
+            }
+            self.waiting.pop_front();
+            self.costs.goes(point);
+            batch.push((point, run));
+            cost_s += one_s;
+        }
+        batch
+    }
+}
+
+/// `records`, if they are what was asked for.
+fn answer(asked: &[PointRun], records: Vec<Record>) -> Result<Vec<Record>, RemoteError> {
+    let there: Vec<PointRun> = records.iter().map(|record| (record.point, record.run)).collect();
+    if there == asked {
+        Ok(records)
+    } else {
+        Err(RemoteError::Damaged(format!("runs {there:?} came back where {asked:?} were asked for")))
+    }
+}
