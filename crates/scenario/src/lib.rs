@@ -162,6 +162,12 @@ impl Scenario {
         animation.is_given().then(|| (Duration::from_secs_f64(animation.get(keys::animation::FROM_S)), to))
     }
 
+    /// What was written: the document, with everything that was put over it.
+    #[must_use]
+    pub fn written(&self) -> serde_json::Value {
+        parameters::plain(&self.document)
+    }
+
     /// Every parameter in effect, defaults included, by section.
     #[must_use]
     pub fn parameters(&self) -> serde_json::Value {

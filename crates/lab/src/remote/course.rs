@@ -61,10 +61,11 @@ impl<S: Sink> Course<S> {
         &self.plan
     }
 
-    /// The runs of this round that nobody has begun.
+    /// How many runs are there, of all points.
     #[must_use]
-    pub const fn waiting(&self) -> &VecDeque<PointRun> {
-        &self.waiting
+    pub fn there(&self) -> u64 {
+        let away: usize = self.away.values().map(Vec::len).sum();
+        self.rounds.runs() * self.plan.points.len() as u64 - (self.waiting.len() + away) as u64
     }
 
     /// Runs of each point, as far as is known.

@@ -36,7 +36,7 @@ pub use crate::question::Side;
 pub use crate::record::distribution::Times;
 pub use answer::{Answer, Part, Standing};
 pub use measured::Measured;
-pub use page::html;
+pub use page::{html, notebook};
 pub(crate) use picture::legible;
 
 use crate::stats::Confidence;

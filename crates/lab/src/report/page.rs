@@ -55,6 +55,34 @@ pub fn html(report: &Report) -> String {
     page.render().expect("the template is checked when it is compiled, and memory takes everything")
 }
 
+/// The answers, tables and first charts of `report` as a piece of HTML for a notebook: nothing moves, nothing is loaded, and its
+/// styles stay within it.
+#[must_use]
+pub fn notebook(report: &Report) -> String {
+    const MOST_SECTIONS: usize = 4;
+    let several = report.experiments.len() > 1;
+    let sections = report.experiments.iter().enumerate().take(MOST_SECTIONS);
+    let page = Notebook {
+        title: &report.title,
+        sections: sections.map(|(i, e)| Section::of(i, e, several)).collect(),
+        more: report.experiments.len().saturating_sub(MOST_SECTIONS),
+        style: nested(&(palette() + include_str!("../../templates/report.css"))),
+    };
+    page.render().expect("the template is checked when it is compiled, and memory takes everything")
+}
+
+/// `style` for nesting in the rule of one element: what is of the page is of that element.
+fn nested(style: &str) -> String {
+    let own = ["& { padding: 1rem 1.25rem; border-radius: 6px; }\n"];
+    let lines = style.lines().map(|line| match line.trim_start() {
+        rest if rest.starts_with("body {") || rest.starts_with(":root {") => {
+            line.replacen("body {", "& {", 1).replacen(":root {", "& {", 1)
+        }
+        _ => line.replace(":root{", "&{"),
+    });
+    lines.map(|line| line + "\n").chain(own.map(str::to_owned)).collect()
+}
+
 /// The colours of variants as CSS variables, on light and on dark ground, and the classes that use them.
 fn palette() -> String {
     let variables = |pick: fn(&(&'static str, &'static str)) -> &'static str| {
@@ -76,6 +104,15 @@ struct Page<'a> {
     sections: Vec<Section<'a>>,
     style: String,
     script: String,
+}
+
+#[derive(Template)]
+#[template(path = "notebook.html")]
+struct Notebook<'a> {
+    title: &'a str,
+    sections: Vec<Section<'a>>,
+    more: usize,
+    style: String,
 }
 
 struct Section<'a> {

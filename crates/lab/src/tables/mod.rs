@@ -4,12 +4,14 @@
 
 mod batch;
 mod cell;
+mod estimates;
 mod heads;
 #[cfg(test)]
 mod tests;
 
 pub use batch::{Batch, without_empty};
 pub use cell::{Cell, Column, Kind};
+pub use estimates::estimates;
 pub use heads::Heads;
 
 use crate::metrics::{CATALOGUE, Level};

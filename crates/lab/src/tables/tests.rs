@@ -6,8 +6,9 @@ use crate::execute::Memory;
 use crate::run::Unwatched;
 use crate::testing::{TWO_HOPS, scenario};
 use crate::{Plan, execute::execute};
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
+use arrow_array::types::{Float64Type, UInt64Type};
 
 fn made() -> (Heads, Vec<Record>) {
     let axis = hopline_scenario::parse_vary("tcp.window=2,unclamped").expect("an axis");
@@ -57,4 +58,28 @@ fn a_run_that_failed_has_a_row_of_runs_and_no_other() {
 fn a_single_run_has_no_heads() {
     let names: Vec<String> = Table::Series.columns(&Heads::none()).into_iter().map(|c| c.name).collect();
     assert_eq!(names[..2], ["run", "flow"]);
+}
+
+#[test]
+fn estimates_say_what_the_comparison_says() {
+    let axis = hopline_scenario::parse_vary("tcp.window=2,unclamped").expect("an axis");
+    let plan = Plan::new(&scenario(TWO_HOPS), &[axis]).expect("a plan");
+    let mut memory = Memory::default();
+    let runs = execute(&plan, None, &mut memory, &Unwatched).expect("nobody interrupts");
+    let description = Description::of(&plan, Vec::new()).expect("it resolves");
+    let comparison = crate::Comparison::of(description, runs, &memory.into_records());
+    let table = estimates(&comparison).expect("whole rows");
+    assert_eq!(text(&table, "metric")[..2], ["aggregate_goodput_bps"; 2], "what is asked comes first");
+    let json = comparison.json();
+    let real = |name: &str, row: usize| {
+        let column = table.column_by_name(name).expect("it is there").as_primitive::<Float64Type>();
+        (!column.is_null(row)).then(|| column.value(row))
+    };
+    for (row, variant) in json["variants"].as_array().expect("a list").iter().enumerate() {
+        assert_eq!(real("mean", row), variant["goodput_bps"]["mean"].as_f64());
+        assert_eq!(real("low", row), variant["goodput_bps"]["interval"][0].as_f64());
+        assert_eq!(real("gain_pct", row), variant["gain_pct"]["mean"].as_f64());
+        assert_eq!(real("gain_high_pct", row), variant["gain_pct"]["interval"][1].as_f64());
+        assert_eq!(real("gain_p", row), variant["gain_p"].as_f64());
+    }
 }

@@ -1,0 +1,109 @@
+//! What is to be run.
+
+use crate::errors;
+use crate::scenario::{Scenario, settings};
+use hopline_lab::plan::Effort;
+use hopline_scenario::document::Setting;
+use hopline_scenario::source::{Origin, Source};
+use hopline_scenario::{Axis, Question};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Points, and how often to run each.
+#[pyclass(frozen, module = "hopline._hopline")]
+#[derive(Debug)]
+pub(crate) struct Plan(pub(crate) hopline_lab::Plan);
+
+#[pymethods]
+impl Plan {
+    /// The product of `vary`, keys with lists of values in JSON, over `scenario`; `None`: what its `[sweep]` says.
+    #[staticmethod]
+    fn product(
+        py: Python<'_>,
+        scenario: &Scenario,
+        vary: Option<Vec<(String, Vec<String>)>>,
+        metric: Option<&str>,
+        bound: Option<&str>,
+    ) -> PyResult<Self> {
+        let axes = match vary {
+            None => scenario.0.sweep().map_err(|e| errors::problems(&e))?,
+            Some(vary) => vary.iter().map(axis).collect::<PyResult<_>>()?,
+        };
+        let question = question(metric, bound);
+        let plan = py.detach(|| hopline_lab::Plan::new(&scenario.0, &axes).and_then(|p| p.asking(question)));
+        plan.map(Self).map_err(|e| errors::problems(&e))
+    }
+
+    /// The plan in the file `path`, with settings over every point.
+    #[staticmethod]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        given: Vec<(String, String)>,
+        effort: &str,
+        metric: Option<&str>,
+        bound: Option<&str>,
+    ) -> PyResult<Self> {
+        let over = settings("set", &given)?;
+        let (effort, question) = (effort_of(effort), question(metric, bound));
+        let plan = py.detach(|| hopline_lab::Plan::load(&path, &over, effort)?.asking(question));
+        plan.map(Self).map_err(|e| errors::problems(&e))
+    }
+
+    /// The plan that `text` describes, called `name`; it names its scenario relative to `folder`.
+    #[staticmethod]
+    fn parse(
+        py: Python<'_>,
+        json: &str,
+        name: &str,
+        folder: PathBuf,
+        given: Vec<(String, String)>,
+        effort: &str,
+        metric: Option<&str>,
+        bound: Option<&str>,
+    ) -> PyResult<Self> {
+        let value = crate::scenario::value(json)?;
+        let source = hopline_scenario::written::document(name, &value).map_err(errors::problem)?;
+        let over = settings("set", &given)?;
+        let (effort, question) = (effort_of(effort), question(metric, bound));
+        let plan =
+            py.detach(|| hopline_lab::Plan::parse(&source, &folder, "plan", &over, effort)?.asking(question));
+        plan.map(Self).map_err(|e| errors::problems(&e))
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Labels of its points.
+    #[getter]
+    fn labels(&self) -> Vec<&str> {
+        self.0.points.iter().map(|point| point.label.as_str()).collect()
+    }
+}
+
+/// One key and its values.
+fn axis((key, values): &(String, Vec<String>)) -> PyResult<Axis> {
+    let setting = |json: &String| {
+        Setting::of_value("vary", key, &crate::scenario::value(json)?).map_err(errors::problem)
+    };
+    values.iter().map(setting).collect()
+}
+
+/// How much of a plan is run.
+pub(crate) fn effort_of(word: &str) -> Effort {
+    if word == "quick" { Effort::Quick } else { Effort::Full }
+}
+
+/// What is asked, in words.
+pub(crate) fn question(metric: Option<&str>, bound: Option<&str>) -> Question {
+    let part = |name: &str, text: Option<&str>| {
+        let text = text?;
+        let source = Arc::new(Source { name: name.to_owned(), text: text.to_owned() });
+        Some((text.to_owned(), Origin { source, span: 0..text.len() }))
+    };
+    Question { metric: part("metric", metric), bound: part("bound", bound) }
+}

@@ -1,0 +1,170 @@
+//! A comparison, and the records behind it.
+
+use crate::errors;
+use crate::plan::question;
+use crate::single::{table_named, write_report};
+use crate::table::Table;
+use hopline_lab::comparison::{self, json_with_runs};
+use hopline_lab::question::Asked;
+use hopline_lab::record::Record;
+use hopline_lab::store::{Store, StoreError};
+use hopline_lab::tables::{self, Batch, Heads};
+use hopline_lab::{report, text, view};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// What the runs of an experiment say.
+#[pyclass(frozen, module = "hopline._hopline")]
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    pub(crate) comparison: hopline_lab::Comparison,
+    pub(crate) records: Records,
+}
+
+/// Where the records are.
+#[derive(Debug)]
+pub(crate) enum Records {
+    /// In memory, by point and run.
+    Here(Vec<Record>),
+    /// In this directory.
+    Kept(PathBuf),
+    /// Nowhere: they were let go.
+    None,
+}
+
+impl Records {
+    /// Hands each of the first `runs` runs of all points to `each`.
+    fn each(&self, runs: u64, mut each: impl FnMut(Record)) -> Result<(), StoreError> {
+        match self {
+            Self::None => Ok(()),
+            Self::Here(records) => {
+                records.iter().cloned().for_each(each);
+                Ok(())
+            }
+            Self::Kept(path) => Store::read(path)?.each(runs, |record| {
+                each(record);
+                Ok(())
+            }),
+        }
+    }
+}
+
+#[pymethods]
+impl Comparison {
+    /// The comparison as `hopline compare --json` prints it; without every run, as `hopline sweep --json` does.
+    fn json(&self, py: Python<'_>, with_runs: bool) -> PyResult<String> {
+        py.detach(|| {
+            if !with_runs {
+                return Ok(self.comparison.json().to_string());
+            }
+            let mut records = Vec::new();
+            self.records.each(self.comparison.runs, |record| records.push(record))?;
+            Ok(json_with_runs(&self.comparison, &records).to_string())
+        })
+        .map_err(|e| errors::store(&e))
+    }
+
+    /// The table and the answer as the command prints them.
+    #[getter]
+    fn text(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            text::comparison::describe(&self.comparison) + &text::comparison::answer(&self.comparison)
+        })
+    }
+
+    /// The answer alone, a paragraph for each group of variants that are compared with each other.
+    #[getter]
+    fn answer(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            let experiments = view::experiments(&self.comparison, view::Names::Full);
+            let answers = experiments.iter().map(|e| report::Answer::of(e).text());
+            answers.collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    /// A table by name: `runs`, `metrics`, `flows`, `series`, `neighborhoods`.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let table = table_named(name)?;
+        let heads = Heads::of(&self.comparison.description);
+        let mut batch = Batch::new(&table.columns(&heads));
+        let read = py.detach(|| {
+            self.records.each(self.comparison.runs, |record| table.add(&heads, &record, &mut batch))
+        });
+        read.map_err(|e| errors::store(&e))?;
+        Table::of(table.whole(&heads, batch))
+    }
+
+    /// Means and gains with their intervals.
+    fn estimates(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::of(py.detach(|| tables::estimates(&self.comparison)))
+    }
+
+    /// The answer, the table and the charts, for a notebook.
+    fn html(&self, py: Python<'_>) -> String {
+        py.detach(|| report::notebook(&view::report(&self.comparison)))
+    }
+
+    /// Writes the page.
+    fn report(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        write_report(py, path, &self.comparison)
+    }
+
+    /// The same runs, asked something else.
+    fn asking(&self, metric: Option<&str>, bound: Option<&str>) -> PyResult<Self> {
+        let asked = self.comparison.clone().asking(&question(metric, bound)).map_err(errors::problem)?;
+        let records = match &self.records {
+            Records::Here(records) => Records::Here(records.clone()),
+            Records::Kept(path) => Records::Kept(path.clone()),
+            Records::None => Records::None,
+        };
+        Ok(Self { comparison: asked, records })
+    }
+
+    /// Values that the question's metric has in the runs of each variant, with those of its baseline: what the report draws.
+    #[getter]
+    fn asked(&self) -> PyResult<Vec<(String, Vec<f64>)>> {
+        let Asked { .. } = &self.comparison.question.asked;
+        let key = self.comparison.question.asked.key();
+        let points = self.comparison.points.iter().zip(&self.comparison.description.points);
+        Ok(points.map(|(point, d)| (d.label.clone(), point.all(key).unwrap_or_default().to_vec())).collect())
+    }
+
+    /// How delays and response times are distributed in run 1 of each variant, in JSON.
+    #[getter]
+    fn distributions(&self) -> PyResult<String> {
+        let points = self.comparison.points.iter().zip(&self.comparison.description.points);
+        let all: Vec<_> = points.map(|(point, d)| (&d.label, &point.distributions)).collect();
+        serde_json::to_string(&all).map_err(errors::internal)
+    }
+
+    /// The network of run 1 of the first variant, in JSON.
+    #[getter]
+    fn map(&self) -> PyResult<String> {
+        serde_json::to_string(&self.comparison.description.map).map_err(errors::internal)
+    }
+
+    /// Runs that failed: variant, number and why.
+    #[getter]
+    fn failed(&self) -> Vec<(String, u64, String)> {
+        let points = self.comparison.points.iter().zip(&self.comparison.description.points);
+        let of_point =
+            |(point, d): (&comparison::PointResult, &hopline_lab::description::PointDescription)| {
+                let label = d.label.clone();
+                point
+                    .failed
+                    .iter()
+                    .map(move |(run, why)| (label.clone(), *run, why.clone()))
+                    .collect::<Vec<_>>()
+            };
+        points.flat_map(of_point).collect()
+    }
+
+    /// Directory in which the records are kept, if they are.
+    #[getter]
+    fn directory(&self) -> Option<PathBuf> {
+        match &self.records {
+            Records::Kept(path) => Some(path.clone()),
+            Records::Here(_) | Records::None => None,
+        }
+    }
+}

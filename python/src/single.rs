@@ -1,0 +1,115 @@
+//! A single run.
+
+use crate::errors;
+use crate::scenario::Scenario;
+use crate::table::Table;
+use crate::watched::watched;
+use hopline_lab::description::Description;
+use hopline_lab::output::ReportFile;
+use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries, Plan};
+use hopline_lab::record::{Done, Record};
+use hopline_lab::tables::{self, Heads};
+use hopline_lab::{Comparison, Work, report, run::untraced, text, view};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// What came of a run.
+#[pyclass(frozen, module = "hopline._hopline")]
+#[derive(Debug)]
+pub(crate) struct Single {
+    record: Record,
+    comparison: Comparison,
+    text: String,
+}
+
+/// Run number `number` of `scenario`.
+#[pyfunction]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &Scenario,
+    number: u64,
+    command: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Single> {
+    const KEEP: Keep = Keep { series: KeepSeries::All, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop };
+    let scenario = &scenario.0;
+    let made = watched(py, progress, |watch| {
+        // What is wrong with its question is said before anything is run.
+        let plan = Plan::new(scenario, &[])?;
+        let spec = scenario.spec(number)?;
+        let total_s = scenario.duration().as_secs_f64();
+        watch.planned(Work { runs: 1, missing: 1, total_s, left_s: vec![total_s], ..Work::default() });
+        let Ok(run) = untraced(&spec, number, watch) else { return Ok(None) };
+        watch.ended(0, total_s, run.cpu_s);
+        let done = Done::of(&spec, &run, number, KEEP);
+        let text = text::run::describe(scenario, &spec, number, &run, &done);
+        let description = Description::of_run(&plan, command, number)?;
+        let comparison = Comparison::of_run(description, number, done.clone());
+        Ok(Some(Single { record: Record { point: 0, run: number, result: Ok(done) }, comparison, text }))
+    })?;
+    made.map_err(|e| errors::problems(&e))?.ok_or_else(errors::interrupted)
+}
+
+#[pymethods]
+impl Single {
+    /// The run as `hopline run --json` prints it.
+    #[getter]
+    fn json(&self) -> String {
+        self.record.json().to_string()
+    }
+
+    /// The run as `hopline run` prints it.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Table number `table`, by name.
+    fn table(&self, name: &str) -> PyResult<Table> {
+        Table::of(table_named(name)?.batch(&Heads::none(), [&self.record]))
+    }
+
+    /// The page of `hopline run --report`, for a notebook.
+    fn html(&self) -> String {
+        report::notebook(&view::report(&self.comparison))
+    }
+
+    /// How delays and response times are distributed, in JSON.
+    #[getter]
+    fn distributions(&self) -> PyResult<String> {
+        serde_json::to_string(&self.comparison.points[0].distributions).map_err(errors::internal)
+    }
+
+    /// The network, in JSON.
+    #[getter]
+    fn map(&self) -> PyResult<String> {
+        serde_json::to_string(&self.comparison.description.map).map_err(errors::internal)
+    }
+
+    /// Writes the page.
+    fn report(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        write_report(py, path, &self.comparison)
+    }
+}
+
+/// Writes the page of `comparison` to `path`: whole, or not at all.
+pub(crate) fn write_report(py: Python<'_>, path: PathBuf, comparison: &Comparison) -> PyResult<()> {
+    py.detach(|| {
+        let file = ReportFile::new(path);
+        file.check()?;
+        file.write(&report::html(&view::report(comparison)))
+    })
+    .map_err(|e| errors::output(&e))
+}
+
+/// The table called `name`.
+pub(crate) fn table_named(name: &str) -> PyResult<tables::Table> {
+    match name {
+        "runs" => Ok(tables::Table::Runs),
+        "metrics" => Ok(tables::Table::Metrics),
+        "flows" => Ok(tables::Table::Flows),
+        "series" => Ok(tables::Table::Series),
+        "neighborhoods" => Ok(tables::Table::Neighborhoods),
+        _ => Err(errors::internal(format!("there is no table {name}"))),
+    }
+}
