@@ -1,5 +1,67 @@
-"""hopline: which TCP settings work best over your multi-hop wireless network?"""
+"""hopline: which TCP settings work best over *your* multi-hop wireless network?
 
-from hopline._hopline import __version__
+A network is described in a file or a dict, simulated packet by packet, with paired runs on all cores, and answered with
+confidence intervals. The same inputs give the same fingerprint, here, by the ``hopline`` command, and on every machine.
 
-__all__ = ["__version__"]
+>>> import hopline as hl
+>>> scenario = hl.Scenario(
+...     duration_s=20,
+...     radio={"preset": "ns2-wavelan"},
+...     nodes={"layout": "chain", "count": 5, "spacing_m": 200},
+...     flow=[{"src": "n0", "dst": "n4"}],
+... )
+>>> result = hl.compare(scenario, vary={"tcp.window": [2, 8, "unclamped"]}, runs=5)
+>>> result.variants[0]
+'tcp.window=2'
+"""
+
+from hopline import errors, executors
+from hopline._api import compare, papers, report, reproduce, run, sweep
+from hopline._hopline import Table, __version__
+from hopline.errors import (
+    Error,
+    FailedRunsWarning,
+    Problem,
+    RemoteError,
+    ResultsError,
+    ScenarioError,
+    VersionError,
+    WorkersError,
+)
+from hopline.results import Comparison, Reproduction, Run
+from hopline.scenario import Scenario
+
+__all__ = [
+    "Comparison",
+    "Error",
+    "FailedRunsWarning",
+    "Problem",
+    "RemoteError",
+    "Reproduction",
+    "ResultsError",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "VersionError",
+    "WorkersError",
+    "__version__",
+    "compare",
+    "errors",
+    "executors",
+    "papers",
+    "plot",
+    "report",
+    "reproduce",
+    "run",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> object:
+    # matplotlib is loaded by those who draw.
+    if name == "plot":
+        import importlib
+
+        return importlib.import_module("hopline.plot")
+    raise AttributeError(f"module 'hopline' has no attribute {name!r}")

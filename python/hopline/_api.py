@@ -1,0 +1,272 @@
+"""The functions of the package."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+from hopline import _hopline, _progress
+from hopline._course import drive
+from hopline._progress import Told
+from hopline.errors import FailedRunsWarning
+from hopline.results import Comparison, Reproduction, Run
+from hopline.scenario import PathLike, Scenario, to_json
+
+ScenarioLike = Scenario | PathLike | Mapping[str, Any]
+Vary = Mapping[str, Iterable[Any]]
+
+
+def run(
+    scenario: ScenarioLike,
+    run: int = 1,
+    *,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    progress: bool | Told | None = None,
+) -> Run:
+    """Runs a scenario once.
+
+    >>> scenario = Scenario(duration_s=10, radio={}, nodes={"layout": "chain", "count": 3, "spacing_m": 200},
+    ...                     flow=[{"src": "n0", "dst": "n2"}])
+    >>> run(scenario).fingerprint == run(scenario).fingerprint
+    True
+
+    Args:
+        scenario: a scenario, a dict with its keys, or the path of its file.
+        run: number of the run, from 1: each has its own random numbers, and its own places where nodes are random.
+        set: dotted keys and values that are put over the scenario, as ``--set`` of the command.
+        seed: seed of the experiment.
+        progress: ``False``: none; a function of four numbers (virtual seconds done and in all, runs done and in all) is called
+            now and then; by default a bar by tqdm where there is a terminal or notebook.
+
+    Raises:
+        ScenarioError: what is wrong with the scenario.
+    """
+    scenario = _scenario(scenario, set, seed)
+    command = _command("run", scenario, [f"--run={run}"] if run != 1 else [])
+    with _Shown(progress) as shown:
+        return Run(_hopline.run(scenario._core, run, command, shown))
+
+
+def compare(
+    scenario: ScenarioLike,
+    vary: Vary | None = None,
+    runs: int | None = None,
+    *,
+    metric: str | None = None,
+    bound: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    output: PathLike | None = None,
+    force: bool = False,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | Told | None = None,
+) -> Comparison:
+    """Compares variants of a scenario over paired runs: run 3 of every variant meets the same random numbers.
+
+    >>> scenario = Scenario(duration_s=10, radio={}, nodes={"layout": "chain", "count": 5, "spacing_m": 200},
+    ...                     flow=[{"src": "n0", "dst": "n4"}])
+    >>> result = compare(scenario, vary={"tcp.window": [2, 8]}, runs=5)
+    >>> result.variants
+    ['tcp.window=2', 'tcp.window=8']
+
+    Args:
+        scenario: a scenario, a dict with its keys, or the path of its file.
+        vary: keys and the values that each takes; all combinations are compared, and the first is the baseline. By default what
+            ``[sweep]`` of the scenario says.
+        runs: runs of each variant; by default as the scenario says.
+        metric: what variants are compared by, such as ``"response_p95 of http"``; by default goodput.
+        bound: what a variant must keep besides, such as ``"goodput of bulk > 300 kb/s"``.
+        set: dotted keys and values that are put over the scenario.
+        seed: seed of the experiment.
+        output: a directory that keeps all runs, their tables and the report; a call that was interrupted goes on from there.
+        force: begin anew whatever is there.
+        jobs: threads; by default as many as there are cores.
+        executor: who makes the runs instead of threads here: any :class:`concurrent.futures.Executor`, or one of
+            :mod:`hopline.executors`.
+        progress: as :func:`run` takes it.
+
+    Raises:
+        ScenarioError: what is wrong with the scenario, with what is varied, or with the question.
+        ResultsError: `output` holds something else.
+    """
+    scenario = _scenario(scenario, set, seed, {} if runs is None else {"runs": runs})
+    axes = None if vary is None else [(key, [to_json(value) for value in values]) for key, values in vary.items()]
+    words = [word for key, values in (vary or {}).items() for word in ("--vary", f"{key}={','.join(map(str, values))}")]
+    command = _command("compare", scenario, words + _asked(metric, bound))
+    plan = _hopline.Plan.product(scenario._core, axes, metric, bound)
+    return _experiment(plan, output, force, jobs, executor, progress, command)
+
+
+def sweep(
+    plan: PathLike | Mapping[str, Any],
+    output: PathLike | None = None,
+    *,
+    executor: Executor | None = None,
+    quick: bool = False,
+    metric: str | None = None,
+    bound: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    force: bool = False,
+    jobs: int | None = None,
+    progress: bool | Told | None = None,
+) -> Comparison:
+    """Runs a plan: many points, many runs, killed and resumed at will.
+
+    What ``hopline sweep`` began goes on here, and the other way round. The tables in `output` are the same, byte for byte,
+    whoever makes the runs, in whatever order, and whoever dies meanwhile.
+
+    Args:
+        plan: path of a plan file, or a dict with its keys.
+        output: the directory that keeps all runs; by default they are kept in memory.
+        executor: who makes the runs instead of threads here: any :class:`concurrent.futures.Executor`, or one of
+            :mod:`hopline.executors`.
+        quick: only the plan's ``quick_runs`` runs of each point.
+        metric, bound: what is asked, as :func:`compare` takes it.
+        set: dotted keys and values that are put over every point.
+        force: begin anew whatever is there.
+        jobs: threads, without an executor; by default as many as there are cores.
+        progress: as :func:`run` takes it.
+
+    Raises:
+        ScenarioError: what is wrong with the plan.
+        ResultsError: `output` holds another plan, or something else.
+        VersionError: `output` or a worker is of another version of hopline.
+        WorkersError: the executor is broken. What was run is kept, and the same call goes on.
+    """
+    effort, given = "quick" if quick else "full", _pairs(set)
+    if isinstance(plan, Mapping):
+        read = _hopline.Plan.parse(to_json(dict(plan)), "plan", Path(), given, effort, metric, bound)
+        command = ["hopline", "sweep", "plan.toml"]
+    else:
+        read = _hopline.Plan.load(plan, given, effort, metric, bound)
+        command = ["hopline", "sweep", os.fspath(plan)]
+    command += ["--quick"] * quick + _set_words(set) + _asked(metric, bound)
+    if output is not None:
+        command += ["-o", os.fspath(output)]
+    return _experiment(read, output, force, jobs, executor, progress, command)
+
+
+def report(directory: PathLike, *, metric: str | None = None, bound: str | None = None) -> Comparison:
+    """What is stored in a directory of :func:`sweep` or :func:`compare`, complete or not; its tables and report are made anew.
+
+    Args:
+        directory: where the results are.
+        metric, bound: what is asked, as :func:`compare` takes it; by default what was asked before.
+
+    Raises:
+        ResultsError: there are no results.
+    """
+    return Comparison(_hopline.stored(directory, metric, bound))
+
+
+def reproduce(
+    paper: str,
+    figure: str | None = None,
+    *,
+    quick: bool = False,
+    output: PathLike | None = None,
+    papers: PathLike | None = None,
+    set: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    progress: bool | Told | None = None,
+) -> Reproduction:
+    """Runs the plans of a paper, and holds what it claims against what is measured.
+
+    Args:
+        paper: which one: :func:`papers` lists them.
+        figure: one of its figures; by default all.
+        quick: fewer runs than the plans say; a verdict may change with all of them.
+        output: a directory that keeps the runs, a folder a figure.
+        papers: a folder of papers other than those that hopline brings along.
+        set: dotted keys and values that are put over every point.
+        jobs: threads; by default as many as there are cores.
+        progress: as :func:`run` takes it.
+    """
+    command = ["hopline", "reproduce", paper, *([figure] if figure else []), *(["--quick"] * quick)]
+    with _Shown(progress) as shown:
+        core = _hopline.reproduce(
+            paper, figure, "quick" if quick else "full", papers, output, _pairs(set), jobs, command, shown
+        )
+    return Reproduction(core)
+
+
+def papers(folder: PathLike | None = None) -> dict[str, dict[str, str]]:
+    """The papers that can be reproduced, and the figures of each with their titles.
+
+    >>> "chain" in papers()["tpa"]
+    True
+    """
+    return {name: dict(figures) for name, _title, figures in _hopline.papers(folder)}
+
+
+class _Shown:
+    """Progress, shown for as long as something goes on."""
+
+    def __init__(self, progress: bool | Told | None) -> None:
+        self._shown = _progress.chosen(progress)
+
+    def __enter__(self) -> _progress.Bar | _progress.Teller | None:
+        return self._shown
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown is not None:
+            self._shown.close()
+
+
+def _experiment(
+    plan: _hopline.Plan,
+    output: PathLike | None,
+    force: bool,
+    jobs: int | None,
+    executor: Executor | None,
+    progress: bool | Told | None,
+    command: list[str],
+) -> Comparison:
+    start = "anew" if force else "resume"
+    with _Shown(progress) as shown:
+        if executor is None:
+            core = _hopline.compare(plan, output, start, jobs, command, shown)
+        else:
+            core = drive(_hopline.Course(plan, output, start, command), executor, shown)
+    result = Comparison(core)
+    if failed := result.failed:
+        first, number, why = failed[0]
+        message = f"{len(failed)} of the runs failed and are not counted in; {first}, run {number}: {why}"
+        warnings.warn(message, FailedRunsWarning, stacklevel=3)
+    return result
+
+
+def _scenario(
+    scenario: ScenarioLike, set: Mapping[str, Any] | None, seed: int | None, more: Mapping[str, Any] | None = None
+) -> Scenario:
+    scenario = scenario if isinstance(scenario, Scenario) else Scenario(scenario)
+    over = {**(set or {}), **({} if seed is None else {"seed": seed}), **(more or {})}
+    return scenario.set(over) if over else scenario
+
+
+def _pairs(settings: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    return [(key, to_json(value)) for key, value in (settings or {}).items()]
+
+
+def _set_words(settings: Mapping[str, Any] | None) -> list[str]:
+    return [word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")]
+
+
+def _asked(metric: str | None, bound: str | None) -> list[str]:
+    return [word for option, text in (("--metric", metric), ("--bound", bound)) if text for word in (option, text)]
+
+
+def _command(name: str, scenario: Scenario, words: list[str]) -> list[str]:
+    """The command that does the same; of a scenario without a file, the program that did it."""
+    if not os.path.exists(scenario.file):
+        return [shlex.quote(word) for word in (Path(sys.executable).name, *sys.argv) if word]
+    settings = [word for key, value in scenario._core.settings for word in ("--set", f"{key}={value}")]
+    return ["hopline", name, scenario.file, *settings, *words]
