@@ -27,8 +27,8 @@ class Scenario:
     ...     flow=[{"src": "n0", "dst": "n3"}],
     ... )
     >>> scenario.tcp.window = 2
-    >>> scenario["tcp.window"], scenario["mac.rts_threshold_bytes"]
-    (2, 0)
+    >>> scenario["tcp.window"], scenario.seed
+    (2, 1)
     >>> scenario.tcp.windw = 2
     Traceback (most recent call last):
         ...
@@ -85,7 +85,7 @@ class Scenario:
     def set(self, settings: Mapping[str, Any] | None = None, /, **keys: Any) -> Scenario:
         """The same scenario with settings put over it; this one stays as it is.
 
-        >>> chain = Scenario(radio={}, nodes={"layout": "chain", "count": 3, "spacing_m": 200},
+        >>> chain = Scenario(duration_s=5, radio={}, nodes={"layout": "chain", "count": 3, "spacing_m": 200},
         ...                  flow=[{"src": "n0", "dst": "n2"}])
         >>> chain.set({"tcp.window": 4}, seed=7)["seed"]
         7
