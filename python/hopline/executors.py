@@ -33,7 +33,7 @@ class DaskExecutor(Executor):
             client = distributed.Client(client)
             self._own = [client]
         self.client = client
-        self._executor = client.get_executor(pure=False, retries=3)
+        self._executor = client.get_executor(pure=False)
 
     @property
     def workers(self) -> int:

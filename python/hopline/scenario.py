@@ -152,6 +152,9 @@ class Scenario:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._core.written, self.file, os.fspath(self._core.folder))
+
     def __copy__(self) -> Scenario:
         return self._of(self._core)
 
@@ -221,6 +224,10 @@ def _at(scenario: Scenario, path: str) -> Any:
         return scenario[path]
     except KeyError:
         return None
+
+
+def _restored(written: str, file: str, folder: str) -> Scenario:
+    return Scenario._of(_hopline.Scenario.document(written, file, folder))
 
 
 def _document(keys: Mapping[str, Any]) -> _hopline.Scenario:

@@ -67,6 +67,12 @@ impl Scenario {
         self.0.parameters().to_string()
     }
 
+    /// Folder against which files are resolved.
+    #[getter]
+    fn folder(&self) -> &Path {
+        self.0.folder().path()
+    }
+
     /// What was put over the file, as the command line would have it: keys and values.
     #[getter]
     fn settings(&self) -> Vec<(String, String)> {

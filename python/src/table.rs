@@ -55,6 +55,11 @@ impl Table {
         (self.0.num_rows(), self.0.num_columns())
     }
 
+    /// Goes through the rows, each a dict.
+    fn __iter__(table: PyRef<'_, Self>) -> Rows {
+        Rows { table: table.into(), next: 0 }
+    }
+
     fn __len__(&self) -> usize {
         self.0.num_rows()
     }
@@ -78,6 +83,30 @@ impl Table {
             all.set_item(&name, self.column(py, &name)?)?;
         }
         Ok(all)
+    }
+}
+
+/// The rows of a table, one after the other.
+#[pyclass(module = "hopline._hopline")]
+#[derive(Debug)]
+pub(crate) struct Rows {
+    table: Py<Table>,
+    next: usize,
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(rows: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        rows
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let table = self.table.get();
+        if self.next == table.0.num_rows() {
+            return Ok(None);
+        }
+        self.next += 1;
+        table.row(py, self.next - 1).map(Some)
     }
 }
 

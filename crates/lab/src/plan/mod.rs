@@ -189,8 +189,8 @@ impl Plan {
         let mut hash = Sha256::new();
         for point in &self.points {
             let mut parameters = point.scenario.parameters();
-            // What is asked of runs, or shown of them, changes none.
-            for key in ["question", "animation"] {
+            // How many there are, what is asked of runs, or shown of them, changes none.
+            for key in ["runs", "question", "animation"] {
                 parameters.as_object_mut().and_then(|all| all.remove(key));
             }
             let parameters = parameters.to_string();

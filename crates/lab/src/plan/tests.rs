@@ -228,6 +228,12 @@ fn plans_are_known_by_what_results_depend_on() {
     let one = plan("runs = 3\n[grid]\ntcp.window = [2, 8]").identity();
     assert_eq!(one.len(), 64);
     assert_eq!(one, plan("runs = 9\n[grid]\ntcp.window = [2, 8]").identity(), "more runs are the same plan");
+    let of_scenario = |runs: u64| {
+        let setting = hopline_scenario::document::Setting::of_option("--runs", "runs", runs);
+        let scenario = crate::testing::scenario(crate::testing::TWO_HOPS).with(&[setting]).unwrap();
+        Plan::new(&scenario, &[]).unwrap().identity()
+    };
+    assert_eq!(of_scenario(3), of_scenario(9), "`compare --runs 9 -o` goes on with three");
     for other in [
         "[grid]\ntcp.window = [2, 9]",
         "seed = 2\n[grid]\ntcp.window = [2, 8]",
