@@ -64,6 +64,8 @@ pub fn notebook(report: &Report) -> String {
     let sections = report.experiments.iter().enumerate().take(MOST_SECTIONS);
     let page = Notebook {
         title: &report.title,
+        // Sections have no anchors here: a page may hold many of these.
+        claims: report.claims.as_ref().map(|claims| ClaimsView::of(claims, 0)),
         sections: sections.map(|(i, e)| Section::of(i, e, several)).collect(),
         more: report.experiments.len().saturating_sub(MOST_SECTIONS),
         style: nested(&(palette() + include_str!("../../templates/report.css"))),
@@ -73,7 +75,7 @@ pub fn notebook(report: &Report) -> String {
 
 /// `style` for nesting in the rule of one element: what is of the page is of that element.
 fn nested(style: &str) -> String {
-    let own = ["& { padding: 1rem 1.25rem; border-radius: 6px; }\n"];
+    let own = ["& { padding: 1rem 1.25rem; border-radius: 6px; }\n", "h3, h4 { margin-top: 0.5rem; }\n"];
     let lines = style.lines().map(|line| match line.trim_start() {
         rest if rest.starts_with("body {") || rest.starts_with(":root {") => {
             line.replacen("body {", "& {", 1).replacen(":root {", "& {", 1)
@@ -110,6 +112,7 @@ struct Page<'a> {
 #[template(path = "notebook.html")]
 struct Notebook<'a> {
     title: &'a str,
+    claims: Option<ClaimsView<'a>>,
     sections: Vec<Section<'a>>,
     more: usize,
     style: String,

@@ -135,3 +135,18 @@ fn every_variant_has_a_colour_in_light_and_in_dark() {
         assert!(css.contains(&format!(".v{i}{{--c:var(--v{i})}}")));
     }
 }
+
+#[test]
+fn a_notebook_gets_answer_table_and_charts_and_styles_that_stay_within() {
+    let named = |name: &str| Experiment { name: name.into(), ..two_variants() };
+    let names = ["<one>", "two", "three", "four", "five", "six"];
+    let report = Report { title: "t".into(), experiments: names.map(named).to_vec(), ..Report::default() };
+    let html = notebook(&report);
+    for absent in ["<script", "<html", "<one>", ":root", "body {", "id=\""] {
+        assert!(!html.contains(absent), "{absent}");
+    }
+    assert_eq!(html.matches("<table").count(), 4, "the first four of six");
+    assert!(
+        html.contains("&#60;one&#62;") && html.contains("2 more") && html.contains("<svg class=\"chart\"")
+    );
+}
