@@ -5,6 +5,7 @@
 
 pub mod id;
 pub mod machine;
+pub mod own;
 pub mod payload;
 pub mod rate;
 pub mod rng;

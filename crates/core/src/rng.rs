@@ -44,6 +44,8 @@ pub enum Purpose {
     Handoff = 15,
     /// Which nodes a flow joins, where that is drawn.
     Pairs = 16,
+    /// What a law of somebody's own draws.
+    OwnLaw = 17,
 }
 
 /// One stream of random numbers.

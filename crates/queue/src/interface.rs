@@ -4,11 +4,14 @@ use crate::codel::{Backlog, CoDel, Held};
 use crate::contents::Contents;
 use crate::drop_tail::{Class, DropTail, Enqueued};
 use crate::fq_codel::FqCoDel;
+use crate::own::{OwnDiscipline, OwnDisciplineId, OwnQueue};
 use crate::red::{Red, Verdict};
+use core::num::NonZeroU16;
 use hopline_core::Instant;
+use hopline_core::own::OwnFailure;
 
 /// A bounded queue of packet handles.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum InterfaceQueue<T> {
     /// Drops what does not fit.
     DropTail(DropTail<T>),
@@ -18,6 +21,8 @@ pub enum InterfaceQueue<T> {
     CoDel(Box<CoDelQueue<T>>),
     /// The same for each flow, served by turns.
     FqCoDel(Box<FqCoDel<T>>),
+    /// Does what a machine of somebody's own says.
+    Own(Box<OwnQueue<T>>),
 }
 
 /// A drop-tail queue that RED stands in front of.
@@ -68,6 +73,20 @@ impl<T: Copy> InterfaceQueue<T> {
         Self::CoDel(Box::new(CoDelQueue { codel, waiting: Waiting { packets, bytes: 0 } }))
     }
 
+    /// A queue for at most `capacity` packets that a machine of somebody's own governs.
+    #[must_use]
+    pub fn own(id: OwnDisciplineId, discipline: Box<dyn OwnDiscipline>, capacity: NonZeroU16) -> Self {
+        Self::Own(Box::new(OwnQueue::new(id, discipline, capacity)))
+    }
+
+    /// As [`OwnQueue::take_failure`], with whose it is.
+    pub fn take_own_failure(&mut self) -> Option<(OwnDisciplineId, OwnFailure)> {
+        match self {
+            Self::Own(queue) => queue.take_failure().map(|failure| (queue.id(), failure)),
+            Self::DropTail(_) | Self::Red(_) | Self::CoDel(_) | Self::FqCoDel(_) => None,
+        }
+    }
+
     /// Offers a packet. The result names the packet that was lost, if one was.
     pub fn enqueue(&mut self, now: Instant, packet: T, contents: &mut impl Contents<T>) -> Enqueued<T> {
         match self {
@@ -75,6 +94,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::Red(queue) => queue.enqueue(now, packet, contents),
             Self::CoDel(queue) => queue.enqueue(now, packet, contents),
             Self::FqCoDel(queue) => queue.enqueue(now, packet, contents),
+            Self::Own(queue) => queue.enqueue(now, packet, contents),
         }
     }
 
@@ -85,6 +105,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::Red(queue) => queue.dequeue(now, contents),
             Self::CoDel(queue) => queue.dequeue(now, contents),
             Self::FqCoDel(queue) => queue.dequeue(now, contents),
+            Self::Own(queue) => queue.dequeue(now, contents),
         }
     }
 
@@ -119,19 +140,22 @@ impl<T: Copy> InterfaceQueue<T> {
                 );
             }
             Self::FqCoDel(queue) => queue.remove_matching(matches, sink, len_bytes),
+            Self::Own(queue) => queue.remove_matching(now, matches, sink),
         }
     }
 
     /// The packets in the queue.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let (plain, held, fair) = match self {
-            Self::DropTail(queue) => (Some(queue.iter()), None, None),
-            Self::Red(queue) => (Some(queue.packets.iter()), None, None),
-            Self::CoDel(queue) => (None, Some(queue.waiting.packets.iter().map(|held| &held.packet)), None),
-            Self::FqCoDel(queue) => (None, None, Some(queue.iter())),
-        };
-        let plain = plain.into_iter().flatten();
-        plain.chain(held.into_iter().flatten()).chain(fair.into_iter().flatten())
+        let (mut plain, mut held, mut fair, mut own) = (None, None, None, None);
+        match self {
+            Self::DropTail(queue) => plain = Some(queue.iter()),
+            Self::Red(queue) => plain = Some(queue.packets.iter()),
+            Self::CoDel(queue) => held = Some(queue.waiting.packets.iter().map(|held| &held.packet)),
+            Self::FqCoDel(queue) => fair = Some(queue.iter()),
+            Self::Own(queue) => own = Some(queue.iter()),
+        }
+        let plain = plain.into_iter().flatten().chain(held.into_iter().flatten());
+        plain.chain(fair.into_iter().flatten()).chain(own.into_iter().flatten())
     }
 
     /// Number of packets in the queue.
@@ -142,6 +166,7 @@ impl<T: Copy> InterfaceQueue<T> {
             Self::Red(queue) => queue.packets.len(),
             Self::CoDel(queue) => queue.waiting.packets.len(),
             Self::FqCoDel(queue) => queue.len(),
+            Self::Own(queue) => queue.len(),
         }
     }
 

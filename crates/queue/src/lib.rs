@@ -6,6 +6,7 @@ pub mod drop_tail;
 pub mod fq_codel;
 pub mod interface;
 pub mod neighborhood_red;
+pub mod own;
 pub mod red;
 
 pub use codel::{CoDel, CoDelConfig};
@@ -14,4 +15,5 @@ pub use drop_tail::{Class, Counters, DropTail, Enqueued, Service};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use interface::InterfaceQueue;
 pub use neighborhood_red::NeighborhoodRed;
+pub use own::{OwnDiscipline, OwnDisciplineId, OwnQueue};
 pub use red::{Red, RedConfig};

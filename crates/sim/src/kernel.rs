@@ -3,9 +3,11 @@
 use crate::event::Event;
 use crate::fingerprint::{Fingerprint, Observed};
 use crate::outcome::{Addressed, Drops, Frames, QueueLog};
+use crate::own::{Culprit, Failure};
 use crate::packet::{Account, Body, Handle, Packet, Slab};
 use crate::scheduler::Scheduler;
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
+use hopline_core::own::OwnFailure;
 use hopline_core::{Instant, NodeId};
 use hopline_routing::DropReason as RoutingDrop;
 use hopline_wire::ipv4::Header;
@@ -29,6 +31,8 @@ pub(crate) struct Kernel<T> {
     pub(crate) watched: Vec<bool>,
     /// What such queues have dropped, until they are told.
     pub(crate) refused: Vec<(NodeId, Packet)>,
+    /// What a machine of somebody's own has failed in: nothing more is processed.
+    pub(crate) failure: Option<Box<Failure>>,
 }
 
 /// What is counted of a node.
@@ -61,7 +65,15 @@ impl<T: Tracer> Kernel<T> {
             tracer,
             watched: Vec::new(),
             refused: Vec::new(),
+            failure: None,
         }
+    }
+
+    /// A machine of somebody's own has failed. The first failure counts.
+    #[cold]
+    pub(crate) fn fail(&mut self, culprit: Culprit, reason: OwnFailure) {
+        let at = self.now;
+        self.failure.get_or_insert_with(|| Box::new(Failure { culprit, at, reason }));
     }
 
     /// `event` is due at `at`.

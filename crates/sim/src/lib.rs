@@ -21,6 +21,7 @@ mod notify;
 mod outage;
 pub mod outcome;
 mod outside;
+pub mod own;
 mod packet;
 mod path;
 mod proxy;
@@ -42,9 +43,15 @@ pub use trace::{NoTrace, Tracer};
 pub use world::World;
 
 /// Runs `spec` from start to end as run number `run`, without a trace.
+///
+/// # Panics
+/// If a machine of somebody's own fails; who has such machines drives a [`World`], and asks it for its [failure](World::failure).
 #[must_use]
 pub fn simulate(spec: &Spec, run: u64) -> Outcome {
     let mut world = World::new(spec, run, NoTrace);
     world.run_until(hopline_core::Instant::ZERO + spec.duration);
+    if let Some(failure) = world.failure() {
+        panic!("{}", failure.text(spec));
+    }
     world.finish().0
 }

@@ -3,11 +3,15 @@
 use crate::air::Queued;
 use crate::fingerprint::Observed;
 use crate::kernel::Kernel;
+use crate::own::{Culprit, Machines};
 use crate::packet::{Account, Body, Handle, Mark, Packet, Slab};
 use crate::spec::{Discipline, QueueSpec};
 use crate::trace::{DropReason, Place, Tracer};
+use hopline_core::own::OwnFailure;
 use hopline_core::{NodeId, Stream};
-use hopline_queue::{Capability, Class, CoDel, Contents, DropTail, Enqueued, FqCoDel, InterfaceQueue, Red};
+use hopline_queue::{
+    Capability, Class, CoDel, Contents, DropTail, Enqueued, FqCoDel, InterfaceQueue, OwnDisciplineId, Red,
+};
 use hopline_wire::ipv4::Ecn;
 
 /// The owner of the packets while one is put into a queue or taken out.
@@ -22,6 +26,8 @@ pub(crate) struct Owner<'a> {
 pub(crate) struct Told {
     marked: Option<Handle>,
     dropped: Vec<Handle>,
+    /// A machine of somebody's own has failed.
+    failed: Option<(OwnDisciplineId, OwnFailure)>,
 }
 
 /// What stands in a queue.
@@ -62,7 +68,7 @@ impl Waiting for (Handle, Class) {
 impl Told {
     /// This packet was marked.
     pub(crate) fn of_mark(handle: Handle) -> Self {
-        Self { marked: Some(handle), dropped: Vec::new() }
+        Self { marked: Some(handle), ..Self::default() }
     }
 }
 
@@ -71,8 +77,9 @@ impl<'a> Owner<'a> {
         Self { packets, told: Told::default() }
     }
 
-    pub(crate) fn told(self) -> Told {
-        self.told
+    /// What `queue` has told.
+    pub(crate) fn told<T: Copy>(self, queue: &mut InterfaceQueue<T>) -> Told {
+        Told { failed: queue.take_own_failure(), ..self.told }
     }
 
     /// The packet whose flow it is: that within, if it carries one.
@@ -122,8 +129,12 @@ impl<T: Waiting> Contents<T> for Owner<'_> {
     }
 }
 
-/// The queue that `spec` describes, with random numbers of its own if it needs any.
-pub(crate) fn queue<T: Copy>(spec: &QueueSpec, random: impl FnOnce() -> Stream) -> InterfaceQueue<T> {
+/// The queue that `spec` describes, with random numbers of its own if it needs any; `machines`: those of somebody's own.
+pub(crate) fn queue<T: Copy>(
+    spec: &QueueSpec,
+    machines: &Machines,
+    random: impl FnOnce() -> Stream,
+) -> InterfaceQueue<T> {
     let QueueSpec { capacity, service, discipline } = *spec;
     match discipline {
         Discipline::DropTail => InterfaceQueue::DropTail(DropTail::new(capacity, service)),
@@ -134,6 +145,7 @@ pub(crate) fn queue<T: Copy>(spec: &QueueSpec, random: impl FnOnce() -> Stream) 
             InterfaceQueue::codel(DropTail::new(capacity, service), CoDel::new(config))
         }
         Discipline::FqCoDel(config) => InterfaceQueue::FqCoDel(Box::new(FqCoDel::new(config, capacity))),
+        Discipline::Own(id) => InterfaceQueue::own(id, machines.make_discipline(id, &mut random()), capacity),
     }
 }
 
@@ -163,6 +175,9 @@ impl<T: Tracer> Kernel<T> {
         if let Some(marked) = told.marked {
             self.observe(Observed::Marked, node, self.packets.len(marked));
             self.ledger[node.index()].marks += 1;
+        }
+        if let Some((id, reason)) = told.failed {
+            self.fail(Culprit::Discipline { id, node }, reason);
         }
     }
 }

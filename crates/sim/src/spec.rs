@@ -4,6 +4,7 @@ mod cells;
 mod proxies;
 
 pub use crate::draw::Draw;
+pub use crate::own::Machines;
 pub use cells::{CellsSpec, Cold, Decide, Key, Listens, MobileSpec, Scheme, fast_retransmit};
 pub use hopline_transport::any::Transport;
 pub use hopline_wire::ncn::NormalizedPb;
@@ -16,7 +17,7 @@ use core::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::drop_tail::Service;
 use hopline_queue::neighborhood_red;
-use hopline_queue::{CoDelConfig, FqCoDelConfig, RedConfig};
+use hopline_queue::{CoDelConfig, FqCoDelConfig, OwnDisciplineId, RedConfig};
 use hopline_radio::mobility::Trajectory;
 use hopline_radio::phy::errors::ErrorModel;
 use hopline_radio::phy::obstacles::Obstacle;
@@ -66,6 +67,8 @@ pub struct Spec {
     pub extra_header_bytes: u32,
     /// The traffic; a flow's index is its [`FlowId`](hopline_core::FlowId).
     pub flows: Vec<FlowSpec>,
+    /// Machines of somebody's own, which transports of flows and queues name by number; what splits connections knows none.
+    pub machines: Machines,
 }
 
 /// What is kept of a series with a sample a second.
@@ -308,6 +311,8 @@ pub enum Discipline {
     CoDel(CoDelConfig),
     /// The same for each flow, and the flows by turns. Its `service` is its own: routing messages first.
     FqCoDel(FqCoDelConfig),
+    /// Those that a machine of somebody's own takes: that of this number in [`Spec::machines`]. Its `service` is its own.
+    Own(OwnDisciplineId),
 }
 
 /// A full-duplex point-to-point link.

@@ -6,7 +6,7 @@ use crate::kernel::Kernel;
 use crate::outage::Schedule;
 use crate::packet::Handle;
 use crate::queueing::{Owner, queue};
-use crate::spec::{LinkSpec, Spec};
+use crate::spec::{LinkSpec, Machines, Spec};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use hopline_core::{Duration, NodeId, Purpose, Stream};
 use hopline_queue::InterfaceQueue;
@@ -51,11 +51,11 @@ struct Direction {
 }
 
 impl Wire {
-    fn new(spec: &LinkSpec, number: u64, (seed, run): (u64, u64)) -> Self {
+    fn new(spec: &LinkSpec, number: u64, machines: &Machines, (seed, run): (u64, u64)) -> Self {
         let stream = |side: u64, purpose| Stream::keyed(seed, run, 1 << 32 | number << 1 | side, purpose);
         let direction = |from: NodeId, side: u64| Direction {
             from,
-            queue: queue(&spec.queue, || stream(side, Purpose::Queue)),
+            queue: queue(&spec.queue, machines, || stream(side, Purpose::Queue)),
             sending: None,
             travelling: VecDeque::new(),
             errors: ErrorProcess::new(spec.errors[side as usize]),
@@ -71,7 +71,8 @@ impl Wire {
 
 impl Wires {
     pub(crate) fn new(spec: &Spec, key: (u64, u64)) -> Self {
-        let links = spec.links.iter().zip(0..).map(|(link, n)| Wire::new(link, n, key)).collect();
+        let wire = |(link, n)| Wire::new(link, n, &spec.machines, key);
+        let links = spec.links.iter().zip(0..).map(wire).collect();
         Self { links, cuts: Schedule::new(&spec.outages, |_any| true) }
     }
 
@@ -92,7 +93,7 @@ impl Wires {
         let before = direction.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let enqueued = direction.queue.enqueue(kernel.now, (handle, class), &mut owner);
-        let told = owner.told();
+        let told = owner.told(&mut direction.queue);
         kernel.note_waiting(direction.from, before, direction.queue.len());
         kernel.note_enqueued((Place::Wire, direction.from), enqueued, told);
         self.start(kernel, end);
@@ -148,7 +149,7 @@ impl Wires {
         let before = direction.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let next = direction.queue.dequeue(kernel.now, &mut owner);
-        let told = owner.told();
+        let told = owner.told(&mut direction.queue);
         kernel.note_waiting(from, before, direction.queue.len());
         kernel.note_told((Place::Wire, from), told);
         let Some((handle, _)) = next else { return };

@@ -14,6 +14,7 @@ use crate::node::{self, Interface, Node};
 use crate::notify::Notifier;
 use crate::outcome::{Handoffs, NodeOutcome, Notices, Outcome, ProxyCounts};
 use crate::outside::Egress;
+use crate::own::Failure;
 use crate::packet::Account;
 use crate::seat::{Seat, seats};
 use crate::spec::{PowerDraw, RoutingSpec, Spec};
@@ -97,10 +98,16 @@ impl<T: Tracer> World<T> {
         self.kernel.packets.live()
     }
 
-    /// Processes everything up to and including `until`.
+    /// What a machine of somebody's own has failed in: the run has ended there.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        self.kernel.failure.as_deref()
+    }
+
+    /// Processes everything up to and including `until`, or up to the [failure](Self::failure) of a machine.
     pub fn run_until(&mut self, until: Instant) {
         self.kernel.horizon = until;
-        while self.kernel.scheduler.next_at() <= until {
+        while self.kernel.scheduler.next_at() <= until && self.kernel.failure.is_none() {
             if let Some((at, event)) = self.kernel.scheduler.pop() {
                 self.kernel.now = at;
                 // A transmission counts at each receiver, in however many steps it gets to them.

@@ -6,10 +6,11 @@ mod detected;
 pub use detected::Detected;
 
 use crate::connection::{Event, SendError, State};
-use crate::tcp::{self, DoorStats, Estimator, Ports};
+use crate::tcp::{self, DoorStats, Estimator, OwnLaw, OwnLawId, Ports, WindowLaw};
 use crate::{Signal, tpa};
 use bytes::Bytes;
 use core::ops::Add;
+use hopline_core::own::OwnFailure;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, Stream};
 use hopline_wire::Emit;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
@@ -31,6 +32,15 @@ impl Transport {
         match self {
             Self::Tcp(config) => config.mss,
             Self::Tpa(config) => config.mss.into(),
+        }
+    }
+
+    /// The own law that it goes by, if it does.
+    #[must_use]
+    pub const fn own_law(&self) -> Option<OwnLawId> {
+        match self {
+            Self::Tcp(tcp::Config { law: WindowLaw::Own(id), .. }) => Some(*id),
+            Self::Tcp(_) | Self::Tpa(_) => None,
         }
     }
 
@@ -223,14 +233,32 @@ impl<P: Payload> Endpoint<P> {
     /// A closed endpoint. `stream`: for what it draws.
     ///
     /// # Panics
-    /// If the configuration is not valid.
+    /// If the configuration is not valid, or names an own law.
     #[must_use]
     pub fn new(transport: &Transport, ports: Ports, stream: &mut Stream) -> Self {
+        Self::with_laws(transport, ports, stream, |id| unreachable!("nobody has a law {id:?} here"))
+    }
+
+    /// The same where configurations may name own laws, which `law` makes.
+    ///
+    /// # Panics
+    /// If the configuration is not valid.
+    #[must_use]
+    pub fn with_laws(
+        transport: &Transport,
+        ports: Ports,
+        stream: &mut Stream,
+        law: impl FnOnce(OwnLawId) -> Box<dyn OwnLaw>,
+    ) -> Self {
         let valid = "the configuration was checked";
         match transport {
             Transport::Tcp(config) => {
                 let iss = Seq32(stream.bits() as u32);
-                Self::Tcp(tcp::Endpoint::new(*config, ports, iss).expect(valid))
+                let endpoint = match config.law {
+                    WindowLaw::Own(id) => tcp::Endpoint::with_own_law(*config, ports, iss, law(id)),
+                    WindowLaw::Aimd | WindowLaw::Cubic(_) => tcp::Endpoint::new(*config, ports, iss),
+                };
+                Self::Tcp(endpoint.expect(valid))
             }
             Transport::Tpa(config) => {
                 Self::Tpa { ports, endpoint: tpa::Endpoint::new(*config).expect(valid) }
@@ -364,6 +392,14 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub const fn counts_in_order(&self) -> bool {
         matches!(self, Self::Tcp(_))
+    }
+
+    /// As [`tcp::Endpoint::take_own_failure`].
+    pub fn take_own_failure(&mut self) -> Option<OwnFailure> {
+        match self {
+            Self::Tcp(endpoint) => endpoint.take_own_failure(),
+            Self::Tpa { .. } => None,
+        }
     }
 
     /// What TCP-DOOR counted.

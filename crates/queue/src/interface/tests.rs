@@ -85,7 +85,7 @@ fn bytes(q: &InterfaceQueue<Packet>) -> u64 {
     match q {
         InterfaceQueue::Red(red) => red.bytes,
         InterfaceQueue::CoDel(codel) => codel.waiting.bytes,
-        InterfaceQueue::DropTail(_) | InterfaceQueue::FqCoDel(_) => 0,
+        InterfaceQueue::DropTail(_) | InterfaceQueue::FqCoDel(_) | InterfaceQueue::Own(_) => 0,
     }
 }
 

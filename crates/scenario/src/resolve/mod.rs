@@ -165,6 +165,7 @@ pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spe
         pairs,
         taps: Default::default(),
         series: Default::default(),
+        machines: machines.clone(),
         extra_header_bytes: of_routing.get(keys::of_routing::EXTRA_HEADER_BYTES) as u32,
         flows,
     })

@@ -107,7 +107,10 @@ impl Air {
             medium: Medium::new(radio, &spec.nodes, &interfaces, outages, key),
             thresholds: Thresholds::by_rate(radio.phy.reception, &radio.phy.radio, radio.phy.sensitivity),
             link_layer_delay: radio.link_layer_delay,
-            stations: interfaces.iter().map(|at| Station::new(radio, at, tap(at.node), key)).collect(),
+            stations: interfaces
+                .iter()
+                .map(|at| Station::new(radio, at, tap(at.node), &spec.machines, key))
+                .collect(),
             interfaces,
             first,
             by_address,
@@ -417,7 +420,7 @@ impl Air {
         let before = station.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let queued = station.queue.dequeue(kernel.now, &mut owner);
-        let told = owner.told();
+        let told = owner.told(&mut station.queue);
         kernel.note_waiting(station.node, before, station.queue.len());
         kernel.note_told((Place::Radio, station.node), told);
         let Some(queued) = queued else { return false };
@@ -431,7 +434,7 @@ impl Air {
         let before = station.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let enqueued = station.queue.enqueue(kernel.now, queued, &mut owner);
-        let told = owner.told();
+        let told = owner.told(&mut station.queue);
         kernel.note_waiting(station.node, before, station.queue.len());
         kernel.note_enqueued((Place::Radio, station.node), enqueued, told);
         if station.mac.is_ready() { Sent::Queued } else { Sent::Waits }

@@ -4,7 +4,7 @@ use super::arp::Addresses;
 use crate::alarm::Alarm;
 use crate::packet::Handle;
 use crate::queueing::queue;
-use crate::spec::{AddressResolution, RadioInterface, RadioSpec};
+use crate::spec::{AddressResolution, Machines, RadioInterface, RadioSpec};
 use hopline_core::{Instant, Machine, NodeId, Purpose, Stream};
 use hopline_queue::InterfaceQueue;
 use hopline_queue::drop_tail::Class;
@@ -57,7 +57,13 @@ pub(crate) struct Queued {
 }
 
 impl Station {
-    pub(super) fn new(spec: &RadioSpec, radio: &RadioInterface, tap: Tap, (seed, run): (u64, u64)) -> Self {
+    pub(super) fn new(
+        spec: &RadioSpec,
+        radio: &RadioInterface,
+        tap: Tap,
+        machines: &Machines,
+        (seed, run): (u64, u64),
+    ) -> Self {
         let stream = |purpose| Stream::keyed(seed, run, radio.key(), purpose);
         let mac = mac::Config { tap, ..spec.mac.clone() };
         Self {
@@ -67,7 +73,7 @@ impl Station {
             receiver: Receiver::default(),
             carrier: Activity::Quiet,
             alarm: Alarm::OFF,
-            queue: queue(&spec.queue, || stream(Purpose::Queue)),
+            queue: queue(&spec.queue, machines, || stream(Purpose::Queue)),
             down: VecDeque::new(),
             up: VecDeque::new(),
             addresses: match spec.address_resolution {

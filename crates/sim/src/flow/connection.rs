@@ -7,6 +7,7 @@ use super::{Does, Flow, Flows, Kind, Outgoing, Side, UNLIMITED};
 use crate::alarm::Alarm;
 use crate::event::Event;
 use crate::kernel::Kernel;
+use crate::own::{Culprit, OwnLaw, OwnLawId};
 use crate::packet::{Account, Body, header};
 use crate::spec::Transport;
 use crate::trace::{TraceEvent, Tracer};
@@ -40,6 +41,8 @@ pub(super) enum App {
 #[derive(Debug)]
 struct End {
     endpoint: Endpoint<Length>,
+    /// Its law, if that is somebody's own.
+    law: Option<OwnLawId>,
     alarm: Alarm,
     /// Hops over which the last segment came, as the endpoint was told.
     hops: u8,
@@ -73,12 +76,14 @@ impl Connection {
         app: App,
         [source, sink]: [u16; 2],
         stream: &mut Stream,
+        law: impl Fn(OwnLawId) -> Box<dyn OwnLaw>,
     ) -> Self {
         // No two connections' clocks were started at the same moment.
         let at_sink = over[1].with_clock_phase(&mut stream.clone());
         let at_source = over[0].with_clock_phase(stream);
         let mut end = |over: &Transport, local, remote| End {
-            endpoint: Endpoint::new(over, Ports { local, remote }, stream),
+            endpoint: Endpoint::with_laws(over, Ports { local, remote }, stream, &law),
+            law: over.own_law(),
             alarm: Alarm::OFF,
             hops: 0,
             timeouts: Timeouts::default(),
@@ -327,6 +332,13 @@ impl Flows {
             } else if let Some(event) = end.endpoint.poll_event() {
                 connection.handle_event(now, side, event);
             } else {
+                if let Some(reason) = end.endpoint.take_own_failure()
+                    && let Some(id) = end.law
+                {
+                    let node = if side == Side::Source { state.src } else { state.dst };
+                    kernel.fail(Culprit::Law { id, flow: state.id, node }, reason);
+                    return None;
+                }
                 let wanted = end.endpoint.poll_timeout();
                 end.alarm.set(now, wanted, &mut kernel.scheduler, Event::Endpoint { flow, side });
                 return None;

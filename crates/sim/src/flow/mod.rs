@@ -23,6 +23,7 @@ use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, 
 use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use hopline_wire::udp;
 use recording::Recording;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -137,8 +138,9 @@ fn ports(opener: Side, over: Option<&Transport>, id: u32) -> [u16; 2] {
 }
 
 impl Flow {
-    fn new(spec: &FlowSpec, id: u32, series: Series, (seed, run): (u64, u64)) -> Self {
+    fn new(spec: &FlowSpec, id: u32, of: &Spec, (seed, run): (u64, u64)) -> Self {
         let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
+        let laws = RefCell::new(stream(Purpose::OwnLaw));
         let connection = |over: &Transport, app: App| {
             let ports = ports(app.opener(), Some(over), id);
             Kind::Connection(Box::new(Connection::new(
@@ -146,6 +148,7 @@ impl Flow {
                 app,
                 ports,
                 &mut stream(Purpose::Transport),
+                |law| of.machines.make_law(law, &mut laws.borrow_mut()),
             )))
         };
         let kind = match &spec.traffic {
@@ -182,7 +185,7 @@ impl Flow {
             packets: Default::default(),
             ack_bursts: AckBursts::default(),
             series: VecDeque::new(),
-            most_samples: match series {
+            most_samples: match of.series {
                 Series::Whole => usize::MAX,
                 Series::Latest(most) => most.get() as usize,
             },
@@ -386,9 +389,7 @@ impl Flow {
 
 impl Flows {
     pub(crate) fn new(spec: &Spec, key: (u64, u64)) -> Self {
-        Self {
-            flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, spec.series, key)).collect(),
-        }
+        Self { flows: (0..).zip(&spec.flows).map(|(id, flow)| Flow::new(flow, id, spec, key)).collect() }
     }
 
     pub(crate) const fn len(&self) -> usize {

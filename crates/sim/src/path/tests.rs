@@ -170,6 +170,7 @@ fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
         routing: RoutingSpec::Static,
         failure_notification: FailureNotification::None,
         series: Default::default(),
+        machines: Default::default(),
         extra_header_bytes: 0,
         flows: vec![FlowSpec {
             ends: [None, None],

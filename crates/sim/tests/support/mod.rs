@@ -96,6 +96,7 @@ fn empty() -> Spec {
         failure_notification: FailureNotification::None,
         extra_header_bytes: 0,
         series: Default::default(),
+        machines: Default::default(),
         flows: Vec::new(),
     }
 }

@@ -182,11 +182,11 @@ impl<P: Payload> Endpoint<P> {
             }
             self.stats.reneged += 1;
         }
-        self.sample_round_trip(now, stance, flight, segment);
+        let sample = self.sample_round_trip(now, stance, flight, segment);
         self.end_fixed_rto();
         self.end_congested();
         self.on_answer_while_frozen(now);
-        let info = self.ack_info(now, bytes, delivered, was_full, segment);
+        let info = Ack { sample, ..self.ack_info(now, bytes, delivered, was_full, segment) };
         self.heed_mark(&info);
         let response = self.control.on_new_ack(&self.config, &info, &mut self.board);
         self.respond(now, response);
@@ -229,6 +229,7 @@ impl<P: Payload> Endpoint<P> {
             window_was_full: false,
             now,
             round_trip: self.rto.srtt().unwrap_or(Duration::ZERO),
+            sample: None,
         }
     }
 
@@ -259,26 +260,34 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 6298 §3 (Karn) and RFC 7323 §4.1.
-    fn sample_round_trip(&mut self, now: Instant, stance: Stance, flight: u64, segment: &Segment<P>) {
+    /// RFC 6298 §3 (Karn) and RFC 7323 §4.1. Returns the round trip.
+    fn sample_round_trip(
+        &mut self,
+        now: Instant,
+        stance: Stance,
+        flight: u64,
+        segment: &Segment<P>,
+    ) -> Option<Duration> {
         let timed = self.snd.timed;
         if timed.is_some_and(|(end, _)| self.snd.una >= end) {
             self.snd.timed = None;
         }
         if stance.holds_everything() {
-            return;
+            return None;
         }
-        if self.options.timestamps {
-            let Some(sent) = self.echoed(now, segment) else { return };
+        let (sent, share) = if self.options.timestamps {
             let share = flight.div_ceil(2 * u64::from(self.snd.mss)).clamp(1, 1 << 20);
-            self.rto.sample(sent, now, share as u32);
-            self.sample_pacing(now.since(sent));
-        } else if let Some((end, sent)) = timed
-            && self.snd.una >= end
-        {
-            self.rto.sample(sent, now, 1);
-            self.sample_pacing(now.since(sent));
-        }
+            (self.echoed(now, segment)?, share as u32)
+        } else {
+            let (end, sent) = timed?;
+            if self.snd.una < end {
+                return None;
+            }
+            (sent, 1)
+        };
+        self.rto.sample(sent, now, share);
+        self.sample_pacing(now.since(sent));
+        Some(now.since(sent))
     }
 
     /// When what the segment echoes was sent, to a millisecond; `None` if it cannot be.

@@ -54,7 +54,8 @@ impl<P: Payload> Endpoint<P> {
         };
         if let Some(probe) = rack.tlp.on_ack(answer) {
             self.stats.tail_losses += 1;
-            self.control.on_tail_loss(&self.config, probe, self.snd.max);
+            let ack = self.occasion(now, taken.delivered);
+            self.control.on_tail_loss(&self.config, probe, &ack);
             self.remember_reduction(now, self.rto.back_off_state());
         }
         let lost = self.look_for_losses(now, taken.delivered);

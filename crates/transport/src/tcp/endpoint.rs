@@ -2,7 +2,7 @@
 
 use super::config::{Config, LossDetection, Offer};
 use super::congestion::undo::Reductions;
-use super::congestion::{Control, Phase, Variant};
+use super::congestion::{Control, OwnLaw, OwnLawId, Phase, Variant, WindowLaw};
 use super::door::Door;
 use super::ecn::Ecn as EcnState;
 use super::feedback::Route;
@@ -18,6 +18,7 @@ use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendE
 use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
 use crate::{ConfigError, Signal};
+use hopline_core::own::OwnFailure;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerKind, TimerTable};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{Flags, Options, Segment};
@@ -150,8 +151,38 @@ impl<P: Payload> Endpoint<P> {
     /// (RFC 6528); the simulator draws it from a named stream.
     ///
     /// # Errors
-    /// A parameter out of its range.
+    /// A parameter out of its range, or a law that is to be handed over.
     pub fn new(config: Config, ports: Ports, iss: Seq32) -> Result<Self, ConfigError> {
+        if let WindowLaw::Own(_) = config.law {
+            let must = "one of ours: an own law is handed over, with Endpoint::with_own_law";
+            return Err(ConfigError { field: "law", must });
+        }
+        Self::governed(config, ports, iss, None)
+    }
+
+    /// The same with a law of somebody's own, which is [`Config::law`] whatever that says.
+    ///
+    /// # Errors
+    /// A parameter out of its range.
+    pub fn with_own_law(
+        config: Config,
+        ports: Ports,
+        iss: Seq32,
+        law: Box<dyn OwnLaw>,
+    ) -> Result<Self, ConfigError> {
+        let own = match config.law {
+            WindowLaw::Own(id) => id,
+            WindowLaw::Aimd | WindowLaw::Cubic(_) => OwnLawId(0),
+        };
+        Self::governed(Config { law: WindowLaw::Own(own), ..config }, ports, iss, Some(law))
+    }
+
+    fn governed(
+        config: Config,
+        ports: Ports,
+        iss: Seq32,
+        law: Option<Box<dyn OwnLaw>>,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
             config,
@@ -181,7 +212,7 @@ impl<P: Payload> Endpoint<P> {
                 probes: 0,
             },
             rcv: Receiver::new(&config),
-            control: Control::new(&config),
+            control: Control::new(&config, law),
             reductions: Reductions::default(),
             board: Scoreboard::default(),
             rack: match config.loss_detection {
@@ -336,6 +367,11 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub fn ssthresh(&self) -> u32 {
         self.control.ssthresh()
+    }
+
+    /// Why the own law could not answer, once; from then on the endpoint goes by RFC 5681. `None`: it has answered, or there is none.
+    pub fn take_own_failure(&mut self) -> Option<OwnFailure> {
+        self.control.take_own_failure()
     }
 
     /// What the sender is doing about losses.

@@ -11,7 +11,7 @@ use super::rto::BackOff;
 use super::stance::{Patience, Resent, Timeout};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
-use hopline_core::{Instant, Payload};
+use hopline_core::{Duration, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
     pub(super) fn on_time(&mut self, now: Instant) {
@@ -72,7 +72,8 @@ impl<P: Payload> Endpoint<P> {
         let series = if self.control.phase() == Phase::Loss { Series::Continued } else { Series::New };
         let Sender { una, nxt, max, .. } = self.snd;
         let sacked = self.board.sacked_below(nxt);
-        self.control.on_timeout(&self.config, Outstanding { una, nxt, max, sacked });
+        let round_trip = self.rto.srtt().unwrap_or(Duration::ZERO);
+        self.control.on_timeout(&self.config, Outstanding { una, nxt, max, sacked, now, round_trip });
         self.remember_reduction(now, back_off);
         self.suspect(now, Cause::Timeout);
         self.start_frto(series);

@@ -20,7 +20,7 @@
 //! | `rack`, `tlp`, `transmissions` | RACK-TLP: losses told by time (RFC 8985), and its records; `detect`: what an endpoint does then |
 //! | `spurious`, `frto` | reductions that were wrong: how they are found out and undone |
 //! | `pacing` | when segments leave, if they are spaced |
-//! | `congestion` | RFC 5681 and the recovery strategies, undoing what they did, holding the window |
+//! | `congestion` | RFC 5681 and the recovery strategies, undoing what they did, holding the window, laws of somebody's own |
 //! | `door` | TCP-DOOR: what the order of packets tells, and what is done about it |
 //! | `feedback` | what is made of being told about routes: TCP-F, ELFN, ATCP, TCP-BuS, fixed RTO |
 //!
@@ -65,7 +65,8 @@ pub use config::{
     RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
 pub use congestion::{
-    CubicArithmetic, CubicConfig, FastConvergence, Phase, PrrBound, RecoveryWindow, Variant, WindowLaw,
+    CubicArithmetic, CubicConfig, FastConvergence, LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw,
+    OwnLawId, Phase, PrrBound, RecoveryWindow, TimeoutAnswer, Variant, WindowLaw,
 };
 pub use door::{
     AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach, Resends,

@@ -73,12 +73,16 @@ impl Control {
             return reaction(self);
         }
         let before = self.window.clone();
+        if let Some(own) = &mut self.own {
+            own.reduced = None;
+        }
         let result = reaction(self);
         match hold {
             Hold::Free => {}
             Hold::Reductions => self.window.keep_at_least(&before),
             Hold::Everything => self.window.keep(&before),
         }
+        self.tell_own_of_hold();
         result
     }
 }

@@ -3,12 +3,14 @@
 //! `Control` holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
 //! its own configuration: `reno`, `newreno`, `sack`; `rack` is what SACK does where losses are told by time. What they did
 //! can be undone (`undo`), and begun anew (`reopen`). How the window grows and shrinks is `window`, and `cubic` where that
-//! is the law. Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
+//! is the law; `own` where somebody else says so, whom `ask_own` asks. Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
 
+mod ask_own;
 mod cubic;
 mod cubic_linux;
 pub(crate) mod hold;
 mod newreno;
+mod own;
 mod prr;
 mod rack;
 mod reno;
@@ -20,6 +22,8 @@ mod window;
 
 pub use cubic::{CubicArithmetic, CubicConfig, FastConvergence};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
+pub(crate) use own::Own;
+pub use own::{LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw, OwnLawId, TimeoutAnswer};
 pub(crate) use prr::{Delivery, Progress};
 pub use prr::{PrrBound, RecoveryWindow};
 pub use reno::{FastRetransmitGuard, RenoConfig, RenoExit};
@@ -28,6 +32,7 @@ pub use window::WindowLaw;
 
 use super::config::{Config, LimitedTransmit, LossDetection, RecoveryTimeout, Reduction, RepeatedTimeout};
 use super::scoreboard::Scoreboard;
+use ask_own::Moment;
 use hold::Hold;
 use hopline_core::{Duration, Instant};
 use sack::Recovery;
@@ -77,6 +82,8 @@ pub(crate) struct Ack {
     pub(crate) now: Instant,
     /// Smoothed round-trip time; zero before the first sample.
     pub(crate) round_trip: Duration,
+    /// The round trip that it ends, if that can be told.
+    pub(crate) sample: Option<Duration>,
 }
 
 /// What is not acknowledged when the timer expires. Positions are stream offsets.
@@ -90,6 +97,10 @@ pub(crate) struct Outstanding {
     pub(crate) max: u64,
     /// Bytes below `nxt` that the peer holds, as SACK blocks tell.
     pub(crate) sacked: u64,
+    /// When it expired.
+    pub(crate) now: Instant,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub(crate) round_trip: Duration,
 }
 
 /// What the sender has to do after an acknowledgment.
@@ -197,12 +208,15 @@ pub(crate) struct Control {
     hold: Hold,
     /// The recovery or the time-out that came last found the window held.
     spared: bool,
+    /// The law, if it is somebody's own.
+    own: Option<Box<Own>>,
 }
 
 impl Control {
-    /// State before the handshake.
-    pub(crate) fn new(config: &Config) -> Self {
+    /// State before the handshake; `law`: where [`WindowLaw::Own`] is the law.
+    pub(crate) fn new(config: &Config, law: Option<Box<dyn OwnLaw>>) -> Self {
         Self {
+            own: law.map(|law| Box::new(Own::new(law))),
             variant: config.variant,
             detection: config.loss_detection,
             window: Window::new(config, config.mss),
@@ -311,7 +325,9 @@ impl Control {
             board.clear(); // ns-2 keeps blocks during recovery only
         }
         // RFC 3168 §6.1.2. After a time-out what tells the peer that the window was reduced has to wait for new data.
-        if !ack.marked || self.phase == Phase::Loss {
+        if self.own.is_some() {
+            self.grow_as_told(config, ack);
+        } else if !ack.marked || self.phase == Phase::Loss {
             self.grow(config, ack);
         }
         if self.phase == Phase::Loss && ack.una >= self.recover {
@@ -333,7 +349,8 @@ impl Control {
         let window = if self.window.cwnd <= self.window.mss {
             MarkedWindow::OneSegment
         } else {
-            self.window.cwnd = self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark);
+            self.window.cwnd =
+                self.reduce(config, ack.nxt - ack.una + ack.acked, Cause::Mark, Moment::of(ack));
             MarkedWindow::Reduced
         };
         Response { news: News::MarkHeeded(window), ..Response::NOTHING }
@@ -362,6 +379,8 @@ impl Control {
         // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
         if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
             self.reduce_on_timeout(config, outstanding);
+        } else {
+            self.tell_own_of_timeout(config, outstanding);
         }
         if self.is_free() {
             self.timed_out_at = una;
@@ -379,18 +398,20 @@ impl Control {
     /// window let out, and not what the peer holds already.
     fn reduce_on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
         let Outstanding { una, nxt, sacked, .. } = outstanding;
+        let moment = outstanding.moment();
         match (self.phase, config.recovery_timeout) {
-            (Phase::Recovery, RecoveryTimeout::Keep) => {}
+            (Phase::Recovery, RecoveryTimeout::Keep) => self.tell_own_of_timeout(config, outstanding),
             (Phase::Recovery | Phase::Loss, _) => {
                 let ssthresh = self.window.ssthresh;
                 let flight = (nxt - una).saturating_sub(sacked).min(u64::from(self.window.cwnd));
-                self.window.reduce(config, flight, Cause::Timeout);
+                let told = self.ask_own(config, flight, Cause::Timeout, moment);
+                self.window.reduce(config, flight, Cause::Timeout, told);
                 if config.reduction == Reduction::FlightSize {
                     self.window.ssthresh = self.window.ssthresh.min(ssthresh);
                 }
             }
             (Phase::Open, _) => {
-                self.reduce(config, nxt - una, Cause::Timeout);
+                self.reduce(config, nxt - una, Cause::Timeout, moment);
             }
         }
     }
@@ -434,16 +455,17 @@ impl Control {
         }
     }
 
-    fn reduce(&mut self, config: &Config, flight: u64, cause: Cause) -> u32 {
+    fn reduce(&mut self, config: &Config, flight: u64, cause: Cause, moment: Moment) -> u32 {
         let flight = flight.saturating_sub(u64::from(self.limited));
-        self.window.reduce(config, flight, cause)
+        let told = self.ask_own(config, flight, cause, moment);
+        self.window.reduce(config, flight, cause, told)
     }
 
     /// Fast retransmit: halves the window and notes where recovery ends (RFC 5681 §3.2 (2), (3)).
     fn enter_recovery(&mut self, config: &Config, ack: &Ack) {
         if ack.una >= self.marked_below {
             self.note_reduction(Cause::FastRetransmit, ack.max);
-            self.window.cwnd = self.reduce(config, ack.nxt - ack.una, Cause::FastRetransmit);
+            self.window.cwnd = self.reduce(config, ack.nxt - ack.una, Cause::FastRetransmit, Moment::of(ack));
         } else {
             self.spared = !self.is_free();
         }

@@ -1,5 +1,6 @@
 //! The window where losses are told by time (RFC 8985): which segments are lost is known, and not decided here.
 
+use super::ask_own::Moment;
 use super::undo::Cause;
 use super::{Ack, Control, Phase, Response};
 use crate::tcp::config::Config;
@@ -25,12 +26,12 @@ impl Control {
     }
 
     /// A probe repaired the only loss of its flight (RFC 8985 §7.4.2): the window is reduced as after a fast recovery, unless a
-    /// mark of that flight has reduced it. `max`: position after the highest ever sent.
-    pub(crate) fn on_tail_loss(&mut self, config: &Config, probe: Probe, max: u64) {
+    /// mark of that flight has reduced it.
+    pub(crate) fn on_tail_loss(&mut self, config: &Config, probe: Probe, ack: &Ack) {
         if self.phase == Phase::Open && probe.end > self.marked_below {
             self.react(|c| {
-                c.note_reduction(Cause::FastRetransmit, max);
-                c.window.cwnd = c.reduce(config, probe.flight, Cause::FastRetransmit);
+                c.note_reduction(Cause::FastRetransmit, ack.max);
+                c.window.cwnd = c.reduce(config, probe.flight, Cause::FastRetransmit, Moment::of(ack));
             });
         }
     }

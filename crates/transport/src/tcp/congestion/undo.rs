@@ -9,14 +9,14 @@
 //! | `cwnd`, `ssthresh`, CUBIC's variables, phase, "recover" | [`Control::note_reduction`] | [`Control::restore`] |
 //! | back-off of the timer, the estimate it made the timer forget | [`Rto::back_off_state`] | [`Rto::undo_back_off`] |
 //!
-//! A strategy with more state adds it to [`Before`].
+//! A strategy with more state adds it to [`Before`]. An own law keeps what it remembers itself, and is told.
 
 use super::window::Window;
 use super::{Control, Phase};
 use crate::tcp::endpoint::Endpoint;
 use crate::tcp::rto::BackOff;
 use crate::tcp::timer::Timer;
-use hopline_core::{Instant, Payload};
+use hopline_core::{Duration, Instant, Payload};
 use std::collections::VecDeque;
 
 /// Reductions remembered. When more happen, the oldest are forgotten and can no longer be undone.
@@ -194,6 +194,8 @@ impl<P: Payload> Endpoint<P> {
         let undone = self.reductions.take(which)?;
         self.close_case(undone.oldest.at);
         self.control.restore(&undone, resume);
+        let round_trip = self.rto.srtt().unwrap_or(Duration::ZERO);
+        self.control.tell_own_of_undo(self.snd.nxt - self.snd.una, now, round_trip);
         self.rto.undo_back_off(undone.oldest.back_off);
         if resume == Resume::NewData && undone.went_back == WentBack::Yes {
             self.snd.nxt = self.snd.nxt.max(self.snd.max);

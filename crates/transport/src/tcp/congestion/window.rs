@@ -1,6 +1,7 @@
 //! The congestion window: growth and reduction (RFC 5681 §3.1), by one law or the other.
 
 use super::cubic::{Cubic, Step};
+use super::own::OwnLawId;
 use super::undo::Cause;
 use super::{Ack, CubicArithmetic, CubicConfig, Phase};
 use crate::tcp::config::{Config, Growth, IdleRestart, InitialSsthresh, Reduction};
@@ -14,6 +15,8 @@ pub enum WindowLaw {
     Aimd,
     /// A cubic function of time; a loss leaves `beta` (RFC 9438).
     Cubic(CubicConfig),
+    /// What a machine of somebody's own says: [`OwnLaw`](super::OwnLaw).
+    Own(OwnLawId),
 }
 
 /// Largest window that window scaling can express (RFC 7323 §2.3).
@@ -51,18 +54,46 @@ impl Window {
     pub(super) fn grow(&mut self, config: &Config, ack: &Ack, phase: Phase) {
         let acked = ack.acked.min(u64::from(LARGEST)) as u32;
         if self.cwnd < self.ssthresh {
-            self.cwnd += match config.growth {
-                Growth::PerAck => self.mss, // RFC 5681 §3.1 (2)
-                // RFC 3465 §2.3: after a time-out L is 1
-                Growth::Bytes { limit } => acked.min(self.mss * if phase == Phase::Loss { 1 } else { limit }),
-            };
+            self.cwnd += self.slow_start_step(config.growth, acked, phase);
         } else {
             match config.law {
-                WindowLaw::Aimd => self.grow_linearly(config.growth, acked),
+                // An own law is asked by `Control`, and this is where it has failed.
+                WindowLaw::Aimd | WindowLaw::Own(_) => self.grow_linearly(config.growth, acked),
                 WindowLaw::Cubic(cubic) => self.grow_cubically(&cubic, config.growth, acked, ack),
             }
         }
-        self.cwnd = self.cwnd.min(self.limit.max(self.mss));
+        self.cwnd = self.cwnd.min(self.most());
+    }
+
+    /// Largest window.
+    pub(super) fn most(&self) -> u32 {
+        self.limit.max(self.mss)
+    }
+
+    /// The window as own laws see it.
+    pub(super) fn exact(&self) -> f64 {
+        f64::from(self.cwnd) + self.fraction
+    }
+
+    /// Takes the window that an own law says.
+    pub(super) fn set_exact(&mut self, bytes: f64) {
+        let bytes = bytes.clamp(f64::from(self.mss), f64::from(self.most()));
+        self.cwnd = bytes as u32;
+        self.fraction = bytes - f64::from(self.cwnd);
+    }
+
+    /// What slow start would make of the window.
+    pub(super) fn after_slow_start(&self, growth: Growth, acked: u64, phase: Phase) -> f64 {
+        let acked = acked.min(u64::from(LARGEST)) as u32;
+        (self.exact() + f64::from(self.slow_start_step(growth, acked, phase))).min(self.most().into())
+    }
+
+    fn slow_start_step(&self, growth: Growth, acked: u32, phase: Phase) -> u32 {
+        match growth {
+            Growth::PerAck => self.mss, // RFC 5681 §3.1 (2)
+            // RFC 3465 §2.3: after a time-out L is 1
+            Growth::Bytes { limit } => acked.min(self.mss * if phase == Phase::Loss { 1 } else { limit }),
+        }
     }
 
     fn grow_linearly(&mut self, growth: Growth, acked: u32) {
@@ -102,14 +133,24 @@ impl Window {
         self.cubic.rest(now);
     }
 
-    /// Sets `ssthresh` for a loss or a mark with `flight` bytes in flight; returns `cwnd` for what follows.
-    pub(super) fn reduce(&mut self, config: &Config, flight: u64, cause: Cause) -> u32 {
+    /// What a reduction is taken of with `flight` bytes in flight.
+    pub(super) fn reduced(&self, reduction: Reduction, flight: u64) -> u32 {
+        match reduction {
+            Reduction::FlightSize => flight.min(u64::from(LARGEST)) as u32,
+            Reduction::Window | Reduction::WholeWindow => (self.cwnd + self.inflation).min(self.limit),
+        }
+    }
+
+    /// Sets `ssthresh` for a loss or a mark with `flight` bytes in flight; returns `cwnd` for what follows. `told`: what an own
+    /// law leaves.
+    pub(super) fn reduce(&mut self, config: &Config, flight: u64, cause: Cause, told: Option<f64>) -> u32 {
         self.counted = 0;
         self.fraction = 0.0;
         let window = (self.cwnd + self.inflation).min(self.limit);
         let whole = |bytes: u32| bytes / self.mss * self.mss;
         let left = |bytes: u32| match config.law {
             WindowLaw::Aimd => bytes / 2,
+            WindowLaw::Own(_) => told.map_or(bytes / 2, |bytes| bytes.min(f64::from(self.limit)) as u32),
             WindowLaw::Cubic(cubic) => {
                 let left = (f64::from(bytes) * cubic.beta) as u32;
                 if cubic.arithmetic == CubicArithmetic::Linux { whole(left) } else { left }

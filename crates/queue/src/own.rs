@@ -1,0 +1,315 @@
+//! Disciplines of somebody's own: which packets enter, in which order they are served, and which are dropped on the way,
+//! said by a machine that is handed over. What waits stays ours, and so do its bounds.
+//!
+//! A packet enters with a rank, and the lowest rank is served first; of equal ranks what came first. A discipline that gives all
+//! the same rank is a FIFO. One that gives ranks by class is a priority queue, one by virtual finish times a fair queue.
+
+use crate::contents::{Action, Capability, Contents};
+use crate::drop_tail::{Class, Enqueued};
+use core::fmt::Debug;
+use core::num::NonZeroU16;
+use hopline_core::own::OwnFailure;
+use hopline_core::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Which of the disciplines that whoever makes queues has at hand, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnDisciplineId(pub u16);
+
+/// A discipline of one queue.
+///
+/// Equal calls have to give equal answers: no clock, no randomness but what is seeded, nothing shared with other instances. Packets that
+/// a proxy sends again go before all others, and the discipline is not asked about them; about routing messages it is.
+///
+/// # Errors
+/// Each method: why it cannot answer, in words, as long as need be. The queue is a drop-tail queue from then on, and keeps the reason
+/// ([`OwnQueue::take_failure`]).
+pub trait OwnDiscipline: Debug + Send {
+    /// A packet has come: whether it enters, and where. In a full queue what enters has the last packet give way if that has a
+    /// higher rank, and is lost otherwise.
+    fn enqueue(&mut self, packet: &PacketInfo, queue: &QueueInfo) -> Result<Admission, String>;
+
+    /// The interface is free, and this packet is at the head: whether it is served. `queue`: without it.
+    fn dequeue(&mut self, head: &HeadInfo, queue: &QueueInfo) -> Result<Service, String>;
+
+    /// A packet that was to enter, or had, is lost, and not because this discipline said so. Does nothing unless it is written.
+    fn on_lost(&mut self, packet: &PacketInfo, loss: Loss, queue: &QueueInfo) -> Result<(), String> {
+        let _ = (packet, loss, queue);
+        Ok(())
+    }
+}
+
+/// A packet, as a discipline is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketInfo {
+    /// Its length, bytes.
+    pub len_bytes: u32,
+    /// A number that packets of one flow and direction share, and those of others hardly ever.
+    pub flow: u64,
+    /// Whether it is of the routing agent.
+    pub class: Class,
+    /// Whether it may be marked.
+    pub capability: Capability,
+}
+
+/// The packet that would be served next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeadInfo {
+    /// It.
+    pub packet: PacketInfo,
+    /// How long it has waited.
+    pub waited: Duration,
+    /// With which rank it entered.
+    pub rank: f64,
+}
+
+/// The queue, as a discipline is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueInfo {
+    /// Virtual time.
+    pub now: Instant,
+    /// Packets in it.
+    pub packets: usize,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Most packets that fit.
+    pub capacity: NonZeroU16,
+}
+
+/// Whether a packet enters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Admission {
+    /// It does. Lower ranks are served first; not NaN.
+    Enter {
+        /// Its rank.
+        rank: f64,
+    },
+    /// It does, marked if its transport understands marks; otherwise it is dropped (RFC 3168 §5).
+    Mark {
+        /// Its rank.
+        rank: f64,
+    },
+    /// It is dropped.
+    Drop,
+}
+
+/// What becomes of the packet at the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// It is served.
+    Serve,
+    /// It is served, marked if its transport understands marks; otherwise it is dropped.
+    Mark,
+    /// It is dropped, and the next one is looked at.
+    Drop,
+}
+
+/// Why a packet was lost that the discipline did not drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The queue was full when it came.
+    Full,
+    /// It was the last of a full queue and gave way.
+    Displaced,
+    /// Its next hop is gone, and the routing agent took it out.
+    Removed,
+}
+
+/// A queue that such a discipline governs.
+#[derive(Debug)]
+pub struct OwnQueue<T> {
+    id: OwnDisciplineId,
+    /// `None`: it has failed.
+    discipline: Option<Box<dyn OwnDiscipline>>,
+    failure: Option<OwnFailure>,
+    capacity: NonZeroU16,
+    /// By rank, then as they came. What is urgent ranks below everything.
+    waiting: VecDeque<Entry<T>>,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<T> {
+    packet: T,
+    info: PacketInfo,
+    since: Instant,
+    rank: f64,
+}
+
+/// The rank of what goes before everything.
+const URGENT: f64 = f64::NEG_INFINITY;
+
+impl<T: Copy> OwnQueue<T> {
+    /// An empty queue for at most `capacity` packets.
+    #[must_use]
+    pub fn new(id: OwnDisciplineId, discipline: Box<dyn OwnDiscipline>, capacity: NonZeroU16) -> Self {
+        Self { id, discipline: Some(discipline), failure: None, capacity, waiting: VecDeque::new(), bytes: 0 }
+    }
+
+    /// Which discipline it has.
+    #[must_use]
+    pub fn id(&self) -> OwnDisciplineId {
+        self.id
+    }
+
+    /// Why the discipline could not answer, once. `None`: it has.
+    pub fn take_failure(&mut self) -> Option<OwnFailure> {
+        self.failure.take()
+    }
+
+    /// Offers a packet. The result names the packet that was lost, if one was.
+    pub fn enqueue(&mut self, now: Instant, mut packet: T, contents: &mut impl Contents<T>) -> Enqueued<T> {
+        let info = PacketInfo {
+            len_bytes: contents.len_bytes(&packet),
+            flow: contents.flow(&packet),
+            class: contents.class(&packet),
+            capability: contents.capability(&packet),
+        };
+        let admission = match info.class {
+            Class::Urgent => Admission::Enter { rank: URGENT },
+            Class::Routing | Class::Data => self.admit(now, &info),
+        };
+        let rank = match admission {
+            Admission::Enter { rank } => rank,
+            Admission::Mark { rank } if Action::Mark.marks(info.capability) => {
+                contents.mark(&mut packet);
+                rank
+            }
+            Admission::Mark { .. } | Admission::Drop => return Enqueued::Early(packet),
+        };
+        self.insert(Entry { packet, info, since: now, rank })
+    }
+
+    /// The packet that is served next. `contents` is told of those that were dropped on the way.
+    pub fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
+        loop {
+            let mut head = self.waiting.pop_front()?;
+            self.bytes -= u64::from(head.info.len_bytes);
+            let marks = Action::Mark.marks(head.info.capability);
+            match self.judge(now, &head) {
+                Service::Serve => return Some(head.packet),
+                Service::Mark if marks => {
+                    contents.mark(&mut head.packet);
+                    return Some(head.packet);
+                }
+                Service::Mark | Service::Drop => contents.dropped(head.packet),
+            }
+        }
+    }
+
+    /// As [`DropTail::remove_matching`](crate::DropTail::remove_matching).
+    pub fn remove_matching(
+        &mut self,
+        now: Instant,
+        mut matches: impl FnMut(&T) -> bool,
+        mut sink: impl FnMut(T),
+    ) {
+        let mut gone = Vec::new();
+        self.waiting.retain(|entry| {
+            let take = matches(&entry.packet);
+            if take {
+                gone.push(entry.info);
+                sink(entry.packet);
+            }
+            !take
+        });
+        self.bytes -= gone.iter().map(|info| u64::from(info.len_bytes)).sum::<u64>();
+        for info in gone {
+            self.tell_of_loss(now, &info, Loss::Removed);
+        }
+    }
+
+    /// The packets in the queue, head first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.waiting.iter().map(|entry| &entry.packet)
+    }
+
+    /// Number of packets in the queue.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether the queue is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn insert(&mut self, entry: Entry<T>) -> Enqueued<T> {
+        let full = self.waiting.len() >= usize::from(self.capacity.get());
+        let last = self.waiting.back().filter(|last| full && last.rank > entry.rank).copied();
+        if full && last.is_none() {
+            self.tell_of_loss(entry.since, &entry.info, Loss::Full);
+            return Enqueued::Refused(entry.packet);
+        }
+        if let Some(last) = last {
+            self.waiting.pop_back();
+            self.bytes -= u64::from(last.info.len_bytes);
+        }
+        // Most join at the end.
+        let behind = self.waiting.iter().rev().take_while(|other| other.rank > entry.rank).count();
+        self.waiting.insert(self.waiting.len() - behind, entry);
+        self.bytes += u64::from(entry.info.len_bytes);
+        match last {
+            Some(last) => {
+                self.tell_of_loss(entry.since, &last.info, Loss::Displaced);
+                Enqueued::Displaced(last.packet)
+            }
+            None => Enqueued::Accepted,
+        }
+    }
+
+    fn admit(&mut self, now: Instant, info: &PacketInfo) -> Admission {
+        let queue = self.info(now);
+        let admission = self.ask("enqueue", |discipline| {
+            let admission = discipline.enqueue(info, &queue)?;
+            match admission {
+                Admission::Enter { rank } | Admission::Mark { rank } if rank.is_nan() => {
+                    Err("a rank that is not a number".to_owned())
+                }
+                Admission::Enter { .. } | Admission::Mark { .. } | Admission::Drop => Ok(admission),
+            }
+        });
+        admission.unwrap_or(Admission::Enter { rank: 0.0 })
+    }
+
+    fn judge(&mut self, now: Instant, head: &Entry<T>) -> Service {
+        if head.info.class == Class::Urgent {
+            return Service::Serve;
+        }
+        let queue = self.info(now);
+        let about = HeadInfo { packet: head.info, waited: now.since(head.since), rank: head.rank };
+        self.ask("dequeue", |discipline| discipline.dequeue(&about, &queue)).unwrap_or(Service::Serve)
+    }
+
+    fn tell_of_loss(&mut self, now: Instant, info: &PacketInfo, loss: Loss) {
+        if info.class != Class::Urgent {
+            let queue = self.info(now);
+            let _ = self.ask("on_lost", |discipline| discipline.on_lost(info, loss, &queue));
+        }
+    }
+
+    fn info(&self, now: Instant) -> QueueInfo {
+        QueueInfo { now, packets: self.waiting.len(), bytes: self.bytes, capacity: self.capacity }
+    }
+
+    /// What the discipline answers; `None` once it has failed.
+    fn ask<R>(
+        &mut self,
+        method: &'static str,
+        question: impl FnOnce(&mut dyn OwnDiscipline) -> Result<R, String>,
+    ) -> Option<R> {
+        match question(&mut **self.discipline.as_mut()?) {
+            Ok(answer) => Some(answer),
+            Err(why) => {
+                self.discipline = None;
+                self.failure = Some(OwnFailure { method, why });
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! Machines of somebody's own: laws of the congestion window and disciplines of queues that a program brings along.
+//!
+//! A [`Spec`] has them by number, and makes of each an instance for every end of a flow and every queue that asks for it.
+
+use crate::spec::{Discipline, QueueSpec, Spec, Transport};
+use core::fmt;
+use hopline_core::own::OwnFailure;
+use hopline_core::{FlowId, Instant, NodeId, Stream};
+use hopline_queue::own::{Admission, HeadInfo, OwnDisciplineId, PacketInfo, QueueInfo, Service};
+use hopline_transport::tcp::{LawAck, LawLoss, LawTimeout};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub use hopline_queue::OwnDiscipline;
+pub use hopline_transport::tcp::{OwnLaw, OwnLawId};
+
+/// Makes a machine from a seed. Every seed is drawn from that of the experiment, the number of the run, and where the machine is:
+/// machines that draw random numbers from it alone are the same in every run of that number.
+pub type Make<M> = dyn Fn(u64) -> Result<Box<M>, String> + Send + Sync;
+
+/// All machines of somebody's own that there are, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Machines {
+    laws: Vec<Named<dyn OwnLaw>>,
+    disciplines: Vec<Named<dyn OwnDiscipline>>,
+}
+
+/// What makes a machine.
+struct Named<M: ?Sized> {
+    name: Arc<str>,
+    digest: Arc<str>,
+    make: Arc<Make<M>>,
+}
+
+impl<M: ?Sized> Clone for Named<M> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), digest: self.digest.clone(), make: self.make.clone() }
+    }
+}
+
+impl<M: ?Sized> fmt::Debug for Named<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.digest)
+    }
+}
+
+/// Of which kind a machine is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A law of the congestion window.
+    Law,
+    /// A discipline of a queue.
+    Discipline,
+}
+
+/// A machine that a specification asks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Used {
+    /// Which kind of machine.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// What its program is told by, as whoever brought it says.
+    pub digest: String,
+}
+
+impl Machines {
+    /// The same with a law called `name`. `digest` tells one program of that name from another: results of different digests are
+    /// not mixed. One that had the name gives way.
+    #[must_use]
+    pub fn with_law(
+        mut self,
+        name: &str,
+        digest: &str,
+        make: impl Fn(u64) -> Result<Box<dyn OwnLaw>, String> + Send + Sync + 'static,
+    ) -> Self {
+        put(&mut self.laws, name, digest, Arc::new(make));
+        self
+    }
+
+    /// The same with a queue discipline, as [`with_law`](Self::with_law).
+    #[must_use]
+    pub fn with_discipline(
+        mut self,
+        name: &str,
+        digest: &str,
+        make: impl Fn(u64) -> Result<Box<dyn OwnDiscipline>, String> + Send + Sync + 'static,
+    ) -> Self {
+        put(&mut self.disciplines, name, digest, Arc::new(make));
+        self
+    }
+
+    /// The number of the law of this name.
+    #[must_use]
+    pub fn law(&self, name: &str) -> Option<OwnLawId> {
+        position(&self.laws, name).map(OwnLawId)
+    }
+
+    /// The number of the discipline of this name.
+    #[must_use]
+    pub fn discipline(&self, name: &str) -> Option<OwnDisciplineId> {
+        position(&self.disciplines, name).map(OwnDisciplineId)
+    }
+
+    /// The names of all machines of a kind, as they came.
+    #[must_use]
+    pub fn names(&self, kind: Kind) -> Vec<&str> {
+        match kind {
+            Kind::Law => self.laws.iter().map(|law| &*law.name).collect(),
+            Kind::Discipline => self.disciplines.iter().map(|discipline| &*discipline.name).collect(),
+        }
+    }
+
+    /// An instance of a law. One that cannot be made fails when it is first asked.
+    pub(crate) fn make_law(&self, id: OwnLawId, random: &mut Stream) -> Box<dyn OwnLaw> {
+        made(&self.laws, id.0, random).unwrap_or_else(|why| Box::new(Broken(why)))
+    }
+
+    /// An instance of a discipline, in the same way.
+    pub(crate) fn make_discipline(&self, id: OwnDisciplineId, random: &mut Stream) -> Box<dyn OwnDiscipline> {
+        made(&self.disciplines, id.0, random).unwrap_or_else(|why| Box::new(Broken(why)))
+    }
+
+    fn used_law(&self, id: OwnLawId) -> Used {
+        used(Kind::Law, &self.laws, id.0)
+    }
+
+    fn used_discipline(&self, id: OwnDisciplineId) -> Used {
+        used(Kind::Discipline, &self.disciplines, id.0)
+    }
+}
+
+fn put<M: ?Sized>(machines: &mut Vec<Named<M>>, name: &str, digest: &str, make: Arc<Make<M>>) {
+    let new = Named { name: name.into(), digest: digest.into(), make };
+    match machines.iter_mut().find(|machine| *machine.name == *name) {
+        Some(old) => *old = new,
+        None => machines.push(new),
+    }
+}
+
+fn position<M: ?Sized>(machines: &[Named<M>], name: &str) -> Option<u16> {
+    let found = machines.iter().position(|machine| *machine.name == *name)?;
+    u16::try_from(found).ok()
+}
+
+fn made<M: ?Sized>(machines: &[Named<M>], number: u16, random: &mut Stream) -> Result<Box<M>, String> {
+    match machines.get(usize::from(number)) {
+        Some(machine) => (machine.make)(random.bits()).map_err(|why| format!("it cannot be made: {why}")),
+        None => Err(format!("the specification has no own machine number {number}")),
+    }
+}
+
+fn used<M: ?Sized>(kind: Kind, machines: &[Named<M>], number: u16) -> Used {
+    let machine = machines.get(usize::from(number));
+    let text = |of: fn(&Named<M>) -> &Arc<str>| machine.map_or("?", |machine| of(machine)).to_owned();
+    Used { kind, name: text(|machine| &machine.name), digest: text(|machine| &machine.digest) }
+}
+
+/// Stands for a machine that cannot be made.
+#[derive(Debug)]
+struct Broken(String);
+
+impl OwnLaw for Broken {
+    fn on_ack(&mut self, _ack: &LawAck) -> Result<f64, String> {
+        Err(self.0.clone())
+    }
+
+    fn on_loss(&mut self, _loss: &LawLoss) -> Result<f64, String> {
+        Err(self.0.clone())
+    }
+
+    fn on_timeout(&mut self, _timeout: &LawTimeout) -> Result<f64, String> {
+        Err(self.0.clone())
+    }
+}
+
+impl OwnDiscipline for Broken {
+    fn enqueue(&mut self, _packet: &PacketInfo, _queue: &QueueInfo) -> Result<Admission, String> {
+        Err(self.0.clone())
+    }
+
+    fn dequeue(&mut self, _head: &HeadInfo, _queue: &QueueInfo) -> Result<Service, String> {
+        Err(self.0.clone())
+    }
+}
+
+/// A machine of somebody's own has failed, and ended its run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which.
+    pub culprit: Culprit,
+    /// When.
+    pub at: Instant,
+    /// In what, and why.
+    pub reason: OwnFailure,
+}
+
+/// Whose instance has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Culprit {
+    /// The law of an end of a flow.
+    Law {
+        /// Which law.
+        id: OwnLawId,
+        /// Of which flow.
+        flow: FlowId,
+        /// At which node.
+        node: NodeId,
+    },
+    /// The discipline of a queue.
+    Discipline {
+        /// Which discipline.
+        id: OwnDisciplineId,
+        /// At which node.
+        node: NodeId,
+    },
+}
+
+impl Failure {
+    /// The whole story, for people: which machine, where, when, and all that it says. `spec`: what was simulated.
+    #[must_use]
+    pub fn text(&self, spec: &Spec) -> String {
+        let node = |node: NodeId| spec.nodes.get(node.index()).map_or("?", |node| &node.name);
+        let who = match self.culprit {
+            Culprit::Law { id, flow, node: at } => {
+                let flow = spec.flows.get(flow.index()).map_or("?", |flow| &flow.name);
+                let Used { name, .. } = spec.machines.used_law(id);
+                format!("own law `{name}` of flow `{flow}` at node `{}`", node(at))
+            }
+            Culprit::Discipline { id, node: at } => {
+                let Used { name, .. } = spec.machines.used_discipline(id);
+                format!("own queue discipline `{name}` at node `{}`", node(at))
+            }
+        };
+        let OwnFailure { method, why } = &self.reason;
+        format!("{who} failed in {method} at {:.9} s: {why}", self.at.as_secs_f64())
+    }
+}
+
+impl Spec {
+    /// The machines of somebody's own that this asks for, each once.
+    #[must_use]
+    pub fn own_machines(&self) -> BTreeSet<Used> {
+        let over = self.flows.iter().flat_map(|flow| flow.traffic.transport().into_iter().chain(ends(flow)));
+        let laws = over.filter_map(Transport::own_law).map(|id| self.machines.used_law(id));
+        let queues = self.radio.iter().map(|radio| &radio.queue);
+        let queues = queues.chain(self.links.iter().map(|link| &link.queue));
+        let disciplines = queues.filter_map(own_discipline).map(|id| self.machines.used_discipline(id));
+        laws.chain(disciplines).collect()
+    }
+}
+
+fn ends(flow: &crate::spec::FlowSpec) -> impl Iterator<Item = &Transport> {
+    flow.ends.iter().flatten()
+}
+
+fn own_discipline(queue: &QueueSpec) -> Option<OwnDisciplineId> {
+    match queue.discipline {
+        Discipline::Own(id) => Some(id),
+        Discipline::DropTail | Discipline::Red(_) | Discipline::CoDel(_) | Discipline::FqCoDel(_) => None,
+    }
+}
