@@ -3,7 +3,7 @@
 use hopline_lab::experiment::ExperimentError;
 use hopline_lab::output::{OutputError, TracedError};
 use hopline_lab::store::StoreError;
-use hopline_lab::{Interrupted, Problem, Problems};
+use hopline_lab::{Interrupted, Problem, Problems, RunError};
 use hopline_scenario::separated::mark_len;
 use hopline_scenario::source::Origin;
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, ReportHandler, SourceCode};
@@ -44,6 +44,7 @@ impl Failure {
             ExperimentError::Interrupted => Self::Suspended(directory.to_owned()),
             ExperimentError::Problems(problems) => Self::Input(problems),
             ExperimentError::Store(error) => Self::Store(error),
+            ExperimentError::Failed(why) => Self::Other(why),
         }
     }
 }
@@ -82,7 +83,16 @@ impl From<TracedError> for Failure {
     fn from(error: TracedError) -> Self {
         match error {
             TracedError::Output(error) => Self::Output(error),
-            TracedError::Interrupted(Interrupted) => Self::Interrupted,
+            TracedError::Run(error) => error.into(),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Interrupted => Self::Interrupted,
+            RunError::Failed(_) | RunError::NotRepeatable { .. } => Self::Other(error.to_string()),
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::plan::{Keep, Plan, Runs};
 use crate::question::Asked;
 use crate::record::{Done, Record};
-use crate::run::{Interrupted, Watch, Work, untraced};
+use crate::run::{Interrupted, RunError, Watch, Work, untraced};
 use crate::stats::NextStep;
 use hopline_scenario::Scenario;
 use std::collections::BTreeMap;
@@ -208,7 +208,10 @@ enum Failed {
 
 fn simulate(scenario: &Scenario, run: u64, keep: Keep, watch: &dyn Watch) -> Result<Done, Failed> {
     let spec = scenario.spec(run).map_err(|problems| Failed::Problems(problems.to_string()))?;
-    let done = untraced(&spec, run, watch).map_err(|Interrupted| Failed::Interrupted)?;
+    let done = untraced(&spec, run, watch).map_err(|error| match error {
+        RunError::Interrupted => Failed::Interrupted,
+        RunError::Failed(_) | RunError::NotRepeatable { .. } => Failed::Problems(error.to_string()),
+    })?;
     Ok(Done::of(&spec, &done, run, keep))
 }
 

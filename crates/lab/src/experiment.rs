@@ -7,7 +7,7 @@ use crate::description::Description;
 use crate::execute::{ExecuteError, Memory, execute};
 use crate::plan::{Plan, Runs};
 use crate::record::Record;
-use crate::run::{Interrupted, Watch, untraced};
+use crate::run::{Interrupted, Quietly, RunError, Watch, untraced};
 use crate::store::{Start, Status, Store, StoreError};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -32,6 +32,8 @@ pub enum ExperimentError {
     Problems(Problems),
     /// Results could not be kept or read.
     Store(StoreError),
+    /// A run that is stored fails when it is made once more: which, and why.
+    Failed(String),
 }
 
 impl From<StoreError> for ExperimentError {
@@ -184,23 +186,15 @@ fn repeats(plan: &Plan, store: &mut Store, path: &Path, watch: &dyn Watch) -> Re
     let point = &plan.points[stored.point];
     let spec = point.scenario.spec(stored.run)?;
     let again = untraced(&spec, stored.run, &Quietly(watch));
-    let again = again.map_err(|Interrupted| ExperimentError::Interrupted)?;
+    let run = format!("run {} of {}", stored.run, point.label);
+    let again = again.map_err(|error| match error {
+        RunError::Interrupted => ExperimentError::Interrupted,
+        error => ExperimentError::Failed(format!("{run}, which is stored, can no longer be made: {error}")),
+    })?;
     if again.outcome.fingerprint == stored.fingerprint {
         return Ok(());
     }
-    let run = format!("run {} of {}", stored.run, point.label);
     Err(StoreError::OtherBuild { path: path.to_owned(), run }.into())
-}
-
-/// Passes on a wish to give up, and no progress.
-struct Quietly<'a>(&'a dyn Watch);
-
-impl Watch for Quietly<'_> {
-    fn advanced(&self, _by: hopline_core::Duration, _events: u64) {}
-
-    fn interrupted(&self) -> bool {
-        self.0.interrupted()
-    }
 }
 
 fn refuse_fewer(plan: &Plan, store: &Store, path: &Path) -> Result<(), StoreError> {

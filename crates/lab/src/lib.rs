@@ -38,5 +38,5 @@ pub use hopline_scenario::Scenario;
 pub use hopline_scenario::source::{Problem, Problems};
 pub use hopline_sim::Spec;
 pub use plan::Plan;
-pub use run::{Interrupted, Run, Watch, Work};
+pub use run::{Interrupted, Run, RunError, Watch, Work};
 pub use stats::Estimate;

@@ -67,6 +67,58 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// Why a run did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The watcher asked to give up.
+    Interrupted,
+    /// A machine of somebody's own failed: which, when, and all that it says.
+    Failed(String),
+    /// Machines of somebody's own: the same run came out differently when it was made once more.
+    NotRepeatable {
+        /// Their names.
+        machines: Vec<String>,
+        /// Fingerprints of the first and of the second time.
+        fingerprints: [u64; 2],
+    },
+}
+
+impl From<Interrupted> for RunError {
+    fn from(Interrupted: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => Interrupted.fmt(f),
+            Self::Failed(story) => f.write_str(story),
+            Self::NotRepeatable { machines, fingerprints: [first, second] } => write!(
+                f,
+                "the run came out differently when it was made once more (fingerprints {first:016x} and {second:016x}), so that \
+                 it says nothing. Look into {} for random numbers that are not of a generator made from the seed that each \
+                 instance is given, for what instances or runs share (globals, attributes of the class), for the time of \
+                 day, and for the order of sets",
+                machines.join(", ")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Passes on a wish to give up, and no progress.
+pub(crate) struct Quietly<'a>(pub(crate) &'a dyn Watch);
+
+impl Watch for Quietly<'_> {
+    fn advanced(&self, _by: Duration, _events: u64) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.interrupted()
+    }
+}
+
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -111,28 +163,46 @@ impl Stride {
     }
 }
 
-/// Runs `spec` as run number `number`, traced by `tracer`, which comes back.
+/// Runs `spec` as run number `number`, traced by `tracer`, which comes back. With machines of somebody's own it is run once more,
+/// untraced, to see whether the same comes of it.
 ///
 /// # Errors
 ///
-/// [`Interrupted`], within milliseconds of being told so.
+/// [`RunError`]; [`RunError::Interrupted`] within milliseconds of being told so.
 pub fn traced<T: Tracer>(
     spec: &Spec,
     number: u64,
     tracer: T,
     watch: &dyn Watch,
-) -> Result<(Run, T), Interrupted> {
+) -> Result<(Run, T), RunError> {
+    let (run, tracer) = once(spec, number, tracer, watch)?;
+    let machines = spec.own_machines();
+    if !machines.is_empty() {
+        let (again, NoTrace) = once(spec, number, NoTrace, &Quietly(watch))?;
+        let fingerprints = [&run, &again].map(|run| run.outcome.fingerprint);
+        if fingerprints[0] != fingerprints[1] {
+            let machines = machines.into_iter().map(|machine| machine.name).collect();
+            return Err(RunError::NotRepeatable { machines, fingerprints });
+        }
+    }
+    Ok((run, tracer))
+}
+
+fn once<T: Tracer>(spec: &Spec, number: u64, tracer: T, watch: &dyn Watch) -> Result<(Run, T), RunError> {
     let (cpu_before, wall_before) = (seconds(ClockId::ThreadCPUTime), seconds(ClockId::Monotonic));
     let mut world = World::new(spec, number, tracer);
     let end = Instant::ZERO + spec.duration;
     let (mut now, mut stride) = (Instant::ZERO, Stride(Stride::SHORTEST));
     while now < end {
         if watch.interrupted() {
-            return Err(Interrupted);
+            return Err(RunError::Interrupted);
         }
         let next = (now + stride.0).min(end);
         let before = world.events();
         world.run_until(next);
+        if let Some(failure) = world.failure() {
+            return Err(RunError::Failed(failure.text(spec)));
+        }
         let events = world.events() - before;
         watch.advanced(next - now, events);
         (now, stride) = (next, stride.after(events));
@@ -147,8 +217,8 @@ pub fn traced<T: Tracer>(
 ///
 /// # Errors
 ///
-/// [`Interrupted`], within milliseconds of being told so.
-pub fn untraced(spec: &Spec, number: u64, watch: &dyn Watch) -> Result<Run, Interrupted> {
+/// As [`traced`].
+pub fn untraced(spec: &Spec, number: u64, watch: &dyn Watch) -> Result<Run, RunError> {
     let (run, NoTrace) = traced(spec, number, NoTrace, watch)?;
     Ok(run)
 }

@@ -94,7 +94,7 @@ impl Field<Word> {
         assert!(
             matches!(
                 (key.takes, key.default),
-                (Takes::Word(_) | Takes::Text, Default::Required | Default::Word(_))
+                (Takes::Word(_) | Takes::WordOrOwn(_) | Takes::Text, Default::Required | Default::Word(_))
             ),
             "a word or text that must be given or has a default"
         );

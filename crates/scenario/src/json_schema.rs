@@ -1,7 +1,7 @@
 //! JSON Schema (draft 2020-12) of the files that people write, for editors and other programs. It follows from the key
 //! tables and from nothing else.
 
-use super::schema::{Default, Key, Takes};
+use super::schema::{Default, Key, OWN, Takes};
 use serde_json::{Map, Value as Json, json};
 
 /// A kind of file that has a schema.
@@ -99,6 +99,7 @@ impl Definitions {
             Takes::Integer(min, max) => integer(min, max),
             Takes::IntegerOr(min, max, words) => json!({ "anyOf": [integer(min, max), word(words)] }),
             Takes::Word(words) => word(words),
+            Takes::WordOrOwn(words) => json!({ "anyOf": [word(words), own()] }),
             Takes::Flag => json!({ "type": "boolean" }),
             Takes::Text => json!({ "type": "string" }),
             Takes::TextOrTable(keys) => json!({ "anyOf": [{ "type": "string" }, self.shared(path, keys)] }),
@@ -147,6 +148,10 @@ fn integer(min: u64, max: u64) -> Json {
 
 fn word(words: &[&str]) -> Json {
     json!({ "type": "string", "enum": words })
+}
+
+fn own() -> Json {
+    json!({ "type": "string", "pattern": format!("^{OWN}.+") })
 }
 
 fn reference(name: &str) -> Json {

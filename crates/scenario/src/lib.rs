@@ -13,6 +13,7 @@ pub mod json_schema;
 pub mod keys;
 pub mod machines;
 pub mod movements;
+mod own;
 pub mod parameters;
 pub mod recorded;
 mod reference;
@@ -27,6 +28,7 @@ pub mod written;
 use document::{Node, Setting, Value};
 use folder::Folder;
 use hopline_core::Duration;
+pub use hopline_sim::own::Machines;
 use hopline_sim::spec::Spec;
 use schema::{Section, join};
 use source::{Origin, Problem, Problems, Source};
@@ -44,6 +46,8 @@ pub struct Scenario {
     document: Node,
     settings: Vec<Setting>,
     files: resolve::Files,
+    /// Machines of somebody's own that it may name.
+    machines: Machines,
 }
 
 /// One swept key and its values.
@@ -56,8 +60,17 @@ impl Scenario {
     ///
     /// Everything that is wrong with the file, with the settings, or with the files that it names.
     pub fn load(path: &Path, settings: &[Setting]) -> Result<Self, Problems> {
+        Self::load_with(path, settings, Machines::default())
+    }
+
+    /// The same of a scenario that may name `machines` of somebody's own, as what is made of it may.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn load_with(path: &Path, settings: &[Setting], machines: Machines) -> Result<Self, Problems> {
         let source = Source::read(path)?;
-        Self::parse(source, path.parent().unwrap_or(Path::new("")), settings)
+        Self::parse_with(source, path.parent().unwrap_or(Path::new("")), settings, machines)
     }
 
     /// Reads a scenario from `source`, with file names relative to `folder`, and puts `settings` over it, in order.
@@ -70,9 +83,23 @@ impl Scenario {
         folder: impl Into<Folder>,
         settings: &[Setting],
     ) -> Result<Self, Problems> {
+        Self::parse_with(source, folder, settings, Machines::default())
+    }
+
+    /// The same of a scenario that may name `machines` of somebody's own, as what is made of it may.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn parse_with(
+        source: Arc<Source>,
+        folder: impl Into<Folder>,
+        settings: &[Setting],
+        machines: Machines,
+    ) -> Result<Self, Problems> {
         let (document, folder) = (document::parse(&source)?, folder.into());
-        let scenario =
-            Self { source, folder, document, settings: Vec::new(), files: resolve::Files::default() };
+        let (none, files) = (Vec::new(), resolve::Files::default());
+        let scenario = Self { source, folder, document, settings: none, files, machines };
         scenario.with(settings)
     }
 
@@ -168,10 +195,26 @@ impl Scenario {
         parameters::plain(&self.document)
     }
 
-    /// Every parameter in effect, defaults included, by section.
+    /// Every parameter in effect, defaults included, by section. Machines of somebody's own stand under `own_machines`, each with its
+    /// digest.
     #[must_use]
     pub fn parameters(&self) -> serde_json::Value {
-        parameters::of(self.section())
+        let mut parameters = parameters::of(self.section());
+        if self.machines.is_empty() {
+            return parameters;
+        }
+        // A checked scenario has a first run.
+        let used = self.spec(1).map(|spec| spec.own_machines()).unwrap_or_default();
+        if let (false, Some(all)) = (used.is_empty(), parameters.as_object_mut()) {
+            all.insert("own_machines".into(), parameters::of_machines(&used));
+        }
+        parameters
+    }
+
+    /// The machines of somebody's own that it may name.
+    #[must_use]
+    pub fn machines(&self) -> &Machines {
+        &self.machines
     }
 
     /// What to simulate in run number `run`: where nodes are random or move, each run has its own.
@@ -180,7 +223,8 @@ impl Scenario {
     ///
     /// What is wrong with the scenario that its keys alone do not show: unknown nodes, overlaps, broken files.
     pub fn spec(&self, run: u64) -> Result<Spec, Problems> {
-        resolve::spec(self.section(), &self.files, run).map_err(Problems::from)
+        let whole = own::Whole { scenario: self.section(), machines: &self.machines };
+        resolve::spec(whole, &self.files, run).map_err(Problems::from)
     }
 
     /// The axes of `[sweep]`, in the order of the file.

@@ -1,8 +1,10 @@
 //! The parameters in effect, as a result file records them.
 
 use super::document::{Node, Value};
-use super::schema::{Default, Section, Takes};
+use super::schema::{Default, OWN, Section, Takes};
+use hopline_sim::own::{Kind, Used};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeSet;
 
 /// Every key of `section` that is given or has a default, and those below. Lists of tables are as they
 /// were given; what is left to a preset is named by the preset.
@@ -26,6 +28,19 @@ pub(super) fn of(section: Section<'_>) -> Json {
         if let Some(value) = value {
             map.insert(key.name.to_owned(), value);
         }
+    }
+    Json::Object(map)
+}
+
+/// Machines of somebody's own: their digests, by the key that names them and their name.
+pub(super) fn of_machines(used: &BTreeSet<Used>) -> Json {
+    let mut map = Map::new();
+    for machine in used {
+        let key = match machine.kind {
+            Kind::Law => "tcp.law",
+            Kind::Discipline => "queue.discipline",
+        };
+        map.insert(format!("{key} = {OWN}{}", machine.name), json!(machine.digest));
     }
     Json::Object(map)
 }

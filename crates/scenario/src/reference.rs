@@ -1,7 +1,7 @@
 //! The reference of all keys, for people.
 
 use super::json_schema::FileKind;
-use super::schema::{Default, Key, Takes};
+use super::schema::{Default, Key, OWN, Takes};
 use std::fmt::Write;
 
 impl FileKind {
@@ -64,6 +64,7 @@ fn takes(takes: Takes) -> String {
         Takes::IntegerOr(min, max, other) => format!("whole, {min} to {max}, or {}", words(other)),
         Takes::NumberOrTable(min, max, _) => format!("{min} to {max}, or table, below"),
         Takes::Word(known) => words(known),
+        Takes::WordOrOwn(known) => format!("{}, `{OWN}NAME`", words(known)),
         Takes::Flag => "`true`, `false`".into(),
         Takes::Text => "text".into(),
         Takes::TextOrTable(_) => "text, or table, below".into(),

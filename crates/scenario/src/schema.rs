@@ -19,6 +19,9 @@ pub struct Key {
     pub doc: &'static str,
 }
 
+/// What stands before the name of a machine of somebody's own.
+pub const OWN: &str = "own:";
+
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Takes {
@@ -30,6 +33,8 @@ pub enum Takes {
     IntegerOr(u64, u64, &'static [&'static str]),
     /// One of some words.
     Word(&'static [&'static str]),
+    /// One of some words, or [`OWN`] and the name of a machine that the program which runs the scenario brings along.
+    WordOrOwn(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
     /// Any string.
@@ -114,6 +119,12 @@ impl Key {
         Self::new(name, Takes::Word(words), doc)
     }
 
+    /// One of `words`, or the name of a machine of somebody's own.
+    #[must_use]
+    pub const fn word_or_own(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Self {
+        Self::new(name, Takes::WordOrOwn(words), doc)
+    }
+
     /// `true` or `false`.
     #[must_use]
     pub const fn flag(name: &'static str, doc: &'static str) -> Self {
@@ -192,6 +203,7 @@ impl Key {
             }
             Takes::NumberOrTable(min, max, _) => format!("a number from {min} to {max}, or a table"),
             Takes::Word(known) => format!("one of {}", words(known)),
+            Takes::WordOrOwn(known) => format!("one of {}, or \"{OWN}NAME\"", words(known)),
             Takes::Flag => "true or false".into(),
             Takes::Text => "a string".into(),
             Takes::TextOrTable(_) => "a string, or a table".into(),
@@ -292,7 +304,8 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
                 wrong(outside(i), format!("it takes {}", key.expects()));
             }
         }
-        (Takes::Word(words) | Takes::IntegerOr(_, _, words), Value::Text(word)) => {
+        (Takes::WordOrOwn(_), Value::Text(word)) if own_name(word).is_some_and(|name| !name.is_empty()) => {}
+        (Takes::Word(words) | Takes::WordOrOwn(words) | Takes::IntegerOr(_, _, words), Value::Text(word)) => {
             if !words.contains(&word.as_str()) {
                 let guess = nearest(word, words.iter().copied()).map(|w| format!("did you mean \"{w}\"? "));
                 wrong(
@@ -327,6 +340,12 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
         }
         _ => wrong(kind(), key.doc.to_owned()),
     }
+}
+
+/// The name of a machine of somebody's own, if `word` names one.
+#[must_use]
+pub fn own_name(word: &str) -> Option<&str> {
+    word.strip_prefix(OWN)
 }
 
 fn as_whole(node: &Node) -> Option<u64> {

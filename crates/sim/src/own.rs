@@ -102,6 +102,12 @@ impl Machines {
         position(&self.disciplines, name).map(OwnDisciplineId)
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.laws.is_empty() && self.disciplines.is_empty()
+    }
+
     /// The names of all machines of a kind, as they came.
     #[must_use]
     pub fn names(&self, kind: Kind) -> Vec<&str> {

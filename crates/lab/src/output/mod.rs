@@ -19,7 +19,7 @@ pub use page::ReportFile;
 use crate::digest::hex;
 use crate::export::flowmon;
 use crate::record::Done;
-use crate::run::{self, Interrupted, Run, Watch};
+use crate::run::{self, Run, RunError, Watch};
 use hopline_scenario::Scenario;
 use hopline_sim::Spec;
 use hopline_sim::trace::{Ns2, Pcap};
@@ -74,7 +74,7 @@ pub fn write(
 ///
 /// # Errors
 ///
-/// A file that cannot be written, or [`Interrupted`].
+/// A file that cannot be written, or [`RunError`].
 pub fn traced(
     directory: &Directory,
     spec: &Spec,
@@ -107,10 +107,9 @@ fn with_traces(
         false => None,
     };
     if capture.is_none() && ns2.is_none() {
-        return run::untraced(spec, number, watch).map_err(TracedError::Interrupted);
+        return run::untraced(spec, number, watch).map_err(TracedError::Run);
     }
-    let (run, (capture, ns2)) =
-        run::traced(spec, number, (capture, ns2), watch).map_err(TracedError::Interrupted)?;
+    let (run, (capture, ns2)) = run::traced(spec, number, (capture, ns2), watch).map_err(TracedError::Run)?;
     if let Some(capture) = capture {
         capture.finish().and_then(|mut file| file.flush()).map_err(refused(CAPTURE))?;
     }
@@ -123,8 +122,8 @@ fn with_traces(
 /// Why a traced run did not come to its end.
 #[derive(Debug)]
 pub enum TracedError {
-    /// The watcher asked to give up.
-    Interrupted(Interrupted),
+    /// The run itself.
+    Run(RunError),
     /// A trace cannot be written.
     Output(OutputError),
 }

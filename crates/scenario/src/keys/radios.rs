@@ -311,11 +311,12 @@ pub const QUEUE: &[Key] = &[
         "packets that the queue holds; default: 50, as ns-2 counts them: 49; of qualnet-367: 66",
     ),
     queue::SERVICE.key,
-    Key::word(
+    Key::word_or_own(
         "discipline",
         &["drop-tail", "red", "codel", "fq-codel"],
         "what tells of congestion before the queue is full, never by routing messages: red: random early detection; codel: \
-         long waits; fq-codel: those of each flow, and flows are served by turns, routing messages first",
+         long waits; fq-codel: those of each flow, and flows are served by turns, routing messages first; own: what enters, \
+         and in which order it is served, as a machine of your own says, see docs/own-machines.md",
     )
     .or(Word("drop-tail")),
     Key::number(

@@ -131,10 +131,11 @@ pub mod tcp {
 /// `[tcp]` and `flow.tcp`.
 pub const TCP: &[Key] = &[
     tcp::PRESET.key,
-    Key::word(
+    Key::word_or_own(
         "law",
         &["aimd", "cubic"],
-        "how the window grows and what a loss leaves of it, whatever the recovery; default: aimd, of tcp-cubic: cubic",
+        "how the window grows and what a loss leaves of it, whatever the recovery; own: as a machine of your own says, see \
+         docs/own-machines.md; default: aimd, of tcp-cubic: cubic",
     ),
     tcp::RECOVERY_WINDOW.key,
     tcp::ECN.key,

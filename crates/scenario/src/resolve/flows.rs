@@ -1,6 +1,7 @@
 //! `[[flow]]`, `flows.file` and random flows.
 
 use super::super::keys::{self, FlowKind};
+use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::ends::{self, Ends, Network};
@@ -12,7 +13,7 @@ use std::num::NonZeroU64;
 
 /// All flows: those of `[[flow]]`, those of the file, the random ones.
 pub(super) fn resolve(
-    scenario: Section<'_>,
+    scenario: Whole<'_>,
     files: &Files,
     network: Network<'_>,
     seed: u64,
@@ -51,7 +52,7 @@ pub(super) fn resolve(
 
 /// The flow of this name that `section` describes, between `src` and `dst`; it starts at `late` of its jitter, 0 to 1.
 fn flow(
-    scenario: Section<'_>,
+    scenario: Whole<'_>,
     files: &Files,
     section: &Section<'_>,
     name: String,
@@ -75,7 +76,7 @@ fn flow(
         Traffic::OnOff { .. } => "udp-on-off",
         Traffic::Recorded { over: None, .. } => "udp-recorded",
         Traffic::Bulk { .. } | Traffic::Exchange { .. } | Traffic::Recorded { over: Some(_), .. } => {
-            transport::named(scenario, *section)
+            transport::named(*scenario, *section)
         }
     };
     let labels = Labels {
@@ -107,7 +108,7 @@ const OWNED: &[Owned] = &[
     (&["request-response", "http"], &["request_bytes", "response_bytes", "think_s", "transactions"]),
 ];
 
-fn traffic(scenario: Section<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
+fn traffic(scenario: Whole<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
     refuse_foreign(section, "kind", keys::flow::KIND.word(section), OWNED)?;
     match section.get(keys::flow::KIND) {
         FlowKind::Bulk => Ok(Traffic::Bulk {
@@ -130,7 +131,7 @@ fn traffic(scenario: Section<'_>, files: &Files, section: &Section<'_>) -> Resul
 }
 
 /// What was recorded, over the transport that the flow names, or as datagrams.
-fn recorded(scenario: Section<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
+fn recorded(scenario: Whole<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
     let Some(recording) = section.word("file").and_then(|file| files.recorded.get(file)) else {
         return Err(Problem::new("a recorded flow without `file`")
             .at(section.origin_of("kind"))
@@ -171,7 +172,7 @@ const HTTP: [Draw; 3] = [
 
 /// Requests and responses; `defaults` of request, response and think time.
 fn exchange(
-    scenario: Section<'_>,
+    scenario: Whole<'_>,
     section: &Section<'_>,
     defaults: [Option<Draw>; 3],
 ) -> Result<Traffic, Problem> {
@@ -206,7 +207,7 @@ fn rate(section: &Section<'_>) -> Result<(u32, Duration), Problem> {
 }
 
 fn add_random(
-    scenario: Section<'_>,
+    scenario: Whole<'_>,
     nodes: usize,
     seed: u64,
     run: u64,
@@ -244,13 +245,13 @@ fn add_random(
 }
 
 /// What each random flow sends, and the name of what it goes over.
-fn random_traffic<'a>(scenario: Section<'a>, section: Section<'a>) -> Result<(Traffic, &'a str), Problem> {
+fn random_traffic<'a>(scenario: Whole<'a>, section: Section<'a>) -> Result<(Traffic, &'a str), Problem> {
     let kind = section.get(keys::flows::KIND);
     refuse_foreign(&section, "kind", kind, &[(&["cbr"], &["rate_kbps", "packet_bytes"])])?;
     if kind == "cbr" {
         let (packet_bytes, interval) = rate(&section)?;
         return Ok((Traffic::Cbr { packet_bytes, interval }, "udp-cbr"));
     }
-    let over = transport::resolve(scenario, scenario)?;
-    Ok((Traffic::Bulk { over, bytes: None }, transport::named(scenario, scenario)))
+    let over = transport::resolve(scenario, *scenario)?;
+    Ok((Traffic::Bulk { over, bytes: None }, transport::named(*scenario, *scenario)))
 }

@@ -2,20 +2,22 @@
 
 use super::super::keys::{self, ErrorKind};
 use super::super::machines;
+use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
+use hopline_sim::own::Machines;
 use hopline_sim::spec::{LinkSpec, arq};
 use std::num::NonZeroU32;
 
 /// All wired links.
-pub(super) fn resolve(scenario: Section<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
-    scenario.sections("link").iter().map(|section| link(section, names)).collect()
+pub(super) fn resolve(scenario: Whole<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
+    scenario.sections("link").iter().map(|section| link(section, names, scenario.machines)).collect()
 }
 
-fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
+fn link(section: &Section<'_>, names: &Names, own: &Machines) -> Result<LinkSpec, Problem> {
     let a = node_named(section, keys::link::A, names)?;
     let b = node_named(section, keys::link::B, names)?;
     if a == b {
@@ -30,7 +32,7 @@ fn link(section: &Section<'_>, names: &Names) -> Result<LinkSpec, Problem> {
         b,
         rate_bps: libm::round(rate_mbps * 1e6) as u64,
         delay: Duration::from_secs_f64(delay_ms * 1e-3),
-        queue: queue::resolve(queue::PLAIN, section.section("queue"))?,
+        queue: queue::resolve(queue::PLAIN, section.section("queue"), own)?,
         errors: by_direction(section.section("errors"))?,
         arq: arq(&section.section("arq")),
     })

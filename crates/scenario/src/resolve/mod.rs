@@ -28,6 +28,7 @@ use super::document::Node;
 use super::field::{Field, Word};
 use super::folder::Folder;
 use super::keys::{self, FlowKind};
+use super::own::Whole;
 use super::recorded::Recording;
 use super::schema::Section;
 use super::source::{LARGEST_TEXT, Origin, Problem, Problems, Source};
@@ -125,19 +126,20 @@ fn of_named_file(problem: Problem, section: Section<'_>, path: &Path) -> Problem
 type Names = BTreeMap<String, NodeId>;
 
 /// What to simulate in run `run`.
-pub(super) fn spec(scenario: Section<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
+pub(super) fn spec(whole: Whole<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
+    let Whole { scenario, machines } = whole;
     let seed = scenario.get(keys::scenario::SEED);
     let nodes::Resolved { mut nodes, names, gateways } = nodes::resolve(scenario, files, seed, run)?;
-    let mut radio = radio::resolve(scenario, &nodes, &names)?;
+    let mut radio = radio::resolve(whole, &nodes, &names)?;
     neighborhood::resolve(scenario, &mut radio, &nodes, &names, (seed, run))?;
-    let links = links::resolve(scenario, &names)?;
+    let links = links::resolve(whole, &names)?;
     ways::resolve(scenario, &mut nodes, &gateways, &links, &names)?;
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
-    let proxies = proxies::resolve(scenario, &nodes, &names)?;
+    let proxies = proxies::resolve(whole, &nodes, &names)?;
     let pairs = proxies::pairs(scenario, &nodes, &links, &names)?;
     let network = ends::Network { names: &names, nodes: &nodes };
-    let mut flows = flows::resolve(scenario, files, network, seed, run)?;
+    let mut flows = flows::resolve(whole, files, network, seed, run)?;
     proxies::tell(&proxies, &nodes, &mut flows);
     if radio.is_none() && links.is_empty() && nodes.len() > 1 {
         return Err(Problem::new("neither [radio] nor [[link]]: no node can reach another")

@@ -1,5 +1,6 @@
 //! `[[proxy]]`.
 
+use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::super::{keys, machines};
@@ -14,7 +15,7 @@ use std::net::Ipv4Addr;
 
 /// All of them, in the order of the file; those of kind none are left out. Keys of other kinds are no error: kinds are what one varies.
 pub(super) fn resolve(
-    scenario: Section<'_>,
+    scenario: Whole<'_>,
     nodes: &[NodeSpec],
     names: &Names,
 ) -> Result<Vec<ProxySpec>, Problem> {
@@ -128,10 +129,15 @@ fn mobile(
     Ok(MobileSide::Nodes(hosts))
 }
 
-fn split(scenario: Section<'_>, section: Section<'_>, mobile: &MobileSide) -> Result<split::Config, Problem> {
+fn split(scenario: Whole<'_>, section: Section<'_>, mobile: &MobileSide) -> Result<split::Config, Problem> {
     const BUFFER_BYTES: u64 = 1 << 20;
-    let fixed = transport::resolve(scenario, scenario)?;
+    let fixed = transport::resolve(scenario, *scenario)?;
     let beyond = transport::resolve(scenario, section)?;
+    if fixed.own_law().or(beyond.own_law()).is_some() {
+        return Err(Problem::new("an own law in a machine that splits connections")
+            .at(section.origin)
+            .help("own laws are for ends of flows: set flow.tcp.law in place of tcp.law"));
+    }
     let buffer = section.integer("buffer_bytes").unwrap_or(BUFFER_BYTES);
     let mut config = split::Config::new(fixed, beyond, buffer);
     config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);

@@ -1,12 +1,14 @@
 //! `[queue]` and `link.queue`.
 
 use super::super::keys;
+use super::super::own::named;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::refuse_foreign;
 use hopline_core::Duration;
 use hopline_queue::red::{Gentle, Idle, Measure};
 use hopline_queue::{Action, CoDelConfig, DropTail, FqCoDelConfig, RedConfig, Service};
+use hopline_sim::own::{Kind, Machines};
 use hopline_sim::spec::{Discipline, QueueSpec};
 use std::num::NonZeroU16;
 
@@ -40,7 +42,11 @@ const CODEL_KEYS: &[&str] = &["target_ms", "interval_ms", "packet_bytes"];
 const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
 
 /// `preset` with what `section` puts over it.
-pub(super) fn resolve(preset: QueueSpec, section: Section<'_>) -> Result<QueueSpec, Problem> {
+pub(super) fn resolve(
+    preset: QueueSpec,
+    section: Section<'_>,
+    machines: &Machines,
+) -> Result<QueueSpec, Problem> {
     let mut config = preset;
     config.capacity = at_least_one(&section, "capacity_packets").unwrap_or(config.capacity);
     section.set(keys::queue::SERVICE, &mut config.service);
@@ -57,11 +63,12 @@ pub(super) fn resolve(preset: QueueSpec, section: Section<'_>) -> Result<QueueSp
             (&["drop-tail", "red", "codel"], &["service"]),
         ],
     )?;
+    let own = named(section, "discipline", machines, Kind::Discipline, |name| machines.discipline(name))?;
     config.discipline = match discipline {
         "red" => Discipline::Red(red(&section)?),
         "codel" => Discipline::CoDel(codel(&section)?),
         "fq-codel" => Discipline::FqCoDel(fq_codel(&section)?),
-        _drop_tail => Discipline::DropTail,
+        _drop_tail_or_own => own.map_or(Discipline::DropTail, Discipline::Own),
     };
     Ok(config)
 }

@@ -1,6 +1,7 @@
 //! `[radio]` and `[mac]`.
 
 use super::super::keys::{self, Protocol, RadioPreset};
+use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
 use super::{Names, Owned, links, node_named, obstacles, queue, refuse_foreign};
@@ -61,7 +62,7 @@ impl Preset {
 
 /// The radio of all wireless nodes; `None` without `[radio]`.
 pub(super) fn resolve(
-    scenario: Section<'_>,
+    scenario: Whole<'_>,
     nodes: &[NodeSpec],
     names: &Names,
 ) -> Result<Option<RadioSpec>, Problem> {
@@ -90,12 +91,12 @@ pub(super) fn resolve(
     Ok(Some(RadioSpec {
         phy: preset.phy,
         mac: preset.mac,
-        queue: queue::resolve(preset.queue, scenario.section("queue"))?,
+        queue: queue::resolve(preset.queue, scenario.section("queue"), scenario.machines)?,
         link_layer_delay: delay.unwrap_or(preset.link_layer_delay),
-        address_resolution: address_resolution(scenario),
+        address_resolution: address_resolution(*scenario),
         errors: links::errors(section.section("errors"))?,
         losses: losses(section, nodes, names)?,
-        obstacles: obstacles::resolve(scenario)?,
+        obstacles: obstacles::resolve(*scenario)?,
         neighborhood: None,
         draw: PowerDraw {
             transmit_w: section.get(keys::radio::TRANSMIT_DRAW_W),

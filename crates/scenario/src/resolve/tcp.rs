@@ -1,10 +1,12 @@
 //! `[tcp]` and `flow.tcp`: a preset, and what is put over it.
 
 use super::super::keys;
+use super::super::own::{Whole, named};
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{door, feedback, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
+use hopline_sim::own::{Kind, Machines};
 use hopline_transport::tcp::{
     AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback, InitialWindow, Offer,
     Variant, WindowLaw,
@@ -12,7 +14,8 @@ use hopline_transport::tcp::{
 
 /// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
 /// of `flow`; TCP-DOOR from `[door]` of both.
-pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>) -> Result<Config, Problem> {
+pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> Result<Config, Problem> {
+    let scenario = whole.scenario;
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
     let door = [scenario.section("door"), flow.section("door")];
     let usual: keys::Preset = if transport == "tcp-cubic" { Config::linux } else { Config::modern };
@@ -25,7 +28,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
-    config.law = law(transport, config.law, general, own)?;
+    config.law = law(transport, config.law, (general, own), whole.machines)?;
     apply_recovery(&mut config, general, own)?;
     if pacing::is_paced(transport, general, own)? {
         config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
@@ -50,14 +53,17 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, flow: Section<'_>)
 fn law(
     transport: &str,
     preset: WindowLaw,
-    general: Section<'_>,
-    own: Section<'_>,
+    (general, own): (Section<'_>, Section<'_>),
+    machines: &Machines,
 ) -> Result<WindowLaw, Problem> {
     let default = if transport == "tcp-cubic" { "cubic" } else { "aimd" };
-    if own.word("law").or(general.word("law")).unwrap_or(default) == "cubic" {
+    let chosen = own.word("law").or(general.word("law")).unwrap_or(default);
+    let saying = if own.has("law") { own } else { general };
+    let brought = named(saying, "law", machines, Kind::Law, |name| machines.law(name))?;
+    if chosen == "cubic" {
         let mut cubic = match preset {
             WindowLaw::Cubic(cubic) => cubic,
-            WindowLaw::Aimd => CubicConfig::RFC9438,
+            WindowLaw::Aimd | WindowLaw::Own(_) => CubicConfig::RFC9438,
         };
         for section in [general, own] {
             cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
@@ -75,10 +81,10 @@ fn law(
     refuse_foreign(
         &own,
         "law",
-        "aimd",
+        chosen,
         &[(&["cubic"], &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast_convergence"])],
     )?;
-    Ok(WindowLaw::Aimd)
+    Ok(brought.map_or(WindowLaw::Aimd, WindowLaw::Own))
 }
 
 /// How the window comes down in recovery: a matter of SACK.

@@ -1,0 +1,47 @@
+//! Which machine of somebody's own a key names: [`Machines`] that the program brings along.
+
+use super::schema::{Section, own_name};
+use super::source::{Problem, nearest};
+use hopline_sim::own::{Kind, Machines};
+
+/// The scenario, and the machines that it may name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole<'a> {
+    /// The scenario.
+    pub(crate) scenario: Section<'a>,
+    /// The machines.
+    pub(crate) machines: &'a Machines,
+}
+
+impl<'a> std::ops::Deref for Whole<'a> {
+    type Target = Section<'a>;
+
+    fn deref(&self) -> &Section<'a> {
+        &self.scenario
+    }
+}
+
+/// The number of the machine that `key` of `section` names; `None`: the key says something else, or nothing.
+pub(crate) fn named<T>(
+    section: Section<'_>,
+    key: &str,
+    machines: &Machines,
+    kind: Kind,
+    find: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, Problem> {
+    let Some(name) = section.word(key).and_then(own_name) else { return Ok(None) };
+    let unknown = || {
+        let what = match kind {
+            Kind::Law => "law",
+            Kind::Discipline => "queue discipline",
+        };
+        let names = machines.names(kind);
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let guess = nearest(name, names).map(|near| format!("did you mean `{near}`? "));
+        let help = "own machines come with the program that runs the scenario, in Python or Rust; known: ";
+        Problem::new(format!("there is no own {what} `{name}`"))
+            .at(section.origin_of(key))
+            .help(guess.unwrap_or_default() + help + &known)
+    };
+    find(name).map(Some).ok_or_else(unknown)
+}

@@ -1,0 +1,204 @@
+//! Machines of somebody's own that do what ours do, and some that do wrong.
+
+use hopline_core::{Duration, Instant, Stream};
+use hopline_queue::own::{Admission, HeadInfo, PacketInfo, QueueInfo, Service};
+use hopline_queue::{Class, CoDelConfig, OwnDiscipline};
+use hopline_transport::tcp::{LawAck, LawLoss, LawState, LawTimeout, OwnLaw};
+
+/// How a window grows beyond slow start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Counts {
+    Acks,
+    Bytes,
+}
+
+/// Additive increase, and half of it after a loss (RFC 5681).
+#[derive(Debug)]
+pub(crate) struct Reno {
+    counts: Counts,
+    counted: f64,
+    /// Before the last reduction.
+    counted_before: f64,
+}
+
+impl Reno {
+    pub(crate) fn new(counts: Counts) -> Self {
+        Self { counts, counted: 0.0, counted_before: 0.0 }
+    }
+
+    fn halve(&mut self, reduced_bytes: u32) -> f64 {
+        (self.counted_before, self.counted) = (self.counted, 0.0);
+        f64::from(reduced_bytes / 2)
+    }
+}
+
+impl OwnLaw for Reno {
+    fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String> {
+        let LawState { cwnd_bytes, ssthresh_bytes, mss_bytes, .. } = ack.state;
+        let mss = f64::from(mss_bytes);
+        if cwnd_bytes < f64::from(ssthresh_bytes) {
+            return Ok(ack.slow_start_bytes);
+        }
+        match self.counts {
+            Counts::Acks => Ok(cwnd_bytes + (mss * mss / cwnd_bytes).floor().max(1.0)),
+            Counts::Bytes if !ack.window_was_full => Ok(cwnd_bytes),
+            Counts::Bytes => {
+                self.counted += ack.acked_bytes as f64;
+                if self.counted < cwnd_bytes {
+                    return Ok(cwnd_bytes);
+                }
+                self.counted -= cwnd_bytes;
+                Ok(cwnd_bytes + mss)
+            }
+        }
+    }
+
+    fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String> {
+        Ok(self.halve(loss.reduced_bytes))
+    }
+
+    fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String> {
+        Ok(self.halve(timeout.reduced_bytes))
+    }
+
+    fn on_undo(&mut self, _state: &LawState) -> Result<(), String> {
+        self.counted = self.counted_before;
+        Ok(())
+    }
+}
+
+/// Grows by a random number of bytes, of the seed alone.
+#[derive(Debug)]
+pub(crate) struct Gambler(pub(crate) Stream);
+
+impl OwnLaw for Gambler {
+    fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String> {
+        Ok(ack.state.cwnd_bytes + f64::from(self.0.below(200)))
+    }
+
+    fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String> {
+        Ok(f64::from(loss.reduced_bytes) * self.0.unit())
+    }
+
+    fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String> {
+        Ok(f64::from(timeout.reduced_bytes / 2))
+    }
+}
+
+/// Answers to an acknowledgment with whatever a function says of its number.
+pub(crate) struct Answers<F>(pub(crate) F, pub(crate) u32);
+
+impl<F> std::fmt::Debug for Answers<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Answers({})", self.1)
+    }
+}
+
+impl<F: FnMut(u32) -> Result<f64, String> + Send> OwnLaw for Answers<F> {
+    fn on_ack(&mut self, _ack: &LawAck) -> Result<f64, String> {
+        self.1 += 1;
+        (self.0)(self.1)
+    }
+
+    fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String> {
+        Ok(f64::from(loss.reduced_bytes / 2))
+    }
+
+    fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String> {
+        Ok(f64::from(timeout.reduced_bytes / 2))
+    }
+}
+
+/// Lets everything in.
+#[derive(Debug)]
+pub(crate) struct Tail;
+
+impl OwnDiscipline for Tail {
+    fn enqueue(&mut self, _packet: &PacketInfo, _queue: &QueueInfo) -> Result<Admission, String> {
+        Ok(Admission::Enter { rank: 0.0 })
+    }
+
+    fn dequeue(&mut self, _head: &HeadInfo, _queue: &QueueInfo) -> Result<Service, String> {
+        Ok(Service::Serve)
+    }
+}
+
+/// The newest routing message goes first, as in ns-2.
+#[derive(Debug, Default)]
+pub(crate) struct RoutingFirst {
+    came: f64,
+}
+
+impl OwnDiscipline for RoutingFirst {
+    fn enqueue(&mut self, packet: &PacketInfo, _queue: &QueueInfo) -> Result<Admission, String> {
+        if packet.class != Class::Routing {
+            return Ok(Admission::Enter { rank: 0.0 });
+        }
+        self.came += 1.0;
+        Ok(Admission::Enter { rank: -self.came })
+    }
+
+    fn dequeue(&mut self, _head: &HeadInfo, _queue: &QueueInfo) -> Result<Service, String> {
+        Ok(Service::Serve)
+    }
+}
+
+/// CoDel as RFC 8289 has it in words (§4): what waits above the target for an interval is dropped, faster and faster.
+#[derive(Debug)]
+pub(crate) struct OwnCoDel {
+    config: CoDelConfig,
+    first_above: Option<Instant>,
+    dropping: bool,
+    count: u32,
+    last_count: u32,
+    drop_next: Instant,
+    /// A drop began the dropping state, and what follows it is served.
+    began: bool,
+}
+
+impl OwnCoDel {
+    pub(crate) fn new(config: CoDelConfig) -> Self {
+        let (first_above, drop_next) = (None, Instant::ZERO);
+        Self { config, first_above, dropping: false, count: 0, last_count: 0, drop_next, began: false }
+    }
+
+    fn is_late(&mut self, head: &HeadInfo, queue: &QueueInfo) -> bool {
+        if head.waited < self.config.target || queue.bytes <= u64::from(self.config.packet_bytes) {
+            self.first_above = None;
+            return false;
+        }
+        queue.now >= *self.first_above.get_or_insert(queue.now + self.config.interval)
+    }
+
+    fn after(&self, from: Instant) -> Instant {
+        from + Duration::from_secs_f64(self.config.interval.as_secs_f64() / f64::from(self.count).sqrt())
+    }
+}
+
+impl OwnDiscipline for OwnCoDel {
+    fn enqueue(&mut self, _packet: &PacketInfo, _queue: &QueueInfo) -> Result<Admission, String> {
+        Ok(Admission::Enter { rank: 0.0 })
+    }
+
+    fn dequeue(&mut self, head: &HeadInfo, queue: &QueueInfo) -> Result<Service, String> {
+        let late = self.is_late(head, queue);
+        if std::mem::take(&mut self.began) {
+            return Ok(Service::Serve);
+        }
+        if !late {
+            self.dropping = false;
+        } else if !self.dropping {
+            let since_last = self.count.saturating_sub(self.last_count);
+            let recent = queue.now.since(self.drop_next) < self.config.interval.saturating_mul(16);
+            self.count = if since_last > 1 && recent { since_last } else { 1 };
+            (self.last_count, self.dropping, self.began) = (self.count, true, true);
+            self.drop_next = self.after(queue.now);
+            return Ok(Service::Drop);
+        } else if queue.now >= self.drop_next {
+            self.count += 1;
+            self.drop_next = self.after(self.drop_next);
+            return Ok(Service::Drop);
+        }
+        Ok(Service::Serve)
+    }
+}
