@@ -24,6 +24,7 @@ mod neighborhood;
 mod no_ack;
 mod obstacles;
 mod outages;
+mod own;
 mod pacing;
 mod proxies;
 mod ranges;

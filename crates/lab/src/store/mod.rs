@@ -327,7 +327,8 @@ fn difference(theirs: &Description, ours: &Description) -> String {
     if theirs.scenario_sha256 != ours.scenario_sha256 {
         return "the scenario file was another".to_owned();
     }
-    "a parameter, a file that the scenario names, or what is kept of a run was another".to_owned()
+    "a parameter, a machine of your own, a file that the scenario names, or what is kept of a run was another"
+        .to_owned()
 }
 
 /// Name of the file that is locked while the directory is written.

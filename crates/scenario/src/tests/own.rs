@@ -1,0 +1,105 @@
+//! Machines of somebody's own, by name: `own:NAME`.
+
+use super::*;
+use hopline_sim::own::{Kind, Machines, OwnLawId, Used};
+use hopline_sim::spec::Discipline;
+use hopline_transport::tcp::WindowLaw;
+
+/// None of them is ever made here.
+fn machines(digest: &str) -> Machines {
+    Machines::default()
+        .with_law("gentle", "other", |_seed| Err(String::new()))
+        .with_law("greedy", digest, |_seed| Err(String::new()))
+        .with_discipline("short", digest, |_seed| Err(String::new()))
+}
+
+fn with(text: &str, settings: &[&str], machines: Machines) -> Result<Scenario, Problems> {
+    let source = Arc::new(Source { name: "test.toml".into(), text: text.into() });
+    let settings: Vec<Setting> = settings.iter().map(|s| Setting::parse("--set", s).unwrap()).collect();
+    Scenario::parse_with(source, PathBuf::new(), &settings, machines)
+}
+
+fn problem(text: &str, settings: &[&str], machines: Machines) -> String {
+    with(text, settings, machines).expect_err("this is wrong").to_string()
+}
+
+#[test]
+fn a_law_and_a_discipline_are_named_beside_ours() {
+    let settings = ["tcp.law=own:greedy", "queue.discipline=own:short"];
+    let scenario = with(CHAIN, &settings, machines("1")).unwrap();
+    let spec = scenario.spec(1).unwrap();
+    assert_eq!(tcp(&spec, 0).law, WindowLaw::Own(OwnLawId(1)));
+    let queue = spec.radio.as_ref().expect("has radios").queue.discipline;
+    assert!(matches!(queue, Discipline::Own(_)), "{queue:?}");
+    let used = |kind, name: &str| Used { kind, name: name.into(), digest: "1".into() };
+    let expected = [used(Kind::Law, "greedy"), used(Kind::Discipline, "short")];
+    assert!(spec.own_machines().iter().eq(&expected), "gentle is not asked for");
+}
+
+#[test]
+fn what_is_made_of_a_scenario_knows_its_machines() {
+    let scenario = with(CHAIN, &[], machines("1")).unwrap();
+    assert!(scenario.spec(1).unwrap().own_machines().is_empty());
+    let more = scenario.with(&[Setting::parse("--set", "tcp.law=own:gentle").unwrap()]).unwrap();
+    assert_eq!(tcp(&more.spec(1).unwrap(), 0).law, WindowLaw::Own(OwnLawId(0)));
+    let text = CHAIN.to_owned() + "tcp = { law = \"own:greedy\" }\n";
+    let of_flow = with(&text, &[], machines("1")).unwrap().spec(1).unwrap();
+    assert_eq!(tcp(&of_flow, 0).law, WindowLaw::Own(OwnLawId(1)));
+}
+
+#[test]
+fn a_name_that_nobody_has_is_refused_where_it_stands() {
+    let text = CHAIN.to_owned() + "tcp = { law = \"own:gredy\" }\n";
+    let wrong = problem(&text, &[], machines("1"));
+    assert!(wrong.starts_with("test.toml:10:15: there is no own law `gredy`"), "{wrong}");
+    assert!(wrong.contains("did you mean `greedy`?") && wrong.contains("known: gentle, greedy"), "{wrong}");
+    let none = problem(CHAIN, &["tcp.law=own:greedy"], Machines::default());
+    assert!(none.contains("in Python or Rust; known: none"), "{none}");
+    let queue = problem(CHAIN, &["queue.discipline=own:greedy"], machines("1"));
+    assert!(queue.contains("there is no own queue discipline `greedy`"), "{queue}");
+    assert!(queue.contains("known: short"), "{queue}");
+}
+
+#[test]
+fn what_is_neither_ours_nor_own_is_refused_as_ever() {
+    for wrong in ["tcp.law=greedy", "tcp.law=own:", "tcp.law=own", "queue.discipline=own:"] {
+        let said = problem(CHAIN, &[wrong], machines("1"));
+        assert!(said.contains("does not know") && said.contains("or \"own:NAME\""), "{wrong}: {said}");
+    }
+    let near = problem(CHAIN, &["tcp.law=cubik"], machines("1"));
+    assert!(near.contains("did you mean \"cubic\"?"), "{near}");
+}
+
+#[test]
+fn parameters_of_ours_beside_an_own_machine_are_refused() {
+    let text = CHAIN.to_owned() + "tcp = { law = \"own:greedy\", cubic_beta = 0.5 }\n";
+    let wrong = problem(&text, &[], machines("1"));
+    assert!(wrong.contains("`cubic_beta` is used with law = \"cubic\", not \"own:greedy\""), "{wrong}");
+    for key in ["service=\"fifo\"", "target_ms=5", "weight=0.1", "action=\"mark\"", "flows=4"] {
+        let setting = format!("queue.{key}");
+        let wrong = problem(CHAIN, &["queue.discipline=own:short", &setting], machines("1"));
+        assert!(wrong.contains("not \"own:short\""), "{key}: {wrong}");
+    }
+}
+
+#[test]
+fn parameters_tell_machines_of_one_name_apart() {
+    let parameters =
+        |settings: &[&str], digest| with(CHAIN, settings, machines(digest)).unwrap().parameters();
+    let settings = ["tcp.law=own:greedy", "queue.discipline=own:short"];
+    let one = parameters(&settings, "1");
+    let expected = serde_json::json!({ "tcp.law = own:greedy": "1", "queue.discipline = own:short": "1" });
+    assert_eq!(one["own_machines"], expected);
+    assert_ne!(one, parameters(&settings, "2"));
+    assert_eq!(parameters(&[], "1"), parameters(&[], "2"), "nobody asks for them");
+    assert_eq!(parameters(&[], "1").get("own_machines"), None);
+}
+
+#[test]
+fn what_splits_connections_takes_no_own_law() {
+    let text = CHAIN.to_owned() + "[[proxy]]\nnode = \"n1\"\nkind = \"split\"\n";
+    let wrong = problem(&text, &["tcp.law=own:greedy"], machines("1"));
+    assert!(wrong.contains("an own law in a machine that splits connections"), "{wrong}");
+    let of_flow = text.replace("dst = \"n2\"", "dst = \"n2\"\ntcp = { law = \"own:greedy\" }");
+    with(&of_flow, &[], machines("1")).unwrap();
+}
