@@ -6,10 +6,10 @@ use crate::digest::hex;
 use crate::execute::one;
 use crate::plan::{Keep, Plan, Point};
 use crate::run::{Interrupted, Watch};
-use hopline_scenario::Scenario;
 use hopline_scenario::document::Setting;
 use hopline_scenario::folder::Folder;
 use hopline_scenario::source::{Problems, Source};
+use hopline_scenario::{Machines, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -30,6 +30,9 @@ pub struct Bundle {
     /// The scenario of all points, once it has been read.
     #[serde(skip)]
     base: OnceLock<Scenario>,
+    /// Machines of somebody's own do not travel: they are brought along.
+    #[serde(skip)]
+    machines: Machines,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,7 +65,14 @@ impl Bundle {
             points: plan.points.iter().map(Settings::of).collect(),
             keep: plan.keep,
             base: OnceLock::new(),
+            machines: first.machines().clone(),
         }
+    }
+
+    /// The same where scenarios may name `machines` of somebody's own, which have to be those of the machine that made it.
+    #[must_use]
+    pub fn with_machines(self, machines: Machines) -> Self {
+        Self { base: OnceLock::new(), machines, ..self }
     }
 
     /// The bundle as bytes.
@@ -117,7 +127,7 @@ impl Bundle {
         }
         let source = |text: &Text| Source { name: text.name.clone(), text: text.text.clone() };
         let folder = Folder::carried(&self.folder, self.files.iter().map(source));
-        let base = Scenario::parse(Arc::new(source(&self.scenario)), folder, &[]);
+        let base = Scenario::parse_with(Arc::new(source(&self.scenario)), folder, &[], self.machines.clone());
         let base = base.map_err(|e| RemoteError::Damaged(e.to_string()))?;
         Ok(self.base.get_or_init(|| base))
     }
