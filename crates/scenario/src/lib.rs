@@ -211,6 +211,17 @@ impl Scenario {
         parameters
     }
 
+    /// The same scenario with `machines` of somebody's own that it may name, in place of those that it had.
+    ///
+    /// # Errors
+    ///
+    /// It names one that is not among them.
+    pub fn with_machines(&self, machines: Machines) -> Result<Self, Problems> {
+        let changed = Self { machines, ..self.clone() };
+        changed.spec(1)?;
+        Ok(changed)
+    }
+
     /// The machines of somebody's own that it may name.
     #[must_use]
     pub fn machines(&self) -> &Machines {

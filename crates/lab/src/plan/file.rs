@@ -12,7 +12,7 @@ use crate::stats::{Confidence, PercentError, Precision};
 use hopline_scenario::document::{self, Node, Setting};
 use hopline_scenario::schema::{Section, check_document};
 use hopline_scenario::source::{Problem, Problems, Source, nearest};
-use hopline_scenario::{Axis, Scenario, axes, settings};
+use hopline_scenario::{Axis, Machines, Scenario, axes, settings};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,9 +32,23 @@ impl Plan {
     ///
     /// Everything that is wrong with the plan, with the scenario, or with any point.
     pub fn load(path: &Path, over: &[Setting], effort: Effort) -> Result<Self, Problems> {
+        Self::load_with(path, over, effort, Machines::default())
+    }
+
+    /// The same of a plan whose scenario may name `machines` of somebody's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn load_with(
+        path: &Path,
+        over: &[Setting],
+        effort: Effort,
+        machines: Machines,
+    ) -> Result<Self, Problems> {
         let source = Source::read(path)?;
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        Self::parse(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort)
+        Self::parse_with(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, machines)
     }
 
     /// Reads a plan from `source`; the scenario is named relative to `folder`, and the plan is called `name` if it does
@@ -50,10 +64,26 @@ impl Plan {
         over: &[Setting],
         effort: Effort,
     ) -> Result<Self, Problems> {
+        Self::parse_with(source, folder, name, over, effort, Machines::default())
+    }
+
+    /// The same of a plan whose scenario may name `machines` of somebody's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn parse_with(
+        source: &Arc<Source>,
+        folder: &Path,
+        name: &str,
+        over: &[Setting],
+        effort: Effort,
+        machines: Machines,
+    ) -> Result<Self, Problems> {
         let document = document::parse(source)?;
         check_document(&document, "the plan", PLAN)?;
         let plan = Section::new(&document, PLAN);
-        let scenario = base(plan, folder, over)?;
+        let scenario = base(plan, folder, over, machines)?;
         let variants = variants(plan)?;
         let rest = product(&[Difference::default()], &rest(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
@@ -81,7 +111,12 @@ impl Plan {
 }
 
 /// The scenario with everything over it that holds at every point.
-fn base(plan: Section<'_>, folder: &Path, over: &[Setting]) -> Result<Scenario, Problems> {
+fn base(
+    plan: Section<'_>,
+    folder: &Path,
+    over: &[Setting],
+    machines: Machines,
+) -> Result<Scenario, Problems> {
     let path = folder.join(plan.get(keys::plan::SCENARIO));
     let mut set: Vec<Setting> = plan.node("set").map(settings).unwrap_or_default();
     set.extend(plan.node("seed").map(|node| Setting {
@@ -95,7 +130,7 @@ fn base(plan: Section<'_>, folder: &Path, over: &[Setting]) -> Result<Scenario, 
         let help = "the scenario is named relative to the folder of the plan";
         return Err(missing.at(plan.origin_of("scenario")).help(help).into());
     }
-    Scenario::load(&path, &set)
+    Scenario::load_with(&path, &set, machines)
 }
 
 /// What is compared, in the order of the file; a variant with a grid of its own is as many as that has combinations.
