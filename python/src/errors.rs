@@ -3,6 +3,7 @@
 use hopline_lab::experiment::ExperimentError;
 use hopline_lab::output::OutputError;
 use hopline_lab::remote::RemoteError;
+use hopline_lab::run::RunError;
 use hopline_lab::store::StoreError;
 use hopline_lab::{Problem, Problems};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError};
@@ -33,7 +34,20 @@ pub(crate) fn experiment(error: ExperimentError) -> PyErr {
         ExperimentError::Interrupted => interrupted(),
         ExperimentError::Problems(error) => problems(&error),
         ExperimentError::Store(error) => store(&error),
+        ExperimentError::Failed(why) => run_failed(&why),
     }
+}
+
+/// Why a run did not come to its end.
+pub(crate) fn run(error: &RunError) -> PyErr {
+    match error {
+        RunError::Interrupted => interrupted(),
+        RunError::Failed(_) | RunError::NotRepeatable { .. } => run_failed(&error.to_string()),
+    }
+}
+
+fn run_failed(why: &str) -> PyErr {
+    PyRuntimeError::new_err(why.to_owned())
 }
 
 /// Why results could not be kept or read.

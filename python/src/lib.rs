@@ -6,6 +6,7 @@
 mod elsewhere;
 mod errors;
 mod experiment;
+mod own;
 mod paper;
 mod plan;
 mod result;
@@ -25,6 +26,8 @@ mod _hopline {
     use super::elsewhere::{Bundle, Course};
     #[pymodule_export]
     use super::experiment::{compare, stored};
+    #[pymodule_export]
+    use super::own::{Ack, Head, Loss, Packet, Queue, Timeout, WindowState};
     #[pymodule_export]
     use super::paper::{papers, reproduce};
     #[pymodule_export]

@@ -9,7 +9,7 @@ use hopline_lab::output::ReportFile;
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries, Plan};
 use hopline_lab::record::{Done, Record};
 use hopline_lab::tables::{self, Heads};
-use hopline_lab::{Comparison, Work, report, run::untraced, text, view};
+use hopline_lab::{Comparison, Problems, Work, report, run::untraced, text, view};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -39,15 +39,18 @@ pub(crate) fn run(
         let spec = scenario.spec(number)?;
         let total_s = scenario.duration().as_secs_f64();
         watch.planned(Work { runs: 1, missing: 1, total_s, left_s: vec![total_s], ..Work::default() });
-        let Ok(run) = untraced(&spec, number, watch) else { return Ok(None) };
+        let run = match untraced(&spec, number, watch) {
+            Ok(run) => run,
+            Err(error) => return Ok(Err(error)),
+        };
         watch.ended(0, total_s, run.cpu_s);
         let done = Done::of(&spec, &run, number, KEEP);
         let text = text::run::describe(scenario, &spec, number, &run, &done);
         let description = Description::of_run(&plan, command, number)?;
         let comparison = Comparison::of_run(description, number, done.clone());
-        Ok(Some(Single { record: Record { point: 0, run: number, result: Ok(done) }, comparison, text }))
+        Ok(Ok(Single { record: Record { point: 0, run: number, result: Ok(done) }, comparison, text }))
     })?;
-    made.map_err(|e| errors::problems(&e))?.ok_or_else(errors::interrupted)
+    made.map_err(|e: Problems| errors::problems(&e))?.map_err(|e| errors::run(&e))
 }
 
 #[pymethods]

@@ -17,6 +17,7 @@ pub mod file_kinds;
 pub mod map;
 pub mod metrics;
 pub mod output;
+pub mod own;
 pub mod papers;
 pub mod plan;
 pub mod question;

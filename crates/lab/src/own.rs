@@ -1,0 +1,8 @@
+//! Machines of somebody's own: what a program needs that brings some along.
+
+pub use hopline_queue::own::{
+    Admission, HeadInfo, Loss as Lost, OwnDiscipline, PacketInfo, QueueInfo, Service,
+};
+pub use hopline_queue::{Capability, Class as PacketClass};
+pub use hopline_sim::own::{Kind, Machines, Used};
+pub use hopline_transport::tcp::{LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw, TimeoutAnswer};

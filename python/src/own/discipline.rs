@@ -1,0 +1,178 @@
+//! Queue disciplines.
+
+use super::instance::{Class, Method, attached};
+use hopline_lab::own::{
+    Admission, Capability, HeadInfo, Lost, OwnDiscipline, PacketClass, PacketInfo, QueueInfo, Service,
+};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+/// A packet.
+#[pyclass(frozen, get_all, module = "hopline.own")]
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// Its length, bytes.
+    len_bytes: u32,
+    /// A number that packets of one flow and direction share, and those of others hardly ever.
+    flow: u64,
+    /// Whether it is a message of the routing protocol.
+    is_routing: bool,
+    /// Whether it can be marked: its flow has tcp.ecn.
+    markable: bool,
+}
+
+/// The packet that is next.
+#[pyclass(frozen, get_all, module = "hopline.own")]
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    /// Its length, bytes.
+    len_bytes: u32,
+    /// A number that packets of one flow and direction share, and those of others hardly ever.
+    flow: u64,
+    /// Whether it is a message of the routing protocol.
+    is_routing: bool,
+    /// Whether it can be marked: its flow has tcp.ecn.
+    markable: bool,
+    /// How long it has waited, s.
+    waited_s: f64,
+    /// The rank with which it entered.
+    rank: f64,
+}
+
+/// The queue, without the packet in question.
+#[pyclass(frozen, get_all, module = "hopline.own")]
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    /// Virtual time, s.
+    now_s: f64,
+    /// Packets in it.
+    packets: usize,
+    /// Bytes in it.
+    bytes: u64,
+    /// Most packets that fit.
+    capacity_packets: u16,
+}
+
+#[pymethods]
+impl Packet {
+    fn __repr__(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+#[pymethods]
+impl Head {
+    fn __repr__(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+#[pymethods]
+impl Queue {
+    fn __repr__(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Packet {
+    fn of(info: &PacketInfo) -> Self {
+        Self {
+            len_bytes: info.len_bytes,
+            flow: info.flow,
+            is_routing: info.class == PacketClass::Routing,
+            markable: info.capability == Capability::Capable,
+        }
+    }
+}
+
+impl Head {
+    fn of(head: &HeadInfo) -> Self {
+        let Packet { len_bytes, flow, is_routing, markable } = Packet::of(&head.packet);
+        let waited_s = head.waited.as_secs_f64();
+        Self { len_bytes, flow, is_routing, markable, waited_s, rank: head.rank }
+    }
+}
+
+impl Queue {
+    fn of(queue: &QueueInfo) -> Self {
+        let QueueInfo { now, packets, bytes, capacity } = *queue;
+        Self { now_s: now.as_secs_f64(), packets, bytes, capacity_packets: capacity.get() }
+    }
+}
+
+/// An instance of a discipline.
+pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn OwnDiscipline>, String> {
+    attached(|py| {
+        let instance = class.make(py, seed)?;
+        Ok(Box::new(Discipline {
+            enqueue: Method::of(&instance, "enqueue")?,
+            dequeue: Method::of(&instance, "dequeue")?,
+            on_lost: Method::optional(&instance, "on_lost")?,
+        }) as Box<dyn OwnDiscipline>)
+    })
+}
+
+#[derive(Debug)]
+struct Discipline {
+    enqueue: Method,
+    dequeue: Method,
+    on_lost: Option<Method>,
+}
+
+impl OwnDiscipline for Discipline {
+    fn enqueue(&mut self, packet: &PacketInfo, queue: &QueueInfo) -> Result<Admission, String> {
+        attached(|py| {
+            let told = (Bound::new(py, Packet::of(packet))?, Bound::new(py, Queue::of(queue))?);
+            admission(&self.enqueue.bind(py).call1(told)?)
+        })
+    }
+
+    fn dequeue(&mut self, head: &HeadInfo, queue: &QueueInfo) -> Result<Service, String> {
+        attached(|py| {
+            let told = (Bound::new(py, Head::of(head))?, Bound::new(py, Queue::of(queue))?);
+            service(&self.dequeue.bind(py).call1(told)?)
+        })
+    }
+
+    fn on_lost(&mut self, packet: &PacketInfo, loss: Lost, queue: &QueueInfo) -> Result<(), String> {
+        let Some(on_lost) = &self.on_lost else { return Ok(()) };
+        let reason = match loss {
+            Lost::Full => "full",
+            Lost::Displaced => "displaced",
+            Lost::Removed => "removed",
+        };
+        attached(|py| {
+            let told = (Bound::new(py, Packet::of(packet))?, reason, Bound::new(py, Queue::of(queue))?);
+            on_lost.bind(py).call1(told).map(drop)
+        })
+    }
+}
+
+fn admission(answer: &Bound<'_, PyAny>) -> PyResult<Admission> {
+    let (word, rank): (String, f64) = match answer.extract::<String>() {
+        Ok(word) => (word, 0.0),
+        Err(_) => answer.extract().map_err(|_| not_known("enqueue", answer, ADMISSIONS))?,
+    };
+    match word.as_str() {
+        "accept" => Ok(Admission::Enter { rank }),
+        "mark" => Ok(Admission::Mark { rank }),
+        "drop" => Ok(Admission::Drop),
+        _ => Err(not_known("enqueue", answer, ADMISSIONS)),
+    }
+}
+
+fn service(answer: &Bound<'_, PyAny>) -> PyResult<Service> {
+    match answer.extract::<String>().as_deref() {
+        Ok("serve") => Ok(Service::Serve),
+        Ok("mark") => Ok(Service::Mark),
+        Ok("drop") => Ok(Service::Drop),
+        _ => Err(not_known("dequeue", answer, "\"serve\", \"mark\" or \"drop\"")),
+    }
+}
+
+const ADMISSIONS: &str = "\"accept\", \"mark\" or \"drop\", or one of them with a rank: (\"accept\", 2)";
+
+fn not_known(method: &str, answer: &Bound<'_, PyAny>, known: &str) -> PyErr {
+    let got = answer.repr().map_or_else(|_| "something else".to_owned(), |repr| repr.to_string());
+    PyTypeError::new_err(format!("{method} returned {got}: it returns {known}"))
+}

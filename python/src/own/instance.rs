@@ -1,0 +1,62 @@
+//! What laws and disciplines have in common: a class, its instances, and what they raise.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// A class, or what makes instances like one.
+#[derive(Debug)]
+pub(super) struct Class {
+    class: Py<PyAny>,
+    takes_seed: bool,
+}
+
+impl Class {
+    pub(super) const fn new(class: Py<PyAny>, takes_seed: bool) -> Self {
+        Self { class, takes_seed }
+    }
+
+    /// An instance.
+    pub(super) fn make<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+        let class = self.class.bind(py);
+        if !self.takes_seed {
+            return class.call0();
+        }
+        let keywords = PyDict::new(py);
+        keywords.set_item("seed", seed)?;
+        class.call((), Some(&keywords))
+    }
+}
+
+/// A bound method of an instance.
+#[derive(Debug)]
+pub(super) struct Method(Py<PyAny>);
+
+impl Method {
+    pub(super) fn of(instance: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
+        Ok(Self(instance.getattr(name)?.unbind()))
+    }
+
+    /// The same of one that may be left out.
+    pub(super) fn optional(instance: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Self>> {
+        Ok(instance.getattr_opt(name)?.map(|method| Self(method.unbind())))
+    }
+
+    pub(super) fn bind<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.0.bind(py)
+    }
+}
+
+/// Calls Python, and has what it raises as text.
+pub(super) fn attached<R>(call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Result<R, String> {
+    Python::attach(|py| call(py).map_err(|error| traceback(py, &error)))
+}
+
+/// An exception as Python prints it.
+fn traceback(py: Python<'_>, error: &PyErr) -> String {
+    let formatted = || -> PyResult<String> {
+        let lines = py.import("traceback")?.call_method1("format_exception", (error.value(py),))?;
+        Ok(lines.extract::<Vec<String>>()?.concat())
+    };
+    // Formatting may fail in ways of its own: then at least what was raised.
+    formatted().map_or_else(|_| error.to_string(), |text| text.trim_end().to_owned())
+}

@@ -1,0 +1,200 @@
+//! Congestion laws.
+
+use super::instance::{Class, Method, attached};
+use hopline_lab::own::{LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw, TimeoutAnswer};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+/// The window as it stands. All sizes in bytes, all times in seconds of virtual time.
+#[pyclass(frozen, get_all, module = "hopline.own")]
+#[derive(Clone, Debug)]
+pub(crate) struct WindowState {
+    /// Virtual time, s.
+    now_s: f64,
+    /// Congestion window, bytes.
+    cwnd_bytes: f64,
+    /// Slow start threshold, bytes; 2**30 before the first loss.
+    ssthresh_bytes: u32,
+    /// Data of a full segment, bytes.
+    mss_bytes: u32,
+    /// Largest window, bytes.
+    max_cwnd_bytes: u32,
+    /// Data in flight, bytes.
+    flight_bytes: u64,
+    /// Smoothed round-trip time, s; None before the first sample.
+    srtt_s: Option<f64>,
+}
+
+/// An acknowledgment of new data.
+#[pyclass(frozen, get_all, module = "hopline.own")]
+#[derive(Clone, Debug)]
+pub(crate) struct Ack {
+    /// Virtual time, s.
+    now_s: f64,
+    /// Congestion window, bytes.
+    cwnd_bytes: f64,
+    /// Slow start threshold, bytes; 2**30 before the first loss.
+    ssthresh_bytes: u32,
+    /// Data of a full segment, bytes.
+    mss_bytes: u32,
+    /// Largest window, bytes.
+    max_cwnd_bytes: u32,
+    /// Data in flight after it, bytes.
+    flight_bytes: u64,
+    /// Smoothed round-trip time, s; None before the first sample.
+    srtt_s: Option<f64>,
+    /// Data newly acknowledged, bytes.
+    acked_bytes: u64,
+    /// The round trip that it ends, s, in whole milliseconds where timestamps tell it; None if it cannot be told.
+    rtt_s: Option<f64>,
+    /// What slow start makes of the window with this acknowledgment, bytes.
+    slow_start_bytes: f64,
+    /// Whether the window was what kept the sender from sending more.
+    window_was_full: bool,
+    /// Whether it reports a mark of the network: the window then does not grow, whatever the answer.
+    marked: bool,
+}
+
+/// Something was lost or marked.
+#[pyclass(frozen, get_all, module = "hopline.own")]
+#[derive(Clone, Debug)]
+pub(crate) struct Loss {
+    /// Virtual time, s.
+    now_s: f64,
+    /// Congestion window, bytes.
+    cwnd_bytes: f64,
+    /// Slow start threshold, bytes; 2**30 before the first loss.
+    ssthresh_bytes: u32,
+    /// Data of a full segment, bytes.
+    mss_bytes: u32,
+    /// Largest window, bytes.
+    max_cwnd_bytes: u32,
+    /// Data in flight, bytes.
+    flight_bytes: u64,
+    /// Smoothed round-trip time, s; None before the first sample.
+    srtt_s: Option<f64>,
+    /// What a reduction is taken of, bytes: data in flight, or the window with presets of ns-2.
+    reduced_bytes: u32,
+    /// What shows it: "loss" or "mark".
+    sign: &'static str,
+}
+
+/// The retransmission timer expired. As things stood before.
+#[pyclass(frozen, get_all, module = "hopline.own")]
+#[derive(Clone, Debug)]
+pub(crate) struct Timeout {
+    /// Virtual time, s.
+    now_s: f64,
+    /// Congestion window, bytes.
+    cwnd_bytes: f64,
+    /// Slow start threshold, bytes; 2**30 before the first loss.
+    ssthresh_bytes: u32,
+    /// Data of a full segment, bytes.
+    mss_bytes: u32,
+    /// Largest window, bytes.
+    max_cwnd_bytes: u32,
+    /// Data in flight, bytes.
+    flight_bytes: u64,
+    /// Smoothed round-trip time, s; None before the first sample.
+    srtt_s: Option<f64>,
+    /// What a reduction is taken of, bytes: data in flight, or the window with presets of ns-2.
+    reduced_bytes: u32,
+    /// Whether the answer counts: not if ssthresh was reduced for this before.
+    answer_counts: bool,
+}
+
+/// Fills in what all of them have.
+macro_rules! with_state {
+    ($class:ident, $state:expr, { $($field:ident: $value:expr),* $(,)? }) => {{
+        let LawState { now, cwnd_bytes, ssthresh_bytes, mss_bytes, max_cwnd_bytes, flight_bytes, srtt } = $state;
+        $class {
+            now_s: now.as_secs_f64(),
+            cwnd_bytes,
+            ssthresh_bytes,
+            mss_bytes,
+            max_cwnd_bytes,
+            flight_bytes,
+            srtt_s: srtt.map(|time| time.as_secs_f64()),
+            $($field: $value,)*
+        }
+    }};
+}
+
+/// Which text shows an object of Python.
+macro_rules! shown {
+    ($($class:ident),*) => {$(
+        #[pymethods]
+        impl $class {
+            fn __repr__(&self) -> String {
+                format!("{self:?}")
+            }
+        }
+    )*};
+}
+
+shown!(WindowState, Ack, Loss, Timeout);
+
+/// An instance of a law.
+pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn OwnLaw>, String> {
+    attached(|py| {
+        let instance = class.make(py, seed)?;
+        Ok(Box::new(Law {
+            on_ack: Method::of(&instance, "on_ack")?,
+            on_loss: Method::of(&instance, "on_loss")?,
+            on_timeout: Method::of(&instance, "on_timeout")?,
+            on_undo: Method::optional(&instance, "on_undo")?,
+        }) as Box<dyn OwnLaw>)
+    })
+}
+
+#[derive(Debug)]
+struct Law {
+    on_ack: Method,
+    on_loss: Method,
+    on_timeout: Method,
+    on_undo: Option<Method>,
+}
+
+impl OwnLaw for Law {
+    fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String> {
+        let told = with_state!(Ack, ack.state, {
+            acked_bytes: ack.acked_bytes,
+            rtt_s: ack.rtt.map(|time| time.as_secs_f64()),
+            slow_start_bytes: ack.slow_start_bytes,
+            window_was_full: ack.window_was_full,
+            marked: ack.marked,
+        });
+        attached(|py| window(&self.on_ack.bind(py).call1((Bound::new(py, told)?,))?, "on_ack"))
+    }
+
+    fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String> {
+        let sign = match loss.sign {
+            LossSign::Loss => "loss",
+            LossSign::Mark => "mark",
+        };
+        let told = with_state!(Loss, loss.state, { reduced_bytes: loss.reduced_bytes, sign: sign });
+        attached(|py| window(&self.on_loss.bind(py).call1((Bound::new(py, told)?,))?, "on_loss"))
+    }
+
+    fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String> {
+        let told = with_state!(Timeout, timeout.state, {
+            reduced_bytes: timeout.reduced_bytes,
+            answer_counts: timeout.answer == TimeoutAnswer::Counts,
+        });
+        attached(|py| window(&self.on_timeout.bind(py).call1((Bound::new(py, told)?,))?, "on_timeout"))
+    }
+
+    fn on_undo(&mut self, state: &LawState) -> Result<(), String> {
+        let Some(on_undo) = &self.on_undo else { return Ok(()) };
+        let told = with_state!(WindowState, *state, {});
+        attached(|py| on_undo.bind(py).call1((Bound::new(py, told)?,)).map(drop))
+    }
+}
+
+/// The window that a method returned.
+fn window(answer: &Bound<'_, PyAny>, method: &str) -> PyResult<f64> {
+    answer.extract().map_err(|_| {
+        let got = answer.repr().map_or_else(|_| "something else".to_owned(), |repr| repr.to_string());
+        PyTypeError::new_err(format!("{method} returned {got}: it returns a window in bytes, a number"))
+    })
+}
