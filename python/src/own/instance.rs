@@ -54,7 +54,8 @@ pub(super) fn attached<R>(call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Resul
 /// An exception as Python prints it.
 fn traceback(py: Python<'_>, error: &PyErr) -> String {
     let formatted = || -> PyResult<String> {
-        let lines = py.import("traceback")?.call_method1("format_exception", (error.value(py),))?;
+        let raised = (error.get_type(py), error.value(py), error.traceback(py));
+        let lines = py.import("traceback")?.call_method1("format_exception", raised)?;
         Ok(lines.extract::<Vec<String>>()?.concat())
     };
     // Formatting may fail in ways of its own: then at least what was raised.
