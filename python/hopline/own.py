@@ -130,6 +130,28 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], type]] = {
 }
 
 
+def _named(values: list[Any], classes: dict[str, Any]) -> list[Any]:
+    """Values of a key, with the names of classes in place of them; `classes` gets those by name.
+
+    Raises:
+        ValueError: two classes of one name.
+    """
+
+    def name(value: Any) -> Any:
+        if isinstance(value, functools.partial):
+            given = [repr(arg) for arg in value.args] + [f"{key}={arg!r}" for key, arg in value.keywords.items()]
+            called = f"{value.func.__name__}({', '.join(given)})"
+        elif isinstance(value, type):
+            called = value.__name__
+        else:
+            return value
+        if classes.setdefault(called, value) is not value:
+            raise ValueError(f"two own machines are called {called}: give one another name")
+        return f"own:{called}"
+
+    return [name(value) for value in values]
+
+
 def _described(machine: Any) -> tuple[str, bool, str]:
     """What the extension has to know of a class: its kind, whether it takes a seed, and a digest of its program.
 

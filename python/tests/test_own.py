@@ -1,5 +1,6 @@
 """Machines of one's own: what they are told, what they may say, and what becomes of them that do wrong."""
 
+import doctest
 import functools
 import json
 import random
@@ -8,7 +9,7 @@ import time
 import pytest
 
 from hopline import _hopline
-from hopline.own import CongestionLaw, QueueDiscipline
+from hopline.own import CongestionLaw, QueueDiscipline, _named
 
 WIRED = """
 duration_s = 10
@@ -376,6 +377,29 @@ def test_results_of_another_class_of_the_same_name_are_not_mixed(tmp_path):
     keeps(Law=first)
     with pytest.raises(Exception, match="a machine of your own"):
         keeps(Law=functools.partial(Law, left=0.9))
+
+
+def test_classes_among_values_are_named():
+    classes = {}
+    gentle = functools.partial(Shrinks, left=0.9)
+    assert _named(["cubic", AIMD, gentle, AIMD, 3], classes) == ["cubic", "own:AIMD", "own:Shrinks(left=0.9)", "own:AIMD", 3]
+    assert classes == {"AIMD": AIMD, "Shrinks(left=0.9)": gentle}
+    with pytest.raises(ValueError, match="two own machines are called AIMD"):
+        _named([type("AIMD", (AIMD,), {})], classes)
+    compared(scenario(classes), ["own:AIMD", "own:Shrinks(left=0.9)"])
+
+
+def test_the_examples_of_the_docstrings_run():
+    space = {}
+    for cls in (CongestionLaw, QueueDiscipline):
+        [example] = doctest.DocTestFinder(recurse=False).find(cls, globs={"CongestionLaw": CongestionLaw, "QueueDiscipline": QueueDiscipline})
+        runner = doctest.DocTestRunner()
+        runner.run(example, clear_globs=False)
+        assert (runner.failures, runner.tries) == (0, 1)
+        space |= example.globs
+    machines = {name: space[name] for name in ("AIMD", "RED")}
+    made = run(machines, law="own:AIMD", discipline="own:RED", capacity=100)
+    assert made["drops_early"] > 0 and made["drops_queue_full"] == 0
 
 
 def test_the_digest_is_of_the_program_also_where_there_is_no_text():

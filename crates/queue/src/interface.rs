@@ -80,6 +80,7 @@ impl<T: Copy> InterfaceQueue<T> {
     }
 
     /// As [`OwnQueue::take_failure`], with whose it is.
+    #[inline]
     pub fn take_own_failure(&mut self) -> Option<(OwnDisciplineId, OwnFailure)> {
         match self {
             Self::Own(queue) => queue.take_failure().map(|failure| (queue.id(), failure)),

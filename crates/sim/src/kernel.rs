@@ -69,10 +69,11 @@ impl<T: Tracer> Kernel<T> {
         }
     }
 
-    /// A machine of somebody's own has failed. The first failure counts.
+    /// A machine of somebody's own has failed. The first failure counts, and nothing is processed after it.
     #[cold]
     pub(crate) fn fail(&mut self, culprit: Culprit, reason: OwnFailure) {
         let at = self.now;
+        self.horizon = Instant::ZERO;
         self.failure.get_or_insert_with(|| Box::new(Failure { culprit, at, reason }));
     }
 

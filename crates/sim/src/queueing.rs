@@ -7,11 +7,8 @@ use crate::own::{Culprit, Machines};
 use crate::packet::{Account, Body, Handle, Mark, Packet, Slab};
 use crate::spec::{Discipline, QueueSpec};
 use crate::trace::{DropReason, Place, Tracer};
-use hopline_core::own::OwnFailure;
 use hopline_core::{NodeId, Stream};
-use hopline_queue::{
-    Capability, Class, CoDel, Contents, DropTail, Enqueued, FqCoDel, InterfaceQueue, OwnDisciplineId, Red,
-};
+use hopline_queue::{Capability, Class, CoDel, Contents, DropTail, Enqueued, FqCoDel, InterfaceQueue, Red};
 use hopline_wire::ipv4::Ecn;
 
 /// The owner of the packets while one is put into a queue or taken out.
@@ -26,8 +23,6 @@ pub(crate) struct Owner<'a> {
 pub(crate) struct Told {
     marked: Option<Handle>,
     dropped: Vec<Handle>,
-    /// A machine of somebody's own has failed.
-    failed: Option<(OwnDisciplineId, OwnFailure)>,
 }
 
 /// What stands in a queue.
@@ -68,7 +63,7 @@ impl Waiting for (Handle, Class) {
 impl Told {
     /// This packet was marked.
     pub(crate) fn of_mark(handle: Handle) -> Self {
-        Self { marked: Some(handle), ..Self::default() }
+        Self { marked: Some(handle), dropped: Vec::new() }
     }
 }
 
@@ -77,9 +72,8 @@ impl<'a> Owner<'a> {
         Self { packets, told: Told::default() }
     }
 
-    /// What `queue` has told.
-    pub(crate) fn told<T: Copy>(self, queue: &mut InterfaceQueue<T>) -> Told {
-        Told { failed: queue.take_own_failure(), ..self.told }
+    pub(crate) fn told(self) -> Told {
+        self.told
     }
 
     /// The packet whose flow it is: that within, if it carries one.
@@ -167,6 +161,13 @@ impl<T: Tracer> Kernel<T> {
         self.note_told((place, node), told);
     }
 
+    /// A queue of `node` was asked for something: its discipline, if it is somebody's own, may have failed in it.
+    pub(crate) fn note_own<Q: Copy>(&mut self, node: NodeId, queue: &mut InterfaceQueue<Q>) {
+        if let Some((id, reason)) = queue.take_own_failure() {
+            self.fail(Culprit::Discipline { id, node }, reason);
+        }
+    }
+
     /// A queue of `node` has told of congestion, if it has.
     pub(crate) fn note_told(&mut self, (place, node): (Place, NodeId), told: Told) {
         for lost in told.dropped {
@@ -175,9 +176,6 @@ impl<T: Tracer> Kernel<T> {
         if let Some(marked) = told.marked {
             self.observe(Observed::Marked, node, self.packets.len(marked));
             self.ledger[node.index()].marks += 1;
-        }
-        if let Some((id, reason)) = told.failed {
-            self.fail(Culprit::Discipline { id, node }, reason);
         }
     }
 }

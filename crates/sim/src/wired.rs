@@ -93,8 +93,9 @@ impl Wires {
         let before = direction.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let enqueued = direction.queue.enqueue(kernel.now, (handle, class), &mut owner);
-        let told = owner.told(&mut direction.queue);
+        let told = owner.told();
         kernel.note_waiting(direction.from, before, direction.queue.len());
+        kernel.note_own(direction.from, &mut direction.queue);
         kernel.note_enqueued((Place::Wire, direction.from), enqueued, told);
         self.start(kernel, end);
     }
@@ -149,8 +150,9 @@ impl Wires {
         let before = direction.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let next = direction.queue.dequeue(kernel.now, &mut owner);
-        let told = owner.told(&mut direction.queue);
+        let told = owner.told();
         kernel.note_waiting(from, before, direction.queue.len());
+        kernel.note_own(from, &mut direction.queue);
         kernel.note_told((Place::Wire, from), told);
         let Some((handle, _)) = next else { return };
         direction.sending = Some(handle);

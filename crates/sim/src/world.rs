@@ -106,8 +106,12 @@ impl<T: Tracer> World<T> {
 
     /// Processes everything up to and including `until`, or up to the [failure](Self::failure) of a machine.
     pub fn run_until(&mut self, until: Instant) {
+        if self.kernel.failure.is_some() {
+            return;
+        }
         self.kernel.horizon = until;
-        while self.kernel.scheduler.next_at() <= until && self.kernel.failure.is_none() {
+        // A failure takes the horizon back.
+        while self.kernel.scheduler.next_at() <= self.kernel.horizon {
             if let Some((at, event)) = self.kernel.scheduler.pop() {
                 self.kernel.now = at;
                 // A transmission counts at each receiver, in however many steps it gets to them.
@@ -118,7 +122,9 @@ impl<T: Tracer> World<T> {
                 self.process(event);
             }
         }
-        self.kernel.now = until.max(self.kernel.now);
+        if self.kernel.failure.is_none() {
+            self.kernel.now = until.max(self.kernel.now);
+        }
     }
 
     /// Ends the run, and returns the outcome and the tracer.

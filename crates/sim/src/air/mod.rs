@@ -420,8 +420,9 @@ impl Air {
         let before = station.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let queued = station.queue.dequeue(kernel.now, &mut owner);
-        let told = owner.told(&mut station.queue);
+        let told = owner.told();
         kernel.note_waiting(station.node, before, station.queue.len());
+        kernel.note_own(station.node, &mut station.queue);
         kernel.note_told((Place::Radio, station.node), told);
         let Some(queued) = queued else { return false };
         let len_bytes = kernel.packets.len(queued.handle);
@@ -434,8 +435,9 @@ impl Air {
         let before = station.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let enqueued = station.queue.enqueue(kernel.now, queued, &mut owner);
-        let told = owner.told(&mut station.queue);
+        let told = owner.told();
         kernel.note_waiting(station.node, before, station.queue.len());
+        kernel.note_own(station.node, &mut station.queue);
         kernel.note_enqueued((Place::Radio, station.node), enqueued, told);
         if station.mac.is_ready() { Sent::Queued } else { Sent::Waits }
     }
