@@ -37,7 +37,12 @@ fn networks(over: Config) -> [Spec; 3] {
 fn failure(spec: &Spec) -> Option<String> {
     let mut world = World::new(spec, 1, NoTrace);
     world.run_until(Instant::ZERO + spec.duration);
-    world.failure().map(|failure| failure.text(spec))
+    let failure = world.failure().cloned()?;
+    assert_eq!(world.now(), failure.at, "nothing happens after it");
+    let events = world.events();
+    world.run_until(Instant::ZERO + spec.duration);
+    assert_eq!((world.now(), world.events()), (failure.at, events), "nor later");
+    Some(failure.text(spec))
 }
 
 #[test]

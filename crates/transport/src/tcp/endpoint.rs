@@ -2,7 +2,7 @@
 
 use super::config::{Config, LossDetection, Offer};
 use super::congestion::undo::Reductions;
-use super::congestion::{Control, OwnLaw, OwnLawId, Phase, Variant, WindowLaw};
+use super::congestion::{Control, OwnLaw, Phase, Variant, WindowLaw};
 use super::door::Door;
 use super::ecn::Ecn as EcnState;
 use super::feedback::Route;
@@ -18,7 +18,6 @@ use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendE
 use crate::pacing::AdaptivePacing;
 use crate::send_queue::SendQueue;
 use crate::{ConfigError, Signal};
-use hopline_core::own::OwnFailure;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerKind, TimerTable};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::tcp::{Flags, Options, Segment};
@@ -160,24 +159,8 @@ impl<P: Payload> Endpoint<P> {
         Self::governed(config, ports, iss, None)
     }
 
-    /// The same with a law of somebody's own, which is [`Config::law`] whatever that says.
-    ///
-    /// # Errors
-    /// A parameter out of its range.
-    pub fn with_own_law(
-        config: Config,
-        ports: Ports,
-        iss: Seq32,
-        law: Box<dyn OwnLaw>,
-    ) -> Result<Self, ConfigError> {
-        let own = match config.law {
-            WindowLaw::Own(id) => id,
-            WindowLaw::Aimd | WindowLaw::Cubic(_) => OwnLawId(0),
-        };
-        Self::governed(Config { law: WindowLaw::Own(own), ..config }, ports, iss, Some(law))
-    }
-
-    fn governed(
+    /// An endpoint with `law`, where that is the law.
+    pub(super) fn governed(
         config: Config,
         ports: Ports,
         iss: Seq32,
@@ -367,11 +350,6 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub fn ssthresh(&self) -> u32 {
         self.control.ssthresh()
-    }
-
-    /// Why the own law could not answer, once; from then on the endpoint goes by RFC 5681. `None`: it has answered, or there is none.
-    pub fn take_own_failure(&mut self) -> Option<OwnFailure> {
-        self.control.take_own_failure()
     }
 
     /// What the sender is doing about losses.

@@ -1,11 +1,13 @@
 //! How an own law is asked, and what is made of its answers.
 
-use super::own::{LawAck, LawLoss, LawState, LawTimeout, LossSign, TimeoutAnswer};
+use super::own::{LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw, OwnLawId, TimeoutAnswer};
 use super::undo::Cause;
-use super::{Ack, Control, Outstanding, Phase};
+use super::{Ack, Control, Outstanding, Phase, WindowLaw};
+use crate::tcp::ConfigError;
 use crate::tcp::config::{Config, GrowthCondition};
+use crate::tcp::endpoint::{Endpoint, Ports};
 use hopline_core::own::OwnFailure;
-use hopline_core::{Duration, Instant};
+use hopline_core::{Duration, Instant, Payload, Seq32};
 
 /// When a law is asked, and what is known of the round trip then.
 #[derive(Clone, Copy, Debug)]
@@ -111,5 +113,29 @@ impl Control {
             flight_bytes,
             srtt: (!moment.round_trip.is_zero()).then_some(moment.round_trip),
         }
+    }
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// The same with a law of somebody's own, which is [`Config::law`] whatever that says.
+    ///
+    /// # Errors
+    /// A parameter out of its range.
+    pub fn with_own_law(
+        config: Config,
+        ports: Ports,
+        iss: Seq32,
+        law: Box<dyn OwnLaw>,
+    ) -> Result<Self, ConfigError> {
+        let own = match config.law {
+            WindowLaw::Own(id) => id,
+            WindowLaw::Aimd | WindowLaw::Cubic(_) => OwnLawId(0),
+        };
+        Self::governed(Config { law: WindowLaw::Own(own), ..config }, ports, iss, Some(law))
+    }
+
+    /// Why the own law could not answer, once; from then on the endpoint goes by RFC 5681. `None`: it has answered, or there is none.
+    pub fn take_own_failure(&mut self) -> Option<OwnFailure> {
+        self.control.take_own_failure()
     }
 }
