@@ -15,7 +15,7 @@ confidence intervals. The same inputs give the same fingerprint, here, by the ``
 'tcp.window=2'
 """
 
-from hopline import errors, executors
+from hopline import errors, executors, own
 from hopline._api import compare, papers, report, reproduce, run, sweep
 from hopline._hopline import Table, __version__
 from hopline.errors import (
@@ -49,6 +49,7 @@ __all__ = [
     "compare",
     "errors",
     "executors",
+    "own",
     "papers",
     "plot",
     "report",

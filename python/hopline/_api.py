@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from hopline import _hopline, _progress
+from hopline import _hopline, _progress, own
 from hopline._course import drive
 from hopline._progress import Told
 from hopline.errors import FailedRunsWarning
@@ -80,7 +80,8 @@ def compare(
     Args:
         scenario: a scenario, a dict with its keys, or the path of its file.
         vary: keys and the values that each takes; all combinations are compared, and the first is the baseline. By default what
-            ``[sweep]`` of the scenario says.
+            ``[sweep]`` of the scenario says. A class stands for a machine of one's own (:mod:`hopline.own`), as in
+            ``{"tcp.law": ["cubic", MyLaw]}``.
         runs: runs of each variant; by default as the scenario says.
         metric: what variants are compared by, such as ``"response_p95 of http"``; by default goodput.
         bound: what a variant must keep besides, such as ``"goodput of bulk > 300 kb/s"``.
@@ -98,6 +99,12 @@ def compare(
         ResultsError: `output` holds something else.
     """
     scenario = _scenario(scenario, set, seed, {} if runs is None else {"runs": runs})
+    if vary is not None:
+        classes: dict[str, Any] = {}
+        vary = {key: own.named(values, classes) for key, values in vary.items()}
+        if classes and executor is not None:
+            raise ValueError("own machines run on threads here: the workers of an executor do not know them")
+        scenario = Scenario._of(scenario._core.with_machines(list(classes.items())))
     axes = None if vary is None else [(key, [to_json(value) for value in values]) for key, values in vary.items()]
     words = [word for key, values in (vary or {}).items() for word in ("--vary", f"{key}={','.join(map(str, values))}")]
     command = _command("compare", scenario, words + _asked(metric, bound))

@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import random
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hopline import _hopline
@@ -130,7 +130,7 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], type]] = {
 }
 
 
-def _named(values: list[Any], classes: dict[str, Any]) -> list[Any]:
+def named(values: Iterable[Any], classes: dict[str, Any]) -> list[Any]:
     """Values of a key, with the names of classes in place of them; `classes` gets those by name.
 
     Raises:

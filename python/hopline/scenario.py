@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hopline import _hopline
+from hopline import _hopline, own
 
 PathLike = str | os.PathLike[str]
 
@@ -91,11 +91,16 @@ class Scenario:
         7
 
         Args:
-            settings: dotted keys, as ``--set`` of the command takes them: ``{"tcp.window": 4, "flow.0.start_s": 1}``.
+            settings: dotted keys, as ``--set`` of the command takes them: ``{"tcp.window": 4, "flow.0.start_s": 1}``. A class stands
+                for a machine of one's own (:mod:`hopline.own`): ``{"tcp.law": MyLaw}``.
             keys: keys without a dot.
         """
         given = {**(settings or {}), **keys}
-        return self._of(self._core.with_settings("set", [(path, to_json(value)) for path, value in given.items()]))
+        classes: dict[str, Any] = {}
+        values = own.named(given.values(), classes)
+        core = self._core.with_machines(list(classes.items())) if classes else self._core
+        named = [(path, to_json(value)) for path, value in zip(given, values, strict=True)]
+        return self._of(core.with_settings("set", named))
 
     def to_dict(self) -> dict[str, Any]:
         """What was written, settings included: the keys of a scenario file."""

@@ -43,9 +43,9 @@ impl Scenario {
         py.detach(|| self.0.with(&settings)).map(Self).map_err(|e| errors::problems(&e))
     }
 
-    /// The same scenario with own machines that it may name, classes by name: `tcp.law = "own:NAME"`.
+    /// The same scenario with more own machines that it may name, classes by name: `tcp.law = "own:NAME"`.
     fn with_machines(&self, py: Python<'_>, classes: Vec<(String, Py<PyAny>)>) -> PyResult<Self> {
-        let machines = crate::own::machines(py, classes)?;
+        let machines = self.0.machines().clone().and(crate::own::machines(py, classes)?);
         py.detach(|| self.0.with_machines(machines)).map(Self).map_err(|e| errors::problems(&e))
     }
 

@@ -69,7 +69,9 @@ pub(crate) fn watched<T: Send>(
             let (sender, receiver) = mpsc::channel();
             let known = &known;
             scope.spawn(move || {
-                let result = catch_unwind(AssertUnwindSafe(|| work(known)));
+                // The thread keeps its state in the interpreter, for machines that are written in Python.
+                let attached = || Python::attach(|py| py.detach(|| work(known)));
+                let result = catch_unwind(AssertUnwindSafe(attached));
                 // The receiver waits for nothing else.
                 let _ = sender.send(result);
             });

@@ -8,8 +8,9 @@ import time
 
 import pytest
 
+import hopline as hl
 from hopline import _hopline
-from hopline.own import CongestionLaw, QueueDiscipline, _named
+from hopline.own import CongestionLaw, QueueDiscipline, named
 
 WIRED = """
 duration_s = 10
@@ -379,14 +380,32 @@ def test_results_of_another_class_of_the_same_name_are_not_mixed(tmp_path):
         keeps(Law=functools.partial(Law, left=0.9))
 
 
-def test_classes_among_values_are_named():
+def test_classes_among_values_arenamed():
     classes = {}
     gentle = functools.partial(Shrinks, left=0.9)
-    assert _named(["cubic", AIMD, gentle, AIMD, 3], classes) == ["cubic", "own:AIMD", "own:Shrinks(left=0.9)", "own:AIMD", 3]
+    assert named(["cubic", AIMD, gentle, AIMD, 3], classes) == ["cubic", "own:AIMD", "own:Shrinks(left=0.9)", "own:AIMD", 3]
     assert classes == {"AIMD": AIMD, "Shrinks(left=0.9)": gentle}
     with pytest.raises(ValueError, match="two own machines are called AIMD"):
-        _named([type("AIMD", (AIMD,), {})], classes)
+        named([type("AIMD", (AIMD,), {})], classes)
     compared(scenario(classes), ["own:AIMD", "own:Shrinks(left=0.9)"])
+
+
+def test_classes_are_compared_with_ours_by_the_package_too():
+    plain = hl.Scenario.parse(WIRED.format(capacity=20, discipline="drop-tail"))
+    made = hl.compare(plain, vary={"tcp.law": ["aimd", AIMD, Plain]}, runs=2)
+    assert made.variants == ["tcp.law=aimd", "tcp.law=own:AIMD", "tcp.law=own:Plain"]
+    own = hl.run(plain, set={"tcp.law": Reno})
+    assert own.fingerprint == hl.run(plain).fingerprint
+
+    class Raises(AIMD):
+        def on_ack(self, ack):
+            raise LookupError("nothing there")
+
+    with pytest.warns(hl.FailedRunsWarning, match="own law `Raises` of flow `f0` at node `a` failed in on_ack"):
+        made = hl.compare(plain, vary={"tcp.law": ["aimd", Raises]}, runs=2)
+    assert [number for _, number, _ in made.failed] == [1, 2]
+    with pytest.raises(RuntimeError, match="LookupError: nothing there"):
+        hl.run(plain, set={"tcp.law": Raises})
 
 
 def test_the_examples_of_the_docstrings_run():

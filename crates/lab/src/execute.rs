@@ -140,14 +140,16 @@ fn on_threads<S: Sink>(
         for _ in 0..jobs.min(runs.len()) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
-                while let Some(&(point, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let record = one(&plan.points[point].scenario, (point, run), plan.keep, watch);
-                    let last = record.is_err();
-                    // The receiver goes when a record cannot be kept: nothing more is wanted then.
-                    if sender.send(record).is_err() || last {
-                        break;
+                plan.points[0].scenario.machines().work(&mut || {
+                    while let Some(&(point, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let record = one(&plan.points[point].scenario, (point, run), plan.keep, watch);
+                        let last = record.is_err();
+                        // The receiver goes when a record cannot be kept: nothing more is wanted then.
+                        if sender.send(record).is_err() || last {
+                            break;
+                        }
                     }
-                }
+                });
             });
         }
         drop(sender);

@@ -18,9 +18,13 @@ pub use hopline_transport::tcp::{OwnLaw, OwnLawId};
 /// machines that draw random numbers from it alone are the same in every run of that number.
 pub type Make<M> = dyn Fn(u64) -> Result<Box<M>, String> + Send + Sync;
 
+/// Does work on a thread that is to make runs, within whatever machines want to have there.
+pub type Around = dyn Fn(&mut (dyn FnMut() + Send)) + Send + Sync;
+
 /// All machines of somebody's own that there are, by name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Machines {
+    around: Option<Arc<Around>>,
     laws: Vec<Named<dyn OwnLaw>>,
     disciplines: Vec<Named<dyn OwnDiscipline>>,
 }
@@ -30,6 +34,12 @@ struct Named<M: ?Sized> {
     name: Arc<str>,
     digest: Arc<str>,
     make: Arc<Make<M>>,
+}
+
+impl<M: ?Sized> Named<M> {
+    fn new(name: &str, digest: &str, make: Arc<Make<M>>) -> Self {
+        Self { name: name.into(), digest: digest.into(), make }
+    }
 }
 
 impl<M: ?Sized> Clone for Named<M> {
@@ -64,7 +74,31 @@ pub struct Used {
     pub digest: String,
 }
 
+impl fmt::Debug for Machines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machines")
+            .field("laws", &self.laws)
+            .field("disciplines", &self.disciplines)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Machines {
+    /// The same where threads that make runs do so within `around`: an interpreter sets a thread up once, not at every call.
+    #[must_use]
+    pub fn within(mut self, around: impl Fn(&mut (dyn FnMut() + Send)) + Send + Sync + 'static) -> Self {
+        self.around = Some(Arc::new(around));
+        self
+    }
+
+    /// Does `work`, which makes runs, on this thread.
+    pub fn work(&self, work: &mut (dyn FnMut() + Send)) {
+        match &self.around {
+            Some(around) => around(work),
+            None => work(),
+        }
+    }
+
     /// The same with a law called `name`. `digest` tells one program of that name from another: results of different digests are
     /// not mixed. One that had the name gives way.
     #[must_use]
@@ -74,7 +108,7 @@ impl Machines {
         digest: &str,
         make: impl Fn(u64) -> Result<Box<dyn OwnLaw>, String> + Send + Sync + 'static,
     ) -> Self {
-        put(&mut self.laws, name, digest, Arc::new(make));
+        put(&mut self.laws, Named::new(name, digest, Arc::new(make)));
         self
     }
 
@@ -86,7 +120,20 @@ impl Machines {
         digest: &str,
         make: impl Fn(u64) -> Result<Box<dyn OwnDiscipline>, String> + Send + Sync + 'static,
     ) -> Self {
-        put(&mut self.disciplines, name, digest, Arc::new(make));
+        put(&mut self.disciplines, Named::new(name, digest, Arc::new(make)));
+        self
+    }
+
+    /// These and `others`, which take the place of those of the same name.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.around = others.around.or(self.around);
+        for law in others.laws {
+            put(&mut self.laws, law);
+        }
+        for discipline in others.disciplines {
+            put(&mut self.disciplines, discipline);
+        }
         self
     }
 
@@ -136,9 +183,8 @@ impl Machines {
     }
 }
 
-fn put<M: ?Sized>(machines: &mut Vec<Named<M>>, name: &str, digest: &str, make: Arc<Make<M>>) {
-    let new = Named { name: name.into(), digest: digest.into(), make };
-    match machines.iter_mut().find(|machine| *machine.name == *name) {
+fn put<M: ?Sized>(machines: &mut Vec<Named<M>>, new: Named<M>) {
+    match machines.iter_mut().find(|machine| machine.name == new.name) {
         Some(old) => *old = new,
         None => machines.push(new),
     }

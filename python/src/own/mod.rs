@@ -20,7 +20,8 @@ use std::sync::Arc;
 /// A `TypeError` that says which class lacks what.
 pub(crate) fn machines(py: Python<'_>, classes: Vec<(String, Py<PyAny>)>) -> PyResult<Machines> {
     let described = py.import("hopline.own")?.getattr("_described")?;
-    let mut machines = Machines::default();
+    // A thread keeps its state in the interpreter: made anew at every call, that took most of the time.
+    let mut machines = Machines::default().within(|work| Python::attach(|py| py.detach(work)));
     for (name, class) in classes {
         let (kind, takes_seed, digest): (String, bool, String) = described.call1((&class,))?.extract()?;
         let class = Arc::new(Class::new(class, takes_seed));
