@@ -4,6 +4,7 @@ use super::*;
 use hopline_sim::own::{Kind, Machines, OwnLawId, Used};
 use hopline_sim::spec::Discipline;
 use hopline_transport::tcp::WindowLaw;
+use std::path::PathBuf;
 
 /// None of them is ever made here.
 fn machines(digest: &str) -> Machines {
