@@ -78,16 +78,16 @@ fn machines(digest: &str) -> Machines {
 
 fn scenario(machines: Machines) -> Scenario {
     let source = Arc::new(Source { name: "test.toml".into(), text: CHAIN.into() });
-    Scenario::parse_with(source, PathBuf::new(), &[], machines).unwrap()
+    Scenario::parse_with(source, PathBuf::new(), &[], machines).expect("a scenario")
 }
 
 fn plan(digest: &str, axis: &str) -> Plan {
-    Plan::new(&scenario(machines(digest)), &[parse_vary(axis).unwrap()]).unwrap()
+    Plan::new(&scenario(machines(digest)), &[parse_vary(axis).expect("an axis")]).expect("a plan")
 }
 
 fn records(plan: &Plan) -> Vec<Record> {
     let mut memory = Memory::default();
-    execute(plan, None, &mut memory, &Unwatched).unwrap();
+    execute(plan, None, &mut memory, &Unwatched).expect("nobody interrupts");
     memory.into_records()
 }
 
