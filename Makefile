@@ -15,6 +15,9 @@ VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
+# A wheel of another profile, such as `optimised`, is linked for this machine only, and goes to wheels/PROFILE.
+WHEEL_PROFILE ?= release
+WHEEL_PLATFORM = $(if $(filter release,$(WHEEL_PROFILE)),manylinux,here)
 
 .PHONY: help
 help: ## List these targets
@@ -40,12 +43,13 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint tshark chromium iperf3 iptables nft test examples fingerprints ## What a change must pass: format, lints, documentation, tests, fingerprints
+check: lint tshark chromium iperf3 iptables nft test examples fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
 	@python3 -c 'import duckdb, matplotlib, pandas, polars' 2> /dev/null || echo 'check: passed, but duckdb, matplotlib, pandas or polars was not there to run the snippets of the documentation' >&2
+	@[ ! -e $(TARGET)/python/skipped ] || echo 'check: passed, but PyPI was not reached, and the Python package was not tested' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
 .PHONY: lint
@@ -133,6 +137,42 @@ wasm: tools ## Build simulator and scenario files for the browser, and check the
 		--target wasm32-unknown-unknown --manifest-path bench/wasm/Cargo.toml --target-dir $(abspath $(TARGET))/wasm
 	HOPLINE=$(abspath $(TARGET))/release/hopline HOPLINE_WASM=$(abspath $(TARGET))/wasm/wasm32-unknown-unknown/release/hopline_wasm.wasm \
 		node --test bench/wasm/fingerprints.test.mjs
+
+.PHONY: wheel
+wheel: tools ## Build the Python package with the command in it, for any Linux with glibc 2.17, into target/wheels
+	python/dev/wheel $(WHEEL_PLATFORM) $(WHEEL_PROFILE) $(TARGET)
+
+.PHONY: wheel-musl
+wheel-musl: tools ## Build the Python package for Linux with musl, such as Alpine (installs rustc-web)
+	python/dev/wheel musllinux $(WHEEL_PROFILE) $(TARGET)
+
+.PHONY: wheel-windows
+wheel-windows: tools ## Build the Python package for Windows, without the command (installs rustc-web and gcc-mingw-w64)
+	python/dev/wheel windows $(WHEEL_PROFILE) $(TARGET)
+
+.PHONY: python-test
+python-test: tools ## Build the wheel, install it into a fresh environment, and run the Python tests there
+	wheel=$$(python/dev/wheel $(WHEEL_PLATFORM) $(WHEEL_PROFILE) $(TARGET)); python/dev/test "$$wheel" $(TARGET)
+
+# Linked for this machine only, which needs less; 75: PyPI is not reached.
+.PHONY: python-check
+python-check: tools
+	@mkdir -p $(TARGET)/python; rm -f $(TARGET)/python/skipped; \
+	{ wheel=$$(python/dev/wheel here optimised $(TARGET)) && python/dev/test "$$wheel" $(TARGET) -q; } || { \
+		[ $$? = 75 ] || exit 1; \
+		touch $(TARGET)/python/skipped; \
+		echo 'Going on: the Python tests were skipped.' >&2; \
+	}
+
+# Nothing is linked, and nothing runs: it says that the lab calls nothing that these systems lack.
+.PHONY: check-platforms
+check-platforms: tools ## Check that the Python package would compile for Windows and macOS (installs rustc-web)
+	@.ci/install /usr/bin/cargo rustc-web cargo-web rust-web-src
+	for platform in x86_64-pc-windows-msvc aarch64-apple-darwin x86_64-apple-darwin; do \
+		PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 \
+			/usr/bin/cargo check --locked -Zbuild-std=std,panic_unwind --package hopline-python \
+			--target $$platform --target-dir $(TARGET)/python/platforms; \
+	done
 
 .PHONY: must-hold
 must-hold: tools ## Send 10 MB through everything that TPA must stand, over real links, and print how long it took (root, a quarter of an hour)

@@ -2,10 +2,10 @@
 
 #![allow(
     unsafe_code,
-    reason = "ioctl, unshare, sched_setscheduler, bind, getsockopt, recvmmsg, getrusage and what runs before `main` are C"
+    reason = "ioctl, unshare, pthread_setschedparam, bind, getsockopt, recvmmsg, getrusage and what runs before `main` are C"
 )]
 
-use libc::{c_char, c_int, ifreq, rtentry, sockaddr};
+use libc::{c_char, c_int, c_ulong, ifreq, rtentry, sockaddr};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use std::ffi::CString;
@@ -63,7 +63,7 @@ pub(crate) fn begin_in_namespace(command: &mut Command, namespace: OwnedFd) {
 pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
-    ioctl(tun, libc::TUNSETIFF, &mut request)?;
+    ioctl(tun, libc::TUNSETIFF as c_ulong, &mut request)?;
     Ok(name_of(&request))
 }
 
@@ -152,10 +152,15 @@ pub(crate) fn become_ordinary() -> io::Result<()> {
 }
 
 fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: priority };
-    // SAFETY: 0 is the calling thread, and the parameter is only read, during the call.
-    let result = unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
-    answer(result)
+    // SAFETY: a C structure of numbers, for which all zeros are a value; musl has more of them than glibc.
+    let mut parameter: libc::sched_param = unsafe { mem::zeroed() };
+    parameter.sched_priority = priority;
+    // musl refuses sched_setscheduler(2), which is of a whole process in POSIX.
+    // SAFETY: the calling thread is alive, and the parameter is only read, during the call.
+    match unsafe { libc::pthread_setschedparam(libc::pthread_self(), policy, &raw const parameter) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
 }
 
 pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<libc::tcp_info> {
@@ -210,9 +215,10 @@ pub(crate) fn receive_many(socket: impl AsFd, buffers: &mut [Box<[u8]>]) -> io::
     let mut messages: Vec<libc::mmsghdr> = parts.iter_mut().map(message).collect();
     let (fd, count) = (socket.as_fd().as_raw_fd(), messages.len() as libc::c_uint);
     let (first, no_limit) = (messages.as_mut_ptr(), std::ptr::null_mut());
+    let flags = libc::MSG_DONTWAIT as _; // unsigned in musl
     // SAFETY: the descriptor is open; `messages` has `count` elements, each with one part that is a buffer of ours alone; all of them
     // outlive the call.
-    let received = unsafe { libc::recvmmsg(fd, first, count, libc::MSG_DONTWAIT, no_limit) };
+    let received = unsafe { libc::recvmmsg(fd, first, count, flags, no_limit) };
     answer(received)?;
     let datagram = |message: &libc::mmsghdr| Datagram {
         len: message.msg_len as usize,
@@ -254,7 +260,7 @@ pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [libc::sock_filter]
 /// Bytes written to a TCP socket that the peer has not confirmed (`SIOCOUTQ`).
 pub(crate) fn unsent(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: c_int = 0;
-    ioctl(socket.as_fd(), libc::TIOCOUTQ, &mut bytes)?;
+    ioctl(socket.as_fd(), libc::TIOCOUTQ as c_ulong, &mut bytes)?;
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
@@ -297,7 +303,9 @@ fn socket_address(address: Ipv4Addr) -> sockaddr {
 
 /// `T` must be what `request` takes: every caller stands above, with `ifreq` or `rtentry` as netdevice(7) and rtnetlink's
 /// predecessor want, or `int` as tcp(7) does.
-fn ioctl<T>(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
+fn ioctl<T>(fd: BorrowedFd<'_>, request: c_ulong, argument: &mut T) -> io::Result<()> {
+    // An `int` in musl, whose bits are what counts.
+    let request = request as libc::Ioctl;
     // SAFETY: the descriptor is open; `argument` is of the type that belongs to the request, and is ours alone.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), request, std::ptr::from_mut(argument)) };
     answer(result)

@@ -19,9 +19,8 @@ use crate::output::replace_file;
 use crate::question::Asked;
 use crate::record::Record;
 use journal::{Access, Journal};
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -338,10 +337,10 @@ const LOCK: &str = ".lock";
 fn lock(path: &Path) -> Result<File, StoreError> {
     let name = path.join(LOCK);
     let file = File::create(&name).map_err(|e| StoreError::io(&name, e))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Busy { path: path.to_owned() }),
-        Err(e) => Err(StoreError::io(&name, e.into())),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: path.to_owned() }),
+        Err(TryLockError::Error(e)) => Err(StoreError::io(&name, e)),
     }
 }
 
