@@ -110,6 +110,10 @@ class VersionError(Error):
         return self.message
 
 
+class RunError(Error, RuntimeError):
+    """A run that did not come to its end: a machine of your own raised, or was not repeatable."""
+
+
 class RemoteError(Error):
     """What came from another process is not what it should be."""
 

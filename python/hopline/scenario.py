@@ -95,12 +95,14 @@ class Scenario:
                 for a machine of one's own (:mod:`hopline.own`): ``{"tcp.law": MyLaw}``.
             keys: keys without a dot.
         """
-        given = {**(settings or {}), **keys}
+        return self._of(self._with("set", {**(settings or {}), **keys}))
+
+    def _with(self, origin: str, given: Mapping[str, Any]) -> _hopline.Scenario:
         classes: dict[str, Any] = {}
         values = own.named(given.values(), classes)
         core = self._core.with_machines(list(classes.items())) if classes else self._core
         named = [(path, to_json(value)) for path, value in zip(given, values, strict=True)]
-        return self._of(core.with_settings("set", named))
+        return core.with_settings(origin, named)
 
     def to_dict(self) -> dict[str, Any]:
         """What was written, settings included: the keys of a scenario file."""
@@ -135,7 +137,7 @@ class Scenario:
         return value
 
     def __setitem__(self, path: str, value: Any) -> None:
-        object.__setattr__(self, "_core", self._core.with_settings(path, [(path, to_json(value))]))
+        object.__setattr__(self, "_core", self._with(path, {path: value}))
 
     def __getattr__(self, name: str) -> Any:
         return _at(self, name)

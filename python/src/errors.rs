@@ -13,13 +13,9 @@ use std::path::Path;
 
 /// `ScenarioError`: everything that is wrong with an input, each with its place.
 pub(crate) fn problems(problems: &Problems) -> PyErr {
-    Python::attach(|py| {
-        let all: PyResult<Vec<Py<PyAny>>> = problems.0.iter().map(|p| problem_object(py, p)).collect();
-        match all.and_then(|all| class(py, "ScenarioError")?.call1((all,))) {
-            Ok(error) => PyErr::from_value(error),
-            Err(error) => error,
-        }
-    })
+    let all: PyResult<Vec<Py<PyAny>>> =
+        Python::attach(|py| problems.0.iter().map(|p| problem_object(py, p)).collect());
+    all.map_or_else(|error| error, |all| of_class("ScenarioError", (all,)))
 }
 
 /// The same of one problem.
@@ -47,7 +43,7 @@ pub(crate) fn run(error: &RunError) -> PyErr {
 }
 
 fn run_failed(why: &str) -> PyErr {
-    PyRuntimeError::new_err(why.to_owned())
+    of_class("RunError", (why.to_owned(),))
 }
 
 /// Why results could not be kept or read.
@@ -80,10 +76,7 @@ pub(crate) fn remote(error: &RemoteError) -> PyErr {
         RemoteError::OtherVersion { theirs, ours } => version(error.to_string(), theirs, ours),
         RemoteError::Interrupted => interrupted(),
         RemoteError::Damaged(_) | RemoteError::Differs { .. } => {
-            Python::attach(|py| match class(py, "RemoteError").and_then(|c| c.call1((error.to_string(),))) {
-                Ok(error) => PyErr::from_value(error),
-                Err(error) => error,
-            })
+            of_class("RemoteError", (error.to_string(),))
         }
     }
 }
@@ -101,18 +94,20 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("hopline.errors")?.getattr(name)
 }
 
-fn version(said: String, theirs: &str, ours: &str) -> PyErr {
-    Python::attach(|py| match class(py, "VersionError").and_then(|c| c.call1((said, theirs, ours))) {
+/// An exception of `hopline.errors`, made of `arguments`.
+fn of_class(name: &str, arguments: impl for<'py> pyo3::call::PyCallArgs<'py>) -> PyErr {
+    Python::attach(|py| match class(py, name).and_then(|class| class.call1(arguments)) {
         Ok(error) => PyErr::from_value(error),
         Err(error) => error,
     })
 }
 
+fn version(said: String, theirs: &str, ours: &str) -> PyErr {
+    of_class("VersionError", (said, theirs.to_owned(), ours.to_owned()))
+}
+
 fn results(said: String, path: &Path) -> PyErr {
-    Python::attach(|py| match class(py, "ResultsError").and_then(|c| c.call1((said, path))) {
-        Ok(error) => PyErr::from_value(error),
-        Err(error) => error,
-    })
+    of_class("ResultsError", (said, path.to_owned()))
 }
 
 fn problem_object(py: Python<'_>, problem: &Problem) -> PyResult<Py<PyAny>> {

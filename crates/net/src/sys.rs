@@ -155,9 +155,11 @@ fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
     // SAFETY: a C structure of numbers, for which all zeros are a value; musl has more of them than glibc.
     let mut parameter: libc::sched_param = unsafe { mem::zeroed() };
     parameter.sched_priority = priority;
+    // SAFETY: it takes nothing, and cannot fail.
+    let this = unsafe { libc::pthread_self() };
     // musl refuses sched_setscheduler(2), which is of a whole process in POSIX.
     // SAFETY: the calling thread is alive, and the parameter is only read, during the call.
-    match unsafe { libc::pthread_setschedparam(libc::pthread_self(), policy, &raw const parameter) } {
+    match unsafe { libc::pthread_setschedparam(this, policy, &raw const parameter) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
