@@ -105,8 +105,7 @@ def save(figure: Figure | Axes, path: str | os.PathLike[str], *, dpi: float = 60
         path: an earlier file is replaced.
         dpi: of PNG.
     """
-    whole = figure if isinstance(figure, Figure) else figure.get_figure(root=True)
-    assert whole is not None, "axes stand in a figure"
+    whole = figure if isinstance(figure, Figure) else _figure_of(figure)
     kind = Path(path).suffix.lower()
     undated: dict[str, dict[str, Any]] = {
         ".pdf": {"CreationDate": None},
@@ -115,7 +114,7 @@ def save(figure: Figure | Axes, path: str | os.PathLike[str], *, dpi: float = 60
     }
     if kind not in undated:
         raise ValueError(f"{os.fspath(path)} ends in none of {', '.join(undated)}: figures are written as one of these")
-    fonts = {"pdf.fonttype": 42, "svg.hashsalt": "hopline", "savefig.bbox": None}
+    fonts: dict[Any, Any] = {"pdf.fonttype": 42, "svg.hashsalt": "hopline", "savefig.bbox": None}
     with mpl.rc_context(fonts):
         whole.savefig(path, dpi=dpi, metadata=undated[kind])
 
@@ -140,10 +139,15 @@ def scale(axes: Axes) -> float:
 
 def width_in(axes: Axes) -> float:
     """Width that `axes` have with their labels, in inches of a column: those of a slide are larger."""
-    figure, place = axes.get_figure(root=True), axes.get_subplotspec()
-    assert figure is not None, "axes stand in a figure"
+    place = axes.get_subplotspec()
     beside = place.get_gridspec().ncols if place else 1
-    return float(figure.get_size_inches()[0]) / beside / scale(axes)
+    return float(_figure_of(axes).get_size_inches()[0]) / beside / scale(axes)
+
+
+def _figure_of(axes: Axes) -> Figure:
+    figure = axes.figure
+    # That of a part of a figure is the whole.
+    return figure if isinstance(figure, Figure) else figure.figure
 
 
 def _width_in(size: str) -> float:
@@ -152,7 +156,7 @@ def _width_in(size: str) -> float:
     return SIZES[size]
 
 
-def _parameters(by: float) -> dict[str, Any]:
+def _parameters(by: float) -> dict[Any, Any]:
     thin, small_pt, plain_pt = 0.6 * by, 7.0 * by, 8.0 * by
     ticks = {
         f"{axis}.{name}": value
