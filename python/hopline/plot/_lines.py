@@ -35,7 +35,7 @@ _QUANTITIES = {
     "goodput": _Quantity("goodput_bps", "goodput", "kb/s", 1e-3),
     "window": _Quantity("cwnd_bytes", "congestion window", "kB", 1e-3),
     "rtt": _Quantity("srtt_s", "smoothed RTT", "ms", 1e3),
-    "queue": _Quantity("queue_packets", "queue of the source", "packets", 1.0),
+    "queue": _Quantity("queue_packets", "queue", "packets", 1.0),
     "delay": _Quantity("delay_mean_s", "one-way delay", "ms", 1e3),
 }
 _TIMES = {"delay": "one-way delay", "response": "response time"}
@@ -100,7 +100,8 @@ def series(
 
     Args:
         result: a comparison or a run.
-        what: ``"goodput"``, ``"window"``, ``"rtt"``, ``"queue"`` or ``"delay"``.
+        what: ``"goodput"``, ``"window"`` (of congestion), ``"rtt"`` (smoothed), ``"queue"`` (at the source) or ``"delay"``
+            (one way).
         ax: where to draw; by default in a figure of its own.
         flow: which flow; by default the first of a comparison, and all of a run.
         variants: which ones; by default all.

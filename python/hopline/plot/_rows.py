@@ -15,7 +15,8 @@ _ROW_IN, _FOOT_IN = 0.2, 0.42
 """Height of a row, and of the axis below."""
 _HIGHEST_IN = 9.0
 """Height of a column of text."""
-_LABEL_CHARACTERS, _LABEL_LINES = 24, 2
+_CHARACTERS_AN_INCH, _MOST_CHARACTERS, _LABEL_LINES = 8, 48, 2
+"""How long names may be, by the width of the figure: less than half of it is theirs."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,10 @@ def _interval(low: float | None, high: float | None, factor: float = 1.0) -> tup
 
 
 def _rows(ax: Axes | None, rows: list[Row], size: str) -> Axes:
-    labels = [_wrapped(row.variant.label, _LABEL_CHARACTERS, _LABEL_LINES) for row in rows]
     by = 2.25 if size == "slide" else 1.0
+    width_in = _style.width_in(ax) if ax else _style.SIZES.get(size, 3.5) / by
+    characters = min(int(_CHARACTERS_AN_INCH * width_in), _MOST_CHARACTERS)
+    labels = [_wrapped(row.variant.label, characters, _LABEL_LINES) for row in rows]
     row_in = _ROW_IN * (1.3 if any("\n" in label for label in labels) else 1.0)
     axes = _style.on(ax, size, by * min(_FOOT_IN + row_in * len(rows) + 0.06, _HIGHEST_IN))
     scale = _style.scale(axes)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def style(size: str = "ieee-column", **settings: Any) -> AbstractContextManager[
     if unknown:
         raise ValueError(f"matplotlib has no setting {unknown[0]!r}; write its name with _ for each dot, such as font_family")
     parameters = _parameters(2.25 if size == "slide" else 1.0)
-    return mpl.rc_context({**parameters, **{known[name]: value for name, value in settings.items()}})
+    return _drawing({**parameters, **{known[name]: value for name, value in settings.items()}})
 
 
 def figure(
@@ -154,6 +154,15 @@ def _width_in(size: str) -> float:
     if size not in SIZES:
         raise ValueError(f"there is no size {size!r}; there are {', '.join(SIZES)}")
     return SIZES[size]
+
+
+@contextmanager
+def _drawing(parameters: dict[Any, Any]) -> Iterator[None]:
+    with mpl.rc_context(parameters):
+        yield
+        interactive = mpl.is_interactive()
+    # Whatever shows figures in a notebook says so as it is loaded, which may have been meanwhile: that is not taken back.
+    mpl.interactive(interactive)
 
 
 def _parameters(by: float) -> dict[Any, Any]:
