@@ -5,7 +5,7 @@ modules beside; of this one they meet :class:`Table` and ``__version__`` only.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, final, overload
 
 _Path = str | os.PathLike[str]
@@ -35,6 +35,9 @@ class Table:
         """A dict of columns, each a list."""
 
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, each a dict: what ``pandas.DataFrame(table)`` reads."""
+
     @overload
     def __getitem__(self, key: str, /) -> list[Any]: ...
     @overload
@@ -89,6 +92,10 @@ class Scenario:
     @property
     def file(self) -> str:
         """Path of the file, or what the text is called."""
+
+    @property
+    def folder(self) -> os.PathLike[str]:
+        """Where the files lie that it names."""
 
     def map(self, run: int) -> str:
         """Names and places of the nodes of run `run`, in JSON, with who hears whom: as the map of a report draws it."""

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -106,14 +105,9 @@ def test_means_are_those_of_the_estimates_in_the_unit_that_people_read(windows):
         assert row == pytest.approx((want["mean"] * 1e3, want["low"] * 1e3, want["high"] * 1e3), rel=1e-9)
 
 
-def test_gains_are_those_that_the_command_prints(windows):
-    built = [ROOT / "target" / profile / "hopline" for profile in ("debug", "release")]
-    command = shutil.which("hopline") or next((str(path) for path in built if path.exists()), None)
-    if command is None:
-        pytest.skip("the command hopline is not there")
-    words = ["compare", str(CHAIN), "--vary", "tcp.window=2,3,8,unclamped", "--runs", "4", "--set", "duration_s=10"]
-    said = subprocess.run([command, *words, "--json", "-q"], capture_output=True, check=True, text=True).stdout
-    gains = [variant["asked"]["difference_pct"] for variant in json.loads(said)["variants"][1:]]
+def test_gains_are_those_that_the_command_prints(windows, hopline):
+    said = hopline("compare", CHAIN, "--vary", "tcp.window=2,3,8,unclamped", "--runs", "4", "--set", "duration_s=10", "--json")
+    gains = [variant["asked"]["difference_pct"] for variant in said["variants"][1:]]
     for row, gain in zip(drawn(hl.plot.gain(windows)), gains, strict=True):
         assert row == pytest.approx((gain["mean"], *gain["interval"]), rel=1e-9)
 
