@@ -88,6 +88,9 @@ class NotebookParser(MystParser):
         cells = json.loads(inputstring)["cells"]
         texts = (("".join(cell["source"]), cell["cell_type"]) for cell in cells)
         pages = [text if kind == "markdown" else f"```python\n{text}\n```" for text, kind in texts]
+        # To run it, and see what it shows.
+        name = Path(document.settings.env.docname).name
+        pages.insert(1, f"{{download}}`This page as a notebook, to run <{name}.ipynb>`")
         super().parse("\n\n".join(pages), document)
 
 

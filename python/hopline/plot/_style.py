@@ -80,8 +80,8 @@ def figure(
     """A new figure of a published width, and its axes: one, or an array of them.
 
     >>> fig, axes = figure("ieee-page", columns=2)
-    >>> fig.get_size_inches()[0], len(axes)
-    (7.16, 2)
+    >>> fig.get_size_inches().tolist(), len(axes)
+    ([7.16, 2.2196], 2)
 
     Args:
         size: one of :data:`SIZES`.
