@@ -79,9 +79,9 @@ def figure(
 ) -> tuple[Figure, Any]:
     """A new figure of a published width, and its axes: one, or an array of them.
 
-    >>> fig, axes = figure("ieee-page", columns=2)
+    >>> fig, axes = figure("ieee-page", 2.5, columns=2)
     >>> fig.get_size_inches().tolist(), len(axes)
-    ([7.16, 2.2196], 2)
+    ([7.16, 2.5], 2)
 
     Args:
         size: one of :data:`SIZES`.
