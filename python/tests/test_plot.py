@@ -56,6 +56,18 @@ def twenty():
     return hl.compare(CHAIN, vary, runs=2, set={"duration_s": 3})
 
 
+@pytest.fixture(scope="module")
+def results(windows, one):
+    """Of what nothing, or not all, can be drawn."""
+    return {
+        "windows": windows,
+        "one": one,
+        "run": hl.run(CHAIN, set={"duration_s": 1}),
+        "crowd": hl.compare(CHAIN, {"tcp.window": range(2, 63)}, runs=1, set={"duration_s": 0.5}),
+        "bare": hl.sweep({"scenario": str(CHAIN), "runs": 1, "series": "none", "set": {"duration_s": 2}}),
+    }
+
+
 def drawn(axes):
     """Mean and ends of the bar of each row."""
     rows = []
@@ -345,6 +357,28 @@ def test_names_are_those_of_the_report(twenty):
     assert all(name in page for name in names)
 
 
+def test_variants_can_be_chosen_and_keep_their_looks_and_intervals(windows):
+    axes = hl.plot.gain(windows, variants=["tcp.window=8"])
+    assert drawn(axes) == [drawn(hl.plot.gain(windows))[1]]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["window=8"]
+    colours = [line.get_color() for line in hl.plot.series(windows).lines]
+    assert [line.get_color() for line in hl.plot.series(windows, variants=["tcp.window=8"]).lines] == colours[2:3]
+
+
+def test_names_are_taken_literally(tmp_path):
+    scenario = hl.Scenario(
+        duration_s=3,
+        radio={},
+        nodes={"layout": "chain", "count": 3, "spacing_m": 200},
+        flow=[{"name": "$x_$", "src": "n0", "dst": "n2"}, {"name": "_b", "src": "n2", "dst": "n0"}],
+    )
+    run = hl.run(scenario)
+    axes = hl.plot.series(run)
+    assert len(axes.get_legend().get_texts()) == 2
+    for number, drawn_on in enumerate((axes, hl.plot.map(run), hl.plot.cdf(run, of="$x_$"))):
+        hl.plot.save(drawn_on, tmp_path / f"{number}.pdf")
+
+
 @pytest.mark.parametrize(
     ("draw", "error", "says"),
     [
@@ -356,6 +390,9 @@ def test_names_are_those_of_the_report(twenty):
         (lambda r: hl.plot.gain(r["windows"], labels=["x"]), ValueError, "1 labels for 4 variants"),
         (lambda r: hl.plot.gain(r["windows"], labels={"x": "y"}), ValueError, "no such variant; there are tcp.window=2"),
         (lambda r: hl.plot.gain(r["windows"], metric="timeouts"), ValueError, "no variant has a gain in timeouts"),
+        (lambda r: hl.plot.gain(r["windows"], variants=["tcp.window=2"]), ValueError, "none has a baseline other than itself"),
+        (lambda r: hl.plot.means(r["windows"], variants=["tcp.window=9"]), ValueError, "no variant 'tcp.window=9'"),
+        (lambda r: hl.plot.means(r["crowd"]), ValueError, "61 variants, and a figure has room for 60: variants="),
         (lambda r: hl.plot.means(r["windows"], metric="response_p95"), ValueError, "no run has response p95"),
         (lambda r: hl.plot.over(r["windows"], "tcp.windw"), ValueError, "'tcp.windw' was not varied; there are tcp.window"),
         (lambda r: hl.plot.cdf(r["windows"], "response"), ValueError, "there are delay of all flows"),
@@ -368,10 +405,7 @@ def test_names_are_those_of_the_report(twenty):
         (lambda r: hl.plot.style("slide", font_famly="x"), ValueError, "no setting 'font_famly'"),
     ],
 )
-def test_errors_say_what_would_be_right(windows, one, draw, error, says):
-    results = {"windows": windows, "one": one}
-    results["run"] = hl.run(CHAIN, set={"duration_s": 1})
-    results["bare"] = hl.sweep({"scenario": str(CHAIN), "runs": 1, "series": "none", "set": {"duration_s": 2}})
+def test_errors_say_what_would_be_right(results, draw, error, says):
     with pytest.raises(error, match=says):
         draw(results)
 

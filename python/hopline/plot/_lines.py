@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from hopline.plot import _legend, _style
-from hopline.plot._taken import Labels, compared, in_words, not_drawn, short_names
+from hopline.plot._taken import Labels, chosen, compared, literally, not_drawn, short_names
 from hopline.results import Comparison, Run
 
 PERCENT = (
@@ -76,7 +76,7 @@ def cdf(
         _line(axes, number, name, [1e3 * value for value in quantiles], PERCENT, every=6)
     axes.set_xlim(0, max(ends) or 1)
     axes.set_ylim(0, 101)
-    whose = f" of {of}" if of else ""
+    whose = f" of {literally(of)}" if of else ""
     axes.set_xlabel(f"{_TIMES[what]}{whose} (ms)")
     axes.set_ylabel("came within (%)")
     axes.grid()
@@ -154,9 +154,8 @@ def _distributed(
         comparison = _comparison(result, "hl.plot.cdf")
         all, names = json.loads(comparison._core.distributions), short_names(comparison, labels)
         asked = comparison.question
-    chosen = _chosen([name for name, _ in all], variants)
     lines = []
-    for number in chosen:
+    for number in chosen([name for name, _ in all], variants):
         there = [one for one in all[number][1] if one["times"] == what]
         if (one := _whose(there, of, asked)) is not None:
             lines.append((number, names[number], one["quantiles_s"]))
@@ -183,8 +182,8 @@ def _kept(
     if isinstance(result, Run):
         rows = result.series.to_dict()
         flows = list(dict.fromkeys(rows["flow"]))
-        chosen = [(number, name) for number, name in enumerate(flows) if flow is None or name == flow]
-        lines = [(number, name, *_values(rows, quantity, flow=name)) for number, name in chosen]
+        wanted_flows = [(number, name) for number, name in enumerate(flows) if flow is None or name == flow]
+        lines = [(number, literally(name), *_values(rows, quantity, flow=name)) for number, name in wanted_flows]
         whose = f" of {lines[0][1]}" if len(lines) == 1 and len(flows) > 1 else ""
     else:
         comparison = _comparison(result, "hl.plot.series")
@@ -192,10 +191,10 @@ def _kept(
         flows = list(dict.fromkeys(rows["flow"]))
         wanted = flow if flow is not None else next(iter(flows), "")
         run = min(rows["run"], default=0)
-        points = _chosen(comparison.variants, variants)
+        points = chosen(comparison.variants, variants)
         found = ((point, names[point], *_values(rows, quantity, flow=wanted, point=point, run=run)) for point in points)
         lines = [line for line in found if line[2]]
-        whose = f" of {wanted}" if len(flows) > 1 else ""
+        whose = f" of {literally(wanted)}" if len(flows) > 1 else ""
     if flow is not None and flows and flow not in flows:
         raise ValueError(f"there is no flow {flow!r}; there are {', '.join(flows)}")
     if not lines:
@@ -221,12 +220,3 @@ def _comparison(result: object, what_for: str) -> Comparison:
     if isinstance(result, Comparison):
         return compared(result, what_for)
     raise not_drawn(result, what_for)
-
-
-def _chosen(full: list[str], variants: Sequence[str] | None) -> list[int]:
-    if variants is None:
-        return list(range(len(full)))
-    wanted = [variants] if isinstance(variants, str) else list(variants)
-    if unknown := [name for name in wanted if name not in full]:
-        raise ValueError(f"there is no variant {unknown[0]!r}; there are {', '.join(full)}")
-    return [full.index(name) for name in wanted]

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from hopline.plot import _style
-from hopline.plot._taken import not_drawn
+from hopline.plot._taken import literally, not_drawn
 from hopline.results import Comparison, Run
 from hopline.scenario import Scenario
 
@@ -208,7 +208,7 @@ def _nodes(axes: Axes, network: dict[str, Any], nodes: list[tuple[float, float]]
 
 
 def _short(name: str, characters: int) -> str:
-    return name if len(name) <= characters else f"{name[: characters - 1]}…"
+    return literally(name if len(name) <= characters else f"{name[: characters - 1]}…")
 
 
 class _Places:

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from hopline.plot import _legend, _style
-from hopline.plot._taken import Taken, Variant, short, taken
+from hopline.plot._taken import Taken, Variant, literally, short, taken
 
 
 @dataclass(order=True)
@@ -54,7 +54,7 @@ def over(
     numeric = {type(value) for value in values} <= {int, float}
     places = {value: float(value) if numeric else float(place) for place, value in enumerate(values)}
     lines = _lines(all, there, key, places)
-    names = [(labels or {}).get(name, name) for name in lines]
+    names = [(labels or {}).get(name, literally(name)) for name in lines]
     axes = ax
     if axes is None:
         width = _style.SIZES.get(size, 3.5)

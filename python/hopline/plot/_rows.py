@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
 from hopline.plot import _style
-from hopline.plot._taken import Labels, Variant, taken
+from hopline.plot._taken import Labels, Variant, chosen, taken
 
 _ROW_IN, _FOOT_IN = 0.2, 0.42
 """Height of a row, and of the axis below."""
 _HIGHEST_IN = 9.0
 """Height of a column of text."""
-_CHARACTERS_AN_INCH, _MOST_CHARACTERS, _LABEL_LINES = 8, 48, 2
+_MOST_ROWS = 60
+_CHARACTERS_AN_INCH, _MOST_CHARACTERS = 8, 48
 """How long names may be, by the width of the figure: less than half of it is theirs."""
 
 
@@ -34,6 +36,7 @@ def gain(
     ax: Axes | None = None,
     *,
     metric: str | None = None,
+    variants: Sequence[str] | None = None,
     labels: Labels = None,
     singles: bool = True,
     size: str = "ieee-column",
@@ -47,6 +50,7 @@ def gain(
         result: what :func:`hopline.compare`, :func:`hopline.sweep` or :func:`hopline.report` returned.
         ax: where to draw; by default in a figure of its own.
         metric: such as ``"delay_p95"``; by default what the result was asked.
+        variants: which ones; by default all. Intervals stay those of the whole comparison.
         labels: what variants are called, by their names or in their order; by default as in the report.
         singles: whether single pairs of runs are drawn, faintly.
         size: one of :data:`SIZES`, of a figure of its own.
@@ -61,6 +65,10 @@ def gain(
             f"there is only {all.variants[0].full}, and nothing that it could gain over: compare it with other variants, "
             "or draw hl.plot.means"
         )
+    shown = set(chosen([variant.full for variant in all.variants], variants))
+    others = [variant for variant in others if variant.point in shown]
+    if not others:
+        raise ValueError(f"of {', '.join(variants or ())} none has a baseline other than itself")
     rows = [row for variant in others if (row := _gain_row(variant, all.variants[variant.baseline], singles))]
     if not rows:
         raise ValueError(
@@ -82,6 +90,7 @@ def means(
     ax: Axes | None = None,
     *,
     metric: str | None = None,
+    variants: Sequence[str] | None = None,
     labels: Labels = None,
     singles: bool = True,
     size: str = "ieee-column",
@@ -89,14 +98,15 @@ def means(
     """The mean of each variant over its runs, with its interval: ``mean``, ``low`` and ``high`` of ``result.estimates``.
 
     Args:
-        result, ax, metric, labels, size: as :func:`gain` takes them.
+        result, ax, metric, variants, labels, size: as :func:`gain` takes them.
         singles: whether single runs are drawn, faintly.
 
     Raises:
         ValueError: no run has the metric.
     """
     all = taken(result, "hl.plot.means", metric, labels)
-    rows = [row for variant in all.variants if (row := _mean_row(variant, all.factor, singles))]
+    shown = [all.variants[number] for number in chosen([variant.full for variant in all.variants], variants)]
+    rows = [row for variant in shown if (row := _mean_row(variant, all.factor, singles))]
     if not rows:
         raise ValueError(f"no run has {all.words}; result.metrics has what they have")
     axes = _rows(ax, rows, size)
@@ -132,10 +142,13 @@ def _interval(low: float | None, high: float | None, factor: float = 1.0) -> tup
 
 
 def _rows(ax: Axes | None, rows: list[Row], size: str) -> Axes:
+    if len(rows) > _MOST_ROWS:
+        raise ValueError(f"there are {len(rows)} variants, and a figure has room for {_MOST_ROWS}: variants=[…] chooses some")
     by = 2.25 if size == "slide" else 1.0
     width_in = _style.width_in(ax) if ax else _style.SIZES.get(size, 3.5) / by
     characters = min(int(_CHARACTERS_AN_INCH * width_in), _MOST_CHARACTERS)
-    labels = [_wrapped(row.variant.label, characters, _LABEL_LINES) for row in rows]
+    lines = 2 if len(rows) <= _MOST_ROWS / 2 else 1
+    labels = [_wrapped(row.variant.label, characters, lines) for row in rows]
     row_in = _ROW_IN * (1.3 if any("\n" in label for label in labels) else 1.0)
     axes = _style.on(ax, size, by * min(_FOOT_IN + row_in * len(rows) + 0.06, _HIGHEST_IN))
     scale = _style.scale(axes)

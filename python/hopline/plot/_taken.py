@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hopline._hopline import Table
 from hopline.results import Comparison, Reproduction, Run
 
 Labels = Mapping[str, str] | Sequence[str] | None
@@ -63,15 +64,13 @@ def taken(result: object, what_for: str, metric: str | None = None, labels: Labe
         comparison = comparison.asking(metric)
     said = json.loads(comparison._core.json(False))
     question, table = said["question"], comparison.estimates
-    keys = table.columns[2 : table.columns.index("metric")]
     rows: dict[int, dict[str, Any]] = {}
     for number in range(len(table)):
         row = table[number]
         # What is asked comes first, should a flow and a kind have the same name.
         if row["metric"] == question["metric"] and (row["of"] or "") == question["of"]:
             rows.setdefault(row["point"], row)
-    full = [variant["variant"] for variant in said["variants"]]
-    settings = [{key: v["settings"][key] for key in keys if key in v["settings"]} for v in said["variants"]]
+    full, settings = _varied(said, table)
     names = _called(labels, full, short(full, settings))
     baselines = {name: point for point, name in reversed(list(enumerate(full)))}
     values = [values for _, values in comparison._core.asked]
@@ -80,7 +79,7 @@ def taken(result: object, what_for: str, metric: str | None = None, labels: Labe
         Variant(point, names[point], name, baselines[v["baseline"]], settings[point], rows.get(point), values[point])
         for point, (name, v) in enumerate(zip(full, said["variants"], strict=True))
     ]
-    words = in_words(question["metric"]) + (f" of {question['of']}" if question["of"] else "")
+    words = in_words(question["metric"]) + (f" of {literally(question['of'])}" if question["of"] else "")
     return Taken(variants, words, unit, factor, question["better"])
 
 
@@ -107,11 +106,7 @@ def not_drawn(result: object, what_for: str) -> TypeError:
 
 def short_names(comparison: Comparison, labels: Labels = None) -> list[str]:
     """What the variants of `comparison` are called in a figure."""
-    said = json.loads(comparison._core.json(False))["variants"]
-    columns = comparison.estimates.columns
-    keys = columns[2 : columns.index("metric")]
-    full = [variant["variant"] for variant in said]
-    settings = [{key: v["settings"][key] for key in keys if key in v["settings"]} for v in said]
+    full, settings = _varied(json.loads(comparison._core.json(False)), comparison.estimates)
     return _called(labels, full, short(full, settings))
 
 
@@ -124,6 +119,26 @@ def short(full: list[str], settings: list[dict[str, Any]]) -> list[str]:
         return full
     names = [" ".join(_part(key, value, len(keys) == 1) for key, value in one.items()) for one in settings]
     return names if len(set(names)) == len(names) and all(names) else full
+
+
+def chosen(full: list[str], variants: Sequence[str] | None) -> list[int]:
+    """The numbers of `variants` among those that there are; by default of all.
+
+    Raises:
+        ValueError: there is no such variant.
+    """
+    if variants is None:
+        return list(range(len(full)))
+    wanted = [variants] if isinstance(variants, str) else list(variants)
+    if unknown := [name for name in wanted if name not in full]:
+        raise ValueError(f"there is no variant {unknown[0]!r}; there are {', '.join(full)}")
+    return [full.index(name) for name in wanted]
+
+
+def literally(name: str) -> str:
+    """`name` as matplotlib has to be given it, to which `$` begins a formula, and a leading `_` what no legend has."""
+    escaped = name.replace("$", r"\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def for_people(unit: str) -> tuple[float, str]:
@@ -144,15 +159,22 @@ def in_words(metric: str) -> str:
     return metric.replace("_", " ")
 
 
+def _varied(said: dict[str, Any], estimates: Table) -> tuple[list[str], list[dict[str, Any]]]:
+    """Full names of the variants, and what is varied in each."""
+    keys = estimates.columns[2 : estimates.columns.index("metric")]
+    settings = [variant["settings"] for variant in said["variants"]]
+    return [variant["variant"] for variant in said["variants"]], [{k: one[k] for k in keys if k in one} for one in settings]
+
+
 def _called(labels: Labels, full: list[str], short: list[str]) -> list[str]:
     if labels is None:
-        return short
+        return [literally(name) for name in short]
     if isinstance(labels, str):
         raise TypeError("labels are a dict by variant, or a list with one for each variant, not a text")
     if isinstance(labels, Mapping):
         if unknown := [name for name in labels if name not in full]:
             raise ValueError(f"labels name {unknown[0]!r}, and there is no such variant; there are {', '.join(full)}")
-        return [labels.get(name, otherwise) for name, otherwise in zip(full, short, strict=True)]
+        return [labels.get(name, literally(otherwise)) for name, otherwise in zip(full, short, strict=True)]
     if len(labels) != len(full):
         raise ValueError(f"there are {len(labels)} labels for {len(full)} variants: {', '.join(full)}")
     return [str(label) for label in labels]
