@@ -23,6 +23,8 @@ _BEND = 0.2
 """How far arrows are bent aside, so that they do not hide what lies between."""
 _SHARES = (0.5, 0.62, 0.38, 0.74, 0.26, 0.86, 0.14)
 """Where on an arrow its name may stand, the best first."""
+_SIDES = ((0, -1), (0, 1), (1, 0), (-1, 0))
+"""Where beside a node its name may stand, the best first: below, above, right, left."""
 _REACH, _SENSE, _WIRE, _ROUTE, _FLOW, _NODE = "#0072b2", "#56b4e9", "#7f7f7f", "#bfd9ea", "#d55e00", "#262626"
 
 
@@ -68,10 +70,12 @@ def map(
     _wires(axes, network, nodes)
     named = len(nodes) <= _NAMED_NODES if names is None else names
     taken = _Places((box[1] - box[0]) / 72 / (_style.width_in(axes) - 0.5) / _style.scale(axes), _style.small(axes))
-    for place, node in zip(nodes, network["nodes"], strict=True):
-        taken.take_node(place, _short(node["name"], 16) if named else "")
+    _nodes(axes, network, nodes)
+    for place in nodes:
+        taken.take(place, "o")
+    if named:
+        _names(axes, [node["name"] for node in network["nodes"]], nodes, taken)
     _flows(axes, network["flows"][:_MOST_FLOWS], nodes, taken)
-    _nodes(axes, network, nodes, named)
     axes.set_xlabel("x (m)")
     axes.set_ylabel("y (m)")
     axes.locator_params(nbins=6)
@@ -188,7 +192,7 @@ def _on_arrow(begin: tuple[float, float], end: tuple[float, float], share: float
     return begin[0] + share * dx - aside * dy, begin[1] + share * dy + aside * dx
 
 
-def _nodes(axes: Axes, network: dict[str, Any], nodes: list[tuple[float, float]], named: bool) -> None:
+def _nodes(axes: Axes, network: dict[str, Any], nodes: list[tuple[float, float]]) -> None:
     scale = _style.scale(axes)
     size = (4.5 if len(nodes) <= _NAMED_NODES else 2.5) * scale
     for kind, marker in (("wireless", "o"), ("wired", "s")):
@@ -199,12 +203,20 @@ def _nodes(axes: Axes, network: dict[str, Any], nodes: list[tuple[float, float]]
                 x, y, linestyle="none", marker=marker, markersize=size, color=_NODE, markeredgecolor="white",
                 markeredgewidth=0.4 * scale, zorder=3, gid=kind,
             )  # fmt: skip
-    if named:
-        for place, node in zip(nodes, network["nodes"], strict=True):
-            axes.annotate(
-                _short(node["name"], 16), place, (0, -4 * scale), textcoords="offset points", ha="center", va="top",
-                fontsize=_style.small(axes), color=_NODE, zorder=4,
-            ).set_in_layout(False)  # fmt: skip
+
+
+def _names(axes: Axes, names: list[str], nodes: list[tuple[float, float]], taken: _Places) -> None:
+    """Names of nodes: below them, or where else there is room."""
+    for name, node in zip(names, nodes, strict=True):
+        text = _short(name, 16)
+        free = (side for side in _SIDES if taken.free(taken.beside(node, text, side), text))
+        side = next(free, _SIDES[0])
+        taken.take(taken.beside(node, text, side), text)
+        offset = 4 * _style.scale(axes)
+        axes.annotate(
+            text, node, (side[0] * offset, side[1] * offset), textcoords="offset points", fontsize=_style.small(axes),
+            ha=("right", "center", "left")[side[0] + 1], va=("top", "center", "bottom")[side[1] + 1], color=_NODE, zorder=4,
+        ).set_in_layout(False)  # fmt: skip
 
 
 def _short(name: str, characters: int) -> str:
@@ -226,9 +238,10 @@ class _Places:
     def take(self, place: tuple[float, float], text: str) -> None:
         self._taken.append(self._box(place, text))
 
-    def take_node(self, place: tuple[float, float], name: str) -> None:
-        self.take(place, "o")
-        self.take((place[0], place[1] - self._line_m), name)
+    def beside(self, node: tuple[float, float], text: str, side: tuple[int, int]) -> tuple[float, float]:
+        """The middle of `text` on a side of `node`."""
+        aside_m = self._character_m * (len(text) / 2 + 1)
+        return node[0] + side[0] * aside_m, node[1] + side[1] * 1.15 * self._line_m
 
     def free(self, place: tuple[float, float], text: str) -> bool:
         left, right, bottom, top = self._box(place, text)
