@@ -124,6 +124,13 @@ def test_a_right_program_has_the_right_types(cache, tmp_path):
     assert said.returncode == 0, said.stdout
 
 
+def test_figures_have_types_though_they_are_loaded_late(cache, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert checked(RIGHT + 'hl.plot.save(hl.plot.gain(result), "gain.pdf")\n', cache, tmp_path).returncode == 0
+    said = checked(RIGHT + "hl.plot.gane(result)\n", cache, tmp_path)
+    assert 'has no attribute "gane"' in said.stdout
+
+
 @pytest.mark.parametrize(
     ("mistake", "says"),
     [
