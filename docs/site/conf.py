@@ -80,18 +80,34 @@ _stubs_as_the_extension()
 
 
 class NotebookParser(MystParser):
-    """Notebooks as pages: their texts, and their programs."""
+    """Notebooks as pages: their texts and programs, and what these show where they were run (`HOPLINE_NOTEBOOKS`)."""
 
     supported = ("notebook",)
 
     def parse(self, inputstring: str, document: object) -> None:
-        cells = json.loads(inputstring)["cells"]
-        texts = (("".join(cell["source"]), cell["cell_type"]) for cell in cells)
-        pages = [text if kind == "markdown" else f"```python\n{text}\n```" for text, kind in texts]
-        # To run it, and see what it shows.
-        name = Path(document.settings.env.docname).name
-        pages.insert(1, f"{{download}}`This page as a notebook, to run <{name}.ipynb>`")
-        super().parse("\n\n".join(pages), document)
+        name = Path(document.settings.env.docname).name + ".ipynb"
+        was_run = Path(os.environ.get("HOPLINE_NOTEBOOKS", ""), name)
+        text = was_run.read_text() if "HOPLINE_NOTEBOOKS" in os.environ and was_run.exists() else inputstring
+        parts = []
+        for cell in json.loads(text)["cells"]:
+            source = "".join(cell["source"])
+            parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+            parts += filter(None, map(_shown, cell.get("outputs", [])))
+        parts.insert(1, f"{{download}}`This page as a notebook, to run <{name}>`")
+        super().parse("\n\n".join(parts), document)
+
+
+def _shown(output):
+    """What a cell showed, in the richest of its kinds; nothing of progress."""
+    data = {kind: "".join(lines) for kind, lines in output.get("data", {}).items()}
+    if output["output_type"] == "stream":
+        data = {"text/plain": "".join(output["text"])} if output["name"] == "stdout" else {}
+    if "text/html" in data:
+        return f"``````{{raw}} html\n<div class=\"shown\">{data['text/html']}</div>\n``````"
+    if "image/png" in data:
+        picture = data["image/png"].replace("\n", "")
+        return f"``````{{raw}} html\n<img class=\"shown\" alt=\"The figure\" src=\"data:image/png;base64,{picture}\">\n``````"
+    return f"``````text\n{data['text/plain'].rstrip()}\n``````" if data.get("text/plain", "").strip() else None
 
 
 def _as_a_page(app, docname, source):
