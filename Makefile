@@ -201,6 +201,26 @@ fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz an
 			-- -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -print_final_stats=1; \
 	done
 
+# The Python API is read from its sources: nothing is compiled. Where HOPLINE_PYTHON names a Python with hopline and what
+# `make python-test` installs beside it, notebooks are run, and the site has what they show.
+.PHONY: site
+site: $(TARGET)/site-venv/done ## Build the documentation as a site into target/site (fetches Sphinx from PyPI)
+	rm -rf $(TARGET)/site $(TARGET)/site-doctrees $(TARGET)/site-notebooks; mkdir -p $(TARGET)/site-notebooks
+	@if [ -n "$(HOPLINE_PYTHON)" ]; then for notebook in python/notebooks/*.ipynb; do \
+		"$(HOPLINE_PYTHON)" -m jupyter execute "$$notebook" --output="$(abspath $(TARGET))/site-notebooks/$$(basename "$$notebook")" \
+			2> $(TARGET)/site-notebooks/log || { cat $(TARGET)/site-notebooks/log >&2; exit 1; }; \
+	done; fi
+	HOPLINE_NOTEBOOKS=$(TARGET)/site-notebooks $(TARGET)/site-venv/bin/python -m sphinx -q -W --keep-going -b html -d $(TARGET)/site-doctrees -c docs/site . $(TARGET)/site
+	@echo 'The site begins at $(TARGET)/site/index.html'
+
+# Debian has the module venv, but not always what it needs.
+$(TARGET)/site-venv/done: docs/site/requirements.txt
+	@.ci/install python3 python3 python3-venv
+	@python3 -c 'import ensurepip' 2> /dev/null || .ci/install ensurepip python3-venv
+	python3 -m venv --clear $(TARGET)/site-venv
+	$(TARGET)/site-venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement docs/site/requirements.txt
+	touch $@
+
 .PHONY: clean
 clean: ## Remove everything that was built
 	rm -rf $(TARGET) fuzz/corpus fuzz/artifacts

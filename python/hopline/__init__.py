@@ -15,6 +15,8 @@ confidence intervals. The same inputs give the same fingerprint, here, by the ``
 'tcp.window=2'
 """
 
+from typing import TYPE_CHECKING
+
 from hopline import errors, executors, own
 from hopline._api import compare, papers, report, reproduce, run, sweep
 from hopline._hopline import Table, __version__
@@ -31,6 +33,9 @@ from hopline.errors import (
 )
 from hopline.results import Comparison, Reproduction, Run
 from hopline.scenario import Scenario
+
+if TYPE_CHECKING:
+    from hopline import plot
 
 __all__ = [
     "Comparison",

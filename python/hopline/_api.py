@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hopline import _hopline, _progress, own
 from hopline._course import drive
@@ -148,7 +148,8 @@ def sweep(
         VersionError: `output` or a worker is of another version of hopline.
         WorkersError: the executor is broken. What was run is kept, and the same call goes on.
     """
-    effort, given = "quick" if quick else "full", _pairs(set)
+    effort: Literal["quick", "full"] = "quick" if quick else "full"
+    given = _pairs(set)
     if isinstance(plan, Mapping):
         read = _hopline.Plan.parse(to_json(dict(plan)), "plan", Path(), given, effort, metric, bound)
         command = ["hopline", "sweep", "plan.toml"]
@@ -237,7 +238,7 @@ def _experiment(
     progress: bool | Told | None,
     command: list[str],
 ) -> Comparison:
-    start = "anew" if force else "resume"
+    start: Literal["anew", "resume"] = "anew" if force else "resume"
     with _Shown(progress) as shown:
         if executor is None:
             core = _hopline.compare(plan, output, start, jobs, command, shown)

@@ -38,10 +38,12 @@ class DaskExecutor(Executor):
     @property
     def workers(self) -> int:
         """Threads of all workers that are there now."""
-        return max(1, sum(self.client.nthreads().values()))
+        threads: int = sum(self.client.nthreads().values())
+        return max(1, threads)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self._executor.submit(fn, *args, **kwargs)
+        future: Future[Any] = self._executor.submit(fn, *args, **kwargs)
+        return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._executor.shutdown(wait=wait)
@@ -66,7 +68,7 @@ class RayExecutor(Executor):
         self._ray = ray
         self._own = not ray.is_initialized()
         if self._own:
-            here = {} if address else {"num_cpus": workers, "include_dashboard": False}
+            here: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
             ray.init(address=address, log_to_driver=False, **here)
         self._remote: dict[Callable[..., Any], Any] = {}
 
@@ -78,7 +80,8 @@ class RayExecutor(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         if fn not in self._remote:
             self._remote[fn] = self._ray.remote(num_cpus=1, max_retries=3)(fn)
-        return self._remote[fn].remote(*args, **kwargs).future()
+        future: Future[Any] = self._remote[fn].remote(*args, **kwargs).future()
+        return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if self._own:

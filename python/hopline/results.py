@@ -33,7 +33,7 @@ class Run:
     @property
     def fingerprint(self) -> str:
         """Hash of everything that happened, 16 hexadecimal digits: equal on every machine."""
-        return self.to_dict()["fingerprint"]
+        return str(self.to_dict()["fingerprint"])
 
     @property
     def flows(self) -> Table:
@@ -89,7 +89,8 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as ``hopline compare --json`` prints it."""
-        return json.loads(self._core.json(True))
+        said: dict[str, Any] = json.loads(self._core.json(True))
+        return said
 
     @property
     def answer(self) -> str:
@@ -104,7 +105,8 @@ class Comparison:
     @property
     def question(self) -> dict[str, Any]:
         """What is asked: metric, unit, which direction is better, and the bound."""
-        return json.loads(self._core.json(False))["question"]
+        question: dict[str, Any] = json.loads(self._core.json(False))["question"]
+        return question
 
     @property
     def estimates(self) -> Table:
@@ -179,12 +181,14 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """As ``hopline reproduce --json`` prints it."""
-        return json.loads(self._core.json)
+        said: dict[str, Any] = json.loads(self._core.json)
+        return said
 
     @property
     def claims(self) -> list[dict[str, Any]]:
         """Every claim: what is said, what was measured, and the verdict."""
-        return self.to_dict()["claims"]
+        claims: list[dict[str, Any]] = self.to_dict()["claims"]
+        return claims
 
     @property
     def figures(self) -> dict[str, Comparison]:

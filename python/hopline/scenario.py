@@ -106,12 +106,14 @@ class Scenario:
 
     def to_dict(self) -> dict[str, Any]:
         """What was written, settings included: the keys of a scenario file."""
-        return json.loads(self._core.written)
+        written: dict[str, Any] = json.loads(self._core.written)
+        return written
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Every parameter in effect, defaults included."""
-        return json.loads(self._core.parameters)
+        parameters: dict[str, Any] = json.loads(self._core.parameters)
+        return parameters
 
     @property
     def name(self) -> str:
@@ -274,7 +276,8 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _schema() -> dict[str, Any]:
-    return json.loads(_hopline.schema("scenario"))
+    schema: dict[str, Any] = json.loads(_hopline.schema("scenario"))
+    return schema
 
 
 def _resolved(place: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ pub(crate) enum Language {
 }
 
 /// Libraries that a program may use.
-const MODULES: [&str; 6] = ["duckdb", "matplotlib", "numpy", "pandas", "polars", "pyarrow"];
+const MODULES: [&str; 7] = ["duckdb", "hopline", "matplotlib", "numpy", "pandas", "polars", "pyarrow"];
 
 impl Language {
     /// What `program` needs of the machine.
