@@ -150,6 +150,11 @@ wheel-musl: tools ## Build the Python package for Linux with musl, such as Alpin
 wheel-windows: tools ## Build the Python package for Windows, without the command (installs rustc-web and gcc-mingw-w64)
 	python/dev/wheel windows $(WHEEL_PROFILE) $(TARGET)
 
+.PHONY: cluster-overhead
+cluster-overhead: tools ## Measure what it costs to have runs made by Dask and Ray, and write docs/cluster-tables.md (10 minutes)
+	wheel=$$(python/dev/wheel $(WHEEL_PLATFORM) $(WHEEL_PROFILE) $(TARGET)); python/dev/install "$$wheel" $(TARGET)
+	$(TARGET)/python/test/bin/python bench/cluster/overhead.py --command $(TARGET)/python/test/bin/hopline --write docs/cluster-tables.md
+
 .PHONY: python-test
 python-test: tools ## Build the wheel, install it into a fresh environment, and run the Python tests there
 	wheel=$$(python/dev/wheel $(WHEEL_PLATFORM) $(WHEEL_PROFILE) $(TARGET)); python/dev/test "$$wheel" $(TARGET)
