@@ -6,16 +6,16 @@ modules beside; of this one they meet :class:`Table` and ``__version__`` only.
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, final, overload
+from typing import Any, Literal, TypeAlias, final, overload
 
-_Path = str | os.PathLike[str]
-_Settings = list[tuple[str, str]]
+_Path: TypeAlias = str | os.PathLike[str]
+_Settings: TypeAlias = list[tuple[str, str]]
 """Dotted keys, and their values in JSON."""
-_Progress = Callable[[float, float, int, int], object]
+_Progress: TypeAlias = Callable[[float, float, int, int], object]
 """Virtual seconds done and in all, runs done and in all."""
-_Effort = Literal["quick", "full"]
-_Start = Literal["anew", "resume"]
-_TableName = Literal["runs", "metrics", "flows", "series", "neighborhoods"]
+_Effort: TypeAlias = Literal["quick", "full"]
+_Start: TypeAlias = Literal["anew", "resume"]
+_TableName: TypeAlias = Literal["runs", "metrics", "flows", "series", "neighborhoods"]
 
 __version__: str
 
@@ -68,6 +68,9 @@ class Scenario:
 
     def with_settings(self, origin: str, given: _Settings) -> Scenario:
         """The same scenario with settings over it. `origin` names who asked."""
+
+    def with_machines(self, classes: list[tuple[str, Any]]) -> Scenario:
+        """The same scenario, which knows these classes of :mod:`hopline.own` by name."""
 
     @property
     def name(self) -> str:
@@ -274,6 +277,238 @@ class Course:
 
     def complete(self) -> Comparison:
         """The comparison, once all is done."""
+
+@final
+class WindowState:
+    """The window as it stands. All sizes in bytes, all times in seconds of virtual time."""
+
+    @property
+    def now_s(self) -> float:
+        """Virtual time, s."""
+
+    @property
+    def cwnd_bytes(self) -> float:
+        """Congestion window, bytes."""
+
+    @property
+    def ssthresh_bytes(self) -> int:
+        """Slow start threshold, bytes; 2**30 before the first loss."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """Data of a full segment, bytes."""
+
+    @property
+    def max_cwnd_bytes(self) -> int:
+        """Largest window, bytes."""
+
+    @property
+    def flight_bytes(self) -> int:
+        """Data in flight, bytes."""
+
+    @property
+    def srtt_s(self) -> float | None:
+        """Smoothed round-trip time, s; ``None`` before the first sample."""
+
+@final
+class Ack:
+    """An acknowledgment of new data."""
+
+    @property
+    def now_s(self) -> float:
+        """Virtual time, s."""
+
+    @property
+    def cwnd_bytes(self) -> float:
+        """Congestion window, bytes."""
+
+    @property
+    def ssthresh_bytes(self) -> int:
+        """Slow start threshold, bytes; 2**30 before the first loss."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """Data of a full segment, bytes."""
+
+    @property
+    def max_cwnd_bytes(self) -> int:
+        """Largest window, bytes."""
+
+    @property
+    def flight_bytes(self) -> int:
+        """Data in flight after it, bytes."""
+
+    @property
+    def srtt_s(self) -> float | None:
+        """Smoothed round-trip time, s; ``None`` before the first sample."""
+
+    @property
+    def acked_bytes(self) -> int:
+        """Data newly acknowledged, bytes."""
+
+    @property
+    def rtt_s(self) -> float | None:
+        """The round trip that it ends, s, in whole milliseconds where timestamps tell it; ``None`` if it cannot be told."""
+
+    @property
+    def slow_start_bytes(self) -> float:
+        """What slow start makes of the window with this acknowledgment, bytes."""
+
+    @property
+    def window_was_full(self) -> bool:
+        """Whether the window was what kept the sender from sending more."""
+
+    @property
+    def marked(self) -> bool:
+        """Whether it reports a mark of the network: the window then does not grow, whatever the answer."""
+
+@final
+class Loss:
+    """Something was lost or marked."""
+
+    @property
+    def now_s(self) -> float:
+        """Virtual time, s."""
+
+    @property
+    def cwnd_bytes(self) -> float:
+        """Congestion window, bytes."""
+
+    @property
+    def ssthresh_bytes(self) -> int:
+        """Slow start threshold, bytes; 2**30 before the first loss."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """Data of a full segment, bytes."""
+
+    @property
+    def max_cwnd_bytes(self) -> int:
+        """Largest window, bytes."""
+
+    @property
+    def flight_bytes(self) -> int:
+        """Data in flight, bytes."""
+
+    @property
+    def srtt_s(self) -> float | None:
+        """Smoothed round-trip time, s; ``None`` before the first sample."""
+
+    @property
+    def reduced_bytes(self) -> int:
+        """What a reduction is taken of, bytes: data in flight, or the window with presets of ns-2."""
+
+    @property
+    def sign(self) -> Literal["loss", "mark"]:
+        """What shows it."""
+
+@final
+class Timeout:
+    """The retransmission timer expired. As things stood before."""
+
+    @property
+    def now_s(self) -> float:
+        """Virtual time, s."""
+
+    @property
+    def cwnd_bytes(self) -> float:
+        """Congestion window, bytes."""
+
+    @property
+    def ssthresh_bytes(self) -> int:
+        """Slow start threshold, bytes; 2**30 before the first loss."""
+
+    @property
+    def mss_bytes(self) -> int:
+        """Data of a full segment, bytes."""
+
+    @property
+    def max_cwnd_bytes(self) -> int:
+        """Largest window, bytes."""
+
+    @property
+    def flight_bytes(self) -> int:
+        """Data in flight, bytes."""
+
+    @property
+    def srtt_s(self) -> float | None:
+        """Smoothed round-trip time, s; ``None`` before the first sample."""
+
+    @property
+    def reduced_bytes(self) -> int:
+        """What a reduction is taken of, bytes: data in flight, or the window with presets of ns-2."""
+
+    @property
+    def answer_counts(self) -> bool:
+        """Whether the answer counts: not if ssthresh was reduced for this before."""
+
+@final
+class Packet:
+    """A packet."""
+
+    @property
+    def len_bytes(self) -> int:
+        """Its length, bytes."""
+
+    @property
+    def flow(self) -> int:
+        """A number that packets of one flow and direction share, and those of others hardly ever."""
+
+    @property
+    def is_routing(self) -> bool:
+        """Whether it is a message of the routing protocol."""
+
+    @property
+    def markable(self) -> bool:
+        """Whether it can be marked: its flow has tcp.ecn."""
+
+@final
+class Head:
+    """The packet that is next."""
+
+    @property
+    def len_bytes(self) -> int:
+        """Its length, bytes."""
+
+    @property
+    def flow(self) -> int:
+        """A number that packets of one flow and direction share, and those of others hardly ever."""
+
+    @property
+    def is_routing(self) -> bool:
+        """Whether it is a message of the routing protocol."""
+
+    @property
+    def markable(self) -> bool:
+        """Whether it can be marked: its flow has tcp.ecn."""
+
+    @property
+    def waited_s(self) -> float:
+        """How long it has waited, s."""
+
+    @property
+    def rank(self) -> float:
+        """The rank with which it entered."""
+
+@final
+class Queue:
+    """The queue, without the packet in question."""
+
+    @property
+    def now_s(self) -> float:
+        """Virtual time, s."""
+
+    @property
+    def packets(self) -> int:
+        """Packets in it."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in it."""
+
+    @property
+    def capacity_packets(self) -> int:
+        """Most packets that fit."""
 
 def run(scenario: Scenario, number: int, command: list[str], progress: _Progress | None) -> Single:
     """Run number `number` of `scenario`."""

@@ -6,8 +6,9 @@ import doctest
 import importlib
 import pkgutil
 
-import hopline as hl
 import pytest
+
+import hopline as hl
 
 MODULES = sorted(name for _, name, _ in pkgutil.walk_packages(hl.__path__, "hopline.") if not name.endswith("_hopline"))
 

@@ -40,7 +40,9 @@ def _kernel(tmp_path_factory):
 def run(name, folder):
     """The outputs of all code cells, each a dict by type of media, text under `text/plain`."""
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    ).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     return [output.data if "data" in output else {"text/plain": output.get("text", "")} for output in outputs]
 

@@ -10,14 +10,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hopline as hl
 import pytest
+
+import hopline as hl
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
-from matplotlib import pyplot as plt  # noqa: E402
-from matplotlib.patches import Circle, FancyArrowPatch  # noqa: E402
+from matplotlib import pyplot as plt
+from matplotlib.patches import Circle, FancyArrowPatch
 
 ROOT = Path(__file__).parents[2]
 CHAIN = ROOT / "scenarios/chain/scenario.toml"
@@ -118,7 +119,9 @@ def test_means_are_those_of_the_estimates_in_the_unit_that_people_read(windows):
 
 
 def test_gains_are_those_that_the_command_prints(windows, hopline):
-    said = hopline("compare", CHAIN, "--vary", "tcp.window=2,3,8,unclamped", "--runs", "4", "--set", "duration_s=10", "--json")
+    said = hopline(
+        "compare", CHAIN, "--vary", "tcp.window=2,3,8,unclamped", "--runs", "4", "--set", "duration_s=10", "--json"
+    )
     gains = [variant["asked"]["difference_pct"] for variant in said["variants"][1:]]
     for row, gain in zip(drawn(hl.plot.gain(windows)), gains, strict=True):
         assert row == pytest.approx((gain["mean"], *gain["interval"]), rel=1e-9)
@@ -170,7 +173,9 @@ def test_over_draws_mean_and_band_of_every_value():
         assert list(line.get_xdata()) == [100, 200, 240]
         assert list(line.get_ydata()) == pytest.approx([row["mean"] / 1e3 for row in rows])
         corners = {(x, round(y, 6)) for x, y in band.get_paths()[0].vertices}
-        assert {(row["nodes.spacing_m"], round(row[end] / 1e3, 6)) for row in rows for end in ("low", "high")} <= corners
+        assert {
+            (row["nodes.spacing_m"], round(row[end] / 1e3, 6)) for row in rows for end in ("low", "high")
+        } <= corners
 
 
 def test_keys_that_go_along_make_no_lines_of_their_own():
@@ -204,7 +209,11 @@ def test_cdf_draws_the_quantiles_in_milliseconds(windows):
 
 def test_series_are_those_of_the_table(windows):
     table = windows.series.to_dict()
-    for what, column, factor in (("goodput", "goodput_bps", 1e-3), ("queue", "queue_packets", 1), ("rtt", "srtt_s", 1e3)):
+    for what, column, factor in (
+        ("goodput", "goodput_bps", 1e-3),
+        ("queue", "queue_packets", 1),
+        ("rtt", "srtt_s", 1e3),
+    ):
         for point, line in enumerate(hl.plot.series(windows, what).lines):
             want = [value for value, of in zip(table[column], table["point"], strict=True) if of == point]
             got = [None if math.isnan(value) else value for value in line.get_ydata()]
@@ -301,7 +310,10 @@ def collisions(texts):
 def texts_of(axes):
     """All texts that are seen: ticks beyond the ends of an axis are not."""
     shown = []
-    for labels, limits, place in ((axes.get_xticklabels(), axes.get_xlim(), 0), (axes.get_yticklabels(), axes.get_ylim(), 1)):
+    for labels, limits, place in (
+        (axes.get_xticklabels(), axes.get_xlim(), 0),
+        (axes.get_yticklabels(), axes.get_ylim(), 1),
+    ):
         shown += [label for label in labels if min(limits) <= label.get_position()[place] <= max(limits)]
     legend = axes.get_legend()
     shown += [axes.xaxis.label, axes.yaxis.label, *(legend.get_texts() if legend else [])]
@@ -313,7 +325,9 @@ def test_no_text_covers_another_or_leaves_the_figure(windows, one, twelve, twent
     long = dict.fromkeys(windows.variants[1:], "a name that is longer than anybody would ever put there")
     figures = [hl.plot.gain(result, size=size) for result in (windows, twelve, twenty)]
     figures += [hl.plot.means(result, size=size) for result in (one, windows, twelve, twenty)]
-    figures += [draw(result, size=size) for draw in (hl.plot.cdf, hl.plot.series) for result in (one, windows, twelve, twenty)]
+    figures += [
+        draw(result, size=size) for draw in (hl.plot.cdf, hl.plot.series) for result in (one, windows, twelve, twenty)
+    ]
     figures += [hl.plot.gain(windows, labels=long, size=size), hl.plot.series(windows, labels=long, size=size)]
     figures += [hl.plot.map(windows, size=size), hl.plot.over(twenty, "transport", size=size)]
     for axes in figures:
@@ -388,13 +402,25 @@ def test_names_are_taken_literally(tmp_path):
         (lambda r: hl.plot.gain(r["windows"], metric="dely"), hl.ScenarioError, "dely"),
         (lambda r: hl.plot.gain(r["windows"], size="a4"), ValueError, "there are ieee-column"),
         (lambda r: hl.plot.gain(r["windows"], labels=["x"]), ValueError, "1 labels for 4 variants"),
-        (lambda r: hl.plot.gain(r["windows"], labels={"x": "y"}), ValueError, "no such variant; there are tcp.window=2"),
+        (
+            lambda r: hl.plot.gain(r["windows"], labels={"x": "y"}),
+            ValueError,
+            "no such variant; there are tcp.window=2",
+        ),
         (lambda r: hl.plot.gain(r["windows"], metric="timeouts"), ValueError, "no variant has a gain in timeouts"),
-        (lambda r: hl.plot.gain(r["windows"], variants=["tcp.window=2"]), ValueError, "none has a baseline other than itself"),
+        (
+            lambda r: hl.plot.gain(r["windows"], variants=["tcp.window=2"]),
+            ValueError,
+            "none has a baseline other than itself",
+        ),
         (lambda r: hl.plot.means(r["windows"], variants=["tcp.window=9"]), ValueError, "no variant 'tcp.window=9'"),
         (lambda r: hl.plot.means(r["crowd"]), ValueError, "61 variants, and a figure has room for 60: variants="),
         (lambda r: hl.plot.means(r["windows"], metric="response_p95"), ValueError, "no run has response p95"),
-        (lambda r: hl.plot.over(r["windows"], "tcp.windw"), ValueError, "'tcp.windw' was not varied; there are tcp.window"),
+        (
+            lambda r: hl.plot.over(r["windows"], "tcp.windw"),
+            ValueError,
+            "'tcp.windw' was not varied; there are tcp.window",
+        ),
         (lambda r: hl.plot.cdf(r["windows"], "response"), ValueError, "there are delay of all flows"),
         (lambda r: hl.plot.cdf(r["windows"], "speed"), ValueError, "'delay' and 'response'"),
         (lambda r: hl.plot.series(r["windows"], "speed"), ValueError, "there are 'goodput'"),

@@ -18,7 +18,9 @@ matplotlib. Without axes it makes a figure of its own in one of :data:`~hopline.
 try:
     import matplotlib as _matplotlib  # noqa: F401
 except ImportError as error:
-    raise ImportError("hopline.plot draws with matplotlib, which is not installed: pip install hopline[plot]") from error
+    raise ImportError(
+        "hopline.plot draws with matplotlib, which is not installed: pip install hopline[plot]"
+    ) from error
 
 from hopline.plot._lines import cdf, series
 from hopline.plot._map import map

@@ -161,7 +161,9 @@ def _distributed(
             lines.append((number, names[number], one["quantiles_s"]))
     if not lines:
         found = sorted({f"{one['times']} of {one['of'] or 'all flows'}" for _, each in all for one in each})
-        kept = f"there are {', '.join(found)}" if found else "none were kept: all of these runs failed, or nothing arrived"
+        kept = (
+            f"there are {', '.join(found)}" if found else "none were kept: all of these runs failed, or nothing arrived"
+        )
         raise ValueError(f"there is no distribution of {what} of {of or asked['of'] or 'all flows'}; {kept}")
     return lines
 
@@ -200,7 +202,9 @@ def _kept(
     if not lines:
         raise ValueError(_why_no_series(result))
     if not any(math.isfinite(value) for _, _, _, values in lines for value in values):
-        raise ValueError(f"no flow here has a {quantity.words}: only transports with a window have one, and only while they send")
+        raise ValueError(
+            f"no flow here has a {quantity.words}: only transports with a window have one, and only while they send"
+        )
     return lines, whose
 
 
@@ -213,7 +217,7 @@ def _values(rows: dict[str, list[Any]], quantity: _Quantity, **where: object) ->
 def _why_no_series(result: object) -> str:
     if isinstance(result, Comparison) and not len(result.runs):
         return "single runs of a reproduced figure are not kept, nor are their series: hl.reproduce(…, output=…) and hl.report have them"
-    return "these runs kept no series: a plan says series = \"first-run\" or \"all\" for that, and runs shorter than a second have none"
+    return 'these runs kept no series: a plan says series = "first-run" or "all" for that, and runs shorter than a second have none'
 
 
 def _comparison(result: object, what_for: str) -> Comparison:

@@ -128,7 +128,9 @@ def _ranges(axes: Axes, network: dict[str, Any], nodes: list[tuple[float, float]
     for key, colour, dashes in (("carrier_sense_m", _SENSE, (0, (1, 1.5))), ("transmission_m", _REACH, "-")):
         if network[key] is not None:
             circle = Circle(centre, network[key], facecolor=colour, alpha=0.07, linewidth=0, zorder=0.5)
-            edge = Circle(centre, network[key], fill=False, edgecolor=colour, linewidth=0.8 * scale, linestyle=dashes, zorder=0.6)
+            edge = Circle(
+                centre, network[key], fill=False, edgecolor=colour, linewidth=0.8 * scale, linestyle=dashes, zorder=0.6
+            )
             for patch in (circle, edge):
                 axes.add_patch(patch)
                 patch.set_in_layout(False)
@@ -159,7 +161,9 @@ def _flows(axes: Axes, flows: list[dict[str, Any]], nodes: list[tuple[float, flo
     for flow in flows:
         if flow["route"]:
             x, y = zip(*(nodes[node] for node in flow["route"]), strict=True)
-            axes.plot(x, y, color=_ROUTE, linewidth=4 * scale, solid_capstyle="round", solid_joinstyle="round", zorder=1)
+            axes.plot(
+                x, y, color=_ROUTE, linewidth=4 * scale, solid_capstyle="round", solid_joinstyle="round", zorder=1
+            )
     for (src, dst), names in _between(flows).items():
         arrow = FancyArrowPatch(
             nodes[src], nodes[dst], arrowstyle="-|>", connectionstyle=f"arc3,rad={-_BEND}", mutation_scale=6 * scale,

@@ -76,10 +76,14 @@ def _lines(all: Taken, there: list[Variant], key: str, places: dict[Any, float])
     lines: dict[str, list[_Point]] = {}
     for variant, name in zip(there, _names(there, key), strict=True):
         if (row := variant.row) is not None:
-            mean, low, high = (all.factor * row[end] if row[end] is not None else None for end in ("mean", "low", "high"))
+            mean, low, high = (
+                all.factor * row[end] if row[end] is not None else None for end in ("mean", "low", "high")
+            )
             assert mean is not None, "an estimate has a mean"
             # A single run has no interval.
-            point = _Point(places[variant.keys[key]], mean, mean if low is None else low, mean if high is None else high)
+            point = _Point(
+                places[variant.keys[key]], mean, mean if low is None else low, mean if high is None else high
+            )
             lines.setdefault(name, []).append(point)
     if not lines:
         raise ValueError(f"no run has {all.words}; result.metrics has what they have")

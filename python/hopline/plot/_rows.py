@@ -143,7 +143,9 @@ def _interval(low: float | None, high: float | None, factor: float = 1.0) -> tup
 
 def _rows(ax: Axes | None, rows: list[Row], size: str) -> Axes:
     if len(rows) > _MOST_ROWS:
-        raise ValueError(f"there are {len(rows)} variants, and a figure has room for {_MOST_ROWS}: variants=[…] chooses some")
+        raise ValueError(
+            f"there are {len(rows)} variants, and a figure has room for {_MOST_ROWS}: variants=[…] chooses some"
+        )
     by = 2.25 if size == "slide" else 1.0
     width_in = _style.width_in(ax) if ax else _style.SIZES.get(size, 3.5) / by
     characters = min(int(_CHARACTERS_AN_INCH * width_in), _MOST_CHARACTERS)

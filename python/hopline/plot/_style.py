@@ -49,9 +49,7 @@ class Look:
 
 def look(number: int) -> Look:
     """The look of variant `number`, from 0: different for the first 35 as a line and the first 56 as a marker."""
-    return Look(
-        _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)], _DASHES[number % len(_DASHES)]
-    )
+    return Look(_COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)], _DASHES[number % len(_DASHES)])
 
 
 def style(size: str = "ieee-column", **settings: Any) -> AbstractContextManager[None]:
@@ -69,7 +67,9 @@ def style(size: str = "ieee-column", **settings: Any) -> AbstractContextManager[
     known = {name.replace(".", "_"): name for name in mpl.rcParams}
     unknown = [name for name in settings if name not in known]
     if unknown:
-        raise ValueError(f"matplotlib has no setting {unknown[0]!r}; write its name with _ for each dot, such as font_family")
+        raise ValueError(
+            f"matplotlib has no setting {unknown[0]!r}; write its name with _ for each dot, such as font_family"
+        )
     parameters = _parameters(2.25 if size == "slide" else 1.0)
     return _drawing({**parameters, **{known[name]: value for name, value in settings.items()}})
 

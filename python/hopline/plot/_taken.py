@@ -92,7 +92,9 @@ def compared(result: object, what_for: str) -> Comparison:
     if isinstance(result, Comparison):
         return result
     if isinstance(result, Run):
-        raise TypeError(f"{what_for} draws variants over paired runs, and this is a single run: hl.compare(scenario, …) makes them")
+        raise TypeError(
+            f"{what_for} draws variants over paired runs, and this is a single run: hl.compare(scenario, …) makes them"
+        )
     raise not_drawn(result, what_for)
 
 
@@ -100,7 +102,9 @@ def not_drawn(result: object, what_for: str) -> TypeError:
     """Why `result` is nothing that can be drawn."""
     if isinstance(result, Reproduction):
         names = ", ".join(repr(name) for name in result.figures)
-        return TypeError(f"{what_for} draws one comparison, and a reproduction has several: take result.figures[…], of {names}")
+        return TypeError(
+            f"{what_for} draws one comparison, and a reproduction has several: take result.figures[…], of {names}"
+        )
     return TypeError(f"{what_for} draws what hl.compare, hl.sweep or hl.report return, not {type(result).__name__}")
 
 
@@ -163,7 +167,9 @@ def _varied(said: dict[str, Any], estimates: Table) -> tuple[list[str], list[dic
     """Full names of the variants, and what is varied in each."""
     keys = estimates.columns[2 : estimates.columns.index("metric")]
     settings = [variant["settings"] for variant in said["variants"]]
-    return [variant["variant"] for variant in said["variants"]], [{k: one[k] for k in keys if k in one} for one in settings]
+    return [variant["variant"] for variant in said["variants"]], [
+        {k: one[k] for k in keys if k in one} for one in settings
+    ]
 
 
 def _called(labels: Labels, full: list[str], short: list[str]) -> list[str]:
