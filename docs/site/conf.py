@@ -13,6 +13,7 @@ import types
 from pathlib import Path
 
 from myst_parser.parsers.sphinx_ import MystParser
+from sphinx.ext.napoleon.docstring import GoogleDocstring
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python/hopline"
@@ -36,7 +37,8 @@ include_patterns = [
     "python/README.md",
     "python/notebooks/*.ipynb",
 ]
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.intersphinx"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+napoleon_numpy_docstring = False
 source_suffix = {".rst": "restructuredtext", ".md": "markdown", ".ipynb": "notebook"}
 
 myst_heading_anchors = 5
@@ -53,7 +55,6 @@ html_theme_options = {
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 
-intersphinx_mapping = {}
 autodoc_mock_imports = ["matplotlib"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -77,6 +78,10 @@ def _stubs_as_the_extension() -> None:
 
 sys.path.insert(0, str(PACKAGE.parent))
 _stubs_as_the_extension()
+
+
+# A property is described in sentences; what stands before a colon in there is not its type.
+GoogleDocstring._parse_attribute_docstring = GoogleDocstring._consume_to_end
 
 
 class NotebookParser(MystParser):
