@@ -22,7 +22,7 @@ from pathlib import Path
 import hopline as hl
 
 SCENARIO = """name = "chain"
-duration_s = 60
+duration_s = 30
 [radio]
 [nodes]
 layout = "chain"
@@ -63,7 +63,7 @@ HEAD = "Made by `make cluster-overhead`; do not edit.\n\n"
 def sweeps(given: argparse.Namespace, plan: Path, folder: Path) -> str:
     """A thousand short runs, by the command and by executors."""
     lines = [
-        "A thousand runs of 60 s over four hops, in seconds; medians of "
+        "A thousand runs of 30 s over four hops, in seconds; medians of "
         f"{given.repeat}. With two workers each, what it takes beyond the command on two threads:",
         "",
         "| who makes the runs | 1 worker | 2 workers | beyond the command | to start | driver's memory at 10 % and at the end |",
@@ -89,7 +89,9 @@ def one(command: str, make, workers: int, plan: Path, folder: Path) -> tuple[flo
     output = Path(tempfile.mkdtemp(dir=folder))
     begun = time.monotonic()
     if make is None:
-        subprocess.run([command, "sweep", plan, "-o", output, "-j", str(workers), "-q"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [command, "sweep", plan, "-o", output, "-j", str(workers), "-q"], check=True, stdout=subprocess.DEVNULL
+        )
         return time.monotonic() - begun, 0.0, []
     memory: list[float] = []
 
@@ -166,7 +168,9 @@ def taking_s(plan: Path) -> float:
     """Seconds in which the driver keeps a batch of two CPU seconds."""
     from hopline import _hopline, _worker
 
-    course = _hopline.Course(_hopline.Plan.load(plan, [], "full", None, None), tempfile.mkdtemp(), "resume", ["hopline"])
+    course = _hopline.Course(
+        _hopline.Plan.load(plan, [], "full", None, None), tempfile.mkdtemp(), "resume", ["hopline"]
+    )
     bundle, took, made_s = course.bundle(), 0.0, 0.0
     while made_s < 5.0:
         number, runs = course.next(1)

@@ -160,8 +160,10 @@ def _described(machine: Any) -> tuple[str, bool, str]:
     """
     cls = machine.func if isinstance(machine, functools.partial) else machine
     if not isinstance(cls, type):
-        raise TypeError(f"{machine!r} is not a class: an own machine is one, with the methods of hopline.CongestionLaw or "
-                        "hopline.QueueDiscipline; instances are made for every flow or queue")
+        raise TypeError(
+            f"{machine!r} is not a class: an own machine is one, with the methods of hopline.CongestionLaw or "
+            "hopline.QueueDiscipline; instances are made for every flow or queue"
+        )
     kind = _kind(cls)
     noun, methods, base = _KINDS[kind]
     for method in methods:

@@ -29,7 +29,7 @@ mod _hopline {
     #[pymodule_export]
     use super::own::{Ack, Head, Loss, Packet, Queue, Timeout, WindowState};
     #[pymodule_export]
-    use super::paper::{papers, reproduce};
+    use super::paper::{Reproduction, papers, reproduce};
     #[pymodule_export]
     use super::plan::Plan;
     #[pymodule_export]

@@ -9,9 +9,10 @@ import sys
 import threading
 import time
 
-import hopline as hl
 import pytest
 from conftest import tables
+
+import hopline as hl
 
 LONG = {"duration_s": 60}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-import hopline as hl
 import pytest
 from conftest import SCENARIOS, TWO_HOPS
+
+import hopline as hl
 
 TIMES = {"cpu_s", "wall_s"}
 

@@ -13,10 +13,10 @@ import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
-import hopline as hl
 import pytest
 from conftest import tables
 
+import hopline as hl
 from hopline import _hopline
 from hopline._worker import perform
 

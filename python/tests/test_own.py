@@ -203,7 +203,7 @@ def test_a_law_that_raises_ends_its_runs_with_the_traceback_and_no_others():
         first, *traceback = failed["error"].splitlines()
         assert first.startswith("own law `Raises` of flow `f0` at node `a` failed in on_ack at ")
         assert first.endswith(" s: Traceback (most recent call last):")
-        assert any("return nothing[\"such\"]" in line for line in traceback)
+        assert any('return nothing["such"]' in line for line in traceback)
         assert any("in deeper" in line for line in traceback)
         assert traceback[-1] == "KeyError: 'such'"
 
@@ -383,7 +383,13 @@ def test_results_of_another_class_of_the_same_name_are_not_mixed(tmp_path):
 def test_classes_among_values_arenamed():
     classes = {}
     gentle = functools.partial(Shrinks, left=0.9)
-    assert named(["cubic", AIMD, gentle, AIMD, 3], classes) == ["cubic", "own:AIMD", "own:Shrinks(left=0.9)", "own:AIMD", 3]
+    assert named(["cubic", AIMD, gentle, AIMD, 3], classes) == [
+        "cubic",
+        "own:AIMD",
+        "own:Shrinks(left=0.9)",
+        "own:AIMD",
+        3,
+    ]
     assert classes == {"AIMD": AIMD, "Shrinks(left=0.9)": gentle}
     with pytest.raises(ValueError, match="two own machines are called AIMD"):
         named([type("AIMD", (AIMD,), {})], classes)
@@ -411,7 +417,9 @@ def test_classes_are_compared_with_ours_by_the_package_too():
 def test_the_examples_of_the_docstrings_run():
     space = {}
     for cls in (CongestionLaw, QueueDiscipline):
-        [example] = doctest.DocTestFinder(recurse=False).find(cls, globs={"CongestionLaw": CongestionLaw, "QueueDiscipline": QueueDiscipline})
+        [example] = doctest.DocTestFinder(recurse=False).find(
+            cls, globs={"CongestionLaw": CongestionLaw, "QueueDiscipline": QueueDiscipline}
+        )
         runner = doctest.DocTestRunner()
         runner.run(example, clear_globs=False)
         assert (runner.failures, runner.tries) == (0, 1)
@@ -424,7 +432,7 @@ def test_the_examples_of_the_docstrings_run():
 def test_the_digest_is_of_the_program_also_where_there_is_no_text():
     def digest(text):
         space = {"CongestionLaw": CongestionLaw, "__name__": "nowhere"}
-        exec(compile(text, "<nowhere>", "exec"), space)
+        exec(compile(text, "<nowhere>", "exec"), space)  # noqa: S102 - a class without a file
         return scenario({"Law": space["Law"]}, law="own:Law").parameters
 
     law = "class Law(CongestionLaw):\n on_ack = on_loss = on_timeout = lambda self, told: told.cwnd_bytes * {}\n"

@@ -9,9 +9,10 @@ import sys
 import textwrap
 import time
 
-import hopline as hl
 import pytest
 from conftest import TWO_HOPS
+
+import hopline as hl
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,15 @@ def single():
 
 def test_polars_takes_every_table(result, single):
     polars = pytest.importorskip("polars")
-    for table in (result.flows, result.series, result.metrics, result.runs, result.estimates, single.flows, single.series):
+    for table in (
+        result.flows,
+        result.series,
+        result.metrics,
+        result.runs,
+        result.estimates,
+        single.flows,
+        single.series,
+    ):
         frame = polars.DataFrame(table)
         assert frame.shape == table.shape and frame.columns == table.columns
         assert frame.to_dict(as_series=False) == table.to_dict()
@@ -48,7 +57,9 @@ def test_duckdb_takes_every_table(result):
     duckdb = pytest.importorskip("duckdb")
     flows = result.flows  # noqa: F841
     try:
-        found = duckdb.sql('select "tcp.window", count(*), avg(goodput_bps) from flows group by all order by all').fetchall()
+        found = duckdb.sql(
+            'select "tcp.window", count(*), avg(goodput_bps) from flows group by all order by all'
+        ).fetchall()
     except Exception as error:
         if "pyarrow" in str(error):
             pytest.skip(f"this DuckDB wants pyarrow: {error}")
