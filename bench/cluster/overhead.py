@@ -63,8 +63,10 @@ HEAD = "Made by `make cluster-overhead`; do not edit.\n\n"
 def sweeps(given: argparse.Namespace, plan: Path, folder: Path) -> str:
     """A thousand short runs, by the command and by executors."""
     lines = [
-        "A thousand runs of 30 s over four hops, in seconds; medians of "
-        f"{given.repeat}. With two workers each, what it takes beyond the command on two threads:",
+        (
+            "A thousand runs of 30 s over four hops, in seconds; medians of "
+            f"{given.repeat}. With two workers each, what it takes beyond the command on two threads:"
+        ),
         "",
         "| who makes the runs | 1 worker | 2 workers | beyond the command | to start | driver's memory at 10 % and at the end |",
         "|---|--:|--:|--:|--:|--:|",
@@ -90,7 +92,9 @@ def one(command: str, make, workers: int, plan: Path, folder: Path) -> tuple[flo
     begun = time.monotonic()
     if make is None:
         subprocess.run(
-            [command, "sweep", plan, "-o", output, "-j", str(workers), "-q"], check=True, stdout=subprocess.DEVNULL
+            [command, "sweep", plan, "-o", output, "--jobs", str(workers), "--quiet"],
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
         return time.monotonic() - begun, 0.0, []
     memory: list[float] = []
@@ -128,10 +132,12 @@ def tasks(plan: Path) -> str:
     """What a batch costs those who carry it, and what that means for many workers."""
     take_s = taking_s(plan)
     lines = [
-        f"What carrying a batch takes besides making it, in milliseconds, with two workers that do nothing and return "
-        f"{RESULT_BYTES // 1000} kB; to it come {take_s * 1e3:.2f} ms in which the driver keeps its records. What follows for more "
-        "workers is **simulated**, not measured: batches of 2 s (exponentially spread around it), each of which takes that "
-        "time of the one driver, while two batches are with each worker:",
+        (
+            f"What carrying a batch takes besides making it, in milliseconds, with two workers that do nothing and return "
+            f"{RESULT_BYTES // 1000} kB; to it come {take_s * 1e3:.2f} ms in which the driver keeps its records. What follows for more "
+            "workers is **simulated**, not measured: batches of 2 s (exponentially spread around it), each of which takes that "
+            "time of the one driver, while two batches are with each worker:"
+        ),
         "",
         "| carried by | ms a batch | 1 worker | 2 workers | 16 workers (simulated) | 256 workers (simulated) |",
         "|---|--:|--:|--:|--:|--:|",
@@ -182,27 +188,22 @@ def taking_s(plan: Path) -> float:
     return took / made_s * BATCH_S
 
 
-def busy(workers: int, serial_s: float, batches_each: int = 200) -> float:
+def busy(workers: int, serial_s: float, batches_each: int = 400) -> float:
     """The share of time in which workers make runs, if the driver gives `serial_s` to each batch, one after the other."""
     draw = random.Random(1)
-    made_s, free_s = 0.0, 0.0
-    # A worker begins its next batch when it is done with one, if there is one; the driver replaces what was taken.
-    arrivals = [(0.0, worker) for worker in range(workers)]
-    ready_at: list[list[float]] = [[0.0, 0.0] for _ in range(workers)]
-    ended = 0.0
-    left = workers * batches_each
-    heapq.heapify(arrivals)
-    while left:
-        now, worker = heapq.heappop(arrivals)
-        begins = max(now, ready_at[worker].pop(0))
-        takes = draw.expovariate(1 / BATCH_S)
+    made_s = free_s = now = 0.0
+    # Ends of the batches that are being made, and when the next one of each worker is there.
+    ends = [(draw.expovariate(1 / BATCH_S), worker) for worker in range(workers)]
+    heapq.heapify(ends)
+    there = [0.0] * workers
+    for _ in range(workers * batches_each):
+        now, worker = heapq.heappop(ends)
+        begins, takes = max(now, there[worker]), draw.expovariate(1 / BATCH_S)
+        free_s = max(free_s, now) + serial_s
+        there[worker] = free_s
         made_s += takes
-        ended = max(ended, begins + takes)
-        free_s = max(free_s, begins + takes) + serial_s
-        ready_at[worker].append(free_s)
-        heapq.heappush(arrivals, (begins + takes, worker))
-        left -= 1
-    return made_s / (workers * ended)
+        heapq.heappush(ends, (begins + takes, worker))
+    return min(1.0, made_s / (workers * now))
 
 
 if __name__ == "__main__":
