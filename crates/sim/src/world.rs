@@ -105,6 +105,7 @@ impl<T: Tracer> World<T> {
     }
 
     /// Processes everything up to and including `until`, or up to the [failure](Self::failure) of a machine.
+    #[inline(never)] // As `Scheduler::pop`.
     pub fn run_until(&mut self, until: Instant) {
         if self.kernel.failure.is_some() {
             return;
