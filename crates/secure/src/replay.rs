@@ -6,9 +6,10 @@ const WORD: u64 = 64;
 /// A bitmap of the numbers up to the highest, as a ring of words (RFC 6479).
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
-    /// Bit `n % 64` of word `n / 64 % len` is set if `n` has come. One word more than the window is wide: the highest number's is
-    /// only partly in use.
+    /// Bit `n % 64` of word `n / 64 % len` is set if `n` has come. A power of two of words, and more than the window is wide: the highest
+    /// number's is only partly in use.
     words: Box<[u64]>,
+    width: u64,
     highest: Option<u64>,
 }
 
@@ -28,7 +29,9 @@ pub(crate) enum Place {
 impl Window {
     /// A window of `width` numbers, a multiple of 64.
     pub(crate) fn new(width: u32) -> Self {
-        Self { words: vec![0; (u64::from(width) / WORD + 1) as usize].into(), highest: None }
+        let width = u64::from(width);
+        let words = (width / WORD + 1).next_power_of_two();
+        Self { words: vec![0; words as usize].into(), width, highest: None }
     }
 
     /// The highest that was taken.
@@ -42,7 +45,7 @@ impl Window {
         if number > highest {
             return Place::Newest;
         }
-        if highest - number >= self.width() {
+        if highest - number >= self.width {
             return Place::TooOld;
         }
         let (word, bit) = self.position(number);
@@ -55,7 +58,8 @@ impl Window {
             let last = self.highest.map_or(0, |highest| highest / WORD);
             let skipped = (number / WORD - last).min(self.words.len() as u64);
             for step in 1..=skipped {
-                self.words[((last + step) % self.words.len() as u64) as usize] = 0;
+                let (word, _) = self.position((last + step) * WORD);
+                self.words[word] = 0;
             }
             self.highest = Some(number);
         }
@@ -63,12 +67,9 @@ impl Window {
         self.words[word] |= bit;
     }
 
-    fn width(&self) -> u64 {
-        (self.words.len() as u64 - 1) * WORD
-    }
-
     fn position(&self, number: u64) -> (usize, u64) {
-        ((number / WORD % self.words.len() as u64) as usize, 1 << (number % WORD))
+        let mask = self.words.len() as u64 - 1;
+        ((number / WORD & mask) as usize, 1 << (number % WORD))
     }
 }
 

@@ -67,6 +67,8 @@ pub struct Sealer {
     key: Key,
     rekey_after: u64,
     next: u64,
+    /// The number from which on the next key is used.
+    rekey_at: u64,
 }
 
 /// Why nothing was sealed.
@@ -86,7 +88,8 @@ impl Sealer {
 
     fn new(agreed: &Agreed) -> Self {
         let key = Key::new(agreed.cipher, &agreed.sending);
-        Self { remote: agreed.remote, key, rekey_after: agreed.config.rekey_after, next: 0 }
+        let rekey_after = agreed.config.rekey_after;
+        Self { remote: agreed.remote, key, rekey_after, next: 0, rekey_at: rekey_after }
     }
 
     /// The peer's connection id.
@@ -114,8 +117,9 @@ impl Sealer {
             return Err(SealError::Exhausted);
         }
         let number = self.next;
-        if number > 0 && number.is_multiple_of(self.rekey_after) {
+        if number == self.rekey_at {
             self.key = self.key.next();
+            self.rekey_at += self.rekey_after;
         }
         self.next += 1;
         let (header, rest) = datagram.split_at_mut(HEADER_LEN);
@@ -131,7 +135,6 @@ impl Sealer {
 pub struct Unsealer {
     local: ConnectionId,
     keys: Keys,
-    rekey_after: u64,
     window: Window,
     rejections: Rejections,
 }
@@ -160,8 +163,7 @@ impl Unsealer {
     fn new(agreed: &Agreed) -> Self {
         Self {
             local: agreed.local,
-            keys: Keys::new(Key::new(agreed.cipher, &agreed.receiving)),
-            rekey_after: agreed.config.rekey_after,
+            keys: Keys::new(Key::new(agreed.cipher, &agreed.receiving), agreed.config.rekey_after),
             window: Window::new(agreed.config.window),
             rejections: Rejections::default(),
         }
@@ -202,14 +204,13 @@ impl Unsealer {
             Place::Repeated => return Err(Rejection::Repeated),
             Place::TooOld => return Err(Rejection::TooOld),
         };
-        let generation = number / self.rekey_after;
-        let key = self.keys.of(generation)?;
+        let key = self.keys.of(number)?;
         let (header, rest) = datagram.split_at_mut(HEADER_LEN);
         let (content, tag) = rest.split_at_mut(rest.len() - TAG_LEN);
         let tag = (*tag).try_into().expect("cut to this length");
         key.open(number, header, content, tag).map_err(|crate::aead::Forged| Rejection::Forged)?;
         self.window.take(number);
-        self.keys.advance(generation);
+        self.keys.advance(number);
         Ok(Opened { number, order, payload: content })
     }
 }
@@ -217,7 +218,10 @@ impl Unsealer {
 /// The keys of a direction that datagrams may have been sealed with: which one follows from the number.
 #[derive(Debug)]
 struct Keys {
-    generation: u64,
+    /// Numbers of a generation.
+    span: u64,
+    /// The first number of the current one.
+    start: u64,
     /// Of the generation before, for what comes late. The window is not wider than a generation.
     previous: Option<Key>,
     current: Key,
@@ -226,29 +230,29 @@ struct Keys {
 }
 
 impl Keys {
-    fn new(current: Key) -> Self {
-        Self { generation: 0, previous: None, next: current.next(), current }
+    fn new(current: Key, span: u64) -> Self {
+        Self { span, start: 0, previous: None, next: current.next(), current }
     }
 
-    fn of(&self, generation: u64) -> Result<&Key, Rejection> {
-        if generation == self.generation {
-            Ok(&self.current)
-        } else if generation == self.generation + 1 {
-            Ok(&self.next)
-        } else if generation > self.generation {
-            Err(Rejection::TooFarAhead)
-        } else {
-            self.previous.as_ref().filter(|_| generation + 1 == self.generation).ok_or(Rejection::TooOld)
+    fn of(&self, number: u64) -> Result<&Key, Rejection> {
+        if number < self.start {
+            let previous = self.previous.as_ref().filter(|_| self.start - number <= self.span);
+            return previous.ok_or(Rejection::TooOld);
+        }
+        match number - self.start {
+            ahead if ahead < self.span => Ok(&self.current),
+            ahead if ahead < 2 * self.span => Ok(&self.next),
+            _ => Err(Rejection::TooFarAhead),
         }
     }
 
-    /// An authentic datagram of this generation has come.
-    fn advance(&mut self, generation: u64) {
-        if generation > self.generation {
+    /// An authentic datagram of this number has come.
+    fn advance(&mut self, number: u64) {
+        if number >= self.start + self.span {
             let after = self.next.next();
             let current = core::mem::replace(&mut self.next, after);
             self.previous = Some(core::mem::replace(&mut self.current, current));
-            self.generation = generation;
+            self.start += self.span;
         }
     }
 }
