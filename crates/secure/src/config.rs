@@ -97,7 +97,8 @@ pub struct AnswererConfig {
     pub versions: Versions,
     /// Of the sessions.
     pub session: SessionConfig,
-    /// Most handshakes under way. 1 to 4096; default 256. About 4 KB each.
+    /// Most handshakes under way. 1 to 4096; default 256. One takes 8 KB with public keys, 5 KB with a shared
+    /// one.
     pub half_open: u16,
     /// From how many handshakes under way on an opener must show that it receives at its address before anything is remembered or computed
     /// for it; it costs the opener a round trip. 0 (always) to [`half_open`](Self::half_open); default 32.

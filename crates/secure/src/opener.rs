@@ -60,7 +60,8 @@ enum State {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
 pub enum OpenerEvent {
-    /// Datagrams can be sealed and opened. The machine must live on, and be told by [`Opener::prove`] of the first datagram that was opened.
+    /// Datagrams can be sealed and opened. Send one at once, be it empty, and again until one comes back: with a shared key it is what makes the
+    /// answerer accept. The machine must live on, and be told by [`Opener::prove`] of the first datagram that was opened.
     Completed(Established),
     /// There will be no connection; if it was completed, the answerer does not know of it.
     Failed(Failure),

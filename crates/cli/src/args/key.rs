@@ -13,8 +13,8 @@ Examples:
 
 Each machine has a key of its own. Its private half stays in a file that only its owner can read; its public \
 half is given to others, who compare the fingerprint with its owner and put it into their file of known peers: \
-in each line a name and a public key.
-Without FILE: key and known_peers in $XDG_CONFIG_HOME/hopline, or else in ~/.config/hopline.
+in each line a name and a public key. Without FILE they are key and known_peers in $XDG_CONFIG_HOME/hopline, or \
+else in ~/.config/hopline.
 Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input.";
 
 /// Make and show the keys by which machines know each other

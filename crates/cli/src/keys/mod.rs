@@ -6,7 +6,9 @@ use self::guard::{Kept, read};
 use crate::problems::Failure;
 use hopline_lab::Problem;
 use hopline_scenario::source::{Origin, Problems, Source};
-use hopline_secure::keys::{FileKind, KnownPeers, Mistake, Quote, private_key, private_key_file, shared_key};
+use hopline_secure::keys::{
+    FileKind, KnownPeers, Mistake, PRIVATE, Quote, private_key, private_key_file, shared_key,
+};
 use hopline_secure::{PreSharedKey, PrivateKey};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -47,8 +49,11 @@ pub(crate) fn load_key(path: &Path) -> Result<KeyInFile, Failure> {
 pub(crate) fn load_peers(path: &Path) -> Result<KnownPeers, Failure> {
     let text = read(path, Kept::Unchanged)?;
     KnownPeers::parse(&text).map_err(|mistakes| {
-        let source = Arc::new(Source { name: path.display().to_string(), text: text.to_string() });
-        let problems = mistakes.into_iter().map(|mistake| problem(path, &text, Some(&source), mistake));
+        // A line is shown with those around it: where one may hold a secret, none is.
+        let shown = !text.contains(PRIVATE) && mistakes.iter().all(|mistake| mistake.quote == Quote::Shown);
+        let source = || Arc::new(Source { name: path.display().to_string(), text: text.to_string() });
+        let source = shown.then(source);
+        let problems = mistakes.into_iter().map(|mistake| problem(path, &text, source.as_ref(), mistake));
         Failure::Input(Problems(problems.collect()))
     })
 }
@@ -76,14 +81,14 @@ pub(crate) fn store_key(path: &Path, key: &PrivateKey) -> Result<(), Failure> {
     })
 }
 
-/// A mistake in a file. A line that may hold a secret is not shown, only its place.
+/// A mistake in a file: shown in its `source`, or else only its place.
 fn problem(path: &Path, text: &str, source: Option<&Arc<Source>>, mistake: Mistake) -> Problem {
-    match (mistake.quote, source) {
-        (Quote::Shown, Some(source)) => {
+    match source {
+        Some(source) => {
             let at = Origin { source: source.clone(), span: mistake.span };
             Problem::new(mistake.message).at(&at).help(mistake.help)
         }
-        _ => {
+        None => {
             let (line, column) = mistake.line_column(text);
             let place = format!("{}:{line}:{column}", path.display());
             Problem::new(format!("{place}: {}", mistake.message)).help(mistake.help)

@@ -108,23 +108,18 @@ fn known_peers_are_listed_and_everything_wrong_has_its_place() {
         format!("drone-3  {fingerprint}\nb        {fingerprint}\n")
     );
 
-    fs::write(
-        &file,
-        format!("a {public}\na {public}\nb public:12\nc {}\n", "private:".to_owned() + &public[7..]),
-    )
-    .unwrap();
-    refused(
-        &["peers"],
-        folder.path(),
-        &[
-            "`a` is known already, from line 1",
-            "known_peers:2:1]",
-            "2 digits are not 64",
-            "known_peers:3:12]",
-            "known_peers:4:3: this is a private key, which nobody else may see",
-        ],
-    );
-    assert!(!stderr(&key(&["peers"], folder.path())).contains(&format!("private:{}", &public[7..])));
+    fs::write(&file, format!("a {public}\na {public}\n")).unwrap();
+    let shown = ["`a` is known already, from line 1", "known_peers:2:1]", public, "one line for each name"];
+    refused(&["peers"], folder.path(), &shown);
+
+    let private = format!("private:{}", "5ec4e75e".repeat(8));
+    fs::write(&file, format!("a {public}\nb public:12\nc {private}\n")).unwrap();
+    let parts = ["known_peers:2:12: 2 digits are not 64", "known_peers:3:3: this is a private key"];
+    refused(&["peers"], folder.path(), &parts);
+    assert!(!stderr(&key(&["peers"], folder.path())).contains("5ec4e75e"), "nor with the lines around it");
+
+    fs::write(&file, format!("# {private}\nb public:12\n")).unwrap();
+    assert!(!stderr(&key(&["peers"], folder.path())).contains("5ec4e75e"), "nor in a comment");
 
     fs::write(&file, format!("a {public}\n")).unwrap();
     chmod(&file, 0o646);
