@@ -93,6 +93,11 @@ impl Table {
         let gone = self.all.remove(&id)?;
         self.by_digest.remove(&gone.digest);
         self.order.retain(|(_, other)| *other != id);
+        debug_assert_eq!(
+            [self.by_digest.len(), self.order.len()],
+            [self.all.len(); 2],
+            "a trace of what is gone"
+        );
         Some(gone)
     }
 

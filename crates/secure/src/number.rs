@@ -30,6 +30,9 @@ mod tests {
         assert_eq!(rebuild(5, Some(0xffff_fff0)), (1 << 32) + 5);
         assert_eq!(rebuild(0xffff_fff0, Some((1 << 32) + 5)), 0xffff_fff0);
         assert_eq!(rebuild(0xffff_ffff, Some(3 << 32)), (3 << 32) - 1);
+        // Half of the span ahead is ahead, and what is one further is behind.
+        assert_eq!(rebuild(0x7fff_ffff, Some((5 << 32) - 2)), (5 << 32) + 0x7fff_ffff);
+        assert_eq!(rebuild(0x8000_0000, Some((5 << 32) - 2)), (4 << 32) + 0x8000_0000);
     }
 
     #[test]
@@ -41,7 +44,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_number_within_half_of_the_span_is_found(highest in 0..1u64 << 62, ahead in 0..HALF, behind in 0..HALF - 1) {
+        fn any_number_within_half_of_the_span_is_found(highest in 0..1u64 << 62, ahead in 0..=HALF, behind in 0..HALF - 1) {
             let later = highest + 1 + ahead;
             prop_assert_eq!(rebuild(later as u32, Some(highest)), later);
             let earlier = highest.saturating_sub(behind);
