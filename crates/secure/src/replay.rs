@@ -69,7 +69,7 @@ impl Window {
 
     fn position(&self, number: u64) -> (usize, u64) {
         let mask = self.words.len() as u64 - 1;
-        ((number / WORD & mask) as usize, 1 << (number % WORD))
+        (((number / WORD) & mask) as usize, 1 << (number % WORD))
     }
 }
 

@@ -20,6 +20,7 @@ impl Measured {
     }
 
     /// Medians of both, and the ratio.
+    #[expect(clippy::print_stdout, reason = "a benchmark says what it measured")]
     pub(crate) fn print(&self, yardstick: &'static str, who: &'static str) {
         println!("\n{:30} {yardstick:>10} {who:>10}  ratio", "ns each, median");
         for (what, _) in self.0.keys().filter(|(_, of)| *of == yardstick) {
