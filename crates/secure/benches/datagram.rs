@@ -1,12 +1,13 @@
-//! What it costs to seal and open full datagrams, beside the same cipher of ring alone: ratios of the same run stand at the end.
+//! What it costs to seal and open full datagrams, beside the same cipher of ring alone: by turns in the same run.
 
 mod ends;
 mod ratio;
 
+use core::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ends::{answerer, credentials, handshake, open};
+use ends::{answerer, credentials, handshake};
 use hopline_secure::{AnswererConfig, Cipher, Method, Sealer, Session};
-use ratio::{Measured, timed};
+use ratio::timed;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
 /// What fits into 1500 bytes of IPv4, UDP and ours.
@@ -14,11 +15,11 @@ const PAYLOAD: usize = 1444;
 const HEADER: usize = 12;
 const DATAGRAM: usize = PAYLOAD + Sealer::OVERHEAD;
 /// Datagrams that are made before they are opened: they stay in the cache.
-const BATCH: u64 = 64;
+const BATCH: usize = 64;
 
 fn sessions(cipher: Cipher) -> [Session; 2] {
     let [ours, theirs] = credentials(Method::SharedKey);
-    let (opener, first) = open(cipher, &ours, [1; 32]);
+    let (opener, first) = ends::open(cipher, &ours, [1; 32]);
     let mut answerer = answerer(AnswererConfig::default(), &theirs);
     let (established, accepted) = handshake(opener, &first, &mut answerer);
     [established.session, accepted.established.session]
@@ -46,86 +47,99 @@ fn seal_by_ring(key: &LessSafeKey, number: u64, datagram: &mut [u8]) {
     tag.copy_from_slice(sealed.expect("it is short").as_ref());
 }
 
-fn datagrams(c: &mut Criterion) {
-    let mut measured = Measured::default();
-    let mut group = c.benchmark_group("datagram of 1444 bytes");
-    group.throughput(Throughput::Bytes(PAYLOAD as u64));
-    for cipher in [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305] {
-        let [mut ours, mut theirs] = sessions(cipher);
-        let key = key(cipher);
-        let mut datagram = [0; DATAGRAM];
-        let mut number = 0;
-        group.bench_function(format!("{cipher:?}: sealed by ring"), |bencher| {
-            bencher.iter_custom(|count| {
-                measured.note(
-                    &format!("{cipher:?} seal"),
-                    "ring",
-                    count,
-                    timed(|| {
-                        for _ in 0..count {
-                            number += 1;
-                            seal_by_ring(&key, number, &mut datagram);
-                        }
-                    }),
-                )
-            });
-        });
-        group.bench_function(format!("{cipher:?}: sealed"), |bencher| {
-            bencher.iter_custom(|count| {
-                measured.note(
-                    &format!("{cipher:?} seal"),
-                    "ours",
-                    count,
-                    timed(|| {
-                        for _ in 0..count {
-                            ours.sealer.seal(&mut datagram).expect("there is room");
-                        }
-                    }),
-                )
-            });
-        });
-        let mut batch = vec![[0; DATAGRAM]; BATCH as usize];
-        group.bench_function(format!("{cipher:?}: opened by ring"), |bencher| {
-            bencher.iter_custom(|count| {
-                let mut time = core::time::Duration::ZERO;
-                for done in (0..count).step_by(BATCH as usize) {
-                    let first = number + 1;
-                    for datagram in &mut batch {
-                        number += 1;
-                        seal_by_ring(&key, number, datagram);
-                    }
-                    time += timed(|| {
-                        for (at, datagram) in batch.iter_mut().enumerate().take((count - done) as usize) {
-                            let (header, content) = datagram.split_at_mut(HEADER);
-                            let opened =
-                                key.open_in_place(nonce(first + at as u64), Aad::from(header), content);
-                            assert!(opened.is_ok());
-                        }
-                    });
-                }
-                measured.note(&format!("{cipher:?} open"), "ring", count, time)
-            });
-        });
-        group.bench_function(format!("{cipher:?}: opened"), |bencher| {
-            bencher.iter_custom(|count| {
-                let mut time = core::time::Duration::ZERO;
-                // What was sealed for nobody before is as if it had been lost; a generation of keys at most.
-                for done in (0..count).step_by(BATCH as usize) {
-                    for datagram in &mut batch {
-                        theirs.sealer.seal(datagram).expect("there is room");
-                    }
-                    time += timed(|| {
-                        for datagram in batch.iter_mut().take((count - done) as usize) {
-                            assert!(ours.unsealer.open(datagram).is_ok());
-                        }
-                    });
-                }
-                measured.note(&format!("{cipher:?} open"), "ours", count, time)
-            });
-        });
+/// One way to seal and to open.
+trait Way {
+    fn seal(&mut self, datagram: &mut [u8]);
+    /// Seals what is opened next.
+    fn prepare(&mut self, datagram: &mut [u8]);
+    fn open(&mut self, datagram: &mut [u8]) -> bool;
+}
+
+struct Ring {
+    key: LessSafeKey,
+    sealed: u64,
+    opened: u64,
+}
+
+struct Ours {
+    near: Session,
+    far: Session,
+}
+
+impl Way for Ring {
+    fn seal(&mut self, datagram: &mut [u8]) {
+        self.sealed += 1;
+        seal_by_ring(&self.key, self.sealed, datagram);
+        self.opened = self.sealed;
     }
-    group.finish();
-    measured.print("ring", "ours");
+
+    fn prepare(&mut self, datagram: &mut [u8]) {
+        self.sealed += 1;
+        seal_by_ring(&self.key, self.sealed, datagram);
+    }
+
+    fn open(&mut self, datagram: &mut [u8]) -> bool {
+        self.opened += 1;
+        let (header, content) = datagram.split_at_mut(HEADER);
+        self.key.open_in_place(nonce(self.opened), Aad::from(header), content).is_ok()
+    }
+}
+
+impl Way for Ours {
+    fn seal(&mut self, datagram: &mut [u8]) {
+        self.near.sealer.seal(datagram).expect("there is room");
+    }
+
+    fn prepare(&mut self, datagram: &mut [u8]) {
+        self.far.sealer.seal(datagram).expect("there is room");
+    }
+
+    fn open(&mut self, datagram: &mut [u8]) -> bool {
+        self.near.unsealer.open(datagram).is_ok()
+    }
+}
+
+fn seal(way: &mut impl Way, count: u64) -> Duration {
+    let mut datagram = [0; DATAGRAM];
+    timed(|| (0..count).for_each(|_| way.seal(&mut datagram)))
+}
+
+fn open(way: &mut impl Way, count: u64) -> Duration {
+    let mut batch = vec![[0; DATAGRAM]; BATCH];
+    let mut time = Duration::ZERO;
+    let mut left = count as usize;
+    while left > 0 {
+        let batch = &mut batch[..left.min(BATCH)];
+        batch.iter_mut().for_each(|datagram| way.prepare(datagram));
+        time += timed(|| assert!(batch.iter_mut().all(|datagram| way.open(datagram))));
+        left -= batch.len();
+    }
+    time
+}
+
+fn datagrams(c: &mut Criterion) {
+    for cipher in [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305] {
+        let mut ring = Ring { key: key(cipher), sealed: 0, opened: 0 };
+        let [near, far] = sessions(cipher);
+        let mut ours = Ours { near, far };
+        let mut group = c.benchmark_group(format!("datagram of 1444 bytes, {cipher:?}"));
+        group.throughput(Throughput::Bytes(PAYLOAD as u64));
+        group.bench_function("sealed by ring", |bencher| bencher.iter_custom(|count| seal(&mut ring, count)));
+        group.bench_function("sealed", |bencher| bencher.iter_custom(|count| seal(&mut ours, count)));
+        group.bench_function("opened by ring", |bencher| bencher.iter_custom(|count| open(&mut ring, count)));
+        group.bench_function("opened", |bencher| bencher.iter_custom(|count| open(&mut ours, count)));
+        group.finish();
+        ratio::print(
+            &format!("{cipher:?}, seal"),
+            |count| seal(&mut ring, count),
+            |count| seal(&mut ours, count),
+        );
+        ratio::print(
+            &format!("{cipher:?}, open"),
+            |count| open(&mut ring, count),
+            |count| open(&mut ours, count),
+        );
+    }
 }
 
 criterion_group!(benches, datagrams);

@@ -1,38 +1,33 @@
-//! What was measured in this run, and how much longer one thing took than another.
+//! How much longer one thing takes than another, by turns in the same run.
 
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Time and count, by what was done and by whom.
-#[derive(Default)]
-pub(crate) struct Measured(BTreeMap<(String, &'static str), Vec<f64>>);
+const ROUNDS: usize = 400;
+/// Of each in a round.
+const COUNT: u64 = 256;
 
-impl Measured {
-    /// `who` did `what` so often in this time; the time.
-    pub(crate) fn note(&mut self, what: &str, who: &'static str, count: u64, time: Duration) -> Duration {
-        // Warming up takes few at a time; that is no measurement.
-        if count >= 64 {
-            let each = time.as_secs_f64() * 1e9 / count as f64;
-            self.0.entry((what.to_owned(), who)).or_default().push(each);
-        }
-        time
-    }
-
-    /// Medians of both, and the ratio.
-    #[expect(clippy::print_stdout, reason = "a benchmark says what it measured")]
-    pub(crate) fn print(&self, yardstick: &'static str, who: &'static str) {
-        println!("\n{:30} {yardstick:>10} {who:>10}  ratio", "ns each, median");
-        for (what, _) in self.0.keys().filter(|(_, of)| *of == yardstick) {
-            let median = |of| {
-                let mut all = self.0.get(&(what.clone(), of)).cloned().unwrap_or_default();
-                all.sort_by(f64::total_cmp);
-                all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
-            };
-            let (theirs, ours) = (median(yardstick), median(who));
-            println!("{what:30} {theirs:10.0} {ours:10.0}  {:.3}", ours / theirs);
-        }
-    }
+/// Does both by turns and prints the least time of each, and the median of the ratios of neighbours: whoever else uses the machine slows down both.
+#[expect(clippy::print_stdout, reason = "a benchmark says what it measured")]
+pub(crate) fn print(
+    what: &str,
+    mut yardstick: impl FnMut(u64) -> Duration,
+    mut ours: impl FnMut(u64) -> Duration,
+) {
+    let mut least = [f64::MAX; 2];
+    let mut ratios: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let times = [yardstick(COUNT), ours(COUNT)].map(|time| time.as_secs_f64() * 1e9 / COUNT as f64);
+            least = [0, 1].map(|of: usize| least[of].min(times[of]));
+            times[1] / times[0]
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let [of_yardstick, of_ours] = least;
+    let (low, median, high) = (ratios[ROUNDS / 4], ratios[ROUNDS / 2], ratios[ROUNDS * 3 / 4]);
+    println!(
+        "{what}: {of_yardstick:.0} ns by ring, {of_ours:.0} ns ours; ratio {median:.3} ({low:.3} to {high:.3})"
+    );
 }
 
 /// How long it takes.
