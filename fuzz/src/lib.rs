@@ -8,6 +8,7 @@ pub mod machines;
 pub mod neighborhood;
 pub mod queues;
 pub mod scenario;
+pub mod secure;
 pub mod transfer;
 pub mod wire;
 
@@ -70,6 +71,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "socks", run: gateway::socks },
     Target { name: "transfer_frame", run: transfer::transfer_frame },
     Target { name: "transfer_receiver", run: transfer::transfer_receiver },
+    Target { name: "secure_message", run: secure::secure_message },
+    Target { name: "secure_opener", run: secure::secure_opener },
+    Target { name: "secure_answerer", run: secure::secure_answerer },
+    Target { name: "secure_datagram", run: secure::secure_datagram },
+    Target { name: "secure_files", run: secure::secure_files },
     Target { name: "scenario", run: scenario::scenario },
     Target { name: "world", run: scenario::world },
 ];

@@ -1,12 +1,14 @@
 //! What the command line takes.
 
 mod bench;
+mod key;
 mod link;
 mod number;
 mod proxy;
 mod transfer;
 
 pub(crate) use bench::{Bench, BitRate, Test, Unit};
+pub(crate) use key::{Key, KeyCommand};
 pub(crate) use link::{Link, Rate, Share, Time};
 pub(crate) use proxy::{Proxy, ProxyCommand, ProxySetup, ProxyStatus};
 pub(crate) use transfer::{Recv, Send, Show};
@@ -156,6 +158,9 @@ pub(crate) enum Command {
     /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Proxy),
+    /// Make and show the keys by which machines know each other
+    #[command(after_help = key::EXAMPLES)]
+    Key(Key),
 }
 
 /// A scenario, and what is put over it.

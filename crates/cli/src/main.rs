@@ -6,6 +6,7 @@ mod console;
 mod doctor;
 mod follow;
 mod forecast;
+mod keys;
 mod problems;
 mod progress;
 
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         args::Command::Recv(recv) => commands::recv::execute(&recv),
         args::Command::Bench(bench) => commands::bench::execute(&bench),
         args::Command::Proxy(proxy) => commands::proxy::execute(&proxy),
+        args::Command::Key(key) => commands::key::execute(&key),
         args::Command::Link(link) => {
             return commands::link::execute(&link).unwrap_or_else(|failure| failure.report());
         }

@@ -47,7 +47,7 @@ fn groff_sets_every_page_without_complaint() {
     let output = hopline(["man", "-o", folder.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let pages = names(folder.path());
-    assert_eq!(pages.len(), COMMANDS.len() + OF_PROXY.len() + 1);
+    assert_eq!(pages.len(), COMMANDS.len() + OF_PROXY.len() + OF_KEY.len() + 1);
     for name in pages {
         let text = fs::read_to_string(folder.path().join(&name)).unwrap();
         let set = pipe("groff", &["-Kutf8", "-man", "-Tutf8", "-ww", "-z"], &text);

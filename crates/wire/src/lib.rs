@@ -20,6 +20,7 @@ pub mod ipv4;
 pub mod ncn;
 pub mod olsr;
 pub mod pcapng;
+pub mod secure;
 pub mod tcp;
 pub mod tpa;
 pub mod udp;

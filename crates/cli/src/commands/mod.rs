@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 mod experiment;
+pub(crate) mod key;
 pub(crate) mod link;
 pub(crate) mod man;
 pub(crate) mod movements;

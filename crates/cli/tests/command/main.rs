@@ -5,6 +5,7 @@
 mod bench;
 mod compare;
 mod errors;
+mod key;
 mod movements;
 mod reproduce;
 mod resume;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) const COMMANDS: [&str; 15] = [
+pub(crate) const COMMANDS: [&str; 16] = [
     "run",
     "compare",
     "sweep",
@@ -23,7 +23,11 @@ pub(crate) const COMMANDS: [&str; 15] = [
     "recv",
     "bench",
     "proxy",
+    "key",
 ];
+
+/// What comes behind `key`.
+pub(crate) const OF_KEY: [&str; 3] = ["new", "show", "peers"];
 
 /// What comes behind `proxy`.
 pub(crate) const OF_PROXY: [&str; 5] = ["check", "setup", "undo", "run", "status"];

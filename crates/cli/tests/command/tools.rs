@@ -130,6 +130,7 @@ fn every_command_has_a_page() {
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), String::new()), "{}", stderr(&output));
     let mut expected: Vec<String> = COMMANDS.iter().map(|c| format!("hopline-{c}.1")).collect();
     expected.extend(OF_PROXY.iter().map(|c| format!("hopline-proxy-{c}.1")));
+    expected.extend(OF_KEY.iter().map(|c| format!("hopline-key-{c}.1")));
     expected.push("hopline.1".into());
     expected.sort();
     assert_eq!(names(&pages), expected);

@@ -1,0 +1,60 @@
+//! `hopline key`.
+
+use crate::args::{Key as Args, KeyCommand};
+use crate::console;
+use crate::keys::{KeyInFile, default_place, load_key, load_peers, store_key};
+use crate::problems::{Failure, say};
+use hopline_secure::{Fingerprint, PrivateKey, PublicKey, Seed};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// Makes keys, and shows what may be seen of them.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        KeyCommand::New(given) => make(&place(given.file.as_deref(), "key")?),
+        KeyCommand::Show(given) => show(&place(given.file.as_deref(), "key")?),
+        KeyCommand::Peers(given) => peers(&place(given.file.as_deref(), "known_peers")?),
+    }
+}
+
+fn place(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
+    given.map_or_else(|| default_place(name), |path| Ok(path.to_owned()))
+}
+
+fn make(path: &Path) -> Result<(), Failure> {
+    let mut random = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut random[..])
+        .map_err(|error| Failure::Other(format!("the system gives no random numbers: {error}")))?;
+    let key = PrivateKey::generate(&Seed::new(*random));
+    store_key(path, &key)?;
+    say(&format!("a new private key is in {}; give others its public half", path.display()));
+    console::print(&public(&key.public()))
+}
+
+fn show(path: &Path) -> Result<(), Failure> {
+    console::print(&match load_key(path)? {
+        KeyInFile::Private(key) => public(&key.public()),
+        KeyInFile::Shared(key) => format!("a shared key\n{}", line(key.fingerprint())),
+    })
+}
+
+fn peers(path: &Path) -> Result<(), Failure> {
+    let known = load_peers(path)?;
+    if known.peers().is_empty() {
+        say(&format!("{}: nobody is known", path.display()));
+    }
+    let width = known.peers().iter().map(|peer| peer.name.as_str().len()).max().unwrap_or(0);
+    let lines = known.peers().iter().map(|peer| {
+        let name = peer.name.as_str();
+        format!("{name:width$}  {}\n", peer.key.fingerprint())
+    });
+    console::print(&lines.collect::<String>())
+}
+
+fn public(key: &PublicKey) -> String {
+    format!("{key}\n{}", line(key.fingerprint()))
+}
+
+fn line(fingerprint: Fingerprint) -> String {
+    format!("fingerprint {fingerprint}\n")
+}

@@ -1,0 +1,66 @@
+//! Two ends of a connection.
+
+use bytes::Bytes;
+use core::net::SocketAddr;
+use hopline_core::Instant;
+use hopline_secure::{
+    Accepted, Answerer, AnswererConfig, AnswererEvent, Cipher, Credentials, Established, Method, Opener,
+    OpenerConfig, OpenerEvent, PreSharedKey, PrivateKey, Sealer, Seed, Trust,
+};
+
+/// Where an opener is.
+pub(crate) const ADDRESS: ([u8; 4], u16) = ([10, 0, 0, 1], 1000);
+
+/// What an opener and an answerer prove themselves by.
+pub(crate) fn credentials(method: Method) -> [Credentials; 2] {
+    match method {
+        Method::SharedKey => [(); 2].map(|()| Credentials::Shared(PreSharedKey::new([7; 32]))),
+        Method::PublicKeys => {
+            let keys = [1, 2].map(|key| PrivateKey::new([key; 32]));
+            let [a, b] = [0, 1].map(|end: usize| {
+                let trust = Trust::Only(vec![keys[1 - end].public()]);
+                Credentials::Keys { private: keys[end].clone(), trust }
+            });
+            [a, b]
+        }
+    }
+}
+
+/// An opener, and its first message.
+pub(crate) fn open(cipher: Cipher, credentials: &Credentials, seed: [u8; 32]) -> (Opener, Bytes) {
+    let config = OpenerConfig { cipher, ..OpenerConfig::default() };
+    let opened = Opener::open(Instant::ZERO, config, credentials.clone(), Bytes::new(), &Seed::new(seed));
+    let mut opener = opened.expect("defaults are right");
+    let first = opener.poll_transmit().expect("it begins");
+    (opener, first)
+}
+
+/// An answerer.
+pub(crate) fn answerer(config: AnswererConfig, credentials: &Credentials) -> Answerer {
+    let made = Answerer::new(config, credentials.clone(), Bytes::new(), &Seed::new([2; 32]));
+    made.expect("the settings are right")
+}
+
+/// A whole handshake.
+pub(crate) fn handshake(
+    mut opener: Opener,
+    first: &Bytes,
+    answerer: &mut Answerer,
+) -> (Established, Accepted) {
+    let at = SocketAddr::from(ADDRESS);
+    answerer.handle(Instant::ZERO, at, &mut first.to_vec());
+    let (_, second) = answerer.poll_transmit().expect("it is answered");
+    opener.handle(Instant::ZERO, &second);
+    let Some(OpenerEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
+    let mut last = match opener.poll_transmit() {
+        Some(third) => third.to_vec(),
+        None => {
+            let mut empty = vec![0; Sealer::OVERHEAD];
+            established.session.sealer.seal(&mut empty).expect("there is room");
+            empty
+        }
+    };
+    answerer.handle(Instant::ZERO, at, &mut last);
+    let Some(AnswererEvent::Accepted(accepted)) = answerer.poll_event() else { panic!("not accepted") };
+    (established, accepted)
+}

@@ -1,0 +1,323 @@
+//! The end that is opened to: answers every message at once, sends nothing by itself, and remembers little of who has proved nothing.
+
+use crate::config::{AnswererConfig, ConfigError, PARAMETERS_MAX};
+use crate::cookie::{Baker, Digest};
+use crate::credentials::Credentials;
+use crate::entropy::{Entropy, Seed};
+use crate::half_open::{Awaits, HalfOpen, Proven, Table};
+use crate::keys::PublicKey;
+use crate::noise::{Handshake, Role, Setup};
+use crate::opener::{Answer, draw_id, prologue};
+use crate::session::{Agreed, Established, Session};
+use crate::stats::{Refusals, Refused};
+use bytes::Bytes;
+use core::net::SocketAddr;
+use hopline_core::Instant;
+use hopline_wire::secure::{ConnectionId, Cookie, Kind, Message, Method, Reason, Suite, Versions};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Answers whoever opens a connection. One input, then all outputs, as [the contract](hopline_core::machine) says.
+#[derive(Debug)]
+pub struct Answerer {
+    config: AnswererConfig,
+    credentials: Arc<Credentials>,
+    parameters: Bytes,
+    entropy: Entropy,
+    baker: Baker,
+    table: Table,
+    transmits: VecDeque<(SocketAddr, Bytes)>,
+    events: VecDeque<AnswererEvent>,
+    refusals: Refusals,
+}
+
+/// What an answerer tells.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
+pub enum AnswererEvent {
+    /// A connection. It should soon send a sealed datagram, be it empty: that is how the opener knows.
+    Accepted(Accepted),
+    /// The opener of this connection does not know that it was accepted: send it a sealed datagram, be it empty.
+    Unproven(ConnectionId),
+    /// Somebody is there whose key is not among those that are trusted.
+    Stranger {
+        /// Where.
+        address: SocketAddr,
+        /// Who it is.
+        key: PublicKey,
+    },
+}
+
+/// A connection that somebody has opened.
+#[derive(Debug)]
+pub struct Accepted {
+    /// What the handshake came to.
+    pub established: Established,
+    /// Where the opener is: it has received there.
+    pub address: SocketAddr,
+    /// Where the datagram came from that completed the handshake: nearly always the same address. If it is another, [`Paths`](crate::Paths) has to be told.
+    pub from: SocketAddr,
+    /// What was in the first sealed datagram, if it was that which completed the handshake.
+    pub first: Option<Bytes>,
+}
+
+/// A first message as it came.
+struct First {
+    suite: Suite,
+    versions: Versions,
+    opener: ConnectionId,
+    cookie: Option<Cookie>,
+    noise: Bytes,
+}
+
+impl Answerer {
+    /// An answerer. `parameters` is what the openers' transports are to know.
+    ///
+    /// # Errors
+    /// A setting out of its range, or more than 256 bytes of parameters.
+    pub fn new(
+        config: AnswererConfig,
+        credentials: Credentials,
+        parameters: Bytes,
+        seed: &Seed,
+    ) -> Result<Self, ConfigError> {
+        config.validate()?;
+        if parameters.len() > PARAMETERS_MAX {
+            return Err(ConfigError::Parameters(parameters.len()));
+        }
+        let mut entropy = Entropy::new(seed);
+        let baker = Baker::new(entropy.bytes());
+        Ok(Self {
+            config,
+            credentials: Arc::new(credentials),
+            parameters,
+            entropy,
+            baker,
+            table: Table::default(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            refusals: Refusals::default(),
+        })
+    }
+
+    /// Handshakes under way.
+    #[must_use]
+    pub fn half_open(&self) -> usize {
+        self.table.len()
+    }
+
+    /// What was made nothing of, and why.
+    #[must_use]
+    pub const fn refusals(&self) -> &Refusals {
+        &self.refusals
+    }
+
+    /// Takes a datagram that belongs to a handshake, or to no connection that is known. What then stands in `datagram` is undefined.
+    pub fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) {
+        self.handle_timeout(now);
+        let done = match Kind::of(datagram) {
+            None => Err(Refused::Malformed),
+            Some(Kind::Sealed(id)) => self.on_sealed(from, id, datagram),
+            Some(Kind::Handshake) => match Message::parse(&Bytes::copy_from_slice(datagram)) {
+                Ok(Message::First { suite, versions, opener, cookie, noise }) => {
+                    self.on_first(now, from, First { suite, versions, opener, cookie, noise })
+                }
+                Ok(Message::Third { answerer, noise }) => self.on_third(from, answerer, &noise),
+                _ => Err(Refused::Malformed),
+            },
+        };
+        if let Err(refused) = done {
+            self.refusals.add(refused);
+        }
+    }
+
+    /// Takes the passing of time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for _ in 0..self.table.expire(now) {
+            self.refusals.add(Refused::Expired);
+        }
+    }
+
+    /// The next datagram to send, and where to.
+    #[must_use]
+    pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Bytes)> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<AnswererEvent> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.table.next_expiry()
+    }
+
+    fn on_first(&mut self, now: Instant, from: SocketAddr, first: First) -> Result<(), Refused> {
+        let refuse =
+            |reason| Message::Refusal { opener: first.opener, reason, versions: self.config.versions };
+        if first.suite.method != self.credentials.method() {
+            self.transmits.push_back((from, refuse(Reason::Method).to_bytes()));
+            return Err(Refused::Method);
+        }
+        let Some(version) = self.config.versions.common(first.versions) else {
+            self.transmits.push_back((from, refuse(Reason::Version).to_bytes()));
+            return Err(Refused::Version);
+        };
+        let bound = prologue(first.suite, first.versions, first.opener, self.config.session.rekey_after);
+        let digest = self.baker.digest(from, &bound, &first.noise);
+        if let Some(known) = self.table.of_digest(digest) {
+            self.transmits.push_back((from, known.second.clone()));
+            return Ok(());
+        }
+        if self.table.was_begun_by(digest) {
+            return Err(Refused::Late);
+        }
+        let proven = self.admit(now, from, &first, digest)?;
+        self.answer(now, from, &first, version, (bound, digest, proven))
+    }
+
+    /// Whether there is room for one more. Who has to show a cookie first costs two hashes and no memory.
+    fn admit(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        first: &First,
+        digest: Digest,
+    ) -> Result<Proven, Refused> {
+        let valid = first.cookie.is_some_and(|cookie| self.baker.gave(now, digest, &cookie));
+        if self.table.len() < usize::from(self.config.cookies_from) {
+            return Ok(if valid { Proven::ByCookie } else { Proven::No });
+        }
+        if !valid {
+            let cookie = self.baker.cookie(now, digest);
+            self.transmits.push_back((from, Message::Retry { opener: first.opener, cookie }.to_bytes()));
+            return Err(Refused::Cookie);
+        }
+        if self.table.with_host(from) >= usize::from(self.config.per_host) {
+            return Err(Refused::Host);
+        }
+        if self.table.len() >= usize::from(self.config.half_open) && !self.table.evict() {
+            return Err(Refused::Full);
+        }
+        Ok(Proven::ByCookie)
+    }
+
+    fn answer(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        first: &First,
+        version: u8,
+        (prologue, digest, proven): (Bytes, Digest, Proven),
+    ) -> Result<(), Refused> {
+        let setup = Setup {
+            role: Role::Answerer,
+            suite: first.suite,
+            credentials: self.credentials.clone(),
+            prologue,
+            seed: self.entropy.seed(),
+        };
+        let mut handshake = Handshake::new(setup);
+        // With a shared key this proves that the opener has it, without a Diffie-Hellman exchange.
+        let parameters = handshake.read(&first.noise).map_err(|_| Refused::Unauthentic)?;
+        if parameters.len() > PARAMETERS_MAX {
+            return Err(Refused::Improper);
+        }
+        let id = self.unused_id();
+        let answer = Answer { version, id, parameters: self.parameters.clone() };
+        let noise = handshake.write(answer.emit()).map_err(|_| Refused::Unauthentic)?;
+        let second = Message::Second { opener: first.opener, noise }.to_bytes();
+        let awaits = match first.suite.method {
+            Method::PublicKeys => {
+                Awaits::Third { handshake, version, opener: first.opener, suite: first.suite }
+            }
+            Method::SharedKey => {
+                let agreed = (first.suite, id, first.opener);
+                Awaits::Sealed(self.establish(agreed, version, parameters, &mut handshake))
+            }
+        };
+        self.transmits.push_back((from, second.clone()));
+        let until = now + self.config.patience;
+        self.table.insert(id, HalfOpen { address: from, proven, digest, second, awaits, until });
+        Ok(())
+    }
+
+    fn on_third(&mut self, from: SocketAddr, id: ConnectionId, noise: &Bytes) -> Result<(), Refused> {
+        let Some(half_open) = self.table.get_mut(id) else {
+            if self.table.was_accepted(id) {
+                self.events.push_back(AnswererEvent::Unproven(id));
+                return Err(Refused::Late);
+            }
+            return Err(Refused::Unknown);
+        };
+        let Awaits::Third { handshake, .. } = &mut half_open.awaits else { return Err(Refused::Malformed) };
+        let parameters = handshake.read(noise).map_err(|_| Refused::Unauthentic)?;
+        let peer = handshake.peer();
+        if parameters.len() > PARAMETERS_MAX {
+            self.table.remove(id);
+            return Err(Refused::Improper);
+        }
+        if !self.credentials.believes(peer) {
+            let address = half_open.address;
+            self.table.remove(id);
+            self.events.extend(peer.map(|key| AnswererEvent::Stranger { address, key }));
+            return Err(Refused::Stranger);
+        }
+        let Some(HalfOpen {
+            address, awaits: Awaits::Third { mut handshake, version, opener, suite }, ..
+        }) = self.table.accept(id, self.config.half_open.into())
+        else {
+            unreachable!("it was there, and awaited a third message");
+        };
+        let established = self.establish((suite, id, opener), version, parameters, &mut handshake);
+        self.events.push_back(AnswererEvent::Accepted(Accepted { established, address, from, first: None }));
+        Ok(())
+    }
+
+    fn on_sealed(&mut self, from: SocketAddr, id: ConnectionId, datagram: &mut [u8]) -> Result<(), Refused> {
+        let half_open = self.table.get_mut(id).ok_or(Refused::Unknown)?;
+        let Awaits::Sealed(established) = &mut half_open.awaits else { return Err(Refused::Early) };
+        let opened = established.session.unsealer.open(datagram).map_err(|_| Refused::Unauthentic)?;
+        let first = Some(Bytes::copy_from_slice(opened.payload));
+        let Some(HalfOpen { address, awaits: Awaits::Sealed(established), .. }) =
+            self.table.accept(id, self.config.half_open.into())
+        else {
+            unreachable!("it was there, and awaited a sealed datagram");
+        };
+        self.events.push_back(AnswererEvent::Accepted(Accepted { established, address, from, first }));
+        Ok(())
+    }
+
+    fn establish(
+        &self,
+        (suite, local, remote): (Suite, ConnectionId, ConnectionId),
+        version: u8,
+        parameters: Bytes,
+        handshake: &mut Handshake,
+    ) -> Established {
+        let peer = handshake.peer();
+        let split = handshake.split();
+        let session = Session::new(&Agreed {
+            cipher: suite.cipher,
+            config: self.config.session,
+            local,
+            remote,
+            sending: split.of_answerer,
+            receiving: split.of_opener,
+        });
+        Established { session, version, parameters, peer, binding: split.binding, round_trip: None }
+    }
+
+    fn unused_id(&mut self) -> ConnectionId {
+        loop {
+            let id = draw_id(&mut self.entropy);
+            if !self.table.contains(id) {
+                return id;
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Settings of the machines.
+
+use hopline_core::Duration;
+use hopline_wire::secure::{Cipher, Versions};
+use thiserror::Error;
+
+/// Most bytes of the parameters that an end hands to the other in the handshake.
+pub const PARAMETERS_MAX: usize = 256;
+
+/// Of a session. Both ends must have the same [`rekey_after`](Self::rekey_after): it is part of what the handshake proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionConfig {
+    /// How many numbers behind the highest a datagram may be. Numbers, a multiple of 64, 1024 to 65,536; default 4096. Costs a bit each.
+    /// Reordering by more is loss.
+    pub window: u32,
+    /// After how many numbers the key changes. [`window`](Self::window) to 2²³ (RFC 9001 §6.6, AES-GCM); default 2²⁰: 1.5 GB of full datagrams.
+    pub rekey_after: u64,
+}
+
+impl Default for SessionConfig {
+    fn default() -> Self {
+        Self { window: 4096, rekey_after: 1 << 20 }
+    }
+}
+
+impl SessionConfig {
+    /// Whether all is within its range.
+    ///
+    /// # Errors
+    /// What is not.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if !(1024..=65_536).contains(&self.window) || !self.window.is_multiple_of(64) {
+            return Err(ConfigError::Window(self.window));
+        }
+        if !(u64::from(self.window)..=1 << 23).contains(&self.rekey_after) {
+            return Err(ConfigError::RekeyAfter { after: self.rekey_after, window: self.window });
+        }
+        Ok(())
+    }
+}
+
+/// Of an opener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenerConfig {
+    /// Versions of TPA-wide that the transport speaks; default 1.
+    pub versions: Versions,
+    /// What datagrams are sealed with; default AES-256-GCM. Where the processor has no instructions for AES, ChaCha20-Poly1305 is faster.
+    pub cipher: Cipher,
+    /// Of the session.
+    pub session: SessionConfig,
+    /// How long the first answer is waited for; each further one twice as long. 10 ms to 60 s; default 400 ms.
+    pub first_wait: Duration,
+    /// The longest wait for an answer. At least [`first_wait`](Self::first_wait), up to 60 s; default 3 s.
+    pub longest_wait: Duration,
+    /// How often a message is sent before its sender gives up. 1 to 100; default 10: 25 s.
+    pub tries: u8,
+}
+
+impl Default for OpenerConfig {
+    fn default() -> Self {
+        Self {
+            versions: Versions { newest: 1, oldest: 1 },
+            cipher: Cipher::Aes256Gcm,
+            session: SessionConfig::default(),
+            first_wait: Duration::from_millis(400),
+            longest_wait: Duration::from_secs(3),
+            tries: 10,
+        }
+    }
+}
+
+impl OpenerConfig {
+    /// Whether all is within its range.
+    ///
+    /// # Errors
+    /// What is not.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.session.validate()?;
+        versions(self.versions)?;
+        if self.first_wait < Duration::from_millis(10)
+            || self.longest_wait < self.first_wait
+            || self.longest_wait > Duration::from_secs(60)
+        {
+            return Err(ConfigError::Wait { first: self.first_wait, longest: self.longest_wait });
+        }
+        if !(1..=100).contains(&self.tries) {
+            return Err(ConfigError::Tries(self.tries));
+        }
+        Ok(())
+    }
+}
+
+/// Of an answerer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswererConfig {
+    /// Versions of TPA-wide that the transport speaks; default 1.
+    pub versions: Versions,
+    /// Of the sessions.
+    pub session: SessionConfig,
+    /// Most handshakes under way. 1 to 4096; default 256. One takes 8 KB with public keys, 5 KB with a shared
+    /// one.
+    pub half_open: u16,
+    /// From how many handshakes under way on an opener must show that it receives at its address before anything is remembered or computed
+    /// for it; it costs the opener a round trip. 0 (always) to [`half_open`](Self::half_open); default 32.
+    pub cookies_from: u16,
+    /// Most handshakes under way with one host, or one /64 network of IPv6, once cookies are asked for. 1 to 4096; default 16.
+    pub per_host: u16,
+    /// How long a handshake may take. 1 s to 300 s; default 10 s. More than the longest wait of openers.
+    pub patience: Duration,
+}
+
+impl Default for AnswererConfig {
+    fn default() -> Self {
+        Self {
+            versions: Versions { newest: 1, oldest: 1 },
+            session: SessionConfig::default(),
+            half_open: 256,
+            cookies_from: 32,
+            per_host: 16,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+impl AnswererConfig {
+    /// Whether all is within its range.
+    ///
+    /// # Errors
+    /// What is not.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.session.validate()?;
+        versions(self.versions)?;
+        if !(1..=4096).contains(&self.half_open)
+            || self.cookies_from > self.half_open
+            || !(1..=4096).contains(&self.per_host)
+        {
+            return Err(ConfigError::HalfOpen);
+        }
+        if !(Duration::from_secs(1)..=Duration::from_secs(300)).contains(&self.patience) {
+            return Err(ConfigError::Patience(self.patience));
+        }
+        Ok(())
+    }
+}
+
+/// Of the validation of paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathConfig {
+    /// How long the first response is waited for; each further one twice as long. 10 ms to 60 s; default 300 ms. Three round trips are right.
+    pub first_wait: Duration,
+    /// How often an address is challenged. 1 to 20; default 5: 9 s.
+    pub tries: u8,
+}
+
+impl Default for PathConfig {
+    fn default() -> Self {
+        Self { first_wait: Duration::from_millis(300), tries: 5 }
+    }
+}
+
+impl PathConfig {
+    /// Whether all is within its range.
+    ///
+    /// # Errors
+    /// What is not.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&self.first_wait) {
+            return Err(ConfigError::Wait { first: self.first_wait, longest: self.first_wait });
+        }
+        if !(1..=20).contains(&self.tries) {
+            return Err(ConfigError::Tries(self.tries));
+        }
+        Ok(())
+    }
+}
+
+fn versions(versions: Versions) -> Result<(), ConfigError> {
+    if versions.oldest == 0 || versions.oldest > versions.newest {
+        return Err(ConfigError::Versions(versions));
+    }
+    Ok(())
+}
+
+/// A setting that is out of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// [`SessionConfig::window`].
+    #[error("a replay window is a multiple of 64 from 1024 to 65536, not {0}")]
+    Window(u32),
+    /// [`SessionConfig::rekey_after`].
+    #[error(
+        "keys change after as many numbers as the replay window has ({window}) up to 2^23, not after {after}"
+    )]
+    RekeyAfter {
+        /// What was set.
+        after: u64,
+        /// The window.
+        window: u32,
+    },
+    /// `versions`.
+    #[error("versions go from the oldest, at least 1, to the newest, not as {0:?}")]
+    Versions(Versions),
+    /// `first_wait`, `longest_wait`.
+    #[error("waits are from 10 ms to 60 s, the first no longer than the longest; not {first} and {longest}")]
+    Wait {
+        /// What was set.
+        first: Duration,
+        /// What was set.
+        longest: Duration,
+    },
+    /// `tries`.
+    #[error("{0} tries are none, or too many")]
+    Tries(u8),
+    /// [`AnswererConfig::half_open`], [`cookies_from`](AnswererConfig::cookies_from), [`per_host`](AnswererConfig::per_host).
+    #[error(
+        "handshakes under way are 1 to 4096, of a host too; cookies are asked for from no more than that on"
+    )]
+    HalfOpen,
+    /// [`AnswererConfig::patience`].
+    #[error("a handshake may take 1 s to 300 s, not {0}")]
+    Patience(Duration),
+    /// Parameters of the transport.
+    #[error("{0} bytes of parameters are more than 256")]
+    Parameters(usize),
+}

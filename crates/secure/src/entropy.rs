@@ -1,0 +1,87 @@
+//! Randomness that is handed in: a seed of 32 bytes, and whatever follows from it.
+
+use core::fmt;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// What separates our use of a seed from all others (`blake3::derive_key`).
+const CONTEXT: &str = "hopline 2026-11-25 encryption layer, randomness";
+
+/// 32 bytes that nobody can predict, each seed used once: equal seeds give equal keys. Wiped when dropped, not shown.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Seed([u8; 32]);
+
+impl Seed {
+    /// A seed of these bytes, which come from the operating system's generator.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Debug for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seed(…)")
+    }
+}
+
+/// Bytes that follow from a seed, as many as are wanted: BLAKE3 as an extendable output.
+#[derive(Clone)]
+pub(crate) struct Entropy(blake3::OutputReader);
+
+impl Entropy {
+    pub(crate) fn new(seed: &Seed) -> Self {
+        Self(blake3::Hasher::new_derive_key(CONTEXT).update(&seed.0).finalize_xof())
+    }
+
+    /// The next bytes.
+    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
+        self.0.fill(bytes);
+    }
+
+    /// The next `N` bytes.
+    pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes);
+        bytes
+    }
+
+    /// A seed for something else.
+    pub(crate) fn seed(&mut self) -> Seed {
+        Seed(self.bytes())
+    }
+}
+
+impl Drop for Entropy {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl fmt::Debug for Entropy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Entropy(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_seeds_give_equal_bytes_that_do_not_repeat() {
+        let draw = |seed: u8| {
+            let mut entropy = Entropy::new(&Seed::new([seed; 32]));
+            [entropy.bytes::<32>(), entropy.bytes::<32>(), entropy.seed().0]
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        let [a, b, c] = draw(1);
+        assert!(a != b && b != c && a != c);
+    }
+
+    #[test]
+    fn a_seed_is_not_shown() {
+        let seed = Seed::new([0xab; 32]);
+        assert_eq!(format!("{seed:?} {:?}", Entropy::new(&seed)), "Seed(…) Entropy(…)");
+    }
+}

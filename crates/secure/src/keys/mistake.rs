@@ -1,0 +1,53 @@
+//! What is wrong with a file of keys.
+
+use core::fmt;
+use core::ops::Range;
+
+/// What is wrong in a text, where, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The bytes of the text that are wrong.
+    pub span: Range<usize>,
+    /// What is wrong with them.
+    pub message: String,
+    /// What would be right.
+    pub help: String,
+    /// Whether the line may be shown.
+    pub quote: Quote,
+}
+
+/// Whether a line may be shown to people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quote {
+    /// Nothing in it is secret.
+    Shown,
+    /// It is, or may be, a secret.
+    Hidden,
+}
+
+impl Mistake {
+    pub(crate) fn new(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { span, message: message.into(), help: help.into(), quote: Quote::Shown }
+    }
+
+    pub(crate) fn hidden(self) -> Self {
+        Self { quote: Quote::Hidden, ..self }
+    }
+
+    /// Line and column in `text`, both from 1; the column counts characters.
+    #[must_use]
+    pub fn line_column(&self, text: &str) -> (usize, usize) {
+        let end = (0..=self.span.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        let before = &text[..end.unwrap_or(0)];
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.help)
+    }
+}
+
+impl core::error::Error for Mistake {}

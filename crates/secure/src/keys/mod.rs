@@ -1,0 +1,169 @@
+//! Keys, and how people write them down.
+//!
+//! A key is 32 bytes, written as 64 hexadecimal digits; `public:` or `private:` before them says which, so that nobody hands out the wrong one.
+//! Whoever reads the files makes sure that nobody else may write to them, and, of private and shared keys, that nobody else may read them.
+
+mod file;
+mod mistake;
+mod peers;
+
+pub use file::{FileKind, private_key, private_key_file, shared_key};
+pub use mistake::{Mistake, Quote};
+pub use peers::{Check, KnownPeers, LONGEST_NAME, Name, Peer, UnusableName};
+
+use crate::entropy::{Entropy, Seed};
+use core::fmt;
+use core::str::FromStr;
+use curve25519_dalek::MontgomeryPoint;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// Length of every key in bytes.
+pub const KEY_LEN: usize = 32;
+/// What is before the digits of a public key.
+pub const PUBLIC: &str = "public:";
+/// What is before the digits of a private key.
+pub const PRIVATE: &str = "private:";
+
+/// What separates fingerprints from all other hashes (`blake3::derive_key`).
+const FINGERPRINT_CONTEXT: &str = "hopline 2026-11-25 fingerprint of a key";
+
+/// A private key of X25519. Wiped when dropped, and never shown.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct PrivateKey([u8; KEY_LEN]);
+
+/// A public key of X25519.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey([u8; KEY_LEN]);
+
+/// A secret that both ends have: 32 bytes from a generator of random numbers, never a word that somebody can guess. Wiped when dropped, and never
+/// shown.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct PreSharedKey([u8; KEY_LEN]);
+
+/// 128 bits that two people can read to each other: whoever has the same has the same key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint([u8; 16]);
+
+impl PrivateKey {
+    /// A new key.
+    #[must_use]
+    pub fn generate(seed: &Seed) -> Self {
+        Self(Entropy::new(seed).bytes())
+    }
+
+    /// The key of these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// What others are to know of it.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        PublicKey(MontgomeryPoint::mul_base_clamped(self.0).to_bytes())
+    }
+
+    pub(crate) const fn bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+}
+
+impl PublicKey {
+    /// The key of these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+
+    /// What to compare.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(PUBLIC, &self.0)
+    }
+}
+
+impl PreSharedKey {
+    /// The key of these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// What to compare. It says nothing of the key to whoever cannot guess it.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of("shared:", &self.0)
+    }
+
+    pub(crate) const fn bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+}
+
+impl Fingerprint {
+    fn of(kind: &str, key: &[u8; KEY_LEN]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(FINGERPRINT_CONTEXT);
+        let hash = hasher.update(kind.as_bytes()).update(key).finalize();
+        hasher.zeroize();
+        Self(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"))
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PUBLIC)?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = Mistake;
+
+    /// `public:` and 64 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        file::public_key(text, 0)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, pair) in self.0.chunks_exact(2).enumerate() {
+            let dash = if at == 0 { "" } else { "-" };
+            write!(f, "{dash}{:02x}{:02x}", pair[0], pair[1])?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(…)")
+    }
+}
+
+impl fmt::Debug for PreSharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PreSharedKey(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests;

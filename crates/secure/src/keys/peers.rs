@@ -1,0 +1,178 @@
+//! Who is known by which public key.
+
+use super::PublicKey;
+use super::file::{lines, public_key, words_of};
+use super::mistake::Mistake;
+use core::fmt;
+use core::ops::Range;
+use core::str::FromStr;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use thiserror::Error;
+
+/// Most bytes of a name.
+pub const LONGEST_NAME: usize = 64;
+
+/// After so many mistakes no more are looked for.
+const MOST_MISTAKES: usize = 20;
+
+/// What a peer is called: 1 to 64 printable ASCII characters without spaces, of which the first is no `#`. Host names, addresses and whatever people
+/// call their machines are such names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+/// It is no [`Name`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a name is 1 to 64 printable ASCII characters without spaces, and does not begin with #")]
+pub struct UnusableName;
+
+impl Name {
+    /// The name as it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Name {
+    type Err = UnusableName;
+
+    fn from_str(text: &str) -> Result<Self, UnusableName> {
+        let fits =
+            (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if fits && !text.starts_with('#') { Ok(Self(text.into())) } else { Err(UnusableName) }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Somebody who is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// By this name.
+    pub name: Name,
+    /// By this key.
+    pub key: PublicKey,
+    /// In this line, from 1.
+    pub line: usize,
+}
+
+/// All who are known, as a file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownPeers {
+    peers: Vec<Peer>,
+    by_name: BTreeMap<Name, usize>,
+}
+
+/// Whether a peer is who it says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check<'a> {
+    /// By this key it is known.
+    Known,
+    /// Nobody is known by this name.
+    Unknown,
+    /// By this name another key is known: somebody has made a new key for the same machine, or is another machine that says it is this one.
+    Changed(&'a Peer),
+}
+
+impl KnownPeers {
+    /// Reads a file: in each line a name and a public key, in between spaces; what begins with `#`, behind a key too, and empty lines say nothing.
+    ///
+    /// # Errors
+    /// All that is wrong, up to 20 mistakes: where, and what would be right.
+    pub fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
+        let mut known = Self::default();
+        let mut mistakes = Vec::new();
+        for (number, (at, line)) in lines(text).enumerate() {
+            if let Err(mistake) = known.take(number + 1, at, line, text) {
+                mistakes.push(mistake);
+            }
+            if mistakes.len() == MOST_MISTAKES {
+                break;
+            }
+        }
+        if mistakes.is_empty() { Ok(known) } else { Err(mistakes) }
+    }
+
+    /// The line that makes `key` known by `name`.
+    #[must_use]
+    pub fn line(name: &Name, key: &PublicKey) -> String {
+        format!("{name} {key}\n")
+    }
+
+    /// Whether whoever is called `name` may have `key`.
+    #[must_use]
+    pub fn check(&self, name: &Name, key: &PublicKey) -> Check<'_> {
+        match self.get(name) {
+            None => Check::Unknown,
+            Some(peer) if peer.key == *key => Check::Known,
+            Some(peer) => Check::Changed(peer),
+        }
+    }
+
+    /// Who is called `name`.
+    #[must_use]
+    pub fn get(&self, name: &Name) -> Option<&Peer> {
+        self.by_name.get(name).map(|at| &self.peers[*at])
+    }
+
+    /// Everybody, in the order of the file.
+    #[must_use]
+    pub fn peers(&self) -> &[Peer] {
+        &self.peers
+    }
+
+    fn take(&mut self, number: usize, at: usize, line: &str, text: &str) -> Result<(), Mistake> {
+        let mut words = words_of(at, line);
+        let Some(name) = words.next().filter(|name| !text[name.clone()].starts_with('#')) else {
+            return Ok(());
+        };
+        let key = words.next().filter(|key| !text[key.clone()].starts_with('#'));
+        let Some(key) = key else { return Err(keyless(name, text)) };
+        if let Some(more) = words.next().filter(|more| !text[more.clone()].starts_with('#')) {
+            let right = "a name, a key, and nothing else but a comment, which begins with #";
+            return Err(Mistake::new(
+                more.start..at + line.len(),
+                "there is more than a name and a key",
+                right,
+            )
+            .hidden());
+        }
+        let called = named(name.clone(), text)?;
+        let key = public_key(&text[key.clone()], key.start)?;
+        let at = self.peers.len();
+        match self.by_name.entry(called.clone()) {
+            Entry::Occupied(first) => {
+                let first = self.peers[*first.get()].line;
+                let what = format!("`{called}` is known already, from line {first}");
+                Err(Mistake::new(name, what, "one line for each name"))
+            }
+            Entry::Vacant(free) => {
+                free.insert(at);
+                self.peers.push(Peer { name: called, key, line: number });
+                Ok(())
+            }
+        }
+    }
+}
+
+fn named(span: Range<usize>, text: &str) -> Result<Name, Mistake> {
+    text[span.clone()]
+        .parse()
+        .map_err(|error: UnusableName| Mistake::new(span, "this is no name", error.to_string()).hidden())
+}
+
+/// A line of one word.
+fn keyless(word: Range<usize>, text: &str) -> Mistake {
+    const RIGHT: &str = "a name, a space, and a public key: `public:` and 64 hexadecimal digits";
+    let what = if text[word.clone()].contains(':') {
+        "there is no name before this"
+    } else {
+        "there is no key behind this name"
+    };
+    Mistake::new(word, what, RIGHT).hidden()
+}

@@ -1,0 +1,69 @@
+//! The encryption of TPA-wide, between a socket and a transport: handshakes by Noise, sealed datagrams, validation of paths, and keys that people
+//! can handle.
+//!
+//! Nothing here opens a socket, reads a clock or a file, or asks the operating system for randomness: time, bytes and
+//! [seeds](Seed) are handed in. Whoever drives it looks at [`Kind::of`](hopline_wire::secure::Kind) each datagram and gives it to the [`Opener`], the
+//! [`Answerer`], or the [`Session`] whose connection id it bears. `docs/protocols/secure.md` has the whole protocol.
+//!
+//! ```
+//! # use bytes::Bytes;
+//! # use core::net::SocketAddr;
+//! # use hopline_core::Instant;
+//! # use hopline_secure::*;
+//! # let (now, from) = (Instant::ZERO, SocketAddr::from(([10, 0, 0, 1], 4433)));
+//! // Seeds and keys come from the system's generator; these are for show.
+//! let seed = |byte| Seed::new([byte; 32]);
+//! let shared = || Credentials::Shared(PreSharedKey::new([7; 32]));
+//! let mut opener = Opener::open(now, OpenerConfig::default(), shared(), Bytes::from("mine"), &seed(1))?;
+//! let mut answerer = Answerer::new(AnswererConfig::default(), shared(), Bytes::from("theirs"), &seed(2))?;
+//!
+//! let first = opener.poll_transmit().expect("opening sends a message");
+//! answerer.handle(now, from, &mut first.to_vec());
+//! let (_, second) = answerer.poll_transmit().expect("it is answered");
+//! opener.handle(now, &second);
+//! let Some(OpenerEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
+//! assert_eq!(established.parameters, "theirs");
+//!
+//! // 12 bytes for the header, the payload, 16 for the tag.
+//! let mut datagram = [&[0; 12][..], b"hello", &[0; 16]].concat();
+//! established.session.sealer.seal(&mut datagram)?;
+//! answerer.handle(now, from, &mut datagram);
+//! let Some(AnswererEvent::Accepted(mut accepted)) = answerer.poll_event() else { panic!("not accepted") };
+//! assert_eq!(accepted.first.as_deref(), Some(&b"hello"[..]));
+//!
+//! let mut datagram = [&[0; 12][..], b"welcome", &[0; 16]].concat();
+//! accepted.established.session.sealer.seal(&mut datagram)?;
+//! let opened = established.session.unsealer.open(&mut datagram).expect("it was sealed by the peer");
+//! assert_eq!((opened.number, opened.order, &*opened.payload), (0, Order::Newest, &b"welcome"[..]));
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+
+mod aead;
+mod answerer;
+mod config;
+mod cookie;
+mod credentials;
+mod entropy;
+mod half_open;
+pub mod keys;
+mod noise;
+mod number;
+mod opener;
+mod path;
+mod replay;
+mod session;
+mod stats;
+
+#[cfg(test)]
+mod tests;
+
+pub use answerer::{Accepted, Answerer, AnswererEvent};
+pub use config::{AnswererConfig, ConfigError, OpenerConfig, PARAMETERS_MAX, PathConfig, SessionConfig};
+pub use credentials::{Credentials, Trust};
+pub use entropy::Seed;
+pub use hopline_wire::secure::{Cipher, ConnectionId, Control, Kind, Method, Reason, Versions};
+pub use keys::{Fingerprint, PreSharedKey, PrivateKey, PublicKey};
+pub use opener::{Failure, Opener, OpenerEvent};
+pub use path::{Abandoned, PathEvent, Paths};
+pub use session::{Established, Opened, Order, SealError, Sealer, Session, Unsealer};
+pub use stats::{Cause, Counts, Refusals, Refused, Rejection, Rejections};

@@ -1,0 +1,269 @@
+//! A handshake of Noise, by `snow`: primitives and randomness handed in, and what fails to be read leaves no trace.
+//!
+//! `snow` undoes a failed reading only in part: of a message whose first half is right, the key of its second half stays. A
+//! third message that was damaged in its payload would thus spoil the handshake. As everything follows from a seed, the handshake is made
+//! once more up to the point before, when the next message comes.
+
+use crate::aead::KEY_LEN;
+use crate::credentials::Credentials;
+use crate::entropy::{Entropy, Seed};
+use crate::keys::PublicKey;
+use bytes::Bytes;
+use core::fmt;
+use curve25519_dalek::MontgomeryPoint;
+use hopline_wire::secure::{Cipher, Method, Suite};
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::{CryptoResolver, RingResolver};
+use snow::types::{self, Dh, Hash, Random};
+use snow::{Builder, HandshakeState};
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Bytes that a message has at most beside its payload: an ephemeral key, a static key with its tag, a tag.
+const BESIDE: usize = 32 + 48 + 16;
+
+/// Which end of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Opener,
+    Answerer,
+}
+
+/// What a handshake follows from.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    pub(crate) role: Role,
+    pub(crate) suite: Suite,
+    pub(crate) credentials: Arc<Credentials>,
+    pub(crate) prologue: Bytes,
+    pub(crate) seed: Seed,
+}
+
+/// A handshake under way.
+pub(crate) struct Handshake {
+    setup: Setup,
+    state: State,
+    done: Vec<Step>,
+}
+
+enum State {
+    /// As after the steps that are done.
+    Clean(Box<HandshakeState>),
+    /// Something failed; to be made once more.
+    Spoilt,
+}
+
+/// What was done.
+enum Step {
+    /// This payload was written.
+    Wrote(Bytes),
+    /// This message was read.
+    Read(Bytes),
+}
+
+/// A message that is not what it should be; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unauthentic;
+
+/// The keys of both directions, and what names the handshake.
+pub(crate) struct Split {
+    pub(crate) of_opener: Zeroizing<[u8; KEY_LEN]>,
+    pub(crate) of_answerer: Zeroizing<[u8; KEY_LEN]>,
+    pub(crate) binding: [u8; 32],
+}
+
+impl Handshake {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let state = State::Clean(Box::new(setup.begin()));
+        Self { setup, state, done: Vec::new() }
+    }
+
+    /// The next message, with `payload`.
+    pub(crate) fn write(&mut self, payload: Bytes) -> Result<Bytes, Unauthentic> {
+        let mut message = vec![0; BESIDE + payload.len()];
+        let written = self.clean().write_message(&payload, &mut message);
+        let Ok(len) = written else {
+            // An exchange with a key of small order, which nobody has.
+            self.state = State::Spoilt;
+            return Err(Unauthentic);
+        };
+        message.truncate(len);
+        self.done.push(Step::Wrote(payload));
+        Ok(message.into())
+    }
+
+    /// The payload of the next message.
+    pub(crate) fn read(&mut self, message: &Bytes) -> Result<Bytes, Unauthentic> {
+        let mut payload = vec![0; message.len()];
+        let Ok(len) = self.clean().read_message(message, &mut payload) else {
+            self.state = State::Spoilt;
+            return Err(Unauthentic);
+        };
+        payload.truncate(len);
+        self.done.push(Step::Read(message.clone()));
+        Ok(payload.into())
+    }
+
+    /// Undoes the last step.
+    pub(crate) fn take_back(&mut self) {
+        self.done.pop();
+        self.state = State::Spoilt;
+    }
+
+    /// The peer's key, if its message has told it.
+    pub(crate) fn peer(&mut self) -> Option<PublicKey> {
+        let key = self.clean().get_remote_static()?;
+        Some(PublicKey::new(key.try_into().expect("keys of X25519 have 32 bytes")))
+    }
+
+    /// The keys, once all messages are there.
+    pub(crate) fn split(&mut self) -> Split {
+        let state = self.clean();
+        debug_assert!(state.is_handshake_finished(), "keys of a handshake that is not over");
+        let (of_opener, of_answerer) = state.dangerously_get_raw_split();
+        let binding = state.get_handshake_hash().try_into().expect("SHA-256 has 32 bytes");
+        Split { of_opener: Zeroizing::new(of_opener), of_answerer: Zeroizing::new(of_answerer), binding }
+    }
+
+    fn clean(&mut self) -> &mut HandshakeState {
+        if matches!(self.state, State::Spoilt) {
+            let mut state = self.setup.begin();
+            for step in &self.done {
+                const SAME: &str = "what went well goes well again: it follows from the same seed";
+                match step {
+                    Step::Wrote(payload) => {
+                        let mut message = vec![0; BESIDE + payload.len()];
+                        state.write_message(payload, &mut message).expect(SAME);
+                    }
+                    Step::Read(message) => {
+                        let mut payload = vec![0; message.len()];
+                        state.read_message(message, &mut payload).expect(SAME);
+                    }
+                }
+            }
+            self.state = State::Clean(Box::new(state));
+        }
+        match &mut self.state {
+            State::Clean(state) => state,
+            State::Spoilt => unreachable!("made anew above"),
+        }
+    }
+}
+
+impl fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handshake({:?}, {:?}, {} messages)", self.setup.role, self.setup.suite, self.done.len())
+    }
+}
+
+impl Setup {
+    fn begin(&self) -> HandshakeState {
+        const RIGHT: &str = "names, keys and primitives are those of the pattern";
+        let name = name(self.suite).parse().expect(RIGHT);
+        let resolver = Box::new(Primitives { seed: self.seed.clone() });
+        let builder = Builder::with_resolver(name, resolver).prologue(&self.prologue).expect(RIGHT);
+        let builder = match &*self.credentials {
+            Credentials::Shared(key) => builder.psk(0, key.bytes()).expect(RIGHT),
+            Credentials::Keys { private, .. } => builder.local_private_key(private.bytes()).expect(RIGHT),
+        };
+        match self.role {
+            Role::Opener => builder.build_initiator(),
+            Role::Answerer => builder.build_responder(),
+        }
+        .expect(RIGHT)
+    }
+}
+
+const fn name(suite: Suite) -> &'static str {
+    match (suite.method, suite.cipher) {
+        (Method::SharedKey, Cipher::ChaCha20Poly1305) => "Noise_NNpsk0_25519_ChaChaPoly_SHA256",
+        (Method::SharedKey, Cipher::Aes256Gcm) => "Noise_NNpsk0_25519_AESGCM_SHA256",
+        (Method::PublicKeys, Cipher::ChaCha20Poly1305) => "Noise_XX_25519_ChaChaPoly_SHA256",
+        (Method::PublicKeys, Cipher::Aes256Gcm) => "Noise_XX_25519_AESGCM_SHA256",
+    }
+}
+
+/// What Noise computes with: ciphers and hash by ring, X25519 by curve25519-dalek, and nothing random but what follows from the seed.
+struct Primitives {
+    seed: Seed,
+}
+
+impl CryptoResolver for Primitives {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(Entropy::new(&self.seed)))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        (*choice == DHChoice::Curve25519).then(|| Box::new(X25519::default()) as Box<dyn Dh>)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        RingResolver.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn types::Cipher>> {
+        RingResolver.resolve_cipher(choice)
+    }
+}
+
+impl Random for Entropy {
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), snow::Error> {
+        self.fill(bytes);
+        Ok(())
+    }
+}
+
+/// A pair of keys. The resolvers that snow brings along do not wipe theirs.
+#[derive(Default)]
+struct X25519 {
+    private: Zeroizing<[u8; KEY_LEN]>,
+    public: [u8; KEY_LEN],
+}
+
+impl Dh for X25519 {
+    fn name(&self) -> &'static str {
+        "25519"
+    }
+
+    fn pub_len(&self) -> usize {
+        KEY_LEN
+    }
+
+    fn priv_len(&self) -> usize {
+        KEY_LEN
+    }
+
+    fn set(&mut self, private: &[u8]) {
+        self.private.copy_from_slice(private);
+        self.public = MontgomeryPoint::mul_base_clamped(*self.private).to_bytes();
+    }
+
+    fn generate(&mut self, random: &mut dyn Random) -> Result<(), snow::Error> {
+        let mut private = Zeroizing::new([0; KEY_LEN]);
+        random.try_fill_bytes(&mut private[..])?;
+        self.set(&private[..]);
+        Ok(())
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn privkey(&self) -> &[u8] {
+        &self.private[..]
+    }
+
+    fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), snow::Error> {
+        let public = *public.first_chunk().ok_or(snow::Error::Dh)?;
+        let shared = Zeroizing::new(MontgomeryPoint(public).mul_clamped(*self.private).to_bytes());
+        // RFC 7748 §6.1: a public key of small order gives zeros, whatever our key.
+        if *shared == [0; KEY_LEN] {
+            return Err(snow::Error::Dh);
+        }
+        out[..KEY_LEN].copy_from_slice(&shared[..]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

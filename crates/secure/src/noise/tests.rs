@@ -1,0 +1,104 @@
+use super::*;
+use crate::credentials::Trust;
+use crate::keys::{PreSharedKey, PrivateKey};
+
+const CIPHERS: [Cipher; 2] = [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm];
+
+fn pair(suite: Suite, keys: [u8; 2]) -> [Handshake; 2] {
+    let roles = [(Role::Opener, keys[0]), (Role::Answerer, keys[1])];
+    roles.map(|(role, key)| {
+        let credentials = Arc::new(match suite.method {
+            Method::SharedKey => Credentials::Shared(PreSharedKey::new([key; 32])),
+            Method::PublicKeys => {
+                Credentials::Keys { private: PrivateKey::new([key; 32]), trust: Trust::Anyone }
+            }
+        });
+        let seed = Seed::new([100 + key; 32]);
+        let seed = if role == Role::Opener { seed } else { Entropy::new(&seed).seed() };
+        let prologue = Bytes::from_static(b"prologue");
+        Handshake::new(Setup { role, suite, credentials, prologue, seed })
+    })
+}
+
+fn payload(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+#[test]
+fn both_ends_of_public_keys_come_to_the_same() {
+    for cipher in CIPHERS {
+        let [mut a, mut b] = pair(Suite { method: Method::PublicKeys, cipher }, [1, 2]);
+        let first = a.write(payload("")).unwrap();
+        assert_eq!(b.read(&first), Ok(payload("")));
+        let second = b.write(payload("two")).unwrap();
+        assert_eq!(a.read(&second), Ok(payload("two")));
+        let third = a.write(payload("three")).unwrap();
+        assert_eq!(b.read(&third), Ok(payload("three")));
+        assert_eq!(a.peer(), Some(PrivateKey::new([2; 32]).public()));
+        assert_eq!(b.peer(), Some(PrivateKey::new([1; 32]).public()));
+        let [a, b] = [a.split(), b.split()];
+        assert!(a.of_opener == b.of_opener && a.of_answerer == b.of_answerer && a.binding == b.binding);
+        assert!(a.of_opener != a.of_answerer);
+    }
+}
+
+#[test]
+fn both_ends_of_a_shared_key_come_to_the_same_and_others_do_not() {
+    for cipher in CIPHERS {
+        let suite = Suite { method: Method::SharedKey, cipher };
+        let [mut a, mut b] = pair(suite, [1, 1]);
+        let first = a.write(payload("one")).unwrap();
+        assert_eq!(b.read(&first), Ok(payload("one")));
+        let second = b.write(payload("two")).unwrap();
+        assert_eq!(a.read(&second), Ok(payload("two")));
+        assert_eq!(a.split().of_opener, b.split().of_opener);
+        assert_eq!((a.peer(), b.peer()), (None, None));
+        let [mut a, mut b] = pair(suite, [1, 2]);
+        assert_eq!(b.read(&a.write(payload("one")).unwrap()), Err(Unauthentic));
+    }
+}
+
+/// Which `snow` alone does not stand: see the top of the module.
+#[test]
+fn a_damaged_message_leaves_no_trace_wherever_it_is_damaged() {
+    for cipher in CIPHERS {
+        let [mut a, mut b] = pair(Suite { method: Method::PublicKeys, cipher }, [1, 2]);
+        b.read(&a.write(payload("")).unwrap()).unwrap();
+        let second = b.write(payload("two")).unwrap();
+        a.read(&second).unwrap();
+        let third = a.write(payload("three")).unwrap();
+        for at in 0..third.len() {
+            let mut damaged = third.to_vec();
+            damaged[at] ^= 1;
+            assert_eq!(b.read(&damaged.into()), Err(Unauthentic), "byte {at}");
+        }
+        for len in 0..third.len() {
+            assert_eq!(b.read(&third.slice(..len)), Err(Unauthentic), "{len} bytes");
+        }
+        assert_eq!(b.read(&third), Ok(payload("three")));
+        assert_eq!(a.split().binding, b.split().binding);
+    }
+}
+
+#[test]
+fn a_step_that_is_taken_back_can_be_taken_again() {
+    let [mut a, mut b] = pair(Suite { method: Method::PublicKeys, cipher: Cipher::Aes256Gcm }, [1, 2]);
+    b.read(&a.write(payload("")).unwrap()).unwrap();
+    let second = b.write(payload("two")).unwrap();
+    a.read(&second).unwrap();
+    a.take_back();
+    assert_eq!(a.peer(), None);
+    assert_eq!(a.read(&second), Ok(payload("two")));
+}
+
+#[test]
+fn keys_of_small_order_are_refused() {
+    let [_, mut b] = pair(Suite { method: Method::PublicKeys, cipher: Cipher::Aes256Gcm }, [1, 2]);
+    let mut one = [0; 32];
+    one[0] = 1;
+    for small in [[0; 32], one] {
+        b.read(&Bytes::copy_from_slice(&small)).unwrap();
+        assert_eq!(b.write(payload("two")), Err(Unauthentic));
+        b.take_back();
+    }
+}

@@ -1,0 +1,376 @@
+//! The end that opens a connection: sends messages until they are answered.
+
+use crate::config::{ConfigError, OpenerConfig, PARAMETERS_MAX};
+use crate::credentials::Credentials;
+use crate::entropy::{Entropy, Seed};
+use crate::keys::PublicKey;
+use crate::noise::{Handshake, Role, Setup};
+use crate::session::{Agreed, Established, Session};
+use crate::stats::{Refusals, Refused};
+use bytes::{Buf, Bytes};
+use hopline_core::{Duration, Instant};
+use hopline_wire::secure::{ConnectionId, Cookie, Message, Method, Reason, Suite, Versions};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How often a message is sent at once because cookies came, before its timer must run out.
+const COOKIES_PER_WAIT: u8 = 3;
+
+/// After something that nobody proves (a refusal, a stranger's answer) a handshake goes on for this many tries: whoever listens to a radio can say such
+/// things, and the right answer may yet come.
+const TRIES_AFTER_HINT: u8 = 2;
+
+/// Opens a connection. One input, then all outputs, as [the contract](hopline_core::machine) says.
+#[derive(Debug)]
+pub struct Opener {
+    config: OpenerConfig,
+    credentials: Arc<Credentials>,
+    parameters: Bytes,
+    local: ConnectionId,
+    suite: Suite,
+    handshake: Handshake,
+    first: Bytes,
+    cookie: Option<Cookie>,
+    state: State,
+    /// When the message is sent again, and how often it may be.
+    again_at: Instant,
+    wait: Duration,
+    tries_left: u8,
+    cookies_left: u8,
+    /// When the first message was sent, if it was sent once (Karn's rule).
+    sent_once_at: Option<Instant>,
+    hint: Option<Failure>,
+    transmits: VecDeque<Bytes>,
+    events: VecDeque<OpenerEvent>,
+    refusals: Refusals,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The first message is sent until the second one comes.
+    AwaitingSecond,
+    /// This third message is sent until a sealed datagram shows that it has come.
+    AwaitingProof(Bytes),
+    /// Nothing more is sent.
+    Over,
+}
+
+/// What an opener tells.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
+pub enum OpenerEvent {
+    /// Datagrams can be sealed and opened. Send one at once, be it empty, and again until one comes back: with a shared key it is what makes the
+    /// answerer accept. The machine must live on, and be told by [`Opener::prove`] of the first datagram that was opened.
+    Completed(Established),
+    /// There will be no connection; if it was completed, the answerer does not know of it.
+    Failed(Failure),
+}
+
+/// Why a connection was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// Nobody answers: nobody is there, or its shared key is another.
+    #[error("no answer: nobody is there, or the shared keys differ")]
+    NoAnswer,
+    /// Somebody refused, and whether it was the answerer nobody knows.
+    #[error("refused: {}; it speaks versions {} to {}", match reason {
+        Reason::Version => "there is no common version",
+        Reason::Method => "one end has a shared key, the other a key of its own",
+    }, versions.oldest, versions.newest)]
+    Refused {
+        /// Why.
+        reason: Reason,
+        /// What it speaks.
+        versions: Versions,
+    },
+    /// Somebody with another key answered.
+    #[error("somebody else answered, whose fingerprint is {}", .0.fingerprint())]
+    WrongPeer(PublicKey),
+    /// The last message was sent, and nothing shows that it came.
+    #[error("the answerer fell silent before the handshake was over")]
+    Unproven,
+}
+
+impl Opener {
+    /// Opens a connection; drain the outputs. `parameters` is what the peer's transport is to know; nobody else sees it, except that with a shared key
+    /// whoever learns that key later can read it.
+    ///
+    /// # Errors
+    /// A setting out of its range, or more than 256 bytes of parameters.
+    pub fn open(
+        now: Instant,
+        config: OpenerConfig,
+        credentials: Credentials,
+        parameters: Bytes,
+        seed: &Seed,
+    ) -> Result<Self, ConfigError> {
+        config.validate()?;
+        if parameters.len() > PARAMETERS_MAX {
+            return Err(ConfigError::Parameters(parameters.len()));
+        }
+        let mut entropy = Entropy::new(seed);
+        let credentials = Arc::new(credentials);
+        let local = draw_id(&mut entropy);
+        let suite = Suite { method: credentials.method(), cipher: config.cipher };
+        let prologue = prologue(suite, config.versions, local, config.session.rekey_after);
+        let setup = Setup {
+            role: Role::Opener,
+            suite,
+            credentials: credentials.clone(),
+            prologue,
+            seed: entropy.seed(),
+        };
+        let mut handshake = Handshake::new(setup);
+        let payload = match suite.method {
+            Method::SharedKey => parameters.clone(),
+            Method::PublicKeys => Bytes::new(),
+        };
+        let first = handshake.write(payload).expect("a first message needs nothing of the peer");
+        let mut opener = Self {
+            config,
+            credentials,
+            parameters,
+            local,
+            suite,
+            handshake,
+            first,
+            cookie: None,
+            state: State::AwaitingSecond,
+            again_at: now + config.first_wait,
+            wait: config.first_wait,
+            tries_left: config.tries - 1,
+            cookies_left: COOKIES_PER_WAIT,
+            sent_once_at: Some(now),
+            hint: None,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            refusals: Refusals::default(),
+        };
+        opener.send();
+        Ok(opener)
+    }
+
+    /// The id by which datagrams for this connection are known.
+    #[must_use]
+    pub const fn local_id(&self) -> ConnectionId {
+        self.local
+    }
+
+    /// What was made nothing of, and why.
+    #[must_use]
+    pub const fn refusals(&self) -> &Refusals {
+        &self.refusals
+    }
+
+    /// Takes a datagram of a handshake.
+    pub fn handle(&mut self, now: Instant, datagram: &Bytes) {
+        if let Err(refused) = self.try_handle(now, datagram) {
+            self.refusals.add(refused);
+        }
+    }
+
+    /// A sealed datagram of this connection was opened: the answerer has all it needs.
+    pub fn prove(&mut self) {
+        if matches!(self.state, State::AwaitingProof(_)) {
+            self.state = State::Over;
+        }
+    }
+
+    /// Takes the passing of time.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if matches!(self.state, State::Over) || now < self.again_at {
+            return;
+        }
+        if self.tries_left == 0 {
+            let failure = match self.state {
+                State::AwaitingProof(_) => Failure::Unproven,
+                State::AwaitingSecond | State::Over => self.hint.unwrap_or(Failure::NoAnswer),
+            };
+            self.state = State::Over;
+            self.events.push_back(OpenerEvent::Failed(failure));
+            return;
+        }
+        self.tries_left -= 1;
+        self.wait = self.wait.saturating_mul(2).min(self.config.longest_wait);
+        self.again_at = now + self.wait;
+        self.cookies_left = COOKIES_PER_WAIT;
+        self.sent_once_at = None;
+        self.send();
+    }
+
+    /// The next datagram to send to the answerer.
+    #[must_use]
+    pub fn poll_transmit(&mut self) -> Option<Bytes> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<OpenerEvent> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        (!matches!(self.state, State::Over)).then_some(self.again_at)
+    }
+
+    fn send(&mut self) {
+        let datagram = match &self.state {
+            State::AwaitingSecond => Message::First {
+                suite: self.suite,
+                versions: self.config.versions,
+                opener: self.local,
+                cookie: self.cookie,
+                noise: self.first.clone(),
+            }
+            .to_bytes(),
+            State::AwaitingProof(third) => third.clone(),
+            State::Over => return,
+        };
+        self.transmits.push_back(datagram);
+    }
+
+    fn try_handle(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Refused> {
+        let message = Message::parse(datagram).map_err(|_| Refused::Malformed)?;
+        let opener = match message {
+            Message::Retry { opener, .. }
+            | Message::Second { opener, .. }
+            | Message::Refusal { opener, .. } => opener,
+            Message::First { .. } | Message::Third { .. } => return Err(Refused::Malformed),
+        };
+        if opener != self.local {
+            return Err(Refused::Unknown);
+        }
+        if !matches!(self.state, State::AwaitingSecond) {
+            return Err(Refused::Late);
+        }
+        match message {
+            Message::Retry { cookie, .. } => self.on_retry(now, cookie),
+            Message::Second { noise, .. } => self.on_second(now, &noise),
+            Message::Refusal { reason, versions, .. } => {
+                self.suspect(Failure::Refused { reason, versions });
+                Ok(())
+            }
+            Message::First { .. } | Message::Third { .. } => unreachable!("refused above"),
+        }
+    }
+
+    fn on_retry(&mut self, now: Instant, cookie: Cookie) -> Result<(), Refused> {
+        if self.cookies_left == 0 || self.cookie == Some(cookie) {
+            return Err(Refused::Late);
+        }
+        self.cookies_left -= 1;
+        self.cookie = Some(cookie);
+        self.again_at = now + self.wait;
+        self.sent_once_at = self.sent_once_at.map(|_| now);
+        self.send();
+        Ok(())
+    }
+
+    fn on_second(&mut self, now: Instant, noise: &Bytes) -> Result<(), Refused> {
+        let payload = self.handshake.read(noise).map_err(|_| Refused::Unauthentic)?;
+        let peer = self.handshake.peer();
+        if !self.credentials.believes(peer) {
+            self.handshake.take_back();
+            if let Some(peer) = peer {
+                self.suspect(Failure::WrongPeer(peer));
+            }
+            return Err(Refused::Stranger);
+        }
+        let Some(answer) = Answer::parse(payload).filter(|answer| self.allows(answer)) else {
+            self.handshake.take_back();
+            return Err(Refused::Improper);
+        };
+        let third = match self.suite.method {
+            Method::SharedKey => None,
+            Method::PublicKeys => {
+                let Ok(noise) = self.handshake.write(self.parameters.clone()) else {
+                    self.handshake.take_back();
+                    return Err(Refused::Unauthentic);
+                };
+                Some(Message::Third { answerer: answer.id, noise }.to_bytes())
+            }
+        };
+        self.complete(now, answer, peer, third);
+        Ok(())
+    }
+
+    fn complete(&mut self, now: Instant, answer: Answer, peer: Option<PublicKey>, third: Option<Bytes>) {
+        let split = self.handshake.split();
+        let round_trip = self.sent_once_at.map(|sent| now.since(sent));
+        let session = Session::new(&Agreed {
+            cipher: self.suite.cipher,
+            config: self.config.session,
+            local: self.local,
+            remote: answer.id,
+            sending: split.of_opener,
+            receiving: split.of_answerer,
+        });
+        self.state = third.map_or(State::Over, State::AwaitingProof);
+        self.wait = self.config.first_wait;
+        self.again_at = now + self.wait;
+        self.tries_left = self.config.tries - 1;
+        self.send();
+        self.events.push_back(OpenerEvent::Completed(Established {
+            session,
+            version: answer.version,
+            parameters: answer.parameters,
+            peer,
+            binding: split.binding,
+            round_trip,
+        }));
+    }
+
+    fn allows(&self, answer: &Answer) -> bool {
+        let versions = self.config.versions;
+        (versions.oldest..=versions.newest).contains(&answer.version)
+            && answer.parameters.len() <= PARAMETERS_MAX
+    }
+
+    /// Somebody says so. If nothing better comes, it is why there is no connection.
+    fn suspect(&mut self, failure: Failure) {
+        self.hint = Some(failure);
+        self.tries_left = self.tries_left.min(TRIES_AFTER_HINT);
+    }
+}
+
+/// The payload of a second message.
+pub(crate) struct Answer {
+    pub(crate) version: u8,
+    pub(crate) id: ConnectionId,
+    pub(crate) parameters: Bytes,
+}
+
+impl Answer {
+    fn parse(mut payload: Bytes) -> Option<Self> {
+        let head: [u8; 9] = *payload.first_chunk()?;
+        payload.advance(head.len());
+        let id = ConnectionId::new(*head.last_chunk()?)?;
+        Some(Self { version: head[0], id, parameters: payload })
+    }
+
+    pub(crate) fn emit(&self) -> Bytes {
+        [&[self.version][..], &self.id.bytes(), &self.parameters].concat().into()
+    }
+}
+
+/// What both ends hash before all messages, so that whoever changes any of it is found out.
+pub(crate) fn prologue(suite: Suite, versions: Versions, opener: ConnectionId, rekey_after: u64) -> Bytes {
+    let mut prologue = b"TPA-wide".to_vec();
+    prologue.extend_from_slice(&[suite.byte(), versions.newest, versions.oldest]);
+    prologue.extend_from_slice(&opener.bytes());
+    prologue.extend_from_slice(&rekey_after.to_be_bytes());
+    prologue.into()
+}
+
+/// A connection id that nobody can predict.
+pub(crate) fn draw_id(entropy: &mut Entropy) -> ConnectionId {
+    loop {
+        if let Some(id) = ConnectionId::new(entropy.bytes()) {
+            return id;
+        }
+    }
+}

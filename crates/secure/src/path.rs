@@ -1,0 +1,244 @@
+//! Where the peer is: a new address is used once it has shown that the peer receives there (RFC 9000 §8.2, §9).
+
+use crate::config::{ConfigError, PathConfig};
+use crate::entropy::{Entropy, Seed};
+use crate::session::{Order, Sealer};
+use core::net::SocketAddr;
+use hopline_core::{Duration, Instant};
+use hopline_wire::secure::{CONTROL_LEN, Control};
+use std::collections::VecDeque;
+
+/// Of how many addresses at a time it is found out whether the peer receives there.
+const CANDIDATES: usize = 4;
+
+/// Most responses that wait to be sent.
+const RESPONSES: usize = 4;
+
+/// How many times as much as came from an address is sent there before it is validated (RFC 9000 §8.1).
+const AMPLIFICATION: u64 = 3;
+
+/// The least that a datagram with a control frame takes.
+const LEAST: u64 = (Sealer::OVERHEAD + CONTROL_LEN) as u64;
+
+/// The addresses of a peer. Only what [`Unsealer::open`](crate::Unsealer::open) has opened may be told to it, so that nobody else can move a connection.
+#[derive(Debug)]
+pub struct Paths {
+    config: PathConfig,
+    active: SocketAddr,
+    candidates: Vec<Candidate>,
+    responses: VecDeque<(SocketAddr, [u8; 8])>,
+    events: VecDeque<PathEvent>,
+    entropy: Entropy,
+}
+
+/// An address where the peer may be.
+#[derive(Debug)]
+struct Candidate {
+    address: SocketAddr,
+    challenge: [u8; 8],
+    received: u64,
+    sent: u64,
+    tries_left: u8,
+    wait: Duration,
+    /// When it is challenged (again), or given up.
+    due: Instant,
+    /// When it was challenged, if it was once.
+    challenged_once_at: Option<Instant>,
+}
+
+/// What became of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathEvent {
+    /// The peer receives there: from now on everything is sent there.
+    Moved {
+        /// Where it was.
+        from: SocketAddr,
+        /// Where it is.
+        to: SocketAddr,
+        /// A round trip on the new path, if one was measured.
+        round_trip: Option<Duration>,
+    },
+    /// The peer did not show that it receives there.
+    Abandoned {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        reason: Abandoned,
+    },
+}
+
+/// Why an address was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Abandoned {
+    /// All challenges were in vain.
+    Silent,
+    /// The peer has sent from the old address again.
+    Returned,
+    /// Newer addresses have taken its place.
+    Displaced,
+}
+
+impl Paths {
+    /// A peer that has shown in the handshake that it receives at `active`.
+    ///
+    /// # Errors
+    /// A setting out of its range.
+    pub fn new(config: PathConfig, active: SocketAddr, seed: &Seed) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self {
+            config,
+            active,
+            candidates: Vec::new(),
+            responses: VecDeque::new(),
+            events: VecDeque::new(),
+            entropy: Entropy::new(seed),
+        })
+    }
+
+    /// Where everything but control frames is sent.
+    #[must_use]
+    pub const fn active(&self) -> SocketAddr {
+        self.active
+    }
+
+    /// Addresses of which it is being found out whether the peer receives there.
+    pub fn candidates(&self) -> impl Iterator<Item = SocketAddr> {
+        self.candidates.iter().map(|candidate| candidate.address)
+    }
+
+    /// A datagram of `len` bytes from this address was opened.
+    pub fn heard(&mut self, now: Instant, from: SocketAddr, len: usize, order: Order) {
+        if from == self.active {
+            if order == Order::Newest {
+                // RFC 9000 §9.3.3: whoever has copied datagrams to move us cannot keep the peer from going on where it is.
+                self.abandon_all(Abandoned::Returned);
+            }
+        } else if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.address == from)
+        {
+            candidate.received += len as u64;
+        } else if order == Order::Newest {
+            self.consider(now, from, len);
+        }
+    }
+
+    /// A datagram from this address, already [`heard`](Self::heard), had this control frame in it.
+    pub fn handle(&mut self, now: Instant, from: SocketAddr, control: Control) {
+        match control {
+            Control::Challenge(challenge) => {
+                let known = from == self.active || self.candidates().any(|candidate| candidate == from);
+                if known && self.responses.len() < RESPONSES {
+                    self.responses.push_back((from, challenge));
+                }
+            }
+            Control::Response(response) => {
+                let answered = self.candidates.iter().position(|candidate| {
+                    candidate.challenge == response && candidate.tries_left < self.config.tries
+                });
+                if let Some(at) = answered {
+                    self.move_to(now, at);
+                }
+            }
+        }
+    }
+
+    /// A datagram of `len` bytes was sent there.
+    pub fn sent(&mut self, to: SocketAddr, len: usize) {
+        if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.address == to) {
+            candidate.sent += len as u64;
+        }
+    }
+
+    /// Bytes that may be sent there: any number to where the peer is; three times as many as came, less what was sent, to where it may be; none to
+    /// anywhere else.
+    #[must_use]
+    pub fn allowance(&self, to: SocketAddr) -> u64 {
+        if to == self.active {
+            return u64::MAX;
+        }
+        let candidate = self.candidates.iter().find(|candidate| candidate.address == to);
+        candidate.map_or(0, Candidate::allowance)
+    }
+
+    /// The next control frame to send, and where to: in a datagram of no more than [`allowance`](Self::allowance) bytes, which is then told to
+    /// [`sent`](Self::sent) before anything else.
+    #[must_use]
+    pub fn poll_control(&mut self, now: Instant) -> Option<(SocketAddr, Control)> {
+        while let Some((to, response)) = self.responses.pop_front() {
+            if self.allowance(to) >= LEAST {
+                return Some((to, Control::Response(response)));
+            }
+        }
+        let tries = self.config.tries;
+        let ready = |candidate: &&mut Candidate| {
+            candidate.due <= now && candidate.tries_left > 0 && candidate.allowance() >= LEAST
+        };
+        let candidate = self.candidates.iter_mut().find(ready)?;
+        candidate.challenged_once_at = (candidate.tries_left == tries).then_some(now);
+        candidate.wait =
+            if candidate.tries_left == tries { candidate.wait } else { candidate.wait.saturating_mul(2) };
+        candidate.tries_left -= 1;
+        candidate.due = now + candidate.wait;
+        Some((candidate.address, Control::Challenge(candidate.challenge)))
+    }
+
+    /// Takes the passing of time; then [`poll_control`](Self::poll_control) may have something.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let silent = |candidate: &mut Candidate| {
+            candidate.due <= now && (candidate.tries_left == 0 || candidate.allowance() < LEAST)
+        };
+        let gone = self.candidates.extract_if(.., silent);
+        let told = gone.map(|gone| PathEvent::Abandoned { address: gone.address, reason: Abandoned::Silent });
+        self.events.extend(told);
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.candidates.iter().map(|candidate| candidate.due).min()
+    }
+
+    /// What became of an address.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<PathEvent> {
+        self.events.pop_front()
+    }
+
+    fn consider(&mut self, now: Instant, address: SocketAddr, len: usize) {
+        if self.candidates.len() == CANDIDATES {
+            let address = self.candidates.remove(0).address;
+            self.events.push_back(PathEvent::Abandoned { address, reason: Abandoned::Displaced });
+        }
+        self.candidates.push(Candidate {
+            address,
+            challenge: self.entropy.bytes(),
+            received: len as u64,
+            sent: 0,
+            tries_left: self.config.tries,
+            wait: self.config.first_wait,
+            due: now,
+            challenged_once_at: None,
+        });
+    }
+
+    fn move_to(&mut self, now: Instant, at: usize) {
+        let reached = self.candidates.swap_remove(at);
+        let round_trip = reached.challenged_once_at.map(|challenged| now.since(challenged));
+        let from = core::mem::replace(&mut self.active, reached.address);
+        self.events.push_back(PathEvent::Moved { from, to: reached.address, round_trip });
+        self.abandon_all(Abandoned::Displaced);
+    }
+
+    fn abandon_all(&mut self, reason: Abandoned) {
+        let gone = self.candidates.drain(..);
+        self.events.extend(gone.map(|gone| PathEvent::Abandoned { address: gone.address, reason }));
+    }
+}
+
+impl Candidate {
+    fn allowance(&self) -> u64 {
+        self.received.saturating_mul(AMPLIFICATION).saturating_sub(self.sent)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use super::*;
+
+const OLD: ([u8; 4], u16) = ([10, 0, 0, 1], 1000);
+const NEW: ([u8; 4], u16) = ([10, 0, 0, 2], 2000);
+
+fn address(of: ([u8; 4], u16)) -> SocketAddr {
+    SocketAddr::from(of)
+}
+
+fn paths() -> Paths {
+    Paths::new(PathConfig::default(), address(OLD), &Seed::new([1; 32])).unwrap()
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// The challenge that is to be sent now, and where to; it was sent in a datagram of the least length.
+#[track_caller]
+fn challenge(paths: &mut Paths, now: Instant) -> (SocketAddr, [u8; 8]) {
+    match paths.poll_control(now) {
+        Some((to, Control::Challenge(challenge))) => {
+            paths.sent(to, LEAST as usize);
+            (to, challenge)
+        }
+        other => panic!("{other:?} is no challenge"),
+    }
+}
+
+#[test]
+fn a_new_address_is_used_once_it_has_answered() {
+    let mut paths = paths();
+    paths.heard(at(0), address(NEW), 100, Order::Newest);
+    let (to, content) = challenge(&mut paths, at(0));
+    assert_eq!((to, paths.active()), (address(NEW), address(OLD)));
+    assert_eq!(paths.poll_control(at(0)), None);
+    assert_eq!(paths.allowance(address(OLD)), u64::MAX, "the old path stays usable");
+    paths.handle(at(80), address(NEW), Control::Response(content));
+    let round_trip = Some(Duration::from_millis(80));
+    let moved = PathEvent::Moved { from: address(OLD), to: address(NEW), round_trip };
+    assert_eq!(paths.poll_event(), Some(moved));
+    assert_eq!(paths.active(), address(NEW));
+    assert_eq!((paths.allowance(address(NEW)), paths.allowance(address(OLD))), (u64::MAX, 0));
+    assert_eq!((paths.poll_timeout(), paths.poll_event()), (None, None));
+}
+
+#[test]
+fn until_then_three_times_as_much_is_sent_as_came() {
+    let mut paths = paths();
+    paths.heard(at(0), address(NEW), 28, Order::Newest);
+    assert_eq!(paths.allowance(address(NEW)), 84);
+    challenge(&mut paths, at(0));
+    assert_eq!(paths.allowance(address(NEW)), 84 - 37);
+    challenge(&mut paths, at(300));
+    assert_eq!(paths.allowance(address(NEW)), 84 - 74);
+    assert_eq!(paths.poll_control(at(900)), None, "ten bytes are too few for a challenge");
+    paths.heard(at(901), address(NEW), 40, Order::Older);
+    assert_eq!(paths.allowance(address(NEW)), 3 * 68 - 74);
+    challenge(&mut paths, at(901));
+}
+
+#[test]
+fn challenges_are_repeated_at_growing_intervals_and_then_given_up() {
+    let mut paths = paths();
+    paths.heard(at(0), address(NEW), 1000, Order::Newest);
+    let mut sent = Vec::new();
+    while let Some(due) = paths.poll_timeout() {
+        paths.handle_timeout(due);
+        if let Some((to, Control::Challenge(_))) = paths.poll_control(due) {
+            assert_eq!(to, address(NEW));
+            sent.push(due.as_nanos() / 1_000_000);
+        }
+    }
+    assert_eq!(sent, [0, 300, 900, 2100, 4500]);
+    let silent = PathEvent::Abandoned { address: address(NEW), reason: Abandoned::Silent };
+    assert_eq!(paths.poll_event(), Some(silent));
+    assert_eq!((paths.active(), paths.allowance(address(NEW))), (address(OLD), 0));
+}
+
+#[test]
+fn a_wrong_response_moves_nobody() {
+    let mut paths = paths();
+    paths.heard(at(0), address(NEW), 100, Order::Newest);
+    paths.handle(at(1), address(NEW), Control::Response([0; 8]));
+    let (_, content) = challenge(&mut paths, at(1));
+    let mut wrong = content;
+    wrong[7] ^= 1;
+    paths.handle(at(2), address(NEW), Control::Response(wrong));
+    assert_eq!((paths.active(), paths.poll_event()), (address(OLD), None));
+}
+
+#[test]
+fn what_is_late_moves_nobody() {
+    let mut paths = paths();
+    paths.heard(at(0), address(NEW), 100, Order::Older);
+    assert_eq!((paths.poll_control(at(0)), paths.poll_timeout()), (None, None));
+    assert_eq!(paths.allowance(address(NEW)), 0);
+}
+
+#[test]
+fn a_peer_that_goes_on_where_it_was_is_believed() {
+    let mut paths = paths();
+    paths.heard(at(0), address(NEW), 100, Order::Newest);
+    let (_, content) = challenge(&mut paths, at(0));
+    paths.heard(at(10), address(OLD), 100, Order::Newest);
+    let returned = PathEvent::Abandoned { address: address(NEW), reason: Abandoned::Returned };
+    assert_eq!(paths.poll_event(), Some(returned));
+    paths.handle(at(20), address(NEW), Control::Response(content));
+    assert_eq!((paths.active(), paths.poll_event()), (address(OLD), None));
+}
+
+#[test]
+fn a_challenge_is_answered_where_it_came_from() {
+    let mut paths = paths();
+    paths.heard(at(0), address(OLD), 37, Order::Newest);
+    paths.handle(at(0), address(OLD), Control::Challenge([5; 8]));
+    assert_eq!(paths.poll_control(at(0)), Some((address(OLD), Control::Response([5; 8]))));
+    paths.handle(at(1), address(NEW), Control::Challenge([6; 8]));
+    assert_eq!(paths.poll_control(at(1)), None, "nothing is known of that address");
+    for _ in 0..1000 {
+        paths.handle(at(2), address(OLD), Control::Challenge([7; 8]));
+    }
+    let answers = std::iter::from_fn(|| paths.poll_control(at(2))).count();
+    assert_eq!(answers, RESPONSES, "bounded");
+}
+
+#[test]
+fn many_addresses_at_once_are_bounded_and_the_newest_are_kept() {
+    let mut paths = paths();
+    for port in 0..100 {
+        paths.heard(at(0), address(([10, 0, 0, 3], port)), 100, Order::Newest);
+    }
+    let kept: Vec<u16> = paths.candidates().map(|candidate| candidate.port()).collect();
+    assert_eq!(kept, [96, 97, 98, 99]);
+    let mut challenges: Vec<[u8; 8]> = (0..4).map(|_| challenge(&mut paths, at(0)).1).collect();
+    challenges.dedup();
+    assert_eq!(challenges.len(), 4, "each has its own");
+}
+
+#[test]
+fn equal_seeds_give_equal_challenges() {
+    let draw = || {
+        let mut paths = paths();
+        paths.heard(at(0), address(NEW), 100, Order::Newest);
+        challenge(&mut paths, at(0))
+    };
+    assert_eq!(draw(), draw());
+}

@@ -1,0 +1,128 @@
+//! Which numbers have come: each is taken once, and those too far behind the highest not at all.
+
+/// Numbers in a word.
+const WORD: u64 = 64;
+
+/// A bitmap of the numbers up to the highest, as a ring of words (RFC 6479).
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    /// Bit `n % 64` of word `n / 64 % len` is set if `n` has come. A power of two of words, and more than the window is wide: the highest
+    /// number's is only partly in use.
+    words: Box<[u64]>,
+    width: u64,
+    highest: Option<u64>,
+}
+
+/// Whether a number may be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Higher than all before.
+    Newest,
+    /// Lower, and not there yet.
+    Late,
+    /// It has come before.
+    Repeated,
+    /// Too far behind to know.
+    TooOld,
+}
+
+impl Window {
+    /// A window of `width` numbers, a multiple of 64.
+    pub(crate) fn new(width: u32) -> Self {
+        let width = u64::from(width);
+        let words = (width / WORD + 1).next_power_of_two();
+        Self { words: vec![0; words as usize].into(), width, highest: None }
+    }
+
+    /// The highest that was taken.
+    pub(crate) const fn highest(&self) -> Option<u64> {
+        self.highest
+    }
+
+    /// Where `number` stands.
+    pub(crate) fn place(&self, number: u64) -> Place {
+        let Some(highest) = self.highest else { return Place::Newest };
+        if number > highest {
+            return Place::Newest;
+        }
+        if highest - number >= self.width {
+            return Place::TooOld;
+        }
+        let (word, bit) = self.position(number);
+        if self.words[word] & bit == 0 { Place::Late } else { Place::Repeated }
+    }
+
+    /// `number`, which is newest or late, has come.
+    pub(crate) fn take(&mut self, number: u64) {
+        if self.highest.is_none_or(|highest| number > highest) {
+            let last = self.highest.map_or(0, |highest| highest / WORD);
+            let skipped = (number / WORD - last).min(self.words.len() as u64);
+            for step in 1..=skipped {
+                let (word, _) = self.position((last + step) * WORD);
+                self.words[word] = 0;
+            }
+            self.highest = Some(number);
+        }
+        let (word, bit) = self.position(number);
+        self.words[word] |= bit;
+    }
+
+    fn position(&self, number: u64) -> (usize, u64) {
+        let mask = self.words.len() as u64 - 1;
+        (((number / WORD) & mask) as usize, 1 << (number % WORD))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_whole_window_may_come_in_reverse() {
+        let mut window = Window::new(1024);
+        for number in (0..1024).rev() {
+            assert!(matches!(window.place(number), Place::Late | Place::Newest), "{number}");
+            window.take(number);
+        }
+        assert!((0..1024).all(|number| window.place(number) == Place::Repeated));
+        window.take(1024);
+        assert_eq!(window.place(0), Place::TooOld);
+        assert_eq!(window.place(1), Place::Repeated);
+    }
+
+    #[test]
+    fn a_leap_forgets_what_is_behind() {
+        let mut window = Window::new(1024);
+        window.take(5);
+        window.take(1 << 40);
+        assert_eq!(window.place(5), Place::TooOld);
+        assert_eq!(window.place((1 << 40) - 1024), Place::TooOld);
+        assert!((1..1024).all(|back| window.place((1 << 40) - back) == Place::Late));
+        assert_eq!(window.place(1 << 40), Place::Repeated);
+    }
+
+    proptest! {
+        /// Against a set that forgets nothing.
+        #[test]
+        fn each_number_is_taken_once(numbers in prop::collection::vec(0..5000u64, 1..400), scale in 1..40u64) {
+            let mut window = Window::new(1024);
+            let mut taken = BTreeSet::new();
+            for number in numbers.into_iter().map(|number| number * scale) {
+                let expected = match taken.last() {
+                    Some(&highest) if number > highest => Place::Newest,
+                    None => Place::Newest,
+                    Some(&highest) if highest - number >= 1024 => Place::TooOld,
+                    Some(_) if taken.contains(&number) => Place::Repeated,
+                    Some(_) => Place::Late,
+                };
+                prop_assert_eq!(window.place(number), expected);
+                if matches!(expected, Place::Newest | Place::Late) {
+                    window.take(number);
+                    taken.insert(number);
+                }
+            }
+        }
+    }
+}

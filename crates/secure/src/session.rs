@@ -1,0 +1,261 @@
+//! A connection whose handshake is over: datagrams are sealed and opened where they stand.
+
+use crate::aead::{KEY_LEN, Key};
+use crate::config::SessionConfig;
+use crate::keys::PublicKey;
+use crate::number::rebuild;
+use crate::replay::{Place, Window};
+use crate::stats::{Rejection, Rejections};
+use bytes::Bytes;
+use hopline_core::Duration;
+use hopline_wire::secure::{Cipher, ConnectionId, HEADER_LEN, Header, Kind, TAG_LEN};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// Numbers end here; at a billion datagrams a second that is in 146 years.
+const NUMBER_MAX: u64 = (1 << 62) - 1;
+
+/// After so many forged datagrams a session opens nothing more: the least that any cipher of ours stands (RFC 9001 §6.6, ChaCha20-Poly1305).
+const FORGED_MAX: u64 = 1 << 36;
+
+/// What a handshake came to.
+#[derive(Debug)]
+pub struct Established {
+    /// Seals and opens.
+    pub session: Session,
+    /// The version of TPA-wide that both speak.
+    pub version: u8,
+    /// What the peer's transport has said in the handshake, authentic: at most [`PARAMETERS_MAX`](crate::PARAMETERS_MAX) bytes.
+    pub parameters: Bytes,
+    /// Who the peer is; none with a shared key.
+    pub peer: Option<PublicKey>,
+    /// The same at both ends, and of this handshake alone (Noise §11.2, channel binding). It is no secret.
+    pub binding: [u8; 32],
+    /// A round trip, if one was measured.
+    pub round_trip: Option<Duration>,
+}
+
+/// Both directions of a connection.
+#[derive(Debug)]
+pub struct Session {
+    /// What goes out.
+    pub sealer: Sealer,
+    /// What comes in.
+    pub unsealer: Unsealer,
+}
+
+/// Keys and ids that a handshake has agreed on.
+pub(crate) struct Agreed {
+    pub(crate) cipher: Cipher,
+    pub(crate) config: SessionConfig,
+    pub(crate) local: ConnectionId,
+    pub(crate) remote: ConnectionId,
+    pub(crate) sending: Zeroizing<[u8; KEY_LEN]>,
+    pub(crate) receiving: Zeroizing<[u8; KEY_LEN]>,
+}
+
+impl Session {
+    pub(crate) fn new(agreed: &Agreed) -> Self {
+        Self { sealer: Sealer::new(agreed), unsealer: Unsealer::new(agreed) }
+    }
+}
+
+/// Seals what goes out. It is of a piece with the peer's [`Unsealer`].
+#[derive(Debug)]
+pub struct Sealer {
+    remote: ConnectionId,
+    key: Key,
+    rekey_after: u64,
+    next: u64,
+    /// The number from which on the next key is used.
+    rekey_at: u64,
+}
+
+/// Why nothing was sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SealError {
+    /// The buffer has no room for a header and a tag.
+    #[error("a datagram has a header of 12 bytes and a tag of 16")]
+    NoRoom,
+    /// All numbers are used up.
+    #[error("the connection has used up its numbers")]
+    Exhausted,
+}
+
+impl Sealer {
+    /// Bytes that a datagram has beside its payload.
+    pub const OVERHEAD: usize = HEADER_LEN + TAG_LEN;
+
+    fn new(agreed: &Agreed) -> Self {
+        let key = Key::new(agreed.cipher, &agreed.sending);
+        let rekey_after = agreed.config.rekey_after;
+        Self { remote: agreed.remote, key, rekey_after, next: 0, rekey_at: rekey_after }
+    }
+
+    /// The peer's connection id.
+    #[must_use]
+    pub const fn remote_id(&self) -> ConnectionId {
+        self.remote
+    }
+
+    /// The number of the next datagram.
+    #[must_use]
+    pub const fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// Makes a sealed datagram of `datagram`, which has 12 bytes of any content, the payload, and 16 bytes of any content. Returns its number.
+    /// Nothing is allocated or copied.
+    ///
+    /// # Errors
+    /// `NoRoom`, `Exhausted`; `datagram` is as it was.
+    pub fn seal(&mut self, datagram: &mut [u8]) -> Result<u64, SealError> {
+        if datagram.len() < Self::OVERHEAD {
+            return Err(SealError::NoRoom);
+        }
+        if self.next > NUMBER_MAX {
+            return Err(SealError::Exhausted);
+        }
+        let number = self.next;
+        if number == self.rekey_at {
+            self.key = self.key.next();
+            self.rekey_at += self.rekey_after;
+        }
+        self.next += 1;
+        let (header, rest) = datagram.split_at_mut(HEADER_LEN);
+        let (content, tag) = rest.split_at_mut(rest.len() - TAG_LEN);
+        header.copy_from_slice(&Header { id: self.remote, number: number as u32 }.bytes());
+        tag.copy_from_slice(&self.key.seal(number, header, content));
+        Ok(number)
+    }
+}
+
+/// Opens what comes in.
+#[derive(Debug)]
+pub struct Unsealer {
+    local: ConnectionId,
+    keys: Keys,
+    window: Window,
+    rejections: Rejections,
+}
+
+/// A datagram that the peer has sealed, and that has not come before.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Opened<'d> {
+    /// Its number.
+    pub number: u64,
+    /// Whether all that came before have lower ones.
+    pub order: Order,
+    /// What was sealed.
+    pub payload: &'d mut [u8],
+}
+
+/// Where a datagram stands among those that have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Its number is higher than all others.
+    Newest,
+    /// One with a higher number has come before it.
+    Older,
+}
+
+impl Unsealer {
+    fn new(agreed: &Agreed) -> Self {
+        Self {
+            local: agreed.local,
+            keys: Keys::new(Key::new(agreed.cipher, &agreed.receiving), agreed.config.rekey_after),
+            window: Window::new(agreed.config.window),
+            rejections: Rejections::default(),
+        }
+    }
+
+    /// Our connection id.
+    #[must_use]
+    pub const fn local_id(&self) -> ConnectionId {
+        self.local
+    }
+
+    /// What was not opened, and why.
+    #[must_use]
+    pub const fn rejections(&self) -> &Rejections {
+        &self.rejections
+    }
+
+    /// Opens a datagram where it stands. Nothing is allocated or copied.
+    ///
+    /// # Errors
+    /// Why it is dropped; it was counted. What then stands in `datagram` is undefined.
+    pub fn open<'d>(&mut self, datagram: &'d mut [u8]) -> Result<Opened<'d>, Rejection> {
+        self.try_open(datagram).inspect_err(|rejection| self.rejections.add(*rejection))
+    }
+
+    fn try_open<'d>(&mut self, datagram: &'d mut [u8]) -> Result<Opened<'d>, Rejection> {
+        if Kind::of(datagram).is_some_and(|kind| kind != Kind::Sealed(self.local)) {
+            return Err(Rejection::Foreign);
+        }
+        let header = Header::parse(datagram).map_err(|_| Rejection::Truncated)?;
+        if self.rejections.of(Rejection::Forged) >= FORGED_MAX {
+            return Err(Rejection::Worn);
+        }
+        let number = rebuild(header.number, self.window.highest());
+        let order = match self.window.place(number) {
+            Place::Newest => Order::Newest,
+            Place::Late => Order::Older,
+            Place::Repeated => return Err(Rejection::Repeated),
+            Place::TooOld => return Err(Rejection::TooOld),
+        };
+        let key = self.keys.of(number)?;
+        let (header, rest) = datagram.split_at_mut(HEADER_LEN);
+        let (content, tag) = rest.split_at_mut(rest.len() - TAG_LEN);
+        let tag = (*tag).try_into().expect("cut to this length");
+        key.open(number, header, content, tag).map_err(|crate::aead::Forged| Rejection::Forged)?;
+        self.window.take(number);
+        self.keys.advance(number);
+        Ok(Opened { number, order, payload: content })
+    }
+}
+
+/// The keys of a direction that datagrams may have been sealed with: which one follows from the number.
+#[derive(Debug)]
+struct Keys {
+    /// Numbers of a generation.
+    span: u64,
+    /// The first number of the current one.
+    start: u64,
+    /// Of the generation before, for what comes late. The window is not wider than a generation.
+    previous: Option<Key>,
+    current: Key,
+    /// Made in advance, so that who forges datagrams cannot have it made again and again.
+    next: Key,
+}
+
+impl Keys {
+    fn new(current: Key, span: u64) -> Self {
+        Self { span, start: 0, previous: None, next: current.next(), current }
+    }
+
+    fn of(&self, number: u64) -> Result<&Key, Rejection> {
+        if number < self.start {
+            let previous = self.previous.as_ref().filter(|_| self.start - number <= self.span);
+            return previous.ok_or(Rejection::TooOld);
+        }
+        match number - self.start {
+            ahead if ahead < self.span => Ok(&self.current),
+            ahead if ahead < 2 * self.span => Ok(&self.next),
+            _ => Err(Rejection::TooFarAhead),
+        }
+    }
+
+    /// An authentic datagram of this number has come.
+    fn advance(&mut self, number: u64) {
+        if number >= self.start + self.span {
+            let after = self.next.next();
+            let current = core::mem::replace(&mut self.next, after);
+            self.previous = Some(core::mem::replace(&mut self.current, current));
+            self.start += self.span;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

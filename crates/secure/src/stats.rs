@@ -1,0 +1,123 @@
+//! What was dropped, and why.
+
+use core::fmt;
+
+/// A reason for which datagrams are dropped.
+pub trait Cause: Copy + fmt::Debug + 'static {
+    /// Every reason.
+    const ALL: &'static [Self];
+
+    /// Position in [`Self::ALL`].
+    fn index(self) -> usize;
+}
+
+/// How often each of `N` reasons occurred.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Counts<D: Cause, const N: usize> {
+    counts: [u64; N],
+    reasons: core::marker::PhantomData<D>,
+}
+
+impl<D: Cause, const N: usize> Counts<D, N> {
+    /// How often `reason` occurred.
+    #[must_use]
+    pub fn of(&self, reason: D) -> u64 {
+        self.counts[reason.index()]
+    }
+
+    /// How much was dropped, for whatever reason.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    pub(crate) fn add(&mut self, reason: D) {
+        self.counts[reason.index()] += 1;
+    }
+}
+
+impl<D: Cause, const N: usize> Default for Counts<D, N> {
+    fn default() -> Self {
+        const { assert!(D::ALL.len() == N, "one count for each reason") };
+        Self { counts: [0; N], reasons: core::marker::PhantomData }
+    }
+}
+
+impl<D: Cause, const N: usize> fmt::Debug for Counts<D, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let occurred = D::ALL.iter().map(|reason| (reason, self.of(*reason))).filter(|(_, count)| *count > 0);
+        f.debug_map().entries(occurred).finish()
+    }
+}
+
+/// Declares reasons, and what counts them.
+macro_rules! reasons {
+    ($(#[$about:meta])* $name:ident, $counts:ident; $($(#[$doc:meta])* $reason:ident,)+) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $reason,)+
+        }
+
+        impl Cause for $name {
+            const ALL: &'static [Self] = &[$(Self::$reason),+];
+
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+
+        #[doc = concat!("Counts of each [`", stringify!($name), "`].")]
+        pub type $counts = Counts<$name, { $name::ALL.len() }>;
+    };
+}
+
+reasons! {
+    /// Why a sealed datagram was not opened.
+    Rejection, Rejections;
+    /// Too short for a header and a tag.
+    Truncated,
+    /// It belongs to a handshake, or to another connection.
+    Foreign,
+    /// It has come before.
+    Repeated,
+    /// Too far behind the highest number to know whether it has come before.
+    TooOld,
+    /// Its number is more than a change of keys ahead.
+    TooFarAhead,
+    /// Whoever made it does not have the key, or somebody has changed it.
+    Forged,
+    /// More forged ones have come than the cipher stands (RFC 9001 §6.6). The connection is over.
+    Worn,
+}
+
+reasons! {
+    /// Why an opener or an answerer made nothing of a datagram.
+    Refused, Refusals;
+    /// Not a message, or not one for this end.
+    Malformed,
+    /// For no handshake that is under way.
+    Unknown,
+    /// It makes no sense at this point: a repetition, or later than what it opens.
+    Late,
+    /// Whoever made it has another key, or somebody has changed it.
+    Unauthentic,
+    /// Authentic, and not what the protocol allows: versions, a connection id, the length of parameters.
+    Improper,
+    /// From somebody whose public key is not among those that are trusted.
+    Stranger,
+    /// The methods differ.
+    Method,
+    /// There is no common version.
+    Version,
+    /// It came without a valid cookie when one was needed; it was answered by one.
+    Cookie,
+    /// There is no room for more handshakes.
+    Full,
+    /// Its host has too many handshakes under way.
+    Host,
+    /// A sealed datagram that came before its handshake was over.
+    Early,
+    /// A handshake that was given up: the opener fell silent.
+    Expired,
+}

@@ -1,0 +1,417 @@
+//! Datagrams of the encryption layer: handshakes, sealed datagrams, and the control frames within these.
+//!
+//! Every datagram begins with eight bytes. If the first four are `TPAW` it belongs to a handshake, else these eight
+//! are the connection id that its receiver has chosen.
+//!
+//! ```text
+//! sealed     | connection id, 8 | number, low 32 bits | ciphertext … | tag, 16 |
+//!
+//! first      | TPAW | 1 | suite | newest | oldest | opener's id, 8 | cookie, 16 | length, 2 | Noise message … | zeros to 192 |
+//! retry      | TPAW | 2 | opener's id, 8 | cookie, 16 |
+//! second     | TPAW | 3 | opener's id, 8 | Noise message … |
+//! third      | TPAW | 4 | answerer's id, 8 | Noise message … |
+//! refusal    | TPAW | 5 | opener's id, 8 | reason | newest | oldest |
+//!
+//! challenge  | 1 | 8 bytes |
+//! response   | 2 | 8 bytes |
+//! ```
+//!
+//! Numbers are in network byte order. A cookie of zeros is none.
+
+use crate::emit::{array, be16, be32};
+use crate::error::{ParseError, require};
+use bytes::Bytes;
+use core::fmt;
+
+/// What a datagram of a handshake begins with.
+pub const MAGIC: [u8; 4] = *b"TPAW";
+/// Length of the header of a sealed datagram: connection id and the low half of the number.
+pub const HEADER_LEN: usize = 12;
+/// Length of the tag of a sealed datagram.
+pub const TAG_LEN: usize = 16;
+/// Length of a cookie.
+pub const COOKIE_LEN: usize = 16;
+/// A first message is padded to this length, so that its answer is not more than three times as long.
+pub const FIRST_LEN: usize = 192;
+/// Length of a control frame.
+pub const CONTROL_LEN: usize = 9;
+
+/// Length of what all messages of a handshake have: magic, kind, connection id.
+const MESSAGE_LEN: usize = 13;
+/// Length of a first message before its Noise message.
+const FIRST_HEADER_LEN: usize = 34;
+
+const FIRST: u8 = 1;
+const RETRY: u8 = 2;
+const SECOND: u8 = 3;
+const THIRD: u8 = 4;
+const REFUSAL: u8 = 5;
+
+const CHALLENGE: u8 = 1;
+const RESPONSE: u8 = 2;
+
+/// By what the receiver of a datagram knows its connection: eight bytes of its choice that do not begin with [`MAGIC`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId([u8; 8]);
+
+impl ConnectionId {
+    /// The id of these bytes; none if they begin with [`MAGIC`].
+    #[must_use]
+    pub fn new(bytes: [u8; 8]) -> Option<Self> {
+        (!bytes.starts_with(&MAGIC)).then_some(Self(bytes))
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(self) -> [u8; 8] {
+        self.0
+    }
+
+    fn parse(bytes: &[u8], at: usize) -> Result<Self, ParseError> {
+        let what = ParseError::Unsupported { what: "connection id", value: be32(bytes, at) };
+        Self::new(array(bytes, at)).ok_or(what)
+    }
+}
+
+impl fmt::Debug for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
+/// How the ends know each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// By a secret that both have.
+    SharedKey,
+    /// By the public key of each.
+    PublicKeys,
+}
+
+/// What datagrams are sealed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cipher {
+    /// ChaCha20-Poly1305: fast on every processor.
+    ChaCha20Poly1305,
+    /// AES-256 in Galois/Counter mode: faster where the processor has instructions for it.
+    Aes256Gcm,
+}
+
+/// Method and cipher of a connection: the opener's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Suite {
+    /// How the ends know each other.
+    pub method: Method,
+    /// What datagrams are sealed with.
+    pub cipher: Cipher,
+}
+
+impl Suite {
+    /// Its byte in a first message.
+    #[must_use]
+    pub const fn byte(self) -> u8 {
+        let method = match self.method {
+            Method::SharedKey => 0x10,
+            Method::PublicKeys => 0x20,
+        };
+        method
+            | match self.cipher {
+                Cipher::ChaCha20Poly1305 => 1,
+                Cipher::Aes256Gcm => 2,
+            }
+    }
+
+    /// The suite with this byte.
+    #[must_use]
+    pub const fn of_byte(byte: u8) -> Option<Self> {
+        let method = match byte >> 4 {
+            1 => Method::SharedKey,
+            2 => Method::PublicKeys,
+            _ => return None,
+        };
+        let cipher = match byte & 0xf {
+            1 => Cipher::ChaCha20Poly1305,
+            2 => Cipher::Aes256Gcm,
+            _ => return None,
+        };
+        Some(Self { method, cipher })
+    }
+}
+
+/// Versions of TPA-wide, from the oldest to the newest that an end speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Versions {
+    /// The newest, at least [`oldest`](Self::oldest).
+    pub newest: u8,
+    /// The oldest, at least 1.
+    pub oldest: u8,
+}
+
+impl Versions {
+    /// The newest that both speak.
+    #[must_use]
+    pub fn common(self, other: Self) -> Option<u8> {
+        let newest = self.newest.min(other.newest);
+        (newest >= self.oldest.max(other.oldest)).then_some(newest)
+    }
+
+    fn parse(bytes: &[u8], at: usize) -> Result<Self, ParseError> {
+        let (newest, oldest) = (bytes[at], bytes[at + 1]);
+        if oldest == 0 || oldest > newest {
+            return Err(ParseError::Unsupported { what: "oldest version", value: oldest.into() });
+        }
+        Ok(Self { newest, oldest })
+    }
+}
+
+/// What proves that its bearer receives what is sent to its address.
+pub type Cookie = [u8; COOKIE_LEN];
+
+/// Why an answerer refuses. Nothing proves that it said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// It speaks none of the opener's versions.
+    Version,
+    /// It knows its peers by another method.
+    Method,
+}
+
+/// A message of a handshake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The opener's first.
+    First {
+        /// Method and cipher.
+        suite: Suite,
+        /// What the opener speaks.
+        versions: Versions,
+        /// Where the opener wants to be answered.
+        opener: ConnectionId,
+        /// What the answerer gave the opener in a retry.
+        cookie: Option<Cookie>,
+        /// Noise's part.
+        noise: Bytes,
+    },
+    /// Come again with this.
+    Retry {
+        /// Of the first message.
+        opener: ConnectionId,
+        /// What to come with.
+        cookie: Cookie,
+    },
+    /// The answer.
+    Second {
+        /// Of the first message.
+        opener: ConnectionId,
+        /// Noise's part.
+        noise: Bytes,
+    },
+    /// The opener's last, where ends are known by public keys.
+    Third {
+        /// What the answerer has chosen, in the second message.
+        answerer: ConnectionId,
+        /// Noise's part.
+        noise: Bytes,
+    },
+    /// There will be no connection.
+    Refusal {
+        /// Of the first message.
+        opener: ConnectionId,
+        /// Why.
+        reason: Reason,
+        /// What the answerer speaks.
+        versions: Versions,
+    },
+}
+
+/// What a datagram is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A message of a handshake: [`Message::parse`] knows more.
+    Handshake,
+    /// A sealed datagram of this connection.
+    Sealed(ConnectionId),
+}
+
+impl Kind {
+    /// What `datagram` is; none if it is too short for either.
+    #[must_use]
+    pub fn of(datagram: &[u8]) -> Option<Self> {
+        let id = datagram.first_chunk()?;
+        Some(ConnectionId::new(*id).map_or(Self::Handshake, Self::Sealed))
+    }
+}
+
+impl Message {
+    /// Parses a message. Bytes behind the Noise message of a first one are padding, whatever they are.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` of another magic number, kind, suite, reason, of versions that are none and of a connection id that is none;
+    /// `BadLength` of bytes behind the end.
+    pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, MESSAGE_LEN)?;
+        if !bytes.starts_with(&MAGIC) {
+            return Err(ParseError::Unsupported { what: "magic number", value: be32(bytes, 0) });
+        }
+        match bytes[4] {
+            FIRST => Self::parse_first(bytes),
+            RETRY => {
+                exactly(bytes, MESSAGE_LEN + COOKIE_LEN)?;
+                let cookie = array(bytes, MESSAGE_LEN);
+                Ok(Self::Retry { opener: ConnectionId::parse(bytes, 5)?, cookie })
+            }
+            SECOND => {
+                let noise = bytes.slice(MESSAGE_LEN..);
+                Ok(Self::Second { opener: ConnectionId::parse(bytes, 5)?, noise })
+            }
+            THIRD => {
+                let noise = bytes.slice(MESSAGE_LEN..);
+                Ok(Self::Third { answerer: ConnectionId::parse(bytes, 5)?, noise })
+            }
+            REFUSAL => {
+                exactly(bytes, MESSAGE_LEN + 3)?;
+                let reason = match bytes[MESSAGE_LEN] {
+                    1 => Reason::Version,
+                    2 => Reason::Method,
+                    other => return Err(ParseError::Unsupported { what: "reason", value: other.into() }),
+                };
+                let versions = Versions::parse(bytes, MESSAGE_LEN + 1)?;
+                Ok(Self::Refusal { opener: ConnectionId::parse(bytes, 5)?, reason, versions })
+            }
+            other => Err(ParseError::Unsupported { what: "kind of message", value: other.into() }),
+        }
+    }
+
+    fn parse_first(bytes: &Bytes) -> Result<Self, ParseError> {
+        require(bytes, FIRST_LEN)?;
+        let unknown = ParseError::Unsupported { what: "suite", value: bytes[5].into() };
+        let suite = Suite::of_byte(bytes[5]).ok_or(unknown)?;
+        let versions = Versions::parse(bytes, 6)?;
+        let opener = ConnectionId::parse(bytes, 8)?;
+        let cookie = Some(array(bytes, 16)).filter(|cookie| *cookie != [0; COOKIE_LEN]);
+        let end = FIRST_HEADER_LEN + usize::from(be16(bytes, 32));
+        require(bytes, end)?;
+        let noise = bytes.slice(FIRST_HEADER_LEN..end);
+        Ok(Self::First { suite, versions, opener, cookie, noise })
+    }
+
+    /// Appends the message. A Noise message of a first one must be shorter than 64 KiB.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&MAGIC);
+        match self {
+            Self::First { suite, versions, opener, cookie, noise } => {
+                let start = out.len() - MAGIC.len();
+                out.extend_from_slice(&[FIRST, suite.byte(), versions.newest, versions.oldest]);
+                out.extend_from_slice(&opener.0);
+                out.extend_from_slice(&cookie.unwrap_or_default());
+                let len = u16::try_from(noise.len()).expect("a Noise message is shorter than 64 KiB");
+                out.extend_from_slice(&len.to_be_bytes());
+                out.extend_from_slice(noise);
+                out.resize(out.len().max(start + FIRST_LEN), 0);
+            }
+            Self::Retry { opener, cookie } => {
+                out.push(RETRY);
+                out.extend_from_slice(&opener.0);
+                out.extend_from_slice(cookie);
+            }
+            Self::Second { opener: id, noise } | Self::Third { answerer: id, noise } => {
+                out.push(if matches!(self, Self::Second { .. }) { SECOND } else { THIRD });
+                out.extend_from_slice(&id.0);
+                out.extend_from_slice(noise);
+            }
+            Self::Refusal { opener, reason, versions } => {
+                out.push(REFUSAL);
+                out.extend_from_slice(&opener.0);
+                let reason = match reason {
+                    Reason::Version => 1,
+                    Reason::Method => 2,
+                };
+                out.extend_from_slice(&[reason, versions.newest, versions.oldest]);
+            }
+        }
+    }
+
+    /// The message as a datagram.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        let mut out = Vec::with_capacity(FIRST_LEN);
+        self.emit(&mut out);
+        out.into()
+    }
+}
+
+/// The header of a sealed datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the receiver has chosen.
+    pub id: ConnectionId,
+    /// The low half of the datagram's number.
+    pub number: u32,
+}
+
+impl Header {
+    /// Parses the header of a sealed datagram that has room for a tag.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` if it belongs to a handshake.
+    pub fn parse(datagram: &[u8]) -> Result<Self, ParseError> {
+        require(datagram, HEADER_LEN + TAG_LEN)?;
+        Ok(Self { id: ConnectionId::parse(datagram, 0)?, number: be32(datagram, 8) })
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(self) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[..8].copy_from_slice(&self.id.0);
+        bytes[8..].copy_from_slice(&self.number.to_be_bytes());
+        bytes
+    }
+}
+
+/// What the layer says within a sealed datagram, wherever its user puts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Control {
+    /// Say this again, so that I know that you receive at this address.
+    Challenge([u8; 8]),
+    /// What was to be said again.
+    Response([u8; 8]),
+}
+
+impl Control {
+    /// Parses the frame that `bytes` begin with.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` of another kind.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        require(bytes, CONTROL_LEN)?;
+        match bytes[0] {
+            CHALLENGE => Ok(Self::Challenge(array(bytes, 1))),
+            RESPONSE => Ok(Self::Response(array(bytes, 1))),
+            other => Err(ParseError::Unsupported { what: "control frame", value: other.into() }),
+        }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(self) -> [u8; CONTROL_LEN] {
+        let (kind, content) = match self {
+            Self::Challenge(content) => (CHALLENGE, content),
+            Self::Response(content) => (RESPONSE, content),
+        };
+        let mut bytes = [kind; CONTROL_LEN];
+        bytes[1..].copy_from_slice(&content);
+        bytes
+    }
+}
+
+fn exactly(bytes: &[u8], len: usize) -> Result<(), ParseError> {
+    require(bytes, len)?;
+    if bytes.len() > len {
+        return Err(ParseError::BadLength { what: "message of a handshake", value: bytes.len() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

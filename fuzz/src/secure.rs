@@ -1,0 +1,360 @@
+//! The encryption layer: handshakes at both ends, sealed datagrams, files of keys.
+
+use crate::machines::Choices;
+use bytes::Bytes;
+use hopline_core::{Duration, Instant};
+use hopline_secure::keys::{KnownPeers, Mistake, private_key, private_key_file, shared_key};
+use hopline_secure::{
+    Accepted, Answerer, AnswererConfig, AnswererEvent, Cipher, ConnectionId, Credentials, Established,
+    Method, Opened, Opener, OpenerConfig, OpenerEvent, Order, PathConfig, PathEvent, Paths, PreSharedKey,
+    PrivateKey, PublicKey, Sealer, Seed, Session, Trust,
+};
+use hopline_wire::secure::{Control, HEADER_LEN, Header, Message};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+/// Handshakes cost far more than other steps of a script.
+const MOST_STEPS: usize = 24;
+/// Handshakes that the answerer takes at a time.
+const HALF_OPEN: u16 = 4;
+
+/// The first number of a script: with the one before the connection was accepted.
+const FIRST: u64 = 1;
+
+/// Bytes of a datagram: what is understood as a message, a header or a control frame survives emitting and parsing again.
+pub fn secure_message(data: &[u8]) {
+    let bytes = Bytes::copy_from_slice(data);
+    if let Ok(message) = Message::parse(&bytes) {
+        let again = message.to_bytes();
+        assert_eq!(Message::parse(&again).as_ref(), Ok(&message));
+        assert!(again.len() <= bytes.len());
+    }
+    if let Ok(header) = Header::parse(data) {
+        assert_eq!(header.bytes()[..], data[..HEADER_LEN]);
+    }
+    if let Ok(control) = Control::parse(data) {
+        assert_eq!(control.bytes()[..], data[..control.bytes().len()]);
+    }
+}
+
+/// Script for an opener: messages of its answerer, genuine or damaged, any others, and time. It has keys of nobody but its answerer; it sends no more
+/// than its tries and a few cookies; it comes to an end.
+pub fn secure_opener(data: &[u8]) {
+    let mut choices = Choices(data);
+    let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
+    let (mut opener, first) = open(method, 1);
+    let mut answerer = answerer(method, AnswererConfig::default());
+    let second = answer(&mut answerer, Instant::ZERO, address(0), &first).expect("it is answered");
+    let (mut now, mut sent, mut completed) = (Instant::ZERO, 1, None);
+    let local = opener.local_id();
+    for _ in 0..MOST_STEPS {
+        match choices.byte() % 6 {
+            0 => now += Duration::from_millis(u64::from(choices.u16() % 8000)),
+            1 => opener.handle(now, &second),
+            2 => opener.handle(now, &damaged(&second, &mut choices)),
+            3 => {
+                let cookie = [choices.byte(); 16];
+                opener.handle(now, &Message::Retry { opener: local, cookie }.to_bytes());
+            }
+            4 => opener.prove(),
+            _ => opener.handle(now, &anything(&mut choices, local)),
+        }
+        opener.handle_timeout(now);
+        sent += std::iter::from_fn(|| opener.poll_transmit()).count();
+        while let Some(event) = opener.poll_event() {
+            if let OpenerEvent::Completed(established) = event {
+                assert!(completed.replace(established).is_none(), "completed twice");
+            }
+        }
+        if choices.is_over() {
+            break;
+        }
+    }
+    while let Some(due) = opener.poll_timeout() {
+        opener.handle_timeout(due);
+        sent += std::iter::from_fn(|| opener.poll_transmit()).count();
+    }
+    // Two messages, ten tries each, the first with up to three cookies a try.
+    assert!(sent <= 2 * 10 + 3 * 10, "{sent} messages");
+    if let Some(established) = completed {
+        assert_eq!(established.parameters, b"of the answerer"[..]);
+        assert_eq!(established.peer, (method == Method::PublicKeys).then(|| public(2)));
+    }
+}
+
+/// Script for an answerer: first messages from several addresses, what follows on its answers, all of it repeated and damaged, anything else, and time.
+/// A connection comes of who has the keys, once; each datagram is answered once at most, by three times its length at most; what is under way is bounded,
+/// and gone after a while.
+pub fn secure_answerer(data: &[u8]) {
+    let mut choices = Choices(data);
+    let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
+    let config =
+        AnswererConfig { half_open: HALF_OPEN, cookies_from: 2, per_host: 3, ..AnswererConfig::default() };
+    let mut answerer = answerer(method, config);
+    let mut callers = Vec::new();
+    let (mut now, mut accepted) = (Instant::ZERO, BTreeSet::new());
+    for _ in 0..MOST_STEPS {
+        let from = address(choices.byte() % 6);
+        let datagram = match choices.byte() % 6 {
+            0 => {
+                now += Duration::from_millis(u64::from(choices.u16() % 8000));
+                answerer.handle_timeout(now);
+                continue;
+            }
+            1 => {
+                let (opener, first) = open(method, choices.byte() % 4);
+                callers.push((opener, first.clone()));
+                first
+            }
+            2 | 3 => match pick(&mut choices, &callers) {
+                Some((_, last)) => last.clone(),
+                None => anything(&mut choices, ConnectionId::new([1; 8]).expect("no magic number")),
+            },
+            4 => match pick(&mut choices, &callers) {
+                Some((_, last)) => damaged(last, &mut choices),
+                None => continue,
+            },
+            _ => anything(&mut choices, ConnectionId::new([2; 8]).expect("no magic number")),
+        };
+        if let Some(answer) = answer(&mut answerer, now, from, &datagram) {
+            for (opener, last) in &mut callers {
+                opener.handle(now, &answer);
+                if let Some(next) = follow(opener) {
+                    *last = next;
+                }
+            }
+        }
+        while let Some(event) = answerer.poll_event() {
+            if let AnswererEvent::Accepted(Accepted { established, .. }) = event {
+                assert_eq!(established.parameters, b"of the opener"[..]);
+                assert_eq!(established.peer, (method == Method::PublicKeys).then(|| public(1)));
+                assert!(accepted.insert(established.binding), "accepted twice");
+            }
+        }
+        assert!(answerer.half_open() <= HALF_OPEN.into());
+        if choices.is_over() {
+            break;
+        }
+    }
+    while let Some(due) = answerer.poll_timeout() {
+        assert!(due <= now + config.patience);
+        answerer.handle_timeout(due);
+    }
+    assert_eq!(answerer.half_open(), 0);
+}
+
+/// Script for two ends that have keys: datagrams are sealed, and come in any order, again, damaged, from anywhere, or are anything. Each is opened once,
+/// as it was sealed, and nothing else is; only what was opened moves a connection, and little is sent to where the peer has not shown to be.
+pub fn secure_datagram(data: &[u8]) {
+    let mut choices = Choices(data);
+    let [mut ours, mut theirs] = sessions(choices.pick(&[Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305]));
+    let mut paths =
+        Paths::new(PathConfig::default(), address(0), &Seed::new([3; 32])).expect("defaults are right");
+    let (mut now, mut sealed, mut opened) = (Instant::ZERO, Vec::<Vec<u8>>::new(), BTreeSet::new());
+    let mut flows: [(u64, u64); 6] = [(0, 0); 6];
+    while !choices.is_over() {
+        let way = choices.byte() % 6;
+        let from = address(way);
+        let mut datagram = match choices.byte() % 5 {
+            0 => {
+                let payload = vec![choices.byte(); usize::from(choices.byte())];
+                let mut datagram = [&[0; HEADER_LEN][..], &payload, &[0; 16]].concat();
+                let number = ours.sealer.seal(&mut datagram).expect("there is room");
+                assert_eq!(number, FIRST + sealed.len() as u64);
+                sealed.push(datagram);
+                continue;
+            }
+            1 => {
+                now += Duration::from_millis(u64::from(choices.u16()));
+                paths.handle_timeout(now);
+                drain(&mut paths, now, &mut flows);
+                continue;
+            }
+            2 => match pick(&mut choices, &sealed) {
+                Some(datagram) => datagram.clone(),
+                None => continue,
+            },
+            3 => match pick(&mut choices, &sealed) {
+                Some(datagram) => damaged(&Bytes::copy_from_slice(datagram), &mut choices).to_vec(),
+                None => continue,
+            },
+            _ => anything(&mut choices, theirs.unsealer.local_id()).to_vec(),
+        };
+        let (len, before) = (datagram.len(), datagram.clone());
+        if let Ok(Opened { number, order, payload }) = theirs.unsealer.open(&mut datagram) {
+            assert_eq!(sealed[(number - FIRST) as usize], before, "what was never sealed");
+            assert!(payload.windows(2).all(|pair| pair[0] == pair[1]), "another content");
+            assert_eq!(order == Order::Newest, opened.last().is_none_or(|last| number > *last));
+            assert!(opened.insert(number), "opened twice");
+            flows[usize::from(way)].0 += len as u64;
+            paths.heard(now, from, len, order);
+            drain(&mut paths, now, &mut flows);
+        }
+    }
+    assert!(paths.candidates().count() <= 4);
+    assert_eq!(paths.active(), address(0), "nobody has answered a challenge");
+}
+
+/// Text of a file of a key, or of known peers: mistakes have their place; what is taken survives writing and reading again.
+pub fn secure_files(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let placed = |mistake: &Mistake| {
+        assert!(mistake.span.start <= mistake.span.end && mistake.span.end <= text.len());
+        assert!(text.is_char_boundary(mistake.span.start) && text.is_char_boundary(mistake.span.end));
+        let (line, column) = mistake.line_column(text);
+        assert!(line >= 1 && column >= 1 && !mistake.message.is_empty() && !mistake.help.is_empty());
+    };
+    match private_key(text) {
+        Ok(key) => {
+            let again = private_key(&private_key_file(&key)).expect("what is written is right");
+            assert_eq!(again.public(), key.public());
+        }
+        Err(mistake) => placed(&mistake),
+    }
+    if let Err(mistake) = shared_key(text) {
+        placed(&mistake);
+    }
+    match KnownPeers::parse(text) {
+        Ok(known) => {
+            let again: String =
+                known.peers().iter().map(|peer| KnownPeers::line(&peer.name, &peer.key)).collect();
+            let again = KnownPeers::parse(&again).expect("what is written is right");
+            assert_eq!(again.peers().len(), known.peers().len());
+            assert!(
+                known
+                    .peers()
+                    .iter()
+                    .all(|peer| again.get(&peer.name).is_some_and(|other| other.key == peer.key))
+            );
+        }
+        Err(mistakes) => {
+            assert!((1..=20).contains(&mistakes.len()));
+            mistakes.iter().for_each(placed);
+        }
+    }
+}
+
+fn address(of: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, of / 2], 1000 + u16::from(of)))
+}
+
+fn public(key: u8) -> PublicKey {
+    PrivateKey::new([key; 32]).public()
+}
+
+fn credentials(method: Method, own: u8, other: u8) -> Credentials {
+    match method {
+        Method::SharedKey => Credentials::Shared(PreSharedKey::new([7; 32])),
+        Method::PublicKeys => {
+            let trust = Trust::Only(vec![public(other)]);
+            Credentials::Keys { private: PrivateKey::new([own; 32]), trust }
+        }
+    }
+}
+
+fn open(method: Method, seed: u8) -> (Opener, Bytes) {
+    let parameters = Bytes::from_static(b"of the opener");
+    let seed = Seed::new([seed; 32]);
+    let opened =
+        Opener::open(Instant::ZERO, OpenerConfig::default(), credentials(method, 1, 2), parameters, &seed);
+    let mut opener = opened.expect("defaults are right");
+    let first = opener.poll_transmit().expect("it begins");
+    (opener, first)
+}
+
+fn answerer(method: Method, config: AnswererConfig) -> Answerer {
+    let parameters = Bytes::from_static(b"of the answerer");
+    let made = Answerer::new(config, credentials(method, 2, 1), parameters, &Seed::new([99; 32]));
+    made.expect("the settings are right")
+}
+
+/// What is answered, within the limits.
+fn answer(answerer: &mut Answerer, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Bytes> {
+    answerer.handle(now, from, &mut datagram.to_vec());
+    let (to, answer) = answerer.poll_transmit()?;
+    assert_eq!(to, from);
+    assert!(answer.len() <= 3 * datagram.len() && answerer.poll_transmit().is_none());
+    Some(answer)
+}
+
+/// What an opener sends next: a first message with a cookie, a third one, or under a shared key its first sealed datagram.
+fn follow(opener: &mut Opener) -> Option<Bytes> {
+    let next = opener.poll_transmit();
+    match opener.poll_event() {
+        Some(OpenerEvent::Completed(mut established)) if next.is_none() => {
+            let mut empty = vec![0; Sealer::OVERHEAD];
+            established.session.sealer.seal(&mut empty).expect("there is room");
+            Some(empty.into())
+        }
+        _ => next,
+    }
+}
+
+fn sessions(cipher: Cipher) -> [Session; 2] {
+    let config = OpenerConfig { cipher, ..OpenerConfig::default() };
+    let method = Method::SharedKey;
+    let opened =
+        Opener::open(Instant::ZERO, config, credentials(method, 1, 2), Bytes::new(), &Seed::new([1; 32]));
+    let mut opener = opened.expect("defaults are right");
+    let mut answerer = answerer(method, AnswererConfig::default());
+    let first = opener.poll_transmit().expect("it begins");
+    let second = answer(&mut answerer, Instant::ZERO, address(0), &first).expect("it is answered");
+    opener.handle(Instant::ZERO, &second);
+    let Some(OpenerEvent::Completed(Established { session: mut ours, .. })) = opener.poll_event() else {
+        panic!("no keys")
+    };
+    let mut empty = vec![0; Sealer::OVERHEAD];
+    ours.sealer.seal(&mut empty).expect("there is room");
+    answerer.handle(Instant::ZERO, address(0), &mut empty);
+    let Some(AnswererEvent::Accepted(Accepted { established: Established { session: theirs, .. }, .. })) =
+        answerer.poll_event()
+    else {
+        panic!("not accepted")
+    };
+    [ours, theirs]
+}
+
+/// Control frames that are to be sent, within the limits, and events.
+fn drain(paths: &mut Paths, now: Instant, flows: &mut [(u64, u64); 6]) {
+    while let Some((to, control)) = paths.poll_control(now) {
+        let len = Sealer::OVERHEAD + control.bytes().len();
+        assert!(paths.allowance(to) >= len as u64);
+        paths.sent(to, len);
+        let flow = (0..6).find(|way| address(*way) == to).expect("one of ours");
+        let (received, sent) = &mut flows[usize::from(flow)];
+        *sent += len as u64;
+        assert!(to == address(0) || *sent <= 3 * *received, "{sent} bytes for {received}");
+    }
+    while let Some(event) = paths.poll_event() {
+        assert!(matches!(event, PathEvent::Abandoned { .. }), "nobody has answered a challenge");
+    }
+}
+
+fn pick<'a, T>(choices: &mut Choices<'_>, of: &'a [T]) -> Option<&'a T> {
+    of.get(usize::from(choices.byte()).checked_rem(of.len())?)
+}
+
+/// The datagram after an accident.
+fn damaged(datagram: &Bytes, choices: &mut Choices<'_>) -> Bytes {
+    let mut bytes = datagram.to_vec();
+    let at = usize::from(choices.u16()) % bytes.len().max(1);
+    match choices.byte() % 4 {
+        0 => bytes.truncate(at),
+        1 => bytes.push(choices.byte()),
+        _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << (choices.byte() % 8)),
+    }
+    bytes.into()
+}
+
+/// A message with a right head, or anything else.
+fn anything(choices: &mut Choices<'_>, id: ConnectionId) -> Bytes {
+    let len = usize::from(choices.byte());
+    let content = Bytes::from_iter((0..len).map(|_| choices.byte()));
+    match choices.byte() % 5 {
+        0 => Message::Second { opener: id, noise: content }.to_bytes(),
+        1 => Message::Third { answerer: id, noise: content }.to_bytes(),
+        2 => Bytes::from([&id.bytes()[..], &content].concat()),
+        3 => Bytes::from([&b"TPAW"[..], &content].concat()),
+        _ => content,
+    }
+}
