@@ -56,6 +56,7 @@ impl<P: Payload> Endpoint<P> {
             self.stats.tail_losses += 1;
             let ack = self.occasion(now, taken.delivered);
             self.control.on_tail_loss(&self.config, probe, &ack);
+            self.steer_on_tail_loss();
             self.remember_reduction(now, self.rto.back_off_state());
         }
         let lost = self.look_for_losses(now, taken.delivered);
@@ -111,6 +112,7 @@ impl<P: Payload> Endpoint<P> {
         if self.look_for_losses(now, 0) > 0 {
             self.pace_recovery(0, Progress::Doubtful);
         }
+        self.tell_losses(now);
         if self.snd.outstanding() {
             self.timers.set(Timer::Retransmit, now + self.rto.timeout());
         }
@@ -123,12 +125,14 @@ impl<P: Payload> Endpoint<P> {
         self.snd.resend_first = true;
         self.timers.stop(Timer::Reordering);
         self.timers.stop(Timer::TailProbe);
+        self.steer_on_timeout(now);
     }
 
     /// `at..after` left.
     pub(super) fn note_transmission(&mut self, now: Instant, at: u64, after: u64) {
         let Some(rack) = &mut self.rack else { return };
-        rack.records.sent(at, after, now);
+        rack.on_sent(at, after, now);
+        self.note_window_use();
         if after == self.snd.nxt {
             self.schedule_tail_probe(now);
         }
