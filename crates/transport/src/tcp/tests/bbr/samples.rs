@@ -65,8 +65,10 @@ fn a_sample_shorter_than_any_round_trip_has_no_rate() {
     rack.on_sent(1001, 2001, ms(210)); // again
     let sample = acknowledge(&mut rack, ms(215), 2001, 1000).unwrap();
     assert_eq!(sample.round_trip, None, "nobody knows which transmission it is for");
-    // Since the stamp of 210 ms, 15 ms have passed: the last delivery was at 200.
-    assert_eq!(sample.rate, None);
+    assert!(sample.rate.is_some(), "110 ms between what was sent at 100 ms and that");
+    rack.on_sent(2001, 3001, ms(216));
+    let sample = acknowledge(&mut rack, ms(218), 3001, 1000).unwrap();
+    assert_eq!((sample.rate, sample.delivered), (None, 1000), "6 ms of sending, 3 ms of acknowledgments");
 }
 
 #[test]
