@@ -60,10 +60,26 @@ impl<P: Payload> Endpoint<P> {
             self.remember_reduction(now, self.rto.back_off_state());
         }
         let lost = self.look_for_losses(now, taken.delivered);
+        self.go_on_recovering(now, taken);
         let progress = if advanced && lost == 0 { Progress::Safe } else { Progress::Doubtful };
         self.pace_recovery(taken.delivered, progress);
         if advanced || !self.may_probe_tail() {
             self.schedule_tail_probe(now);
+        }
+    }
+
+    /// Recovery is over, and something that was lost later is not repaired: under BBR the next recovery follows without a pause, as
+    /// in Linux (`tcp_time_to_recover`). A pause would cost it a round in which no more leaves than arrives.
+    fn go_on_recovering(&mut self, now: Instant, taken: Taken) {
+        let over = taken.phase_before != Phase::Open && self.control.phase() == Phase::Open;
+        if !over || self.control.bbr().is_none() {
+            return;
+        }
+        if self.rack.as_ref().is_some_and(|rack| rack.records.is_repairing()) {
+            let sacked = self.board.sacked_below(u64::MAX);
+            let ack = self.occasion(now, taken.delivered);
+            let response = self.control.on_loss(&self.config, &ack, sacked);
+            self.respond(now, response);
         }
     }
 

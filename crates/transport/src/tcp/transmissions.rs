@@ -76,6 +76,15 @@ impl Transmissions {
         self.has_sacked() && sacked.take(n as usize).count() == n as usize
     }
 
+    /// Whether anything is lost, or sent again and not known to have arrived.
+    pub(crate) fn is_repairing(&self) -> bool {
+        self.records.iter().any(|r| match r.fate {
+            Fate::Lost => true,
+            Fate::InFlight => r.times == Times::Again,
+            Fate::Sacked => false,
+        })
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

@@ -75,13 +75,15 @@ impl V3 {
                 self.cycle.verdict = Verdict::Awaited;
                 self.start_up(seen, sample, orders.cwnd);
             }
-            State::Up => {
-                if self.is_time_to_go_down(seen, sample, orders.cwnd) {
-                    self.cycle.last.too_high = false;
-                    self.start_down(seen.delivered, seen.now);
-                }
-            }
+            State::Up => self.go_down_in_time(seen, sample, orders.cwnd),
             _ => {}
+        }
+    }
+
+    fn go_down_in_time(&mut self, seen: &Seen, sample: &RateSample, cwnd: u64) {
+        if self.is_time_to_go_down(seen, sample, cwnd) {
+            self.cycle.last.too_high = false;
+            self.start_down(seen.delivered, seen.now);
         }
     }
 

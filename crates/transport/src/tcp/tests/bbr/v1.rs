@@ -1,7 +1,7 @@
 //! Version 1, against what Linux does (`net/ipv4/tcp_bbr.c`).
 
 use super::{BbrConfig, BbrState, Link, PLAIN, Path, Policer};
-use crate::tcp::{BbrVersion, Policed, PolicerDetection};
+use crate::tcp::{BbrVersion, Phase, Policed, PolicerDetection};
 use hopline_core::Duration;
 
 const V1: BbrConfig = BbrConfig::V1;
@@ -207,4 +207,16 @@ fn a_slow_long_path_and_a_fast_short_one_are_filled() {
         let share = path.goodput_to(until) / 8.0 / most(link);
         assert!(share > 0.9, "{share} of {bits_per_sec} b/s");
     }
+}
+
+#[test]
+fn a_recovery_follows_the_last_without_a_pause_while_anything_is_unrepaired() {
+    // Linux, `tcp_time_to_recover`. At a tenth lost there is always something.
+    let mut path = Path::busy(V1, Link { loss: 0.1, round_trip: Duration::from_millis(80), ..PLAIN }, 1);
+    path.run_to(2.0);
+    for hundredth in 201..900 {
+        path.run_to(f64::from(hundredth) / 100.0);
+        assert_eq!(path.a.phase(), Phase::Recovery, "{hundredth}");
+    }
+    assert!(path.a.stats().fast_retransmits > 20);
 }
