@@ -40,7 +40,7 @@ pub(super) const PINNED: [(&str, u64); 22] = [
     ("TCP-BuS", 0xefe9_a0d4_92de_963d),
     ("Fixed RTO", 0x75c2_4b0a_33bd_ab48),
     ("CUBIC, RACK, PRR", 0xe98d_4ebd_b413_822d),
-    ("BBR v1", 0x8e3a_f0ad_4df9_0d59),
+    ("BBR v1", 0x37a5_9e5a_bea4_fbd3),
     ("BBR v3", 0x3354_89d9_5da9_e7ed),
     ("BlockAck", 0x2edb_0e19_bd1b_0916),
     ("NoAck", 0xe6ec_cf5f_4f46_3e0c),
