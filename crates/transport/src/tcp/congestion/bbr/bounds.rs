@@ -204,3 +204,41 @@ impl V3 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::delivery_rate::Stamp;
+
+    const LIMITS: Limits = Limits { loss_threshold: 0.02, beta: 0.7, headroom: 0.15 };
+
+    /// A segment of 1000 bytes with 100,000 in flight before it, of which so many were lost before it was.
+    fn loss(lost_before: u64) -> Loss {
+        let stamp = Stamp { in_flight: 101_000, lost: 5000, ..Stamp::default() };
+        Loss { segment: 1..1001, stamp, lost: 5000 + lost_before + 1000 }
+    }
+
+    #[test]
+    fn what_was_in_flight_when_losses_became_too_many_lies_within_the_segment_that_did_it() {
+        // (1500 + x) / (100,000 + x) = 0.02 at x = 510.2
+        assert_eq!(LIMITS.volume_at(&loss(1500)), 100_510);
+        assert_eq!(LIMITS.volume_at(&loss(2000)), 100_000);
+        // They had been too many before: (2000 − 3000) / 0.98
+        assert_eq!(LIMITS.volume_at(&loss(3000)), 98_979);
+        assert_eq!(LIMITS.volume_at(&loss(1 << 40)), 0, "and never below nothing");
+    }
+
+    #[test]
+    fn a_fiftieth_is_not_yet_too_much() {
+        assert!(!LIMITS.exceeded(2000, 100_000));
+        assert!(LIMITS.exceeded(2001, 100_000));
+    }
+
+    #[test]
+    fn undoing_lowers_no_bound_and_none_is_the_highest() {
+        let now = Bounds { short_rate: Some(10.0), short_volume: Some(7), long_volume: Some(5) };
+        let before = Bounds { short_rate: Some(20.0), short_volume: None, long_volume: Some(4) };
+        let undone = Bounds { short_rate: Some(20.0), short_volume: None, long_volume: Some(5) };
+        assert_eq!(now.at_least(before), undone);
+    }
+}

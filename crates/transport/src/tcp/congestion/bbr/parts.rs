@@ -1,4 +1,37 @@
-//! What both versions have in common: rounds, whether the pipe is full, the window from before.
+//! What both versions have in common: rounds, whether the pipe is full, the window from before, the search for the least round
+//! trip.
+
+use hopline_core::{Duration, Instant};
+
+/// Round trip that is assumed before one is known.
+pub(super) const NOMINAL_ROUND_TRIP: Duration = Duration::from_millis(1);
+
+/// How far the search for the least round trip is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Search {
+    /// More is in flight than the small window.
+    Draining,
+    /// It lasts until then and for a round.
+    Until(Instant),
+    /// The round is over.
+    RoundOver(Instant),
+}
+
+/// Whether data leave after silence, and nothing of them has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Restart {
+    No,
+    FromIdle,
+}
+
+/// What the first rate was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PacedBy {
+    /// A round trip that was assumed.
+    NominalRoundTrip,
+    /// One that was measured.
+    RoundTrip,
+}
 
 /// Rounds of packets: one ends when something is acknowledged that was sent after it began.
 #[derive(Clone, Copy, Debug, Default)]
