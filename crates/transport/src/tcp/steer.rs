@@ -37,6 +37,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// An acknowledgment was taken, and losses were looked for.
     pub(super) fn steer(&mut self, now: Instant, taken: Taken, before: Before) {
+        if self.control.bbr().is_none() {
+            return;
+        }
         self.tell_losses(now);
         let phase = self.control.phase();
         let smoothed = self.rto.srtt();
@@ -123,10 +126,10 @@ impl<P: Payload> Endpoint<P> {
     /// Whether it is for want of data that no more is in flight ("CheckIfApplicationLimited" of draft-ietf-ccwg-bbr): asked before the
     /// application hands over more, before an acknowledgment changes what is in flight, and before timers do.
     pub(super) fn check_application_limit(&mut self) {
-        let unsent = self.snd.queue.end().saturating_sub(self.snd.nxt);
-        let (mss, cwnd) = (u64::from(self.snd.mss), u64::from(self.control.cwnd()));
         let Some(rack) = &mut self.rack else { return };
         let Some(rate) = &mut rack.rate else { return };
+        let unsent = self.snd.queue.end().saturating_sub(self.snd.nxt);
+        let (mss, cwnd) = (u64::from(self.snd.mss), u64::from(self.control.cwnd()));
         let in_flight = rack.records.in_flight();
         if unsent < mss && in_flight < cwnd && rack.records.first_lost().is_none() {
             rate.limit_by_application(in_flight);
