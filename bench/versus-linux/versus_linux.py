@@ -2,7 +2,8 @@
 """The preset `linux` beside this kernel's own TCP, over one emulated link.
 
     python3 versus_linux.py                       # the table; runs of the kernel come from reference.json
-    python3 versus_linux.py --measure             # all of the kernel's runs anew: half an hour and more of real time, as root
+    python3 versus_linux.py --measure             # all of the kernel's runs anew: three quarters of an hour of real time, as root
+    python3 versus_linux.py --measure --law bbr   # those of one law; the others stay
     python3 versus_linux.py --write docs/validation.md
 
 The kernel sends by iperf3 between the two hosts of `hopline link`, in real time; hopline simulates a link of the same rate, delay,
@@ -27,7 +28,9 @@ PROGRAM = Path(os.environ.get("HOPLINE", ROOT / "target" / "release" / "hopline"
 REFERENCE = HERE / "reference.json"
 MARK = "<!-- versus-linux -->"
 
-LAWS = ("cubic", "reno")
+LAWS = ("cubic", "reno", "bbr")
+# The kernel recovers alike whatever the law of the window.
+TRANSPORTS = {"cubic": "tcp-cubic", "reno": "tcp-sack", "bbr": "tcp-bbr"}
 RATES_MBPS = (20, 2)
 DELAYS_MS = (2, 25)
 LOSSES_PCT = (0, 0.5, 1, 2, 5, 10)
@@ -87,9 +90,7 @@ dst = "far"
 def ours(case, seed):
     """The same of one simulated run."""
     law, rate, delay, loss = case
-    # The kernel recovers alike whatever the law of the window.
-    transport = "tcp-cubic" if law == "cubic" else "tcp-sack"
-    text = SCENARIO.format(duration=WARM_UP_S + MEASURED_S, warm_up=WARM_UP_S, transport=transport, rate=rate,
+    text = SCENARIO.format(duration=WARM_UP_S + MEASURED_S, warm_up=WARM_UP_S, transport=TRANSPORTS[law], rate=rate,
                            delay=delay, queue=QUEUE_PACKETS, loss=loss / 100)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scenario.toml"
@@ -99,11 +100,11 @@ def ours(case, seed):
     return json.loads(done.stdout)["flows"][0]["goodput_bps"]
 
 
-def measured(run, at_once):
-    jobs = [(case, seed) for case in CASES for seed in SEEDS]
+def measured(run, at_once, cases=CASES):
+    jobs = [(case, seed) for case in cases for seed in SEEDS]
     with ThreadPoolExecutor(at_once) as pool:
         values = list(pool.map(lambda job: run(*job), jobs))
-    found = {case: [] for case in CASES}
+    found = {case: [] for case in cases}
     for (case, _), value in zip(jobs, values):
         found[case].append(value)
     return found
@@ -113,13 +114,20 @@ def key(case):
     return ",".join(str(part) for part in case)
 
 
-def kernels_runs(anew):
-    if anew:
-        kernel_version = os.uname().release
-        found = {key(case): values for case, values in measured(kernel, AT_ONCE).items()}
-        REFERENCE.write_text(json.dumps({"kernel": kernel_version, "goodput_bps": found}, indent=1) + "\n", encoding="ascii")
+def measure(laws):
+    """The kernel's runs under these laws, made anew."""
     stored = json.loads(REFERENCE.read_text(encoding="ascii"))
-    return stored["kernel"], {case: stored["goodput_bps"][key(case)] for case in CASES}
+    cases = [case for case in CASES if case[0] in laws]
+    stored["goodput_bps"] |= {key(case): values for case, values in measured(kernel, AT_ONCE, cases).items()}
+    stored["kernel"] |= dict.fromkeys(laws, os.uname().release)
+    REFERENCE.write_text(json.dumps(stored, indent=1) + "\n", encoding="ascii")
+
+
+def kernels_runs():
+    """The kernels that were measured, and what their runs yielded."""
+    stored = json.loads(REFERENCE.read_text(encoding="ascii"))
+    versions = {release.partition("-")[0] for release in stored["kernel"].values()}
+    return ", ".join(sorted(versions)), {case: stored["goodput_bps"][key(case)] for case in CASES}
 
 
 def half_width(values):
@@ -160,9 +168,12 @@ def put_into(path, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", action="store_true", help="run the kernel anew")
+    parser.add_argument("--law", action="append", choices=LAWS, help="with --measure: this law alone; may be repeated")
     parser.add_argument("--write", type=Path, help="put the table into this page")
     arguments = parser.parse_args()
-    version, theirs = kernels_runs(arguments.measure)
+    if arguments.measure:
+        measure(arguments.law or LAWS)
+    version, theirs = kernels_runs()
     text = table(version, theirs, measured(ours, os.cpu_count() or 1))
     if arguments.write:
         put_into(arguments.write, text)

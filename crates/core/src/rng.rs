@@ -46,6 +46,8 @@ pub enum Purpose {
     Pairs = 16,
     /// What a law of somebody's own draws.
     OwnLaw = 17,
+    /// When a transport that goes by rates looks for more.
+    Probing = 18,
 }
 
 /// One stream of random numbers.

@@ -3,8 +3,10 @@
 mod support;
 
 use hopline_core::{Duration, Instant};
+use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::aodv;
 use hopline_sim::outcome::{Connected, Drops};
+use hopline_sim::spec::LinkSpec;
 use hopline_sim::trace::DropReason;
 use hopline_sim::{Spec, simulate};
 use hopline_transport::pacing::ShortPaths;
@@ -193,5 +195,36 @@ fn a_paced_sender_knows_over_how_many_hops_its_acknowledgments_come() {
     ] {
         let (sent, expected) = (sent(hops, short_paths) as f64, 20_000.0 / spacing_ms);
         assert!((0.94..1.01).contains(&(sent / expected)), "{hops} hops: {sent} for {expected}");
+    }
+}
+
+/// 8 Mb/s, 20 ms one way, 27 packets in the queue: little more than the path holds; so much of the data is lost.
+fn lossy(loss: f64) -> LinkSpec {
+    let mut path = link(0, 1, 8_000_000, Duration::from_millis(20), 27);
+    path.errors[0] = ErrorModel::PacketLoss(Probability::new(loss).expect("a probability"));
+    path
+}
+
+#[test]
+fn bbr_fills_a_wired_bottleneck_whose_random_losses_stop_cubic() {
+    let goodput = |tcp, loss| {
+        simulate(&wired(2).link(lossy(loss)).bulk(0, 1, tcp).seconds(20), 1).flows[0].goodput_bps()
+    };
+    let linux = tcp::Config::linux();
+    let (v1, v3) = (linux.with_bbr(tcp::BbrConfig::V1), linux.with_bbr(tcp::BbrConfig::V3));
+    for bbr in [v1, v3] {
+        assert!(goodput(bbr, 0.0) > 0.88 * 8e6, "{}", goodput(bbr, 0.0));
+    }
+    assert!(goodput(v1, 0.05) > 6e6, "{}", goodput(v1, 0.05));
+    assert!(goodput(linux, 0.05) < 2e6, "{}", goodput(linux, 0.05));
+}
+
+#[test]
+fn a_mesh_carries_bbr_and_a_run_with_it_can_be_repeated() {
+    for bbr in [tcp::BbrConfig::V1, tcp::BbrConfig::V3] {
+        let spec = chain(3).bulk(0, 3, tcp::Config::linux().with_bbr(bbr)).from(1.0).seconds(20);
+        let (once, again) = (simulate(&spec, 5), simulate(&spec, 5));
+        assert!(once.flows[0].goodput_bps() > 200e3, "{}", once.flows[0].goodput_bps());
+        assert_eq!(once.fingerprint, again.fingerprint);
     }
 }

@@ -256,7 +256,9 @@ impl<P: Payload> Endpoint<P> {
                 let iss = Seq32(stream.bits() as u32);
                 let endpoint = match config.law {
                     WindowLaw::Own(id) => tcp::Endpoint::with_own_law(*config, ports, iss, law(id)),
-                    WindowLaw::Aimd | WindowLaw::Cubic(_) => tcp::Endpoint::new(*config, ports, iss),
+                    WindowLaw::Aimd | WindowLaw::Cubic(_) | WindowLaw::Bbr(_) => {
+                        tcp::Endpoint::new(*config, ports, iss)
+                    }
                 };
                 Self::Tcp(endpoint.expect(valid))
             }

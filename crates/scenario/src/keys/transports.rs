@@ -19,6 +19,8 @@ pub const TRANSPORTS: &[&str] = &[
     "tcp-sack",
     "tcp-reno",
     "tcp-cubic",
+    "tcp-bbr",
+    "tcp-bbr3",
     "tcp-ap",
     "tcp-door",
     "tcp-f",
@@ -47,7 +49,7 @@ pub mod tcp {
             "qualnet" => Config::qualnet,
             "bsd" => Config::bsd,
         },
-        "starting point; default: modern, of tcp-cubic: linux",
+        "starting point; default: modern, of tcp-cubic, tcp-bbr and tcp-bbr3: linux",
     );
     /// `recovery_window`.
     pub const RECOVERY_WINDOW: Choice<RecoveryWindow> = choice!(
@@ -133,9 +135,10 @@ pub const TCP: &[Key] = &[
     tcp::PRESET.key,
     Key::word_or_own(
         "law",
-        &["aimd", "cubic"],
-        "how the window grows and what a loss leaves of it, whatever the recovery; own: as a machine of your own says, see \
-         docs/own-machines.md; default: aimd, of tcp-cubic: cubic",
+        &["aimd", "cubic", "bbr", "bbr3"],
+        "how the window grows and what a loss leaves of it, whatever the recovery; bbr, bbr3: BBR of Linux and BBR version 3, \
+         paced, for SACK with loss_detection = \"rack\"; own: as a machine of your own says, see \
+         docs/own-machines.md; default: aimd, of tcp-cubic: cubic, of tcp-bbr and tcp-bbr3: theirs",
     ),
     tcp::RECOVERY_WINDOW.key,
     tcp::ECN.key,
@@ -145,6 +148,53 @@ pub const TCP: &[Key] = &[
     Key::flag(
         "fast_convergence",
         "of cubic: whether a flow that shrinks makes room for others; default: true",
+    ),
+    Key::number(
+        "bbr_cwnd_gain",
+        1.0,
+        10.0,
+        "of bbr and bbr3: most in flight, in products of bandwidth and least round trip; default: 2",
+    ),
+    Key::number(
+        "bbr_pacing_margin",
+        0.0,
+        0.5,
+        "of bbr and bbr3: by how much less than the bandwidth data are sent, a share; default: 0.01",
+    ),
+    Key::number(
+        "bbr_probe_rtt_interval_s",
+        0.001,
+        3600.0,
+        "of bbr and bbr3: time without a round trip as short as the least one, after which the window is small for a while; \
+         default: 10, of bbr3: 5",
+    ),
+    Key::number(
+        "bbr_probe_rtt_s",
+        0.0,
+        60.0,
+        "of bbr and bbr3: how long the window is small then; of bbr, 0: it never is; default: 0.2",
+    ),
+    Key::flag(
+        "bbr_policer",
+        "of bbr: whether even delivery with a fifth lost is taken for a policer's, and its rate kept to; default: true",
+    ),
+    Key::number(
+        "bbr_loss_threshold",
+        0.0,
+        0.99,
+        "of bbr3: share of a flight whose loss bounds what may be in flight; default: 0.02",
+    ),
+    Key::number(
+        "bbr_beta",
+        0.01,
+        1.0,
+        "of bbr3: what a round with losses leaves of the short-term bounds at least; default: 0.7",
+    ),
+    Key::number(
+        "bbr_headroom",
+        0.0,
+        0.99,
+        "of bbr3: share of what may be in flight that is left to others between probes; default: 0.15",
     ),
     Key::integer_or("window", 1, 1 << 20, &["unclamped"], "most segments in flight, whatever cwnd says"),
     Key::integer("mss_bytes", 48, 65_495, "largest segment"),

@@ -8,8 +8,8 @@ use super::{door, feedback, pacing, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_sim::own::{Kind, Machines};
 use hopline_transport::tcp::{
-    AckPolicy, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence, Feedback, InitialWindow, Offer,
-    Variant, WindowLaw,
+    AckPolicy, BbrConfig, BbrVersion, Config, CubicConfig, Detector, Dsack, EcnUse, FastConvergence,
+    Feedback, InitialWindow, Offer, PolicerDetection, Variant, WindowLaw,
 };
 
 /// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
@@ -18,17 +18,24 @@ pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> R
     let scenario = whole.scenario;
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
     let door = [scenario.section("door"), flow.section("door")];
-    let usual: keys::Preset = if transport == "tcp-cubic" { Config::linux } else { Config::modern };
+    let usual: keys::Preset = match transport {
+        "tcp-cubic" | "tcp-bbr" | "tcp-bbr3" => Config::linux,
+        _ => Config::modern,
+    };
     let mut config = own.get(keys::tcp::PRESET).or(general.get(keys::tcp::PRESET)).unwrap_or(usual)();
     config = match if transport == "tcp-door" { door::below(door) } else { transport } {
         "tcp-newreno" | "tcp-ap" => config.with_newreno(),
         "tcp-sack" | "tcp-cubic" | "tcp-f" | "tcp-elfn" | "atcp" | "tcp-bus" | "tcp-fixed-rto" => {
             config.with_sack()
         }
+        "tcp-bbr" | "tcp-bbr3" => config.with_rack(),
         "tcp-reno" => config.with_reno(),
         other => unreachable!("the key table knows no transport {other}"),
     };
     config.law = law(transport, config.law, (general, own), whole.machines)?;
+    if let WindowLaw::Bbr(_) = config.law {
+        config.ecn = EcnUse::Never; // it makes nothing of marks
+    }
     apply_recovery(&mut config, general, own)?;
     if pacing::is_paced(transport, general, own)? {
         config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
@@ -49,42 +56,82 @@ pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> R
     Ok(config)
 }
 
-/// The window law. Names of transports that do not say CUBIC mean RFC 5681, whatever the preset.
+/// Keys of each law. In `[tcp]` they are for those flows that have use for them.
+const OF_CUBIC: &[&str] = &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast_convergence"];
+const OF_BBR: &[&str] =
+    &["bbr_cwnd_gain", "bbr_pacing_margin", "bbr_probe_rtt_interval_s", "bbr_probe_rtt_s"];
+const OF_BBR1: &[&str] = &["bbr_policer"];
+const OF_BBR3: &[&str] = &["bbr_loss_threshold", "bbr_beta", "bbr_headroom"];
+
+/// The window law. Names of transports that say neither CUBIC nor BBR mean RFC 5681, whatever the preset.
 fn law(
     transport: &str,
     preset: WindowLaw,
     (general, own): (Section<'_>, Section<'_>),
     machines: &Machines,
 ) -> Result<WindowLaw, Problem> {
-    let default = if transport == "tcp-cubic" { "cubic" } else { "aimd" };
+    let default = match transport {
+        "tcp-cubic" => "cubic",
+        "tcp-bbr" => "bbr",
+        "tcp-bbr3" => "bbr3",
+        _ => "aimd",
+    };
     let chosen = own.word("law").or(general.word("law")).unwrap_or(default);
     let saying = if own.has("law") { own } else { general };
     let brought = named(saying, "law", machines, Kind::Law, |name| machines.law(name))?;
-    if chosen == "cubic" {
-        let mut cubic = match preset {
-            WindowLaw::Cubic(cubic) => cubic,
-            WindowLaw::Aimd | WindowLaw::Own(_) => CubicConfig::RFC9438,
-        };
-        for section in [general, own] {
-            cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
-            cubic.beta = section.number("cubic_beta").unwrap_or(cubic.beta);
-            section.set(keys::tcp::CUBIC_ARITHMETIC, &mut cubic.arithmetic);
-            match section.flag("fast_convergence") {
-                Some(true) => cubic.fast_convergence = FastConvergence::On,
-                Some(false) => cubic.fast_convergence = FastConvergence::Off,
-                None => {}
-            }
-        }
-        return Ok(WindowLaw::Cubic(cubic));
-    }
-    // In `[tcp]` they are for those flows that have use for them.
     refuse_foreign(
         &own,
         "law",
         chosen,
-        &[(&["cubic"], &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast_convergence"])],
+        &[(&["cubic"], OF_CUBIC), (&["bbr", "bbr3"], OF_BBR), (&["bbr"], OF_BBR1), (&["bbr3"], OF_BBR3)],
     )?;
-    Ok(brought.map_or(WindowLaw::Aimd, WindowLaw::Own))
+    Ok(match chosen {
+        "cubic" => WindowLaw::Cubic(cubic(preset, (general, own))),
+        "bbr" => WindowLaw::Bbr(bbr(BbrConfig::V1, (general, own))),
+        "bbr3" => WindowLaw::Bbr(bbr(BbrConfig::V3, (general, own))),
+        _ => brought.map_or(WindowLaw::Aimd, WindowLaw::Own),
+    })
+}
+
+fn cubic(preset: WindowLaw, (general, own): (Section<'_>, Section<'_>)) -> CubicConfig {
+    let mut cubic = match preset {
+        WindowLaw::Cubic(cubic) => cubic,
+        WindowLaw::Aimd | WindowLaw::Bbr(_) | WindowLaw::Own(_) => CubicConfig::RFC9438,
+    };
+    for section in [general, own] {
+        cubic.c = section.number("cubic_c").unwrap_or(cubic.c);
+        cubic.beta = section.number("cubic_beta").unwrap_or(cubic.beta);
+        section.set(keys::tcp::CUBIC_ARITHMETIC, &mut cubic.arithmetic);
+        match section.flag("fast_convergence") {
+            Some(true) => cubic.fast_convergence = FastConvergence::On,
+            Some(false) => cubic.fast_convergence = FastConvergence::Off,
+            None => {}
+        }
+    }
+    cubic
+}
+
+fn bbr(mut bbr: BbrConfig, (general, own): (Section<'_>, Section<'_>)) -> BbrConfig {
+    for section in [general, own] {
+        bbr.cwnd_gain = section.number("bbr_cwnd_gain").unwrap_or(bbr.cwnd_gain);
+        bbr.pacing_margin = section.number("bbr_pacing_margin").unwrap_or(bbr.pacing_margin);
+        bbr.probe_rtt_interval =
+            seconds(&section, "bbr_probe_rtt_interval_s").unwrap_or(bbr.probe_rtt_interval);
+        bbr.probe_rtt_duration = seconds(&section, "bbr_probe_rtt_s").unwrap_or(bbr.probe_rtt_duration);
+        match &mut bbr.version {
+            BbrVersion::V1 { policer } => match section.flag("bbr_policer") {
+                Some(true) => *policer = PolicerDetection::On,
+                Some(false) => *policer = PolicerDetection::Off,
+                None => {}
+            },
+            BbrVersion::V3 { loss_threshold, beta, headroom } => {
+                *loss_threshold = section.number("bbr_loss_threshold").unwrap_or(*loss_threshold);
+                *beta = section.number("bbr_beta").unwrap_or(*beta);
+                *headroom = section.number("bbr_headroom").unwrap_or(*headroom);
+            }
+        }
+    }
+    bbr
 }
 
 /// How the window comes down in recovery: a matter of SACK.

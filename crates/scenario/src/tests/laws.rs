@@ -1,10 +1,13 @@
-//! `tcp-cubic`, `tcp.law`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
+//! `tcp-cubic`, `tcp-bbr`, `tcp-bbr3`, `tcp.law`, `tcp.recovery_window`, `tcp.ecn`, and queues that mark.
 
 use super::*;
 use hopline_queue::red::{Gentle, Idle, Measure, RedConfig};
 use hopline_queue::{Action, CoDelConfig, FqCoDelConfig};
 use hopline_sim::spec::Discipline;
-use hopline_transport::tcp::{CubicConfig, EcnUse, FastConvergence, PrrBound, RecoveryWindow, WindowLaw};
+use hopline_transport::tcp::{
+    BbrConfig, BbrVersion, CubicConfig, EcnUse, FastConvergence, LossDetection, PolicerDetection, PrrBound,
+    RackConfig, RecoveryWindow, WindowLaw,
+};
 use std::num::NonZeroU16;
 
 fn law(settings: &[&str]) -> WindowLaw {
@@ -46,6 +49,71 @@ fn parameters_of_cubic_on_a_flow_without_it_are_refused() {
     let text = CHAIN.to_owned() + "tcp = { cubic_beta = 0.5 }\ntransport = \"tcp-sack\"\n";
     let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
     assert!(problem.contains("`cubic_beta` is used with law = \"cubic\", not \"aimd\""), "{problem}");
+}
+
+#[test]
+fn tcp_bbr_is_linux_with_bbr_unless_a_preset_says_otherwise() {
+    for (transport, bbr) in [("tcp-bbr", BbrConfig::V1), ("tcp-bbr3", BbrConfig::V3)] {
+        let transport = format!("transport={transport}");
+        assert_eq!(tcp(&spec(CHAIN, &[&transport]), 0), Config::linux().with_bbr(bbr));
+        let old = tcp(&spec(CHAIN, &[&transport, "tcp.preset=ns2-2.35"]), 0);
+        assert_eq!(old, Config::ns2_235().with_bbr(bbr), "with SACK and RACK, which it takes");
+    }
+}
+
+#[test]
+fn every_parameter_of_bbr_can_be_set() {
+    let shared = [
+        "tcp.bbr_cwnd_gain=3",
+        "tcp.bbr_pacing_margin=0.05",
+        "tcp.bbr_probe_rtt_interval_s=7",
+        "tcp.bbr_probe_rtt_s=0.1",
+    ];
+    let over = |version| {
+        WindowLaw::Bbr(BbrConfig {
+            version,
+            cwnd_gain: 3.0,
+            pacing_margin: 0.05,
+            probe_rtt_interval: Duration::from_secs(7),
+            probe_rtt_duration: Duration::from_millis(100),
+        })
+    };
+    let v1 = law(&[&shared[..], &["transport=tcp-bbr", "tcp.bbr_policer=false"]].concat());
+    assert_eq!(v1, over(BbrVersion::V1 { policer: PolicerDetection::Off }));
+    let own = ["transport=tcp-bbr3", "tcp.bbr_loss_threshold=0.1", "tcp.bbr_beta=0.9", "tcp.bbr_headroom=0"];
+    let v3 = law(&[&shared[..], &own].concat());
+    let version = BbrVersion::V3 { loss_threshold: 0.1, beta: 0.9, headroom: 0.0 };
+    assert_eq!(v3, over(version));
+}
+
+#[test]
+fn bbr_goes_with_sack_where_losses_are_told_by_time() {
+    let settings = ["transport=tcp-sack", "tcp.law=bbr", "tcp.loss_detection=rack"];
+    let config = tcp(&spec(CHAIN, &settings), 0);
+    assert_eq!(config.law, WindowLaw::Bbr(BbrConfig::V1));
+    assert_eq!(config.loss_detection, LossDetection::Rack(RackConfig::RFC8985));
+    for (settings, said) in [
+        (vec!["transport=tcp-newreno", "tcp.law=bbr"], "RACK with BBR"),
+        (vec!["transport=tcp-bbr", "tcp.ecn=ask"], "ecn must be off with BBR"),
+        (vec!["transport=tcp-bbr", "tcp.pacing=adaptive"], "pacing must be none with BBR"),
+        (vec!["transport=tcp-bbr", "tcp.feedback=fixed-rto"], "feedback must be none with BBR"),
+    ] {
+        let problem = parse(CHAIN, &settings).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
+        assert!(problem.contains(said), "{settings:?}: {problem}");
+    }
+}
+
+#[test]
+fn parameters_of_one_bbr_on_a_flow_with_the_other_are_refused() {
+    for (transport, key, said) in [
+        ("tcp-bbr", "bbr_beta = 0.5", "`bbr_beta` is used with law = \"bbr3\", not \"bbr\""),
+        ("tcp-bbr3", "bbr_policer = true", "`bbr_policer` is used with law = \"bbr\", not \"bbr3\""),
+        ("tcp-cubic", "bbr_cwnd_gain = 2", "is used with law = \"bbr\" or \"bbr3\", not \"cubic\""),
+    ] {
+        let text = format!("{CHAIN}tcp = {{ {key} }}\ntransport = \"{transport}\"\n");
+        let problem = parse(&text, &[]).and_then(|s| s.spec(1)).expect_err("this is wrong").to_string();
+        assert!(problem.contains(said), "{problem}");
+    }
 }
 
 #[test]

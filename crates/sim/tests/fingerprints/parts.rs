@@ -13,8 +13,8 @@ use hopline_routing::{aodv, dsr};
 use hopline_sim::Spec;
 use hopline_sim::spec::{AddressResolution, Blocks, Discipline, Members, NeighborhoodSpec, OutageSpec};
 use hopline_transport::tcp::{
-    AtcpConfig, BusConfig, Config, CubicConfig, DoorConfig, ElfnConfig, Feedback, FixedRtoConfig, TcpFConfig,
-    WindowLaw,
+    AtcpConfig, BbrConfig, BusConfig, Config, CubicConfig, DoorConfig, ElfnConfig, Feedback, FixedRtoConfig,
+    TcpFConfig, WindowLaw,
 };
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ const FQ: FqCoDelConfig = FqCoDelConfig { codel: CODEL, ..FqCoDelConfig::RFC8290
 const NEIGHBORHOOD: neighborhood_red::Config = neighborhood_red::Config::PAPER;
 
 /// As in the file beside this one.
-pub(super) const PINNED: [(&str, u64); 20] = [
+pub(super) const PINNED: [(&str, u64); 22] = [
     ("RED", 0x5050_4a77_e412_1bd1),
     ("RED, marks", 0xce5c_1a36_928d_cbb9),
     ("marks over the air", 0x6a7d_3d98_4ab2_f278),
@@ -40,6 +40,8 @@ pub(super) const PINNED: [(&str, u64); 20] = [
     ("TCP-BuS", 0xefe9_a0d4_92de_963d),
     ("Fixed RTO", 0x75c2_4b0a_33bd_ab48),
     ("CUBIC, RACK, PRR", 0xe98d_4ebd_b413_822d),
+    ("BBR v1", 0x37a5_9e5a_bea4_fbd3),
+    ("BBR v3", 0x3354_89d9_5da9_e7ed),
     ("BlockAck", 0x2edb_0e19_bd1b_0916),
     ("NoAck", 0xe6ec_cf5f_4f46_3e0c),
     ("outages", 0x8e45_8323_c5ed_5ad5),
@@ -71,7 +73,9 @@ pub(super) fn scenarios() -> Vec<Spec> {
         told(Feedback::Atcp(AtcpConfig::PAPER)),
         told(Feedback::Bus(BusConfig::PAPER)),
         told(Feedback::FixedRto(FixedRtoConfig::PAPER)),
-        lossy_path(),
+        lossy_path(Config { law: WindowLaw::Cubic(CubicConfig::LINUX), ..Config::linux() }),
+        lossy_path(Config::linux().with_bbr(BbrConfig::V1)),
+        lossy_path(Config::linux().with_bbr(BbrConfig::V3)),
         acknowledged(AckPolicy::block_ack()),
         acknowledged(AckPolicy::NoAck),
         cut(grid(3).aodv(aodv::Config::rfc3561_hello()).bulk(0, 8, ns2_tcp(8)), (1, 2)),
@@ -132,10 +136,10 @@ fn cut(spec: Spec, (a, b): (u32, u32)) -> Spec {
     spec.change(|spec| spec.outages.extend([outage(a, b), outage(b, a)]))
 }
 
-fn lossy_path() -> Spec {
+fn lossy_path(config: Config) -> Spec {
     let mut path = link(0, 1, 20_000_000, Duration::from_millis(10), 100);
     path.errors = [ErrorModel::PacketLoss(Probability::new(0.01).expect("a probability")); 2];
-    wired(2).link(path).bulk(0, 1, Config { law: WindowLaw::Cubic(CubicConfig::LINUX), ..Config::linux() })
+    wired(2).link(path).bulk(0, 1, config)
 }
 
 fn acknowledged(ack_policy: AckPolicy) -> Spec {

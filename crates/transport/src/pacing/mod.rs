@@ -1,3 +1,6 @@
+//! When segments leave that a window allows: as far apart as a path of radios needs them (adaptive pacing), or at a rate
+//! ([`RatePacing`]) that congestion control decides on.
+//!
 //! Adaptive pacing (TCP-AP): S. ElRakabawy, A. Klemm, C. Lindemann, "TCP with Adaptive Pacing for Multihop Wireless
 //! Networks", MobiHoc 2005; its parameters and details after the authors' ns-2 code. TCP and TPA use it alike.
 //!
@@ -10,11 +13,13 @@
 
 mod config;
 mod history;
+mod rate;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Config, ShortPaths, Variability};
+pub use rate::RatePacing;
 
 use crate::ConfigError;
 use core::num::NonZeroU8;
@@ -45,6 +50,49 @@ impl Pacing {
         match self {
             Self::None => Ok(()),
             Self::Adaptive(config) => config.validate(),
+        }
+    }
+}
+
+/// What spaces the segments of an endpoint.
+#[derive(Clone, Debug)]
+pub(crate) enum Pacer {
+    /// The path, as its round trips tell.
+    Adaptive(AdaptivePacing),
+    /// The rate that congestion control says.
+    Rate(RatePacing),
+}
+
+impl Pacer {
+    /// When a segment of `len` data bytes may leave: `now` if it need not wait, [`Instant::FAR_FUTURE`] while pacing is stopped.
+    pub(crate) fn next_release(&self, now: Instant, len: u64) -> Instant {
+        match self {
+            Self::Adaptive(pacing) => pacing.next_release(now),
+            Self::Rate(pacing) => pacing.next_release(now, len),
+        }
+    }
+
+    /// A segment of `len` data bytes left.
+    pub(crate) fn released(&mut self, now: Instant, len: u64) {
+        match self {
+            Self::Adaptive(pacing) => pacing.released(now),
+            Self::Rate(pacing) => pacing.released(now, len),
+        }
+    }
+
+    /// The path's, if it is that.
+    pub(crate) fn adaptive(&mut self) -> Option<&mut AdaptivePacing> {
+        match self {
+            Self::Adaptive(pacing) => Some(pacing),
+            Self::Rate(_) => None,
+        }
+    }
+
+    /// The clock of a rate, if it is that.
+    pub(crate) fn rate(&mut self) -> Option<&mut RatePacing> {
+        match self {
+            Self::Rate(pacing) => Some(pacing),
+            Self::Adaptive(_) => None,
         }
     }
 }

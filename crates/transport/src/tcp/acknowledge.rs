@@ -40,7 +40,8 @@ impl<P: Payload> Endpoint<P> {
     /// 4. delivery records (RACK, tail loss probe), while `una` is still the old one;
     /// 5. the reaction: feedback schemes learn of new data, then a mark is heeded, then congestion control reacts;
     /// 6. whether an earlier reduction was wrong, by what this ACK shows (Eifel, F-RTO, DSACK), now that the reaction to it stands;
-    /// 7. losses told by time, last: an undone reduction must not hide them.
+    /// 7. losses told by time, after that: an undone reduction must not hide them;
+    /// 8. BBR, last: it goes by all of this.
     pub(super) fn take_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
         let una = self.snd.una as i64;
         let ack = self.ack_position(segment);
@@ -50,6 +51,7 @@ impl<P: Payload> Endpoint<P> {
             return ControlFlow::Break(());
         }
         self.resume_pacing();
+        let before = self.before_steering();
         let stance = self.stance(now);
         self.control.set_hold(now, stance.hold);
         let window_before = self.snd.window;
@@ -86,6 +88,7 @@ impl<P: Payload> Endpoint<P> {
         let acked = self.snd.una - taken.una_before;
         self.judge(now, Evidence { kind, acked, sacked, told: &told, echoed });
         self.detect_losses(now, taken, &told);
+        self.steer(now, taken, before);
         if self.state == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -178,7 +181,7 @@ impl<P: Payload> Endpoint<P> {
         if self.board.advance(ack) == Reneging::Yes {
             self.board.clear();
             if let Some(rack) = &mut self.rack {
-                rack.records.forget_sacks();
+                rack.forget_sacks();
             }
             self.stats.reneged += 1;
         }

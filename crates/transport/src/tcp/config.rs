@@ -419,6 +419,7 @@ impl Config {
             return Err(ConfigError { field, must });
         }
         self.pacing.validate()?;
+        self.validate_bbr()?;
         self.feedback.validate(self.loss_detection)?;
         match (self.door, self.feedback) {
             (None, _) => Ok(()),
@@ -427,6 +428,26 @@ impl Config {
                 let must = "none where TCP-DOOR tells lost routes by itself";
                 Err(ConfigError { field: "feedback", must })
             }
+        }
+    }
+
+    /// BBR goes with what it takes samples of, and alone says how large the window is and when segments leave.
+    fn validate_bbr(&self) -> Result<(), ConfigError> {
+        let WindowLaw::Bbr(bbr) = self.law else { return Ok(()) };
+        let rules: [(bool, &'static str, &'static str); 5] = [
+            (
+                self.loss_detection != LossDetection::DupAcks,
+                "loss_detection",
+                "RACK with BBR, which takes its samples of what RACK records",
+            ),
+            (self.pacing == Pacing::None, "pacing", "none with BBR, which paces at the rate it measures"),
+            (self.ecn == EcnUse::Never, "ecn", "off with BBR, which makes nothing of marks"),
+            (self.door.is_none(), "door", "none with BBR, whose window nobody holds"),
+            (self.feedback == Feedback::None, "feedback", "none with BBR, whose window nobody holds"),
+        ];
+        match rules.iter().find(|(ok, ..)| !ok) {
+            Some(&(_, field, must)) => Err(ConfigError { field, must }),
+            None => bbr.validate(),
         }
     }
 }

@@ -56,13 +56,30 @@ impl<P: Payload> Endpoint<P> {
             self.stats.tail_losses += 1;
             let ack = self.occasion(now, taken.delivered);
             self.control.on_tail_loss(&self.config, probe, &ack);
+            self.steer_on_tail_loss();
             self.remember_reduction(now, self.rto.back_off_state());
         }
         let lost = self.look_for_losses(now, taken.delivered);
+        self.go_on_recovering(now, taken);
         let progress = if advanced && lost == 0 { Progress::Safe } else { Progress::Doubtful };
         self.pace_recovery(taken.delivered, progress);
         if advanced || !self.may_probe_tail() {
             self.schedule_tail_probe(now);
+        }
+    }
+
+    /// Recovery is over, and something that was lost later is not repaired: under BBR the next recovery follows without a pause, as
+    /// in Linux (`tcp_time_to_recover`). A pause would cost it a round in which no more leaves than arrives.
+    fn go_on_recovering(&mut self, now: Instant, taken: Taken) {
+        let over = taken.phase_before != Phase::Open && self.control.phase() == Phase::Open;
+        if !over || self.control.bbr().is_none() {
+            return;
+        }
+        if self.rack.as_ref().is_some_and(|rack| rack.records.is_repairing()) {
+            let sacked = self.board.sacked_below(u64::MAX);
+            let ack = self.occasion(now, taken.delivered);
+            let response = self.control.on_loss(&self.config, &ack, sacked);
+            self.respond(now, response);
         }
     }
 
@@ -111,6 +128,7 @@ impl<P: Payload> Endpoint<P> {
         if self.look_for_losses(now, 0) > 0 {
             self.pace_recovery(0, Progress::Doubtful);
         }
+        self.tell_losses(now);
         if self.snd.outstanding() {
             self.timers.set(Timer::Retransmit, now + self.rto.timeout());
         }
@@ -123,12 +141,14 @@ impl<P: Payload> Endpoint<P> {
         self.snd.resend_first = true;
         self.timers.stop(Timer::Reordering);
         self.timers.stop(Timer::TailProbe);
+        self.steer_on_timeout(now);
     }
 
     /// `at..after` left.
     pub(super) fn note_transmission(&mut self, now: Instant, at: u64, after: u64) {
         let Some(rack) = &mut self.rack else { return };
-        rack.records.sent(at, after, now);
+        rack.on_sent(at, after, now);
+        self.note_window_use();
         if after == self.snd.nxt {
             self.schedule_tail_probe(now);
         }

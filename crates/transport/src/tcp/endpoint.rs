@@ -2,7 +2,7 @@
 
 use super::config::{Config, LossDetection, Offer};
 use super::congestion::undo::Reductions;
-use super::congestion::{Control, OwnLaw, Phase, Variant, WindowLaw};
+use super::congestion::{BbrModel, Control, OwnLaw, Phase, Variant, WindowLaw};
 use super::door::Door;
 use super::ecn::Ecn as EcnState;
 use super::feedback::Route;
@@ -15,7 +15,7 @@ use super::spurious::Case;
 use super::stats::{DropReason, Stats};
 use super::timer::Timer;
 use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
-use crate::pacing::AdaptivePacing;
+use crate::pacing::{AdaptivePacing, Pacer};
 use crate::send_queue::SendQueue;
 use crate::{ConfigError, Signal};
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, Seq32, TimerKind, TimerTable};
@@ -57,7 +57,7 @@ pub struct Endpoint<P: Payload> {
     pub(super) rto: Rto,
     pub(super) timers: TimerTable<Timer, { <Timer as TimerKind>::ALL.len() }>,
     /// `None`: segments are not spaced.
-    pub(super) pacing: Option<Box<AdaptivePacing>>,
+    pub(super) pacing: Option<Box<Pacer>>,
     /// `None`: no TCP-DOOR.
     pub(super) door: Option<Box<Door>>,
     /// What is known of the route.
@@ -195,18 +195,21 @@ impl<P: Payload> Endpoint<P> {
                 probes: 0,
             },
             rcv: Receiver::new(&config),
-            control: Control::new(&config, law),
+            control: Control::new(&config, law, iss),
             reductions: Reductions::default(),
             board: Scoreboard::default(),
             rack: match config.loss_detection {
                 LossDetection::DupAcks => None,
+                LossDetection::Rack(rack) if matches!(config.law, WindowLaw::Bbr(_)) => {
+                    Some(Box::new(Rack::sampling(rack, FIRST_DATA)))
+                }
                 LossDetection::Rack(rack) => Some(Box::new(Rack::new(rack, FIRST_DATA))),
             },
             case: None,
             frto: Steps::Idle,
             rto: Rto::new(config.rto),
             timers: TimerTable::new(),
-            pacing: config.pacing.machine(),
+            pacing: config.pacing.machine().map(|pacing| Box::new(Pacer::Adaptive(*pacing))),
             door: config.door.map(|door| Box::new(Door::new(door))),
             route: Route::NEW,
             options: Negotiated { timestamps: false, sack: false },
@@ -256,6 +259,7 @@ impl<P: Payload> Endpoint<P> {
         if !self.state.may_send() || self.snd.fin.is_some() {
             return Err(SendError::NotOpen);
         }
+        self.check_application_limit();
         self.snd.queue.push(data)
     }
 
@@ -376,10 +380,19 @@ impl<P: Payload> Endpoint<P> {
         self.rto.factor()
     }
 
-    /// The estimate that spaces segments; `None` if they are not spaced.
+    /// The estimate that spaces segments; `None` if none does.
     #[must_use]
     pub fn pacing(&self) -> Option<&AdaptivePacing> {
-        self.pacing.as_deref()
+        match self.pacing.as_deref()? {
+            Pacer::Adaptive(pacing) => Some(pacing),
+            Pacer::Rate(_) => None,
+        }
+    }
+
+    /// What BBR thinks of the path, and what it does; `None` if it is not at work.
+    #[must_use]
+    pub fn bbr(&self) -> Option<BbrModel> {
+        self.control.bbr_model()
     }
 
     /// Sequence space sent and not acknowledged, counted from the position that is sent next: after a time-out what is

@@ -15,6 +15,7 @@ use hopline_core::{Duration, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
     pub(super) fn on_time(&mut self, now: Instant) {
+        self.check_application_limit();
         while let Some(timer) = self.timers.take_expired(now) {
             match timer {
                 Timer::TailProbe => self.on_tail_probe(now),

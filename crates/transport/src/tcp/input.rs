@@ -147,12 +147,15 @@ impl<P: Payload> Endpoint<P> {
         self.snd.nxt = self.snd.nxt.max(1);
         self.snd.retries = 0;
         self.snd.window_from = (0, 1);
-        if let Some((_, sent)) = self.snd.timed.take() {
+        let sent = self.snd.timed.take().map(|(_, sent)| sent);
+        let round_trip = sent.map(|sent| now.since(sent));
+        if let (Some(sent), Some(round_trip)) = (sent, round_trip) {
             self.rto.sample(sent, now, 1);
             if let Some(rack) = &mut self.rack {
-                rack.on_handshake(now, now.since(sent));
+                rack.on_handshake(now, round_trip);
             }
         }
+        self.start_steering(now, round_trip);
         if self.snd.syn_resent {
             self.rto.syn_was_lost();
         }

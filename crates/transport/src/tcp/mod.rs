@@ -20,6 +20,7 @@
 //! | `rack`, `tlp`, `transmissions` | RACK-TLP: losses told by time (RFC 8985), and its records; `detect`: what an endpoint does then |
 //! | `spurious`, `frto` | reductions that were wrong: how they are found out and undone |
 //! | `pacing` | when segments leave, if they are spaced |
+//! | `delivery_rate`, `steer` | samples of the rate of delivery; what an endpoint does for BBR, which goes by them |
 //! | `congestion` | RFC 5681 and the recovery strategies, undoing what they did, holding the window, laws of somebody's own |
 //! | `door` | TCP-DOOR: what the order of packets tells, and what is done about it |
 //! | `feedback` | what is made of being told about routes: TCP-F, ELFN, ATCP, TCP-BuS, fixed RTO |
@@ -30,6 +31,7 @@
 mod acknowledge;
 mod config;
 pub mod congestion;
+mod delivery_rate;
 mod detect;
 mod door;
 mod ecn;
@@ -50,6 +52,7 @@ mod selective;
 mod spurious;
 mod stance;
 mod stats;
+mod steer;
 mod timer;
 mod tlp;
 mod transmissions;
@@ -65,8 +68,9 @@ pub use config::{
     RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
 pub use congestion::{
-    CubicArithmetic, CubicConfig, FastConvergence, LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw,
-    OwnLawId, Phase, PrrBound, RecoveryWindow, TimeoutAnswer, Variant, WindowLaw,
+    BbrConfig, BbrModel, BbrState, BbrVersion, CubicArithmetic, CubicConfig, FastConvergence, LawAck,
+    LawLoss, LawState, LawTimeout, LossSign, OwnLaw, OwnLawId, Phase, Policed, PolicerDetection, PrrBound,
+    RecoveryWindow, TimeoutAnswer, Variant, WindowLaw,
 };
 pub use door::{
     AckOrder, Again, DataOrder, Detection, DoorConfig, DoorResponse, Held, HeldTimer, Late, Reach, Resends,

@@ -27,7 +27,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if self.state.may_transmit() && !self.waits_for_release(now) {
             if let Some((at, len)) = self.choose(now) {
-                self.note_release(now);
+                self.note_release(now, len);
                 return Some(self.data_segment(now, at, len));
             }
             self.arm_persist(now);
@@ -252,6 +252,7 @@ impl<P: Payload> Endpoint<P> {
         self.count(at, len);
         if !self.snd.outstanding() {
             self.control.on_resume(now);
+            self.steer_on_resume(now);
         }
         if at < self.snd.max {
             self.note_resent(at, end);

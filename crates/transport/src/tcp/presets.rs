@@ -7,7 +7,9 @@ use super::config::{
     InitialSsthresh, InitialWindow, LimitedTransmit, LossDetection, Nagle, Offer, RecoveryTimeout, Reduction,
     RepeatedTimeout, RtoConfig, RtoFloor, TimestampEcho,
 };
-use super::congestion::{CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant, WindowLaw};
+use super::congestion::{
+    BbrConfig, CubicConfig, NewRenoConfig, RenoConfig, SackConfig, SackRules, Variant, WindowLaw,
+};
 use super::door::DoorConfig;
 use super::feedback::Feedback;
 use super::frto::Frto;
@@ -276,6 +278,17 @@ impl Config {
     #[must_use]
     pub const fn with_cubic(mut self) -> Self {
         self.law = WindowLaw::Cubic(CubicConfig::RFC9438);
+        self
+    }
+
+    /// The same with BBR, which takes SACK and RACK, and leaves marks and idle time alone.
+    #[must_use]
+    pub const fn with_bbr(mut self, bbr: BbrConfig) -> Self {
+        if let LossDetection::DupAcks = self.loss_detection {
+            self = self.with_rack();
+        }
+        self.law = WindowLaw::Bbr(bbr);
+        self.ecn = EcnUse::Never;
         self
     }
 

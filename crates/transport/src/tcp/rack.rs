@@ -4,9 +4,11 @@
 //! the reordering window have passed since the earlier was sent, the earlier is lost. This also holds for retransmissions.
 
 use super::congestion::Phase;
+use super::delivery_rate::{DeliveryRate, Stamp};
 use super::scoreboard::Scoreboard;
 use super::tlp::{TailProbe, Tlp};
 use super::transmissions::{Fate, Record, Times, Transmissions, Verdict};
+use core::ops::Range;
 use hopline_core::{Duration, Instant};
 
 /// Parameters of [`LossDetection::Rack`](super::LossDetection::Rack).
@@ -36,6 +38,8 @@ impl RackConfig {
 pub(crate) struct Rack {
     config: RackConfig,
     pub(crate) records: Transmissions,
+    /// Samples of how fast data are delivered, which are taken of the same records; `None`: nobody wants them.
+    pub(crate) rate: Option<Box<DeliveryRate>>,
     pub(crate) tlp: Tlp,
     min_rtt: MinRtt,
     recent: Option<Delivered>,
@@ -106,6 +110,7 @@ impl Rack {
         Self {
             config,
             records: Transmissions::new(una),
+            rate: None,
             tlp: Tlp::new(config.tail_probe),
             min_rtt: MinRtt::default(),
             recent: None,
@@ -118,12 +123,33 @@ impl Rack {
         }
     }
 
+    /// The same, and delivery rates are sampled.
+    pub(crate) fn sampling(config: RackConfig, una: u64) -> Self {
+        let rate = Some(Box::default());
+        Self { records: Transmissions::stamped(una), rate, ..Self::new(config, una) }
+    }
+
+    /// The least round trip of the last minutes.
+    pub(crate) fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt.least()
+    }
+
+    /// `at..end` is sent now, for the first time or again.
+    pub(crate) fn on_sent(&mut self, at: u64, end: u64, now: Instant) {
+        let Self { records, rate, .. } = self;
+        let stamp = rate.as_mut().map_or(Stamp::default(), |rate| rate.stamp(now, records));
+        records.sent(at, end, now, stamp);
+    }
+
     /// RFC 8985 §6.2, steps 1 to 3: what is delivered, and in which order.
     pub(crate) fn on_ack(&mut self, arrival: Arrival<'_>) {
-        let Self { records, min_rtt, recent, fack, reordering, tlp, .. } = self;
+        let Self { records, rate, min_rtt, recent, fack, reordering, tlp, .. } = self;
         let window = self.config.min_rtt_window;
-        let mut delivered = |record: &Record| {
+        let mut delivered = |record: &Record, stamp: Option<&Stamp>| {
             let rtt = arrival.now.since(record.sent);
+            if let (Some(rate), Some(stamp)) = (&mut *rate, stamp) {
+                rate.note_delivered(arrival.now, record, stamp);
+            }
             if record.times == Times::Once {
                 min_rtt.sample(arrival.now, rtt, window);
                 tlp.note_sample();
@@ -166,7 +192,8 @@ impl Rack {
         let Some(recent) = self.recent else { return Found { lost: 0, again: None } };
         let patience = recent.rtt + self.window;
         let mut again = None;
-        let lost = self.records.mark_lost(|_, record| {
+        let Self { records, rate, .. } = self;
+        let verdict = |_, record: &Record| {
             if !sent_after((recent.sent, recent.end), (record.sent, record.end)) {
                 // What was sent once was sent in the order of the stream: all behind it was sent later.
                 return if record.times == Times::Once { Verdict::Stop } else { Verdict::Leave };
@@ -179,7 +206,8 @@ impl Rack {
                 again = again.max(Some(due));
             }
             Verdict::Leave
-        });
+        };
+        let lost = records.mark_lost(verdict, note_lost(rate));
         Found { lost, again }
     }
 
@@ -189,10 +217,11 @@ impl Rack {
         let rtt = self.recent.map(|recent| recent.rtt).or(srtt).unwrap_or(Duration::ZERO);
         let patience = rtt + self.window;
         self.tlp.reset();
-        self.records.mark_lost(|start, record| {
+        let verdict = |start, record: &Record| {
             let late = start == una || record.sent + patience <= now;
             if late { Verdict::Lost } else { Verdict::Leave }
-        })
+        };
+        self.records.mark_lost(verdict, note_lost(&mut self.rate))
     }
 
     /// Nothing was lost when the window was reduced at `since`: what seemed to have arrived of what was sent again since then
@@ -200,6 +229,14 @@ impl Rack {
     pub(crate) fn forgive(&mut self, since: Instant) {
         self.records.forgive();
         self.recent = self.recent.filter(|recent| recent.sent < since);
+    }
+
+    /// The peer took back what it had selectively acknowledged. What is delivered now tells nothing of a rate.
+    pub(crate) fn forget_sacks(&mut self) {
+        self.records.forget_sacks();
+        if let Some(rate) = &mut self.rate {
+            rate.forget_newest();
+        }
     }
 
     /// The round trip of the handshake.
@@ -217,6 +254,15 @@ impl Rack {
         }
         let quarters = self.min_rtt.least().unwrap_or(Duration::ZERO).saturating_mul(self.quarters) / 4;
         circumstances.srtt.map_or(quarters, |srtt| quarters.min(srtt))
+    }
+}
+
+/// Tells `rate`, if there is one, of each segment that is taken for lost.
+fn note_lost(rate: &mut Option<Box<DeliveryRate>>) -> impl FnMut(Range<u64>, Option<&Stamp>) {
+    move |segment, stamp| {
+        if let (Some(rate), Some(stamp)) = (&mut *rate, stamp) {
+            rate.note_lost(segment, stamp);
+        }
     }
 }
 
@@ -241,7 +287,7 @@ fn update(
 }
 
 /// "RACK_sent_after": at the same instant, what comes later in the stream was sent later.
-fn sent_after(a: (Instant, u64), b: (Instant, u64)) -> bool {
+pub(crate) fn sent_after(a: (Instant, u64), b: (Instant, u64)) -> bool {
     a > b
 }
 

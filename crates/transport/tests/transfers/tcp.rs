@@ -7,9 +7,9 @@ use hopline_testkit::transfer::Transfer;
 use hopline_testkit::{Emulation, Pair, Recording};
 use hopline_transport::pacing;
 use hopline_transport::tcp::{
-    AckOrder, AckPolicy, Again, Config, DataOrder, Detection, Detector, DoorConfig, Dsack, Endpoint, Frto,
-    Held, HeldTimer, InitialWindow, Late, LossDetection, Nagle, Offer, Phase, Ports, Reach, Resends,
-    Spurious, State,
+    AckOrder, AckPolicy, Again, BbrConfig, Config, DataOrder, Detection, Detector, DoorConfig, Dsack,
+    Endpoint, Frto, Held, HeldTimer, InitialWindow, Late, LossDetection, Nagle, Offer, Phase, Ports, Reach,
+    Resends, Spurious, State, WindowLaw,
 };
 use proptest::prelude::*;
 
@@ -77,6 +77,9 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(Config::modern().with_reno()),
         Just(Config::linux()),
         Just(Config::linux().with_ecn()),
+        Just(Config::linux().with_bbr(BbrConfig::V1)),
+        Just(Config::linux().with_bbr(BbrConfig::V3)),
+        Just(Config::ns2_235().with_bbr(BbrConfig::V1)),
         Just(Config::modern().with_newreno().with_ecn()),
         Just(Config::linux().with_reno()),
         Just(Config::ns2_235().with_newreno().with_cubic()),
@@ -95,6 +98,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         any::<[bool; 4]>(),
     )
         .prop_map(|(mut c, door, mss, buffer, [delay, nagle, small, scale])| {
+            let door = door.filter(|_| !matches!(c.law, WindowLaw::Bbr(_)));
             c.door = door.map(|door| match c.loss_detection {
                 LossDetection::DupAcks => door,
                 LossDetection::Rack(_) => DoorConfig { resends: Resends::AsUsual, ..door },

@@ -129,7 +129,7 @@ impl<P: Payload> Endpoint<P> {
     ) -> Result<Self, ConfigError> {
         let own = match config.law {
             WindowLaw::Own(id) => id,
-            WindowLaw::Aimd | WindowLaw::Cubic(_) => OwnLawId(0),
+            WindowLaw::Aimd | WindowLaw::Cubic(_) | WindowLaw::Bbr(_) => OwnLawId(0),
         };
         Self::governed(Config { law: WindowLaw::Own(own), ..config }, ports, iss, Some(law))
     }

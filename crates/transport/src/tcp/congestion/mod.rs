@@ -3,9 +3,10 @@
 //! `Control` holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
 //! its own configuration: `reno`, `newreno`, `sack`; `rack` is what SACK does where losses are told by time. What they did
 //! can be undone (`undo`), and begun anew (`reopen`). How the window grows and shrinks is `window`, and `cubic` where that
-//! is the law; `own` where somebody else says so, whom `ask_own` asks. Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
+//! is the law; `own` where somebody else says so, whom `ask_own` asks; `bbr` goes by the rate of the path. Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
 
 mod ask_own;
+pub(crate) mod bbr;
 mod cubic;
 mod cubic_linux;
 pub(crate) mod hold;
@@ -21,6 +22,7 @@ mod sack;
 pub(crate) mod undo;
 mod window;
 
+pub use bbr::{BbrConfig, BbrModel, BbrState, BbrVersion, Policed, PolicerDetection};
 pub use cubic::{CubicArithmetic, CubicConfig, FastConvergence};
 pub use newreno::{NewRenoConfig, NewRenoExit, NewRenoTimer, PartialAck};
 pub(crate) use own::Own;
@@ -35,8 +37,9 @@ pub use window::WindowLaw;
 use super::config::{Config, LimitedTransmit, LossDetection, RecoveryTimeout, Reduction, RepeatedTimeout};
 use super::scoreboard::Scoreboard;
 use ask_own::Moment;
+use bbr::Bbr;
 use hold::Hold;
-use hopline_core::{Duration, Instant};
+use hopline_core::{Duration, Instant, Seq32};
 use sack::Recovery;
 use undo::{Before, Cause};
 use window::Window;
@@ -137,12 +140,15 @@ pub(crate) struct Control {
     spared: bool,
     /// The law, if it is somebody's own.
     own: Option<Box<Own>>,
+    /// The law, if it is BBR.
+    bbr: Option<Box<Bbr>>,
 }
 
 impl Control {
-    /// State before the handshake; `law`: where [`WindowLaw::Own`] is the law.
-    pub(crate) fn new(config: &Config, law: Option<Box<dyn OwnLaw>>) -> Self {
+    /// State before the handshake; `law`: where [`WindowLaw::Own`] is the law; `iss`: the first sequence number.
+    pub(crate) fn new(config: &Config, law: Option<Box<dyn OwnLaw>>, iss: Seq32) -> Self {
         Self {
+            bbr: Bbr::of(config, iss),
             own: law.map(|law| Box::new(Own::new(law))),
             variant: config.variant,
             detection: config.loss_detection,
@@ -172,6 +178,7 @@ impl Control {
         if let (Variant::Sack(_), SackUse::Refused) = (self.variant, sack) {
             self.variant = Variant::NewReno(NewRenoConfig::RFC6582);
             self.detection = LossDetection::DupAcks;
+            self.bbr = None; // it takes its samples of what RACK records
         }
     }
 
@@ -252,7 +259,9 @@ impl Control {
             board.clear(); // ns-2 keeps blocks during recovery only
         }
         // RFC 3168 §6.1.2. After a time-out what tells the peer that the window was reduced has to wait for new data.
-        if self.own.is_some() {
+        if self.bbr.is_some() {
+            // It is told of the ACK when losses were looked for.
+        } else if self.own.is_some() {
             self.grow_as_told(config, ack);
         } else if !ack.marked || self.phase == Phase::Loss {
             self.grow(config, ack);
@@ -300,9 +309,21 @@ impl Control {
     }
 
     fn time_out(&mut self, config: &Config, outstanding: Outstanding) {
-        let Outstanding { una, max, .. } = outstanding;
+        let max = outstanding.max;
         self.note_reduction(Cause::Timeout, max);
         self.window.inflation = 0;
+        if self.bbr.is_none() {
+            self.shrink_on_timeout(config, outstanding);
+        }
+        self.phase = Phase::Loss;
+        self.moved_since_timeout = false;
+        self.recover = max; // RFC 6582 §3.2 (4), RFC 6675 §5.1
+        self.dup_acks = 0;
+        self.limited = 0;
+    }
+
+    fn shrink_on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
+        let una = outstanding.una;
         // RFC 5681 §3.1: ssthresh stays if this very segment was already resent by the timer.
         if self.timed_out_at != una || config.repeated_timeout == RepeatedTimeout::Reduce {
             self.reduce_on_timeout(config, outstanding);
@@ -313,11 +334,6 @@ impl Control {
             self.timed_out_at = una;
         }
         self.window.time_out();
-        self.phase = Phase::Loss;
-        self.moved_since_timeout = false;
-        self.recover = max; // RFC 6582 §3.2 (4), RFC 6675 §5.1
-        self.dup_acks = 0;
-        self.limited = 0;
     }
 
     /// A window of which something is known to be lost was reduced for that. A time-out on top is a second indication of
@@ -345,7 +361,9 @@ impl Control {
 
     /// Nothing was sent for one RTO (RFC 5681 §4.1).
     pub(crate) fn on_idle(&mut self, config: &Config) {
-        self.window.restart(config);
+        if self.bbr.is_none() {
+            self.window.restart(config);
+        }
     }
 
     /// Data leave after a time during which nothing was in flight.
@@ -383,6 +401,10 @@ impl Control {
     }
 
     fn reduce(&mut self, config: &Config, flight: u64, cause: Cause, moment: Moment) -> u32 {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.on_recovery();
+            return self.window.cwnd;
+        }
         let flight = flight.saturating_sub(u64::from(self.limited));
         let told = self.ask_own(config, flight, cause, moment);
         self.window.reduce(config, flight, cause, told)

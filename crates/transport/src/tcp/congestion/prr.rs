@@ -116,6 +116,7 @@ impl Control {
 
     fn prr_bound(&self) -> Option<PrrBound> {
         match self.variant {
+            Variant::Sack(_) if self.bbr.is_some() => None, // it has rules of its own
             Variant::Sack(sack) => match sack.window {
                 RecoveryWindow::Prr(bound) => Some(bound),
                 RecoveryWindow::AtOnce => None,

@@ -12,6 +12,9 @@ impl Control {
         flight: u64,
         acked: u64,
     ) {
+        if self.bbr.is_some() {
+            return; // it paces: there is no burst
+        }
         // Step 0: "pipe_prev" is what was in flight, if that is more than ssthresh.
         let pipe_prev = flight_before.min(u64::from(self.window.cwnd)) as u32;
         self.window.ssthresh = self.window.ssthresh.max(pipe_prev);
@@ -21,8 +24,11 @@ impl Control {
         self.window.cwnd = self.window.cwnd.min(calm.max(self.window.mss));
     }
 
-    /// At most so many segments.
+    /// At most so many segments, unless BBR says how many.
     pub(crate) fn limit_cwnd(&mut self, segments: u32) {
+        if self.bbr.is_some() {
+            return;
+        }
         self.window.cwnd = self.window.cwnd.min(segments * self.window.mss);
     }
 

@@ -196,6 +196,7 @@ impl<P: Payload> Endpoint<P> {
         self.control.restore(&undone, resume);
         let round_trip = self.rto.srtt().unwrap_or(Duration::ZERO);
         self.control.tell_own_of_undo(self.snd.nxt - self.snd.una, now, round_trip);
+        self.steer_on_undo(now);
         self.rto.undo_back_off(undone.oldest.back_off);
         if resume == Resume::NewData && undone.went_back == WentBack::Yes {
             self.snd.nxt = self.snd.nxt.max(self.snd.max);

@@ -3,7 +3,7 @@
 use super::cubic::{Cubic, Step};
 use super::own::OwnLawId;
 use super::undo::Cause;
-use super::{Ack, CubicArithmetic, CubicConfig, Phase};
+use super::{Ack, BbrConfig, CubicArithmetic, CubicConfig, Phase};
 use crate::tcp::config::{Config, Growth, IdleRestart, InitialSsthresh, Reduction};
 use hopline_core::Instant;
 
@@ -15,6 +15,9 @@ pub enum WindowLaw {
     Aimd,
     /// A cubic function of time; a loss leaves `beta` (RFC 9438).
     Cubic(CubicConfig),
+    /// What is delivered, in what time, says how much may be in flight and at which rate it leaves (BBR). It takes SACK and RACK;
+    /// where the peer does not offer SACK, [`Self::Aimd`] takes its place.
+    Bbr(BbrConfig),
     /// What a machine of somebody's own says: [`OwnLaw`](super::OwnLaw).
     Own(OwnLawId),
 }
@@ -57,8 +60,10 @@ impl Window {
             self.cwnd += self.slow_start_step(config.growth, acked, phase);
         } else {
             match config.law {
-                // An own law is asked by `Control`, and this is where it has failed.
-                WindowLaw::Aimd | WindowLaw::Own(_) => self.grow_linearly(config.growth, acked),
+                // An own law is asked by `Control`, and this is where it has failed. BBR is not at work here either.
+                WindowLaw::Aimd | WindowLaw::Own(_) | WindowLaw::Bbr(_) => {
+                    self.grow_linearly(config.growth, acked)
+                }
                 WindowLaw::Cubic(cubic) => self.grow_cubically(&cubic, config.growth, acked, ack),
             }
         }
@@ -149,7 +154,7 @@ impl Window {
         let window = (self.cwnd + self.inflation).min(self.limit);
         let whole = |bytes: u32| bytes / self.mss * self.mss;
         let left = |bytes: u32| match config.law {
-            WindowLaw::Aimd => bytes / 2,
+            WindowLaw::Aimd | WindowLaw::Bbr(_) => bytes / 2,
             WindowLaw::Own(_) => told.map_or(bytes / 2, |bytes| bytes.min(f64::from(self.limit)) as u32),
             WindowLaw::Cubic(cubic) => {
                 let left = (f64::from(bytes) * cubic.beta) as u32;

@@ -1,6 +1,7 @@
 //! Timed dialogues, one file for each concern.
 
 mod acking;
+mod bbr;
 mod close;
 mod combined;
 mod config;

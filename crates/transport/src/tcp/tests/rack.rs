@@ -125,8 +125,8 @@ fn two_reports_of_one_round_widen_the_window_once() {
 fn lost_after(rounds: u64, recoveries: usize) -> u64 {
     let ms = Instant::from_millis;
     let mut rack = Rack::new(RackConfig::RFC8985, 1);
-    rack.records.sent(1, 1001, ms(1000));
-    rack.records.sent(1001, 2001, ms(1000));
+    rack.on_sent(1, 1001, ms(1000));
+    rack.on_sent(1001, 2001, ms(1000));
     for round in 0..rounds {
         rack.on_dsack(round, round + 1);
         rack.on_dsack(round, round + 1);

@@ -1,0 +1,96 @@
+//! Parameters of BBR.
+
+use crate::ConfigError;
+use hopline_core::Duration;
+
+/// Parameters of [`WindowLaw::Bbr`](super::super::WindowLaw::Bbr). Start from [`Self::V1`] or [`Self::V3`] and change fields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BbrConfig {
+    /// Which BBR.
+    pub version: BbrVersion,
+    /// How much may be in flight once the path is known, in products of its bandwidth and its least round trip. Range 1–10,
+    /// default 2.
+    pub cwnd_gain: f64,
+    /// By how much less than the bandwidth segments leave, so that queues drain; a share. Range 0 to below 1, default 0.01.
+    pub pacing_margin: f64,
+    /// How long no round trip has to be as short as the least one before it is looked for with a small window. In v1 that is also how
+    /// long the least one counts; in v3 it counts for twice as long. Above 0, at most an hour; default 10 s (v1), 5 s (v3).
+    pub probe_rtt_interval: Duration,
+    /// How long the window is small then, a round trip at least. At most a minute, default 200 ms.
+    pub probe_rtt_duration: Duration,
+}
+
+/// Which BBR, and what is only its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BbrVersion {
+    /// As Linux has it (`net/ipv4/tcp_bbr.c` of 6.x).
+    V1 {
+        /// Whether a rate at which data arrive evenly and a fifth is lost is taken for that of a policer. Default it is.
+        policer: PolicerDetection,
+    },
+    /// As draft-ietf-ccwg-bbr has it.
+    V3 {
+        /// Share of a flight whose loss tells that less should be in flight: BBR.LossThresh. Range 0 to below 1,
+        /// default 0.02.
+        loss_threshold: f64,
+        /// What one round with losses leaves of the short-term bounds at least: BBR.Beta. Above 0 and at most 1,
+        /// default 0.7.
+        beta: f64,
+        /// Share of what may be in flight that is left to others between probes: BBR.Headroom. Range 0 to below 1,
+        /// default 0.15.
+        headroom: f64,
+    },
+}
+
+/// Whether policers are looked for (v1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicerDetection {
+    /// Their rate is what data are sent at for 48 round trips.
+    On,
+    /// Losses are not looked at.
+    Off,
+}
+
+impl BbrConfig {
+    /// v1, as Linux.
+    pub const V1: Self = Self {
+        version: BbrVersion::V1 { policer: PolicerDetection::On },
+        cwnd_gain: 2.0,
+        pacing_margin: 0.01,
+        probe_rtt_interval: Duration::from_secs(10),
+        probe_rtt_duration: Duration::from_millis(200),
+    };
+    /// v3, as the draft.
+    pub const V3: Self = Self {
+        version: BbrVersion::V3 { loss_threshold: 0.02, beta: 0.7, headroom: 0.15 },
+        probe_rtt_interval: Duration::from_secs(5),
+        ..Self::V1
+    };
+
+    /// Checks every field against its range.
+    pub(in crate::tcp) fn validate(&self) -> Result<(), ConfigError> {
+        const HOUR: Duration = Duration::from_secs(3600);
+        let (loss_threshold, beta, headroom) = match self.version {
+            BbrVersion::V1 { .. } => (0.0, 1.0, 0.0),
+            BbrVersion::V3 { loss_threshold, beta, headroom } => (loss_threshold, beta, headroom),
+        };
+        let share = |x: f64| (0.0..1.0).contains(&x);
+        let rules: [(bool, &'static str, &'static str); 7] = [
+            ((1.0..=10.0).contains(&self.cwnd_gain), "law.cwnd_gain", "1 to 10"),
+            (share(self.pacing_margin), "law.pacing_margin", "0 to below 1"),
+            (
+                !self.probe_rtt_interval.is_zero() && self.probe_rtt_interval <= HOUR,
+                "law.probe_rtt_interval",
+                "above 0 and at most 3600 s",
+            ),
+            (self.probe_rtt_duration <= Duration::from_secs(60), "law.probe_rtt_duration", "at most 60 s"),
+            (share(loss_threshold), "law.loss_threshold", "0 to below 1"),
+            (beta > 0.0 && beta <= 1.0, "law.beta", "above 0 and at most 1"),
+            (share(headroom), "law.headroom", "0 to below 1"),
+        ];
+        match rules.iter().find(|(ok, ..)| !ok) {
+            Some(&(_, field, must)) => Err(ConfigError { field, must }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! BBR: over a bottleneck with a queue, loss and a policer, and in dialogues.
+
+mod hostile;
+mod samples;
+mod v1;
+mod v3;
+
+use crate::tcp::{BbrConfig, BbrModel, BbrState, Config, Endpoint, Ports};
+use hopline_core::{Duration, Instant, Length, LinkId, Machine, Payload, Purpose, Seq32, Stream};
+use hopline_wire::tcp::Segment;
+use std::collections::VecDeque;
+
+/// Bytes on the link beside the data of a segment.
+const HEADERS: u64 = 52;
+
+fn linux(bbr: BbrConfig) -> Config {
+    Config::linux().with_bbr(bbr)
+}
+
+/// What a path does to the data of a sender. Acknowledgments are neither delayed by others nor lost.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    bits_per_sec: u64,
+    round_trip: Duration,
+    /// Packets that wait at most.
+    queue: usize,
+    /// Share of data that is lost, the one independent of the other.
+    loss: f64,
+    policer: Option<Policer>,
+}
+
+/// Drops what finds too few tokens.
+#[derive(Clone, Copy, Debug)]
+struct Policer {
+    bits_per_sec: u64,
+    bucket_bytes: f64,
+}
+
+/// 10 Mb/s, 40 ms: a product of 50,000 bytes; a queue of four times as much.
+const PLAIN: Link = Link {
+    bits_per_sec: 10_000_000,
+    round_trip: Duration::from_millis(40),
+    queue: 130,
+    loss: 0.0,
+    policer: None,
+};
+
+struct Path {
+    a: Endpoint<Length>,
+    b: Endpoint<Length>,
+    now: Instant,
+    link: Link,
+    random: Stream,
+    tokens: (f64, Instant),
+    /// When packets leave the bottleneck.
+    waiting: VecDeque<Instant>,
+    /// From `a` to `b`, and back.
+    on_the_way: [VecDeque<(Instant, Segment<Length>)>; 2],
+    /// What BBR did, and since when.
+    states: Vec<(Instant, BbrState)>,
+    /// Most packets that waited since this was cleared.
+    longest: usize,
+}
+
+impl Path {
+    /// Open, with nothing to send.
+    fn idle(bbr: BbrConfig, link: Link, seed: u64) -> Self {
+        let end = |local, remote, iss| {
+            Endpoint::new(linux(bbr), Ports { local, remote }, Seq32(iss)).expect("a valid configuration")
+        };
+        let (mut a, mut b) = (end(1, 2, seed as u32), end(2, 1, 77));
+        b.listen().unwrap();
+        a.connect(Instant::ZERO).unwrap();
+        let tokens = (link.policer.map_or(0.0, |policer| policer.bucket_bytes), Instant::ZERO);
+        let mut path = Self {
+            a,
+            b,
+            now: Instant::ZERO,
+            link,
+            random: Stream::global(seed, 0, Purpose::Emulation),
+            tokens,
+            waiting: VecDeque::new(),
+            on_the_way: Default::default(),
+            states: Vec::new(),
+            longest: 0,
+        };
+        path.drain();
+        path.run_to(0.1);
+        path
+    }
+
+    /// Open, with more to send than there is time for.
+    fn busy(bbr: BbrConfig, link: Link, seed: u64) -> Self {
+        let mut path = Self::idle(bbr, link, seed);
+        path.send(1 << 40);
+        path
+    }
+
+    fn send(&mut self, bytes: u64) {
+        self.a.send(self.now, Length(bytes)).unwrap();
+        self.drain();
+    }
+
+    fn model(&self) -> BbrModel {
+        self.a.bbr().expect("BBR is at work")
+    }
+
+    /// Runs until so many seconds from the start.
+    fn run_to(&mut self, secs: f64) {
+        let end = Instant::ZERO + Duration::from_secs_f64(secs);
+        while let Some(at) = self.next_at().filter(|&at| at <= end) {
+            self.now = self.now.max(at);
+            self.step();
+        }
+        self.now = end;
+    }
+
+    /// Bits per second that arrive for the first time until so many seconds from the start.
+    fn goodput_to(&mut self, secs: f64) -> f64 {
+        let (before, began) = (self.b.stats().bytes_received, self.now);
+        self.run_to(secs);
+        (self.b.stats().bytes_received - before) as f64 * 8.0 / self.now.since(began).as_secs_f64()
+    }
+
+    /// The states that there were between two times.
+    fn states_between(&self, from: f64, to: f64) -> Vec<BbrState> {
+        let inside = |at: Instant| (from..to).contains(&at.as_secs_f64());
+        self.states.iter().filter(|(at, _)| inside(*at)).map(|&(_, state)| state).collect()
+    }
+
+    /// When it entered this state, seconds.
+    fn times_of(&self, state: BbrState) -> Vec<f64> {
+        self.states.iter().filter(|(_, s)| *s == state).map(|(at, _)| at.as_secs_f64()).collect()
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        let arrivals = self.on_the_way.iter().filter_map(|queue| queue.front().map(|&(at, _)| at));
+        let timers = [self.a.poll_timeout(), self.b.poll_timeout()].into_iter().flatten().map(|(at, _)| at);
+        arrivals.chain(timers).min()
+    }
+
+    fn step(&mut self) {
+        for to in [0, 1] {
+            while let Some((_, segment)) = self.on_the_way[to].pop_front_if(|(at, _)| *at <= self.now) {
+                let end = if to == 0 { &mut self.b } else { &mut self.a };
+                end.handle_packet(self.now, LinkId::ONLY, segment);
+                self.drain();
+            }
+        }
+        self.a.handle_timeout(self.now);
+        self.b.handle_timeout(self.now);
+        self.drain();
+        if let Some(BbrModel { state, .. }) = self.a.bbr()
+            && self.states.last().is_none_or(|&(_, last)| last != state)
+        {
+            self.states.push((self.now, state));
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(segment) = self.a.poll_transmit(self.now) {
+            if let Some(at) = self.passes(segment.payload.len()) {
+                self.on_the_way[0].push_back((at + self.link.round_trip / 2, segment));
+            }
+        }
+        while let Some(segment) = self.b.poll_transmit(self.now) {
+            self.on_the_way[1].push_back((self.now + self.link.round_trip / 2, segment));
+        }
+        while self.b.recv().is_some() {}
+        while self.a.poll_event().is_some() {}
+        while self.b.poll_event().is_some() {}
+    }
+
+    /// When a segment of so many bytes is through the bottleneck; `None`: it is dropped.
+    fn passes(&mut self, len: u64) -> Option<Instant> {
+        let size = len + HEADERS;
+        if let Some(policer) = self.link.policer {
+            let (tokens, since) = self.tokens;
+            let fresh = self.now.since(since).as_secs_f64() * policer.bits_per_sec as f64 / 8.0;
+            let tokens = (tokens + fresh).min(policer.bucket_bytes);
+            let taken = if tokens < size as f64 { 0.0 } else { size as f64 };
+            self.tokens = (tokens - taken, self.now);
+            if taken < 1.0 {
+                return None;
+            }
+        }
+        while self.waiting.pop_front_if(|at| *at <= self.now).is_some() {}
+        if self.waiting.len() > self.link.queue {
+            return None;
+        }
+        let free = self.waiting.back().copied().unwrap_or(self.now).max(self.now);
+        let through = free + Duration::of_bits(8 * size, self.link.bits_per_sec);
+        self.waiting.push_back(through);
+        self.longest = self.longest.max(self.waiting.len());
+        (self.random.unit() >= self.link.loss || len == 0).then_some(through)
+    }
+}
