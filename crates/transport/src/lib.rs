@@ -10,10 +10,12 @@ mod drops;
 pub mod pacing;
 #[cfg(test)]
 mod script;
+mod reassembly;
 mod send_queue;
 mod signal;
 pub mod tcp;
 pub mod tpa;
+pub mod wide;
 
 pub use config_error::ConfigError;
 pub use drops::{Drops, Reason};

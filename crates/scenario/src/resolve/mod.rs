@@ -20,6 +20,7 @@ mod radio;
 mod routing;
 mod tcp;
 mod tpa;
+mod wide;
 mod transport;
 mod ways;
 

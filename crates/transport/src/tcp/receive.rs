@@ -2,7 +2,7 @@
 
 use super::config::{AckPolicy, Config, Dsack, Offer};
 use super::endpoint::{Endpoint, FIRST_DATA};
-use super::reassembly::{Reassembly, Stored};
+use crate::reassembly::{Reassembly, Stored};
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::Event;
