@@ -14,7 +14,7 @@ use crate::Signal;
 use crate::connection::{CloseError, CloseReason, Event, Events, OpenError, SendError, State};
 use crate::send_queue::SendQueue;
 use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
-use hopline_wire::wide::{DATA_OVERHEAD, Opening, Packet};
+use hopline_wire::wide::{DATA_OVERHEAD, End, Opening, Packet};
 use std::collections::BTreeMap;
 
 /// Bytes of IPv4 and UDP headers.
@@ -107,6 +107,18 @@ pub(super) struct Sender<P> {
     pub(super) end_sent: bool,
 }
 
+impl<P> Sender<P> {
+    /// What the peer misses of `chunk`, if anything.
+    pub(super) fn missing(&self, chunk: Chunk) -> Option<Chunk> {
+        let range = chunk.range();
+        if range.end > self.una && !(chunk.len > 0 && self.arrived.covers(range.clone())) {
+            return Some(chunk);
+        }
+        let end_missing = chunk.end == End::Yes && self.closing != Closing::Arrived;
+        end_missing.then_some(Chunk { offset: range.end, len: 0, end: End::Yes })
+    }
+}
+
 /// What became of the user's close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
@@ -150,7 +162,7 @@ impl<P: Payload> Endpoint<P> {
                 furthest: 0,
                 end_sent: false,
             },
-            rcv: Receiver::new(config.ack, config.receive_buffer, (config.receive_buffer / BYTES_A_PART) as usize),
+            rcv: Receiver::new(config.ack, config.receive_buffer, (config.receive_buffer / BYTES_A_PART).max(16) as usize),
             times: Times::new(PATH_MEMORY),
             control: Control::new(config.control, packet),
             path: Path::Answers,

@@ -196,12 +196,11 @@ impl<P: Payload> Endpoint<P> {
         snd.arrived.insert(snd.una..cumulative);
         snd.una = snd.arrived.end_of_run(snd.una);
         snd.arrived.forget_below(snd.una);
-        // The end of the stream has no byte: it is not here that it arrives.
-        while let Some(entry) = snd.lost.first_entry()
-            && entry.get().range().end <= snd.una
-            && entry.get().end == End::No
+        while let Some((&offset, chunk)) = snd.lost.first_key_value()
+            && chunk.range().end <= snd.una
+            && chunk.end == End::No
         {
-            entry.remove();
+            snd.lost.remove(&offset);
         }
         let advanced = snd.queue.advance(snd.una);
         self.stats.bytes_acked += advanced;
@@ -218,14 +217,11 @@ impl<P: Payload> Endpoint<P> {
         let patience = newest.rtt + window;
         let before = Instant::from_nanos(now.as_nanos().saturating_sub(patience.as_nanos()));
         let mut count = 0;
-        let (arrived, lost) = (&snd.arrived, &mut snd.lost);
-        let una = snd.una;
+        let lost = &mut snd.lost;
         let waits = snd.outstanding.lose(now, newest.number, before, |_, sent| {
             count += 1;
-            let chunk = sent.chunk;
-            let known = chunk.range().end <= una || arrived.covers(chunk.range());
-            if !chunk.is_nothing() && (!known || chunk.end == End::Yes) {
-                lost.insert(chunk.offset, chunk);
+            if !sent.chunk.is_nothing() {
+                lost.insert(sent.chunk.offset, sent.chunk);
             }
         });
         snd.outstanding.forget(now, self.times.srtt().unwrap_or(Duration::ZERO).saturating_mul(4));

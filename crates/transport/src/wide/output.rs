@@ -84,11 +84,13 @@ impl<P: Payload> Endpoint<P> {
     fn next_chunk(&mut self) -> Option<Chunk> {
         let snd = &mut self.snd;
         while let Some((_, &chunk)) = snd.lost.first_key_value() {
-            let known = chunk.end == End::No && snd.arrived.covers(chunk.range());
-            if !known && !(chunk.end == End::Yes && snd.closing == Closing::Arrived) {
-                return Some(chunk);
+            match snd.missing(chunk) {
+                Some(missing) if missing == chunk => return Some(chunk),
+                missing => {
+                    snd.lost.pop_first();
+                    snd.lost.extend(missing.map(|missing| (missing.offset, missing)));
+                }
             }
-            snd.lost.pop_first();
         }
         let until = snd.queue.end().min(snd.limit);
         let len = until.saturating_sub(snd.next).min(snd.mss.into()) as u32;
@@ -114,17 +116,19 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What is oldest, or new; or a question without data.
+    /// What the peer misses first, lost or under way; or else something new, or a question without data.
     fn choose_probe(&mut self) -> Chunk {
-        if let Some(chunk) = self.snd.outstanding.oldest_data(&self.snd.arrived) {
-            return chunk;
-        }
-        match self.next_chunk() {
-            Some(chunk) => {
-                self.take(chunk);
-                chunk
+        let next = self.next_chunk();
+        let under_way = self.snd.outstanding.under_way().filter_map(|chunk| self.snd.missing(chunk));
+        let first = under_way.min_by_key(|chunk| chunk.offset);
+        match (first, next) {
+            (Some(first), Some(next)) if first.offset < next.offset => first,
+            (_, Some(next)) => {
+                self.take(next);
+                next
             }
-            None => Chunk::NOTHING,
+            (Some(first), None) => first,
+            (None, None) => Chunk::NOTHING,
         }
     }
 

@@ -1,6 +1,5 @@
 //! Transmissions that are not settled yet.
 
-use super::ranges::Ranges;
 use hopline_core::{Duration, Instant};
 use hopline_wire::wide::{End, Span};
 use std::collections::BTreeMap;
@@ -154,10 +153,10 @@ impl Outstanding {
         }
     }
 
-    /// The data of the oldest transmission under way that are not in `arrived`.
-    pub(super) fn oldest_data(&self, arrived: &Ranges) -> Option<Chunk> {
+    /// The data under way, the oldest first.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = Chunk> {
         let under_way = self.sent.values().filter(|sent| sent.fate == Fate::InFlight);
-        under_way.map(|sent| sent.chunk).find(|chunk| !chunk.is_nothing() && (chunk.len == 0 || !arrived.covers(chunk.range())))
+        under_way.map(|sent| sent.chunk).filter(|chunk| !chunk.is_nothing())
     }
 
     pub(super) fn clear(&mut self) {
