@@ -338,12 +338,12 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn move_to(&mut self, now: Instant, state: State) {
         match state {
             _ if state == self.state => {}
-            State::TimeWait => {
+            // The end that closed last stays as well: the peer may not know yet that its own end has arrived.
+            State::TimeWait | State::Closed => {
                 self.state = State::TimeWait;
                 self.timers.stop_all();
                 self.timers.set(Timer::TimeWait, now + self.config.time_wait);
             }
-            State::Closed => self.finish(CloseReason::Finished),
             _ => self.state = state,
         }
     }

@@ -160,6 +160,10 @@ impl<P: Payload> Endpoint<P> {
         }
         // The end of the stream may have overtaken what is before it.
         if self.snd.closing == Closing::Arrived && self.snd.queue.len() == 0 {
+            self.snd.outstanding.clear();
+            self.snd.lost.clear();
+            self.timers.stop(Timer::Detect);
+            self.timers.stop(Timer::Probe);
             self.move_to(now, self.state.after_fin_acked());
         }
         true

@@ -43,7 +43,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn every_byte_once_and_in_order(
@@ -51,7 +51,7 @@ proptest! {
         there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
         let mut t = transfer([a, b], [there, back], &link, seed);
-        t.run(Instant::from_secs(10_000));
+        t.run(Instant::from_secs(100_000));
         t.assert_complete();
     }
 }
@@ -134,7 +134,7 @@ fn random_losses_take_no_more_than_what_they_lose() {
         let most = 20.0 * 1437.0 / 1500.0 * (1.0 - loss);
         // The start is a thirtieth of so short a run.
         assert!(goodput > 0.92 * most, "{loss}: {goodput:.2} of {most:.2} Mb/s");
-        assert!(sent < 1.03 / (1.0 - loss), "{loss}: {sent:.3} packets sent for one delivered");
+        assert!(sent < 1.04 / (1.0 - loss), "{loss}: {sent:.3} packets sent for one delivered");
     }
 }
 
