@@ -51,7 +51,7 @@ proptest! {
         there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
     ) {
         let mut t = transfer([a, b], [there, back], &link, seed);
-        t.run(Instant::from_secs(100_000));
+        t.run(Instant::from_secs(2_000));
         t.assert_complete();
     }
 }

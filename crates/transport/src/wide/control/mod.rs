@@ -328,6 +328,15 @@ impl Control {
 
     /// Takes an acknowledgment.
     pub(super) fn on_ack(&mut self, news: &News) -> Heed {
+        let heed = self.take(news);
+        if self.phase != Phase::Opening {
+            // A packet in a round trip is what the poorest path gets.
+            self.rate = self.rate.max(self.packet / news.srtt.as_secs_f64().max(1e-3));
+        }
+        heed
+    }
+
+    fn take(&mut self, news: &News) -> Heed {
         self.losses.take(news.packets, news.lost, news.late);
         self.round.delivered += news.delivered;
         self.round.packets += news.packets + news.lost;
