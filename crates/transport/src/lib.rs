@@ -8,9 +8,9 @@ mod config_error;
 pub mod connection;
 mod drops;
 pub mod pacing;
+mod reassembly;
 #[cfg(test)]
 mod script;
-mod reassembly;
 mod send_queue;
 mod signal;
 pub mod tcp;

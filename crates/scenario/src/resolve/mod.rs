@@ -20,9 +20,9 @@ mod radio;
 mod routing;
 mod tcp;
 mod tpa;
-mod wide;
 mod transport;
 mod ways;
+mod wide;
 
 use super::csv;
 use super::document::Node;

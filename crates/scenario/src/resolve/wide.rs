@@ -16,9 +16,9 @@ pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config,
         apply_control(&mut config, section);
     }
     let section = if own.is_given() { own } else { general };
-    config
-        .validate()
-        .map_err(|e| Problem::new(format!("TPA-wide parameters do not fit together: {e}")).at(section.origin))?;
+    config.validate().map_err(|e| {
+        Problem::new(format!("TPA-wide parameters do not fit together: {e}")).at(section.origin)
+    })?;
     Ok(config)
 }
 

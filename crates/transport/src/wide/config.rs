@@ -140,7 +140,11 @@ impl Config {
         let share = |x: f64| x > 0.0 && x <= 1.0;
         let (control, silence) = (&self.control, &self.silence);
         check((64..=65_000).contains(&self.mss), "mss", "64 to 65000")?;
-        check(self.receive_buffer >= 4 * u64::from(self.mss), "receive_buffer", "at least four full packets")?;
+        check(
+            self.receive_buffer >= 4 * u64::from(self.mss),
+            "receive_buffer",
+            "at least four full packets",
+        )?;
         check(self.receive_buffer < 1 << 31, "receive_buffer", "below 2 GiB")?;
         check(self.ack.every > 0, "ack.every", "at least 1")?;
         check(self.detect.share > 0, "detect.share", "at least 1")?;

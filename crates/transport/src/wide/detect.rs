@@ -10,7 +10,7 @@ const MEMORY_ROUNDS: u32 = 16;
 #[derive(Clone, Debug)]
 pub(super) struct Detection {
     config: DetectConfig,
-    /// The highest number that is acknowledged, when it left, and its round trip.
+    /// The highest number that is acknowledged, and its round trip.
     newest: Option<Newest>,
     /// How much later than those sent after them packets have come, at most: in this stretch of rounds and in the one before.
     lateness: [Duration; 2],
@@ -21,7 +21,6 @@ pub(super) struct Detection {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newest {
     pub(super) number: u64,
-    pub(super) at: Instant,
     pub(super) rtt: Duration,
 }
 
@@ -42,7 +41,7 @@ impl Detection {
             self.lateness[0] = self.lateness[0].max(rtt.saturating_sub(before.rtt));
         }
         if self.newest.is_none_or(|newest| number > newest.number) {
-            self.newest = Some(Newest { number, at, rtt });
+            self.newest = Some(Newest { number, rtt });
         }
     }
 

@@ -63,7 +63,10 @@ pub(super) enum Role {
 pub(super) enum Path {
     Answers,
     /// Silent for a time-out, or not there as the network layer says, since then; so many probes were sent.
-    Silent { since: Instant, probes: u32 },
+    Silent {
+        since: Instant,
+        probes: u32,
+    },
 }
 
 /// What is owed to the peer apart from data.
@@ -162,7 +165,11 @@ impl<P: Payload> Endpoint<P> {
                 furthest: 0,
                 end_sent: false,
             },
-            rcv: Receiver::new(config.ack, config.receive_buffer, (config.receive_buffer / BYTES_A_PART).max(16) as usize),
+            rcv: Receiver::new(
+                config.ack,
+                config.receive_buffer,
+                (config.receive_buffer / BYTES_A_PART).max(16) as usize,
+            ),
             times: Times::new(PATH_MEMORY),
             control: Control::new(config.control, packet),
             path: Path::Answers,

@@ -43,7 +43,8 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn timeout(&self) -> Duration {
         let config = &self.config.silence;
         let Some(srtt) = self.times.srtt() else { return config.initial };
-        let usual = srtt + self.times.deviation().saturating_mul(4) + self.config.ack.delay + self.reordering();
+        let usual =
+            srtt + self.times.deviation().saturating_mul(4) + self.config.ack.delay + self.reordering();
         usual.max(config.min)
     }
 

@@ -276,7 +276,9 @@ impl<P: Payload> Endpoint<P> {
 
     /// The path answers.
     fn thaw(&mut self, now: Instant) {
-        let Path::Silent { since, probes } = core::mem::replace(&mut self.path, Path::Answers) else { return };
+        let Path::Silent { since, probes } = core::mem::replace(&mut self.path, Path::Answers) else {
+            return;
+        };
         if probes < super::expire::FROZEN {
             return;
         }

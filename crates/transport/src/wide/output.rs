@@ -169,7 +169,8 @@ impl<P: Payload> Endpoint<P> {
         let sent = Sent { at: now, chunk, upto: self.snd.left, len, fate: Fate::InFlight };
         self.snd.outstanding.add(packet.number, sent);
         if let Some(rate) = self.control.pace() {
-            let begin = self.snd.release.max(Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos())));
+            let begin =
+                self.snd.release.max(Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos())));
             self.snd.release = begin + Duration::from_secs_f64((f64::from(len) / rate.max(1.0)).min(10.0));
         }
         self.watch_path(now);

@@ -44,7 +44,8 @@ impl Ranges {
     /// Whether all of `range` is in.
     pub(super) fn covers(&self, range: Range<u64>) -> bool {
         let at = self.runs.partition_point(|run| run.end <= range.start);
-        range.is_empty() || self.runs.get(at).is_some_and(|run| run.start <= range.start && range.end <= run.end)
+        range.is_empty()
+            || self.runs.get(at).is_some_and(|run| run.start <= range.start && range.end <= run.end)
     }
 
     /// The runs, the highest first.
@@ -114,6 +115,7 @@ mod tests {
         ranges.forget_below(12);
         assert_eq!(ranges.descending().cloned().collect::<Vec<_>>(), [20..25, 12..15]);
         ranges.keep_highest(1);
-        assert_eq!(ranges.descending().cloned().collect::<Vec<_>>(), [20..25]);
+        assert_eq!(ranges.descending().next(), Some(&(20..25)));
+        assert_eq!(ranges.descending().count(), 1);
     }
 }

@@ -43,7 +43,9 @@ pub(super) struct Receiver<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Brought {
     /// So many bytes that are in order now.
-    Data { in_order: u64 },
+    Data {
+        in_order: u64,
+    },
     /// The same number as before: the network made two of one.
     Copy,
     /// Data that had arrived in another packet.

@@ -42,7 +42,6 @@ impl<T: Copy + Ord> Least<T> {
 pub(super) struct Times {
     srtt: Option<Duration>,
     deviation: Duration,
-    latest: Duration,
     least: Least<Duration>,
     /// The least one-way delay, by two clocks: microseconds, of use only as the base of others; and when it was seen last.
     base: Option<(i64, Instant)>,
@@ -52,21 +51,13 @@ pub(super) struct Times {
 
 impl Times {
     pub(super) const fn new(memory: Duration) -> Self {
-        Self {
-            srtt: None,
-            deviation: Duration::ZERO,
-            latest: Duration::ZERO,
-            least: Least::over(memory),
-            base: None,
-            stamp: None,
-        }
+        Self { srtt: None, deviation: Duration::ZERO, least: Least::over(memory), base: None, stamp: None }
     }
 
     /// Takes a round trip, of which the peer kept `held` to itself.
     pub(super) fn sample(&mut self, now: Instant, whole: Duration, held: Duration) {
         self.least.sample(now, whole.saturating_sub(held).max(Duration::from_nanos(1)));
         let rtt = whole.saturating_sub(held).max(self.least());
-        self.latest = rtt;
         match self.srtt {
             None => (self.srtt, self.deviation) = (Some(rtt), rtt / 2),
             Some(srtt) => {
@@ -112,11 +103,6 @@ impl Times {
     /// Mean deviation.
     pub(super) fn deviation(&self) -> Duration {
         self.deviation
-    }
-
-    /// The latest.
-    pub(super) fn latest(&self) -> Duration {
-        self.latest
     }
 
     /// The least of late; zero before there is one.

@@ -12,6 +12,7 @@ fn through_bytes(packet: &Packet<Bytes>) -> Packet<Bytes> {
 fn everything() -> Packet<Bytes> {
     Packet {
         number: 77,
+        ecn: Ecn::NotCapable,
         opening: Some(Opening { mss: 1437, limit: 4_000_000 }),
         ack: Some(Box::new(Ack {
             arrival_us: u32::MAX,

@@ -49,7 +49,8 @@ impl Cubic {
     /// Something was lost in the queue.
     pub(super) fn lose(&mut self, now: Instant) {
         // RFC 9438 §4.7: room for others if the window did not come back to where it was.
-        self.largest = if self.window < self.largest { self.window * (1.0 + BETA) / 2.0 } else { self.window };
+        self.largest =
+            if self.window < self.largest { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.window = (self.window * BETA).max(LEAST);
         (self.since, self.reno) = (now, self.window);
         self.losses += 1;
