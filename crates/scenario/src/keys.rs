@@ -5,6 +5,7 @@ mod links;
 mod neighborhood;
 mod of_cells;
 mod of_tpa;
+mod of_wide;
 mod places;
 mod proxies;
 mod radios;
@@ -20,6 +21,7 @@ pub use links::*;
 pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD, neighborhood_red, notice_flood};
 pub use of_cells::{CELLS, MOBILE, cells, mobile};
 pub use of_tpa::{TPA, tpa};
+pub use of_wide::WIDE;
 pub use places::*;
 pub use proxies::{Kind as ProxyKind, PROXY, SnoopPreset, proxy};
 pub use radios::*;
@@ -92,6 +94,7 @@ pub const SCENARIO: &[Key] = &[
     Key::table("tcp", TCP, "TCP of every flow that does not say otherwise"),
     Key::table("door", DOOR, "TCP-DOOR of every flow over tcp-door that does not say otherwise"),
     Key::table("tpa", TPA, "TPA of every flow that does not say otherwise"),
+    Key::table("wide", WIDE, "TPA-wide of every flow that does not say otherwise"),
     Key::table("pacing", PACING, "adaptive pacing, of every flow that is paced"),
     Key::table("feedback", FEEDBACK, "feedback schemes, of every flow that has one"),
     Key::table("nodes", NODES_KEYS, "nodes placed by a rule, named n0, n1, …; before those of [[node]]"),
@@ -259,6 +262,7 @@ pub const FLOW: &[Key] = &[
     Key::table("tcp", TCP, "TCP of this flow, over [tcp]"),
     Key::table("door", DOOR, "TCP-DOOR of this flow, over [door]"),
     Key::table("tpa", TPA, "TPA of this flow, over [tpa]"),
+    Key::table("wide", WIDE, "TPA-wide of this flow, over [wide]"),
 ];
 
 /// What [`flow::KIND`] chooses.

@@ -118,7 +118,7 @@ impl Passing<'_> {
 }
 
 /// What becomes of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Passage {
     Pass,

@@ -374,6 +374,7 @@ impl<T: Tracer> World<T> {
 
     /// `None`: the packet goes no further now.
     fn pass(&mut self, node: NodeId, seat: usize, mut handle: Handle, passage: Passage) -> Option<Handle> {
+        let goes_on = !matches!(passage, Passage::Taken | Passage::Dropped(_));
         match passage {
             Passage::Pass => {}
             Passage::Marked => {
@@ -387,10 +388,7 @@ impl<T: Tracer> World<T> {
             Passage::Taken => {}
         }
         self.drive_seat(node, seat);
-        match passage {
-            Passage::Pass | Passage::Marked | Passage::Rewritten(_) => Some(handle),
-            Passage::Taken | Passage::Dropped(_) => None,
-        }
+        goes_on.then_some(handle)
     }
 }
 

@@ -5,7 +5,7 @@ use hopline_core::{Length, Payload, Stream};
 use hopline_wire::ipv4::{self, Protocol};
 use hopline_wire::tcp::{DoorOption, Flags};
 use hopline_wire::tpa::{Bitmap, Control, TxStat};
-use hopline_wire::{tcp, tpa, udp};
+use hopline_wire::{tcp, tpa, udp, wide};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
@@ -60,6 +60,10 @@ length_only!(tcp::Segment<Length>, |s: &tcp::Segment<Length>| ipv4::HEADER_LEN +
 length_only!(tpa::Segment<Length>, |s: &tpa::Segment<Length>| ipv4::HEADER_LEN
     + udp::HEADER_LEN
     + s.udp_len());
+
+length_only!(wide::Packet<Length>, |s: &wide::Packet<Length>| ipv4::HEADER_LEN
+    + udp::HEADER_LEN
+    + s.sealed_len());
 
 impl Packet for tcp::Segment<Bytes> {
     fn link_len(&self) -> usize {
@@ -125,6 +129,38 @@ impl Packet for tpa::Segment<Bytes> {
     }
 }
 
+/// Sealed on the wire: what is damaged is not accepted.
+impl Packet for wide::Packet<Bytes> {
+    fn link_len(&self) -> usize {
+        ipv4::HEADER_LEN + udp::HEADER_LEN + self.sealed_len()
+    }
+
+    fn through_bytes(self) -> Self {
+        let mut out = Vec::new();
+        self.emit_inner(&mut out);
+        let mut parsed =
+            Self::parse_inner(self.number, &Bytes::from(out)).expect("what was emitted can be parsed");
+        parsed.ecn = self.ecn;
+        assert_eq!(parsed, self, "a packet changes on the wire");
+        parsed
+    }
+
+    fn marked(mut self) -> Self {
+        if self.ecn != ipv4::Ecn::NotCapable {
+            self.ecn = ipv4::Ecn::CongestionExperienced;
+        }
+        self
+    }
+
+    fn corrupted(&self, _random: &mut Stream) -> Option<Self> {
+        None
+    }
+
+    fn describe(&self) -> String {
+        self.to_line()
+    }
+}
+
 fn with_flipped_bit(mut bytes: Vec<u8>, random: &mut Stream) -> Bytes {
     let bit = random.below(bytes.len() as u32 * 8);
     bytes[bit as usize / 8] ^= 1 << (bit % 8);
@@ -145,6 +181,12 @@ impl<P: Payload> Line for tcp::Segment<P> {
 impl<P: Payload> Line for tpa::Segment<P> {
     fn to_line(&self) -> String {
         describe_tpa(self)
+    }
+}
+
+impl<P: Payload> Line for wide::Packet<P> {
+    fn to_line(&self) -> String {
+        describe_wide(self)
     }
 }
 
@@ -255,6 +297,35 @@ pub fn describe_tpa<P: Payload>(segment: &tpa::Segment<P>) -> String {
         text.push_str("! ");
     }
     text.truncate(text.trim_end().len());
+    text
+}
+
+/// A packet in one line: its number, what it is, data as `offset(length)`, what it acknowledges, the highest first. As in
+/// `#17 2874(1437) ack 9-12 4-7 upto 5748`; `.` after a length is the end of the stream.
+#[must_use]
+pub fn describe_wide<P: Payload>(packet: &wide::Packet<P>) -> String {
+    let mut text = format!("#{}", packet.number);
+    text.push_str(if packet.opening.is_some() { " open" } else { "" });
+    text.push_str(match packet.control {
+        wide::Control::None => "",
+        wide::Control::Reset => " reset",
+        wide::Control::Ping => " ping",
+    });
+    if let Some(data) = &packet.data {
+        let end = if data.end == wide::End::Yes { "." } else { "" };
+        let _ = write!(text, " {}({}){end}", data.offset, data.payload.len());
+    }
+    if let Some(ack) = &packet.ack {
+        text.push_str(" ack");
+        for span in &ack.spans {
+            let _ = if span.first == span.last {
+                write!(text, " {}", span.last)
+            } else {
+                write!(text, " {}-{}", span.first, span.last)
+            };
+        }
+        let _ = write!(text, " upto {}", ack.cumulative);
+    }
     text
 }
 

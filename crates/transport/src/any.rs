@@ -7,7 +7,7 @@ pub use detected::Detected;
 
 use crate::connection::{Event, SendError, State};
 use crate::tcp::{self, DoorStats, Estimator, OwnLaw, OwnLawId, Ports, WindowLaw};
-use crate::{Signal, tpa};
+use crate::{Signal, tpa, wide};
 use bytes::Bytes;
 use core::ops::Add;
 use hopline_core::own::OwnFailure;
@@ -23,6 +23,8 @@ pub enum Transport {
     Tcp(tcp::Config),
     /// TPA over UDP.
     Tpa(tpa::Config),
+    /// TPA-wide over UDP.
+    Wide(wide::Config),
 }
 
 impl Transport {
@@ -32,6 +34,7 @@ impl Transport {
         match self {
             Self::Tcp(config) => config.mss,
             Self::Tpa(config) => config.mss.into(),
+            Self::Wide(config) => config.mss.into(),
         }
     }
 
@@ -40,7 +43,7 @@ impl Transport {
     pub const fn own_law(&self) -> Option<OwnLawId> {
         match self {
             Self::Tcp(tcp::Config { law: WindowLaw::Own(id), .. }) => Some(*id),
-            Self::Tcp(_) | Self::Tpa(_) => None,
+            Self::Tcp(_) | Self::Tpa(_) | Self::Wide(_) => None,
         }
     }
 
@@ -50,6 +53,7 @@ impl Transport {
         match self {
             Self::Tcp(_) => 9,
             Self::Tpa(_) => hopline_wire::tpa::PORT,
+            Self::Wide(_) => hopline_wire::wide::PORT,
         }
     }
 
@@ -77,8 +81,14 @@ impl From<tpa::Config> for Transport {
     }
 }
 
+impl From<wide::Config> for Transport {
+    fn from(config: wide::Config) -> Self {
+        Self::Wide(config)
+    }
+}
+
 /// A segment, with its ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment<P> {
     /// TCP's.
     Tcp(hopline_wire::tcp::Segment<P>),
@@ -89,6 +99,13 @@ pub enum Segment<P> {
         /// The segment.
         segment: hopline_wire::tpa::Segment<P>,
     },
+    /// TPA-wide's, over UDP.
+    Wide {
+        /// UDP ports: local is the source's.
+        ports: Ports,
+        /// The packet.
+        packet: hopline_wire::wide::Packet<P>,
+    },
 }
 
 impl<P: Payload> Segment<P> {
@@ -97,7 +114,7 @@ impl<P: Payload> Segment<P> {
     pub const fn protocol(&self) -> Protocol {
         match self {
             Self::Tcp(_) => Protocol::Tcp,
-            Self::Tpa { .. } => Protocol::Udp,
+            Self::Tpa { .. } | Self::Wide { .. } => Protocol::Udp,
         }
     }
 
@@ -106,7 +123,7 @@ impl<P: Payload> Segment<P> {
     pub const fn ports(&self) -> [u16; 2] {
         match self {
             Self::Tcp(segment) => [segment.src_port, segment.dst_port],
-            Self::Tpa { ports, .. } => [ports.local, ports.remote],
+            Self::Tpa { ports, .. } | Self::Wide { ports, .. } => [ports.local, ports.remote],
         }
     }
 
@@ -116,6 +133,7 @@ impl<P: Payload> Segment<P> {
         match self {
             Self::Tcp(segment) => segment.wire_len(),
             Self::Tpa { segment, .. } => udp::HEADER_LEN + segment.udp_len(),
+            Self::Wide { packet, .. } => udp::HEADER_LEN + packet.sealed_len(),
         }
     }
 
@@ -125,6 +143,7 @@ impl<P: Payload> Segment<P> {
         match self {
             Self::Tcp(segment) => segment.payload.len(),
             Self::Tpa { segment, .. } => segment.payload.len(),
+            Self::Wide { packet, .. } => packet.data_len(),
         }
     }
 
@@ -134,14 +153,17 @@ impl<P: Payload> Segment<P> {
         match self {
             Self::Tcp(segment) => segment.ecn,
             Self::Tpa { .. } => Ecn::NotCapable,
+            Self::Wide { packet, .. } => packet.ecn,
         }
     }
 
     /// The segment as it arrives in a packet with this ECN field.
     #[must_use]
     pub fn with_ecn(mut self, ecn: Ecn) -> Self {
-        if let Self::Tcp(segment) = &mut self {
-            segment.ecn = ecn;
+        match &mut self {
+            Self::Tcp(segment) => segment.ecn = ecn,
+            Self::Wide { packet, .. } => packet.ecn = ecn,
+            Self::Tpa { .. } => {}
         }
         self
     }
@@ -155,11 +177,17 @@ impl<P: Emit> Segment<P> {
             Self::Tpa { ports, segment } => {
                 let mut message = Vec::with_capacity(segment.udp_len());
                 segment.emit_udp(&mut message);
-                let payload = Bytes::from(message);
-                udp::Datagram { src_port: ports.local, dst_port: ports.remote, payload }.emit(ip, out);
+                emit_datagram(*ports, message, ip, out);
             }
+            // Nobody has agreed on a key here: what would be sealed is zeros, in the right length.
+            Self::Wide { ports, packet } => emit_datagram(*ports, vec![0; packet.sealed_len()], ip, out),
         }
     }
+}
+
+fn emit_datagram(ports: Ports, message: Vec<u8>, ip: &Header, out: &mut Vec<u8>) {
+    let payload = Bytes::from(message);
+    udp::Datagram { src_port: ports.local, dst_port: ports.remote, payload }.emit(ip, out);
 }
 
 /// One end of a connection.
@@ -174,6 +202,13 @@ pub enum Endpoint<P: Payload> {
         ports: Ports,
         /// It.
         endpoint: tpa::Endpoint<P>,
+    },
+    /// TPA-wide's, and the UDP ports that it uses.
+    Wide {
+        /// Its ports.
+        ports: Ports,
+        /// It.
+        endpoint: wide::Endpoint<P>,
     },
 }
 
@@ -219,12 +254,13 @@ impl Add for Frozen {
     }
 }
 
-/// Does the same with an endpoint of either transport.
+/// Does the same with an endpoint of whichever transport.
 macro_rules! either {
     ($self:expr, $endpoint:ident => $what:expr) => {
         match $self {
             Endpoint::Tcp($endpoint) => $what,
             Endpoint::Tpa { endpoint: $endpoint, .. } => $what,
+            Endpoint::Wide { endpoint: $endpoint, .. } => $what,
         }
     };
 }
@@ -264,6 +300,9 @@ impl<P: Payload> Endpoint<P> {
             }
             Transport::Tpa(config) => {
                 Self::Tpa { ports, endpoint: tpa::Endpoint::new(*config).expect(valid) }
+            }
+            Transport::Wide(config) => {
+                Self::Wide { ports, endpoint: wide::Endpoint::new(*config).expect(valid) }
             }
         }
     }
@@ -327,6 +366,9 @@ impl<P: Payload> Endpoint<P> {
             (Self::Tpa { endpoint, .. }, Segment::Tpa { segment, .. }) => {
                 endpoint.handle_packet(now, LinkId::ONLY, segment);
             }
+            (Self::Wide { endpoint, .. }, Segment::Wide { packet, .. }) => {
+                endpoint.handle_packet(now, LinkId::ONLY, packet);
+            }
             _ => {}
         }
     }
@@ -349,6 +391,10 @@ impl<P: Payload> Endpoint<P> {
                 let ports = *ports;
                 endpoint.poll_transmit(now).map(|segment| Segment::Tpa { ports, segment })
             }
+            Self::Wide { endpoint, ports } => {
+                let ports = *ports;
+                endpoint.poll_transmit(now).map(|packet| Segment::Wide { ports, packet })
+            }
         }
     }
 
@@ -369,6 +415,7 @@ impl<P: Payload> Endpoint<P> {
         match self {
             Self::Tcp(endpoint) => endpoint.cwnd().into(),
             Self::Tpa { endpoint, .. } => u64::from(endpoint.cwnd()) * u64::from(endpoint.effective_mss()),
+            Self::Wide { endpoint, .. } => endpoint.window(),
         }
     }
 
@@ -387,20 +434,24 @@ impl<P: Payload> Endpoint<P> {
     /// Whether it wants to know the length of the path.
     #[must_use]
     pub fn is_paced(&self) -> bool {
-        either!(self, endpoint => endpoint.pacing().is_some())
+        match self {
+            Self::Tcp(endpoint) => endpoint.pacing().is_some(),
+            Self::Tpa { endpoint, .. } => endpoint.pacing().is_some(),
+            Self::Wide { .. } => false,
+        }
     }
 
     /// Whether its counts of bytes acknowledged and of bytes received are of one order, from the start of the connection.
     #[must_use]
     pub const fn counts_in_order(&self) -> bool {
-        matches!(self, Self::Tcp(_))
+        matches!(self, Self::Tcp(_) | Self::Wide { .. })
     }
 
     /// As [`tcp::Endpoint::take_own_failure`].
     pub fn take_own_failure(&mut self) -> Option<OwnFailure> {
         match self {
             Self::Tcp(endpoint) => endpoint.take_own_failure(),
-            Self::Tpa { .. } => None,
+            Self::Tpa { .. } | Self::Wide { .. } => None,
         }
     }
 
@@ -409,7 +460,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn door(&self) -> DoorStats {
         match self {
             Self::Tcp(endpoint) => endpoint.stats().door,
-            Self::Tpa { .. } => DoorStats::default(),
+            Self::Tpa { .. } | Self::Wide { .. } => DoorStats::default(),
         }
     }
 
@@ -422,6 +473,10 @@ impl<P: Payload> Endpoint<P> {
                 Frozen { freezes: stats.freezes, probes: stats.probes, time: endpoint.time_frozen(now) }
             }
             Self::Tpa { endpoint, .. } => Frozen { freezes: endpoint.stats().freezes, ..Frozen::default() },
+            Self::Wide { endpoint, .. } => {
+                let stats = endpoint.stats();
+                Frozen { freezes: stats.freezes, probes: stats.probes, time: stats.frozen }
+            }
         }
     }
 
@@ -430,7 +485,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn counts(&self) -> Counts {
         let detected = match self {
             Self::Tcp(endpoint) => Detected::of(endpoint.stats()),
-            Self::Tpa { .. } => Detected::default(),
+            Self::Tpa { .. } | Self::Wide { .. } => Detected::default(),
         };
         either!(self, endpoint => {
             let stats = endpoint.stats();

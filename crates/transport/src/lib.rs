@@ -8,12 +8,14 @@ mod config_error;
 pub mod connection;
 mod drops;
 pub mod pacing;
+mod reassembly;
 #[cfg(test)]
 mod script;
 mod send_queue;
 mod signal;
 pub mod tcp;
 pub mod tpa;
+pub mod wide;
 
 pub use config_error::ConfigError;
 pub use drops::{Drops, Reason};

@@ -24,6 +24,7 @@ pub mod secure;
 pub mod tcp;
 pub mod tpa;
 pub mod udp;
+pub mod wide;
 
 mod emit;
 mod error;

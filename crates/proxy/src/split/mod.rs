@@ -88,6 +88,7 @@ fn bounded(mut transport: Transport, bytes: u64) -> Transport {
             let block = u64::from(config.mss) * u64::from(config.block_segments);
             config.send_buffer = Some(bytes.max(block));
         }
+        Transport::Wide(config) => config.send_buffer = Some(bytes.max(config.mss.into())),
     }
     transport
 }
@@ -349,5 +350,6 @@ fn opens<P: Payload>(segment: &Segment<P>) -> bool {
     match segment {
         Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),
         Segment::Tpa { segment, .. } => segment.control == hopline_wire::tpa::Control::Syn,
+        Segment::Wide { packet, .. } => packet.opening.is_some() && packet.ack.is_none(),
     }
 }

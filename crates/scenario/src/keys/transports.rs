@@ -31,6 +31,7 @@ pub const TRANSPORTS: &[&str] = &[
     "tpa",
     "tpa-star",
     "tpa-ap",
+    "tpa-wide",
 ];
 
 /// Keys of [`TCP`] that choose.

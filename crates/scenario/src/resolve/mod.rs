@@ -22,6 +22,7 @@ mod tcp;
 mod tpa;
 mod transport;
 mod ways;
+mod wide;
 
 use super::csv;
 use super::document::Node;

@@ -175,5 +175,10 @@ pub(super) fn tell(proxies: &[ProxySpec], nodes: &[NodeSpec], flows: &mut [FlowS
 
 /// Whether two transports do not understand each other.
 const fn is_other(a: &Transport, b: &Transport) -> bool {
-    !matches!((a, b), (Transport::Tcp(_), Transport::Tcp(_)) | (Transport::Tpa(_), Transport::Tpa(_)))
+    !matches!(
+        (a, b),
+        (Transport::Tcp(_), Transport::Tcp(_))
+            | (Transport::Tpa(_), Transport::Tpa(_))
+            | (Transport::Wide(_), Transport::Wide(_))
+    )
 }

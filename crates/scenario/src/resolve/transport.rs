@@ -4,13 +4,15 @@ use super::super::keys;
 use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::{tcp, tpa};
+use super::{tcp, tpa, wide};
 use hopline_sim::spec::Transport;
 
 /// The transport of the flow that `section` describes, or, if that is the scenario itself, of flows made by a rule.
 pub(super) fn resolve(scenario: Whole<'_>, section: Section<'_>) -> Result<Transport, Problem> {
     let transport = named(*scenario, section);
-    if transport.starts_with("tpa") {
+    if transport == "tpa-wide" {
+        wide::resolve(*scenario, section.section("wide")).map(Transport::Wide)
+    } else if transport.starts_with("tpa") {
         tpa::resolve(transport, *scenario, section.section("tpa")).map(Transport::Tpa)
     } else {
         tcp::resolve(transport, scenario, section).map(Transport::Tcp)

@@ -490,7 +490,7 @@ impl Flows {
                 if from == Side::Sink && arrival == Arrival::First && segment.data_len() == 0 {
                     state.ack_bursts.record(now);
                 }
-                let segment = segment.with_ecn(kernel.packets.ecn(handle));
+                let segment = segment.clone().with_ecn(kernel.packets.ecn(handle));
                 connection.handle_packet(now, from.other(), segment, packet.made, forwarded + 1);
                 return Some(from.other());
             }

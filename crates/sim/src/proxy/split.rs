@@ -47,7 +47,7 @@ impl SplitSeat {
         if !self.machine.speaks(from, segment) {
             return Passage::Pass;
         }
-        self.machine.handle_packet(now, connection, from, segment.with_ecn(packet.view.ecn));
+        self.machine.handle_packet(now, connection, from, segment.clone().with_ecn(packet.view.ecn));
         self.border.absorb(packet.handle)
     }
 }

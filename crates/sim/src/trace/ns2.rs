@@ -139,6 +139,9 @@ impl<W: Write> Ns2<W> {
                         tpa_number(segment.block, segment.tx),
                         segment.ack.map_or(0, |a| tpa_number(a.block, a.tx)),
                     ),
+                    any::Segment::Wide { packet, .. } => {
+                        (packet.number as u32, packet.ack.as_ref().map_or(0, |ack| ack.largest() as u32))
+                    }
                 };
                 self.write(format_args!("[{seq} {ack}] {forwards} 0\n"));
             }
@@ -349,6 +352,7 @@ fn kind(segment: &any::Segment<Length>) -> &'static str {
     let (name, requests) = match segment {
         any::Segment::Tcp(s) => ("tcp", s.flags.contains(Flags::SYN) && !s.flags.contains(Flags::ACK)),
         any::Segment::Tpa { segment: s, .. } => ("tpa", s.control == tpa::Control::Syn && s.ack.is_none()),
+        any::Segment::Wide { packet, .. } => ("tpa-wide", packet.opening.is_some() && packet.ack.is_none()),
     };
     if requests || segment.data_len() > 0 { name } else { "ack" }
 }

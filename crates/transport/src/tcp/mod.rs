@@ -44,7 +44,6 @@ mod output;
 mod pacing;
 mod presets;
 mod rack;
-mod reassembly;
 mod receive;
 mod rto;
 mod scoreboard;

@@ -2,10 +2,10 @@
 
 use super::config::{AckPolicy, Config, Dsack, Offer};
 use super::endpoint::{Endpoint, FIRST_DATA};
-use super::reassembly::{Reassembly, Stored};
 use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::Event;
+use crate::reassembly::{Reassembly, Stored};
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, SackBlock, SackBlocks, Segment};
 use std::collections::VecDeque;

@@ -7,6 +7,7 @@ mod inhibition;
 mod model;
 mod tcp;
 mod tpa;
+mod wide;
 
 use hopline_core::Duration;
 use hopline_testkit::Emulation;

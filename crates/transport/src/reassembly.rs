@@ -48,6 +48,11 @@ impl<P: Payload> Reassembly<P> {
         self.bytes
     }
 
+    /// Position after the last byte held.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.runs.back().map(|run| run.end)
+    }
+
     /// Drops everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.most_parts);

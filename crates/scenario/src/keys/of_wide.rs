@@ -1,0 +1,50 @@
+//! TPA-wide: `[wide]` and `flow.wide`.
+
+use super::Key;
+
+/// `[wide]` and `flow.wide`; see docs/protocols/tpa-wide.md.
+pub const WIDE: &[Key] = &[
+    Key::integer("mss_bytes", 64, 65_000, "most data in a packet; default: 1437"),
+    Key::integer(
+        "receive_buffer_bytes",
+        256,
+        1 << 30,
+        "received data kept for the application; default: 16777216",
+    ),
+    Key::integer("ack_every", 1, 1000, "packets for one acknowledgment; default: 4"),
+    Key::number("ack_delay_ms", 0.0, 1000.0, "longest delay of an acknowledgment; default: 5"),
+    Key::integer(
+        "reordering_share",
+        1,
+        1000,
+        "the reordering window is the least round trip divided by this, while nothing comes late; default: 8",
+    ),
+    Key::integer("initial_window", 1, 100, "packets sent before anything is known of the path; default: 10"),
+    Key::number("queue_high_ms", 0.1, 10_000.0, "standing queue that is congestion; default: 10"),
+    Key::number("queue_packets", 0.0, 1000.0, "the same at least, in packets of the flow; default: 2"),
+    Key::number("queue_low", 0.001, 1.0, "share of that below which there is no queue; default: 0.2"),
+    Key::number("keep", 0.01, 1.0, "what congestion leaves of the rate; default: 0.95"),
+    Key::number("drain", 0.01, 1.0, "share of that rate while a queue drains; default: 0.75"),
+    Key::integer("drain_rounds", 1, 100, "most round trips for that; default: 6"),
+    Key::number(
+        "step",
+        0.0001,
+        1.0,
+        "growth of the rate in the first round trip without queue, twice as much in each further; default: 0.02",
+    ),
+    Key::number("step_max", 0.0001, 1.0, "most growth in a round trip; default: 0.25"),
+    Key::number("in_flight", 1.0, 100.0, "most bandwidth-delay products in flight; default: 2"),
+    Key::number(
+        "excess",
+        0.0,
+        100.0,
+        "standard deviations beyond the usual from which losses may be congestion; default: 2.5",
+    ),
+    Key::integer_or(
+        "silence_limit_s",
+        1,
+        1_000_000,
+        &["none"],
+        "how long the peer may be silent while something is due from it; default: none",
+    ),
+];

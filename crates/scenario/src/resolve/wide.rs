@@ -1,0 +1,59 @@
+//! `[wide]` and `flow.wide`.
+
+use super::super::schema::Section;
+use super::super::source::Problem;
+use hopline_core::Duration;
+use hopline_transport::wide::Config;
+
+/// The configuration of a flow over TPA-wide: the defaults, then `[wide]` of the `scenario`, then `own` (`flow.wide`).
+pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
+    let general = scenario.section("wide");
+    let mut config = Config::DEFAULT;
+    // Nobody is there who could be told that a flow gave up, or start it again.
+    (config.opening_retries, config.silence.limit) = (None, None);
+    for section in [general, own] {
+        apply(&mut config, section);
+        apply_control(&mut config, section);
+    }
+    let section = if own.is_given() { own } else { general };
+    config.validate().map_err(|e| {
+        Problem::new(format!("TPA-wide parameters do not fit together: {e}")).at(section.origin)
+    })?;
+    Ok(config)
+}
+
+fn apply(config: &mut Config, section: Section<'_>) {
+    config.mss = section.narrow("mss_bytes").unwrap_or(config.mss);
+    config.receive_buffer = section.integer("receive_buffer_bytes").unwrap_or(config.receive_buffer);
+    config.ack.every = section.small("ack_every").unwrap_or(config.ack.every);
+    set_ms(section, "ack_delay_ms", &mut config.ack.delay);
+    config.detect.share = section.small("reordering_share").unwrap_or(config.detect.share);
+    if section.has("silence_limit_s") {
+        config.silence.limit = section.integer("silence_limit_s").map(Duration::from_secs);
+    }
+}
+
+fn apply_control(config: &mut Config, section: Section<'_>) {
+    let control = &mut config.control;
+    control.initial_window = section.small("initial_window").unwrap_or(control.initial_window);
+    control.drain_rounds = section.small("drain_rounds").unwrap_or(control.drain_rounds);
+    set_ms(section, "queue_high_ms", &mut control.queue_high);
+    for (key, field) in [
+        ("queue_packets", &mut control.queue_packets),
+        ("queue_low", &mut control.queue_low),
+        ("keep", &mut control.keep),
+        ("drain", &mut control.drain),
+        ("step", &mut control.step),
+        ("step_max", &mut control.step_max),
+        ("in_flight", &mut control.in_flight),
+        ("excess", &mut control.excess),
+    ] {
+        *field = section.number(key).unwrap_or(*field);
+    }
+}
+
+fn set_ms(section: Section<'_>, key: &str, field: &mut Duration) {
+    if let Some(ms) = section.number(key) {
+        *field = Duration::from_secs_f64(ms * 1e-3);
+    }
+}

@@ -1,0 +1,25 @@
+//! What must hold, for TPA-wide in virtual time.
+
+use bytes::Bytes;
+use hopline_core::Instant;
+use hopline_testkit::Side;
+use hopline_testkit::cases::{Case, InVirtualTime, arrives_byte_exact, must_hold};
+use hopline_transport::wide::{Config, Endpoint};
+
+fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
+    let config = Config { send_buffer: Some(1 << 22), ..Config::DEFAULT };
+    let mut a = Endpoint::new(config).expect("the defaults are valid");
+    let mut b = Endpoint::new(config).expect("the defaults are valid");
+    b.listen().expect("new");
+    a.connect(Instant::ZERO).expect("new");
+    (a, b)
+}
+
+#[test]
+fn ten_megabytes_arrive_whatever_happens_on_the_way() {
+    for case in must_hold().into_iter().filter(|case| !case.needs_sockets()) {
+        let outcome = arrives_byte_exact(&InVirtualTime(ends), &case);
+        let counts = outcome.counts[Side::A as usize];
+        println!("{:<36} {:>8.1} s, {:>5} packets", case.name, outcome.at.as_secs_f64(), counts.sent);
+    }
+}

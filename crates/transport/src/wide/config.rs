@@ -1,0 +1,169 @@
+//! Every parameter of a TPA-wide endpoint, with unit, range, default and effect. Where nothing else is said, the choice is ours, and
+//! `docs/protocols/tpa-wide.md` has what it does to the figures.
+
+use crate::ConfigError;
+use hopline_core::Duration;
+
+/// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::DEFAULT`] and change fields.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Most bytes of data in a packet. Range 64–65 000, default 1437: a packet of IPv4 is then 1500 bytes long.
+    pub mss: u16,
+    /// Received data kept for the user, in order and not, bytes. At least four full packets; default 16 MiB.
+    pub receive_buffer: u64,
+    /// Data taken from the user and not yet acknowledged, bytes. `None` (default): no limit.
+    pub send_buffer: Option<u64>,
+    /// When to acknowledge.
+    pub ack: AckConfig,
+    /// When a packet is taken for lost.
+    pub detect: DetectConfig,
+    /// How fast to send.
+    pub control: ControlConfig,
+    /// What silence brings about.
+    pub silence: SilenceConfig,
+    /// How long the end that closed first answers late packets. Default 10 s.
+    pub time_wait: Duration,
+    /// How soon the opening is repeated; each time twice as long. Above zero, default 200 ms: it is short, and its round trip is known
+    /// whichever is answered.
+    pub open_again: Duration,
+    /// How often the opening is repeated before giving up; `None`: without end. Default 8: 100 s.
+    pub opening_retries: Option<u32>,
+    /// Silence after which the peer is asked for a sign of life; `None` (default): never.
+    pub keep_alive: Option<Duration>,
+}
+
+/// When a receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckConfig {
+    /// Packets for one acknowledgment. At least 1, default 4.
+    pub every: u32,
+    /// How long a packet may wait for its acknowledgment. Default 5 ms.
+    pub delay: Duration,
+}
+
+/// When a packet is taken for lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DetectConfig {
+    /// The reordering window is the least round trip divided by this, while nothing comes late. At least 1, default 8.
+    pub share: u32,
+}
+
+/// What silence brings about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SilenceConfig {
+    /// Time-out before the first round trip is known. Above zero, default 1 s (RFC 6298 §2).
+    pub initial: Duration,
+    /// Least time-out. Default 50 ms.
+    pub min: Duration,
+    /// Most time between two probes of a path that is silent. Default 500 ms.
+    pub probe_max: Duration,
+    /// An outage of at most this leaves what is known of the path as it was. Default 3 s.
+    pub keeps: Duration,
+    /// How long the peer may be silent while something is due from it; `None`: for ever. Default 120 s, as TPA.
+    pub limit: Option<Duration>,
+}
+
+/// How fast to send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ControlConfig {
+    /// Packets sent before anything is known of the path. 1–100, default 10 (RFC 6928).
+    pub initial_window: u32,
+    /// Standing queue above which the path is congested, apart from [`queue_packets`](Self::queue_packets). Above zero, default 6 ms.
+    pub queue_high: Duration,
+    /// To it come so many packets of the flow, in the time between them: a slow flow bears more of a queue than a fast one, and so
+    /// they become equal. Default 2.5.
+    pub queue_packets: f64,
+    /// Standing queue below which there is none: share of the other bound. 0–1, default 0.2.
+    pub queue_low: f64,
+    /// What congestion leaves of the rate. 0–1, default 0.95.
+    pub keep: f64,
+    /// Share of that rate at which a queue is drained. 0–1, default 0.75.
+    pub drain: f64,
+    /// How long it is drained at most, in round trips. Default 6.
+    pub drain_rounds: u32,
+    /// Queues in a row that do not drain before the sender competes with those that fill them. At least 1, default 4.
+    pub undrained: u32,
+    /// Share by which the rate grows in the first round trip without queue; it doubles with each further. 0–1, default 0.02.
+    pub step: f64,
+    /// The same at most. Default 0.25.
+    pub step_max: f64,
+    /// How much faster than the fastest of late may be sent. At least 1, default 1.25.
+    pub ahead: f64,
+    /// Bandwidth-delay products that may be in flight. At least 1, default 2.
+    pub in_flight: f64,
+    /// Standard deviations beyond the usual from which on losses tell of congestion. Default 2.5.
+    pub excess: f64,
+}
+
+impl Config {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        mss: 1437,
+        receive_buffer: 16 << 20,
+        send_buffer: None,
+        ack: AckConfig { every: 4, delay: Duration::from_millis(5) },
+        detect: DetectConfig { share: 8 },
+        control: ControlConfig {
+            initial_window: 10,
+            queue_high: Duration::from_millis(6),
+            queue_packets: 2.5,
+            queue_low: 0.2,
+            keep: 0.95,
+            drain: 0.75,
+            drain_rounds: 6,
+            undrained: 4,
+            step: 0.02,
+            step_max: 0.25,
+            ahead: 1.25,
+            in_flight: 2.0,
+            excess: 2.5,
+        },
+        silence: SilenceConfig {
+            initial: Duration::from_secs(1),
+            min: Duration::from_millis(50),
+            probe_max: Duration::from_millis(500),
+            keeps: Duration::from_secs(3),
+            limit: Some(Duration::from_secs(120)),
+        },
+        time_wait: Duration::from_secs(10),
+        open_again: Duration::from_millis(200),
+        opening_retries: Some(8),
+        keep_alive: None,
+    };
+
+    /// Whether every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
+        let share = |x: f64| x > 0.0 && x <= 1.0;
+        let (control, silence) = (&self.control, &self.silence);
+        check((64..=65_000).contains(&self.mss), "mss", "64 to 65000")?;
+        check(
+            self.receive_buffer >= 4 * u64::from(self.mss),
+            "receive_buffer",
+            "at least four full packets",
+        )?;
+        check(self.receive_buffer < 1 << 31, "receive_buffer", "below 2 GiB")?;
+        check(self.ack.every > 0, "ack.every", "at least 1")?;
+        check(self.detect.share > 0, "detect.share", "at least 1")?;
+        check((1..=100).contains(&control.initial_window), "initial_window", "1 to 100")?;
+        check(control.queue_high > Duration::ZERO, "queue_high", "above zero")?;
+        check(control.queue_packets >= 0.0, "queue_packets", "not negative")?;
+        check(share(control.queue_low), "queue_low", "above 0 and at most 1")?;
+        check(share(control.keep), "keep", "above 0 and at most 1")?;
+        check(share(control.drain), "drain", "above 0 and at most 1")?;
+        check(share(control.step) && share(control.step_max), "step, step_max", "above 0 and at most 1")?;
+        check(control.undrained > 0, "undrained", "at least 1")?;
+        check(control.ahead >= 1.0, "ahead", "at least 1")?;
+        check(control.in_flight >= 1.0, "in_flight", "at least 1")?;
+        check(control.excess >= 0.0, "excess", "not negative")?;
+        check(self.open_again > Duration::ZERO, "open_again", "above zero")?;
+        check(silence.initial > Duration::ZERO, "silence.initial", "above zero")?;
+        check(silence.min > Duration::ZERO, "silence.min", "above zero")?;
+        check(silence.probe_max >= silence.min, "silence.probe_max", "at least silence.min")?;
+        check(silence.limit != Some(Duration::ZERO), "silence.limit", "above zero")?;
+        check(self.keep_alive != Some(Duration::ZERO), "keep_alive", "above zero")
+    }
+}

@@ -1,0 +1,307 @@
+//! How fast to send.
+//!
+//! The rate follows the link: it grows while packets do not wait on the way, first a little and then ever faster; where they wait longer than
+//! [`queue_high`](super::ControlConfig::queue_high) for half a round trip, or are marked, or are lost more than usual, it goes back to
+//! what the link was seen to carry, and below that until the queue has drained. Losses as usual change nothing.
+
+mod compete;
+mod growth;
+mod losses;
+mod phase;
+mod rate;
+mod reaction;
+
+pub(super) use phase::{Heed, Limit, News};
+pub(super) use rate::Arrival;
+
+use super::config::ControlConfig;
+use compete::Cubic;
+use hopline_core::{Duration, Instant};
+use losses::{Losses, Verdict};
+use phase::{Beat, Doubt, Evidence, Phase, Round, Seen, Settled, Trial};
+use rate::{Largest, Sampler};
+
+/// Beyond the first guess the rate grows by this in a round trip, and by ever more in those after it, up to doubling.
+const GAIN: f64 = 1.1;
+/// A round trip has so many settled packets at least.
+const ROUND_PACKETS: u64 = 4;
+/// Where the window says how much may be under way, packets leave a little faster than it fills.
+const COMPETE_PACE: f64 = 1.2;
+/// Share of the rate at which it is found out how long packets take without waiting; and how long what was found holds.
+const REFRESH: f64 = 0.5;
+const REFRESH_AFTER: Duration = Duration::from_secs(5);
+const TEST_AFTER: u32 = 8;
+
+/// The controller of one connection. Rates are bytes per second, headers included.
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    config: ControlConfig,
+    /// Bytes of a full packet.
+    packet: f64,
+    phase: Phase,
+    rate: f64,
+    /// The same a round trip ago: that of what arrives now.
+    rate_before: f64,
+    sampler: Sampler,
+    /// What the link was seen to carry.
+    carried: Largest<8>,
+    /// The same just now.
+    now_carried: f64,
+    /// The way without waiting is sought again when it was not seen for so long.
+    refresh_after: Duration,
+    /// What arrived.
+    delivered: Largest<8>,
+    losses: Losses,
+    round: Round,
+    beat: Beat,
+    /// Round trips in a row in which there always was a queue.
+    queued_rounds: u32,
+    /// Round trips until losses are tested, and from that test to the next.
+    test_in: u32,
+    test_after: u32,
+    /// A rate that was too high for the path without a queue to tell: it is approached with care.
+    ceiling: f64,
+    doubt: Doubt,
+    /// Queues in a row that did not drain.
+    undrained: u32,
+    /// The rate before the first of these.
+    before: f64,
+    /// The window beside those who fill them.
+    rival: Option<Cubic>,
+    reductions: u64,
+}
+
+impl Control {
+    /// `packet`: bytes of a full packet, headers included.
+    pub(super) fn new(config: ControlConfig, packet: u32) -> Self {
+        Self {
+            config,
+            packet: packet.into(),
+            phase: Phase::Opening,
+            rate: 0.0,
+            rate_before: 0.0,
+            sampler: Sampler::default(),
+            carried: Largest::new(),
+            now_carried: 0.0,
+            refresh_after: REFRESH_AFTER,
+            delivered: Largest::new(),
+            losses: Losses::new(config.excess),
+            round: Round::new(Instant::ZERO, 0),
+            beat: Beat::new(Instant::ZERO),
+            queued_rounds: 0,
+            test_in: TEST_AFTER,
+            test_after: TEST_AFTER,
+            ceiling: f64::INFINITY,
+            doubt: Doubt::None,
+            undrained: 0,
+            before: 0.0,
+            rival: None,
+            reductions: 0,
+        }
+    }
+
+    /// Bytes per second at which packets leave; `None`: as they come.
+    pub(super) fn pace(&self) -> Option<f64> {
+        match self.phase {
+            Phase::Opening => None,
+            Phase::Drain { .. } => Some(self.rate * self.config.drain),
+            Phase::Refresh { rounds: 0 } => Some(self.rate * REFRESH),
+            Phase::Refresh { .. } => Some(self.rate),
+            Phase::Compete(_) => Some(self.rate * COMPETE_PACE),
+            Phase::Startup { .. } | Phase::Cruise { .. } | Phase::Settle | Phase::Test { .. } => {
+                Some(self.rate)
+            }
+        }
+    }
+
+    /// Bytes that may be under way.
+    pub(super) fn window(&self, least_rtt: Duration, reordering: Duration) -> u64 {
+        let packets = f64::from(self.config.initial_window) * self.packet;
+        if self.phase == Phase::Opening {
+            return packets as u64;
+        }
+        if let Phase::Compete(cubic) = self.phase {
+            return (cubic.window() * self.packet) as u64;
+        }
+        let seconds = least_rtt.as_secs_f64() * self.config.in_flight + reordering.as_secs_f64();
+        (self.rate * seconds + 4.0 * self.packet) as u64
+    }
+
+    /// The state, for people.
+    pub(super) fn describe(&self) -> String {
+        format!(
+            "{:.2} Mb/s carried {:.2} {:?} usual {:.3} queued {}",
+            self.rate * 8e-6,
+            self.carried.get() * 8e-6,
+            self.phase,
+            self.losses.usual(),
+            self.queued_rounds
+        )
+    }
+
+    /// The connection is open: what was learnt of its opening says nothing of the link's rate.
+    pub(super) fn established(&mut self) {
+        self.sampler.clear();
+        self.carried.clear();
+    }
+
+    /// How often the rate was reduced.
+    pub(super) fn reductions(&self) -> u64 {
+        self.reductions
+    }
+
+    /// The path was silent and is another one: half the rate, and everything else to be learnt.
+    pub(super) fn begin_anew(&mut self, now: Instant, next_number: u64) {
+        self.rate /= 2.0;
+        self.test_in = TEST_AFTER;
+        self.test_after = TEST_AFTER;
+        self.interrupted();
+        self.carried.clear();
+        self.delivered.clear();
+        self.losses.begin_anew();
+        if self.phase != Phase::Opening {
+            self.phase = Phase::Startup { guess: self.rate, gain: GAIN, trial: Trial::of(next_number) };
+        }
+        self.begin_round(now, next_number);
+    }
+
+    /// The path was silent: what arrives now says nothing of the rate.
+    pub(super) fn interrupted(&mut self) {
+        self.sampler.clear();
+        self.rate_before = 0.0;
+    }
+
+    /// So many packets were found lost without an acknowledgment.
+    pub(super) fn lost(&mut self, packets: u64) {
+        self.losses.take(0, packets, 0);
+        self.round.packets += packets;
+    }
+
+    /// Takes an acknowledgment.
+    pub(super) fn on_ack(&mut self, news: &News) -> Heed {
+        let heed = self.take(news);
+        if self.phase != Phase::Opening {
+            // A packet in a round trip is what the poorest path gets.
+            self.rate = self.rate.max(self.packet / news.srtt.as_secs_f64().max(1e-3));
+        }
+        heed
+    }
+
+    fn take(&mut self, news: &News) -> Heed {
+        self.losses.take(news.packets, news.lost, news.late);
+        self.round.delivered += news.delivered;
+        self.round.packets += news.packets + news.lost;
+        if news.limit == Limit::User {
+            self.round.limit = Limit::User;
+        }
+        let Some((number, arrival, queue)) = news.newest else { return Heed::Nothing };
+        if let Some(rate) = self.sampler.take(arrival, news.srtt / 2) {
+            self.carried.sample(rate);
+            self.now_carried = rate;
+        }
+        self.round.queue = Some(self.round.queue.map_or(queue, |least| least.min(queue)));
+        self.beat.take(queue);
+        match &mut self.phase {
+            Phase::Opening => self.open(news),
+            Phase::Startup { guess, gain, trial } if news.limit == Limit::Path => {
+                if let Some(carried) = trial.take(number, arrival, news.srtt / 4, 6.0 * self.packet) {
+                    let (guess, gain) = (*guess, *gain);
+                    self.grow_fast(guess, gain, carried, news);
+                }
+            }
+            Phase::Drain { until } if news.now >= *until => {
+                self.phase = Phase::Settle;
+                self.begin_round(news.now, news.next_number);
+            }
+            _ => {}
+        }
+        if news.marks > 0 && matches!(self.phase, Phase::Startup { .. } | Phase::Cruise { .. }) {
+            self.congested(news, queue.max(news.srtt / 8));
+        }
+        if self.beat.is_over(news.now, news.srtt) {
+            self.on_beat(news);
+        }
+        let over =
+            number >= self.round.end && self.round.packets >= ROUND_PACKETS && self.phase != Phase::Opening;
+        if !over {
+            return Heed::Nothing;
+        }
+        let heed = self.on_round(news);
+        if heed == Heed::Refresh {
+            self.phase = Phase::Refresh { rounds: 0 };
+            self.refresh_after = news.base_age + REFRESH_AFTER;
+            self.losses.begin_anew();
+        }
+        heed
+    }
+
+    /// Half a round trip is over.
+    fn on_beat(&mut self, news: &News) {
+        let queue = core::mem::replace(&mut self.beat, Beat::new(news.now)).queue;
+        if queue > self.queue_high() && matches!(self.phase, Phase::Startup { .. } | Phase::Cruise { .. }) {
+            self.congested(news, queue);
+        }
+    }
+
+    fn on_round(&mut self, news: &News) -> Heed {
+        let round = self.round;
+        let seconds = news.now.since(round.since).as_secs_f64().max(1e-6);
+        let seen = Seen {
+            carried: self.carried.latest(),
+            delivered: round.delivered as f64 / seconds,
+            sent: core::mem::replace(&mut self.rate_before, self.rate),
+            queue: round.queue.unwrap_or(Duration::ZERO),
+        };
+        if news.base_age < REFRESH_AFTER {
+            self.refresh_after = REFRESH_AFTER;
+        }
+        self.queued_rounds = if seen.queue < self.queue_low() { 0 } else { self.queued_rounds + 1 };
+        self.carried.round();
+        self.delivered.sample(seen.delivered);
+        self.delivered.round();
+        self.begin_round(news.now, news.next_number);
+        match self.phase {
+            Phase::Opening | Phase::Drain { .. } => {}
+            Phase::Startup { .. } | Phase::Cruise { .. } if round.limit == Limit::User => {
+                self.losses.begin_anew()
+            }
+            Phase::Startup { .. } => {}
+            Phase::Settle => self.settle(seen, news),
+            Phase::Refresh { rounds: 0 } => self.phase = Phase::Refresh { rounds: 1 },
+            Phase::Refresh { .. } => self.follow(),
+            Phase::Cruise { .. } if news.base_age > self.refresh_after => return Heed::Refresh,
+            Phase::Compete(cubic) => self.compete(cubic, seen, news),
+            Phase::Test { settled: Settled::NotYet, rate, of } => {
+                self.losses.begin_anew();
+                self.phase = Phase::Test { settled: Settled::Yes, rate, of };
+            }
+            Phase::Test { settled: Settled::Yes, rate, of } => self.judge(rate, of),
+            Phase::Cruise { step } => match self.losses.round(self.learns(step, seen)) {
+                Verdict::Excess(_) if seen.queue >= self.queue_low() => self.congested(news, seen.queue),
+                Verdict::Excess(_) if self.doubt == Doubt::None => self.doubt = Doubt::Once,
+                Verdict::Excess(share) => self.test(Evidence { share, sent: seen.sent }),
+                Verdict::Usual(share) if self.is_test_due() => self.test(Evidence { share, sent: seen.sent }),
+                Verdict::Open if self.doubt == Doubt::Once => {}
+                Verdict::Open | Verdict::Usual(_) => {
+                    self.doubt = Doubt::None;
+                    self.grow(step, seen, news);
+                }
+            },
+        }
+        Heed::Round
+    }
+
+    fn begin_round(&mut self, now: Instant, next_number: u64) {
+        self.round = Round::new(now, next_number);
+        self.beat = Beat::new(now);
+    }
+
+    fn queue_high(&self) -> Duration {
+        let of_own = self.config.queue_packets * self.packet / self.rate.max(1.0);
+        self.config.queue_high + Duration::from_secs_f64(of_own.min(10.0))
+    }
+
+    fn queue_low(&self) -> Duration {
+        Duration::from_secs_f64(self.queue_high().as_secs_f64() * self.config.queue_low)
+    }
+}

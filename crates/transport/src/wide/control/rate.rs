@@ -1,0 +1,102 @@
+//! The rate of the path: packet numbers over the time in which they arrived.
+//!
+//! What is lost behind the narrowest link has used that link. So the numbers between two arrivals, and not the packets that arrived, over the
+//! time between them say how fast it is, whatever was lost.
+
+use hopline_core::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// An arrival that was told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::wide) struct Arrival {
+    /// When it left.
+    pub(in crate::wide) sent: Instant,
+    /// When it arrived, in microseconds of the peer's clock.
+    pub(in crate::wide) at_us: i64,
+    /// Bytes that had left by then, its own included.
+    pub(in crate::wide) upto: u64,
+}
+
+/// Arrivals of the last while.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sampler {
+    arrivals: VecDeque<Arrival>,
+}
+
+/// No more arrivals are kept than this.
+const MOST: usize = 4096;
+
+impl Sampler {
+    /// Takes an arrival; returns the rate over at least `span`, bytes per second, if there is one so long ago.
+    pub(super) fn take(&mut self, arrival: Arrival, span: Duration) -> Option<f64> {
+        if self.arrivals.back().is_some_and(|last| arrival.upto <= last.upto || arrival.at_us < last.at_us) {
+            return None;
+        }
+        // The one that comes just before the span begins is the first that counts.
+        let begin = arrival.at_us - span.as_micros() as i64;
+        while self.arrivals.len() > 1 && (self.arrivals[1].at_us <= begin || self.arrivals.len() >= MOST) {
+            self.arrivals.pop_front();
+        }
+        self.arrivals.push_back(arrival);
+        let first = self.arrivals[0];
+        (first.at_us <= begin).then(|| between(first, arrival)).flatten()
+    }
+
+    /// Whether something has arrived that left later than the first.
+    pub(super) fn is_beyond_burst(&self) -> bool {
+        matches!((self.arrivals.front(), self.arrivals.back()), (Some(first), Some(last)) if last.sent > first.sent)
+    }
+
+    /// The rate at which those arrived that left together with the first, if they span so many bytes.
+    pub(super) fn burst(&self, bytes: f64) -> Option<f64> {
+        let first = *self.arrivals.front()?;
+        let last = *self.arrivals.iter().take_while(|arrival| arrival.sent == first.sent).last()?;
+        ((last.upto - first.upto) as f64 >= bytes).then(|| between(first, last)).flatten()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.arrivals.clear();
+    }
+}
+
+/// The rate between two arrivals, bytes per second, if any time was between them.
+pub(super) fn between(first: Arrival, last: Arrival) -> Option<f64> {
+    let arriving = (last.at_us - first.at_us) as f64 * 1e-6;
+    let leaving = last.sent.since(first.sent).as_secs_f64();
+    let seconds = arriving.max(leaving);
+    (seconds > 0.0).then(|| (last.upto - first.upto) as f64 / seconds)
+}
+
+/// The largest of the last rounds.
+#[derive(Clone, Debug)]
+pub(super) struct Largest<const N: usize> {
+    rounds: [f64; N],
+}
+
+impl<const N: usize> Largest<N> {
+    pub(super) const fn new() -> Self {
+        Self { rounds: [0.0; N] }
+    }
+
+    pub(super) fn sample(&mut self, value: f64) {
+        self.rounds[0] = self.rounds[0].max(value);
+    }
+
+    pub(super) fn round(&mut self) {
+        self.rounds.rotate_right(1);
+        self.rounds[0] = 0.0;
+    }
+
+    /// That of this round.
+    pub(super) fn latest(&self) -> f64 {
+        self.rounds[0]
+    }
+
+    pub(super) fn get(&self) -> f64 {
+        self.rounds.iter().fold(0.0, |a: f64, &b| a.max(b))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.rounds = [0.0; N];
+    }
+}

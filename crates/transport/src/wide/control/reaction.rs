@@ -1,0 +1,122 @@
+//! What is done where packets wait too long, or more of them are lost than usual.
+
+use super::compete::Cubic;
+use super::losses::{Cause, Learns};
+use super::phase::{Evidence, News, Phase, Seen, Settled};
+use super::{Control, TEST_AFTER};
+use hopline_core::Duration;
+
+/// After so many losses it is time to see whether those who fill the queue are still there.
+const RECHECK: u32 = 4;
+/// By so much less is sent to see whether losses are the rate's.
+const TEST: f64 = 0.8;
+/// Usual losses beyond this are put to the test now and then: after so many round trips, and each time after twice as many.
+const TESTED_ABOVE: f64 = 0.03;
+const TEST_AT_LEAST: u32 = 512;
+
+impl Control {
+    /// Packets wait too long: back to what the link carries, and below it for as long as the queue takes to drain.
+    pub(super) fn congested(&mut self, news: &News, queue: Duration) {
+        if self.undrained == 0 {
+            self.before = self.rate.min(self.now_carried.max(self.packet));
+        }
+        self.reduce(self.now_carried);
+        self.drain(news, queue);
+    }
+
+    pub(super) fn drain(&mut self, news: &News, queue: Duration) {
+        self.test_in = self.test_after;
+        let below = 1.0 - self.config.drain * self.config.keep;
+        let most = news.srtt.as_secs_f64() * f64::from(self.config.drain_rounds);
+        let seconds = (queue.as_secs_f64() / below).min(most);
+        self.phase = Phase::Drain { until: news.now + Duration::from_secs_f64(seconds) };
+        self.losses.begin_anew();
+        self.begin_round(news.now, news.next_number);
+    }
+
+    pub(super) fn reduce(&mut self, carried: f64) {
+        if carried > 0.0 {
+            self.rate = self.rate.min(carried);
+        }
+        self.rate *= self.config.keep;
+        self.reductions += 1;
+    }
+
+    /// A round trip has told what draining did.
+    pub(super) fn settle(&mut self, seen: Seen, news: &News) {
+        if seen.queue < self.queue_low() {
+            self.losses.drained(self.config.drain * self.config.keep);
+        }
+        self.undrained = if seen.queue < self.queue_high() { 0 } else { self.undrained + 1 };
+        self.follow();
+        if self.undrained >= self.config.undrained {
+            let packets = self.before.max(self.rate) * news.srtt.as_secs_f64() / self.packet;
+            let cubic = self.rival.unwrap_or(Cubic::new(news.now, packets));
+            self.rival = Some(cubic);
+            self.phase = Phase::Compete(cubic);
+        } else if self.undrained == 0 {
+            self.rival = None;
+        }
+    }
+
+    /// Grows as those do that fill the queue, until it empties.
+    pub(super) fn compete(&mut self, mut cubic: Cubic, seen: Seen, news: &News) {
+        let srtt = news.srtt.as_secs_f64();
+        let lost = self.losses.queue_lost();
+        if lost {
+            cubic.lose(news.now);
+        } else {
+            cubic.grow(news.now, srtt);
+        }
+        self.rate = cubic.window() * self.packet / srtt;
+        (self.rival, self.phase) = (Some(cubic), Phase::Compete(cubic));
+        self.reductions += u64::from(lost);
+        if lost && cubic.losses().is_multiple_of(RECHECK) {
+            self.undrained = self.config.undrained - 1;
+            self.drain(news, seen.queue);
+        } else if seen.queue < self.queue_low() {
+            (self.undrained, self.rival) = (0, None);
+            self.follow();
+        }
+    }
+
+    /// Whether a test of the losses is due.
+    pub(super) fn is_test_due(&mut self) -> bool {
+        self.test_in = self.test_in.saturating_sub(1);
+        self.test_in == 0 && self.losses.usual() > TESTED_ABOVE && self.rate_before > 0.0
+    }
+
+    /// Sends less for a while to see whether the share that is lost becomes less.
+    pub(super) fn test(&mut self, of: Evidence) {
+        self.phase = Phase::Test { of, rate: self.rate, settled: Settled::NotYet };
+        self.rate = self.rate.min(of.sent) * TEST;
+    }
+
+    /// What would have been enough for what came through.
+    pub(super) fn through(&self, seen: Evidence) -> f64 {
+        seen.sent * (1.0 - seen.share) / (1.0 - self.losses.usual().min(0.9))
+    }
+
+    pub(super) fn judge(&mut self, rate: f64, of: Evidence) {
+        let Some((cause, share)) = self.losses.test(of.share, self.rate / of.sent) else { return };
+        match cause {
+            Cause::Path => {
+                self.rate = rate;
+                self.test_after = (self.test_after * 2).min(TEST_AT_LEAST);
+            }
+            Cause::Rate => {
+                self.rate = self.rate.min(self.through(Evidence { share, sent: self.rate }));
+                self.ceiling = self.rate;
+                self.test_after = TEST_AFTER;
+                self.reductions += 1;
+            }
+        }
+        self.test_in = self.test_after;
+        self.follow();
+    }
+
+    pub(super) fn learns(&self, step: f64, seen: Seen) -> Learns {
+        let steady = step <= self.config.step && seen.queue < self.queue_high() / 2;
+        if steady { Learns::Yes } else { Learns::No }
+    }
+}

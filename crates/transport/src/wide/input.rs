@@ -1,0 +1,303 @@
+//! A packet arrives: opening, acknowledgment, data, closing.
+
+use super::control::{Arrival, Heed, Limit, News};
+use super::endpoint::{Closing, Endpoint, Path, Role};
+use super::receive::{Brought, Reply, delay_of};
+use super::sent::{Fate, Sent};
+use super::stats::DropReason;
+use super::timer::Timer;
+use crate::Signal;
+use crate::connection::{CloseReason, Event, State};
+use hopline_core::{Duration, Instant, Payload};
+use hopline_wire::wide::{Ack, Control, End, Opening, Packet};
+
+/// Data in each packet that every end takes, whatever it says: a peer that could ask for less would make each byte cost a packet.
+const LEAST_MSS: u16 = 512;
+
+/// For how long what is known of the way without waiting holds.
+const BASE_HOLDS: Duration = Duration::from_secs(30);
+
+/// What an acknowledgment acknowledges for the first time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Acknowledged {
+    bytes: u64,
+    packets: u64,
+    late: u64,
+    largest: Option<Largest>,
+}
+
+/// The largest number that an acknowledgment acknowledges for the first time.
+#[derive(Clone, Copy, Debug)]
+struct Largest {
+    number: u64,
+    sent: Instant,
+    upto: u64,
+    /// Bytes of data.
+    data: u32,
+}
+
+impl<P: Payload> Endpoint<P> {
+    pub(super) fn on_packet(&mut self, now: Instant, packet: Packet<P>) {
+        self.stats.packets_received += 1;
+        match self.state {
+            State::Closed => self.drop_packet(DropReason::Closed),
+            State::Listen => self.on_packet_in_listen(now, packet),
+            State::SynSent => self.on_packet_in_syn_sent(now, packet),
+            _ => self.on_packet_in_connection(now, packet),
+        }
+    }
+
+    fn on_packet_in_listen(&mut self, now: Instant, packet: Packet<P>) {
+        let Some(opening) = packet.opening.filter(|_| packet.ack.is_none() && packet.data.is_none()) else {
+            return self.drop_packet(DropReason::Unexpected);
+        };
+        self.heard = now;
+        self.take_opening(opening);
+        self.state = State::SynReceived;
+        self.rcv.take(now, packet);
+        self.send_opening(now);
+    }
+
+    fn on_packet_in_syn_sent(&mut self, now: Instant, packet: Packet<P>) {
+        if packet.control == Control::Reset {
+            return self.finish(CloseReason::Refused);
+        }
+        let Some(opening) = packet.opening else { return self.drop_packet(DropReason::Unexpected) };
+        self.heard = now;
+        self.take_opening(opening);
+        if packet.ack.is_none() {
+            // Both began at once.
+            self.state = State::SynReceived;
+            self.rcv.take(now, packet);
+            return self.send_opening(now);
+        }
+        self.on_packet_in_connection(now, packet);
+    }
+
+    fn take_opening(&mut self, opening: Opening) {
+        self.snd.mss = self.config.mss.min(opening.mss.max(LEAST_MSS));
+        self.snd.limit = self.snd.limit.max(opening.limit.into());
+    }
+
+    fn establish(&mut self, now: Instant) {
+        self.state = State::Established;
+        self.timers.stop(Timer::Open);
+        self.control.established();
+        self.event(Event::Connected);
+        self.enter_closing();
+        if let Some(interval) = self.config.keep_alive {
+            self.timers.set(Timer::KeepAlive, now + interval);
+        }
+    }
+
+    fn on_packet_in_connection(&mut self, now: Instant, packet: Packet<P>) {
+        if packet.control == Control::Reset {
+            return self.finish(CloseReason::Reset);
+        }
+        if let Some(ack) = &packet.ack
+            && !self.on_ack(now, ack)
+        {
+            return self.drop_packet(DropReason::BadAck);
+        }
+        self.heard = now;
+        if matches!(self.state, State::SynSent | State::SynReceived) && packet.ack.is_some() {
+            self.establish(now);
+        }
+        if packet.opening.is_some() {
+            // Whoever opens has not heard us.
+            self.owed.opening |= self.state == State::SynReceived && self.role == Role::Passive;
+            self.owed.ack = true;
+        }
+        if self.state != State::Closed {
+            self.take_content(now, packet);
+        }
+    }
+
+    fn take_content(&mut self, now: Instant, packet: Packet<P>) {
+        if self.state == State::TimeWait {
+            return self.owed.ack |= packet.asks_for_answer();
+        }
+        if packet.data.is_some() && !self.state.is_synchronized() {
+            return self.drop_packet(DropReason::Unexpected);
+        }
+        let had_all = self.rcv.is_finished();
+        let before = self.rcv.in_order();
+        let (brought, reply) = self.rcv.take(now, packet);
+        self.stats.bytes_received += self.rcv.in_order() - before;
+        match brought {
+            Brought::Data { in_order } if in_order > 0 => self.event(Event::Readable),
+            Brought::Copy | Brought::Known => self.stats.duplicates_received += 1,
+            Brought::Dropped(reason) => self.drop_packet(reason),
+            Brought::Data { .. } | Brought::Nothing => {}
+        }
+        match reply {
+            Reply::Now => self.owed.ack = true,
+            Reply::At(at) => self.timers.set(Timer::Ack, at.max(now)),
+            Reply::None => {}
+        }
+        if !had_all && self.rcv.is_finished() {
+            self.event(Event::PeerClosed);
+            self.move_to(now, self.state.after_peer_fin());
+        }
+    }
+
+    /// Takes an acknowledgment, unless it acknowledges what was never sent.
+    fn on_ack(&mut self, now: Instant, ack: &Ack) -> bool {
+        if !self.snd.outstanding.knows(&ack.spans) || ack.cumulative > self.snd.next {
+            return false;
+        }
+        self.snd.limit = self.snd.limit.max(ack.limit);
+        let news = self.take_spans(now, ack);
+        self.take_cumulative(ack.cumulative);
+        if let Some(largest) = news.largest {
+            self.times.sample(now, now.since(largest.sent), delay_of(ack));
+        }
+        let lost = self.detect(now);
+        self.tell_control(now, ack, news, lost);
+        if news.packets > 0 {
+            self.thaw(now);
+            self.watch_path(now);
+        }
+        // The end of the stream may have overtaken what is before it.
+        if self.snd.closing == Closing::Arrived && self.snd.queue.len() == 0 {
+            self.snd.outstanding.clear();
+            self.snd.lost.clear();
+            self.timers.stop(Timer::Detect);
+            self.timers.stop(Timer::Probe);
+            self.move_to(now, self.state.after_fin_acked());
+        }
+        true
+    }
+
+    fn take_spans(&mut self, now: Instant, ack: &Ack) -> Acknowledged {
+        let snd = &mut self.snd;
+        let before = snd.detection.newest();
+        let mut news = Acknowledged::default();
+        let (detection, arrived, lost, closing) =
+            (&mut snd.detection, &mut snd.arrived, &mut snd.lost, &mut snd.closing);
+        snd.outstanding.acknowledge(&ack.spans, |number, sent: &Sent| {
+            news.bytes += u64::from(sent.len);
+            news.packets += 1;
+            news.late += u64::from(sent.fate != Fate::InFlight);
+            if number == ack.largest() {
+                news.largest = Some(Largest { number, sent: sent.at, upto: sent.upto, data: sent.chunk.len });
+            }
+            detection.acknowledged(now, number, sent.at, before);
+            arrived.insert(sent.chunk.range());
+            if sent.chunk.end == End::Yes {
+                *closing = Closing::Arrived;
+            }
+            if lost.get(&sent.chunk.offset) == Some(&sent.chunk) {
+                lost.remove(&sent.chunk.offset);
+            }
+        });
+        self.stats.late += news.late;
+        news
+    }
+
+    fn take_cumulative(&mut self, cumulative: u64) {
+        let snd = &mut self.snd;
+        snd.arrived.insert(snd.una..cumulative);
+        snd.una = snd.arrived.end_of_run(snd.una);
+        snd.arrived.forget_below(snd.una);
+        while let Some((&offset, chunk)) = snd.lost.first_key_value()
+            && chunk.range().end <= snd.una
+            && chunk.end == End::No
+        {
+            snd.lost.remove(&offset);
+        }
+        let advanced = snd.queue.advance(snd.una);
+        self.stats.bytes_acked += advanced;
+        if advanced > 0 && self.snd.queue.take_refusal() {
+            self.event(Event::Writable);
+        }
+    }
+
+    /// Takes for lost what should have arrived. Returns how many packets that is.
+    pub(super) fn detect(&mut self, now: Instant) -> u64 {
+        let window = self.reordering();
+        let snd = &mut self.snd;
+        let Some(newest) = snd.detection.newest() else { return 0 };
+        let patience = newest.rtt + window;
+        let before = Instant::from_nanos(now.as_nanos().saturating_sub(patience.as_nanos()));
+        let mut count = 0;
+        let lost = &mut snd.lost;
+        let waits = snd.outstanding.lose(now, newest.number, before, |_, sent| {
+            count += 1;
+            if !sent.chunk.is_nothing() {
+                lost.insert(sent.chunk.offset, sent.chunk);
+            }
+        });
+        snd.outstanding.forget(now, self.times.srtt().unwrap_or(Duration::ZERO).saturating_mul(4));
+        self.stats.lost += count;
+        match waits {
+            Some(at) => self.timers.set(Timer::Detect, at + patience),
+            None => self.timers.stop(Timer::Detect),
+        }
+        count
+    }
+
+    fn tell_control(&mut self, now: Instant, ack: &Ack, news: Acknowledged, lost: u64) {
+        // A short packet takes less time on a slow link than a full one: its delay would not compare.
+        let full = news.largest.filter(|largest| 2 * largest.data >= self.snd.mss.into());
+        let newest = full.map(|Largest { number, sent, upto, .. }| {
+            let (at_us, queue) = self.times.arrival(now, sent, ack.arrival_us);
+            (number, Arrival { sent, at_us, upto }, queue)
+        });
+        let limit = match news.largest {
+            Some(largest) if largest.number < self.snd.starved => Limit::User,
+            _ => Limit::Path,
+        };
+        let marks = ack.marks.wrapping_sub(self.snd.marks);
+        // An older acknowledgment that comes late has fewer.
+        let marks = if marks < 1 << 31 { marks } else { 0 };
+        self.snd.marks = self.snd.marks.wrapping_add(marks);
+        let heed = self.control.on_ack(&News {
+            now,
+            newest,
+            delivered: news.bytes,
+            packets: news.packets,
+            late: news.late,
+            lost,
+            marks,
+            limit,
+            next_number: self.snd.outstanding.upcoming(),
+            srtt: self.times.srtt().unwrap_or(self.config.silence.initial),
+            base_age: self.times.base_age(now),
+        });
+        if heed != Heed::Nothing {
+            self.snd.detection.round();
+        }
+        // Not seen for so long although it was sought: the path is another one.
+        if heed == Heed::Refresh && self.times.base_age(now) > BASE_HOLDS {
+            self.times.forget_base();
+        }
+    }
+
+    /// The path answers.
+    fn thaw(&mut self, now: Instant) {
+        let Path::Silent { since, probes } = core::mem::replace(&mut self.path, Path::Answers) else {
+            return;
+        };
+        if probes < super::expire::FROZEN {
+            return;
+        }
+        let outage = now.since(since);
+        self.stats.frozen += outage;
+        self.snd.release = now;
+        self.control.interrupted();
+        if outage > self.config.silence.keeps {
+            self.times.forget();
+            self.control.begin_anew(now, self.snd.outstanding.upcoming());
+        }
+    }
+
+    pub(super) fn on_signal(&mut self, now: Instant, signal: Signal) {
+        match (signal, self.path) {
+            (Signal::RouteLost, Path::Answers) => self.freeze(now),
+            (Signal::RouteLost, Path::Silent { .. }) | (Signal::RouteFound, Path::Answers) => {}
+            (Signal::RouteFound, Path::Silent { .. }) => self.owed.probe = self.state.may_transmit(),
+            (Signal::PathLength { .. }, _) => {}
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! TPA-wide, the successor of TPA for paths with many packets in flight, as a sans-IO machine. `docs/protocols/tpa-wide.md` says what
+//! is kept of TPA and what replaced the rest.
+//!
+//! | file | is |
+//! |---|---|
+//! | `config` | every parameter |
+//! | `endpoint` | application calls and getters |
+//! | `input`, `output`, `expire` | packets that arrive, packets that leave, timers |
+//! | `sent`, `detect` | what is under way, what of it is lost |
+//! | `receive` | what arrived, when to acknowledge |
+//! | `rtt` | round trips, one-way delays |
+//! | `control` | how fast to send: rate, queue, losses |
+
+mod config;
+mod control;
+mod detect;
+mod endpoint;
+mod expire;
+mod input;
+mod output;
+mod ranges;
+mod receive;
+mod rtt;
+mod sent;
+mod stats;
+mod timer;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::ConfigError;
+pub use crate::connection::{CloseError, CloseReason, Event, OpenError, SendError, State};
+pub use config::{AckConfig, Config, ControlConfig, DetectConfig, SilenceConfig};
+pub use endpoint::Endpoint;
+pub use stats::{DropReason, Drops, Stats};
+pub use timer::Timer;

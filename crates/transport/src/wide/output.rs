@@ -1,0 +1,195 @@
+//! What leaves next.
+
+use super::endpoint::{Closing, Endpoint, NETWORK_OVERHEAD, Path};
+use super::expire::FROZEN;
+use super::sent::{Chunk, Fate, Sent};
+use super::timer::Timer;
+use crate::connection::State;
+use hopline_core::{Duration, Instant, Payload};
+use hopline_wire::ipv4::Ecn;
+use hopline_wire::wide::{Control, DATA_OVERHEAD, Data, End, Packet};
+
+/// What of its time a packet may be late without holding up the next one: clocks are not exact.
+const CATCH_UP: Duration = Duration::from_millis(1);
+/// An acknowledgment travels with data that leave so much room in a packet.
+const ROOM_FOR_ACK: u64 = 200;
+
+impl<P: Payload> Endpoint<P> {
+    pub(super) fn next_packet(&mut self, now: Instant) -> Option<Packet<P>> {
+        if core::mem::take(&mut self.owed.reset) {
+            return Some(self.bare(Control::Reset));
+        }
+        if core::mem::take(&mut self.owed.opening) {
+            let opening = Some(self.opening());
+            let ack = self.rcv.acknowledge(now).map(Box::new);
+            self.owed.ack = false;
+            let packet = Packet { opening, ack, ..self.bare(Control::None) };
+            return Some(self.noted(now, packet, Chunk::NOTHING));
+        }
+        if !self.state.may_transmit() {
+            return self.pure_ack(now);
+        }
+        if core::mem::take(&mut self.owed.probe) {
+            let chunk = self.choose_probe();
+            return Some(self.with_chunk(now, chunk));
+        }
+        if let Some(chunk) = self.choose(now) {
+            if self.owed.ack && u64::from(chunk.len) + ROOM_FOR_ACK > self.snd.mss.into() {
+                return self.pure_ack(now);
+            }
+            self.take(chunk);
+            return Some(self.with_chunk(now, chunk));
+        }
+        self.pure_ack(now)
+    }
+
+    fn pure_ack(&mut self, now: Instant) -> Option<Packet<P>> {
+        if !core::mem::take(&mut self.owed.ack) || matches!(self.state, State::Closed | State::Listen) {
+            return None;
+        }
+        let ack = self.rcv.acknowledge(now)?;
+        self.timers.stop(Timer::Ack);
+        self.stats.acks_sent += 1;
+        let mut packet = self.bare(Control::None);
+        packet.ack = Some(Box::new(ack));
+        self.snd.left += (packet.sealed_len() as u64) + u64::from(NETWORK_OVERHEAD);
+        Some(packet)
+    }
+
+    /// The data that may leave now. If they have to wait for their time, a timer is set.
+    fn choose(&mut self, now: Instant) -> Option<Chunk> {
+        if matches!(self.path, Path::Silent { probes: FROZEN.., .. }) {
+            return None;
+        }
+        let Some(chunk) = self.next_chunk() else {
+            self.snd.starved = self.snd.outstanding.upcoming();
+            if self.waits_for_room() && !self.timers.is_set(Timer::Probe) {
+                self.watch_path(now);
+            }
+            return None;
+        };
+        let len = u64::from(packet_len(chunk));
+        let under_way = self.snd.outstanding.bytes();
+        if under_way > 0 && under_way + len > self.window() {
+            return None;
+        }
+        if self.control.pace().is_some() && self.snd.release > now {
+            self.timers.set(Timer::Release, self.snd.release);
+            return None;
+        }
+        Some(chunk)
+    }
+
+    /// What was lost comes first, the lowest first.
+    fn next_chunk(&mut self) -> Option<Chunk> {
+        let snd = &mut self.snd;
+        while let Some((_, &chunk)) = snd.lost.first_key_value() {
+            match snd.missing(chunk) {
+                Some(missing) if missing == chunk => return Some(chunk),
+                missing => {
+                    snd.lost.pop_first();
+                    snd.lost.extend(missing.map(|missing| (missing.offset, missing)));
+                }
+            }
+        }
+        let until = snd.queue.end().min(snd.limit);
+        let len = until.saturating_sub(snd.next).min(snd.mss.into()) as u32;
+        let ends = snd.closing == Closing::Due && snd.next + u64::from(len) == snd.queue.end();
+        let end = if ends { End::Yes } else { End::No };
+        (len > 0 || ends).then_some(Chunk { offset: snd.next, len, end })
+    }
+
+    /// Whether the peer has no room for what is to be sent.
+    pub(super) fn waits_for_room(&self) -> bool {
+        self.snd.queue.end() > self.snd.next && self.snd.limit <= self.snd.next
+    }
+
+    /// `chunk` leaves, as [`next_chunk`](Self::next_chunk) chose it.
+    fn take(&mut self, chunk: Chunk) {
+        if self.snd.lost.get(&chunk.offset) == Some(&chunk) {
+            self.snd.lost.remove(&chunk.offset);
+            return;
+        }
+        self.snd.next += u64::from(chunk.len);
+        if chunk.end == End::Yes {
+            self.snd.closing = Closing::Sent;
+        }
+    }
+
+    /// What the peer misses first, lost or under way; or else something new, or a question without data.
+    fn choose_probe(&mut self) -> Chunk {
+        let next = self.next_chunk();
+        let under_way = self.snd.outstanding.under_way().filter_map(|chunk| self.snd.missing(chunk));
+        let first = under_way.min_by_key(|chunk| chunk.offset);
+        match (first, next) {
+            (Some(first), Some(next)) if first.offset < next.offset => first,
+            (_, Some(next)) => {
+                self.take(next);
+                next
+            }
+            (Some(first), None) => first,
+            (None, None) => Chunk::NOTHING,
+        }
+    }
+
+    fn with_chunk(&mut self, now: Instant, chunk: Chunk) -> Packet<P> {
+        let mut packet = self.bare(if chunk.is_nothing() { Control::Ping } else { Control::None });
+        if self.owed.ack && u64::from(chunk.len) + ROOM_FOR_ACK <= self.snd.mss.into() {
+            packet.ack = self.rcv.acknowledge(now).map(Box::new);
+            self.owed.ack = false;
+            self.timers.stop(Timer::Ack);
+        }
+        if !chunk.is_nothing() {
+            let payload = self.snd.queue.slice(chunk.offset, chunk.len.into());
+            packet.data = Some(Data { offset: chunk.offset, end: chunk.end, payload });
+            self.count_data(chunk);
+        }
+        self.noted(now, packet, chunk)
+    }
+
+    fn count_data(&mut self, chunk: Chunk) {
+        let again = chunk.range().end <= self.snd.furthest && (chunk.len > 0 || self.snd.end_sent);
+        self.stats.segments_sent += 1;
+        self.stats.retransmissions += u64::from(again);
+        self.stats.bytes_sent += u64::from(chunk.len);
+        self.snd.furthest = self.snd.furthest.max(chunk.range().end);
+        self.snd.end_sent |= chunk.end == End::Yes;
+    }
+
+    /// Notes a packet that asks for an answer.
+    fn noted(&mut self, now: Instant, packet: Packet<P>, chunk: Chunk) -> Packet<P> {
+        let len = packet.sealed_len() as u32 + NETWORK_OVERHEAD;
+        self.snd.left += u64::from(len);
+        if self.snd.outstanding.packets() == 0 {
+            self.owing_since = now;
+            if let Some(limit) = self.config.silence.limit {
+                self.timers.set(Timer::Silence, now + limit);
+            }
+        }
+        let sent = Sent { at: now, chunk, upto: self.snd.left, len, fate: Fate::InFlight };
+        self.snd.outstanding.add(packet.number, sent);
+        if let Some(rate) = self.control.pace() {
+            let begin =
+                self.snd.release.max(Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos())));
+            self.snd.release = begin + Duration::from_secs_f64((f64::from(len) / rate.max(1.0)).min(10.0));
+        }
+        self.watch_path(now);
+        packet
+    }
+
+    fn bare(&mut self, control: Control) -> Packet<P> {
+        Packet {
+            number: self.snd.outstanding.next_number(),
+            ecn: Ecn::Capable0,
+            opening: None,
+            ack: None,
+            control,
+            data: None,
+        }
+    }
+}
+
+/// Bytes of a packet with only `chunk`.
+fn packet_len(chunk: Chunk) -> u32 {
+    chunk.len + DATA_OVERHEAD as u32 + NETWORK_OVERHEAD
+}

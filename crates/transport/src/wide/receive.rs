@@ -1,0 +1,248 @@
+//! The receiving half: what arrived, what the user may read, when to acknowledge.
+
+use super::config::AckConfig;
+use super::ranges::Ranges;
+use super::stats::DropReason;
+use crate::reassembly::{Reassembly, Stored};
+use hopline_core::{Duration, Instant, Payload};
+use hopline_wire::ipv4::Ecn;
+use hopline_wire::wide::{Ack, Data, End, MOST_SPANS, Packet, Span};
+use std::collections::VecDeque;
+
+/// The first packets that ask for an answer are answered one by one: the sender knows nothing of the path yet.
+const ANSWERED_AT_ONCE: u16 = 10;
+/// Arrival stamps and delays have these units.
+const DELAY_UNIT_NS: u64 = 16_000;
+
+/// The receiving half of an endpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver<P> {
+    config: AckConfig,
+    buffer: u64,
+    numbers: Ranges,
+    /// When the largest number arrived.
+    largest: Option<(u64, Instant)>,
+    marks: u32,
+    /// Packets that ask for an answer and have arrived.
+    arrived: u16,
+    /// Since when how many of them wait for one.
+    waiting: Option<Instant>,
+    pending: u32,
+    unordered: Reassembly<P>,
+    /// Offset of the first byte that has not arrived.
+    next: u64,
+    /// Where the stream ends, once known.
+    end: Option<u64>,
+    ready: VecDeque<P>,
+    ready_bytes: u64,
+    /// The limit that was told last.
+    told: u64,
+}
+
+/// What a packet brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Brought {
+    /// So many bytes that are in order now.
+    Data {
+        in_order: u64,
+    },
+    /// The same number as before: the network made two of one.
+    Copy,
+    /// Data that had arrived in another packet.
+    Known,
+    /// No data.
+    Nothing,
+    Dropped(DropReason),
+}
+
+/// When to acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    None,
+    Now,
+    At(Instant),
+}
+
+impl<P: Payload> Receiver<P> {
+    pub(super) fn new(config: AckConfig, buffer: u64, most_parts: usize) -> Self {
+        Self {
+            config,
+            buffer,
+            numbers: Ranges::default(),
+            largest: None,
+            marks: 0,
+            arrived: 0,
+            waiting: None,
+            pending: 0,
+            unordered: Reassembly::new(most_parts),
+            next: 0,
+            end: None,
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            told: 0,
+        }
+    }
+
+    /// Takes a packet: what it brought, and when to answer.
+    pub(super) fn take(&mut self, now: Instant, packet: Packet<P>) -> (Brought, Reply) {
+        let (number, asks) = (packet.number, packet.asks_for_answer());
+        if self.numbers.contains(number) {
+            return (Brought::Copy, Reply::None);
+        }
+        let ends = packet.data.as_ref().is_some_and(|data| data.end == End::Yes);
+        let brought = packet.data.map_or(Brought::Nothing, |data| self.take_data(data));
+        // What is not taken is not acknowledged.
+        if matches!(brought, Brought::Dropped(_)) {
+            return (brought, Reply::Now);
+        }
+        self.numbers.insert(number..number + 1);
+        self.numbers.keep_highest(MOST_SPANS);
+        self.marks = self.marks.wrapping_add(u32::from(packet.ecn == Ecn::CongestionExperienced));
+        if self.largest.is_none_or(|(largest, _)| number > largest) {
+            self.largest = Some((number, now));
+        }
+        (brought, if asks { self.reply(now, ends) } else { Reply::None })
+    }
+
+    fn reply(&mut self, now: Instant, ends: bool) -> Reply {
+        self.arrived = self.arrived.wrapping_add(1);
+        self.pending += 1;
+        let since = *self.waiting.get_or_insert(now);
+        let first = self.arrived <= ANSWERED_AT_ONCE && self.next < 1 << 16;
+        if first || ends || self.pending >= self.config.every {
+            return Reply::Now;
+        }
+        Reply::At(since + self.config.delay)
+    }
+
+    fn take_data(&mut self, data: Data<P>) -> Brought {
+        let end = data.offset + data.payload.len();
+        if self.contradicts(data.end, end) {
+            return Brought::Dropped(DropReason::Inconsistent);
+        }
+        if end > self.next + self.room() {
+            return Brought::Dropped(DropReason::NoRoom);
+        }
+        if data.end == End::Yes {
+            self.end = Some(end);
+        }
+        let new = self.store(data);
+        let Some(new) = new else { return Brought::Dropped(DropReason::NoRoom) };
+        if new == 0 { Brought::Known } else { Brought::Data { in_order: self.release() } }
+    }
+
+    /// How many bytes are new; nothing if there is no room for one piece more.
+    fn store(&mut self, data: Data<P>) -> Option<u64> {
+        let (start, end) = (data.offset, data.offset + data.payload.len());
+        if end <= self.next {
+            return Some(0);
+        }
+        let cut = self.next.saturating_sub(start);
+        let payload = if cut > 0 { data.payload.slice(cut..end - start) } else { data.payload };
+        // What is missed is taken however much waits behind it.
+        if start <= self.next {
+            let len = payload.len();
+            self.hand_over(payload);
+            return Some(len);
+        }
+        match self.unordered.insert(start + cut, payload) {
+            Stored::New(new) => Some(new),
+            Stored::Full => None,
+        }
+    }
+
+    fn hand_over(&mut self, payload: P) {
+        self.next += payload.len();
+        self.ready_bytes += payload.len();
+        self.ready.push_back(payload);
+    }
+
+    /// Moves what is in order to the user. Returns how many bytes are there for him.
+    fn release(&mut self) -> u64 {
+        let (ready, before) = (&mut self.ready, self.next);
+        let mut bytes = 0;
+        self.next = self.unordered.take(before, |part: P| {
+            bytes += part.len();
+            ready.push_back(part);
+        });
+        self.ready_bytes += bytes;
+        self.ready_bytes
+    }
+
+    /// Two ends of the stream, or data behind it.
+    fn contradicts(&self, ends: End, end: u64) -> bool {
+        let beyond = self.end.is_some_and(|known| end > known || (ends == End::Yes && end != known));
+        beyond || (ends == End::Yes && end < self.highest())
+    }
+
+    fn highest(&self) -> u64 {
+        self.unordered.end().unwrap_or(self.next).max(self.next)
+    }
+
+    /// Whether all of the stream has arrived.
+    pub(super) fn is_finished(&self) -> bool {
+        self.end == Some(self.next)
+    }
+
+    /// Bytes in order since the connection began.
+    pub(super) fn in_order(&self) -> u64 {
+        self.next
+    }
+
+    /// The next piece for the user.
+    pub(super) fn read(&mut self) -> Option<P> {
+        let piece = self.ready.pop_front()?;
+        self.ready_bytes -= piece.len();
+        Some(piece)
+    }
+
+    /// Whether the sender should know that there is more room: it may be waiting for it.
+    pub(super) fn has_news_of_limit(&self) -> bool {
+        self.end.is_none() && self.limit() >= self.told + self.buffer / 4
+    }
+
+    /// Whether something waits for an answer.
+    pub(super) fn has_pending(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// The acknowledgment to send now, once anything has arrived.
+    pub(super) fn acknowledge(&mut self, now: Instant) -> Option<Ack> {
+        let (_, at) = self.largest?;
+        (self.pending, self.waiting) = (0, None);
+        self.told = self.limit();
+        let spans = self.numbers.descending().map(|run| Span { first: run.start, last: run.end - 1 });
+        Some(Ack {
+            arrival_us: (at.as_nanos() / 1000) as u32,
+            delay: (now.since(at).as_nanos() / DELAY_UNIT_NS).min(u16::MAX.into()) as u16,
+            marks: self.marks,
+            cumulative: self.next,
+            limit: self.told,
+            arrived: self.arrived,
+            spans: spans.collect(),
+        })
+    }
+
+    fn limit(&self) -> u64 {
+        self.next + self.room()
+    }
+
+    fn room(&self) -> u64 {
+        self.buffer.saturating_sub(self.ready_bytes)
+    }
+
+    /// Bytes kept for the user, in order or not.
+    pub(super) fn unread(&self) -> u64 {
+        self.ready_bytes + self.unordered.len()
+    }
+
+    /// Forgets what cannot become readable any more.
+    pub(super) fn forget_unordered(&mut self) {
+        self.unordered.clear();
+    }
+}
+
+/// What a delay on the wire is.
+pub(super) const fn delay_of(ack: &Ack) -> Duration {
+    Duration::from_nanos(ack.delay as u64 * DELAY_UNIT_NS)
+}

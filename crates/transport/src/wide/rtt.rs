@@ -1,0 +1,118 @@
+//! Round-trip times (RFC 6298, RFC 9002 §5), and how long packets waited on the way to the peer.
+
+use hopline_core::{Duration, Instant};
+
+/// One-way delays no further apart than this, microseconds, are the same.
+const SAME_US: i64 = 300;
+
+/// A least value of a stretch of time and of the one before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Least<T> {
+    span: Duration,
+    since: Option<Instant>,
+    now: Option<T>,
+    before: Option<T>,
+}
+
+impl<T: Copy + Ord> Least<T> {
+    /// Over at least `span`, and at most twice that.
+    pub(super) const fn over(span: Duration) -> Self {
+        Self { span, since: None, now: None, before: None }
+    }
+
+    pub(super) fn sample(&mut self, now: Instant, value: T) {
+        if self.since.is_none_or(|since| now.since(since) >= self.span) {
+            self.before = self.now.take();
+            self.since = Some(now);
+        }
+        self.now = Some(self.now.map_or(value, |least| least.min(value)));
+    }
+
+    pub(super) fn get(&self) -> Option<T> {
+        [self.now, self.before].into_iter().flatten().min()
+    }
+
+    pub(super) fn forget(&mut self) {
+        *self = Self::over(self.span);
+    }
+}
+
+/// What is known of the times on the path.
+#[derive(Clone, Debug)]
+pub(super) struct Times {
+    srtt: Option<Duration>,
+    deviation: Duration,
+    least: Least<Duration>,
+    /// The least one-way delay, by two clocks: microseconds, of use only as the base of others; and when it was seen last.
+    base: Option<(i64, Instant)>,
+    /// The arrival that came last, so that wrapping stamps can be told apart.
+    stamp: Option<(u32, i64)>,
+}
+
+impl Times {
+    pub(super) const fn new(memory: Duration) -> Self {
+        Self { srtt: None, deviation: Duration::ZERO, least: Least::over(memory), base: None, stamp: None }
+    }
+
+    /// Takes a round trip, of which the peer kept `held` to itself.
+    pub(super) fn sample(&mut self, now: Instant, whole: Duration, held: Duration) {
+        self.least.sample(now, whole.saturating_sub(held).max(Duration::from_nanos(1)));
+        let rtt = whole.saturating_sub(held).max(self.least());
+        match self.srtt {
+            None => (self.srtt, self.deviation) = (Some(rtt), rtt / 2),
+            Some(srtt) => {
+                let off = srtt.abs_diff(rtt);
+                self.deviation = self.deviation.saturating_sub(self.deviation / 4) + off / 4;
+                self.srtt = Some(srtt.saturating_sub(srtt / 8) + rtt / 8);
+            }
+        }
+    }
+
+    /// Takes an arrival stamp of a packet that left at `sent`. Returns when it arrived, in microseconds of the peer's clock without
+    /// wrapping, and how much longer than the least it was under way.
+    pub(super) fn arrival(&mut self, now: Instant, sent: Instant, stamp: u32) -> (i64, Duration) {
+        let at = match self.stamp {
+            None => i64::from(stamp),
+            Some((last, at)) => at + i64::from(stamp.wrapping_sub(last) as i32),
+        };
+        self.stamp = Some((stamp, at));
+        let delay = at - (sent.as_nanos() / 1000) as i64;
+        let base = match self.base {
+            Some((base, seen)) if delay > base => (base, if delay <= base + SAME_US { now } else { seen }),
+            _ => (delay, now),
+        };
+        self.base = Some(base);
+        (at, Duration::from_micros((delay - base.0) as u64))
+    }
+
+    /// For how long no packet has come without waiting.
+    pub(super) fn base_age(&self, now: Instant) -> Duration {
+        self.base.map_or(Duration::ZERO, |(_, seen)| now.since(seen))
+    }
+
+    /// What is known of the way without waiting is to be learnt anew.
+    pub(super) fn forget_base(&mut self) {
+        self.base = None;
+    }
+
+    /// Smoothed round trip, once there is one.
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+
+    /// Mean deviation.
+    pub(super) fn deviation(&self) -> Duration {
+        self.deviation
+    }
+
+    /// The least of late; zero before there is one.
+    pub(super) fn least(&self) -> Duration {
+        self.least.get().unwrap_or(Duration::ZERO)
+    }
+
+    /// The path is another one: what is known of it is to be learnt anew.
+    pub(super) fn forget(&mut self) {
+        self.least.forget();
+        self.base = None;
+    }
+}

@@ -1,0 +1,157 @@
+//! TPA-wide.
+
+use crate::any_link;
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, Machine};
+use hopline_testkit::transfer::Transfer;
+use hopline_testkit::{Emulation, Pair, Recording};
+use hopline_transport::wide::{AckConfig, Config, DetectConfig, Endpoint, State};
+use proptest::prelude::*;
+
+type End = Endpoint<Bytes>;
+
+fn transfer(config: [Config; 2], totals: [u64; 2], link: &Emulation, seed: u64) -> Transfer<End> {
+    let [a, b] = config.map(|config| End::new(config).unwrap());
+    Transfer::new(a, b, totals, link, seed, invariants)
+}
+
+fn invariants(end: &End) {
+    if end.in_flight() > 0 {
+        assert!(end.poll_timeout().is_some(), "packets in flight and no timer in {:?}", end.state());
+    }
+    // What is out of order is bounded by the limit that the peer was told.
+    assert!(end.received_unread() <= end.config().receive_buffer);
+}
+
+/// Never gives up; ends soon.
+fn patient(config: Config) -> Config {
+    let mut config = Config { opening_retries: None, ..config };
+    config.silence.limit = None;
+    config.time_wait = Duration::from_secs(240);
+    config
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    (64u16..1438, 1u32..9, 0u64..60, 1u32..20, 4u64..60).prop_map(|(mss, every, delay, share, room)| Config {
+        mss,
+        ack: AckConfig { every, delay: Duration::from_millis(delay) },
+        detect: DetectConfig { share },
+        receive_buffer: room * u64::from(mss).max(512),
+        send_buffer: Some(30_000),
+        ..patient(Config::DEFAULT)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn every_byte_once_and_in_order(
+        a in any_config(), b in any_config(), link in any_link(), seed in any::<u64>(),
+        there in 0u64..40_000, back in prop_oneof![Just(0u64), 0u64..20_000],
+    ) {
+        let mut t = transfer([a, b], [there, back], &link, seed);
+        t.run(Instant::from_secs(2_000));
+        t.assert_complete();
+    }
+}
+
+#[test]
+fn a_blackout_is_survived_without_repeating_much() {
+    let link = Emulation {
+        rate: Some(1_000_000),
+        blackouts: vec![(Instant::from_millis(500), Instant::from_secs(40))],
+        ..Emulation::delay(Duration::from_millis(20))
+    };
+    let mut t = transfer([Config::DEFAULT; 2], [200_000, 0], &link, 5);
+    t.run(Instant::from_secs(1000));
+    t.assert_complete();
+    assert_eq!(t.pair.a.stats().freezes, 1);
+    assert!(t.pair.a.stats().frozen > Duration::from_secs(35), "{:?}", t.pair.a.stats());
+    assert!(t.pair.b.stats().duplicates_received <= 1, "{:?}", t.pair.b.stats());
+}
+
+#[test]
+fn same_seed_same_dialogue() {
+    let run = |seed| {
+        let link = Emulation { loss: 0.1, reorder: 0.1, ..Emulation::delay(Duration::from_millis(20)) };
+        let mut t = transfer([Config::DEFAULT; 2], [50_000, 0], &link, seed);
+        t.pair.record(Recording::On);
+        t.run(Instant::from_secs(1000));
+        t.pair.dialogue()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn both_may_open_and_close_at_once() {
+    let config = Config { time_wait: Duration::from_secs(1), ..Config::DEFAULT };
+    let [mut a, mut b] = [End::new(config).unwrap(), End::new(config).unwrap()];
+    a.connect(Instant::ZERO).unwrap();
+    b.connect(Instant::ZERO).unwrap();
+    let mut pair = Pair::new(a, b, &Emulation::delay(Duration::from_millis(30)), 1);
+    pair.run_until(Instant::from_millis(200));
+    assert_eq!((pair.a.state(), pair.b.state()), (State::Established, State::Established));
+    pair.a.close(pair.now()).unwrap();
+    pair.b.close(pair.now()).unwrap();
+    pair.run_until(Instant::from_secs(3));
+    assert_eq!((pair.a.state(), pair.b.state()), (State::Closed, State::Closed));
+}
+
+/// Goodput in Mb/s of 6 s over `link`, and packets sent for each that was delivered.
+fn measured(link: &Emulation, seed: u64) -> (f64, f64) {
+    let ends = [(); 2].map(|()| End::new(Config::DEFAULT).unwrap());
+    let [mut a, mut b] = ends;
+    b.listen().unwrap();
+    a.connect(Instant::ZERO).unwrap();
+    a.send(Instant::ZERO, Bytes::from(vec![7; 40_000_000])).unwrap();
+    let back = Emulation { loss: 0.0, reorder: 0.0, ..link.clone() };
+    let mut pair = Pair::asymmetric(a, b, [link.clone(), back], seed);
+    let mut received = 0;
+    while pair.step(Instant::from_secs(6)) {
+        while let Some(data) = pair.b.recv() {
+            received += data.len();
+        }
+    }
+    let packets = received as f64 / f64::from(Config::DEFAULT.mss);
+    (received as f64 * 8.0 / 6.0 * 1e-6, pair.a.stats().segments_sent as f64 / packets)
+}
+
+fn wire(loss: f64) -> Emulation {
+    Emulation {
+        rate: Some(20_000_000),
+        queue: Some(100),
+        loss,
+        ..Emulation::delay(Duration::from_millis(25))
+    }
+}
+
+#[test]
+fn random_losses_take_no_more_than_what_they_lose() {
+    for loss in [0.0, 0.01, 0.05, 0.1, 0.2] {
+        let (goodput, sent) = measured(&wire(loss), 3);
+        let most = 20.0 * 1437.0 / 1500.0 * (1.0 - loss);
+        // The start is a thirtieth of so short a run.
+        assert!(goodput > 0.92 * most, "{loss}: {goodput:.2} of {most:.2} Mb/s");
+        assert!(sent < 1.04 / (1.0 - loss), "{loss}: {sent:.3} packets sent for one delivered");
+    }
+}
+
+#[test]
+fn what_comes_late_is_not_sent_again() {
+    let late = Emulation { reorder: 0.05, extra_delay: Duration::from_millis(30), ..wire(0.0) };
+    let (goodput, sent) = measured(&late, 1);
+    assert!(goodput > 17.0 && sent < 1.05, "{goodput:.2} Mb/s, {sent:.3} packets sent for one delivered");
+}
+
+#[test]
+fn the_end_of_the_stream_may_overtake_what_is_before_it() {
+    let link = Emulation { corrupt: 0.06, ..Emulation::default() };
+    for seed in 0..40 {
+        let config = Config { mss: 64, ..patient(Config::DEFAULT) };
+        let mut t = transfer([config; 2], [0, 8449], &link, seed);
+        t.run(Instant::from_secs(1000));
+        t.assert_complete();
+    }
+}
