@@ -27,12 +27,17 @@ pub const WIDE: &[Key] = &[
     Key::number("drain", 0.01, 1.0, "share of that rate while a queue drains; default: 0.75"),
     Key::integer("drain_rounds", 1, 100, "most round trips for that; default: 6"),
     Key::number(
-        "step",
+        "growth_ms",
+        0.001,
+        100_000.0,
+        "in the first round trip without queue the rate grows by a packet in this time, in this time; default: 50",
+    ),
+    Key::number(
+        "growth_max",
         0.0001,
         1.0,
-        "growth of the rate in the first round trip without queue, twice as much in each further; default: 0.02",
+        "share of the rate by which it grows in a round trip at most; default: 0.25",
     ),
-    Key::number("step_max", 0.0001, 1.0, "most growth in a round trip; default: 0.25"),
     Key::number("in_flight", 1.0, 100.0, "most bandwidth-delay products in flight; default: 2"),
     Key::number(
         "excess",

@@ -38,13 +38,13 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
     control.initial_window = section.small("initial_window").unwrap_or(control.initial_window);
     control.drain_rounds = section.small("drain_rounds").unwrap_or(control.drain_rounds);
     set_ms(section, "queue_high_ms", &mut control.queue_high);
+    set_ms(section, "growth_ms", &mut control.growth);
     for (key, field) in [
         ("queue_packets", &mut control.queue_packets),
         ("queue_low", &mut control.queue_low),
         ("keep", &mut control.keep),
         ("drain", &mut control.drain),
-        ("step", &mut control.step),
-        ("step_max", &mut control.step_max),
+        ("growth_max", &mut control.growth_max),
         ("in_flight", &mut control.in_flight),
         ("excess", &mut control.excess),
     ] {

@@ -83,11 +83,12 @@ pub struct ControlConfig {
     pub drain_rounds: u32,
     /// Queues in a row that do not drain before the sender competes with those that fill them. At least 1, default 4.
     pub undrained: u32,
-    /// Share by which the rate grows in the first round trip without queue; it doubles with each further. 0–1, default 0.02.
-    pub step: f64,
-    /// The same at most. Default 0.25.
-    pub step_max: f64,
-    /// How much faster than the fastest of late may be sent. At least 1, default 1.25.
+    /// In the first round trip without queue the rate grows by a packet in this time, in this time, whatever the rate: so that flows become equal. In
+    /// each further one by twice as much. Above zero, default 50 ms.
+    pub growth: Duration,
+    /// Share of the rate by which it grows in a round trip at most, in the first half of that. 0–1, default 0.25.
+    pub growth_max: f64,
+    /// How much more than what arrived of late, with the usual losses, may be sent. At least 1, default 1.5.
     pub ahead: f64,
     /// Bandwidth-delay products that may be in flight. At least 1, default 2.
     pub in_flight: f64,
@@ -112,9 +113,9 @@ impl Config {
             drain: 0.75,
             drain_rounds: 6,
             undrained: 4,
-            step: 0.02,
-            step_max: 0.25,
-            ahead: 1.25,
+            growth: Duration::from_millis(50),
+            growth_max: 0.25,
+            ahead: 1.5,
             in_flight: 2.0,
             excess: 2.5,
         },
@@ -154,7 +155,8 @@ impl Config {
         check(share(control.queue_low), "queue_low", "above 0 and at most 1")?;
         check(share(control.keep), "keep", "above 0 and at most 1")?;
         check(share(control.drain), "drain", "above 0 and at most 1")?;
-        check(share(control.step) && share(control.step_max), "step, step_max", "above 0 and at most 1")?;
+        check(control.growth > Duration::ZERO, "growth", "above zero")?;
+        check(share(control.growth_max), "growth_max", "above 0 and at most 1")?;
         check(control.undrained > 0, "undrained", "at least 1")?;
         check(control.ahead >= 1.0, "ahead", "at least 1")?;
         check(control.in_flight >= 1.0, "in_flight", "at least 1")?;

@@ -5,6 +5,8 @@ use hopline_core::Instant;
 /// RFC 9438 §5: what a loss leaves of the window, and how fast it comes back, packets per second cubed.
 const BETA: f64 = 0.7;
 const C: f64 = 0.4;
+/// After so many round trips it is time to see whether others still fill the queue.
+const REVIEW_AFTER: u32 = 128;
 /// Least window, packets.
 const LEAST: f64 = 2.0;
 
@@ -16,14 +18,14 @@ pub(super) struct Cubic {
     since: Instant,
     /// What Reno's window would be (RFC 9438 §4.3).
     reno: f64,
-    losses: u32,
+    rounds: u32,
 }
 
 impl Cubic {
     /// Begins with so many packets.
     pub(super) fn new(now: Instant, packets: f64) -> Self {
         let window = packets.max(LEAST);
-        Self { window, largest: window, since: now, reno: window, losses: 0 }
+        Self { window, largest: window, since: now, reno: window, rounds: 0 }
     }
 
     /// Packets that may be under way.
@@ -31,9 +33,10 @@ impl Cubic {
         self.window
     }
 
-    /// How often something was lost.
-    pub(super) const fn losses(&self) -> u32 {
-        self.losses
+    /// Whether it is time to see if those who fill the queue are still there: it may be us.
+    pub(super) fn is_review_due(&mut self) -> bool {
+        self.rounds += 1;
+        self.rounds.is_multiple_of(REVIEW_AFTER)
     }
 
     /// A round trip without loss is over, `seconds` long.
@@ -53,7 +56,6 @@ impl Cubic {
             if self.window < self.largest { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.window = (self.window * BETA).max(LEAST);
         (self.since, self.reno) = (now, self.window);
-        self.losses += 1;
     }
 
     fn window_at_loss(&self) -> f64 {

@@ -1,13 +1,11 @@
 //! How the rate grows: from the first packets on, and where nothing waits.
 
-use super::losses::Verdict;
-use super::phase::{Doubt, Evidence, FULL, Limit, News, Phase, Seen, Trial};
+use super::losses::{Learns, MOST, Verdict};
+use super::phase::{Doubt, FULL, Found, Limit, News, Phase, Seen, Trial};
 use super::{Control, GAIN};
 
-/// The rate grows by a packet in this time, seconds, in this time.
-const ADD: f64 = 0.05;
 /// A ceiling rises by this whenever the rate does.
-const CEILING_RISES: f64 = 1.005;
+const CEILING_RISES: f64 = 1.01;
 
 impl Control {
     /// The first packets left together: how far apart they arrived is a first guess.
@@ -27,10 +25,12 @@ impl Control {
     }
 
     /// Twice as fast as before, up to what the first packets let hope for; beyond, with care at first.
-    pub(super) fn grow_fast(&mut self, guess: f64, gain: f64, carried: f64, news: &News) {
-        let found = match self.losses.growing() {
-            Verdict::Excess(share) => Some(self.through(Evidence { share, sent: self.rate })),
-            Verdict::Open | Verdict::Usual(_) if carried < self.rate * FULL => Some(carried),
+    pub(super) fn grow_fast(&mut self, guess: f64, gain: f64, found: Found, news: &News) {
+        let learns = if self.beat.queue < self.queue_high() { Learns::Yes } else { Learns::No };
+        let found = match self.losses.growing(learns) {
+            Verdict::Excess(share) => Some(self.through(share, self.rate)),
+            _ if self.loses_too_much(found) => Some(found.delivered),
+            Verdict::Open | Verdict::Usual(_) if found.carried < self.rate * FULL => Some(found.carried),
             Verdict::Open | Verdict::Usual(_) => None,
         };
         if let Some(found) = found {
@@ -43,24 +43,29 @@ impl Control {
         self.phase = Phase::Startup { guess, gain, trial: Trial::of(news.next_number) };
     }
 
+    /// Whether no path by itself loses so much.
+    fn loses_too_much(&self, found: Found) -> bool {
+        // Of few packets as much may be lost by chance.
+        let chance = 1.0 - (self.config.excess * MOST / (found.bytes / self.packet).sqrt()).min(1.0);
+        found.delivered < self.rate * (1.0 - MOST) * FULL * chance
+    }
+
     pub(super) fn grow(&mut self, step: f64, seen: Seen, news: &News) {
-        let add = self.packet * news.srtt.as_secs_f64() / (ADD * ADD);
+        let unit = self.packet * news.srtt.as_secs_f64() / self.config.growth.as_secs_f64().powi(2);
+        let most = self.config.growth_max * self.rate;
         let mut next = step;
         if seen.is_saturated() || seen.queue >= self.queue_low() {
-            next = self.config.step;
+            next = 1.0;
         }
         if seen.is_saturated() {
-            self.rate = self.rate.min(seen.carried) + add;
+            self.rate = self.rate.min(seen.carried) + unit.min(most / 2.0);
         } else if seen.queue < self.queue_low() && seen.carried >= self.rate * FULL {
-            self.rate += self.rate * step + add;
-            let most = self.delivered.get() / (1.0 - self.losses.usual().min(0.9)) * 2.0;
-            self.rate = self.rate.min(most.max(self.packet / news.srtt.as_secs_f64()));
+            self.rate += (unit * step).min(if step > 1.0 { most } else { most / 2.0 });
             self.ceiling *= CEILING_RISES;
-            next = if self.rate < self.ceiling * FULL {
-                (step * 2.0).min(self.config.step_max)
-            } else {
-                self.config.step
-            };
+            next = if self.rate < self.ceiling * FULL && unit * step < most { step * 2.0 } else { step };
+            if self.rate >= self.ceiling * FULL {
+                next = 1.0;
+            }
         }
         self.phase = Phase::Cruise { step: next };
     }
@@ -68,6 +73,6 @@ impl Control {
     pub(super) fn follow(&mut self) {
         self.doubt = Doubt::None;
         self.losses.begin_anew();
-        self.phase = Phase::Cruise { step: self.config.step };
+        self.phase = Phase::Cruise { step: 1.0 };
     }
 }

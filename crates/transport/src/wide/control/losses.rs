@@ -4,6 +4,8 @@
 //! beyond what is usual. What is usual is learnt while the rate grows without losing a larger share; and by a test: a share that stays
 //! as it is when less is sent is not the rate's.
 
+use hopline_core::{Duration, Instant};
+
 /// Packets that a verdict takes at least.
 const LEAST: f64 = 48.0;
 /// Packets that tell whether the share grows with the rate.
@@ -13,7 +15,16 @@ const GROWN: f64 = 0.1;
 /// What is usual is learnt over about so many packets.
 const MEMORY: f64 = 500.0;
 /// No path loses more than this by itself: whatever is beyond is taken for the rate's.
-const MOST: f64 = 0.4;
+pub(super) const MOST: f64 = 0.4;
+/// And nobody more than this before a queue was seen to drain while losses stayed: among many who lose to one full queue, whoever sends a little less
+/// sees no difference.
+const MOST_UNPROVEN: f64 = 0.05;
+/// For so long a proof holds, round trips and seconds, whichever is longer.
+const PROOF_HOLDS: (u64, u64) = (256, 15);
+/// Before the first proof, and now and then after that, more is believed for so long: without it a proof could be out of reach.
+const CREDIT: (u64, u64) = (64, 3);
+/// From one credit to the next.
+const NO_CREDIT: (u64, u64) = (64, 3);
 /// Variance of the losses at the start, against that of independent ones: bursts are nothing special on a radio.
 const BURSTY: f64 = 4.0;
 
@@ -36,20 +47,54 @@ pub(super) struct Losses {
     usual: f64,
     /// How much more than independent losses they vary: 1 for these.
     spread: f64,
+    trust: Trust,
+    /// Packets that were settled and lost just after queues had drained.
+    drained: [f64; 2],
     settled: f64,
     lost: f64,
     /// The same while the rate grew.
     growing: [f64; 2],
+    /// The same while packets waited long.
+    waiting: [f64; 2],
 }
 
 impl Losses {
     pub(super) const fn new(excess: f64) -> Self {
-        Self { excess, usual: 0.0, spread: BURSTY, settled: 0.0, lost: 0.0, growing: [0.0; 2] }
+        Self {
+            excess,
+            usual: 0.0,
+            spread: BURSTY,
+            trust: Trust::Begin,
+            drained: [0.0; 2],
+            settled: 0.0,
+            lost: 0.0,
+            growing: [0.0; 2],
+            waiting: [0.0; 2],
+        }
     }
 
-    /// The usual share.
+    /// The usual share, as far as it is believed.
     pub(super) fn usual(&self) -> f64 {
-        self.usual
+        self.usual.min(if self.is_trusted() { MOST } else { MOST_UNPROVEN })
+    }
+
+    /// Whether more than a little is believed to be lost by nature.
+    pub(super) fn is_trusted(&self) -> bool {
+        !matches!(self.trust, Trust::None { .. })
+    }
+
+    /// Time goes by.
+    pub(super) fn age(&mut self, now: Instant, srtt: Duration) {
+        let lasts = |(rounds, seconds)| now + srtt.saturating_mul(rounds).max(Duration::from_secs(seconds));
+        self.trust = match self.trust {
+            Trust::Begin => Trust::Credit { until: lasts(CREDIT) },
+            Trust::Proven => Trust::Held { until: lasts(PROOF_HOLDS) },
+            Trust::Credit { until } | Trust::Held { until } if until <= now => {
+                Trust::None { until: lasts(NO_CREDIT) }
+            }
+            Trust::None { until } if until <= now => Trust::Credit { until: lasts(CREDIT) },
+            same => same,
+        };
     }
 
     /// So many packets arrived, or were lost; of those that arrived, some had been taken for lost.
@@ -58,8 +103,21 @@ impl Losses {
         self.lost = (self.lost + lost as f64 - late as f64).max(0.0);
     }
 
+    /// The same, where packets wait long.
+    pub(super) fn take_waiting(&mut self, settled: u64, lost: u64) {
+        self.waiting[0] += settled as f64;
+        self.waiting[1] += lost as f64;
+    }
+
+    /// Whether a queue has overflowed since this was asked last: so do those that losses alone hold back, and nobody else for long.
+    pub(super) fn overflowed(&mut self) -> bool {
+        let [n, lost] = core::mem::take(&mut self.waiting);
+        let expected = self.usual() * n;
+        lost > expected + 0.5 + self.excess * (self.spread * expected).sqrt()
+    }
+
     /// A round trip is over in which the rate was higher than in those before.
-    pub(super) fn growing(&mut self) -> Verdict {
+    pub(super) fn growing(&mut self, learns: Learns) -> Verdict {
         if self.settled < LEAST_GROWING {
             return Verdict::Open;
         }
@@ -75,8 +133,10 @@ impl Losses {
                 return Verdict::Excess(share);
             }
         }
-        self.growing = [before + n, lost_before + lost];
-        self.usual = (self.growing[1] / self.growing[0]).min(MOST);
+        if learns == Learns::Yes {
+            self.growing = [before + n, lost_before + lost];
+            self.usual = (self.growing[1] / self.growing[0]).min(MOST);
+        }
         self.begin_anew();
         Verdict::Usual(share)
     }
@@ -87,10 +147,11 @@ impl Losses {
             return Verdict::Open;
         }
         let (n, lost) = (self.settled, self.lost);
-        let (share, expected) = (lost / n, self.usual * n);
+        let (share, expected) = (lost / n, self.usual() * n);
         let beyond = lost - expected;
         self.begin_anew();
-        if beyond > 1.0 + self.excess * (self.spread * expected.max(0.5)).sqrt() {
+        let spread = if self.is_trusted() { self.spread } else { 1.0 };
+        if beyond > 1.0 + self.excess * (spread * expected.max(0.5)).sqrt() {
             return Verdict::Excess(share);
         }
         if learns == Learns::Yes {
@@ -105,26 +166,36 @@ impl Losses {
 
     /// A round trip is over beside others that keep the queue full: whether more than usual was lost.
     pub(super) fn queue_lost(&mut self) -> bool {
-        let expected = self.usual * self.settled;
+        let expected = self.usual() * self.settled;
         let more = self.lost > expected + self.excess * (self.spread * expected).sqrt();
         self.begin_anew();
         more
+    }
+
+    /// Losses were seen that no queue can have caused.
+    pub(super) fn prove(&mut self) {
+        self.trust = Trust::Proven;
     }
 
     fn learn(&mut self, share: f64, n: f64) {
         self.usual = (self.usual + n / (n + MEMORY) * (share - self.usual)).min(MOST);
     }
 
-    /// Less than usual was sent, by `factor`.
+    /// Less than usual was sent, by `factor`, and a queue has drained.
     pub(super) fn drained(&mut self, factor: f64) {
-        if self.settled >= LEAST {
-            let (share, n) = (self.lost / self.settled, self.settled);
+        self.drained[0] += self.settled;
+        self.drained[1] += self.lost;
+        self.begin_anew();
+        let [n, lost] = self.drained;
+        if n >= LEAST {
+            let share = lost / n;
             match self.cause(self.usual, share, factor) {
                 Cause::Rate => self.usual = share.min(self.usual),
                 Cause::Path => self.learn(share, n),
             }
+            self.prove();
+            self.drained = [0.0; 2];
         }
-        self.begin_anew();
     }
 
     /// A test is over: less was sent, by `factor`, than when `before` was lost. Whether it was the rate's; `None`: too few packets
@@ -151,6 +222,26 @@ impl Losses {
     pub(super) fn begin_anew(&mut self) {
         (self.settled, self.lost) = (0.0, 0.0);
     }
+}
+
+/// Whether losses were seen that no queue can have caused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    Begin,
+    /// Not yet.
+    Credit {
+        until: Instant,
+    },
+    /// Just now.
+    Proven,
+    /// Of late.
+    Held {
+        until: Instant,
+    },
+    /// Not for long.
+    None {
+        until: Instant,
+    },
 }
 
 /// Whether what is usual may be learnt.

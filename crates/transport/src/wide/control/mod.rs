@@ -28,8 +28,12 @@ const ROUND_PACKETS: u64 = 4;
 /// Where the window says how much may be under way, packets leave a little faster than it fills.
 const COMPETE_PACE: f64 = 1.2;
 /// Share of the rate at which it is found out how long packets take without waiting; and how long what was found holds.
-const REFRESH: f64 = 0.5;
+const REFRESH: f64 = 0.2;
 const REFRESH_AFTER: Duration = Duration::from_secs(5);
+/// How much more than what arrived is sent while it is not known whose the losses are.
+const AHEAD_UNTRUSTED: f64 = 1.1;
+/// What losses that may be the path's leave of the rate at least.
+const FLOOR: f64 = 0.25;
 const TEST_AFTER: u32 = 8;
 
 /// The controller of one connection. Rates are bytes per second, headers included.
@@ -49,9 +53,12 @@ pub(super) struct Control {
     now_carried: f64,
     /// The way without waiting is sought again when it was not seen for so long.
     refresh_after: Duration,
-    /// What arrived.
+    /// What arrived, of late and in all.
     delivered: Largest<8>,
+    arrived: u64,
     losses: Losses,
+    /// While losses are not believed to be the path's, they bring the rate no further down than here.
+    floor: f64,
     round: Round,
     beat: Beat,
     /// Round trips in a row in which there always was a queue.
@@ -85,7 +92,9 @@ impl Control {
             now_carried: 0.0,
             refresh_after: REFRESH_AFTER,
             delivered: Largest::new(),
+            arrived: 0,
             losses: Losses::new(config.excess),
+            floor: 0.0,
             round: Round::new(Instant::ZERO, 0),
             beat: Beat::new(Instant::ZERO),
             queued_rounds: 0,
@@ -190,6 +199,7 @@ impl Control {
     fn take(&mut self, news: &News) -> Heed {
         self.losses.take(news.packets, news.lost, news.late);
         self.round.delivered += news.delivered;
+        self.arrived += news.delivered;
         self.round.packets += news.packets + news.lost;
         if news.limit == Limit::User {
             self.round.limit = Limit::User;
@@ -201,12 +211,16 @@ impl Control {
         }
         self.round.queue = Some(self.round.queue.map_or(queue, |least| least.min(queue)));
         self.beat.take(queue);
+        if queue >= self.queue_high() {
+            self.losses.take_waiting(news.packets + news.lost, news.lost);
+        }
         match &mut self.phase {
             Phase::Opening => self.open(news),
             Phase::Startup { guess, gain, trial } if news.limit == Limit::Path => {
-                if let Some(carried) = trial.take(number, arrival, news.srtt / 4, 6.0 * self.packet) {
+                let found = trial.take((number, arrival), self.arrived, news.srtt / 4, 6.0 * self.packet);
+                if let Some(found) = found {
                     let (guess, gain) = (*guess, *gain);
-                    self.grow_fast(guess, gain, carried, news);
+                    self.grow_fast(guess, gain, found, news);
                 }
             }
             Phase::Drain { until } if news.now >= *until => {
@@ -257,6 +271,13 @@ impl Control {
         }
         self.queued_rounds = if seen.queue < self.queue_low() { 0 } else { self.queued_rounds + 1 };
         self.carried.round();
+        let trusted = self.losses.is_trusted();
+        self.losses.age(news.now, news.srtt);
+        self.floor = match (trusted, self.losses.is_trusted()) {
+            (true, false) => self.rate * FLOOR,
+            (false, false) => self.floor.min(self.rate),
+            (_, true) => 0.0,
+        };
         self.delivered.sample(seen.delivered);
         self.delivered.round();
         self.begin_round(news.now, news.next_number);
@@ -275,12 +296,19 @@ impl Control {
                 self.losses.begin_anew();
                 self.phase = Phase::Test { settled: Settled::Yes, rate, of };
             }
-            Phase::Test { settled: Settled::Yes, rate, of } => self.judge(rate, of),
+            Phase::Test { settled: Settled::Yes, rate, of } => self.judge(rate, of, seen.queue),
             Phase::Cruise { step } => match self.losses.round(self.learns(step, seen)) {
                 Verdict::Excess(_) if seen.queue >= self.queue_low() => self.congested(news, seen.queue),
+                Verdict::Excess(share) if !self.losses.is_trusted() => {
+                    self.rate = self.rate.min(self.through(share, seen.sent)).max(self.floor);
+                    self.reductions += 1;
+                    return Heed::Refresh;
+                }
                 Verdict::Excess(_) if self.doubt == Doubt::None => self.doubt = Doubt::Once,
-                Verdict::Excess(share) => self.test(Evidence { share, sent: seen.sent }),
-                Verdict::Usual(share) if self.is_test_due() => self.test(Evidence { share, sent: seen.sent }),
+                Verdict::Excess(share) => self.test(Evidence { share, sent: seen.sent, queue: seen.queue }),
+                Verdict::Usual(share) if self.is_test_due() => {
+                    self.test(Evidence { share, sent: seen.sent, queue: seen.queue });
+                }
                 Verdict::Open if self.doubt == Doubt::Once => {}
                 Verdict::Open | Verdict::Usual(_) => {
                     self.doubt = Doubt::None;
@@ -288,7 +316,17 @@ impl Control {
                 }
             },
         }
+        if round.limit == Limit::Path && !matches!(self.phase, Phase::Opening | Phase::Startup { .. }) {
+            self.rate = self.rate.min(self.supported().max(self.floor));
+        }
         Heed::Round
+    }
+
+    /// The highest rate that what arrived of late supports: what senders sum up to is then not much more than what the link carries, whatever
+    /// each believes of its losses.
+    fn supported(&self) -> f64 {
+        let ahead = if self.losses.is_trusted() { self.config.ahead } else { AHEAD_UNTRUSTED };
+        ahead * self.delivered.get() / (1.0 - self.losses.usual())
     }
 
     fn begin_round(&mut self, now: Instant, next_number: u64) {

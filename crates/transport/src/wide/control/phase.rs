@@ -15,7 +15,7 @@ pub(super) enum Phase {
     Opening,
     /// Growing fast. `guess`: what the first packets said of the link; `gain`: by how much the rate grows beyond that.
     Startup { guess: f64, gain: f64, trial: Trial },
-    /// Following the link; `step`: the share by which the rate grows next.
+    /// Following the link; `step`: by how many units the rate grows next.
     Cruise { step: f64 },
     /// Letting a queue drain.
     Drain { until: Instant },
@@ -34,8 +34,20 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Trial {
     /// The first packet that left so.
-    pub(super) from: u64,
-    pub(super) first: Option<Arrival>,
+    from: u64,
+    /// The first of them that arrived, and how many bytes had arrived by then.
+    first: Option<(Arrival, u64)>,
+}
+
+/// What a trial found, bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Found {
+    /// What the link carried, if nothing is lost in front of it.
+    pub(super) carried: f64,
+    /// What arrived.
+    pub(super) delivered: f64,
+    /// Bytes that it is about.
+    pub(super) bytes: f64,
 }
 
 impl Trial {
@@ -43,14 +55,28 @@ impl Trial {
         Self { from, first: None }
     }
 
-    /// What the link carried of it, once packets over so long and of so many bytes have arrived.
-    pub(super) fn take(&mut self, number: u64, arrival: Arrival, span: Duration, bytes: f64) -> Option<f64> {
+    /// What the link made of it, once packets over so long and of so many bytes have arrived. `delivered`: bytes that have arrived by now.
+    pub(super) fn take(
+        &mut self,
+        (number, arrival): (u64, Arrival),
+        delivered: u64,
+        span: Duration,
+        bytes: f64,
+    ) -> Option<Found> {
         if number < self.from {
             return None;
         }
-        let first = *self.first.get_or_insert(arrival);
-        let enough = arrival.sent.since(first.sent) >= span && (arrival.upto - first.upto) as f64 >= bytes;
-        enough.then(|| rate::between(first, arrival)).flatten()
+        let (first, before) = *self.first.get_or_insert((arrival, delivered));
+        let sent = (arrival.upto - first.upto) as f64;
+        if arrival.sent.since(first.sent) < span || sent < bytes {
+            return None;
+        }
+        let carried = rate::between(first, arrival)?;
+        Some(Found {
+            carried,
+            delivered: carried * ((delivered - before) as f64 / sent).min(1.0),
+            bytes: sent,
+        })
     }
 }
 
@@ -59,6 +85,8 @@ impl Trial {
 pub(super) struct Evidence {
     pub(super) share: f64,
     pub(super) sent: f64,
+    /// Least queue meanwhile.
+    pub(super) queue: Duration,
 }
 
 /// Whether more than usual was lost: once may be chance.

@@ -6,8 +6,6 @@ use super::phase::{Evidence, News, Phase, Seen, Settled};
 use super::{Control, TEST_AFTER};
 use hopline_core::Duration;
 
-/// After so many losses it is time to see whether those who fill the queue are still there.
-const RECHECK: u32 = 4;
 /// By so much less is sent to see whether losses are the rate's.
 const TEST: f64 = 0.8;
 /// Usual losses beyond this are put to the test now and then: after so many round trips, and each time after twice as many.
@@ -20,8 +18,15 @@ impl Control {
         if self.undrained == 0 {
             self.before = self.rate.min(self.now_carried.max(self.packet));
         }
+        let coming = self.under_way_too_much(news);
         self.reduce(self.now_carried);
-        self.drain(news, queue);
+        self.drain(news, queue + coming);
+    }
+
+    /// By how much longer packets will wait by the time that a lower rate arrives.
+    fn under_way_too_much(&self, news: &News) -> Duration {
+        let over = if self.now_carried > 0.0 { self.rate / self.now_carried - 1.0 } else { 0.0 };
+        Duration::from_secs_f64(news.srtt.as_secs_f64() * over.clamp(0.0, 1.0))
     }
 
     pub(super) fn drain(&mut self, news: &News, queue: Duration) {
@@ -49,7 +54,7 @@ impl Control {
         }
         self.undrained = if seen.queue < self.queue_high() { 0 } else { self.undrained + 1 };
         self.follow();
-        if self.undrained >= self.config.undrained {
+        if self.undrained >= self.config.undrained && self.losses.overflowed() {
             let packets = self.before.max(self.rate) * news.srtt.as_secs_f64() / self.packet;
             let cubic = self.rival.unwrap_or(Cubic::new(news.now, packets));
             self.rival = Some(cubic);
@@ -69,13 +74,15 @@ impl Control {
             cubic.grow(news.now, srtt);
         }
         self.rate = cubic.window() * self.packet / srtt;
+        let review = cubic.is_review_due();
         (self.rival, self.phase) = (Some(cubic), Phase::Compete(cubic));
         self.reductions += u64::from(lost);
-        if lost && cubic.losses().is_multiple_of(RECHECK) {
-            self.undrained = self.config.undrained - 1;
-            self.drain(news, seen.queue);
-        } else if seen.queue < self.queue_low() {
+        if review && !self.losses.overflowed() {
             (self.undrained, self.rival) = (0, None);
+            self.follow();
+        } else if seen.queue < self.config.queue_high {
+            // If they come back, they are soon known.
+            self.undrained = self.config.undrained - 1;
             self.follow();
         }
     }
@@ -93,19 +100,24 @@ impl Control {
     }
 
     /// What would have been enough for what came through.
-    pub(super) fn through(&self, seen: Evidence) -> f64 {
-        seen.sent * (1.0 - seen.share) / (1.0 - self.losses.usual().min(0.9))
+    pub(super) fn through(&self, share: f64, sent: f64) -> f64 {
+        sent * (1.0 - share) / (1.0 - self.losses.usual().min(0.9))
     }
 
-    pub(super) fn judge(&mut self, rate: f64, of: Evidence) {
+    /// `queue`: what is left of it since less is sent.
+    pub(super) fn judge(&mut self, rate: f64, of: Evidence, queue: Duration) {
         let Some((cause, share)) = self.losses.test(of.share, self.rate / of.sent) else { return };
         match cause {
             Cause::Path => {
-                self.rate = rate;
+                // The queue was ours, and the losses stay without it.
+                if of.queue >= self.queue_low() && queue < of.queue / 2 {
+                    self.losses.prove();
+                }
+                self.rate = rate.min(self.through(share, rate).max(self.rate));
                 self.test_after = (self.test_after * 2).min(TEST_AT_LEAST);
             }
             Cause::Rate => {
-                self.rate = self.rate.min(self.through(Evidence { share, sent: self.rate }));
+                self.rate = self.rate.min(self.through(share, self.rate));
                 self.ceiling = self.rate;
                 self.test_after = TEST_AFTER;
                 self.reductions += 1;
@@ -116,7 +128,7 @@ impl Control {
     }
 
     pub(super) fn learns(&self, step: f64, seen: Seen) -> Learns {
-        let steady = step <= self.config.step && seen.queue < self.queue_high() / 2;
+        let steady = step <= 1.0 && seen.queue < self.queue_high() / 2;
         if steady { Learns::Yes } else { Learns::No }
     }
 }
