@@ -1,5 +1,6 @@
 //! The UDP socket below.
 
+use super::protocol::Fragments;
 use super::train::Departure;
 use crate::sys;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -25,20 +26,13 @@ pub(super) struct Socket {
     state: UdpSocketState,
 }
 
-/// Where datagrams of a connection go.
+/// Where datagrams of a connection go, or came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Path {
-    pub(super) peer: SocketAddr,
+pub struct Path {
+    /// The peer's address.
+    pub peer: SocketAddr,
     /// Our address that the peer knows, if we are known by one; otherwise the kernel chooses.
-    pub(super) local: Option<IpAddr>,
-}
-
-/// Whether routers may cut datagrams into fragments: what is too long for a part of the path arrives, though it costs more;
-/// or is lost, which tells that it is too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fragments {
-    Allowed,
-    Forbidden,
+    pub local: Option<IpAddr>,
 }
 
 /// What becomes of the word that nobody is there (ICMP).
@@ -180,13 +174,13 @@ impl Buffers {
         self.filled == BATCH
     }
 
-    /// The datagrams read last.
-    pub(super) fn datagrams(&self) -> impl Iterator<Item = (Path, &[u8])> {
-        let read = self.bytes.chunks(LONGEST).zip(&self.metas).take(self.filled);
+    /// The datagrams read last, each to be changed at will: what is encrypted is decrypted in its place.
+    pub(super) fn datagrams(&mut self) -> impl Iterator<Item = (Path, &mut [u8])> {
+        let read = self.bytes.chunks_mut(LONGEST).zip(&self.metas).take(self.filled);
         read.flat_map(|(bytes, meta)| {
             let path = Path { peer: meta.addr, local: meta.dst_ip };
-            let bytes = &bytes[..meta.len.min(LONGEST)];
-            bytes.chunks(meta.stride.max(1)).map(move |datagram| (path, datagram))
+            let bytes = &mut bytes[..meta.len.min(LONGEST)];
+            bytes.chunks_mut(meta.stride.max(1)).map(move |datagram| (path, datagram))
         })
     }
 }
