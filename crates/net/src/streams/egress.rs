@@ -40,10 +40,9 @@ impl<K: Copy + PartialEq> Egress<K> {
         traffic: &mut Traffic,
     ) -> Option<Failure<K>> {
         let mut failure = None;
-        let most = io.socket.longest_train();
         let [mut train, mut next] = std::mem::take(&mut self.spare);
         while !self.is_stuck() {
-            if train.is_full(most) {
+            if train.is_full(io.socket.longest_train()) {
                 self.send(io, &mut train, traffic, &mut failure);
                 continue;
             }

@@ -46,11 +46,19 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// What `bind` has, and no thread to be had.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
+        Self::bind_with(address, P::new()?)
+    }
+
+    /// The same for a protocol that has been set up already.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_with(address: impl ToSocketAddrs, protocol: P) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             socket: first_that_works(address, Socket::bind)?,
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             clock: Clock::start(),
-            table: Mutex::new(Table::new(P::new()?)),
+            table: Mutex::new(Table::new(protocol)),
         });
         let seen = Arc::clone(&shared);
         thread::Builder::new().name(P::NAME.into()).spawn(move || driver::run(&seen))?;

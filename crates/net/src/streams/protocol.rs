@@ -17,7 +17,7 @@ pub trait Protocol: Debug + Send + Sized + 'static {
     /// What a connection is known by. Never given twice as long as somebody holds a stream.
     type Key: Copy + Ord + Debug + Send + Sync + 'static;
     /// What is to be known before a connection is opened or accepted.
-    type Config: ?Sized;
+    type Config;
     /// One connection, for its user's calls.
     type Endpoint<'a>: Endpoint;
     /// How a connection stands.
@@ -28,7 +28,7 @@ pub trait Protocol: Debug + Send + Sized + 'static {
     /// Of the thread that serves a host: at most 15 bytes.
     const NAME: &'static str;
 
-    /// A host without connections.
+    /// A host without connections, with all defaults.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -62,7 +62,7 @@ pub trait Protocol: Debug + Send + Sized + 'static {
     /// Nobody wants a connection any more, neither here nor there, and what it had to send has been sent.
     fn remove(&mut self, now: Instant, key: Self::Key);
 
-    /// A connection, as long as there is one of that key.
+    /// A connection: at least until it is closed and nothing is left to read. What is not there any more counts as that.
     fn endpoint(&mut self, key: Self::Key) -> Option<Self::Endpoint<'_>>;
 
     /// Its endpoint was called: it may have something to send, or to tell.
@@ -97,7 +97,8 @@ pub trait Protocol: Debug + Send + Sized + 'static {
     /// Appends the next datagram to `buffer`, and says where it goes.
     fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<Self::Key>>;
 
-    /// What could be sent has been sent. Whatever else was for whom nothing is kept is as good as lost.
+    /// What there is room for has been sent. Answers that were not polled, and that would be given again to who asks again, are
+    /// best thrown away.
     fn drained(&mut self, now: Instant);
 
     /// Datagrams of a connection leave together.

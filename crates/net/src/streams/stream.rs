@@ -87,9 +87,11 @@ impl<P: Protocol> Stream<P> {
     }
 
     fn close_in(&self, limit: Option<Duration>) -> io::Result<()> {
-        self.shutdown(Shutdown::Write).or_else(|error| match self.call(|user, endpoint, _| user.delivered(endpoint)) {
-            Poll::Ready(result) => result,
-            Poll::Pending => Err(error),
+        self.shutdown(Shutdown::Write).or_else(|error| {
+            match self.call(|user, endpoint, _| user.delivered(endpoint)) {
+                Poll::Ready(result) => result,
+                Poll::Pending => Err(error),
+            }
         })?;
         self.wait(limit, Blocking::Yes, |user, endpoint| user.delivered(endpoint))?;
         self.shutdown(Shutdown::Both).or(Ok(()))

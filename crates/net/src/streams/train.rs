@@ -98,7 +98,11 @@ impl<K: Copy + PartialEq> Train<K> {
 
     /// Adds the datagram that was appended to the [buffer](Self::buffer).
     pub(super) fn couple(&mut self, datagram: Transmit<K>) {
-        debug_assert_eq!(self.bytes.len(), self.used + datagram.len, "what was appended is as long as was said");
+        debug_assert_eq!(
+            self.bytes.len(),
+            self.used + datagram.len,
+            "what was appended is as long as was said"
+        );
         self.first.get_or_insert(datagram);
         self.used += datagram.len;
     }

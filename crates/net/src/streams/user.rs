@@ -117,7 +117,11 @@ impl User {
         }
     }
 
-    pub(super) fn read(&mut self, endpoint: &mut impl Endpoint, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn read(
+        &mut self,
+        endpoint: &mut impl Endpoint,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         let mut read = 0;
         while read < buffer.len() && self.refill(endpoint) {
             let len = self.next.len().min(buffer.len() - read);

@@ -1,7 +1,7 @@
 //! TPA over UDP: listener and stream, blocking, non-blocking and asynchronous.
 //!
 //! The machine is [`hopline_transport::tpa::Endpoint`]; its clock, its socket and its user are those of
-//! [`streams`](crate::streams). All connections of a [`Host`] share a UDP socket; segments find their connection by the tag in
+//! [`streams`]. All connections of a [`Host`] share a UDP socket; segments find their connection by the tag in
 //! them. So a connection survives its peer's change of address: answers go where the peer has shown to be.
 //!
 //! A peer that has not shown that it receives what is sent to its address costs no memory: its SYN is answered and forgotten.

@@ -1,0 +1,75 @@
+//! What becomes of datagrams for which the socket has no room: behind an interface that sends slowly, over a protocol that repeats
+//! nothing.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+#[path = "streams/toy.rs"]
+mod toy;
+
+use hopline_harness::{Need, run};
+use hopline_net::streams::{Host, Listener, Stream};
+use hopline_net::veth::{self, Trains};
+use hopline_net::{Interface, Namespace};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown};
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::Duration;
+use toy::Toy;
+
+/// Each has a window of its own; together they are more than a socket holds.
+const STREAMS: u8 = 100;
+const EACH: usize = 60_000;
+/// Far longer than it takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+const THERE: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 2);
+
+fn main() -> ExitCode {
+    let needs = [hopline_testkit::namespace::LINK, Need::Program("tc")];
+    run(hopline_harness::tests!(needs; nothing_is_lost_for_want_of_room), None)
+}
+
+/// Two hosts joined by a cable, onto which the first sends at 100 Mb/s.
+fn slow_cable(trains: Trains) -> [Namespace; 2] {
+    let hosts = [Namespace::new().unwrap(), Namespace::new().unwrap()];
+    veth::join([&hosts[0], &hosts[1]], "cable", trains).unwrap();
+    for (host, address) in hosts.iter().zip([Ipv4Addr::new(10, 2, 0, 1), THERE]) {
+        host.run(|| {
+            let interface = Interface::named("cable").unwrap();
+            interface.set_address(address, 24).unwrap();
+            interface.up().unwrap();
+        })
+        .unwrap();
+    }
+    let mut tc = Command::new("tc");
+    tc.args("qdisc add dev cable root tbf rate 100mbit burst 100000 limit 100000000".split(' '));
+    assert!(hosts[0].spawn(tc).unwrap().wait().unwrap().success());
+    hosts
+}
+
+fn nothing_is_lost_for_want_of_room() {
+    for trains in [Trains::Allowed, Trains::Never] {
+        let [a, b] = slow_cable(trains);
+        let listener = b.run(|| Listener::<Toy>::bind((THERE, 5000), &()).unwrap()).unwrap();
+        let host = a.run(|| Host::<Toy>::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap()).unwrap();
+        let connect = |_| host.connect((THERE, 5000).into(), &(), None).unwrap();
+        let near: Vec<Stream<Toy>> = (0..STREAMS).map(connect).collect();
+        thread::scope(|scope| {
+            for (number, stream) in (0..STREAMS).zip(&near) {
+                let far = listener.accept().unwrap().0;
+                stream.set_write_timeout(Some(PATIENCE));
+                far.set_read_timeout(Some(PATIENCE));
+                scope.spawn(move || {
+                    { stream }.write_all(&[number; EACH]).unwrap();
+                    stream.shutdown(Shutdown::Write).unwrap();
+                });
+                scope.spawn(move || {
+                    let mut got = Vec::new();
+                    { &far }.read_to_end(&mut got).unwrap();
+                    assert!(got == [number; EACH], "{trains:?}: stream {number}, {} bytes", got.len());
+                });
+            }
+        });
+        assert_eq!(host.stats().send_failures, 0, "{trains:?}");
+    }
+}
