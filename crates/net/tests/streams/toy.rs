@@ -14,14 +14,14 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Data in a datagram.
 const PIECE: usize = 1000;
 /// Sent and not acknowledged, bytes.
-const WINDOW: u64 = 32 * 1024;
+pub(crate) const WINDOW: u64 = 32 * 1024;
 const MASK: u8 = 0x5a;
 const HEADER: usize = 9;
 
-const CALL: u8 = 0;
-const ANSWER: u8 = 1;
+pub(crate) const CALL: u8 = 0;
+pub(crate) const ANSWER: u8 = 1;
 const REFUSAL: u8 = 2;
-const DATA: u8 = 3;
+pub(crate) const DATA: u8 = 3;
 /// All data has been received.
 const RECEIVED: u8 = 4;
 const END: u8 = 5;
@@ -51,6 +51,20 @@ struct Connection {
 
 pub(crate) struct View<'a>(&'a mut Connection);
 
+/// A datagram to the connection `to` of the receiver.
+pub(crate) fn datagram(to: u32, from: u32, kind: u8, payload: &[u8]) -> Vec<u8> {
+    let plain = [&to.to_be_bytes()[..], &from.to_be_bytes(), &[kind], payload].concat();
+    plain.into_iter().map(|byte| byte ^ MASK).collect()
+}
+
+/// Of a datagram, which is decrypted where it lies: whom it is to, whom it is from, its kind, its payload.
+pub(crate) fn open(datagram: &mut [u8]) -> Option<(u32, u32, u8, &[u8])> {
+    datagram.iter_mut().for_each(|byte| *byte ^= MASK);
+    let (header, payload) = datagram.split_at_checked(HEADER)?;
+    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    Some((number(0), number(4), header[8], payload))
+}
+
 impl Toy {
     fn insert(&mut self, path: Path, peer: u32, state: State, gives_up: Option<Instant>) -> u32 {
         self.last_key += 1;
@@ -63,13 +77,7 @@ impl Toy {
     }
 
     fn say(&mut self, path: Path, key: Option<u32>, to: u32, kind: u8, payload: &[u8]) {
-        let mut datagram = Vec::new();
-        datagram.extend(to.to_be_bytes());
-        datagram.extend(key.unwrap_or(0).to_be_bytes());
-        datagram.push(kind);
-        datagram.extend(payload);
-        datagram.iter_mut().for_each(|byte| *byte ^= MASK);
-        self.out.push_back((path, key, datagram));
+        self.out.push_back((path, key, datagram(to, key.unwrap_or(0), kind, payload)));
     }
 
     fn fail(&mut self, key: u32, why: ErrorKind) {
@@ -194,10 +202,8 @@ impl Protocol for Toy {
     }
 
     fn take(&mut self, _now: Instant, path: Path, datagram: &mut [u8]) {
-        datagram.iter_mut().for_each(|byte| *byte ^= MASK);
-        let Some((header, payload)) = datagram.split_at_checked(HEADER) else { return };
-        let number = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().unwrap());
-        match (number(0), number(4), header[8]) {
+        let Some((to, from, kind, payload)) = open(datagram) else { return };
+        match (to, from, kind) {
             (0, caller, CALL) => self.called(path, caller),
             (key, from, kind) => self.told(key, from, kind, payload),
         }
