@@ -87,24 +87,30 @@ fn what_found_no_room_leaves_when_there_is_some_though_nothing_else_happens() {
     let peer = b.run(|| UdpSocket::bind((THERE, 5000)).unwrap()).unwrap();
     SockRef::from(&peer).set_recv_buffer_size(1 << 22).unwrap();
     peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    let heard = thread::spawn(move || {
-        let (mut buffer, mut heard) = ([0; 2000], 0);
-        while heard < u64::from(STREAMS) * WINDOW
-            && let Ok((len, from)) = peer.recv_from(&mut buffer)
-        {
-            match toy::open(&mut buffer[..len]).unwrap() {
-                (_, caller, CALL, _) => {
-                    peer.send_to(&toy::datagram(caller, 1, ANSWER, &[]), from).unwrap();
-                }
-                (_, _, DATA, payload) => heard += payload.len() as u64,
-                other => panic!("{other:?}"),
-            }
-        }
-        heard
-    });
     let host = a.run(|| Host::<Toy>::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap()).unwrap();
-    let connect = |_| host.connect((THERE, 5000).into(), &(), None).unwrap();
-    let near: Vec<Stream<Toy>> = (0..STREAMS).map(connect).collect();
-    near.iter().for_each(|mut stream| stream.write_all(&[7; WINDOW as usize]).unwrap());
-    assert_eq!(heard.join().unwrap(), u64::from(STREAMS) * WINDOW);
+    let heard = thread::scope(|scope| {
+        let heard = scope.spawn(|| hear(&peer));
+        let connect = |_| host.connect((THERE, 5000).into(), &(), None).unwrap();
+        let near: Vec<Stream<Toy>> = (0..STREAMS).map(connect).collect();
+        near.iter().for_each(|mut stream| stream.write_all(&[7; WINDOW as usize]).unwrap());
+        heard.join().unwrap()
+    });
+    assert_eq!(heard, u64::from(STREAMS) * WINDOW);
+}
+
+/// Answers calls, and counts bytes of data until there are as many as can come, or nothing comes.
+fn hear(peer: &UdpSocket) -> u64 {
+    let (mut buffer, mut heard) = ([0; 2000], 0);
+    while heard < u64::from(STREAMS) * WINDOW
+        && let Ok((len, from)) = peer.recv_from(&mut buffer)
+    {
+        match toy::open(&mut buffer[..len]).unwrap() {
+            (_, caller, CALL, _) => {
+                peer.send_to(&toy::datagram(caller, 1, ANSWER, &[]), from).unwrap();
+            }
+            (_, _, DATA, payload) => heard += payload.len() as u64,
+            other => panic!("{other:?}"),
+        }
+    }
+    heard
 }

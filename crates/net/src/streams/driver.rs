@@ -63,8 +63,8 @@ fn receive(shared: &Shared<impl Protocol>, buffers: &mut Buffers) {
         shared.socket.receive(buffers);
         shared.with(|table, io| {
             table.driver = Driver::Awake;
-            for (path, datagram) in buffers.datagrams() {
-                table.take(io, path, datagram);
+            for (path, ecn, datagram) in buffers.datagrams() {
+                table.take(io, path, ecn, datagram);
             }
             table.answer(io);
         });

@@ -71,8 +71,8 @@ impl<P: Protocol> Host<P> {
     /// there.
     ///
     /// # Errors
-    /// `ConnectionRefused`; `TimedOut`, by `timeout` or after as many calls as its configuration has; `InvalidInput` for a parameter out of its
-    /// range; what the system says of `peer`.
+    /// `ConnectionRefused`; `TimedOut`, by `timeout` or when the protocol gives up; `InvalidInput` for a parameter out of its range;
+    /// what the system says of `peer`.
     pub fn connect(
         &self,
         peer: SocketAddr,
@@ -84,7 +84,7 @@ impl<P: Protocol> Host<P> {
         Ok(stream)
     }
 
-    /// Sends the SYN.
+    /// Calls the peer.
     pub(super) fn begin_connect(&self, peer: SocketAddr, config: &P::Config) -> io::Result<Stream<P>> {
         let notice = Notice::new()?;
         let descriptor = notice.descriptor();

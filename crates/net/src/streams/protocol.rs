@@ -5,6 +5,7 @@ use super::traffic::Traffic;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::connection::{CloseError, Event, SendError, State};
+use hopline_wire::ipv4::Ecn;
 use std::fmt::Debug;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -62,7 +63,8 @@ pub trait Protocol: Debug + Send + Sized + 'static {
     /// Nobody wants a connection any more, neither here nor there, and what it had to send has been sent.
     fn remove(&mut self, now: Instant, key: Self::Key);
 
-    /// A connection: at least until it is closed and nothing is left to read. What is not there any more counts as that.
+    /// A connection, also one that is not [picked](Self::picked) yet: at least until it is closed and nothing is left to read.
+    /// What is not there any more counts as that. Whether what is done to it has consequences is told by [`touch`](Self::touch).
     fn endpoint(&mut self, key: Self::Key) -> Option<Self::Endpoint<'_>>;
 
     /// Its endpoint was called: it may have something to send, or to tell.
@@ -80,8 +82,8 @@ pub trait Protocol: Debug + Send + Sized + 'static {
 
     // ---- inputs ----
 
-    /// Takes a datagram, in which it may write.
-    fn take(&mut self, now: Instant, path: Path, datagram: &mut [u8]);
+    /// Takes a datagram, in which it may write. `ecn` is what its IP header said of congestion.
+    fn take(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]);
 
     /// Takes the passing of time.
     fn on_time(&mut self, now: Instant);
@@ -218,6 +220,8 @@ pub struct Transmit<K> {
     pub path: Path,
     /// Bytes.
     pub len: usize,
+    /// What its IP header is to say of congestion.
+    pub ecn: Ecn,
     /// Whose it is, if it is a connection's.
     pub key: Option<K>,
     /// With whom it may leave.

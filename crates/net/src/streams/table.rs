@@ -8,6 +8,7 @@ use super::socket::{Path, Socket};
 use super::traffic::Traffic;
 use super::user::User;
 use hopline_core::Instant;
+use hopline_wire::ipv4::Ecn;
 use rustix::event::PollFlags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -262,9 +263,9 @@ impl<P: Protocol> Table<P> {
     }
 
     /// Takes a datagram; [`answer`](Self::answer) follows once all that came with it are taken.
-    pub(super) fn take(&mut self, io: Io<'_>, path: Path, datagram: &mut [u8]) {
+    pub(super) fn take(&mut self, io: Io<'_>, path: Path, ecn: Ecn, datagram: &mut [u8]) {
         self.traffic.received += 1;
-        self.protocol.take(io.now, path, datagram);
+        self.protocol.take(io.now, path, ecn, datagram);
     }
 
     /// Answers what was taken: what was read together has one answer.

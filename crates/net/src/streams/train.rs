@@ -2,6 +2,7 @@
 
 use super::protocol::{Company, Transmit};
 use super::socket::Path;
+use hopline_wire::ipv4::Ecn;
 
 /// Most bytes: a datagram's, which the kernel takes the train for at first.
 const LONGEST: usize = 65_000;
@@ -32,6 +33,7 @@ enum Coupling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Departure<'a> {
     pub(super) path: Path,
+    pub(super) ecn: Ecn,
     pub(super) contents: &'a [u8],
     /// Length of each datagram in it, but of the last, which may be shorter.
     pub(super) each: usize,
@@ -91,6 +93,7 @@ impl<K: Copy + PartialEq> Train<K> {
             };
             together
                 && first.path == datagram.path
+                && first.ecn == datagram.ecn
                 && first.fragments == datagram.fragments
                 && datagram.len <= first.len
         })
@@ -121,13 +124,13 @@ impl<K: Copy + PartialEq> Train<K> {
 
     /// What leaves next.
     pub(super) fn departure(&self) -> Option<Departure<'_>> {
-        let Transmit { path, len: each, .. } = self.first?;
+        let Transmit { path, ecn, len: each, .. } = self.first?;
         let left = &self.bytes[self.gone..self.used];
         let len = match self.coupling {
             Coupling::Together => left.len(),
             Coupling::OneByOne => left.len().min(each),
         };
-        (len > 0).then(|| Departure { path, contents: &left[..len], each })
+        (len > 0).then(|| Departure { path, ecn, contents: &left[..len], each })
     }
 
     /// It has left, or never will.
@@ -145,7 +148,7 @@ mod tests {
 
     fn datagram(len: usize, to: u16, key: u8, company: Company) -> Transmit<u8> {
         let path = Path { peer: ([127, 0, 0, 1], to).into(), local: None };
-        Transmit { path, len, key: Some(key), company, fragments: Fragments::Allowed }
+        Transmit { path, len, ecn: Ecn::NotCapable, key: Some(key), company, fragments: Fragments::Allowed }
     }
 
     fn plain(len: usize) -> Transmit<u8> {
@@ -192,6 +195,7 @@ mod tests {
         assert!(two.takes(&plain(112)) && two.takes(&plain(20)));
         assert!(!two.takes(&plain(113)), "longer than those before");
         assert!(!two.takes(&datagram(112, 2, 1, Company::SamePath)), "to somebody else");
+        assert!(!two.takes(&Transmit { ecn: Ecn::Capable0, ..plain(112) }), "marked otherwise");
         assert!(!two.is_full(3) && two.is_full(2), "as many as may leave at once");
         assert!(train(&[112, 62]).is_full(MANY), "after a shorter one nothing follows");
         assert!(train(&[30_012, 30_012]).is_full(MANY), "too much");

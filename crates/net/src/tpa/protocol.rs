@@ -10,6 +10,7 @@ use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::connection::{CloseError, SendError, State};
 use hopline_transport::tpa::{ConfigError, Endpoint, Listener, Secret};
+use hopline_wire::ipv4::Ecn;
 use hopline_wire::tpa::Tag;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -105,7 +106,7 @@ impl Protocol for Tpa {
         }
     }
 
-    fn take(&mut self, now: Instant, path: Path, datagram: &mut [u8]) {
+    fn take(&mut self, now: Instant, path: Path, _ecn: Ecn, datagram: &mut [u8]) {
         self.hear(now, path, datagram);
     }
 

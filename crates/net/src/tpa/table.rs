@@ -9,6 +9,7 @@ use crate::streams::{Company, Fragments, News, Path, Transmit};
 use bytes::Bytes;
 use hopline_core::{Instant, Machine};
 use hopline_transport::tpa::Endpoint;
+use hopline_wire::ipv4::Ecn;
 use hopline_wire::tpa::{Segment, Tag};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -260,5 +261,5 @@ fn append(buffer: &mut Vec<u8>, segment: &Segment<Bytes>, path: Path, key: Optio
     let before = buffer.len();
     segment.emit_udp(buffer);
     let (company, fragments) = (Company::Nobody, Fragments::Allowed);
-    Transmit { path, len: buffer.len() - before, key, company, fragments }
+    Transmit { path, len: buffer.len() - before, ecn: Ecn::NotCapable, key, company, fragments }
 }

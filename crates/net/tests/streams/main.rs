@@ -7,19 +7,13 @@ mod toy;
 use hopline_net::streams::{AsyncListener, AsyncStream, Host, Listener, Stream};
 use hopline_transport::connection::State;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use toy::Toy;
 
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
-
-fn listener() -> (Listener<Toy>, SocketAddr) {
-    let listener = Listener::bind(ANY, &()).unwrap();
-    let address = listener.local_addr().unwrap();
-    (listener, address)
-}
 
 fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| ((i * 31 + i / 251) ^ seed.wrapping_mul(97)) as u8).collect()
@@ -37,9 +31,19 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn bytes_of_several_connections_cross_each_way_and_belong_where_they_arrive() {
+    echo_several(ANY.into());
+}
+
+#[test]
+fn so_they_do_over_ipv6() {
+    echo_several((Ipv6Addr::LOCALHOST, 0).into());
+}
+
+fn echo_several(any: SocketAddr) {
     const STREAMS: usize = 5;
-    let (listener, address) = listener();
-    let host = Host::bind_with(ANY, Toy::default()).unwrap();
+    let host = Host::bind_with(any, Toy::default()).unwrap();
+    let listener = Listener::<Toy>::bind(any, &()).unwrap();
+    let address = listener.local_addr().unwrap();
     thread::scope(|scope| {
         for seed in 0..STREAMS {
             let host = &host;

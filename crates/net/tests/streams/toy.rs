@@ -1,10 +1,12 @@
 //! A protocol as small as can be, made as an encrypted one is: one machine has all connections, datagrams are changed where they
-//! lie, those of several connections leave together, and what has failed has no endpoint any more. It repeats nothing.
+//! lie, those of several connections leave together, those with data are marked and those that arrive without the mark do not count,
+//! and what has failed has no endpoint any more. It repeats nothing.
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_net::streams::{Company, Endpoint, Fragments, News, Path, Protocol, Traffic, Transmit};
 use hopline_transport::connection::{CloseError, CloseReason, Event, SendError, State};
+use hopline_wire::ipv4::Ecn;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -34,7 +36,7 @@ pub(crate) struct Toy {
     /// Connections that may wait to be accepted, and that do.
     backlog: Option<(usize, usize)>,
     news: VecDeque<News<u32>>,
-    out: VecDeque<(Path, Option<u32>, Vec<u8>)>,
+    out: VecDeque<(Path, Option<u32>, Ecn, Vec<u8>)>,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,11 @@ struct Connection {
 }
 
 pub(crate) struct View<'a>(&'a mut Connection);
+
+/// What the IP header of a datagram says.
+fn mark(kind: u8) -> Ecn {
+    if kind == DATA { Ecn::Capable0 } else { Ecn::NotCapable }
+}
 
 /// A datagram to the connection `to` of the receiver.
 pub(crate) fn datagram(to: u32, from: u32, kind: u8, payload: &[u8]) -> Vec<u8> {
@@ -77,7 +84,7 @@ impl Toy {
     }
 
     fn say(&mut self, path: Path, key: Option<u32>, to: u32, kind: u8, payload: &[u8]) {
-        self.out.push_back((path, key, datagram(to, key.unwrap_or(0), kind, payload)));
+        self.out.push_back((path, key, mark(kind), datagram(to, key.unwrap_or(0), kind, payload)));
     }
 
     fn fail(&mut self, key: u32, why: ErrorKind) {
@@ -201,8 +208,11 @@ impl Protocol for Toy {
         None
     }
 
-    fn take(&mut self, _now: Instant, path: Path, datagram: &mut [u8]) {
+    fn take(&mut self, _now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) {
         let Some((to, from, kind, payload)) = open(datagram) else { return };
+        if ecn != mark(kind) {
+            return;
+        }
         match (to, from, kind) {
             (0, caller, CALL) => self.called(path, caller),
             (key, from, kind) => self.told(key, from, kind, payload),
@@ -224,10 +234,10 @@ impl Protocol for Toy {
     }
 
     fn poll_transmit(&mut self, _now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<u32>> {
-        let (path, key, datagram) = self.out.pop_front()?;
+        let (path, key, ecn, datagram) = self.out.pop_front()?;
         buffer.extend(&datagram);
         let (company, fragments) = (Company::SamePath, Fragments::Allowed);
-        Some(Transmit { path, len: datagram.len(), key, company, fragments })
+        Some(Transmit { path, len: datagram.len(), ecn, key, company, fragments })
     }
 
     fn drained(&mut self, _now: Instant) {}
