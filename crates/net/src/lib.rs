@@ -33,6 +33,7 @@ mod routing;
 pub mod sched;
 pub mod service;
 pub mod split;
+pub mod streams;
 mod sys;
 pub mod tcp;
 pub mod tpa;

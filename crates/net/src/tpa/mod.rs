@@ -1,8 +1,13 @@
 //! TPA over UDP: listener and stream, blocking, non-blocking and asynchronous.
 //!
-//! The machine is [`hopline_transport::tpa::Endpoint`]; here are its clock, its socket and its user. One thread serves
-//! all connections of a [`Host`], which share a UDP socket; segments find their connection by the tag in them. So a
-//! connection survives its peer's change of address: answers go where the peer has shown to be.
+//! The machine is [`hopline_transport::tpa::Endpoint`]; its clock, its socket and its user are those of
+//! [`streams`]. All connections of a [`Host`] share a UDP socket; segments find their connection by the tag in
+//! them. So a connection survives its peer's change of address: answers go where the peer has shown to be.
+//!
+//! A peer that has not shown that it receives what is sent to its address costs no memory: its SYN is answered and forgotten.
+//! While the accept queue is full SYNs are refused. What is written leaves once it fills a block, after
+//! [`Config::block_fill`], or on `flush`; writing blocks while [`Config::send_buffer`] is full. An attempt to connect ends
+//! after [`Config::syn_retries`].
 //!
 //! The paper has a library like that of sockets (appendix A); the list of its functions, table A1, is lost. Those of
 //! sockets, and what they are here:
@@ -18,49 +23,46 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `host` | a socket and its thread, made |
-//! | `driver` | the thread |
-//! | `table` | connections by tag, timers, what comes in |
-//! | `connection` | one connection, and what its user asks of it |
-//! | `queue` | who waits to be accepted |
+//! | `protocol` | TPA as a protocol of streams |
+//! | `table` | connections by tag, timers, what goes out |
+//! | `input` | what comes in |
+//! | `backlog` | whom connections are made for, and how many nobody has accepted |
 //! | `route` | where the peer is, how long datagrams to it may be, whether they may leave several at once |
 //! | `trust` | secrets, and what can be told again without having been kept |
 //! | `flood` | whom to answer when more call than can be answered |
-//! | `egress` | what goes out, and what waits for room |
-//! | `train` | datagrams that leave with one system call |
-//! | `socket` | UDP |
-//! | `notice` | waking users: condition, descriptor, task |
-//! | `stream`, `listener` | the user's side; `tokio`: the asynchronous one |
+//! | `stream` | what streams have here beside those of others |
 
-mod connection;
-mod driver;
-mod egress;
+mod backlog;
 mod flood;
-mod host;
-mod listener;
-mod notice;
-mod queue;
+mod input;
+mod protocol;
 mod route;
-mod socket;
 mod stats;
 mod stream;
 mod table;
-#[cfg(feature = "tokio")]
-mod tokio;
-mod train;
 mod trust;
 
-pub use self::host::Host;
-pub use self::listener::TpaListener;
-pub use self::socket::Sharing;
 pub use self::stats::{HostStats, Info};
-pub use self::stream::TpaStream;
-#[cfg(feature = "tokio")]
-pub use self::tokio::{AsyncListener, AsyncStream};
+pub use self::table::Tpa;
+pub use crate::streams::Sharing;
 pub use hopline_transport::connection::State;
 pub use hopline_transport::tpa::Config;
 
+use crate::streams;
 use hopline_core::Duration;
+
+/// A UDP socket with connections of TPA.
+pub type Host = streams::Host<Tpa>;
+/// Accepts connections of TPA.
+pub type TpaListener = streams::Listener<Tpa>;
+/// A connection of TPA.
+pub type TpaStream = streams::Stream<Tpa>;
+/// A [`TpaListener`] for asynchronous code.
+#[cfg(feature = "tokio")]
+pub type AsyncListener = streams::AsyncListener<Tpa>;
+/// A [`TpaStream`] for asynchronous code.
+#[cfg(feature = "tokio")]
+pub type AsyncStream = streams::AsyncStream<Tpa>;
 
 /// Data of a segment so that IP (20 bytes), UDP (8), header (12), tag (8) and receipt (4) fit into 1500 bytes with it.
 const MSS: u16 = 1448;

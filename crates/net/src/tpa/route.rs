@@ -1,7 +1,7 @@
 //! How datagrams of a connection get to its peer: where to, how long, and how many at once.
 
-use super::socket::Path;
 use super::trust::Trust;
+use crate::streams::Path;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::tpa::{Endpoint, PathMtu, State, Stats};
@@ -102,13 +102,13 @@ impl Route {
         now: Instant,
         endpoint: &Endpoint<Bytes>,
         trust: &Trust,
-    ) -> Option<(u16, Segment<Bytes>)> {
+    ) -> Option<Segment<Bytes>> {
         let peer = endpoint.peer_tag().filter(|_| self.has_much_to_send(endpoint))?;
         let own = endpoint.tag()?;
         let length = self.mtu.poll_probe(now, endpoint.rto(), endpoint.heard())?;
         let question = challenge(peer, trust.token(now, own, self.path.peer, length));
         let padding = usize::from(length) - question.udp_len();
-        Some((length, Segment { payload: Bytes::from(vec![0; padding]), ..question }))
+        Some(Segment { payload: Bytes::from(vec![0; padding]), ..question })
     }
 
     /// A probe cannot even leave.

@@ -1,17 +1,15 @@
 //! One UDP socket with many connections.
 
-use super::connection::{Connection, Origin};
 use super::driver;
-use super::listener::TpaListener;
+use super::listener::Listener;
 use super::notice::Notice;
+use super::protocol::Protocol;
 use super::queue::Queue;
 use super::socket::{Path, Refusals, Sharing, Socket};
-use super::stats::HostStats;
-use super::stream::TpaStream;
+use super::stream::Stream;
 use super::table::{Driver, Holders, Io, Table};
-use super::trust::Trust;
+use super::user::User;
 use hopline_core::Instant;
-use hopline_transport::tpa::{Config, ConfigError, Endpoint, Listener, Secret};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -20,45 +18,50 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-/// How much longer the header of IPv6 is than that of IPv4, bytes.
-const IPV6_EXTRA: u16 = 20;
-
 /// A UDP socket and the thread that serves its connections. Clones are the same host.
 ///
 /// It lives for as long as a clone of it, a stream or a listener does, and then until what was written on its last
 /// streams has reached the peers or was given up. A process that ends takes its hosts along: call
-/// [`TpaStream::close`] before, which waits for delivery.
-#[derive(Clone, Debug)]
-pub struct Host(Arc<Holder>);
+/// [`Stream::close`] before, which waits for delivery.
+#[derive(Debug)]
+pub struct Host<P: Protocol>(Arc<Holder<P>>);
 
 /// Tells the thread when nobody holds the host any more.
 #[derive(Debug)]
-struct Holder(Arc<Shared>);
+struct Holder<P: Protocol>(Arc<Shared<P>>);
 
 /// What the thread and the holders of the host all see.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct Shared<P: Protocol> {
     pub(super) socket: Socket,
     /// Readable: the thread sleeps too long.
     pub(super) wake: OwnedFd,
     clock: Clock,
-    table: Mutex<Table>,
+    table: Mutex<Table<P>>,
 }
 
-impl Host {
+impl<P: Protocol> Host<P> {
     /// Binds a UDP socket; port 0 is any free one. Nobody can connect before [`listen`](Self::listen).
     ///
     /// # Errors
     /// What `bind` has, and no thread to be had.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
+        Self::bind_with(address, P::new()?)
+    }
+
+    /// The same for a protocol that has been set up already.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_with(address: impl ToSocketAddrs, protocol: P) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             socket: first_that_works(address, Socket::bind)?,
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             clock: Clock::start(),
-            table: Mutex::new(Table::new(Trust::new()?)),
+            table: Mutex::new(Table::new(protocol)),
         });
         let seen = Arc::clone(&shared);
-        thread::Builder::new().name("tpa".into()).spawn(move || driver::run(&seen))?;
+        thread::Builder::new().name(P::NAME.into()).spawn(move || driver::run(&seen))?;
         Ok(Self(Arc::new(Holder(shared))))
     }
 
@@ -68,59 +71,57 @@ impl Host {
     /// there.
     ///
     /// # Errors
-    /// `ConnectionRefused`; `TimedOut`, by `timeout` or after [`Config::syn_retries`]; `InvalidInput` for a parameter out of its
-    /// range; what the system says of `peer`.
+    /// `ConnectionRefused`; `TimedOut`, by `timeout` or when the protocol gives up; `InvalidInput` for a parameter out of its range;
+    /// what the system says of `peer`.
     pub fn connect(
         &self,
         peer: SocketAddr,
-        config: &Config,
+        config: &P::Config,
         timeout: Option<Duration>,
-    ) -> io::Result<TpaStream> {
+    ) -> io::Result<Stream<P>> {
         let stream = self.begin_connect(peer, config)?;
         stream.await_open(timeout)?;
         Ok(stream)
     }
 
-    /// Sends the SYN.
-    pub(super) fn begin_connect(&self, peer: SocketAddr, config: &Config) -> io::Result<TpaStream> {
-        let identity = self.shared().table().trust.identity()?;
-        let mut endpoint = Endpoint::tagged(self.fitted(config, peer), identity).map_err(invalid)?;
+    /// Calls the peer.
+    pub(super) fn begin_connect(&self, peer: SocketAddr, config: &P::Config) -> io::Result<Stream<P>> {
         let notice = Notice::new()?;
         let descriptor = notice.descriptor();
-        let (tag, sent) = self.with(|table, io| {
+        let (key, failure) = self.with(|table, io| {
             if table.queue.is_none() {
                 // Without it a refusal takes as long as silence.
                 let _ = io.socket.set_refusals(Refusals::Heard);
             }
-            endpoint.connect(io.now).expect("it is new");
-            let path = Path { peer, local: None };
-            let tag = table.insert(Connection::new(endpoint, path, Origin::Connected, notice));
-            (tag, table.call(io, tag, |_| ()).1)
-        });
-        let stream = TpaStream::new(self.clone(), tag, descriptor);
-        sent.map(|()| stream)
+            let key = table.protocol.connect(io.now, Path { peer, local: None }, config)?;
+            table.insert(key, User::new(notice));
+            Ok::<_, io::Error>((key, table.settle(io)))
+        })?;
+        let stream = Stream::new(self.clone(), key, descriptor);
+        match failure.filter(|failure| failure.key == Some(key)) {
+            Some(failure) => Err(failure.error),
+            None => Ok(stream),
+        }
     }
 
     /// Lets peers connect; `backlog` (at least 1) connections may wait to be accepted, and more are refused.
     ///
     /// # Errors
     /// `AddrInUse` if there is a listener already; `InvalidInput` for a parameter out of its range.
-    pub fn listen(&self, config: &Config, backlog: usize) -> io::Result<TpaListener> {
-        let mut secret = [0; 16];
-        getrandom::fill(&mut secret)?;
-        let config = self.fitted(config, self.local_addr()?);
-        let machine = Listener::new(config, Secret(secret)).map_err(invalid)?;
+    pub fn listen(&self, config: &P::Config, backlog: usize) -> io::Result<Listener<P>> {
+        let local = self.local_addr()?;
         let notice = Notice::new()?;
         let descriptor = notice.descriptor();
-        self.with(|table, io| match table.queue {
-            Some(_) => Err(io::Error::from(ErrorKind::AddrInUse)),
-            None => {
-                io.socket.set_refusals(Refusals::Ignored)?;
-                table.queue = Some(Queue::new(machine, backlog, notice));
-                Ok(())
+        self.with(|table, io| {
+            if table.queue.is_some() {
+                return Err(io::Error::from(ErrorKind::AddrInUse));
             }
+            table.protocol.listen(local, config, backlog.max(1))?;
+            io.socket.set_refusals(Refusals::Ignored).inspect_err(|_| table.protocol.unlisten())?;
+            table.queue = Some(Queue::new(notice));
+            Ok(())
         })?;
-        Ok(TpaListener::new(self.clone(), descriptor))
+        Ok(Listener::new(self.clone(), descriptor))
     }
 
     /// The address that the socket is bound to.
@@ -142,41 +143,30 @@ impl Host {
 
     /// What it counted.
     #[must_use]
-    pub fn stats(&self) -> HostStats {
-        let table = self.shared().table();
-        HostStats { connections: table.len(), ..table.stats }
+    pub fn stats(&self) -> P::HostStats {
+        self.shared().table().stats()
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Shared<P> {
         &self.0.0
     }
 
-    pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table, Io<'_>) -> T) -> T {
+    pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table<P>, Io<'_>) -> T) -> T {
         self.shared().with(call)
-    }
-
-    /// The configuration with segments that fit into a packet to or from `address` where they would over IPv4.
-    fn fitted(&self, config: &Config, address: SocketAddr) -> Config {
-        let over_ipv6 = match address {
-            SocketAddr::V4(_) => false,
-            SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_none(),
-        };
-        let mss = if over_ipv6 { config.mss.saturating_sub(IPV6_EXTRA).max(1) } else { config.mss };
-        Config { mss, ..*config }
     }
 }
 
-impl Shared {
+impl<P: Protocol> Shared<P> {
     pub(super) fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn table(&self) -> MutexGuard<'_, Table<P>> {
         self.table.lock().expect("nobody panics while holding the table")
     }
 
     /// Does something with the table; the thread then looks whether it has to get up earlier.
-    pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table, Io<'_>) -> T) -> T {
+    pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table<P>, Io<'_>) -> T) -> T {
         let mut table = self.table();
         let io = Io { socket: &self.socket, now: self.now() };
         let result = call(&mut table, io);
@@ -185,7 +175,7 @@ impl Shared {
     }
 
     /// Lets go of the table, and wakes whoever has something to do.
-    pub(super) fn release(&self, mut table: MutexGuard<'_, Table>) {
+    pub(super) fn release(&self, mut table: MutexGuard<'_, Table<P>>) {
         let sleepers = std::mem::take(&mut table.sleepers);
         let must_wake = table.must_wake();
         if must_wake {
@@ -200,7 +190,13 @@ impl Shared {
     }
 }
 
-impl Drop for Holder {
+impl<P: Protocol> Clone for Host<P> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<P: Protocol> Drop for Holder<P> {
     fn drop(&mut self) {
         self.0.with(|table, _| table.holders = Holders::None);
     }
@@ -242,8 +238,4 @@ pub(super) fn first_that_works<T>(
         }
     }
     Err(last)
-}
-
-fn invalid(error: ConfigError) -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, error)
 }

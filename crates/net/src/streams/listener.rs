@@ -1,8 +1,8 @@
 //! Accepting connections.
 
 use super::host::{Host, first_that_works};
-use super::stream::TpaStream;
-use hopline_transport::tpa::Config;
+use super::protocol::{Endpoint as _, Protocol};
+use super::stream::Stream;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,22 +12,21 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Connections that may wait to be accepted, if nothing else is said.
 const BACKLOG: usize = 128;
 
-/// Accepts TPA connections over UDP, all on one socket.
+/// Accepts connections over UDP, all on one socket.
 ///
-/// A peer that has not shown that it receives what is sent to its address costs no memory: its SYN is answered and
-/// forgotten. Connections that wait in the accept queue are full connections, with data; when it is full, SYNs are refused.
+/// Connections that wait in the accept queue are full connections, with data; when it is full, peers are refused.
 /// Dropping the listener resets those in the queue; accepted ones live on.
 ///
 /// The descriptor of [`AsFd`] is readable while a connection waits, for `poll` and the like.
 #[derive(Debug)]
-pub struct TpaListener {
-    host: Host,
+pub struct Listener<P: Protocol> {
+    host: Host<P>,
     descriptor: Arc<OwnedFd>,
     nonblocking: AtomicBool,
 }
 
-impl TpaListener {
-    pub(super) fn new(host: Host, descriptor: Arc<OwnedFd>) -> Self {
+impl<P: Protocol> Listener<P> {
+    pub(super) fn new(host: Host<P>, descriptor: Arc<OwnedFd>) -> Self {
         Self { host, descriptor, nonblocking: AtomicBool::new(false) }
     }
 
@@ -35,7 +34,7 @@ impl TpaListener {
     ///
     /// # Errors
     /// As [`Host::bind`] and [`Host::listen`].
-    pub fn bind(address: impl ToSocketAddrs, config: &Config) -> io::Result<Self> {
+    pub fn bind(address: impl ToSocketAddrs, config: &P::Config) -> io::Result<Self> {
         first_that_works(address, |address| Host::bind(address)?.listen(config, BACKLOG))
     }
 
@@ -43,16 +42,16 @@ impl TpaListener {
     ///
     /// # Errors
     /// `WouldBlock`, if told not to wait.
-    pub fn accept(&self) -> io::Result<(TpaStream, SocketAddr)> {
+    pub fn accept(&self) -> io::Result<(Stream<P>, SocketAddr)> {
         let shared = self.host.shared();
         let mut table = shared.table();
         loop {
             let queue = table.queue.as_mut().expect("a queue stays as long as its listener");
-            if let Some(tag) = queue.pop() {
-                let connection = table.connection(tag);
-                let (descriptor, peer) = (connection.notice.descriptor(), connection.route.path().peer);
+            if let Some(key) = queue.pop() {
+                table.protocol.picked(key);
+                let (descriptor, peer) = (table.user(key).notice.descriptor(), table.protocol.path(key).peer);
                 drop(table);
-                return Ok((TpaStream::new(self.host.clone(), tag, descriptor), peer));
+                return Ok((Stream::new(self.host.clone(), key, descriptor), peer));
             }
             if self.nonblocking.load(Relaxed) {
                 return Err(ErrorKind::WouldBlock.into());
@@ -78,12 +77,12 @@ impl TpaListener {
 
     /// The host that it belongs to.
     #[must_use]
-    pub fn host(&self) -> &Host {
+    pub fn host(&self) -> &Host<P> {
         &self.host
     }
 }
 
-impl AsFd for TpaListener {
+impl<P: Protocol> AsFd for Listener<P> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.host.with(|table, _| {
             table.queue.as_mut().expect("a queue stays as long as its listener").notice.is_watched();
@@ -92,15 +91,15 @@ impl AsFd for TpaListener {
     }
 }
 
-impl Drop for TpaListener {
+impl<P: Protocol> Drop for Listener<P> {
     fn drop(&mut self) {
         self.host.with(|table, io| {
             let queue = table.queue.take().expect("a queue stays as long as its listener");
-            for tag in queue.into_tags() {
-                // A reset that cannot be sent is as good as lost.
-                let _ = table.call(io, tag, |connection| {
-                    connection.endpoint.abort(io.now);
-                    connection.leave(io.now);
+            table.protocol.unlisten();
+            for key in queue.into_keys() {
+                table.call(io, key, |user, endpoint| {
+                    endpoint.abort(io.now);
+                    user.leave(endpoint, io.now);
                 });
             }
         });

@@ -1,6 +1,7 @@
 //! The thread of a host: waits for datagrams, room and time.
 
 use super::host::Shared;
+use super::protocol::Protocol;
 use super::socket::Buffers;
 use super::table::{Driver, Io};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -10,7 +11,7 @@ use std::os::fd::AsFd;
 /// Batches read before timers have their turn.
 const BATCHES: usize = 4;
 
-pub(super) fn run(shared: &Shared) {
+pub(super) fn run(shared: &Shared<impl Protocol>) {
     let mut buffers = Buffers::new();
     while let Some((flags, timeout)) = before_sleep(shared) {
         let woken = sleep(shared, flags, timeout.as_ref());
@@ -31,20 +32,20 @@ pub(super) fn run(shared: &Shared) {
 }
 
 /// What to wait for, and for how long. `None`: the end.
-fn before_sleep(shared: &Shared) -> Option<(PollFlags, Option<Timespec>)> {
+fn before_sleep(shared: &Shared<impl Protocol>) -> Option<(PollFlags, Option<Timespec>)> {
     let mut table = shared.table();
     let until = table.next_due();
-    table.driver = Driver::Asleep(until);
+    let room = if table.is_stuck() { PollFlags::OUT } else { PollFlags::empty() };
+    table.driver = Driver::Asleep { until, awaits: PollFlags::IN | room };
     let timeout = until.map(|at| {
         let left = at.since(shared.now()).as_nanos();
         Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
     });
-    let room = if table.egress.is_stuck() { PollFlags::OUT } else { PollFlags::empty() };
     (!table.is_over()).then_some((PollFlags::IN | room, timeout))
 }
 
 /// Returns what the socket is ready for.
-fn sleep(shared: &Shared, flags: PollFlags, timeout: Option<&Timespec>) -> PollFlags {
+fn sleep(shared: &Shared<impl Protocol>, flags: PollFlags, timeout: Option<&Timespec>) -> PollFlags {
     let mut fds =
         [PollFd::new(&shared.socket, flags), PollFd::from_borrowed_fd(shared.wake.as_fd(), PollFlags::IN)];
     // Interrupted: it is seen what is due.
@@ -57,13 +58,13 @@ fn sleep(shared: &Shared, flags: PollFlags, timeout: Option<&Timespec>) -> PollF
     fds[0].revents()
 }
 
-fn receive(shared: &Shared, buffers: &mut Buffers) {
+fn receive(shared: &Shared<impl Protocol>, buffers: &mut Buffers) {
     for _ in 0..BATCHES {
         shared.socket.receive(buffers);
         shared.with(|table, io| {
             table.driver = Driver::Awake;
-            for (path, datagram) in buffers.datagrams() {
-                table.take(io, path, datagram);
+            for (path, ecn, datagram) in buffers.datagrams() {
+                table.take(io, path, ecn, datagram);
             }
             table.answer(io);
         });
@@ -73,7 +74,7 @@ fn receive(shared: &Shared, buffers: &mut Buffers) {
     }
 }
 
-fn take_refusals(shared: &Shared) {
+fn take_refusals(shared: &Shared<impl Protocol>) {
     while let Some(address) = shared.socket.next_refusal() {
         shared.with(|table, io: Io<'_>| table.on_refusal(io, address));
     }

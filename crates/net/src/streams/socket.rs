@@ -1,8 +1,10 @@
 //! The UDP socket below.
 
+use super::protocol::Fragments;
 use super::train::Departure;
 use crate::sys;
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use hopline_wire::ipv4::Ecn;
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
@@ -25,20 +27,13 @@ pub(super) struct Socket {
     state: UdpSocketState,
 }
 
-/// Where datagrams of a connection go.
+/// Where datagrams of a connection go, or came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Path {
-    pub(super) peer: SocketAddr,
+pub struct Path {
+    /// The peer's address.
+    pub peer: SocketAddr,
     /// Our address that the peer knows, if we are known by one; otherwise the kernel chooses.
-    pub(super) local: Option<IpAddr>,
-}
-
-/// Whether routers may cut datagrams into fragments: what is too long for a part of the path arrives, though it costs more;
-/// or is lost, which tells that it is too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fragments {
-    Allowed,
-    Forbidden,
+    pub local: Option<IpAddr>,
 }
 
 /// What becomes of the word that nobody is there (ICMP).
@@ -85,6 +80,9 @@ impl Socket {
         let _ = socket.set_send_buffer_size(BUFFER);
         let udp = UdpSocket::from(socket);
         let state = UdpSocketState::new((&udp).into())?;
+        // quinn-udp 0.6 asks when each datagram came and has 96 bytes for all that the kernel says beside a datagram. Of a train, the
+        // time leaves no room for what routers said of congestion.
+        sys::set_option(&udp, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0)?;
         let socket = Self { udp, state };
         socket.set_fragments(Fragments::Allowed);
         Ok(socket)
@@ -123,10 +121,15 @@ impl Socket {
     }
 
     pub(super) fn send(&self, departure: Departure<'_>) -> Sent {
-        let Departure { path, contents, each } = departure;
+        let Departure { path, ecn, contents, each } = departure;
         let segment_size = (contents.len() > each).then_some(each);
-        let transmit =
-            Transmit { destination: path.peer, ecn: None, contents, segment_size, src_ip: path.local };
+        let transmit = Transmit {
+            destination: path.peer,
+            ecn: codepoint(ecn),
+            contents,
+            segment_size,
+            src_ip: path.local,
+        };
         let send = || self.state.try_send((&self.udp).into(), &transmit);
         // The first failure may be the word of an earlier datagram.
         match send().or_else(|e| if e.kind() == io::ErrorKind::WouldBlock { Err(e) } else { send() }) {
@@ -180,13 +183,33 @@ impl Buffers {
         self.filled == BATCH
     }
 
-    /// The datagrams read last.
-    pub(super) fn datagrams(&self) -> impl Iterator<Item = (Path, &[u8])> {
-        let read = self.bytes.chunks(LONGEST).zip(&self.metas).take(self.filled);
+    /// The datagrams read last, each to be changed at will: what is encrypted is decrypted in its place.
+    pub(super) fn datagrams(&mut self) -> impl Iterator<Item = (Path, Ecn, &mut [u8])> {
+        let read = self.bytes.chunks_mut(LONGEST).zip(&self.metas).take(self.filled);
         read.flat_map(|(bytes, meta)| {
-            let path = Path { peer: meta.addr, local: meta.dst_ip };
-            let bytes = &bytes[..meta.len.min(LONGEST)];
-            bytes.chunks(meta.stride.max(1)).map(move |datagram| (path, datagram))
+            let (path, ecn) = (Path { peer: meta.addr, local: meta.dst_ip }, heard(meta.ecn));
+            let bytes = &mut bytes[..meta.len.min(LONGEST)];
+            bytes.chunks_mut(meta.stride.max(1)).map(move |datagram| (path, ecn, datagram))
         })
+    }
+}
+
+/// As quinn calls it.
+const fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::NotCapable => None,
+        Ecn::Capable0 => Some(EcnCodepoint::Ect0),
+        Ecn::Capable1 => Some(EcnCodepoint::Ect1),
+        Ecn::CongestionExperienced => Some(EcnCodepoint::Ce),
+    }
+}
+
+/// As we call it.
+const fn heard(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::NotCapable,
+        Some(EcnCodepoint::Ect0) => Ecn::Capable0,
+        Some(EcnCodepoint::Ect1) => Ecn::Capable1,
+        Some(EcnCodepoint::Ce) => Ecn::CongestionExperienced,
     }
 }

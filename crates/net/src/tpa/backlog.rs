@@ -1,8 +1,7 @@
-//! Connections that nobody has accepted yet, and whom they are made for.
+//! Whom connections are made for, and how many nobody has accepted yet.
 
-use super::notice::{Notice, Shown, Sleepers};
-use super::socket::Path;
 use super::trust::name;
+use crate::streams::Path;
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
 use hopline_transport::tpa::{Listener, Refusal, Verdict};
@@ -14,23 +13,23 @@ const TAGS_LAST: Duration = Duration::from_secs(60);
 /// Most tags remembered; with more, the oldest are forgotten.
 const MOST_SPENT: usize = 1 << 14;
 
-/// The accept queue.
+/// Of a host that listens.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct Backlog {
     machine: Listener,
     limit: usize,
-    tags: VecDeque<Tag>,
-    pub(super) notice: Notice,
+    /// Connections in the accept queue.
+    waiting: usize,
     pub(super) spent: Spent,
 }
 
-impl Queue {
-    pub(super) fn new(machine: Listener, limit: usize, notice: Notice) -> Self {
-        Self { machine, limit: limit.max(1), tags: VecDeque::new(), notice, spent: Spent::default() }
+impl Backlog {
+    pub(super) fn new(machine: Listener, limit: usize) -> Self {
+        Self { machine, limit, waiting: 0, spent: Spent::default() }
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.tags.len() >= self.limit
+        self.waiting >= self.limit
     }
 
     /// What to make of a segment that belongs to no connection.
@@ -41,22 +40,14 @@ impl Queue {
         }
     }
 
-    pub(super) fn push(&mut self, tag: Tag, sleepers: &mut Sleepers) {
-        self.tags.push_back(tag);
-        self.notice.show(Shown::Something);
-        self.notice.wake(sleepers);
+    /// One more waits to be accepted.
+    pub(super) fn enter(&mut self) {
+        self.waiting += 1;
     }
 
-    pub(super) fn pop(&mut self) -> Option<Tag> {
-        let tag = self.tags.pop_front();
-        if self.tags.is_empty() {
-            self.notice.show(Shown::Nothing);
-        }
-        tag
-    }
-
-    pub(super) fn into_tags(self) -> VecDeque<Tag> {
-        self.tags
+    /// One no longer does.
+    pub(super) fn leave(&mut self) {
+        self.waiting -= 1;
     }
 }
 

@@ -1,0 +1,278 @@
+//! A connection, for its user.
+
+use super::host::{Host, first_that_works, unspecified};
+use super::protocol::{Endpoint as _, Protocol};
+use super::table::{Io, Table};
+use super::user::{Blocking, User, Waiting};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// A connection over UDP: a stream of bytes each way.
+///
+/// Reading and writing block unless [`set_nonblocking`](Self::set_nonblocking) says otherwise, and can be done through `&Stream` from
+/// two threads. Writing blocks while the send buffer is full. When what is written leaves is the protocol's affair; on
+/// `flush` it does.
+///
+/// Dropping it closes both directions and does not wait: what was written still arrives, if the process and the peer
+/// live on. What was received and not read, or comes later, resets the connection, so that the peer learns that nobody
+/// read it; TCP does the same.
+///
+/// # Polling
+///
+/// The descriptor of [`AsFd`] is for `poll`, `epoll` or an event loop, for *reading* only: it is readable for as long as
+/// there is something to read (data, the end, an error), and once a write that would have blocked is worth another try, until it is tried.
+/// Nothing may be read from or written to the descriptor itself.
+#[derive(Debug)]
+pub struct Stream<P: Protocol> {
+    host: Host<P>,
+    key: P::Key,
+    descriptor: Arc<OwnedFd>,
+}
+
+impl<P: Protocol> Stream<P> {
+    pub(super) fn new(host: Host<P>, key: P::Key, descriptor: Arc<OwnedFd>) -> Self {
+        Self { host, key, descriptor }
+    }
+
+    /// Connects to `peer` from a socket of its own; of several addresses, to the first that answers.
+    /// [`Host::connect`] has several connections share one.
+    ///
+    /// # Errors
+    /// As [`Host::connect`].
+    pub fn connect(peer: impl ToSocketAddrs, config: &P::Config) -> io::Result<Self> {
+        first_that_works(peer, |peer| Host::bind(unspecified(peer))?.connect(peer, config, None))
+    }
+
+    /// Connects to `peer` and waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`Host::connect`].
+    pub fn connect_timeout(peer: SocketAddr, config: &P::Config, timeout: Duration) -> io::Result<Self> {
+        Host::bind(unspecified(peer))?.connect(peer, config, Some(timeout))
+    }
+
+    /// Ends writing (`Write`: the peer reads to the end of what was written), reading (`Read`: what comes is thrown
+    /// away), or both.
+    ///
+    /// # Errors
+    /// `NotConnected` if the connection is over.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.call(|user, endpoint, io| {
+            if how != Shutdown::Write {
+                user.shut_reading();
+            }
+            if how == Shutdown::Read { Ok(()) } else { user.shut_writing(endpoint, io.now) }
+        })
+    }
+
+    /// Ends writing and waits until the peer has everything. Received data that was not read is lost.
+    ///
+    /// # Errors
+    /// If the connection failed before: the peer may lack something.
+    pub fn close(self) -> io::Result<()> {
+        self.close_in(None)
+    }
+
+    /// The same, and waits no longer than `limit`: for programs that leave afterwards and whose peer may have left already,
+    /// so that nobody answers.
+    ///
+    /// # Errors
+    /// If the connection failed before, or `limit` was over: the peer may lack something, if only our FIN.
+    pub fn close_within(&self, limit: Duration) -> io::Result<()> {
+        self.close_in(Some(limit))
+    }
+
+    fn close_in(&self, limit: Option<Duration>) -> io::Result<()> {
+        self.shutdown(Shutdown::Write).or_else(|error| {
+            match self.call(|user, endpoint, _| user.delivered(endpoint)) {
+                Poll::Ready(result) => result,
+                Poll::Pending => Err(error),
+            }
+        })?;
+        self.wait(limit, Blocking::Yes, |user, endpoint| user.delivered(endpoint))?;
+        self.shutdown(Shutdown::Both).or(Ok(()))
+    }
+
+    /// Lets the connection end at once; the peer is told by a reset.
+    pub fn abort(&self) {
+        self.call(|_, endpoint, io| endpoint.abort(io.now));
+    }
+
+    /// Whether calls return `WouldBlock` instead of waiting. Initially they wait.
+    pub fn set_nonblocking(&self, nonblocking: bool) {
+        let blocking = if nonblocking { Blocking::No } else { Blocking::Yes };
+        self.call(|user, _, _| user.waiting.blocking = blocking);
+    }
+
+    /// How long a read waits before it returns `WouldBlock`; `None` (initially): as long as it takes.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) {
+        self.call(|user, _, _| user.waiting.read = timeout);
+    }
+
+    /// How long a write waits before it returns `WouldBlock`; `None` (initially): as long as it takes.
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) {
+        self.call(|user, _, _| user.waiting.write = timeout);
+    }
+
+    /// Where the peer has shown to be. It can change, where an address translator lies between.
+    #[must_use]
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.host.shared().table().protocol.path(self.key).peer
+    }
+
+    /// The host that it belongs to.
+    #[must_use]
+    pub fn host(&self) -> &Host<P> {
+        &self.host
+    }
+
+    /// How the connection stands.
+    #[must_use]
+    pub fn info(&self) -> P::Info {
+        self.host.shared().table().protocol.info(self.key)
+    }
+
+    pub(super) fn await_open(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let opened = self.wait(timeout, Blocking::Yes, |user, endpoint| user.opened(endpoint));
+        opened.map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
+            _ => error,
+        })
+    }
+
+    pub(super) fn try_read(
+        &self,
+        buffer: &mut [u8],
+        table: &mut Table<P>,
+        io: Io<'_>,
+    ) -> Poll<io::Result<usize>> {
+        table.call(io, self.key, |user, endpoint| user.read(endpoint, buffer))
+    }
+
+    pub(super) fn try_write(&self, data: &[u8], table: &mut Table<P>, io: Io<'_>) -> Poll<io::Result<usize>> {
+        table.call(io, self.key, |user, endpoint| user.write(endpoint, io.now, data))
+    }
+
+    pub(crate) fn push(&self) {
+        self.call(|_, endpoint, io| endpoint.flush(io.now));
+    }
+
+    /// Does something with the connection.
+    pub(super) fn call<T>(
+        &self,
+        call: impl FnOnce(&mut User, &mut Option<P::Endpoint<'_>>, Io<'_>) -> T,
+    ) -> T {
+        self.host.with(|table, io| table.call(io, self.key, |user, endpoint| call(user, endpoint, io)))
+    }
+
+    /// Does something with its endpoint, for what one protocol has and others lack.
+    pub(crate) fn call_endpoint<T>(&self, call: impl FnOnce(P::Endpoint<'_>) -> T) -> Option<T> {
+        self.call(|_, endpoint, _| endpoint.take().map(call))
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table<P>, P::Key, Io<'_>) -> T) -> T {
+        self.host.with(|table, io| call(table, self.key, io))
+    }
+
+    /// Looks until there is an answer or it is too late (`WouldBlock`).
+    fn wait<T>(
+        &self,
+        timeout: Option<Duration>,
+        blocking: Blocking,
+        mut look: impl FnMut(&User, &Option<P::Endpoint<'_>>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
+        self.wait_as(|_| (timeout, blocking), |table, _| table.look(self.key, &mut look))
+    }
+
+    /// Tries until it succeeds or it is too late (`WouldBlock`), where the connection says how long.
+    fn wait_as<T>(
+        &self,
+        how_long: impl FnOnce(Waiting) -> (Option<Duration>, Blocking),
+        mut attempt: impl FnMut(&mut Table<P>, Io<'_>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
+        const UNPOISONED: &str = "nobody panics while holding the table";
+        let shared = self.host.shared();
+        let began = shared.now();
+        let mut table = shared.table();
+        let (timeout, blocking) = how_long(table.user(self.key).waiting);
+        loop {
+            let io = Io { socket: &shared.socket, now: shared.now() };
+            let result = attempt(&mut table, io);
+            let waited = Duration::from_nanos(io.now.since(began).as_nanos());
+            let left = timeout.map(|timeout| timeout.saturating_sub(waited));
+            let result = match result {
+                Poll::Pending if blocking == Blocking::No || left.is_some_and(|left| left.is_zero()) => {
+                    Poll::Ready(Err(ErrorKind::WouldBlock.into()))
+                }
+                result => result,
+            };
+            if let Poll::Ready(result) = result {
+                shared.release(table);
+                return result;
+            }
+            if table.must_tell() {
+                shared.release(table);
+                table = shared.table();
+                continue;
+            }
+            let changed = table.user(self.key).notice.begin_wait();
+            table = match left {
+                Some(left) => changed.wait_timeout(table, left).expect(UNPOISONED).0,
+                None => changed.wait(table).expect(UNPOISONED),
+            };
+            table.user(self.key).notice.end_wait();
+        }
+    }
+}
+
+impl<P: Protocol> Read for &Stream<P> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wait_as(|w| (w.read, w.blocking), |table, io| self.try_read(buffer, table, io))
+    }
+}
+
+impl<P: Protocol> Write for &Stream<P> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.wait_as(|w| (w.write, w.blocking), |table, io| self.try_write(data, table, io))
+    }
+
+    /// Lets what was written leave at once. Does not wait for its arrival.
+    fn flush(&mut self) -> io::Result<()> {
+        self.push();
+        Ok(())
+    }
+}
+
+impl<P: Protocol> Read for Stream<P> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+}
+
+impl<P: Protocol> Write for Stream<P> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        (&*self).write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self).flush()
+    }
+}
+
+impl<P: Protocol> AsFd for Stream<P> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.host.with(|table, _| table.user(self.key).notice.is_watched());
+        self.descriptor.as_fd()
+    }
+}
+
+impl<P: Protocol> Drop for Stream<P> {
+    fn drop(&mut self) {
+        self.call(|user, endpoint, io| user.leave(endpoint, io.now));
+    }
+}

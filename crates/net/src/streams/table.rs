@@ -1,0 +1,284 @@
+//! Everything that a host knows, behind one lock: what its protocol does, and who uses it.
+
+use super::egress::{Egress, Failure};
+use super::notice::{Notice, Sleepers};
+use super::protocol::{Endpoint, News, Protocol};
+use super::queue::Queue;
+use super::socket::{Path, Socket};
+use super::traffic::Traffic;
+use super::user::User;
+use hopline_core::Instant;
+use hopline_wire::ipv4::Ecn;
+use rustix::event::PollFlags;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::net::IpAddr;
+
+#[derive(Debug)]
+pub(super) struct Table<P: Protocol> {
+    pub(super) protocol: P,
+    /// Who uses a connection, or left it to end.
+    users: BTreeMap<P::Key, Box<User>>,
+    /// When to give up which connection that was left.
+    patience: BTreeSet<(Instant, P::Key)>,
+    /// Whose user may have something to do.
+    touched: Vec<P::Key>,
+    /// Who is removed once all is sent.
+    over: BTreeSet<P::Key>,
+    pub(super) queue: Option<Queue<P::Key>>,
+    egress: Egress<P::Key>,
+    traffic: Traffic,
+    pub(super) driver: Driver,
+    pub(super) holders: Holders,
+    pub(super) sleepers: Sleepers,
+}
+
+/// What the driver does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Driver {
+    /// It will look at everything before it sleeps.
+    #[default]
+    Awake,
+    /// It sleeps until then, or until the socket is ready for this; `None`: for ever.
+    Asleep { until: Option<Instant>, awaits: PollFlags },
+}
+
+/// Whether streams, listeners or hosts are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Holders {
+    #[default]
+    Some,
+    None,
+}
+
+/// What a call needs besides the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Io<'a> {
+    pub(super) socket: &'a Socket,
+    pub(super) now: Instant,
+}
+
+impl<P: Protocol> Table<P> {
+    pub(super) fn new(protocol: P) -> Self {
+        Self {
+            protocol,
+            users: BTreeMap::new(),
+            patience: BTreeSet::new(),
+            touched: Vec::new(),
+            over: BTreeSet::new(),
+            queue: None,
+            egress: Egress::default(),
+            traffic: Traffic::default(),
+            driver: Driver::default(),
+            holders: Holders::default(),
+            sleepers: Sleepers::default(),
+        }
+    }
+
+    // ---- connections ----
+
+    /// A connection has a user from now on, who is told of it.
+    pub(super) fn insert(&mut self, key: P::Key, user: User) {
+        self.users.insert(key, Box::new(user));
+        self.touched.push(key);
+    }
+
+    /// The user of a stream.
+    pub(super) fn user(&mut self, key: P::Key) -> &mut User {
+        self.users.get_mut(&key).expect("a connection stays as long as its stream")
+    }
+
+    /// What `look` finds, which changes nothing.
+    pub(super) fn look<T>(
+        &mut self,
+        key: P::Key,
+        look: impl FnOnce(&User, &Option<P::Endpoint<'_>>) -> T,
+    ) -> T {
+        let user = self.users.get(&key).expect("a connection stays as long as its stream");
+        look(user, &self.protocol.endpoint(key))
+    }
+
+    /// Does to a connection what `call` does, and then what follows from it.
+    pub(super) fn call<T>(
+        &mut self,
+        io: Io<'_>,
+        key: P::Key,
+        call: impl FnOnce(&mut User, &mut Option<P::Endpoint<'_>>) -> T,
+    ) -> T {
+        let user = self.users.get_mut(&key).expect("a connection stays as long as its stream");
+        let result = call(user, &mut self.protocol.endpoint(key));
+        self.protocol.touch(key);
+        self.touched.push(key);
+        // A failure to send is no failure of the call: it is as if the datagram were lost on its way.
+        let _ = self.settle(io);
+        result
+    }
+
+    /// What was counted.
+    pub(super) fn stats(&self) -> P::HostStats {
+        self.protocol.stats(&Traffic { connections: self.users.len(), ..self.traffic })
+    }
+
+    /// Whether there is nothing left to do, and nobody who could ask for more.
+    pub(super) fn is_over(&self) -> bool {
+        self.holders == Holders::None && self.users.is_empty()
+    }
+
+    // ---- after any input ----
+
+    /// Tells users, sends what is to be sent, and forgets what is over. Returns the first failure to send.
+    pub(super) fn settle(&mut self, io: Io<'_>) -> Option<Failure<P::Key>> {
+        let mut failure = None;
+        loop {
+            while let Some(news) = self.protocol.poll_news(io.now) {
+                self.hear(news);
+            }
+            let mut touched = std::mem::take(&mut self.touched);
+            for key in touched.drain(..) {
+                self.look_after(io.now, key);
+            }
+            self.touched = touched;
+            let failed = self.egress.drain(io, &mut self.protocol, &mut self.traffic);
+            failure = failure.or(failed);
+            match self.protocol.poll_news(io.now) {
+                Some(news) => self.hear(news),
+                None => break,
+            }
+        }
+        self.protocol.drained(io.now);
+        if !self.egress.is_stuck() {
+            while let Some(key) = self.over.pop_first() {
+                self.remove(io.now, key);
+            }
+        }
+        failure
+    }
+
+    fn hear(&mut self, news: News<P::Key>) {
+        let key = match news {
+            News::Accepted(key) => return self.accept(key),
+            News::Event(key, event) => {
+                self.users.get_mut(&key).into_iter().for_each(|user| user.hear(event));
+                key
+            }
+            News::Failed(key, why) => {
+                self.users.get_mut(&key).into_iter().for_each(|user| user.fail(why));
+                key
+            }
+            News::Touched(key) => key,
+        };
+        if self.touched.last() != Some(&key) {
+            self.touched.push(key);
+        }
+    }
+
+    fn accept(&mut self, key: P::Key) {
+        let (Some(queue), Ok(notice)) = (&mut self.queue, Notice::new()) else {
+            // Without a descriptor for it the peer asks again, and again there may be one.
+            return self.protocol.turn_down(key);
+        };
+        queue.push(key, &mut self.sleepers);
+        self.traffic.accepted += 1;
+        self.insert(key, User::new(notice));
+    }
+
+    /// Tells the user of a connection what there is to do, or does it in place of one who has left.
+    fn look_after(&mut self, now: Instant, key: P::Key) {
+        let Some(user) = self.users.get_mut(&key) else { return };
+        let mut endpoint = self.protocol.endpoint(key);
+        user.settle(now, &mut endpoint, &mut self.sleepers);
+        let due = user.gives_up_at(&endpoint);
+        if user.armed != due {
+            if let Some(at) = user.armed {
+                self.patience.remove(&(at, key));
+            }
+            self.patience.extend(due.map(|at| (at, key)));
+            user.armed = due;
+        }
+        if user.is_over(&endpoint) {
+            self.over.insert(key);
+        }
+    }
+
+    fn remove(&mut self, now: Instant, key: P::Key) {
+        if let Some(at) = self.users.remove(&key).and_then(|user| user.armed) {
+            self.patience.remove(&(at, key));
+        }
+        self.protocol.remove(now, key);
+    }
+
+    // ---- time ----
+
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        let patience = self.patience.first().map(|&(at, _)| at);
+        [self.protocol.due(), patience].into_iter().flatten().min()
+    }
+
+    /// Whether the driver sleeps too long.
+    pub(super) fn must_wake(&self) -> bool {
+        let Driver::Asleep { until, awaits } = self.driver else { return false };
+        let too_long = match (until, self.next_due()) {
+            (Some(until), Some(due)) => due < until,
+            (until, due) => until.is_none() && due.is_some(),
+        };
+        too_long || self.is_over() || (self.is_stuck() && !awaits.contains(PollFlags::OUT))
+    }
+
+    /// Whether somebody is to be told something once the table is free.
+    pub(super) fn must_tell(&self) -> bool {
+        self.must_wake() || !self.sleepers.is_empty()
+    }
+
+    pub(super) fn fire(&mut self, io: Io<'_>) {
+        if self.next_due().is_none_or(|at| at > io.now) {
+            return;
+        }
+        self.protocol.on_time(io.now);
+        while let Some(&(at, key)) = self.patience.first()
+            && at <= io.now
+        {
+            self.patience.pop_first();
+            self.user(key).armed = None;
+            self.protocol.endpoint(key).abort(io.now);
+            self.protocol.touch(key);
+            self.touched.push(key);
+        }
+        // What cannot be sent is as good as lost, and counted.
+        let _ = self.settle(io);
+    }
+
+    // ---- the socket ----
+
+    /// Whether to wait for room in the socket.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.egress.is_stuck()
+    }
+
+    /// The socket may have room again.
+    pub(super) fn resume(&mut self, io: Io<'_>) {
+        self.egress.resume(io, &mut self.traffic);
+        if !self.is_stuck() {
+            let _ = self.settle(io);
+        }
+    }
+
+    /// Takes a datagram; [`answer`](Self::answer) follows once all that came with it are taken.
+    pub(super) fn take(&mut self, io: Io<'_>, path: Path, ecn: Ecn, datagram: &mut [u8]) {
+        self.traffic.received += 1;
+        self.protocol.take(io.now, path, ecn, datagram);
+    }
+
+    /// Answers what was taken: what was read together has one answer.
+    pub(super) fn answer(&mut self, io: Io<'_>) {
+        let _ = self.settle(io);
+    }
+
+    /// The host at `address` says that nobody is behind a port which we sent to.
+    pub(super) fn on_refusal(&mut self, io: Io<'_>, address: IpAddr) {
+        let Some(key) = self.protocol.nobody_at(address) else { return };
+        if let Some(user) = self.users.get_mut(&key) {
+            user.fail(ErrorKind::ConnectionRefused);
+            self.call(io, key, |_, endpoint| endpoint.abort(io.now));
+        }
+    }
+}

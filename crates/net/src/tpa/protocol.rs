@@ -1,0 +1,205 @@
+//! TPA as a protocol of streams.
+
+use super::Config;
+use super::backlog::Backlog;
+use super::stats::{HostStats, Info};
+use super::table::{Connection, Origin, Tpa};
+use super::trust::Trust;
+use crate::streams::{self, News, Path, Protocol, Traffic, Transmit};
+use bytes::Bytes;
+use hopline_core::{Duration, Instant};
+use hopline_transport::connection::{CloseError, SendError, State};
+use hopline_transport::tpa::{ConfigError, Endpoint, Listener, Secret};
+use hopline_wire::ipv4::Ecn;
+use hopline_wire::tpa::Tag;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+
+/// How much longer the header of IPv6 is than that of IPv4, bytes.
+const IPV6_EXTRA: u16 = 20;
+
+impl Protocol for Tpa {
+    type Key = Tag;
+    type Config = Config;
+    type Endpoint<'a> = &'a mut Endpoint<Bytes>;
+    type Info = Info;
+    type HostStats = HostStats;
+
+    const NAME: &'static str = "tpa";
+
+    fn new() -> io::Result<Self> {
+        Ok(Self::with(Trust::new()?))
+    }
+
+    fn connect(&mut self, now: Instant, path: Path, config: &Config) -> io::Result<Tag> {
+        let identity = self.trust.identity()?;
+        let mut endpoint = Endpoint::tagged(fitted(config, path.peer), identity).map_err(invalid)?;
+        endpoint.connect(now).expect("it is new");
+        Ok(self.insert(Connection::new(endpoint, path, Origin::Connected)))
+    }
+
+    fn listen(&mut self, local: SocketAddr, config: &Config, backlog: usize) -> io::Result<()> {
+        let mut secret = [0; 16];
+        getrandom::fill(&mut secret)?;
+        let machine = Listener::new(fitted(config, local), Secret(secret)).map_err(invalid)?;
+        self.backlog = Some(Backlog::new(machine, backlog));
+        Ok(())
+    }
+
+    fn unlisten(&mut self) {
+        self.backlog = None;
+    }
+
+    fn picked(&mut self, _key: Tag) {
+        self.backlog.iter_mut().for_each(Backlog::leave);
+    }
+
+    fn turn_down(&mut self, key: Tag) {
+        self.take_out(key);
+        self.backlog.iter_mut().for_each(Backlog::leave);
+    }
+
+    fn remove(&mut self, now: Instant, key: Tag) {
+        if self.take_out(key) == Some(Origin::Accepted)
+            && let Some(backlog) = &mut self.backlog
+        {
+            backlog.spent.insert(now, key);
+        }
+    }
+
+    fn endpoint(&mut self, key: Tag) -> Option<&mut Endpoint<Bytes>> {
+        self.connections.get_mut(&key).map(|connection| &mut connection.endpoint)
+    }
+
+    fn touch(&mut self, key: Tag) {
+        self.look_at(key);
+    }
+
+    fn path(&self, key: Tag) -> Path {
+        self.connections[&key].route.path()
+    }
+
+    fn info(&self, key: Tag) -> Info {
+        let endpoint = &self.connections[&key].endpoint;
+        Info {
+            state: endpoint.state(),
+            path: endpoint.path(),
+            cwnd: endpoint.cwnd(),
+            mss: endpoint.effective_mss(),
+            peer_window: endpoint.peer_window(),
+            srtt: endpoint.srtt(),
+            rtt_deviation: endpoint.rtt_deviation(),
+            rto: endpoint.rto(),
+            unacknowledged: endpoint.unacknowledged(),
+            stats: *endpoint.stats(),
+        }
+    }
+
+    fn nobody_at(&self, address: IpAddr) -> Option<Tag> {
+        let is_there = |connection: &Connection| {
+            connection.route.path().peer.ip().to_canonical() == address.to_canonical()
+        };
+        let mut to_it = self.connections.iter().filter(|(_, connection)| is_there(connection));
+        match (to_it.next(), to_it.next()) {
+            (Some((&tag, connection)), None) if connection.endpoint.state() == State::SynSent => Some(tag),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, now: Instant, path: Path, _ecn: Ecn, datagram: &mut [u8]) {
+        self.hear(now, path, datagram);
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        self.fire(now);
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.due.first().map(|&(at, _)| at)
+    }
+
+    fn poll_news(&mut self, _now: Instant) -> Option<News<Tag>> {
+        self.next_news()
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<Tag>> {
+        self.next_datagram(now, buffer)
+    }
+
+    fn drained(&mut self, _now: Instant) {
+        self.tidy();
+    }
+
+    fn train_leaves(&mut self, key: Tag) {
+        if let Some(Connection { route, endpoint, .. }) = self.connections.get_mut(&key).map(|c| &mut **c) {
+            route.train_leaves(endpoint.stats());
+        }
+    }
+
+    fn cannot_leave(&mut self, now: Instant, key: Tag, len: usize) {
+        if let (Some(connection), Ok(len)) = (self.connections.get_mut(&key), len.try_into()) {
+            connection.route.cannot_leave(now, len);
+        }
+    }
+
+    fn stats(&self, traffic: &Traffic) -> HostStats {
+        let &Traffic { received, sent, send_failures, accepted, connections } = traffic;
+        HostStats { received, sent, send_failures, accepted, connections, ..self.stats }
+    }
+}
+
+impl streams::Endpoint for &mut Endpoint<Bytes> {
+    fn state(&self) -> State {
+        Endpoint::state(self)
+    }
+
+    fn send(&mut self, now: Instant, data: Bytes) -> Result<(), SendError> {
+        Endpoint::send(self, now, data)
+    }
+
+    fn flush(&mut self, now: Instant) {
+        Endpoint::flush(self, now);
+    }
+
+    fn recv(&mut self) -> Option<Bytes> {
+        Endpoint::recv(self)
+    }
+
+    fn close(&mut self, now: Instant) -> Result<(), CloseError> {
+        Endpoint::close(self, now)
+    }
+
+    fn abort(&mut self, now: Instant) {
+        Endpoint::abort(self, now);
+    }
+
+    fn send_capacity(&self) -> u64 {
+        Endpoint::send_capacity(self)
+    }
+
+    fn send_buffer(&self) -> Option<u64> {
+        self.config().send_buffer
+    }
+
+    fn unacknowledged(&self) -> u64 {
+        Endpoint::unacknowledged(self)
+    }
+
+    fn silence_limit(&self) -> Option<Duration> {
+        self.config().silence_limit
+    }
+}
+
+/// The configuration with segments that fit into a packet to or from `address` where they would over IPv4.
+fn fitted(config: &Config, address: SocketAddr) -> Config {
+    let over_ipv6 = match address {
+        SocketAddr::V4(_) => false,
+        SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_none(),
+    };
+    let mss = if over_ipv6 { config.mss.saturating_sub(IPV6_EXTRA).max(1) } else { config.mss };
+    Config { mss, ..*config }
+}
+
+fn invalid(error: ConfigError) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, error)
+}
