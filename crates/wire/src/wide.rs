@@ -14,7 +14,7 @@
 //! +---------------+---------------+---------------+---------------+
 //! ```
 //!
-//! and what follows is encrypted, with a tag of 16 bytes at the end: one byte of flags (`A`CK, `D`ata, `F`IN, `O`pening, `R`eset, `P`ing),
+//! and what follows is encrypted, with a tag of 16 bytes at the end: one byte of flags (`A`CK, `D`ata, `F`IN, `O`pening, `R`eset, `P`ing, `L`ate),
 //! then, each if its flag is set: the opening (8 bytes), the acknowledgment (31 bytes and its spans), and as the last the data: their
 //! offset in the stream (6 bytes) and they themselves. This module reads and writes what is encrypted.
 
@@ -51,6 +51,7 @@ const FIN: u8 = 4;
 const OPENING: u8 = 8;
 const RESET: u8 = 16;
 const PING: u8 = 32;
+const LATE: u8 = 128;
 
 /// Consecutive packet numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -130,6 +131,16 @@ pub enum End {
     Yes,
 }
 
+/// How soon a packet is to be acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Answer {
+    /// As soon as its receiver does by itself.
+    #[default]
+    Soon,
+    /// There is time: on a radio that all share, an acknowledgment takes the air from data.
+    Late,
+}
+
 /// A packet.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Packet<P> {
@@ -143,6 +154,8 @@ pub struct Packet<P> {
     pub ack: Option<Box<Ack>>,
     /// What ends or keeps alive the connection.
     pub control: Control,
+    /// How soon it is to be acknowledged.
+    pub answer: Answer,
     /// Data.
     pub data: Option<Data<P>>,
 }
@@ -178,6 +191,7 @@ impl<P: Payload> Packet<P> {
             | bit(self.opening.is_some(), OPENING)
             | bit(self.control == Control::Reset, RESET)
             | bit(self.control == Control::Ping, PING)
+            | bit(self.answer == Answer::Late, LATE)
     }
 }
 
@@ -208,7 +222,8 @@ impl Packet<Bytes> {
     pub fn parse_inner(number: u64, bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, FLAGS_LEN)?;
         let flags = bytes[0];
-        let mut packet = Self { number, control: control_of(flags)?, ..Self::default() };
+        let answer = if flags & LATE == 0 { Answer::Soon } else { Answer::Late };
+        let mut packet = Self { number, control: control_of(flags)?, answer, ..Self::default() };
         let mut at = FLAGS_LEN;
         if flags & OPENING != 0 {
             require(bytes, at + OPENING_LEN)?;
@@ -240,7 +255,7 @@ fn control_of(flags: u8) -> Result<Control, ParseError> {
         PING => Some(Control::Ping),
         _ => None,
     };
-    let known = flags & !(ACK | DATA | FIN | OPENING | RESET | PING) == 0;
+    let known = flags & !(ACK | DATA | FIN | OPENING | RESET | PING | LATE) == 0;
     let fin_has_data = flags & FIN == 0 || flags & DATA != 0;
     control.filter(|_| known && fin_has_data).ok_or(unsupported("tpa-wide flags", flags.into()))
 }

@@ -13,6 +13,12 @@ pub const WIDE: &[Key] = &[
     ),
     Key::integer("ack_every", 1, 1000, "packets for one acknowledgment; default: 4"),
     Key::number("ack_delay_ms", 0.0, 1000.0, "longest delay of an acknowledgment; default: 5"),
+    Key::number(
+        "ack_late_ms",
+        0.0,
+        10_000.0,
+        "the same where little is lost and packets are rare; default: 100",
+    ),
     Key::integer(
         "reordering_share",
         1,
@@ -38,6 +44,7 @@ pub const WIDE: &[Key] = &[
         1.0,
         "share of the rate by which it grows in a round trip at most; default: 0.25",
     ),
+    Key::number("spare", 1.0, 1000.0, "packets that may be in flight beyond those; default: 4"),
     Key::number("in_flight", 1.0, 100.0, "most bandwidth-delay products in flight; default: 2"),
     Key::number(
         "excess",

@@ -27,6 +27,7 @@ fn apply(config: &mut Config, section: Section<'_>) {
     config.receive_buffer = section.integer("receive_buffer_bytes").unwrap_or(config.receive_buffer);
     config.ack.every = section.small("ack_every").unwrap_or(config.ack.every);
     set_ms(section, "ack_delay_ms", &mut config.ack.delay);
+    set_ms(section, "ack_late_ms", &mut config.ack.late);
     config.detect.share = section.small("reordering_share").unwrap_or(config.detect.share);
     if section.has("silence_limit_s") {
         config.silence.limit = section.integer("silence_limit_s").map(Duration::from_secs);
@@ -45,6 +46,7 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
         ("keep", &mut control.keep),
         ("drain", &mut control.drain),
         ("growth_max", &mut control.growth_max),
+        ("spare", &mut control.spare),
         ("in_flight", &mut control.in_flight),
         ("excess", &mut control.excess),
     ] {

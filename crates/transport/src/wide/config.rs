@@ -39,6 +39,8 @@ pub struct AckConfig {
     pub every: u32,
     /// How long a packet may wait for its acknowledgment. Default 5 ms.
     pub delay: Duration,
+    /// The same if its sender says that there is time: little is lost, and packets are rare. At least the other, default 100 ms.
+    pub late: Duration,
 }
 
 /// When a packet is taken for lost.
@@ -92,6 +94,8 @@ pub struct ControlConfig {
     pub ahead: f64,
     /// Bandwidth-delay products that may be in flight. At least 1, default 2.
     pub in_flight: f64,
+    /// Packets that may be in flight beyond them: what the peer acknowledges together. At least 1, default 4.
+    pub spare: f64,
     /// Standard deviations beyond the usual from which on losses tell of congestion. Default 2.5.
     pub excess: f64,
 }
@@ -102,7 +106,7 @@ impl Config {
         mss: 1437,
         receive_buffer: 16 << 20,
         send_buffer: None,
-        ack: AckConfig { every: 4, delay: Duration::from_millis(5) },
+        ack: AckConfig { every: 4, delay: Duration::from_millis(5), late: Duration::from_millis(100) },
         detect: DetectConfig { share: 8 },
         control: ControlConfig {
             initial_window: 10,
@@ -117,6 +121,7 @@ impl Config {
             growth_max: 0.25,
             ahead: 1.5,
             in_flight: 2.0,
+            spare: 4.0,
             excess: 2.5,
         },
         silence: SilenceConfig {
@@ -148,6 +153,7 @@ impl Config {
         )?;
         check(self.receive_buffer < 1 << 31, "receive_buffer", "below 2 GiB")?;
         check(self.ack.every > 0, "ack.every", "at least 1")?;
+        check(self.ack.late >= self.ack.delay, "ack.late", "at least ack.delay")?;
         check(self.detect.share > 0, "detect.share", "at least 1")?;
         check((1..=100).contains(&control.initial_window), "initial_window", "1 to 100")?;
         check(control.queue_high > Duration::ZERO, "queue_high", "above zero")?;
@@ -160,6 +166,7 @@ impl Config {
         check(control.undrained > 0, "undrained", "at least 1")?;
         check(control.ahead >= 1.0, "ahead", "at least 1")?;
         check(control.in_flight >= 1.0, "in_flight", "at least 1")?;
+        check(control.spare >= 1.0, "spare", "at least 1")?;
         check(control.excess >= 0.0, "excess", "not negative")?;
         check(self.open_again > Duration::ZERO, "open_again", "above zero")?;
         check(silence.initial > Duration::ZERO, "silence.initial", "above zero")?;

@@ -4,6 +4,7 @@ use super::endpoint::{Endpoint, Path};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
 use hopline_core::{Duration, Instant, Payload};
+use hopline_wire::wide::Answer;
 
 /// Probes in a row without answer from which on a path is frozen: nothing leaves but they. The first is for the tail of a flight.
 pub(super) const FROZEN: u32 = 2;
@@ -43,8 +44,11 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn timeout(&self) -> Duration {
         let config = &self.config.silence;
         let Some(srtt) = self.times.srtt() else { return config.initial };
-        let usual =
-            srtt + self.times.deviation().saturating_mul(4) + self.config.ack.delay + self.reordering();
+        let kept = match self.answer() {
+            Answer::Soon => self.config.ack.delay,
+            Answer::Late => self.config.ack.late,
+        };
+        let usual = srtt + self.times.deviation().saturating_mul(4) + kept + self.reordering();
         usual.max(config.min)
     }
 

@@ -7,7 +7,7 @@ use super::timer::Timer;
 use crate::connection::State;
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::ipv4::Ecn;
-use hopline_wire::wide::{Control, DATA_OVERHEAD, Data, End, Packet};
+use hopline_wire::wide::{Answer, Control, DATA_OVERHEAD, Data, End, Packet};
 
 /// What of its time a packet may be late without holding up the next one: clocks are not exact.
 const CATCH_UP: Duration = Duration::from_millis(1);
@@ -141,10 +141,19 @@ impl<P: Payload> Endpoint<P> {
         }
         if !chunk.is_nothing() {
             let payload = self.snd.queue.slice(chunk.offset, chunk.len.into());
+            packet.answer = self.answer();
             packet.data = Some(Data { offset: chunk.offset, end: chunk.end, payload });
             self.count_data(chunk);
         }
         self.noted(now, packet, chunk)
+    }
+
+    /// Whether it is worth while that data are acknowledged several at once though that takes time.
+    pub(super) fn answer(&self) -> Answer {
+        let ack = &self.config.ack;
+        let together = self.control.time_of(ack.every);
+        let late = self.control.is_calm() && together.is_some_and(|time| time > ack.delay.saturating_mul(2));
+        if late { Answer::Late } else { Answer::Soon }
     }
 
     fn count_data(&mut self, chunk: Chunk) {
@@ -184,6 +193,7 @@ impl<P: Payload> Endpoint<P> {
             opening: None,
             ack: None,
             control,
+            answer: Answer::Soon,
             data: None,
         }
     }

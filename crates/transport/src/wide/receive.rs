@@ -6,7 +6,7 @@ use super::stats::DropReason;
 use crate::reassembly::{Reassembly, Stored};
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::ipv4::Ecn;
-use hopline_wire::wide::{Ack, Data, End, MOST_SPANS, Packet, Span};
+use hopline_wire::wide::{Ack, Answer, Data, End, MOST_SPANS, Packet, Span};
 use std::collections::VecDeque;
 
 /// The first packets that ask for an answer are answered one by one: the sender knows nothing of the path yet.
@@ -85,7 +85,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Takes a packet: what it brought, and when to answer.
     pub(super) fn take(&mut self, now: Instant, packet: Packet<P>) -> (Brought, Reply) {
-        let (number, asks) = (packet.number, packet.asks_for_answer());
+        let (number, asks, answer) = (packet.number, packet.asks_for_answer(), packet.answer);
         if self.numbers.contains(number) {
             return (Brought::Copy, Reply::None);
         }
@@ -101,10 +101,10 @@ impl<P: Payload> Receiver<P> {
         if self.largest.is_none_or(|(largest, _)| number > largest) {
             self.largest = Some((number, now));
         }
-        (brought, if asks { self.reply(now, ends) } else { Reply::None })
+        (brought, if asks { self.reply(now, ends, answer) } else { Reply::None })
     }
 
-    fn reply(&mut self, now: Instant, ends: bool) -> Reply {
+    fn reply(&mut self, now: Instant, ends: bool, answer: Answer) -> Reply {
         self.arrived = self.arrived.wrapping_add(1);
         self.pending += 1;
         let since = *self.waiting.get_or_insert(now);
@@ -112,7 +112,10 @@ impl<P: Payload> Receiver<P> {
         if first || ends || self.pending >= self.config.every {
             return Reply::Now;
         }
-        Reply::At(since + self.config.delay)
+        Reply::At(match answer {
+            Answer::Soon => since + self.config.delay,
+            Answer::Late => since + self.config.late,
+        })
     }
 
     fn take_data(&mut self, data: Data<P>) -> Brought {

@@ -28,6 +28,7 @@ fn everything() -> Packet<Bytes> {
             ],
         })),
         control: Control::Ping,
+        answer: Answer::Late,
         data: Some(Data { offset: 1 << 47, end: End::Yes, payload: Bytes::from_static(b"data") }),
     }
 }

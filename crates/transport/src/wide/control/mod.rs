@@ -32,6 +32,8 @@ const REFRESH: f64 = 0.2;
 const REFRESH_AFTER: Duration = Duration::from_secs(5);
 /// How much more than what arrived is sent while it is not known whose the losses are.
 const AHEAD_UNTRUSTED: f64 = 1.1;
+/// A path that loses less than this share needs no hasty repairs.
+const RARELY_LOST: f64 = 0.01;
 /// What losses that may be the path's leave of the rate at least.
 const FLOOR: f64 = 0.25;
 const TEST_AFTER: u32 = 8;
@@ -133,7 +135,18 @@ impl Control {
             return (cubic.window() * self.packet) as u64;
         }
         let seconds = least_rtt.as_secs_f64() * self.config.in_flight + reordering.as_secs_f64();
-        (self.rate * seconds + 4.0 * self.packet) as u64
+        (self.rate * seconds + self.config.spare * self.packet) as u64
+    }
+
+    /// In what time so many full packets leave; `None`: nothing is known of the path.
+    pub(super) fn time_of(&self, packets: u32) -> Option<Duration> {
+        (self.rate > 0.0)
+            .then(|| Duration::from_secs_f64((f64::from(packets) * self.packet / self.rate).min(10.0)))
+    }
+
+    /// Whether the path is known, and next to nothing lost: news of it are not urgent.
+    pub(super) fn is_calm(&self) -> bool {
+        !matches!(self.phase, Phase::Opening | Phase::Startup { .. }) && self.losses.usual() < RARELY_LOST
     }
 
     /// The state, for people.
