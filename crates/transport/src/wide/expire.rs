@@ -64,7 +64,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn probe(&mut self, now: Instant) {
-        if !self.state.may_transmit() {
+        if !self.may_ask() {
             return;
         }
         self.stats.timeouts += 1;
@@ -89,7 +89,7 @@ impl<P: Payload> Endpoint<P> {
     fn keep_alive(&mut self, now: Instant) {
         let Some(interval) = self.config.keep_alive else { return };
         if now.since(self.heard) >= interval {
-            self.owed.probe = self.state.may_transmit();
+            self.owed.probe = self.may_ask();
         }
         self.timers.set(Timer::KeepAlive, now + interval);
     }

@@ -74,12 +74,12 @@ impl<P: Payload> Endpoint<P> {
         self.on_packet_in_connection(now, packet);
     }
 
-    fn take_opening(&mut self, opening: Opening) {
+    pub(super) fn take_opening(&mut self, opening: Opening) {
         self.snd.mss = self.config.mss.min(opening.mss.max(LEAST_MSS));
         self.snd.limit = self.snd.limit.max(opening.limit.into());
     }
 
-    fn establish(&mut self, now: Instant) {
+    pub(super) fn establish(&mut self, now: Instant) {
         self.state = State::Established;
         self.timers.stop(Timer::Open);
         self.control.established();
