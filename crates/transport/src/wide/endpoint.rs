@@ -411,6 +411,7 @@ impl<P: Payload> Endpoint<P> {
                 self.state = State::TimeWait;
                 self.timers.stop_all();
                 self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+                self.set_keep_alive(now);
             }
             _ => self.state = state,
         }

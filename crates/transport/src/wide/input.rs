@@ -85,9 +85,7 @@ impl<P: Payload> Endpoint<P> {
         self.control.established();
         self.event(Event::Connected);
         self.enter_closing();
-        if let Some(interval) = self.config.keep_alive {
-            self.timers.set(Timer::KeepAlive, now + interval);
-        }
+        self.set_keep_alive(now);
     }
 
     fn on_packet_in_connection(&mut self, now: Instant, packet: Packet<P>) {

@@ -141,3 +141,27 @@ fn who_has_closed_and_waits_for_the_peers_end_asks_for_signs_of_life() {
     }
     assert_eq!(events(&mut a).last(), Some(&Event::Closed(CloseReason::TimedOut)));
 }
+
+/// Its last acknowledgment was lost, and the peer's questions go where it is no more: only it can show where it is.
+#[test]
+fn who_has_everything_says_so_again_where_signs_of_life_are_wanted() {
+    let (mut a, mut b) = opened(Config { keep_alive: Some(Duration::from_secs(2)), ..Config::DEFAULT });
+    a.close(at(40)).expect("open");
+    b.close(at(60)).expect("open");
+    let (from_a, from_b) = (leave(&mut a, at(60)), leave(&mut b, at(60)));
+    from_b.into_iter().for_each(|packet| a.handle_packet(at(80), LinkId::ONLY, packet));
+    from_a.into_iter().for_each(|packet| b.handle_packet(at(80), LinkId::ONLY, packet));
+    leave(&mut b, at(80)).into_iter().for_each(|packet| a.handle_packet(at(100), LinkId::ONLY, packet));
+    assert_eq!((a.state(), b.state()), (State::TimeWait, State::Closing));
+    assert_eq!(leave(&mut a, at(100)).len(), 1, "this one is lost");
+    let mut said = Vec::new();
+    let mut now = at(100);
+    while let Some((due, _)) = a.poll_timeout() {
+        now = now.max(due);
+        a.handle_timeout(now);
+        said.extend(leave(&mut a, now));
+    }
+    assert_eq!((said.len(), now), (4, at(10_100)));
+    b.handle_packet(at(3000), LinkId::ONLY, said[0].clone());
+    assert_eq!(b.state(), State::TimeWait);
+}
