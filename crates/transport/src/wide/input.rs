@@ -113,7 +113,9 @@ impl<P: Payload> Endpoint<P> {
 
     fn take_content(&mut self, now: Instant, packet: Packet<P>) {
         if self.state == State::TimeWait {
-            return self.owed.ack |= packet.asks_for_answer();
+            self.owed.ack |= packet.asks_for_answer();
+            self.rcv.take(now, packet);
+            return;
         }
         if packet.data.is_some() && !self.state.is_synchronized() {
             return self.drop_packet(DropReason::Unexpected);

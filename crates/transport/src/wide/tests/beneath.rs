@@ -165,3 +165,20 @@ fn who_has_everything_says_so_again_where_signs_of_life_are_wanted() {
     b.handle_packet(at(3000), LinkId::ONLY, said[0].clone());
     assert_eq!(b.state(), State::TimeWait);
 }
+
+/// The sender may have forgotten the packet in which the end of the stream arrived first.
+#[test]
+fn each_copy_of_the_end_of_a_stream_is_acknowledged_by_its_number() {
+    let (mut a, mut b) = opened(Config::DEFAULT);
+    b.close(at(60)).expect("open");
+    leave(&mut b, at(60)).into_iter().for_each(|packet| a.handle_packet(at(80), LinkId::ONLY, packet));
+    a.close(at(80)).expect("open");
+    let last = leave(&mut a, at(80));
+    last.iter().for_each(|packet| b.handle_packet(at(100), LinkId::ONLY, packet.clone()));
+    assert_eq!(b.state(), State::TimeWait);
+    leave(&mut b, at(100));
+    let end = last.iter().find(|packet| packet.data.is_some()).expect("the end of the stream");
+    b.handle_packet(at(5000), LinkId::ONLY, Packet { number: 40, ..end.clone() });
+    let ack = leave(&mut b, at(5000))[0].ack.clone().expect("an acknowledgment");
+    assert_eq!(ack.largest(), 40);
+}
