@@ -85,7 +85,13 @@ pub struct Peer {
 }
 
 impl Conn {
-    pub(crate) fn new(endpoint: Endpoint<Bytes>, link: Link, id: ConnectionId, path: Path, owner: Owner) -> Self {
+    pub(crate) fn new(
+        endpoint: Endpoint<Bytes>,
+        link: Link,
+        id: ConnectionId,
+        path: Path,
+        owner: Owner,
+    ) -> Self {
         let news = News { accepted: owner == Owner::Backlog, ..News::default() };
         Self {
             endpoint,
@@ -346,7 +352,8 @@ impl Conn {
 
     /// Whether nothing more can come of it, for the user or the peer.
     pub(crate) fn is_spent(&self) -> bool {
-        matches!(self.owner, Owner::Nobody { .. }) && (matches!(self.link, Link::Over) || self.has_ended_well())
+        matches!(self.owner, Owner::Nobody { .. })
+            && (matches!(self.link, Link::Over) || self.has_ended_well())
     }
 
     /// Whether the peer knows that it is over.
@@ -376,4 +383,3 @@ impl Conn {
         }
     }
 }
-

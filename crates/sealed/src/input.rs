@@ -140,7 +140,8 @@ impl Host {
         self.stats.opened += 1;
         let proof = Proof::Awaited { opener, until };
         conn.link = Link::Open(Box::new(Open {
-            paths: Paths::new(self.config.paths, conn.path.peer, &seed).expect("checked with the configuration"),
+            paths: Paths::new(self.config.paths, conn.path.peer, &seed)
+                .expect("checked with the configuration"),
             locals: vec![(conn.path.peer, conn.path.local)],
             session: established.session,
             peer: established.peer,
@@ -152,13 +153,7 @@ impl Host {
     // ---- connections that others open ----
 
     /// For the answerer.
-    fn on_call(
-        &mut self,
-        now: Instant,
-        path: Path,
-        ecn: Ecn,
-        datagram: &mut [u8],
-    ) -> Result<(), Dropped> {
+    fn on_call(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) -> Result<(), Dropped> {
         let room = self.has_room();
         let Some(listener) = &mut self.listener else { return Err(Dropped::NotListening) };
         if self.stats.waiting >= listener.backlog {
@@ -171,7 +166,8 @@ impl Host {
         let len = datagram.len();
         listener.answerer.handle(now, path.peer, datagram);
         let refused = listener.answerer.refusals().total() > before;
-        while let Some((peer, message)) = self.listener.as_mut().and_then(|one| one.answerer.poll_transmit()) {
+        while let Some((peer, message)) = self.listener.as_mut().and_then(|one| one.answerer.poll_transmit())
+        {
             self.push_loose(Path { peer, local: path.local }, message);
         }
         let mut done = if refused { Err(Dropped::Refused) } else { Ok(()) };

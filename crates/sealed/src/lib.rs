@@ -53,8 +53,8 @@ pub use config::{ConfigError, ConnectError, HostConfig, ListenError};
 pub use conn::{Conn, Peer};
 pub use event::{ConnectionKey, HostEvent, OpenFailure, Path, Transmit};
 pub use hopline_secure::{
-    AnswererConfig, Cipher, Credentials, Failure, Fingerprint, OpenerConfig, PathConfig, PreSharedKey, PrivateKey,
-    PublicKey, Refusals, Rejections, ResetKey, Seed, SessionConfig, Trust,
+    AnswererConfig, Cipher, Credentials, Failure, Fingerprint, OpenerConfig, PathConfig, PreSharedKey,
+    PrivateKey, PublicKey, Refusals, Rejections, ResetKey, Seed, SessionConfig, Trust,
 };
 pub use hopline_transport::wide::{
     CloseError, CloseReason, Config as TransportConfig, Event, SendError, State, Stats as TransportStats,

@@ -1,11 +1,11 @@
 //! The end that opens a connection: sends messages until they are answered.
 
 use crate::config::{ConfigError, OpenerConfig, PARAMETERS_MAX};
-use crate::reset::Announcement;
 use crate::credentials::Credentials;
 use crate::entropy::{Entropy, Seed};
 use crate::keys::PublicKey;
 use crate::noise::{Handshake, Role, Setup};
+use crate::reset::Announcement;
 use crate::session::{Agreed, Established, Session};
 use crate::stats::{Refusals, Refused};
 use bytes::{Buf, Bytes};
@@ -242,7 +242,7 @@ impl Opener {
             | Message::Refusal { opener, .. } => opener,
             Message::First { .. } | Message::Third { .. } | Message::Gone { .. } => {
                 return Err(Refused::Malformed);
-            },
+            }
         };
         if opener != self.local {
             return Err(Refused::Unknown);
@@ -259,7 +259,7 @@ impl Opener {
             }
             Message::First { .. } | Message::Third { .. } | Message::Gone { .. } => {
                 unreachable!("refused above")
-            },
+            }
         }
     }
 

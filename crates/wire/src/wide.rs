@@ -59,8 +59,6 @@ const PATH: u8 = 64;
 /// Length of [`Parameters`] without what may follow them.
 const PARAMETERS_LEN: usize = OPENING_LEN;
 
-
-
 /// Consecutive packet numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Span {

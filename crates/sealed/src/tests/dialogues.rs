@@ -41,12 +41,15 @@ fn data_go_with_the_first_sealed_datagram_after_one_round_trip() {
         assert_eq!(&shape(&net), opening, "and nothing else");
         let first = net.log.as_ref().unwrap().iter().find(|sent| sent.bytes[0..4] != *b"TPAW").unwrap();
         assert_eq!(first.at - now, Duration::from_millis(40));
-        assert_eq!(net.told, [
-            (A, HostEvent::Connection(key, Event::Connected)),
-            (B, HostEvent::Accepted(accepted)),
-            (B, HostEvent::Connection(accepted, Event::Connected)),
-            (B, HostEvent::Connection(accepted, Event::Readable)),
-        ]);
+        assert_eq!(
+            net.told,
+            [
+                (A, HostEvent::Connection(key, Event::Connected)),
+                (B, HostEvent::Accepted(accepted)),
+                (B, HostEvent::Connection(accepted, Event::Connected)),
+                (B, HostEvent::Connection(accepted, Event::Readable)),
+            ]
+        );
     }
 }
 
@@ -71,7 +74,11 @@ fn each_end_is_told_who_the_other_is() {
     assert_eq!((peer_a.key, peer_b.key), (Some(private(2).public()), Some(private(1).public())));
     assert_eq!(peer_b.fingerprint, Some(private(1).public().fingerprint()));
     assert_eq!((peer_a.address, peer_b.address), (address(B), address(A)));
-    assert_eq!(net.conn(B, at_b).path().local, Some(address(B).ip()), "answers leave from where they were expected");
+    assert_eq!(
+        net.conn(B, at_b).path().local,
+        Some(address(B).ip()),
+        "answers leave from where they were expected"
+    );
 }
 
 #[test]
@@ -187,7 +194,11 @@ fn same_seed_twice_gives_the_same_bytes_and_another_does_not() {
         let at_a = net.connect(&keys(), transport());
         net.run_while(Instant::from_secs(20), |net| net.accepted(B).is_none());
         let at_b = net.accepted(B).unwrap();
-        exchange(&mut net, &mut [App::new(A, at_a, 50_000), App::new(B, at_b, 50_000)], Instant::from_secs(60));
+        exchange(
+            &mut net,
+            &mut [App::new(A, at_a, 50_000), App::new(B, at_b, 50_000)],
+            Instant::from_secs(60),
+        );
         net.log.unwrap()
     };
     let one = log(1);
@@ -201,10 +212,7 @@ fn settings_out_of_range_are_refused() {
     use crate::{ConfigError, Host, ListenError, Seed, TransportConfig};
     let new = |config| Host::new(config, Seed::new([1; 32]));
     let defaults = HostConfig::default;
-    assert_eq!(
-        new(HostConfig { connections: 0, ..defaults() }).unwrap_err(),
-        ConfigError::Connections(0)
-    );
+    assert_eq!(new(HostConfig { connections: 0, ..defaults() }).unwrap_err(), ConfigError::Connections(0));
     assert_eq!(new(HostConfig { burst: 0, ..defaults() }).unwrap_err(), ConfigError::Burst(0));
     assert!(new(HostConfig { proof: Duration::ZERO, ..defaults() }).is_err());
     assert!(new(HostConfig { linger: Duration::ZERO, ..defaults() }).is_err());

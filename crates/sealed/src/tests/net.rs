@@ -7,13 +7,15 @@ use crate::{
 use bytes::Bytes;
 use core::net::SocketAddr;
 use hopline_core::{Duration, Instant};
-use hopline_link::{Direction, Emulation, Fate, OldPorts};
+use hopline_link::{Counts, Direction, Emulation, Fate, OldPorts};
 use hopline_testkit::oracle::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who opens, and who answers.
 pub(super) const A: usize = 0;
 pub(super) const B: usize = 1;
+/// When the clock starts: nothing may depend on its being zero.
+pub(super) const START: Duration = Duration::from_secs(1);
 /// Of every datagram beside itself.
 const NETWORK_OVERHEAD: usize = 28;
 
@@ -68,7 +70,7 @@ impl Net {
         };
         Self {
             nodes: (0..count).map(node).collect(),
-            now: Instant::from_secs(1),
+            now: Instant::ZERO + START,
             under_way: BTreeMap::new(),
             lose: BTreeSet::new(),
             log: None,
@@ -80,20 +82,27 @@ impl Net {
 
     /// Two hosts, 20 ms from each other; B listens.
     pub(super) fn pair(credentials: &[Credentials; 2], transport: TransportConfig) -> Self {
-        let mut net =
-            Self::new(2, &HostConfig::default(), &Emulation::delay(Duration::from_millis(20)), 1);
+        let mut net = Self::new(2, &HostConfig::default(), &Emulation::delay(Duration::from_millis(20)), 1);
         net.nodes[B].host.listen(credentials[B].clone(), transport, 16).unwrap();
         net
     }
 
     /// A opens a connection to B.
-    pub(super) fn connect(&mut self, credentials: &[Credentials; 2], transport: TransportConfig) -> ConnectionKey {
+    pub(super) fn connect(
+        &mut self,
+        credentials: &[Credentials; 2],
+        transport: TransportConfig,
+    ) -> ConnectionKey {
         let path = Path::to(address(B));
         self.nodes[A].host.connect(self.now, path, credentials[A].clone(), transport).unwrap()
     }
 
     /// Opens it, and waits for both ends to have it.
-    pub(super) fn open(&mut self, credentials: &[Credentials; 2], transport: TransportConfig) -> [ConnectionKey; 2] {
+    pub(super) fn open(
+        &mut self,
+        credentials: &[Credentials; 2],
+        transport: TransportConfig,
+    ) -> [ConnectionKey; 2] {
         let at_a = self.connect(credentials, transport);
         self.run_for(Duration::from_millis(500));
         let at_b = self.accepted(B).expect("accepted");
@@ -121,6 +130,22 @@ impl Net {
             OldPorts::Kept => node.former.push(before),
             OldPorts::Forgotten => node.former.clear(),
         }
+    }
+
+    /// What became of what it sent.
+    pub(super) fn counts(&self, node: usize) -> Counts {
+        self.nodes[node].way.counts()
+    }
+
+    /// It is made anew, otherwise.
+    pub(super) fn configure(&mut self, node: usize, config: HostConfig) {
+        self.nodes[node].config = config;
+        self.restart(node);
+    }
+
+    /// That address leads to it, too.
+    pub(super) fn also(&mut self, node: usize, address: SocketAddr) {
+        self.nodes[node].former.push(address);
     }
 
     /// It loses all that it knows, and has other random numbers.
@@ -277,10 +302,8 @@ impl App {
         while let Some(data) = conn.recv() {
             self.got.take(&data);
         }
-        self.peer_ended |= matches!(
-            conn.state(),
-            State::CloseWait | State::LastAck | State::Closing | State::TimeWait
-        );
+        self.peer_ended |=
+            matches!(conn.state(), State::CloseWait | State::LastAck | State::Closing | State::TimeWait);
         if !conn.state().may_send() {
             return;
         }

@@ -2,7 +2,10 @@
 
 use super::net::{A, App, B, Net, transport};
 use super::{keys, shared};
-use crate::{AnswererConfig, CloseReason, Credentials, Event, HostConfig, HostEvent, OpenerConfig, ResetKey, TransportConfig};
+use crate::{
+    AnswererConfig, CloseReason, Credentials, Event, HostConfig, HostEvent, OpenerConfig, ResetKey,
+    TransportConfig,
+};
 use hopline_core::{Duration, Instant, Purpose, Stream};
 use hopline_link::{Emulation, OldPorts};
 
@@ -57,7 +60,11 @@ impl Schedule {
         let mut accidents: Vec<(Duration, Accident)> = (0..random.below(4))
             .map(|_| {
                 let node = random.below(2) as usize;
-                let old = if node == forgetful && random.bernoulli(0.7) { OldPorts::Forgotten } else { OldPorts::Kept };
+                let old = if node == forgetful && random.bernoulli(0.7) {
+                    OldPorts::Forgotten
+                } else {
+                    OldPorts::Kept
+                };
                 let accident = match random.below(10) {
                     0..5 => Accident::Rebind { node, old },
                     5..9 => Accident::Outage(ms(&mut random, 5000)),
@@ -105,8 +112,9 @@ impl Schedule {
             run.until((start + *at).max(run.net.now), |_| false);
             run.suffer(*accident);
         }
-        let limit = run.net.now + LIMIT;
-        run.until(limit, Run::is_over);
+        // What is under way may still open a connection whose opener is gone.
+        run.until(run.net.now + Duration::from_secs(1), |_| false);
+        run.until(run.net.now + LIMIT, Run::is_over);
         run
     }
 }
@@ -139,6 +147,7 @@ impl Run<'_> {
     }
 
     fn suffer(&mut self, accident: Accident) {
+        self.act();
         match accident {
             Accident::Rebind { node, old } => self.net.rebind(node, old),
             Accident::Outage(time) => {

@@ -443,7 +443,6 @@ impl<P: Payload> Endpoint<P> {
         let patience = self.config.open_again.saturating_mul(1 << (self.openings - 1).min(8));
         self.timers.set(Timer::Open, now + patience);
     }
-
 }
 
 crate::connection::connection_of!(Endpoint<P>);
