@@ -13,7 +13,7 @@ use hopline_transport::wide::{self, Endpoint};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::secure::ConnectionId;
 use hopline_wire::wide::Parameters;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most answers of no connection that wait to be fetched.
 const LOOSE_MAX: usize = 1024;
@@ -37,7 +37,7 @@ pub struct Host {
     noisy: Line,
     alarms: Alarms,
     /// Closed connections whose users have let go of them: they make room for others.
-    closed: VecDeque<ConnectionKey>,
+    closed: BTreeSet<ConnectionKey>,
     /// What leaves and belongs to no connection.
     loose: VecDeque<(Path, Bytes)>,
     /// Calls of strangers.
@@ -76,7 +76,7 @@ impl Host {
             ready: Line::default(),
             noisy: Line::default(),
             alarms: Alarms::default(),
-            closed: VecDeque::new(),
+            closed: BTreeSet::new(),
             loose: VecDeque::new(),
             strangers: VecDeque::new(),
             now: Instant::ZERO,
@@ -277,7 +277,7 @@ impl Host {
     /// Whether there may be one connection more; if need be, one is forgotten that is closed and that nobody has.
     pub(crate) fn has_room(&mut self) -> bool {
         while self.conns.len() >= self.config.connections {
-            let Some(key) = self.closed.pop_front() else { return false };
+            let Some(key) = self.closed.pop_first() else { return false };
             self.forget(key);
         }
         true
@@ -322,7 +322,7 @@ impl Host {
             && until > self.now + TELLS_END
         {
             conn.owner = Owner::Nobody { until: self.now + TELLS_END };
-            self.closed.push_back(key);
+            self.closed.insert(key);
         }
         let deadline = conn.deadline();
         self.alarms.set(key, &mut conn.places.alarm, deadline);
@@ -333,7 +333,7 @@ impl Host {
         let conn = self.conns.get_mut(&key).expect("whoever asks has it");
         conn.endpoint.abort(self.now);
         conn.owner = Owner::Nobody { until: self.now + TELLS_END };
-        self.closed.push_back(key);
+        self.closed.insert(key);
         self.settle(key);
     }
 
@@ -344,7 +344,7 @@ impl Host {
         if let Some(remote) = conn.link.remote_id() {
             self.remotes.remove(&remote);
         }
-        self.closed.retain(|other| *other != key);
+        self.closed.remove(&key);
     }
 
     pub(crate) fn next_seed(&mut self) -> Seed {

@@ -21,15 +21,16 @@
 //! connection.send(now, Bytes::from("hello"))?;
 //!
 //! // A network without delays.
-//! let mut buffer = Vec::new();
-//! for _ in 0..3 {
-//!     for (from, to, address) in [(&mut opener, &mut answerer, here), (&mut answerer, &mut opener, there)] {
-//!         while let Some(transmit) = from.poll_transmit(now, &mut buffer) {
-//!             to.handle_datagram(now, Path::to(address), transmit.ecn, &mut buffer);
-//!             buffer.clear();
-//!         }
+//! let carry = |from: &mut Host, to: &mut Host, address| {
+//!     let mut buffer = Vec::new();
+//!     while let Some(transmit) = from.poll_transmit(now, &mut buffer) {
+//!         to.handle_datagram(now, Path::to(address), transmit.ecn, &mut buffer);
+//!         buffer.clear();
 //!     }
-//! }
+//! };
+//! carry(&mut opener, &mut answerer, here);
+//! carry(&mut answerer, &mut opener, there);
+//! carry(&mut opener, &mut answerer, here);
 //! let Some(HostEvent::Accepted(key)) = answerer.poll_event() else { panic!("nobody came") };
 //! let accepted = answerer.connection_mut(key).expect("it was just accepted");
 //! assert_eq!(accepted.recv().as_deref(), Some(&b"hello"[..]));
