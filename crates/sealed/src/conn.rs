@@ -8,6 +8,7 @@ use bytes::Bytes;
 use core::net::SocketAddr;
 use hopline_core::{Duration, Instant, LinkId, Machine};
 use hopline_secure::{Failure, Fingerprint, Opener, OpenerEvent, Order, PathEvent, PublicKey, Rejections};
+use hopline_transport::Signal;
 use hopline_transport::wide::{CloseError, CloseReason, Endpoint, Event, SendError, State, Stats};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::secure::{ConnectionId, Token};
@@ -374,11 +375,16 @@ impl Conn {
     fn follow_peer(&mut self, now: Instant) {
         let Link::Open(open) = &mut self.link else { return };
         while let Some(event) = open.paths.poll_event() {
-            if let PathEvent::Moved { to, .. } = event {
+            if let PathEvent::Moved { from, to, .. } = event {
                 self.path = open.path_to(to);
                 self.moves += 1;
                 self.news.moved = Some(self.path);
-                self.endpoint.path_changed(now);
+                // Another port is another mood of an address translator, on the same path (RFC 9000 §9.4).
+                if from.ip() == to.ip() {
+                    self.endpoint.handle_signal(now, Signal::RouteFound);
+                } else {
+                    self.endpoint.path_changed(now);
+                }
             }
         }
     }

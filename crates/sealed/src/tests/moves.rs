@@ -63,6 +63,35 @@ fn a_move_while_data_flow_costs_little_time() {
 }
 
 #[test]
+fn the_rate_is_learnt_anew_on_another_path_and_kept_where_only_the_port_is_another() {
+    let rates = |elsewhere: bool| {
+        let (mut net, at) = open();
+        let mut apps = [App::new(A, at[A], 0), App::new(B, at[B], 4_000_000)];
+        let limit = net.now + Duration::from_secs(4);
+        exchange(&mut net, &mut apps, limit);
+        if elsewhere {
+            net.nodes[A].public = core::net::SocketAddr::from(([10, 9, 9, 9], 9));
+        } else {
+            net.rebind(A, OldPorts::Forgotten);
+        }
+        let (mut before, mut after) = (None, None);
+        let limit = net.now + Duration::from_secs(4);
+        net.run_while(limit, |net| {
+            apps.iter_mut().for_each(|app| app.act(net));
+            let rate = net.nodes[B].host.connection(at[B]).and_then(|conn| conn.endpoint().rate());
+            let moved = net.nodes[B].host.stats().moved > 0;
+            *(if moved { &mut after } else { &mut before }) = rate;
+            !moved
+        });
+        (before.expect("known"), after.expect("moved"))
+    };
+    let (before, after) = rates(true);
+    assert!(before > 3e6 && after < 0.6 * before, "{before} {after}");
+    let (before, after) = rates(false);
+    assert!(before > 3e6 && after > 0.9 * before, "{before} {after}");
+}
+
+#[test]
 fn two_addresses_that_alternate_neither_end_a_connection_nor_stop_it() {
     let (mut net, at) = open();
     let mut apps = [App::new(A, at[A], 2_000_000), App::new(B, at[B], 100_000)];
