@@ -3,7 +3,7 @@
 use super::net::{A, App, B, Net, address, bytes, exchange, transport};
 use super::{keys, keys_of, private, shared};
 use crate::{
-    AnswererConfig, CloseReason, Credentials, Event, Failure, HostConfig, HostEvent, OpenFailure, State,
+    AnswererConfig, CloseReason, Credentials, Ecn, Event, Failure, HostConfig, HostEvent, OpenFailure, State,
 };
 use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
@@ -205,6 +205,26 @@ fn same_seed_twice_gives_the_same_bytes_and_another_does_not() {
     assert!(one.len() > 100);
     assert_eq!(one, log(1));
     assert_ne!(one, log(2));
+}
+
+#[test]
+fn packets_can_be_marked_and_marks_are_heeded_and_messages_of_handshakes_cannot() {
+    let reductions = |mark| {
+        let emulation = Emulation { mark, ..Emulation::delay(Duration::from_millis(20)) };
+        let mut net = Net::pair(&keys(), transport());
+        net.log = Some(Vec::new());
+        let [at_a, at_b] = net.open(&keys(), transport());
+        net.change_way(A, emulation);
+        let mut apps = [App::new(A, at_a, 1_000_000), App::new(B, at_b, 0)];
+        assert!(exchange(&mut net, &mut apps, Instant::from_secs(60)));
+        for sent in net.log.as_ref().unwrap() {
+            let handshake = Kind::of(&sent.bytes) == Some(Kind::Handshake);
+            assert_eq!(sent.ecn == Ecn::NotCapable, handshake || sent.bytes.len() == 28, "{sent:?}");
+        }
+        net.conn(A, at_a).stats().reductions
+    };
+    assert_eq!(reductions(0.0), 0);
+    assert!(reductions(0.1) > 0);
 }
 
 #[test]

@@ -180,12 +180,15 @@ impl Net {
         }
     }
 
-    fn carry(&mut self, from: usize, sent: Sent) {
+    fn carry(&mut self, from: usize, mut sent: Sent) {
         if let Some(log) = &mut self.log {
             log.push(sent.clone());
         }
         self.count += 1;
         let way = &mut self.nodes[from].way;
+        if way.marks() && sent.ecn != Ecn::NotCapable {
+            sent.ecn = Ecn::CongestionExperienced;
+        }
         let copies = way.carry(self.now, sent.bytes.len() + NETWORK_OVERHEAD);
         if self.lose.contains(&(self.count - 1)) {
             return;
