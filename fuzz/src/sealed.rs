@@ -87,7 +87,7 @@ fn step(ends: &mut [End; 2], at: usize, now: &mut Instant, choices: &mut Choices
             end.take(*now, elsewhere, datagram);
         }
         12 => {
-            end.host = host(at as u8, 1 + choices.byte());
+            end.host = host(at as u8, choices.byte().max(1));
             (end.key, end.received) = (None, 0);
             end.keys.clear();
             // Its peer's connection is another one from now on.
