@@ -31,7 +31,9 @@ pub struct Conn {
     news: News,
     closed: Option<CloseReason>,
     pub(crate) places: Places,
+    /// What the host has not counted yet.
     pub(crate) moves: u64,
+    pub(crate) failures: u64,
 }
 
 /// Where a host has noted it.
@@ -105,6 +107,7 @@ impl Conn {
             closed: None,
             places: Places::default(),
             moves: 0,
+            failures: 0,
         }
     }
 
@@ -293,6 +296,7 @@ impl Conn {
         if self.news.failed.is_some() || self.closed.is_some() {
             return;
         }
+        self.failures += 1;
         self.endpoint.abort(now);
         self.gather();
         self.news = News { failed: Some(failure), ..News::default() };

@@ -301,6 +301,7 @@ impl Host {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         conn.gather();
         self.stats.moved += core::mem::take(&mut conn.moves);
+        self.stats.failed += core::mem::take(&mut conn.failures);
         self.ready.join(key, &mut conn.places.ready);
         self.noisy.join(key, &mut conn.places.noisy);
         let deadline = conn.deadline();

@@ -114,7 +114,6 @@ impl Host {
     }
 
     fn fail(&mut self, now: Instant, key: ConnectionKey, failure: OpenFailure) {
-        self.stats.failed += 1;
         if let Some(conn) = self.conns.get_mut(&key) {
             conn.fail(now, failure);
         }

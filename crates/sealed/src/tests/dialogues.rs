@@ -156,6 +156,7 @@ fn an_answerer_that_vanishes_after_its_answer_is_noticed() {
         net.run_for(Duration::from_secs(60));
         let failed = HostEvent::Failed(key, OpenFailure::Handshake(Failure::Unproven));
         assert_eq!(net.end_of(A, key), Some(failed));
+        assert_eq!(net.nodes[A].host.stats().failed, 1);
         assert_eq!(net.nodes[B].host.stats().half_open, 0);
     }
 }
